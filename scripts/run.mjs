@@ -1,0 +1,158 @@
+// The one entry of every npm script: `node scripts/run.mjs <task> [arguments…]`.
+// Installs what the lockfile says, builds what changed, then runs the task. It uses nothing but Node, because
+// in a fresh clone there is nothing else, and it is not a pre-script, because npm skips those under ignore-scripts.
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
+import { delimiter, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = resolve(fileURLToPath(import.meta.url), "../..");
+const onWindows = process.platform === "win32";
+
+const tasks = {
+  /** From the TypeScript sources, so it needs no build and no second process to pass signals through. */
+  start: (args) =>
+    serve(process.execPath, ["--conditions=payhooks-source", "--import=tsx", exampleDemo, ...args]),
+  build: () => build(),
+  test: async (args) => {
+    await build();
+    await run("vitest", ["run", ...args]);
+  },
+  check: async () => {
+    await build();
+    await run("biome", ["ci", "."]);
+    await run("turbo", ["run", "typecheck", "--output-logs=errors-only"]);
+    await run("knip", []);
+    await run(process.execPath, ["scripts/check-packages.mjs"]);
+  },
+  format: () => run("biome", ["check", "--write", "."]),
+};
+
+const exampleDemo = "examples/express/src/demo.ts";
+
+const [taskName = "", ...taskArguments] = process.argv.slice(2);
+const task = Object.hasOwn(tasks, taskName) ? tasks[taskName] : undefined;
+if (!task) fail(`Unknown task "${taskName}". Tasks: ${Object.keys(tasks).join(", ")}.`);
+requireNode(readManifest().engines.node);
+process.chdir(root);
+process.env.PATH = join(root, "node_modules", ".bin") + delimiter + process.env.PATH;
+process.env.TURBO_TELEMETRY_DISABLED = "1";
+await install();
+await task(taskArguments);
+
+/** Installs when the lockfile or a manifest is not the one that was installed last. */
+async function install() {
+  const isInput = (path) => /(^|\/)package\.json$|^pnpm-(lock|workspace)\.yaml$/.test(path);
+  const wanted = fingerprint(sourceFiles().filter(isInput), (path) => readFileSync(path));
+  if (readStamp("install") === wanted) return;
+  const pnpm = `pnpm@${readManifest().packageManager.split("@")[1]}`;
+  process.stdout.write("Installing dependencies…\n");
+  process.env.CI ??= "true"; // pnpm asks no question and keeps the lockfile as it is
+  const code = await exitCode("npx", [
+    "--yes",
+    pnpm,
+    "install",
+    "--frozen-lockfile",
+    "--reporter=append-only",
+  ]);
+  if (code !== 0) {
+    fail(
+      "Installing failed; the lines above say why. The first run needs the npm registry: check the network and any proxy, then try again.",
+      code,
+    );
+  }
+  writeStamp("install", wanted);
+}
+
+/** Builds the packages; not even starting turbo when no file that a build reads has changed. */
+async function build() {
+  const isInput = (path) => /^packages\/[^/]+\/(src\/|[^/]+$)|^ts[^/]+$|^pnpm-lock\.yaml$/.test(path);
+  const modified = (path) => `${statSync(path).mtimeMs} ${statSync(path).size}`;
+  const wanted = fingerprint(sourceFiles().filter(isInput), modified);
+  const built = readdirSync("packages").every((name) => existsSync(`packages/${name}/dist`));
+  if (built && readStamp("build") === wanted) return;
+  rmSync(stampPath("build"), { force: true });
+  await run("turbo", ["run", "build", "--output-logs=errors-only"]);
+  writeStamp("build", wanted);
+}
+
+/** Runs a command to its end; when it fails, so do we, with its exit code. */
+async function run(command, args) {
+  const code = await exitCode(command, args);
+  if (code !== 0) process.exit(code);
+}
+
+/**
+ * Runs a server that ends on a signal. It gets a process group of its own, so that Ctrl-C, which a terminal
+ * sends to the whole group and npm then sends again, reaches it once, from here, and its shutdown is not cut short.
+ */
+async function serve(command, args) {
+  process.exitCode = await exitCode(command, args, { detached: !onWindows, once: true });
+}
+
+function exitCode(command, args, { detached = false, once = false } = {}) {
+  return new Promise((settle) => {
+    const viaShell = onWindows && command !== process.execPath; // .cmd files need a shell there
+    const child = spawn(command, args, { stdio: "inherit", detached, shell: viaShell });
+    const lastSent = new Map();
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+      process.on(signal, () => {
+        const repeated = once && Date.now() - (lastSent.get(signal) ?? 0) < 1000;
+        if (!repeated) child.kill(signal);
+        lastSent.set(signal, Date.now());
+      });
+    }
+    child.on("error", (error) => fail(`Could not run ${command}: ${error.message}`));
+    child.on("exit", (code, signal) => settle(code ?? 128 + constants.signals[signal]));
+  });
+}
+
+/** Every file that belongs to the workspace, found without git: a downloaded archive has none. */
+function sourceFiles(directory = "") {
+  const skipped = new Set(["node_modules", "dist", "coverage", ".git", ".turbo"]);
+  return readdirSync(directory || ".", { withFileTypes: true }).flatMap((entry) => {
+    const path = directory + entry.name;
+    if (entry.isDirectory()) return skipped.has(entry.name) ? [] : sourceFiles(`${path}/`);
+    return entry.isFile() ? [path] : [];
+  });
+}
+
+function fingerprint(paths, describe) {
+  const hash = createHash("sha256").update(process.version);
+  for (const path of paths.sort()) hash.update(`\0${path}\0`).update(describe(path));
+  return hash.digest("hex");
+}
+
+function stampPath(name) {
+  return join(root, "node_modules", `.payhooks-${name}`);
+}
+
+function readStamp(name) {
+  return existsSync(stampPath(name)) ? readFileSync(stampPath(name), "utf8") : undefined;
+}
+
+function writeStamp(name, value) {
+  mkdirSync(join(root, "node_modules"), { recursive: true });
+  writeFileSync(stampPath(name), value);
+}
+
+function readManifest() {
+  return JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+}
+
+function requireNode(range) {
+  const wanted = range.replace(/^>=/, "").split(".").map(Number);
+  const actual = process.versions.node.split(".").map(Number);
+  const isOlder = actual[0] < wanted[0] || (actual[0] === wanted[0] && actual[1] < wanted[1]);
+  if (isOlder)
+    fail(
+      `Payhooks needs Node.js ${range}; this is ${process.version}. Install a newer one and run this again.`,
+    );
+}
+
+function fail(message, code = 1) {
+  process.stderr.write(`${message}\n`);
+  process.exit(code);
+}
