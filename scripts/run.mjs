@@ -31,6 +31,7 @@ const tasks = {
 };
 
 const exampleDemo = "examples/express/src/demo.ts";
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 const [taskName = "", ...taskArguments] = process.argv.slice(2);
 const task = Object.hasOwn(tasks, taskName) ? tasks[taskName] : undefined;
@@ -89,23 +90,34 @@ async function run(command, args) {
  * sends to the whole group and npm then sends again, reaches it once, from here, and its shutdown is not cut short.
  */
 async function serve(command, args) {
-  process.exitCode = await exitCode(command, args, { detached: !onWindows, once: true });
+  process.exitCode = await exitCode(command, args, { ownGroup: !onWindows });
 }
 
-function exitCode(command, args, { detached = false, once = false } = {}) {
+/** Runs a command with our terminal, passes our signals on to it, and answers with its exit code. */
+function exitCode(command, args, { ownGroup = false } = {}) {
   return new Promise((settle) => {
     const viaShell = onWindows && command !== process.execPath; // .cmd files need a shell there
-    const child = spawn(command, args, { stdio: "inherit", detached, shell: viaShell });
-    const lastSent = new Map();
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-      process.on(signal, () => {
-        const repeated = once && Date.now() - (lastSent.get(signal) ?? 0) < 1000;
-        if (!repeated) child.kill(signal);
-        lastSent.set(signal, Date.now());
-      });
-    }
+    const child = spawn(command, args, { stdio: "inherit", detached: ownGroup, shell: viaShell });
+    let lastSignalAt = 0;
+    const passOn = (signal) => {
+      if (ownGroup && Date.now() - lastSignalAt < 1000) return;
+      lastSignalAt = Date.now();
+      child.kill(signal === "SIGHUP" ? "SIGTERM" : signal); // a closed terminal is no reason to stop in mid-work
+    };
+    for (const signal of signals) process.on(signal, passOn);
+    // A SIGTERM to npm ends the shell between npm and us without reaching us: we only lose our parent.
+    const parent = process.ppid;
+    const watch = setInterval(() => {
+      if (process.ppid === parent) return;
+      clearInterval(watch);
+      passOn("SIGTERM");
+    }, 250);
     child.on("error", (error) => fail(`Could not run ${command}: ${error.message}`));
-    child.on("exit", (code, signal) => settle(code ?? 128 + constants.signals[signal]));
+    child.on("exit", (code, killedBy) => {
+      clearInterval(watch);
+      for (const signal of signals) process.off(signal, passOn);
+      settle(code ?? 128 + constants.signals[killedBy]);
+    });
   });
 }
 
