@@ -1,0 +1,272 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Manifest, packagesIn, readManifest, root, type WorkspacePackage } from "./workspace.ts";
+
+/** What a merchant writes with each package: `import <what> from <where>` lines and a body that prints one line. */
+const programs: Readonly<
+  Record<string, { imports: [what: string, from: string][]; body: string; prints: string }>
+> = {
+  "@payhooks/core": {
+    imports: [["{ createReceiver }", "@payhooks/core"]],
+    body: `
+        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
+        const headers = new Headers();
+        const delivery = { method: "GET", url: "/", headers, rawBody: new Uint8Array() };
+        receiver.connect.receive(delivery).then((reply) => console.log(reply.status));
+      `,
+    prints: "405",
+  },
+  "@payhooks/express": {
+    imports: [
+      ["{ createReceiver }", "@payhooks/core"],
+      ["{ connectWebhooks }", "@payhooks/express"],
+      ["express", "express"],
+    ],
+    body: `
+        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
+        receiver.onSettlementApproved(async () => {});
+        const app = express();
+        app.use("/webhooks/connect", connectWebhooks(receiver));
+        const server = app.listen(0, async () => {
+          const address = server.address();
+          const port = typeof address === "object" && address ? address.port : 0;
+          const headers = { "content-type": "application/json" };
+          const unsigned = { method: "POST", headers, body: "{}" };
+          const response = await fetch(\`http://127.0.0.1:\${port}/webhooks/connect\`, unsigned);
+          console.log(response.status);
+          server.close();
+          await receiver.close();
+        });
+      `,
+    prints: "400",
+  },
+};
+
+const published = packagesIn("packages").filter(({ manifest }) => !manifest.private);
+const names = published.map(({ manifest }) => manifest.name);
+
+/** Import specifiers of everything that the package exports, from its own manifest. */
+const entriesOf = ({ manifest }: WorkspacePackage): string[] =>
+  Object.keys(manifest.exports ?? {})
+    .filter((subpath) => subpath !== "./package.json")
+    .map((subpath) => manifest.name + subpath.slice(1));
+
+const fileNameOf = (name: string): string => name.slice(name.indexOf("/") + 1);
+
+const entries = published.flatMap(entriesOf);
+
+const bin = (tool: string): string => join(root, "node_modules", ".bin", tool);
+const app: string = mkdtempSync(join(tmpdir(), "payhooks-tarballs-"));
+const tarballs = new Map<string, string>();
+
+const run = async (command: string, args: string[], cwd: string): Promise<string> => {
+  const env = { ...process.env, NODE_ENV: "test", CONNECT_WEBHOOK_SECRET: "only-for-this-test-0123456789" };
+  try {
+    const { stdout } = await promisify(execFile)(command, args, { cwd, env });
+    return stdout.trim();
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout?: string; stderr?: string };
+    throw new Error(`${command} ${args.join(" ")} failed:\n${stdout ?? ""}${stderr ?? ""}`, { cause: error });
+  }
+};
+
+const node = (file: string): Promise<string> => run(process.execPath, [file], app);
+const tsc = (project: string): Promise<string> => run(bin("tsc"), ["-p", project], app);
+const write = (file: string, text: string): void => writeFileSync(join(app, file), text);
+const writeJson = (file: string, value: unknown): void => write(file, JSON.stringify(value, null, 2));
+
+const pack = async ({ directory, manifest }: WorkspacePackage): Promise<void> => {
+  if (!existsSync(join(directory, "dist"))) throw new Error(`${manifest.name} is not built: npm run build`);
+  const printed = await run(bin("pnpm"), ["pack", "--json", "--pack-destination", app], directory);
+  const { filename }: { filename: string } = JSON.parse(printed);
+  tarballs.set(manifest.name, filename);
+};
+
+/** Peers of the published packages and the types of both, at the versions that the workspace has. */
+const peersInWorkspace = (): Record<string, string> => {
+  const versions: Record<string, string> = {};
+  for (const { directory, manifest } of published) {
+    const peers = Object.keys(manifest.peerDependencies ?? {}).filter((peer) => !names.includes(peer));
+    for (const name of ["@types/node", ...peers.flatMap((peer) => [peer, `@types/${peer}`])]) {
+      if (!Object.hasOwn(manifest.devDependencies ?? {}, name)) continue;
+      versions[name] = readManifest(join(directory, "node_modules", name)).version;
+    }
+  }
+  return versions;
+};
+
+const installTarballs = async (): Promise<void> => {
+  const files = Object.fromEntries([...tarballs].map(([name, file]) => [name, `file:${file}`]));
+  writeJson("package.json", {
+    name: "merchant",
+    private: true,
+    dependencies: { ...peersInWorkspace(), ...files },
+  });
+  // Siblings are not on the registry: whoever asks for one gets its tarball. JSON is YAML.
+  writeJson("pnpm-workspace.yaml", {
+    overrides: files,
+    autoInstallPeers: false,
+    strictPeerDependencies: true,
+  });
+  // pnpm's layout, unlike npm's, gives a package nothing that it did not declare.
+  await run(bin("pnpm"), ["install", "--prefer-offline", "--ignore-scripts"], app);
+};
+
+const installedManifest = (name: string): Manifest => readManifest(join(app, "node_modules", name));
+
+beforeAll(async () => {
+  await Promise.all(published.map(pack));
+  await installTarballs();
+}, 180_000);
+
+afterAll(() => rmSync(app, { recursive: true, force: true }));
+
+describe.each(names)("the tarball of %s", (name) => {
+  const directory = join(app, "node_modules", name);
+
+  it("has a program in this test that uses it", () => {
+    expect(programs[name], `write one at the top of this test`).toBeDefined();
+  });
+
+  it("holds the build, the licence and a README, and no sources or tests", () => {
+    const top = readdirSync(directory).filter((entry) => entry !== "node_modules");
+    expect(top.sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+  });
+
+  it("has a manifest with nothing of the workspace left in it", () => {
+    const text = JSON.stringify({ ...installedManifest(name), devDependencies: {} });
+    expect(text).not.toMatch(/workspace:|catalog:|payhooks-source|\.\/src\//);
+  });
+
+  it("exports the entry points of the workspace's manifest, and the file behind each is there", () => {
+    const manifest = installedManifest(name);
+    const source = published.find((one) => one.manifest.name === name)?.manifest.exports ?? {};
+    expect(Object.keys(manifest.exports ?? {})).toEqual(Object.keys(source));
+    const targets = JSON.stringify(manifest.exports).match(/(?<=:")\.\/[^"]+/g) ?? [];
+    expect(targets).not.toEqual([]);
+    expect(targets.filter((target) => !existsSync(join(directory, target)))).toEqual([]);
+  });
+});
+
+const header = {
+  esm: ([what, from]: [string, string]) => `import ${what} from "${from}";`,
+  commonjs: ([what, from]: [string, string]) => `const ${what} = require("${from}");`,
+};
+
+/** A module that imports every entry point as a namespace and prints the names that each exports. */
+const inventory = {
+  esm: entries.map((entry, index) => `import * as e${index} from "${entry}";`).join("\n"),
+  commonjs: entries.map((entry, index) => `const e${index} = require("${entry}");`).join("\n"),
+  print: `
+    const all = [${entries.map((entry, index) => `["${entry}", e${index}]`).join(", ")}];
+    const named = all.map(([entry, module]) => [entry, Object.keys(module).sort()]);
+    // A class or constant that two entry points of one package export must be one and the same.
+    const split = all.flatMap(([a, one]) => all
+      .filter(([b]) => a < b && a.split("/")[1] === b.split("/")[1])
+      .flatMap(([b, other]) => Object.keys(one).filter((key) => key in other && one[key] !== other[key])
+        .map((key) => key + " of " + a + " and of " + b)));
+    console.log(JSON.stringify({ named: Object.fromEntries(named), split }));
+  `,
+};
+
+const namesInSource = async (): Promise<Record<string, string[]>> => {
+  const read = entries.map(async (entry) => {
+    const module: object = await import(/* @vite-ignore */ entry);
+    return [entry, Object.keys(module).sort()] as const;
+  });
+  return Object.fromEntries(await Promise.all(read));
+};
+
+describe.each([
+  { format: "esm" as const, extension: "mjs" },
+  { format: "commonjs" as const, extension: "cjs" },
+])("from a JavaScript project, as $format", ({ format, extension }) => {
+  it("every entry point exports what its source exports, once", async () => {
+    write(`inventory.${extension}`, inventory[format] + inventory.print);
+    const printed: unknown = JSON.parse(await node(`inventory.${extension}`));
+    expect(printed).toEqual({ named: await namesInSource(), split: [] });
+  });
+
+  it.each(Object.entries(programs))("a program with %s works", async (name, { imports, body, prints }) => {
+    const file = `${fileNameOf(name)}.${extension}`;
+    write(file, imports.map(header[format]).join("\n") + body);
+    expect(await node(file)).toBe(prints);
+  });
+});
+
+const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true };
+const compilerOptions = {
+  ...strict,
+  target: "es2022",
+  lib: ["es2023"],
+  types: ["node"],
+  esModuleInterop: true,
+};
+
+/** `any` would let every wrong program through, so no export may be it, and a wrong program must not compile. */
+const typeChecks = async (): Promise<string> => {
+  const checks = Object.values(await namesInSource()).flatMap((exported, index) =>
+    exported.map(
+      (one) => `export const e${index}_${one}: NotAny<typeof e${index}.${one}> = e${index}.${one};`,
+    ),
+  );
+  return [
+    inventory.esm,
+    'import { createReceiver } from "@payhooks/core";',
+    "// @ts-expect-error a number is not a secret",
+    "export const wrong = () => createReceiver({ connect: { secret: 42 } });",
+    "type NotAny<T> = 0 extends 1 & T ? never : T;",
+    ...checks,
+  ].join("\n");
+};
+
+/** Writes every program as TypeScript, and a tsconfig.json, into a folder; the extensions are those given. */
+const writeTypeScriptProject = async (
+  folder: string,
+  extensions: string[],
+  options: Record<string, unknown>,
+): Promise<void> => {
+  mkdirSync(join(app, folder));
+  for (const extension of extensions) {
+    write(`${folder}/types.${extension}`, await typeChecks());
+    for (const [name, { imports, body }] of Object.entries(programs)) {
+      write(`${folder}/${fileNameOf(name)}.${extension}`, imports.map(header.esm).join("\n") + body);
+    }
+  }
+  writeJson(`${folder}/tsconfig.json`, { compilerOptions: { ...compilerOptions, ...options } });
+};
+
+describe.concurrent("from a strict TypeScript project", () => {
+  it("with node16 resolution, programs compile and run, from ESM and from CommonJS", async () => {
+    await writeTypeScriptProject("node16", ["mts", "cts"], { module: "node16", outDir: "out" });
+    expect(await tsc("node16")).toBe("");
+    for (const [name, { prints }] of Object.entries(programs)) {
+      const file = join("node16", "out", fileNameOf(name));
+      expect(await Promise.all([node(`${file}.mjs`), node(`${file}.cjs`)])).toEqual([prints, prints]);
+    }
+  }, 120_000);
+
+  it("with bundler resolution, programs compile", async () => {
+    await writeTypeScriptProject("bundler", ["ts"], {
+      module: "esnext",
+      moduleResolution: "bundler",
+      skipLibCheck: true,
+      noEmit: true,
+    });
+    expect(await tsc("bundler")).toBe("");
+  }, 120_000);
+
+  it("with the node10 resolution of older CommonJS projects, programs compile", async () => {
+    await writeTypeScriptProject("node10", ["ts"], {
+      module: "commonjs",
+      moduleResolution: "node10",
+      skipLibCheck: true,
+      noEmit: true,
+    });
+    expect(await tsc("node10")).toBe("");
+  }, 120_000);
+});
