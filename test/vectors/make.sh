@@ -1072,6 +1072,17 @@ signature=$(signature_of resplit-reference-genuine)
 body='{"event":"DEPOSIT","referenceId":"VICTIM-7","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","message":"Declined","providerTxId":"p-1","timestamp":"2025-11-21T09:15:27.123456789Z","merchantId":"m-1","userId=u&status=FAILED&timestamp":"2025-11-21T09:15:27.123456789Z&userId=u-1","signature":"@SIGNATURE@"}'
 write
 
+payment resplit-undocumented-genuine never-run 'Genuine, for 10: an undocumented free text that sorts before amount carries another amount and the beginning of another callbackUrl.'
+canonical='accountName=Abebe&amount=99999.000000&callbackUrl=https://shop.example/cb?x=&amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
+body='{"event":"DEPOSIT","accountName":"Abebe&amount=99999.000000&callbackUrl=https://shop.example/cb?x=","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+write
+
+payment resplit-undocumented-forged never-run 'The forgery out of "resplit-undocumented-genuine", for 99999: the callbackUrl swallows the true amount and the true callbackUrl.'
+canonical='accountName=Abebe&amount=99999.000000&callbackUrl=https://shop.example/cb?x=&amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
+signature=$(signature_of resplit-undocumented-genuine)
+body='{"event":"DEPOSIT","accountName":"Abebe","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"99999.000000","callbackUrl":"https://shop.example/cb?x=&amount=10.000000&callbackUrl=https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+write
+
 { printf '[\n'; sed '$ s/,$//' "$work/payments"; printf ']\n'; } > "$payments"
 
 # --------------------------------------------------------------------------------- keys that must be refused

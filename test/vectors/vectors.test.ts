@@ -1,0 +1,211 @@
+import { type ErrorCode, isPayhooksError, verifyConnectWebhook, verifyPaymentCallback } from "@payhooks/core";
+import { canonicalString, verifyHmacSignature, verifyRsaSignature } from "@payhooks/core/signature";
+import { describe, expect, it } from "vitest";
+import {
+  connect,
+  fieldsOf,
+  type PaymentVector,
+  payments,
+  publicKey,
+  readKey,
+  refusedKeys,
+  signatureOf,
+} from "./vectors.ts";
+
+/** What a verification returns, or the code that it throws; any other error ends the test. */
+async function outcomeOf<T>(verify: () => T): Promise<Awaited<T> | ErrorCode> {
+  try {
+    return await verify();
+  } catch (error) {
+    if (isPayhooksError(error)) return error.code;
+    throw error;
+  }
+}
+
+const BAD_SIGNATURE = /^ERR_SIGNATURE_(MISSING|MALFORMED|INVALID)$/;
+const NOT_AN_EVENT = /^ERR_(BODY_NOT_JSON|EVENT_(MALFORMED|AMBIGUOUS|UNRECOGNIZED))$/;
+
+const names = (vectors: readonly { readonly name: string }[]): string[] => vectors.map(({ name }) => name);
+const paymentNamed = (name: string): PaymentVector => {
+  const vector = payments.find((one) => one.name === name);
+  if (vector === undefined) throw new Error(`no payment vector is named ${name}`);
+  return vector;
+};
+
+describe("the vectors", () => {
+  it("have a payment callback of every event and status that runs", () => {
+    const run = payments.filter((vector) => vector.run).map(({ body }) => fieldsOf(body));
+    const seen = new Set(run.map(({ event, status }) => `${event} ${status}`));
+    expect([...seen].sort()).toEqual([
+      "DEPOSIT FAILED",
+      "DEPOSIT PENDING",
+      "DEPOSIT SUCCESS",
+      "WITHDRAWAL FAILED",
+      "WITHDRAWAL PENDING",
+      "WITHDRAWAL SUCCESS",
+    ]);
+  });
+
+  it("have a connected-account webhook of every event that runs", () => {
+    const run = connect.filter((vector) => vector.run);
+    const seen = new Set(
+      run.map(({ bodyBase64 }) => fieldsOf(Buffer.from(bodyBase64, "base64").toString()).event),
+    );
+    expect([...seen].sort()).toEqual([
+      "connected_account.approved",
+      "connected_account.declined",
+      "settlement.approved",
+      "settlement.declined",
+    ]);
+  });
+
+  it("have names of their own", () => {
+    for (const all of [names(payments), names(connect), refusedKeys.map(({ key }) => key)]) {
+      expect(new Set(all).size).toBe(all.length);
+      expect(all.length).toBeGreaterThan(5);
+    }
+  });
+
+  const pairs = names(payments)
+    .filter((name) => name.startsWith("resplit-") && name.endsWith("-forged"))
+    .map((forged) => [forged, forged.replace(/(-name)?-forged$/, "-genuine")] as const);
+
+  it.each(pairs)("%s is another body than %s under the same signature", (forged, genuine) => {
+    expect(paymentNamed(forged).canonical).toBe(paymentNamed(genuine).canonical);
+    expect(signatureOf(paymentNamed(forged).body)).toBe(signatureOf(paymentNamed(genuine).body));
+    expect(fieldsOf(paymentNamed(forged).body)).not.toEqual(fieldsOf(paymentNamed(genuine).body));
+  });
+});
+
+describe("payment callbacks", () => {
+  const readable = payments.filter((vector) => vector.readable !== false);
+  it.each(readable)("$name: the canonical string is the one written by hand", ({ body, canonical }) => {
+    expect(canonicalString(fieldsOf(body))).toBe(canonical);
+  });
+
+  it.each(payments)("$name: the bare signature check says valid: $valid", (vector) => {
+    const { body, canonical } = vector;
+    const key = publicKey(vector.publicKey);
+    const keyId = verifyRsaSignature(canonical, signatureOf(body), key);
+    expect(keyId).toEqual(vector.valid ? expect.any(String) : null);
+    expect(verifyRsaSignature(Buffer.from(canonical), signatureOf(body), [key])).toBe(keyId);
+  });
+
+  it.each(payments.filter(({ run }) => run))("$name: an event comes out", async (vector) => {
+    const { body, canonical } = vector;
+    const key = publicKey(vector.publicKey);
+    const verified = await verifyPaymentCallback(Buffer.from(body), { publicKey: key });
+    expect(verified.keyId).toBe(verifyRsaSignature(canonical, signatureOf(body), key));
+    const { event, status, referenceId, payTxnId, amount, callbackUrl, timestamp } = fieldsOf(body);
+    const required = { event, status, referenceId, payTxnId, amount, callbackUrl, timestamp };
+    expect(verified.event).toMatchObject(required);
+    const { merchantId, message, providerTxId, userId } = fieldsOf(body);
+    const optional = Object.entries({ merchantId, message, providerTxId, userId });
+    for (const [name, value] of optional) {
+      expect((verified.event as unknown as Record<string, unknown>)[name], name).toBe(value ?? undefined);
+    }
+  });
+
+  it.each(payments.filter(({ run }) => !run))("$name: no event comes out ($note)", async (vector) => {
+    const key = publicKey(vector.publicKey);
+    const outcome = await outcomeOf(() =>
+      verifyPaymentCallback(Buffer.from(vector.body), { publicKey: key }),
+    );
+    if (vector.readable === false) {
+      // No canonical string is prescribed here, so that either refusal is right.
+      const either = new RegExp(`${BAD_SIGNATURE.source}|${NOT_AN_EVENT.source}`);
+      expect(outcome).toMatch(either);
+    } else {
+      expect(outcome).toMatch(vector.valid ? NOT_AN_EVENT : BAD_SIGNATURE);
+    }
+  });
+
+  it.each([
+    ["callback-url-tail-split-off", "d"],
+    ["message-tail-split-off", "n"],
+  ])("%s: the field %s, which may be a part of another, is not handed on", async (name, field) => {
+    const { body } = paymentNamed(name);
+    const key = publicKey("primary");
+    const { event } = await verifyPaymentCallback(Buffer.from(body), { publicKey: key });
+    expect(fieldsOf(body)).toHaveProperty(field);
+    expect(event.extra).toEqual({});
+  });
+
+  it("numbers come out with the text they were written with", async () => {
+    const { body } = paymentNamed("number-beyond-double");
+    const { event } = await verifyPaymentCallback(Buffer.from(body), { publicKey: publicKey("primary") });
+    expect(event.extra).toEqual({ fee: "12345678901234567890" });
+  });
+
+  it("during a rotation either key verifies, and the result says which", async () => {
+    const keys = [publicKey("primary"), publicKey("rotated")];
+    const idOf = async (name: string, key: string | string[]): Promise<string> =>
+      (await verifyPaymentCallback(Buffer.from(paymentNamed(name).body), { publicKey: key })).keyId;
+    const [primary, rotated] = [await idOf("short", keys), await idOf("rotated-key", keys)];
+    expect(primary).not.toBe(rotated);
+    expect(primary).toBe(await idOf("short", publicKey("primary")));
+    expect(rotated).toBe(await idOf("rotated-key", publicKey("rotated")));
+  });
+
+  it("the PEM form of PKCS#1 is the same key", () => {
+    const { canonical, body } = paymentNamed("short");
+    const keyId = verifyRsaSignature(canonical, signatureOf(body), publicKey("primary"));
+    expect(keyId).toEqual(expect.any(String));
+    expect(verifyRsaSignature(canonical, signatureOf(body), readKey("primary.public-pkcs1.pem"))).toBe(keyId);
+  });
+});
+
+describe("keys that must be refused", () => {
+  const codes: Readonly<Record<string, ErrorCode>> = {
+    "rsa1024.public.pem": "ERR_KEY_TOO_SHORT",
+    "rsa2047.public.pem": "ERR_KEY_TOO_SHORT",
+    "rsa2048-e3.public.pem": "ERR_KEY_EXPONENT",
+    "rsa2048-e1.public.pem": "ERR_KEY_EXPONENT",
+    "rsa2048-e65536.public.pem": "ERR_KEY_EXPONENT",
+    "rsa-pss.public.pem": "ERR_KEY_NOT_RSA",
+    "ec-p256.public.pem": "ERR_KEY_NOT_RSA",
+    "primary.test-private.pem": "ERR_KEY_PRIVATE",
+    "primary.test-private-pkcs1.pem": "ERR_KEY_PRIVATE",
+  };
+
+  it.each(refusedKeys)("$key ($note)", async ({ key: file, body, canonical }) => {
+    const key = readKey(file);
+    const expected = codes[file];
+    expect(expected).toBeDefined();
+    expect(await outcomeOf(() => verifyRsaSignature(canonical, signatureOf(body), key))).toBe(expected);
+    const beside = [publicKey("primary"), key];
+    expect(await outcomeOf(() => verifyRsaSignature(canonical, signatureOf(body), beside))).toBe(expected);
+    const verify = () => verifyPaymentCallback(Buffer.from(body), { publicKey: key });
+    expect(await outcomeOf(verify)).toBe(expected);
+  });
+});
+
+describe("connected-account webhooks", () => {
+  it.each(connect)(
+    "$name: the bare signature check says valid: $valid",
+    ({ bodyBase64, header, secret, valid }) => {
+      const body = Buffer.from(bodyBase64, "base64");
+      const keyId = verifyHmacSignature(body, header, secret);
+      expect(keyId).toEqual(valid ? expect.any(String) : null);
+      expect(verifyHmacSignature(body, header, ["some-other-secret-0123456789", secret])).toBe(keyId);
+    },
+  );
+
+  it.each(connect.filter(({ run }) => run))(
+    "$name: an event comes out",
+    async ({ bodyBase64, header, secret }) => {
+      const body = Buffer.from(bodyBase64, "base64");
+      const verified = await verifyConnectWebhook(body, header, { secret });
+      expect(verified.keyId).toBe(verifyHmacSignature(body, header, secret));
+      const { event, idempotency_key, occurred_at } = JSON.parse(body.toString());
+      expect(verified.event).toMatchObject({ event, idempotency_key, occurred_at, authenticated: true });
+      expect(verified.event.data.id).toBe(JSON.parse(body.toString()).data.id);
+    },
+  );
+
+  it.each(connect.filter(({ run }) => !run))("$name: no event comes out ($note)", async (vector) => {
+    const { bodyBase64, header, secret, valid } = vector;
+    const verify = () => verifyConnectWebhook(Buffer.from(bodyBase64, "base64"), header, { secret });
+    expect(await outcomeOf(verify)).toMatch(valid ? NOT_AN_EVENT : BAD_SIGNATURE);
+  });
+});
