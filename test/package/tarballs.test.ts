@@ -184,7 +184,7 @@ const namesInSource = async (): Promise<Record<string, string[]>> => {
 describe.each([
   { format: "esm" as const, extension: "mjs" },
   { format: "commonjs" as const, extension: "cjs" },
-])("from a JavaScript project, as $format", ({ format, extension }) => {
+])("from a JavaScript project, as $format", { timeout: 60_000 }, ({ format, extension }) => {
   it("every entry point exports what its source exports, once", async () => {
     write(`inventory.${extension}`, inventory[format] + inventory.print);
     const printed: unknown = JSON.parse(await node(`inventory.${extension}`));
@@ -240,7 +240,7 @@ const writeTypeScriptProject = async (
   writeJson(`${folder}/tsconfig.json`, { compilerOptions: { ...compilerOptions, ...options } });
 };
 
-describe.concurrent("from a strict TypeScript project", () => {
+describe.concurrent("from a strict TypeScript project", { timeout: 120_000 }, () => {
   it("with node16 resolution, programs compile and run, from ESM and from CommonJS", async () => {
     await writeTypeScriptProject("node16", ["mts", "cts"], { module: "node16", outDir: "out" });
     expect(await tsc("node16")).toBe("");
@@ -248,7 +248,7 @@ describe.concurrent("from a strict TypeScript project", () => {
       const file = join("node16", "out", fileNameOf(name));
       expect(await Promise.all([node(`${file}.mjs`), node(`${file}.cjs`)])).toEqual([prints, prints]);
     }
-  }, 120_000);
+  });
 
   it("with bundler resolution, programs compile", async () => {
     await writeTypeScriptProject("bundler", ["ts"], {
@@ -258,7 +258,7 @@ describe.concurrent("from a strict TypeScript project", () => {
       noEmit: true,
     });
     expect(await tsc("bundler")).toBe("");
-  }, 120_000);
+  });
 
   it("with the node10 resolution of older CommonJS projects, programs compile", async () => {
     await writeTypeScriptProject("node10", ["ts"], {
@@ -268,5 +268,5 @@ describe.concurrent("from a strict TypeScript project", () => {
       noEmit: true,
     });
     expect(await tsc("node10")).toBe("");
-  }, 120_000);
+  });
 });
