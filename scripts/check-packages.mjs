@@ -25,12 +25,13 @@ function run(command, args, cwd) {
 for (const name of readdirSync("packages")) {
   const manifest = JSON.parse(readFileSync(`packages/${name}/package.json`, "utf8"));
   if (manifest.private) continue;
+  const failedBefore = failed.length;
   const packed = run("pnpm", ["pack", "--json", "--pack-destination", directory], `packages/${name}`);
   if (!packed) continue;
   const { filename } = JSON.parse(packed);
   run("publint", ["run", filename, "--strict"]);
   run("attw", [filename]);
-  process.stdout.write(`${manifest.name}: packed, checked\n`);
+  if (failed.length === failedBefore) process.stdout.write(`${manifest.name}: the tarball is sound\n`);
 }
 
 rmSync(directory, { recursive: true });
