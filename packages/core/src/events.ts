@@ -1,0 +1,130 @@
+import type { JsonObject, JsonValue } from "./json.ts";
+
+/** The service's two independent flows (specification, Events). */
+export type FlowName = "payments" | "connect";
+
+/** Statuses that payment callbacks carry (specification, States and transitions). */
+export type PaymentStatus = "SUCCESS" | "FAILED" | "PENDING";
+
+/** Where a payment event came from: a signed callback, or a look-up by the merchant's own client. */
+export type PaymentSource = "callback" | "lookup";
+
+/** The fields of a payment callback (specification, Payment callback events), verified, frozen, without a prototype. */
+interface PaymentFields<Event extends string, Status extends string> {
+  readonly event: Event;
+  readonly status: Status;
+  /** The merchant's own reference. */
+  readonly referenceId: string;
+  /** The service's transaction id, on which payment events are deduplicated. */
+  readonly payTxnId: string;
+  /** Decimal string with up to six decimals; `parseAmount` reads it. No currency comes with it: compare with your order. */
+  readonly amount: string;
+  readonly callbackUrl: string;
+  readonly message?: string;
+  readonly providerTxId?: string;
+  /** ISO 8601, UTC, up to nanoseconds, as the service wrote it. */
+  readonly timestamp: string;
+  readonly merchantId?: string;
+  readonly userId?: string;
+  /** Undocumented fields whose reading is certain; numbers as the text they were written with. */
+  readonly extra: Readonly<Record<string, string | boolean>>;
+  readonly source: PaymentSource;
+}
+
+type OfStatus<Event extends string> =
+  | PaymentFields<Event, "SUCCESS">
+  | PaymentFields<Event, "FAILED">
+  | PaymentFields<Event, "PENDING">;
+
+/** A payment or deposit, in one of three statuses. */
+export type DepositEvent = OfStatus<"DEPOSIT">;
+/** A withdrawal, in one of three statuses. */
+export type WithdrawalEvent = OfStatus<"WITHDRAWAL">;
+/** An event of the payments flow. */
+export type PaymentEvent = DepositEvent | WithdrawalEvent;
+
+/** A connected account, as event data (specification, Connected account). */
+export interface ConnectedAccount {
+  readonly object: "connected_account";
+  readonly id: string;
+  readonly master_merchant_id: string;
+  readonly kyc_status: string;
+  readonly extra: JsonObject;
+}
+
+/** A settlement, as event data (specification, Settlement). */
+export interface Settlement {
+  readonly object: "settlement";
+  readonly id: string;
+  readonly connected_account_id: string;
+  /** A safe integer; the interface does not name its unit. */
+  readonly amount: number;
+  readonly status: string;
+  readonly extra: JsonObject;
+}
+
+/** The envelope of a connected-account webhook (specification, Connected-account events). */
+interface ConnectEnvelope<Event extends string, Data> {
+  readonly event: Event;
+  readonly idempotency_key: string;
+  /** ISO 8601, UTC, as the service wrote it. */
+  readonly occurred_at: string;
+  readonly data: Data;
+  /** Undocumented members of the envelope. */
+  readonly extra: JsonObject;
+  /** False only with `connect.unsafeAllowUnsigned`. */
+  readonly authenticated: boolean;
+}
+
+export type ConnectedAccountApprovedEvent = ConnectEnvelope<"connected_account.approved", ConnectedAccount>;
+export type ConnectedAccountDeclinedEvent = ConnectEnvelope<"connected_account.declined", ConnectedAccount>;
+export type SettlementApprovedEvent = ConnectEnvelope<"settlement.approved", Settlement>;
+export type SettlementDeclinedEvent = ConnectEnvelope<"settlement.declined", Settlement>;
+
+/** An event of the connect flow. */
+export type ConnectEvent =
+  | ConnectedAccountApprovedEvent
+  | ConnectedAccountDeclinedEvent
+  | SettlementApprovedEvent
+  | SettlementDeclinedEvent;
+
+/** Any event that a handler can be registered for. */
+export type AnyEvent = PaymentEvent | ConnectEvent;
+
+/** The event names of the specification. */
+export type EventName = AnyEvent["event"];
+
+/** The event type of a name: `EventOf<"settlement.approved">`. */
+export type EventOf<Name extends EventName> = Extract<AnyEvent, { readonly event: Name }>;
+
+/** Event names by flow, in the specification's order. */
+export const EVENT_NAMES: {
+  readonly payments: readonly PaymentEvent["event"][];
+  readonly connect: readonly ConnectEvent["event"][];
+} = {
+  payments: ["DEPOSIT", "WITHDRAWAL"],
+  connect: [
+    "connected_account.approved",
+    "connected_account.declined",
+    "settlement.approved",
+    "settlement.declined",
+  ],
+};
+
+/** The rank of each listed status: a terminal status follows PENDING, never the reverse. */
+export const STATUS_RANK: Readonly<Record<PaymentStatus, 0 | 1>> = { PENDING: 0, SUCCESS: 1, FAILED: 1 };
+
+const ISO_UTC = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(?:Z|\+00:00)$/;
+
+/**
+ * Milliseconds since the epoch of an ISO 8601 UTC timestamp with up to nine fractional digits, or null when it
+ * is not one, or names a day or time that does not exist.
+ */
+export function parseTimestamp(text: JsonValue | undefined): number | null {
+  const match = typeof text === "string" ? ISO_UTC.exec(text) : null;
+  if (match === null) return null;
+  const [, seconds = "", fraction = ""] = match;
+  const ms = Date.parse(`${seconds}${fraction.slice(0, 4)}Z`);
+  if (Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 19) !== seconds) return null;
+  return ms;
+}

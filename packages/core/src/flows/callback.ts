@@ -1,0 +1,187 @@
+import { isAmount } from "../amount.ts";
+import { parseTimestamp } from "../events.ts";
+import { type JsonBody, parseJsonBody, rawMembers } from "../json.ts";
+import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
+
+/** A callback's fields as the canonical string has them: every field but `signature` that is not null, as text. */
+export type CallbackTexts = ReadonlyMap<string, string>;
+
+/** A payment callback's body, read but not yet judged. */
+export interface CallbackBody {
+  readonly json: JsonBody;
+  readonly texts: CallbackTexts;
+  readonly canonical: string;
+}
+
+/** What the rules need to know of the options. */
+export interface CallbackRules {
+  /** `payments.extraFields`: undocumented fields that every callback carries. */
+  readonly extraFields: ReadonlySet<string>;
+  /** `payments.expect.callbackUrl`: URLs that are known as a whole. */
+  readonly pinnedUrls: ReadonlySet<string>;
+  /** A resolver chose the keys by `merchantId`, so it must be there. */
+  readonly merchantIdRequired: boolean;
+  /** False for look-ups: a transaction may have been created without one. */
+  readonly callbackUrlRequired: boolean;
+}
+
+/** A broken rule. R1–R3 make a body malformed; R4 and R5 leave more than one reading of its signature. */
+export interface Violation {
+  readonly rule: "R1" | "R2" | "R3" | "R4" | "R5" | "JSON";
+  readonly reason: "malformed" | "ambiguous";
+  /** What is wrong, naming fields but not their values. */
+  readonly detail: string;
+}
+
+const documented: ReadonlySet<string> = new Set(CALLBACK_FIELDS);
+const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
+const CODE = /^[A-Z_]{1,64}$/;
+
+/** True for a field of the specification. */
+export function isDocumented(name: string): name is CallbackField {
+  return documented.has(name);
+}
+
+/** True for a name that R1 allows. */
+export function isFieldName(name: string): boolean {
+  return NAME.test(name) && name !== "constructor" && name !== "prototype";
+}
+
+/** Reads a callback's body; null when it is not a JSON object, so that there is nothing to verify. */
+export function readCallback(rawBody: Uint8Array): CallbackBody | null {
+  const json = parseJsonBody(rawBody);
+  if (json === null) return null;
+  const texts = new Map<string, string>();
+  let canonical = "";
+  let raw: Map<string, string> | null = null;
+  for (const name of sortedNames(json)) {
+    const value = json.object[name];
+    if (value === null || value === undefined) continue;
+    let text: string;
+    if (typeof value === "string") text = value;
+    else {
+      raw ??= rawMembers(json.text);
+      text = raw.get(name) ?? "";
+    }
+    texts.set(name, text);
+    canonical += canonical === "" ? `${name}=${text}` : `&${name}=${text}`;
+  }
+  return { json, texts, canonical };
+}
+
+/** Names but `signature`, by code unit. The documented ones are sorted already, and seldom is there another. */
+function sortedNames({ object }: JsonBody): readonly string[] {
+  const names = Object.keys(object);
+  let known = 0;
+  for (const name of names) if (documented.has(name) || name === "signature") known++;
+  return known === names.length ? CALLBACK_FIELDS : names.filter((name) => name !== "signature").sort();
+}
+
+/**
+ * Applies the rules R1–R5, under which a canonical string has one reading as far as documented fields go.
+ * `docs/security.md` explains the attack and each rule. Only meaningful once the signature is verified.
+ *
+ * @returns the first broken rule, or null.
+ */
+export function findViolation({ json, texts }: CallbackBody, rules: CallbackRules): Violation | null {
+  if (json.flaw !== null) return malformed("JSON", `the body has ${json.flaw}`);
+  for (const name of Object.keys(json.object)) {
+    if (!isFieldName(name)) return malformed("R1", "a field has a name that is not allowed");
+    const value = json.object[name];
+    if (typeof value === "object" && value !== null)
+      return malformed("R2", `${name} is an array or an object`);
+    if (documented.has(name) && value !== null && typeof value !== "string") {
+      return malformed("R2", `${name} is not a string`);
+    }
+    if (typeof value === "string" && hasLoneSurrogate(value))
+      return malformed("R2", `${name} is not well-formed text`);
+  }
+  const missing = findMalformedField(texts, rules);
+  if (missing !== null) return malformed("R3", missing);
+  for (const name of rules.extraFields) {
+    if (!texts.has(name)) return ambiguous("R5", `${name} is declared in payments.extraFields but missing`);
+  }
+  return findAmbiguousValue(texts, rules) ?? findAmbiguousName(texts, rules);
+}
+
+/** R3: what is wrong with a required field, or null. */
+export function findMalformedField(texts: CallbackTexts, rules: CallbackRules): string | null {
+  const amount = texts.get("amount");
+  if (amount === undefined || !isAmount(amount)) return "amount is not digits with up to six decimals";
+  const url = texts.get("callbackUrl");
+  const urlMissing = url === undefined && !rules.callbackUrlRequired;
+  if (!urlMissing && !URL.canParse(url ?? "")) return "callbackUrl is not an absolute URL";
+  if (!CODE.test(texts.get("event") ?? "")) return "event is not an upper-case name";
+  if (!CODE.test(texts.get("status") ?? "")) return "status is not an upper-case name";
+  if (!texts.get("payTxnId")) return "payTxnId is missing or empty";
+  if (!texts.get("referenceId")) return "referenceId is missing or empty";
+  if (parseTimestamp(texts.get("timestamp")) === null) return "timestamp is not an ISO 8601 UTC time";
+  if (rules.merchantIdRequired && !texts.get("merchantId")) return "merchantId is missing or empty";
+  return null;
+}
+
+/** R4: a value that could swallow, or be cut into, further fields. */
+function findAmbiguousValue(texts: CallbackTexts, { pinnedUrls }: CallbackRules): Violation | null {
+  for (const [name, text] of texts) {
+    if (!text.includes("&")) continue;
+    if (name === "callbackUrl") {
+      if (text.includes("&event=") && !pinnedUrls.has(text)) {
+        return ambiguous(
+          "R4",
+          "callbackUrl contains &event= (pin it in payments.expect.callbackUrl if it is yours)",
+        );
+      }
+    } else if (name === "message") {
+      for (const [, word = ""] of text.matchAll(/&([A-Za-z]\w*)(?==)/g)) {
+        if (documented.has(word) || texts.has(word)) return ambiguous("R4", `message contains &${word}=`);
+      }
+    } else if (name === "referenceId") {
+      if (/&[A-Za-z]\w*=/.test(text))
+        return ambiguous("R4", "referenceId contains an & that begins another field");
+    } else {
+      return ambiguous("R4", `${name} contains an &`);
+    }
+  }
+  return null;
+}
+
+/** R5: an undeclared name where the end of a free-text field could have been cut off to make it. */
+function findAmbiguousName(texts: CallbackTexts, rules: CallbackRules): Violation | null {
+  for (const [name, field] of undeclaredNames(texts, rules)) {
+    if (field === "providerTxId" || field === "referenceId" || field === "userId") {
+      return ambiguous(
+        "R5",
+        `the undocumented field ${name} follows ${field} (declare it in payments.extraFields if the service sends it)`,
+      );
+    }
+  }
+  return null;
+}
+
+/** Undocumented, undeclared names with the documented field that they follow in sorted order, others between them or not. */
+export function* undeclaredNames(
+  texts: CallbackTexts,
+  { extraFields }: CallbackRules,
+): Generator<[string, CallbackField | null]> {
+  let field: CallbackField | null = null;
+  for (const name of texts.keys()) {
+    if (isDocumented(name)) field = name;
+    else if (!extraFields.has(name)) yield [name, field];
+  }
+}
+
+/** `String.prototype.isWellFormed` is not there on Node 20 in every build. */
+function hasLoneSurrogate(text: string): boolean {
+  return (
+    /[\ud800-\udfff]/.test(text) &&
+    /(?:[\ud800-\udbff](?![\udc00-\udfff]))|(?:(?<![\ud800-\udbff])[\udc00-\udfff])/.test(text)
+  );
+}
+
+function malformed(rule: Violation["rule"], detail: string): Violation {
+  return { rule, reason: "malformed", detail };
+}
+
+function ambiguous(rule: Violation["rule"], detail: string): Violation {
+  return { rule, reason: "ambiguous", detail };
+}

@@ -1,0 +1,229 @@
+import type { Delivery } from "../delivery.ts";
+import { PayhooksError } from "../errors.ts";
+import { type ConnectEvent, EVENT_NAMES, parseTimestamp } from "../events.ts";
+import type { StoredDelivery } from "../inbox/inbox.ts";
+import { frozenCopy, type JsonBody, type JsonObject, type JsonValue, parseJsonBody } from "../json.ts";
+import { findSecret, isSignatureHeader } from "../signature/hmac.ts";
+import { importSecrets, type VerifyingSecret } from "../signature/keys.ts";
+import { entryOf, eventOf, type Flow, type Reading, type Verification, withFreshness } from "./flow.ts";
+import { type KeyResolver, type Keyring, lazyKeys, resolvedKeys } from "./keyring.ts";
+import type { FlowContext } from "./payments.ts";
+
+/** The header that carries the signature (specification, Authentication, 3). */
+export const SIGNATURE_HEADER = "x-connect-signature";
+
+/** Options of the connect flow. */
+export interface ConnectOptions {
+  /** The `webhook_secret` of the webhook settings; up to four during a rotation; or a resolver for many merchants. */
+  readonly secret?: string | readonly string[] | KeyResolver<string> | undefined;
+  /** What a delivery that is not authentic is answered with. Default 400, as in the specification's example. */
+  readonly badSignatureStatus?: 400 | 401 | undefined;
+  /** Accepts webhooks without any check, for a master merchant who has no secret configured. Never in production. */
+  readonly unsafeAllowUnsigned?: boolean | undefined;
+}
+
+/** The flow of the connected-account webhooks (specification, Authentication 3, Connected-account events). */
+export function connectFlow(
+  options: ConnectOptions,
+  { windowMs, clock }: FlowContext,
+  keyring: Keyring<VerifyingSecret> = keyringOf(options.secret, clock),
+): Flow {
+  const unsigned = options.unsafeAllowUnsigned === true;
+  if (unsigned && options.secret !== undefined) {
+    throw new PayhooksError("ERR_OPTION_INVALID", "connect has both a secret and unsafeAllowUnsigned.", {
+      fix: "Remove unsafeAllowUnsigned: with a secret every webhook is signed.",
+    });
+  }
+
+  function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
+    if (unsigned) return accept(delivery, "", null, now);
+    const header = delivery.headers.get(SIGNATURE_HEADER) ?? "";
+    if (header === "") return refused("ERR_SIGNATURE_MISSING", "there is no X-Connect-Signature header");
+    if (!isSignatureHeader(header)) {
+      return refused(
+        "ERR_SIGNATURE_MALFORMED",
+        "X-Connect-Signature is not sha256= and 64 lowercase hex digits",
+      );
+    }
+    const found = keyring.find(delivery.tenant === undefined ? {} : { tenant: delivery.tenant });
+    if (found instanceof Promise) return found.then((keys) => verifyWith(keys, delivery, header, now));
+    return verifyWith(found, delivery, header, now);
+  }
+
+  function verifyWith(
+    found: Awaited<ReturnType<Keyring<VerifyingSecret>["find"]>>,
+    delivery: Delivery,
+    header: string,
+    now: number,
+  ): Verification {
+    if (found === null)
+      return refused("ERR_SIGNATURE_INVALID", "unknown tenant: the resolver has no secret for it");
+    const secret = findSecret(delivery.rawBody, header, found.keys);
+    if (secret === null) return refused("ERR_SIGNATURE_INVALID", "the signature fits none of the secrets");
+    return accept(delivery, found.tenant, secret.keyId, now, header);
+  }
+
+  function accept(
+    { rawBody }: Delivery,
+    tenant: string,
+    keyId: string | null,
+    now: number,
+    header?: string,
+  ): Verification {
+    const body = parseJsonBody(rawBody);
+    if (body === null)
+      return refused("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
+    const stored: StoredDelivery = {
+      flow: "connect",
+      tenant,
+      source: "webhook",
+      rawBody,
+      headers: header === undefined ? {} : { [SIGNATURE_HEADER]: header },
+      keyId,
+      receivedAt: now,
+    };
+    return withFreshness(judge(body, stored), now, windowMs);
+  }
+
+  function judge(body: JsonBody, stored: StoredDelivery): Reading {
+    const envelope = body.flaw === null ? readEnvelope(body.object) : `the body has ${body.flaw}`;
+    if (typeof envelope === "string") {
+      return { event: null, verified: entryOf("malformed", envelope, stored.rawBody, stored, windowMs) };
+    }
+    const { name, data, listed } = envelope;
+    const identity: Record<string, string> = { event: name };
+    for (const [fact, value] of [
+      ["object", data["object"]],
+      ["id", data["id"]],
+      ["status", data["kyc_status"] ?? data["status"]],
+    ] as const) {
+      if (typeof value === "string") identity[fact] = value;
+    }
+    const verified = eventOf(
+      {
+        id: envelope.key,
+        name,
+        status: "",
+        rank: 1,
+        identity,
+        amount: typeof data["amount"] === "number" ? String(data["amount"]) : null,
+        signedAt: envelope.occurredAt,
+        hold: listed
+          ? null
+          : { reason: "unrecognized", detail: "the event is not one that the specification lists" },
+        reference: null,
+      },
+      stored,
+      windowMs,
+    );
+    return { event: listed ? toEvent(body.object, data, stored.keyId !== null) : null, verified };
+  }
+
+  return {
+    name: "connect",
+    badSignatureStatus: options.badSignatureStatus ?? 400,
+    async prepare() {
+      if (unsigned) return ["connect.unsafeAllowUnsigned is set: anybody can send events."];
+      const secrets = await keyring.prepare();
+      return secrets.some(({ weak }) => weak)
+        ? ["connect.secret has under 16 characters and may be guessed."]
+        : [];
+    },
+    verify,
+    read(stored) {
+      const body = parseJsonBody(stored.rawBody);
+      if (body !== null) return judge(body, stored);
+      return {
+        event: null,
+        verified: entryOf("malformed", "the stored body is not JSON", stored.rawBody, stored, windowMs),
+      };
+    },
+  };
+}
+
+function keyringOf(source: ConnectOptions["secret"], clock: FlowContext["clock"]): Keyring<VerifyingSecret> {
+  const option = "connect.secret";
+  if (typeof source !== "function") return lazyKeys(async () => importSecrets(source, option));
+  return resolvedKeys(
+    source,
+    async (secrets) => importSecrets(secrets, `what ${option} returned`),
+    option,
+    clock,
+  );
+}
+
+interface Envelope {
+  readonly name: string;
+  readonly key: string;
+  readonly occurredAt: number;
+  readonly data: JsonObject;
+  readonly listed: boolean;
+}
+
+const DATA_FIELDS = {
+  connected_account: ["id", "master_merchant_id", "kyc_status"],
+  settlement: ["id", "connected_account_id", "status"],
+} as const;
+
+/** The envelope, or what is wrong with it. */
+function readEnvelope(object: JsonObject): Envelope | string {
+  const { event, idempotency_key, data } = object;
+  if (typeof event !== "string" || event === "") return "event is missing or not text";
+  if (typeof idempotency_key !== "string" || idempotency_key === "")
+    return "idempotency_key is missing or not text";
+  const occurredAt = parseTimestamp(object["occurred_at"]);
+  if (occurredAt === null) return "occurred_at is not an ISO 8601 UTC time";
+  if (typeof data !== "object" || data === null || Array.isArray(data)) return "data is not an object";
+  const members = data as JsonObject;
+  const listed = (EVENT_NAMES.connect as readonly string[]).includes(event);
+  const fault = listed
+    ? findDataFault(event.startsWith("settlement.") ? "settlement" : "connected_account", members)
+    : null;
+  return fault ?? { name: event, key: idempotency_key, occurredAt, data: members, listed };
+}
+
+function findDataFault(object: keyof typeof DATA_FIELDS, data: JsonObject): string | null {
+  if (data["object"] !== object) return `data.object is not "${object}"`;
+  for (const name of DATA_FIELDS[object]) {
+    if (typeof data[name] !== "string" || data[name] === "") return `data.${name} is missing or not text`;
+  }
+  if (object === "settlement" && !Number.isSafeInteger(data["amount"]))
+    return "data.amount is not a safe integer";
+  return null;
+}
+
+const ENVELOPE_FIELDS: ReadonlySet<string> = new Set(["event", "idempotency_key", "occurred_at", "data"]);
+
+/** A frozen event without prototypes; what the specification does not list goes to `extra`. */
+function toEvent(object: JsonObject, data: JsonObject, authenticated: boolean): ConnectEvent {
+  const documented: ReadonlySet<string> =
+    data["object"] === "settlement"
+      ? new Set(["object", "amount", ...DATA_FIELDS.settlement])
+      : new Set(["object", ...DATA_FIELDS.connected_account]);
+  const event: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
+  const extra = split(object, ENVELOPE_FIELDS, event);
+  const eventData: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
+  eventData["extra"] = split(data, documented, eventData);
+  event["data"] = Object.freeze(eventData);
+  event["extra"] = extra;
+  event["authenticated"] = authenticated;
+  return Object.freeze(event) as unknown as ConnectEvent;
+}
+
+/** Puts documented members into `target` and returns the others. */
+function split(
+  source: JsonObject,
+  documented: ReadonlySet<string>,
+  target: Record<string, JsonValue>,
+): JsonObject {
+  const rest: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
+  for (const [name, value] of Object.entries(source)) {
+    if (documented.has(name)) target[name] = frozenCopy(value);
+    else rest[name] = frozenCopy(value);
+  }
+  return Object.freeze(rest);
+}
+
+function refused(code: Extract<Verification, { ok: false }>["code"], why: string): Verification {
+  return { ok: false, code, why };
+}

@@ -1,0 +1,155 @@
+import { createHash } from "node:crypto";
+import type { Delivery } from "../delivery.ts";
+import type { DeliveryErrorCode } from "../errors.ts";
+import type { AnyEvent, FlowName } from "../events.ts";
+import type { HeldReason, StoredDelivery, VerifiedEvent } from "../inbox/inbox.ts";
+
+/** A stored delivery, read with today's rules. */
+export interface Reading {
+  /** The event, when its reading is certain and its fields are as documented. */
+  readonly event: AnyEvent | null;
+  /** What the inbox is asked to record. `verdict` says whether it may run. */
+  readonly verified: VerifiedEvent;
+}
+
+/** A delivery that is authentic. */
+export interface Verified {
+  readonly ok: true;
+  readonly reading: Reading;
+  /** Set when the signed timestamp is outside of the window: the answer unless the event is recorded already. */
+  readonly outside: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
+}
+
+/** The outcome of the verification of one delivery. */
+export type Verification =
+  | Verified
+  | { readonly ok: false; readonly code: DeliveryErrorCode; readonly why: string };
+
+/** One of the service's two flows: how its deliveries are verified and read. */
+export interface Flow {
+  readonly name: FlowName;
+  /** The status that answers a delivery which is not authentic. */
+  readonly badSignatureStatus: number;
+  /** Checks and loads the keys; throws a set-up error. Returns what should be warned about. */
+  prepare(): Promise<readonly string[]>;
+  /** Verifies what has arrived. Asynchronous only where a resolver has to be asked. */
+  verify(delivery: Delivery, now: number): Verification | Promise<Verification>;
+  /** Reads again what was verified when it arrived, for a run or a replay. */
+  read(stored: StoredDelivery): Reading;
+}
+
+/** The tenant of all records where keys do not depend on one. */
+export const ONLY_TENANT: string = "";
+
+/** Signed timestamps may lie this far in the future: clocks differ. */
+export const MAX_FUTURE_MS: number = 24 * 60 * 60 * 1000;
+/** A finished record outlives the window by this, so that clocks may differ. */
+const RETENTION_SLACK_MS = 24 * 60 * 60 * 1000;
+
+function hash(parts: readonly string[], hexDigits: number): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, hexDigits);
+}
+
+/** The key of the record of one transaction or webhook. */
+function recordKey(tenant: string, flow: FlowName, id: string): string {
+  return hash([tenant, flow, id], 32);
+}
+
+/** The key of a slot; the few normal ones are computed once. */
+const normalSlots = new Map<string, string>();
+function slotKey(name: string, status: string): string {
+  const label = `${name} ${status}`;
+  let key = normalSlots.get(label);
+  if (key === undefined) {
+    key = hash([name, status, ""], 16);
+    normalSlots.set(label, key);
+  }
+  return key;
+}
+
+/** The facts of an event of the table. */
+export interface EventFacts {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly rank: 0 | 1;
+  readonly identity: Readonly<Record<string, string>>;
+  readonly amount: string | null;
+  readonly signedAt: number;
+  /** Null to run it. The reasons `unexpected` and `unrecognized` keep it out of the table, in a slot of its own. */
+  readonly hold: { readonly reason: HeldReason; readonly detail: string } | null;
+  readonly reference: string | null;
+}
+
+/** What the inbox records for an event whose reading is certain. */
+export function eventOf(facts: EventFacts, delivery: StoredDelivery, windowMs: number): VerifiedEvent {
+  const { tenant, flow } = delivery;
+  const { id, name, status, identity, amount, signedAt, hold, reference } = facts;
+  return {
+    key: recordKey(tenant, flow, id),
+    // A name or status that is not listed is anybody's text: only listed ones have a slot that is computed once.
+    slot: hold === null ? slotKey(name, status) : hash([name, status, ""], 16),
+    variantSlot: () => hash([name, status, hash([JSON.stringify(identity), amount ?? ""], 32)], 16),
+    id,
+    name,
+    status,
+    rank: hold === null ? facts.rank : null,
+    identity,
+    amount,
+    signedAt,
+    fresh: true,
+    retentionMs: windowMs + RETENTION_SLACK_MS,
+    verdict: hold?.reason ?? "run",
+    detail: hold?.detail ?? null,
+    referenceKey: reference === null ? null : hash([tenant, flow, "reference", name, reference], 32),
+    delivery,
+  };
+}
+
+/**
+ * What the inbox records for a delivery that is authentic but whose reading is not certain, or not usable. It is
+ * keyed by what was signed alone, never by an id that a forger may have chosen, and so touches no other record.
+ */
+export function entryOf(
+  reason: "malformed" | "ambiguous",
+  detail: string,
+  signed: string | Uint8Array,
+  delivery: StoredDelivery,
+  windowMs: number,
+): VerifiedEvent {
+  const { tenant, flow } = delivery;
+  const id = createHash("sha256").update(signed).digest("hex").slice(0, 32);
+  const slot = hash([reason], 16);
+  return {
+    key: hash([tenant, flow, "entry", id], 32),
+    slot,
+    variantSlot: () => slot,
+    id,
+    name: "",
+    status: "",
+    rank: null,
+    identity: {},
+    amount: null,
+    signedAt: 0,
+    fresh: true,
+    retentionMs: windowMs + RETENTION_SLACK_MS,
+    verdict: reason,
+    detail,
+    referenceKey: null,
+    delivery,
+  };
+}
+
+/** Judges the signed time against the window. */
+export function withFreshness(reading: Reading, now: number, windowMs: number): Verified {
+  const { signedAt } = reading.verified;
+  if (signedAt === 0) return { ok: true, reading, outside: null };
+  const outside =
+    signedAt < now - windowMs
+      ? "ERR_TIMESTAMP_EXPIRED"
+      : signedAt > now + MAX_FUTURE_MS
+        ? "ERR_TIMESTAMP_FUTURE"
+        : null;
+  if (outside === null) return { ok: true, reading, outside };
+  return { ok: true, reading: { ...reading, verified: { ...reading.verified, fresh: false } }, outside };
+}

@@ -1,0 +1,405 @@
+import { type Clock, sleep, systemClock } from "../clock.ts";
+import { PayhooksError } from "../errors.ts";
+import type { Notice } from "../notices.ts";
+import type {
+  Accepted,
+  Decision,
+  Ending,
+  Inbox,
+  Job,
+  Lease,
+  LeaseData,
+  ReplayDecision,
+  Runner,
+  RunReport,
+  WorkOptions,
+  WorkReport,
+} from "./inbox.ts";
+import type { Disposition, IdempotencyStore, Queue } from "./store.ts";
+
+/** Options of {@link composeInbox}. */
+export interface ComposeOptions {
+  readonly store: IdempotencyStore;
+  readonly queue: Queue;
+  /** What both together survive. */
+  readonly durability: Inbox["durability"];
+  /** How long a worker may be silent before another takes its event. Default 30 s; renewed every third of it. */
+  readonly leaseMs?: number | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+const DEFAULT_LEASE_MS = 30_000;
+const NO_LIMIT = Number.POSITIVE_INFINITY;
+const REPEAT_MIN_MS = 100;
+const REPEAT_MAX_MS = 5_000;
+const LANES_AT_CLOSE = 16;
+
+/** A run in progress. */
+interface ActiveRun {
+  readonly job: Job;
+  readonly data: LeaseData;
+  readonly abort: AbortController;
+  /** When the lease lapses, by this process's clock, unless renewed. */
+  until: number;
+  lost: boolean;
+  started: boolean;
+  readonly notify: (notice: Notice) => void;
+}
+
+/**
+ * Makes an inbox from a store of idempotency records and a queue. The order of its steps is what keeps an
+ * acknowledged event (docs/durability.md): claim, add, barrier, flag, and only then is `accept` over.
+ *
+ * @experimental The interfaces of store and queue may still change in a minor release.
+ */
+export function composeInbox(options: ComposeOptions): Inbox {
+  return new ComposedInbox(options);
+}
+
+class ComposedInbox implements Inbox {
+  readonly durability: Inbox["durability"];
+  readonly held: Inbox["held"];
+  readonly #store: IdempotencyStore;
+  readonly #queue: Queue;
+  readonly #clock: Clock;
+  readonly #leaseMs: number;
+  #owner: string | null = null;
+  readonly #active = new Set<ActiveRun>();
+  #renewing = false;
+  #consumers: { stop(): Promise<void> }[] = [];
+  #lastRunner: Runner | null = null;
+  #closing = false;
+  #closed: Promise<{ readonly unfinished: number }> | null = null;
+  #abandoned = false;
+
+  constructor({ store, queue, durability, leaseMs = DEFAULT_LEASE_MS, clock = systemClock }: ComposeOptions) {
+    this.#store = store;
+    this.#queue = queue;
+    this.durability = durability;
+    this.#leaseMs = leaseMs;
+    this.#clock = clock;
+    this.held = {
+      list: (filter = {}) => store.listHeld(filter),
+      replay: (eventId, decision) => this.#replay(eventId, decision),
+      discard: (eventId, decision) => this.#discard(eventId, decision),
+    };
+  }
+
+  async ready(): Promise<void> {
+    await this.#store.ready();
+    await this.#queue.ready();
+  }
+
+  async accept(...[event, options = {}]: Parameters<Inbox["accept"]>): Promise<Accepted> {
+    const accepted = await this.#store.accept(event, { maxHeld: options.maxHeld ?? NO_LIMIT });
+    if (accepted.pending) await this.#enqueue(accepted.job, options.delayMs ?? 0);
+    return accepted;
+  }
+
+  /** Add, barrier, flag. Whoever dies in between has acknowledged nothing; a copy does all of it again. */
+  async #enqueue(job: Job, delayMs: number): Promise<void> {
+    await this.#queue.add(job, { delayMs });
+    await this.#queue.barrier?.();
+    await this.#store.markQueued(job);
+  }
+
+  async run(...[runner, { concurrency }]: Parameters<Inbox["run"]>): ReturnType<Inbox["run"]> {
+    this.#lastRunner = runner;
+    const consumer = await this.#queue.consume(
+      async (job) => (await this.#process(runner, job, this.#closing)).next,
+      {
+        concurrency,
+      },
+    );
+    this.#consumers.push(consumer);
+    return consumer;
+  }
+
+  async work(runner: Runner, { deadlineMs, limit, concurrency }: WorkOptions): Promise<WorkReport> {
+    this.#lastRunner = runner;
+    await this.#queue.recover();
+    const end = this.#clock.now() + deadlineMs;
+    let taken = 0;
+    let ran = 0;
+    let failed = 0;
+    const lane = async (): Promise<void> => {
+      while (taken < limit && this.#clock.now() < end && !this.#closing) {
+        taken++;
+        const taking = await this.#queue.take();
+        if (taking === null) {
+          taken--;
+          return;
+        }
+        const { report, next, ending } = await this.#process(runner, taking.job, false);
+        await taking.settle(next);
+        if (report.ran) ran++;
+        else taken--;
+        if (ending === "retry" || ending === "held") failed++;
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(concurrency, limit) }, lane));
+    const { due, nextDueAt } = await this.#queue.pending();
+    return { ran, failed, remaining: due, nextDueAt };
+  }
+
+  async runJob(runner: Runner, job: Job): Promise<RunReport> {
+    this.#lastRunner = runner;
+    const { report, next } = await this.#process(runner, job, true);
+    if (next !== "finished") await this.#queue.add(job, { delayMs: next.againInMs });
+    return report;
+  }
+
+  read(eventId: string): ReturnType<Inbox["read"]> {
+    return this.#store.read(eventId);
+  }
+
+  async health(): ReturnType<Inbox["health"]> {
+    try {
+      return { ok: true, detail: null, ...(await this.#store.counts()) };
+    } catch (error) {
+      return { ok: false, detail: String(error), waiting: null, running: null, held: null };
+    }
+  }
+
+  /** Begin, run, finish. Never rejects: a job whose begin failed is due again. */
+  async #process(
+    runner: Runner,
+    job: Job,
+    force: boolean,
+  ): Promise<{
+    readonly report: RunReport;
+    readonly next: Disposition;
+    readonly ending: Ending["kind"] | null;
+  }> {
+    const notify = (notice: Notice): void => runner.notify(notice);
+    try {
+      this.#owner ??= crypto.randomUUID();
+      const begun = await this.#store.begin(job, { owner: this.#owner, leaseMs: this.#leaseMs, force });
+      switch (begun.kind) {
+        case "missing":
+          notify({ type: "record-missing", eventId: job.eventId });
+          return { report: { state: null, ran: false }, next: "finished", ending: null };
+        case "finished":
+          return { report: { state: begun.state, ran: false }, next: "finished", ending: null };
+        case "wait": {
+          const state = begun.running ? "running" : "waiting";
+          return { report: { state, ran: false }, next: { againInMs: begun.ms }, ending: null };
+        }
+        case "leased":
+          return await this.#runUnderLease(runner, begun.lease);
+      }
+    } catch (error) {
+      notify({ type: "inbox-error", during: "begin", error: String(error) });
+      return { report: { state: "waiting", ran: false }, next: { againInMs: REPEAT_MAX_MS }, ending: null };
+    }
+  }
+
+  async #runUnderLease(
+    runner: Runner,
+    data: LeaseData,
+  ): Promise<{ readonly report: RunReport; readonly next: Disposition; readonly ending: Ending["kind"] }> {
+    const run: ActiveRun = {
+      job: data.job,
+      data,
+      abort: new AbortController(),
+      until: this.#clock.now() + this.#leaseMs,
+      lost: false,
+      started: false,
+      notify: (notice) => runner.notify(notice),
+    };
+    this.#active.add(run);
+    this.#keepRenewing();
+    try {
+      const ending = await runner.run(this.#leaseOf(run));
+      const finished = await this.#persist(run, "finish", () =>
+        this.#store.finish(data.job, data.token, ending),
+      );
+      if (finished === null || finished.fenced === "lost") {
+        this.#lose(run);
+        return { report: { state: "running", ran: true }, next: "finished", ending: ending.kind };
+      }
+      for (const next of finished.next) await this.#queue.add(next, { delayMs: 0 });
+      return {
+        report: { state: stateAfter(ending, data), ran: true },
+        next: dispositionOf(ending),
+        ending: ending.kind,
+      };
+    } finally {
+      this.#active.delete(run);
+    }
+  }
+
+  #leaseOf(run: ActiveRun): Lease {
+    const { data } = run;
+    const isHandBack = (): boolean => this.#closing && this.#queue.hurry === undefined;
+    return {
+      ...data,
+      signal: run.abort.signal,
+      get handBack() {
+        return isHandBack();
+      },
+      step: async (name, change) => {
+        if (run.lost) return false;
+        if (change.kind === "started") run.started = true;
+        const fenced = await this.#persist(run, "step", () =>
+          this.#store.step(data.job, data.token, name, change),
+        );
+        if (fenced === "ok") return true;
+        this.#lose(run);
+        return false;
+      },
+      accept: (event) => this.accept(event),
+    };
+  }
+
+  /** The result of a handler is kept while the store is down, and the write repeated: the handler is not. */
+  async #persist<T>(run: ActiveRun, during: string, write: () => Promise<T>): Promise<T | null> {
+    for (let delayMs = REPEAT_MIN_MS; !this.#abandoned; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
+      try {
+        return await write();
+      } catch (error) {
+        run.notify({ type: "inbox-error", during, error: String(error) });
+        await sleep(this.#clock, delayMs);
+      }
+    }
+    return null;
+  }
+
+  /** One timer renews every lease of this process. */
+  #keepRenewing(): void {
+    if (this.#renewing) return;
+    this.#renewing = true;
+    this.#clock.after(this.#leaseMs / 3, () => {
+      this.#renewing = false;
+      if (this.#active.size === 0) return;
+      for (const run of this.#active) void this.#renew(run);
+      this.#keepRenewing();
+    });
+  }
+
+  async #renew(run: ActiveRun): Promise<void> {
+    if (run.lost) return;
+    const asked = this.#clock.now();
+    try {
+      const fenced = await this.#store.renew(run.job, run.data.token, this.#leaseMs);
+      if (fenced === "ok") run.until = asked + this.#leaseMs;
+      else if (this.#active.has(run)) this.#lose(run);
+    } catch (error) {
+      run.notify({ type: "inbox-error", during: "renew", error: String(error) });
+      // Out of the store's reach for a whole lease: another worker may have it by now.
+      if (run.until <= this.#clock.now()) this.#warnOfDouble(run, "lease-lost");
+    }
+  }
+
+  /** Another worker has the event, or may have: what this one still does, may happen twice. */
+  #lose(run: ActiveRun): void {
+    if (run.lost) return;
+    run.lost = true;
+    this.#warnOfDouble(run, "lease-lost");
+  }
+
+  #warnOfDouble(run: ActiveRun, why: "lease-lost" | "closed-while-running"): void {
+    if (run.abort.signal.aborted) return;
+    run.abort.abort(new Error(why));
+    if (!run.started) return;
+    const { id, name, status, delivery } = run.data;
+    const { flow, tenant } = delivery;
+    run.notify({ type: "double-risk", why, flow, tenant, eventId: run.job.eventId, id, event: name, status });
+  }
+
+  async #replay(eventId: string, decision: ReplayDecision): Promise<void> {
+    const job = await this.#store.replay(eventId, decision);
+    if (job === null) throw notHeld(eventId);
+    await this.#enqueue(job, 0);
+  }
+
+  async #discard(eventId: string, decision: Decision): Promise<void> {
+    if (!(await this.#store.discard(eventId, decision))) throw notHeld(eventId);
+  }
+
+  close({ graceMs }: { readonly graceMs: number }): Promise<{ readonly unfinished: number }> {
+    this.#closed ??= this.#close(graceMs);
+    return this.#closed;
+  }
+
+  async #close(graceMs: number): Promise<{ readonly unfinished: number }> {
+    this.#closing = true;
+    const grace = sleep(this.#clock, graceMs);
+    const ended = this.#finishWhatRuns().then(() => true);
+    const inTime = await Promise.race([ended, grace.then(() => false)]);
+    let unfinished = 0;
+    if (!inTime) {
+      this.#abandoned = true;
+      for (const run of this.#active) {
+        if (run.started) unfinished++;
+        this.#warnOfDouble(run, "closed-while-running");
+      }
+    }
+    if (this.#queue.hurry !== undefined) unfinished = await this.#countLost();
+    await this.#queue.close();
+    await this.#store.close();
+    return { unfinished };
+  }
+
+  async #finishWhatRuns(): Promise<void> {
+    if (this.#queue.hurry !== undefined) await this.#runTheRest();
+    await Promise.all(this.#consumers.map((consumer) => consumer.stop()));
+    while (this.#active.size > 0) await sleep(this.#clock, 10);
+  }
+
+  /** The queue ends with the process: everything that waits gets its last try. */
+  async #runTheRest(): Promise<void> {
+    await this.#queue.hurry?.();
+    const runner = this.#lastRunner;
+    if (runner === null) return;
+    const lane = async (): Promise<void> => {
+      for (let taking = await this.#queue.take(); taking !== null; taking = await this.#queue.take()) {
+        await taking.settle((await this.#process(runner, taking.job, true)).next);
+      }
+    };
+    await Promise.all(Array.from({ length: LANES_AT_CLOSE }, lane));
+  }
+
+  async #countLost(): Promise<number> {
+    const { waiting, running } = await this.#store.counts();
+    return (waiting ?? 0) + (running ?? 0);
+  }
+}
+
+function stateAfter(ending: Ending, data: LeaseData): RunReport["state"] {
+  switch (ending.kind) {
+    case "done":
+      return "done";
+    case "held":
+    case "told":
+      return "held";
+    case "retry":
+    case "released":
+      return data.mode === "tell" ? "held" : "waiting";
+  }
+}
+
+function dispositionOf(ending: Ending): Disposition {
+  switch (ending.kind) {
+    case "done":
+    case "told":
+      return "finished";
+    case "retry":
+      return { againInMs: ending.delayMs };
+    case "held":
+      return ending.tell ? { againInMs: 0 } : "finished";
+    case "released":
+      return { againInMs: 0 };
+  }
+}
+
+function notHeld(eventId: string): PayhooksError {
+  return new PayhooksError(
+    "ERR_HELD_NOT_FOUND",
+    `No held entry has the eventId ${JSON.stringify(String(eventId).slice(0, 64))}.`,
+    {
+      fix: "List them with receiver.held.list(); it may have been replayed or discarded already.",
+    },
+  );
+}

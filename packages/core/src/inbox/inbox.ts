@@ -1,0 +1,370 @@
+import type { FlowName } from "../events.ts";
+import type { Notice } from "../notices.ts";
+
+/**
+ * Why an event is kept for a person instead of being run. The first four never entered the table of
+ * deduplication: nobody can say yet which event they are. The next three are the table's. The rest come from running.
+ */
+export type HeldReason =
+  | "ambiguous"
+  | "malformed"
+  | "unexpected"
+  | "unrecognized"
+  | "conflict"
+  | "mismatch"
+  | "reference-reused"
+  | "exhausted"
+  | "rejected"
+  | "crashed"
+  | "unhandled";
+
+/** True for what never entered the table of deduplication; a replay reads it again, as if it had just arrived. */
+export function isEntry(verdict: "run" | HeldReason): boolean {
+  return (
+    verdict === "ambiguous" ||
+    verdict === "malformed" ||
+    verdict === "unexpected" ||
+    verdict === "unrecognized"
+  );
+}
+
+/** Where a slot stands. `stale` and `discarded` are ends, like `done`. */
+export type SlotState = "waiting" | "running" | "done" | "held" | "stale" | "discarded";
+
+/** A delivery as it is stored until it is done: what a replay parses again. */
+export interface StoredDelivery {
+  readonly flow: FlowName;
+  readonly tenant: string;
+  readonly source: "callback" | "lookup" | "webhook";
+  /** The exact bytes that arrived. */
+  readonly rawBody: Uint8Array;
+  /** The header fields that the flow needs; for payments none. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Fingerprint of the key that verified it; null when it was not signed (`unsafeAllowUnsigned`, look-ups). */
+  readonly keyId: string | null;
+  /** Milliseconds since the epoch, on the receiver's clock. */
+  readonly receivedAt: number;
+  /** The body is not what arrived but the reading of it that `payments.confirm` chose. */
+  readonly confirmed?: true;
+}
+
+/** A verified delivery, with everything that the table of deduplication (docs/deduplication.md) decides by. */
+export interface VerifiedEvent {
+  /** The record's key: 32 hex digits, a hash of tenant, flow and id. */
+  readonly key: string;
+  /** The normal run's slot in the record: 16 hex digits, a hash of event and status. `key + slot` is its eventId. */
+  readonly slot: string;
+  /** The slot for these very facts, used when they contradict the record. */
+  readonly variantSlot: () => string;
+  /** `payTxnId` or `idempotency_key`; for an entry, a hash of what was signed. */
+  readonly id: string;
+  readonly name: string;
+  /** The payment's status; empty in the connect flow. */
+  readonly status: string;
+  /** 0 may be followed by 1. Null: sets neither rank nor facts. */
+  readonly rank: 0 | 1 | null;
+  /** Facts that never change between attempts; an absent one is not compared. */
+  readonly identity: Readonly<Record<string, string>>;
+  /** In one spelling per value, or null where the event has none. */
+  readonly amount: string | null;
+  /** Milliseconds since the epoch, signed by the service; 0 where the reading is not certain. */
+  readonly signedAt: number;
+  /** False when `signedAt` lies outside of the window: only what is already recorded is accepted. */
+  readonly fresh: boolean;
+  /** A finished record is kept until max(now, greatest signedAt) + this, in milliseconds. */
+  readonly retentionMs: number;
+  /** Run it, or hold it for a reason that was found before the table is asked. */
+  readonly verdict: "run" | HeldReason;
+  /** What is wrong, when the verdict is to hold it. */
+  readonly detail: string | null;
+  /** With `oneSuccessPerReference`: the key of the one-key step that claims the reference for this id. */
+  readonly referenceKey: string | null;
+  readonly delivery: StoredDelivery;
+}
+
+/** A piece of work: one slot of one record, in its n-th replay. */
+export interface Job {
+  readonly eventId: string;
+  readonly replay: number;
+}
+
+/** `eventId-n`, the name under which a queue knows a job. */
+export function jobId(job: Job): string {
+  return `${job.eventId}-${job.replay}`;
+}
+
+/** The reverse of {@link jobId}; null for any other text. */
+export function parseJobId(text: string): Job | null {
+  const match = /^([0-9a-f]{48})-(0|[1-9][0-9]{0,8})$/.exec(text);
+  return match === null ? null : { eventId: match[1] ?? "", replay: Number(match[2]) };
+}
+
+/** The record's key in an eventId. */
+export function recordKeyOf(eventId: string): string {
+  return eventId.slice(0, 32);
+}
+
+/** The slot's key in an eventId. */
+export function slotKeyOf(eventId: string): string {
+  return eventId.slice(32);
+}
+
+/** What became of a delivery in the table of deduplication. */
+export type AcceptOutcome = "new" | "progress" | "resume" | "duplicate" | "stale" | "held" | "expired";
+
+/** The answer of the atomic step. */
+export interface Accepted {
+  readonly outcome: AcceptOutcome;
+  readonly job: Job;
+  /** True when the slot still has to be queued: nothing may be acknowledged before that. */
+  readonly pending: boolean;
+  /** Why it is held, for the outcome `held` and for copies of a held slot. */
+  readonly reason: HeldReason | null;
+  /** The amount that was known before, when this delivery changed it (outcome `progress`, or another source). */
+  readonly previousAmount: string | null;
+  /** The inbox was too small to keep its records for the whole window: this one is refused for that reason alone. */
+  readonly windowShrunk?: boolean;
+}
+
+/** How one handler stands with one event. */
+export interface Step {
+  /** Times that the handler was started. */
+  readonly tries: number;
+  /** `started` at the next begin means that the process died, or lost its lease, while it ran. */
+  readonly state: "started" | "done" | "failed" | "given-up";
+  /** Not to be tried before this time (store's clock); 0: at once. */
+  readonly dueAt: number;
+  /** The last error, as text. */
+  readonly error: string | null;
+  /** Why it was given up; null otherwise. */
+  readonly reason: GivenUp | null;
+}
+
+/** Why a handler is not tried again. */
+export type GivenUp = "exhausted" | "rejected" | "crashed";
+
+/** Steps of the onHeld handlers begin with this; they start anew whenever the event is held anew. */
+export const TELL_PREFIX = "held:";
+
+/** A line in an event's life. */
+export interface HistoryEntry {
+  readonly at: number;
+  readonly what: string;
+  readonly by?: string;
+  readonly note?: string;
+}
+
+/** What `begin` hands out: the slot's content under a lease. */
+export interface LeaseData {
+  readonly job: Job;
+  /** Fence and owner in one; every write of the run names it. */
+  readonly token: string;
+  /** `run` the event, or `tell` the onHeld handlers about a held one. */
+  readonly mode: "run" | "tell";
+  readonly verdict: "run" | HeldReason;
+  readonly reason: HeldReason | null;
+  readonly detail: string | null;
+  /** The id, name and status that it was recorded under. */
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly delivery: StoredDelivery;
+  readonly steps: Readonly<Record<string, Step>>;
+  /** A replay of these handlers only; null: whatever has not finished. */
+  readonly only: readonly string[] | null;
+  readonly previousStatus: string | null;
+  readonly previousAmount: string | null;
+  /** The store's clock at the begin. */
+  readonly now: number;
+  /** Steps are run although their backoff is not over. */
+  readonly force: boolean;
+}
+
+export type Begun =
+  | { readonly kind: "leased"; readonly lease: LeaseData }
+  /** Done, stale, discarded, or held and told: nothing to run. */
+  | { readonly kind: "finished"; readonly state: SlotState; readonly becameStale: boolean }
+  /** Another slot of the record runs, or the backoff is not over. */
+  | { readonly kind: "wait"; readonly ms: number; readonly running: boolean }
+  /** The record is gone. */
+  | { readonly kind: "missing" };
+
+/** How a run ended. */
+export type Ending =
+  | { readonly kind: "done" }
+  /** At least one handler is to be tried again, in `delayMs`. */
+  | { readonly kind: "retry"; readonly delayMs: number }
+  /** `tell`: there are onHeld handlers to run about it. */
+  | {
+      readonly kind: "held";
+      readonly reason: HeldReason;
+      readonly detail: string | null;
+      readonly tell: boolean;
+    }
+  /** The onHeld handlers are through with it; it stays held. */
+  | { readonly kind: "told" }
+  /** Nothing was started: another worker may have it. */
+  | { readonly kind: "released" };
+
+/** A change of one handler's step, written before and after it runs. */
+export type StepChange =
+  | { readonly kind: "started" }
+  | { readonly kind: "done" }
+  | { readonly kind: "failed"; readonly delayMs: number; readonly error: string }
+  | { readonly kind: "given-up"; readonly reason: GivenUp; readonly error: string };
+
+/** Filter of the held list. */
+export interface HeldFilter {
+  readonly flow?: FlowName | undefined;
+  readonly tenant?: string | undefined;
+  readonly reason?: HeldReason | undefined;
+  /** At most so many; default: all. */
+  readonly limit?: number | undefined;
+}
+
+/** One event's whole life. */
+export interface Life {
+  readonly eventId: string;
+  readonly flow: FlowName;
+  readonly tenant: string;
+  readonly id: string;
+  readonly event: string;
+  readonly status: string;
+  readonly state: SlotState;
+  readonly reason: HeldReason | null;
+  readonly detail: string | null;
+  readonly replays: number;
+  /** Empty once the event is done. */
+  readonly steps: Readonly<Record<string, Step>>;
+  /** Empty once the event is done. */
+  readonly history: readonly HistoryEntry[];
+}
+
+/** An entry of the held list: an event's life with what arrived. */
+export interface Held extends Life {
+  readonly state: "held";
+  readonly reason: HeldReason;
+  readonly heldAt: number;
+  readonly delivery: StoredDelivery;
+}
+
+/** Who decides about a held entry, and why. Both are kept in its history. */
+export interface Decision {
+  readonly by: string;
+  readonly note: string;
+}
+
+/** A replay may name the handlers to run, finished ones too; default: those that have not finished. */
+export interface ReplayDecision extends Decision {
+  readonly handlers?: readonly string[] | undefined;
+}
+
+/** The held list of an inbox. */
+export interface HeldEntries {
+  list(filter?: HeldFilter): AsyncIterable<Held>;
+  /** @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held entry has this eventId. */
+  replay(eventId: string, decision: ReplayDecision): Promise<void>;
+  /** @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held entry has this eventId. */
+  discard(eventId: string, decision: Decision): Promise<void>;
+}
+
+/** What an operator wants to know. Counts are null where the inbox cannot tell cheaply. */
+export interface Health {
+  readonly ok: boolean;
+  readonly detail: string | null;
+  readonly waiting: number | null;
+  readonly running: number | null;
+  readonly held: number | null;
+}
+
+/** A lease that is being worked under; given to the {@link Runner}. */
+export interface Lease extends LeaseData {
+  /** Aborts when the lease is lost, or when the inbox closes and its grace is over. */
+  readonly signal: AbortSignal;
+  /** True when the inbox closes and another worker can have this: end with `released` unless a handler has started. */
+  readonly handBack: boolean;
+  /** Writes a step, repeating while the store is down. False: the lease is lost and the write did not count. */
+  step(name: string, change: StepChange): Promise<boolean>;
+  /** Enters another event, released from this entry, into the same inbox. */
+  accept(event: VerifiedEvent): Promise<Accepted>;
+}
+
+/** The receiver's side: it runs handlers and says how that ended. It never rejects. */
+export interface Runner {
+  run(lease: Lease): Promise<Ending>;
+  notify(notice: Notice): void;
+}
+
+/** Options of {@link Inbox.run}. */
+export interface RunOptions {
+  /** Events that run at one time in this process. */
+  readonly concurrency: number;
+}
+
+export interface Running {
+  /** Takes nothing more and waits for what runs. Nothing is aborted. */
+  stop(): Promise<void>;
+}
+
+export interface WorkOptions {
+  /** Stops taking after this time; what runs is waited for. */
+  readonly deadlineMs: number;
+  /** Events to run, at most. */
+  readonly limit: number;
+  /** Events that run at one time. */
+  readonly concurrency: number;
+}
+
+/** What {@link Inbox.work} did. */
+export interface WorkReport {
+  /** Runs that ended, in whatever way. */
+  readonly ran: number;
+  /** Of these, the ones that will be retried or are now held. */
+  readonly failed: number;
+  /** Jobs that are due but were not reached. */
+  readonly remaining: number;
+  /** When the next one is due (milliseconds since the epoch), or null when none waits. */
+  readonly nextDueAt: number | null;
+}
+
+/** What became of one job that was run on the spot. */
+export interface RunReport {
+  /** The slot's state afterwards; `running` when another worker has it; null when the record is gone. */
+  readonly state: SlotState | null;
+  /** Whether this call ran it. */
+  readonly ran: boolean;
+}
+
+/** Options of {@link Inbox.accept}. */
+export interface AcceptOptions {
+  /** The queue holds the job back for this long, since the caller will run it itself (`ack: "handled"`). */
+  readonly delayMs?: number | undefined;
+  /** Entries that may be held, at most: beyond, an event that would be held at accept is refused. */
+  readonly maxHeld?: number | undefined;
+}
+
+/** The one storage decision that a user makes. */
+export interface Inbox {
+  /** What an acknowledged event survives: the process's graceful end, the host's crash, or a machine's loss. */
+  readonly durability: "process" | "host" | "replicated";
+  /** Connects and checks; idempotent. */
+  ready(): Promise<void>;
+  /**
+   * Applies the table of deduplication in one atomic step and stores the event as durably as the inbox promises.
+   * @throws PayhooksError `ERR_INBOX_UNAVAILABLE`, `ERR_INBOX_FULL` or `ERR_HELD_FULL`. Any throw means that the
+   * outcome is unknown: nothing may be acknowledged.
+   */
+  accept(event: VerifiedEvent, options?: AcceptOptions): Promise<Accepted>;
+  /** Takes jobs in the background until stopped. */
+  run(runner: Runner, options: RunOptions): Promise<Running>;
+  /** Recovers lapsed leases, then works off what is due. */
+  work(runner: Runner, options: WorkOptions): Promise<WorkReport>;
+  /** Runs one job now, its backoff skipped. */
+  runJob(runner: Runner, job: Job): Promise<RunReport>;
+  /** One event's whole life, or null when there is no record of it. */
+  read(eventId: string): Promise<Life | null>;
+  readonly held: HeldEntries;
+  health(): Promise<Health>;
+  /** Hands back what has no started step and waits for the rest until `graceMs` is over. */
+  close(options: { readonly graceMs: number }): Promise<{ readonly unfinished: number }>;
+}

@@ -1,0 +1,11 @@
+/**
+ * The interfaces behind `inbox`, and the way to build one from a store and a queue of your own.
+ *
+ * @module
+ */
+export { type ComposeOptions, composeInbox } from "./compose.ts";
+export * from "./inbox.ts";
+export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
+export { memoryQueue } from "./memory/queue.ts";
+export { type MemoryStoreOptions, memoryStore } from "./memory/store.ts";
+export type { BeginOptions, Disposition, Fenced, IdempotencyStore, Queue } from "./store.ts";

@@ -1,0 +1,211 @@
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../../clock.ts";
+import { PayhooksError } from "../../errors.ts";
+import { type Held, type HeldFilter, type Job, recordKeyOf, slotKeyOf } from "../inbox.ts";
+import type { IdempotencyRecord } from "../record.ts";
+import * as records from "../record.ts";
+import type { IdempotencyStore } from "../store.ts";
+import { pack, unpack } from "./pack.ts";
+
+/** Bounds of the memory store. */
+export interface MemoryStoreOptions {
+  readonly clock: Clock;
+  /** Finished records that are kept. */
+  readonly maxRecords: number;
+  /** Events that are accepted but not finished; beyond, deliveries are answered 503. Held ones count apart. */
+  readonly maxUnfinished: number;
+}
+
+/** A memory store, and what its composition and the test harness need beside the interface. */
+export interface MemoryStore extends IdempotencyStore {
+  /** Puts a record back to an earlier state: the harness's way to die at a chosen moment. */
+  snapshot(key: string): IdempotencyRecord | null;
+  restore(key: string, record: IdempotencyRecord): void;
+  /** Records in memory, and the time before which signed events can no longer be told from new ones. */
+  size(): { readonly finished: number; readonly unfinished: number; readonly signedBefore: number };
+}
+
+/**
+ * Records in this process. Unfinished ones stay whatever happens; finished ones are packed into a bounded cache
+ * with a lifetime. When the bound throws one out early, every unknown event that was signed before it is refused
+ * from then on, so that the loss of memory never runs an event twice.
+ */
+export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOptions): MemoryStore {
+  const open = new Map<string, IdempotencyRecord>();
+  let unfinished = 0;
+  let held = 0;
+  let signedBefore = Number.NEGATIVE_INFINITY;
+  const finished = new LRUCache<string, string>({
+    max: maxRecords,
+    ttl: 1,
+    ttlResolution: 0,
+    perf: { now: () => clock.now() },
+    dispose(packed, _key, reason) {
+      if (reason === "evict") signedBefore = Math.max(signedBefore, unpack(packed).signedAt);
+    },
+  });
+  const references = new LRUCache<string, string>({
+    max: maxRecords,
+    ttl: 1,
+    ttlResolution: 0,
+    perf: { now: () => clock.now() },
+  });
+
+  function load(key: string): IdempotencyRecord | null {
+    const record = open.get(key);
+    if (record !== undefined) return record;
+    const packed = finished.get(key);
+    return packed === undefined ? null : unpack(packed);
+  }
+
+  /** Runs one atomic step on a record and puts the record where it belongs. */
+  function change<T>(
+    key: string,
+    step: (record: IdempotencyRecord | null) => { record: IdempotencyRecord | null; answer: T },
+  ): T {
+    const before = load(key);
+    const [unfinishedBefore, heldBefore] = count(before);
+    const { record, answer } = step(before);
+    if (record === null) return answer;
+    const [unfinishedAfter, heldAfter] = count(record);
+    unfinished += unfinishedAfter - unfinishedBefore;
+    held += heldAfter - heldBefore;
+    place(key, record, unfinishedAfter + heldAfter > 0);
+    return answer;
+  }
+
+  function place(key: string, record: IdempotencyRecord, keep: boolean): void {
+    if (keep) {
+      open.set(key, record);
+      finished.delete(key);
+    } else {
+      open.delete(key);
+      finished.set(key, pack(record), { ttl: Math.max(1, record.expiresAt - clock.now()) });
+    }
+  }
+
+  /** As {@link change}, for the slot of an event. */
+  function changeSlot<T>(
+    job: Pick<Job, "eventId">,
+    step: (record: IdempotencyRecord | null, slot: string) => T,
+  ): T {
+    return change(recordKeyOf(job.eventId), (record) => ({
+      record,
+      answer: step(record, slotKeyOf(job.eventId)),
+    }));
+  }
+
+  return {
+    ready: async () => {},
+    async accept(event, { maxHeld }) {
+      return change(event.key, (before) => {
+        const known = before !== null;
+        if (!known && event.signedAt !== 0 && event.signedAt <= signedBefore) {
+          const job = { eventId: event.key + event.slot, replay: 0 };
+          const expired = {
+            outcome: "expired",
+            job,
+            pending: false,
+            reason: null,
+            previousAmount: null,
+          } as const;
+          return { record: null, answer: { ...expired, windowShrunk: true } };
+        }
+        const { outcome, verdict } = records.decide(before, event);
+        if (outcome === "new" || outcome === "progress")
+          checkRoom("ERR_INBOX_FULL", unfinished, maxUnfinished);
+        if (outcome === "held" && verdict !== "run") checkRoom("ERR_HELD_FULL", held, maxHeld);
+        let referenceReused = false;
+        if (event.referenceKey !== null && event.fresh) {
+          const owner = references.get(event.referenceKey);
+          referenceReused = owner !== undefined && owner !== event.key;
+          const lifetime = Math.max(clock.now(), event.signedAt) + event.retentionMs - clock.now();
+          if (!referenceReused) references.set(event.referenceKey, event.key, { ttl: lifetime });
+        }
+        const { record, accepted } = records.accept(before, event, { now: clock.now(), referenceReused });
+        return { record, answer: accepted };
+      });
+    },
+    async markQueued(job) {
+      changeSlot(job, (record, key) => {
+        const slot = record?.slots[key];
+        if (slot !== undefined && slot.replays === job.replay) slot.queued = true;
+      });
+    },
+    begin: async (job, options) =>
+      changeSlot(job, (record, key) => records.begin(record, key, job, options, clock.now())),
+    renew: async (job, token, leaseMs) =>
+      changeSlot(job, (record, key) => records.renew(record, key, token, leaseMs, clock.now())),
+    step: async (job, token, name, made) =>
+      changeSlot(job, (record, key) => records.step(record, key, token, name, made, clock.now())),
+    finish: async (job, token, ending) =>
+      changeSlot(job, (record, key) => records.finish(record, key, job, token, ending, clock.now())),
+    async read(eventId) {
+      const record = load(recordKeyOf(eventId));
+      const slot = record?.slots[slotKeyOf(eventId)];
+      return record === null || slot === undefined ? null : records.lifeOf(record, eventId, slot);
+    },
+    listHeld: (filter) => listHeld(open, filter),
+    replay: async (eventId, decision) =>
+      changeSlot({ eventId }, (record, key) => records.replay(record, key, eventId, decision, clock.now())),
+    discard: async (eventId) => changeSlot({ eventId }, (record, key) => records.discard(record, key)),
+    async counts() {
+      let running = 0;
+      for (const { lease } of open.values()) if (lease !== null) running++;
+      return { waiting: Math.max(0, unfinished - running), running, held };
+    },
+    close: async () => {},
+    snapshot: (key) => structuredClone(load(key)),
+    restore: (key, record) => change(key, () => ({ record, answer: undefined })),
+    size: () => ({ finished: finished.size, unfinished: open.size, signedBefore }),
+  };
+}
+
+function checkRoom(code: "ERR_INBOX_FULL" | "ERR_HELD_FULL", used: number, bound: number): void {
+  if (used < bound) return;
+  throw code === "ERR_INBOX_FULL"
+    ? new PayhooksError(code, `The memory inbox holds ${used} unfinished events, its bound.`, {
+        fix: "Make the handlers faster, raise memoryInbox({ maxUnfinished }), or use an inbox on disk or Redis.",
+      })
+    : new PayhooksError(code, `${used} events are held, the bound.`, {
+        fix: "Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
+      });
+}
+
+/** Unfinished and held slots of a record. */
+function count(record: IdempotencyRecord | null): [number, number] {
+  let unfinished = 0;
+  let held = 0;
+  if (record === null) return [0, 0];
+  for (const key in record.slots) {
+    const state = record.slots[key]?.state;
+    if (state === "held") held++;
+    else if (state === "waiting" || state === "running") unfinished++;
+  }
+  return [unfinished, held];
+}
+
+async function* listHeld(
+  open: ReadonlyMap<string, IdempotencyRecord>,
+  filter: HeldFilter,
+): AsyncGenerator<Held> {
+  let left = filter.limit ?? Number.POSITIVE_INFINITY;
+  for (const [key, record] of open) {
+    if (filter.flow !== undefined && record.flow !== filter.flow) continue;
+    if (filter.tenant !== undefined && record.tenant !== filter.tenant) continue;
+    for (const [slotKey, slot] of Object.entries(record.slots)) {
+      if (left <= 0) return;
+      const life = records.lifeOf(record, key + slotKey, slot);
+      if (life.state !== "held" || life.reason === null || slot.work === null) continue;
+      if (filter.reason !== undefined && life.reason !== filter.reason) continue;
+      left--;
+      yield {
+        ...life,
+        state: "held",
+        reason: life.reason,
+        heldAt: slot.work.heldAt,
+        delivery: slot.work.delivery,
+      };
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import type {
+  Accepted,
+  Begun,
+  Decision,
+  Ending,
+  Held,
+  HeldFilter,
+  Job,
+  Life,
+  ReplayDecision,
+  StepChange,
+  VerifiedEvent,
+} from "./inbox.ts";
+
+/** Options of {@link IdempotencyStore.begin}. */
+export interface BeginOptions {
+  /** Names the process, unique in the store's lifetime. */
+  readonly owner: string;
+  readonly leaseMs: number;
+  /** Skips the backoff: the sender's redelivery, or a person, wants it now. */
+  readonly force: boolean;
+}
+
+/** The outcome of a fenced write: `lost` means that another worker has the event, and nothing was written. */
+export type Fenced = "ok" | "lost";
+
+/**
+ * One record per transaction, changed in atomic steps on one key. Every method may throw, which means that its
+ * outcome is unknown; every method may be called again.
+ */
+export interface IdempotencyStore {
+  /** Connects and checks; idempotent. */
+  ready(): Promise<void>;
+  /** The table of deduplication: claims a slot, or says why not. */
+  accept(event: VerifiedEvent, options: { readonly maxHeld: number }): Promise<Accepted>;
+  /** Sets the flag that lets copies be acknowledged. Does nothing else. */
+  markQueued(job: Job): Promise<void>;
+  /** Takes the slot under a lease: fence + 1. Finished slots are left alone. */
+  begin(job: Job, options: BeginOptions): Promise<Begun>;
+  renew(job: Job, token: string, leaseMs: number): Promise<Fenced>;
+  step(job: Job, token: string, name: string, change: StepChange): Promise<Fenced>;
+  /** Ends the run. `next` are jobs of the same record that waited for it. */
+  finish(
+    job: Job,
+    token: string,
+    ending: Ending,
+  ): Promise<{ readonly fenced: Fenced; readonly next: readonly Job[] }>;
+  read(eventId: string): Promise<Life | null>;
+  listHeld(filter: HeldFilter): AsyncIterable<Held>;
+  /** Makes a held slot wait again and raises its number of replays, in one step; null when it is not held. */
+  replay(eventId: string, decision: ReplayDecision): Promise<Job | null>;
+  /** Ends a held slot; false when it is not held. */
+  discard(eventId: string, decision: Decision): Promise<boolean>;
+  counts(): Promise<{
+    readonly waiting: number | null;
+    readonly running: number | null;
+    readonly held: number | null;
+  }>;
+  close(): Promise<void>;
+}
+
+/** What a queue does with a job after its run: gone, or due again. */
+export type Disposition = "finished" | { readonly againInMs: number };
+
+/**
+ * Carries jobs from accept to a worker: at least once, in any order. It counts no tries and drops nothing.
+ * `add` is idempotent per job id while the job waits, and brings forward one that is due later.
+ */
+export interface Queue {
+  ready(): Promise<void>;
+  add(job: Job, options: { readonly delayMs: number }): Promise<void>;
+  /** Resolves once everything added before is as durable as promised. */
+  barrier?(): Promise<void>;
+  /** Hands jobs to `process`, up to `concurrency` at a time, until stopped. */
+  consume(
+    process: (job: Job) => Promise<Disposition>,
+    options: { readonly concurrency: number },
+  ): Promise<{ stop(): Promise<void> }>;
+  /** Takes one due job for the caller, or null. The caller must settle it. */
+  take(): Promise<{ readonly job: Job; settle(disposition: Disposition): Promise<void> } | null>;
+  /** Makes jobs available again whose taker died, and every delayed one that is due. */
+  recover(): Promise<void>;
+  /**
+   * Only on a queue that does not outlive the process: makes every delayed job due, for its last try before the end.
+   */
+  hurry?(): Promise<void>;
+  /** Due jobs, and when the next delayed one is due (milliseconds since the epoch). */
+  pending(): Promise<{ readonly due: number; readonly nextDueAt: number | null }>;
+  close(): Promise<void>;
+}

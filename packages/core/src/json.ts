@@ -1,0 +1,131 @@
+/** A JSON value as `JSON.parse` gives it. */
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+export interface JsonObject {
+  readonly [name: string]: JsonValue;
+}
+
+/** A request body that is a JSON object. */
+export interface JsonBody {
+  readonly object: JsonObject;
+  /** The exact text, for what `JSON.parse` cannot tell: how a number was written. */
+  readonly text: string;
+  /** Why the object must not be used although it is JSON, or null. */
+  readonly flaw: "duplicate names" | "nested too deeply" | null;
+}
+
+/** Objects and arrays may nest this deep; the deepest documented body has two levels. */
+const MAX_DEPTH = 16;
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/**
+ * Reads a body as strict JSON: UTF-8 without errors and without a byte order mark, an object at the top.
+ * Names given twice and deep nesting are reported as a flaw, since `JSON.parse` hides the one (as would any
+ * reviver) and is at the mercy of the other.
+ *
+ * @returns null when the bytes are not a JSON object at all.
+ */
+export function parseJsonBody(bytes: Uint8Array): JsonBody | null {
+  let text: string;
+  let object: unknown;
+  try {
+    text = decoder.decode(bytes);
+    object = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof object !== "object" || object === null || Array.isArray(object)) return null;
+  return { object: object as JsonObject, text, flaw: findFlaw(text, object as JsonObject) };
+}
+
+/** `text` is valid JSON: names in the text that are more than the names in the value were given twice. */
+function findFlaw(text: string, object: JsonObject): JsonBody["flaw"] {
+  let names = 0;
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case 0x22: // a string: to its closing quote
+        i = endOfString(text, i);
+        break;
+      case 0x3a: // a colon outside of strings follows a name
+        names++;
+        break;
+      case 0x7b:
+      case 0x5b:
+        if (++depth > MAX_DEPTH) return "nested too deeply";
+        break;
+      case 0x7d:
+      case 0x5d:
+        depth--;
+        break;
+    }
+  }
+  return names === countNames(object) ? null : "duplicate names";
+}
+
+function countNames(value: JsonValue): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) count += countNames(item);
+    return count;
+  }
+  for (const member of Object.values(value as JsonObject)) {
+    count++;
+    if (typeof member === "object" && member !== null) count += countNames(member);
+  }
+  return count;
+}
+
+/** The index of the quote that closes the string which opens at `start`. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end;
+}
+
+function isEscaped(text: string, index: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(index - 1 - backslashes) === 0x5c) backslashes++;
+  return backslashes % 2 === 1;
+}
+
+/**
+ * The members of a JSON object with their values as raw text, exactly as written: `10.0` stays `10.0`.
+ * `text` must be a JSON object; of a name given twice the last one counts, as with `JSON.parse`.
+ */
+export function rawMembers(text: string): Map<string, string> {
+  const members = new Map<string, string>();
+  let name: string | null = null;
+  let start = 0;
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 0x22) {
+      const end = endOfString(text, i);
+      if (depth === 1 && name === null) name = JSON.parse(text.slice(i, end + 1)) as string;
+      i = end;
+    } else if (code === 0x3a && depth === 1) {
+      start = i + 1;
+    } else if (code === 0x7b || code === 0x5b) {
+      depth++;
+    } else if (code === 0x2c || code === 0x7d || code === 0x5d) {
+      if (depth === 1 && name !== null) {
+        members.set(name, text.slice(start, i).trim());
+        name = null;
+      }
+      if (code !== 0x2c) depth--;
+    }
+  }
+  return members;
+}
+
+/** A deep, frozen copy without prototypes, so that a name such as `constructor` is never found by accident. */
+export function frozenCopy<T extends JsonValue>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value))
+    return Object.freeze(value.map((item: JsonValue) => frozenCopy(item))) as unknown as T;
+  const copy: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
+  for (const [name, member] of Object.entries(value)) copy[name] = frozenCopy(member as JsonValue);
+  return Object.freeze(copy) as unknown as T;
+}

@@ -1,0 +1,339 @@
+import type { Clock } from "./clock.ts";
+import type { AnyEvent, FlowName, PaymentEvent, PaymentStatus } from "./events.ts";
+import type { Flow, Reading } from "./flows/flow.ts";
+import type { PaymentsFlow } from "./flows/payments.ts";
+import {
+  defaultBackoffMs,
+  type HandlerContext,
+  type HeldEvent,
+  isReject,
+  type Registered,
+  type Registry,
+  retryAfterOf,
+} from "./handlers.ts";
+import {
+  type Ending,
+  type GivenUp,
+  type HeldReason,
+  isEntry,
+  type Lease,
+  type Runner,
+  TELL_PREFIX,
+} from "./inbox/inbox.ts";
+import type { EventFacts, Logger, NoticeBoard } from "./notices.ts";
+
+/** What the runner takes from the receiver. */
+export interface RunnerParts {
+  readonly registry: Registry;
+  readonly flows: { readonly payments: PaymentsFlow | null; readonly connect: Flow | null };
+  readonly notices: NoticeBoard;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly alreadyHandled: ((event: AnyEvent) => boolean | Promise<boolean>) | undefined;
+}
+
+/** A question that is asked under a lease and retried like a handler. */
+const QUESTION: Omit<Registered, "name"> = {
+  timeoutMs: 60_000,
+  maxTries: 25,
+  backoffMs: defaultBackoffMs,
+  onCrash: "rerun",
+};
+const ALREADY_HANDLED: Registered = { ...QUESTION, name: "?alreadyHandled" };
+const CONFIRM: Registered = { ...QUESTION, name: `${TELL_PREFIX}?confirm` };
+
+/** Where the steps of one run have led. */
+interface Progress {
+  /** When the next try is due, in ms from now; null when none is. */
+  retryInMs: number | null;
+  givenUp: { readonly reason: GivenUp; readonly error: string } | null;
+  /** The lease is lost: nothing that is written counts any more. */
+  lost: boolean;
+  /** Another worker may have it, since nothing was started. */
+  released: boolean;
+}
+
+type Call = (context: HandlerContext) => Promise<void> | Promise<"final" | undefined>;
+type Outcome =
+  | { readonly ok: true; readonly final: boolean }
+  | { readonly ok: false; readonly error: unknown };
+
+/** Runs handlers under a lease, and decides how that ended. */
+export function createRunner(parts: RunnerParts): Runner {
+  const { registry, flows, notices, logger, clock } = parts;
+
+  async function runEvent(lease: Lease): Promise<Ending> {
+    const flow = flows[lease.delivery.flow];
+    if (flow === null)
+      return held("unhandled", `the ${lease.delivery.flow} flow is off in the process that runs it`);
+    const reading = flow.read(lease.delivery);
+    if (isEntry(lease.verdict)) return release(lease, reading);
+    const { event, verified } = reading;
+    if (event === null) {
+      return held(verified.verdict === "run" ? "malformed" : verified.verdict, verified.detail);
+    }
+    if (registry.isIgnored(event.event)) return { kind: "done" };
+    const handlers = registry.handlersOf(event.event);
+    if (handlers.length === 0) return held("unhandled", `no handler is registered for ${event.event}`);
+
+    const progress = newProgress();
+    if (parts.alreadyHandled !== undefined) {
+      const { alreadyHandled } = parts;
+      const asked = await runStep(lease, ALREADY_HANDLED, progress, async () =>
+        (await alreadyHandled(event)) === true ? "final" : undefined,
+      );
+      if (asked === "final") return { kind: "done" };
+      if (asked === "open") return endingOf(progress);
+    }
+    for (const handler of handlers) {
+      if (lease.only !== null && !lease.only.includes(handler.name)) continue;
+      const handle = handler.pick(event);
+      if (handle === null) continue;
+      await runStep(lease, handler, progress, async (context) => handle(event, context));
+      if (progress.lost || progress.released) break;
+    }
+    return endingOf(progress);
+  }
+
+  /** A replay of what never met the table: it is read again, and enters the table as if it had just arrived. */
+  async function release(lease: Lease, { verified }: Reading): Promise<Ending> {
+    if (isEntry(verified.verdict)) return held(verified.verdict as HeldReason, verified.detail);
+    await lease.accept(verified);
+    return { kind: "done" };
+  }
+
+  /** The onHeld handlers, and for an ambiguous entry `confirm` before them. */
+  async function tell(lease: Lease): Promise<Ending> {
+    const progress = newProgress();
+    if (lease.reason === "ambiguous" && flows.payments?.confirm !== undefined) {
+      const released = await confirm(lease, flows.payments, progress);
+      if (released || progress.retryInMs !== null || progress.lost || progress.released) {
+        return released ? { kind: "done" } : endingOf(progress);
+      }
+    }
+    const entry = heldEventOf(lease);
+    for (const handler of registry.heldHandlers) {
+      const step = { ...handler, name: TELL_PREFIX + handler.name };
+      await runStep(lease, step, progress, async (context) => handler.handle(entry, context));
+      if (progress.lost || progress.released) break;
+    }
+    // It is held already: a handler that used up its tries has been noticed, and makes no second entry.
+    const ending = endingOf(progress);
+    return ending.kind === "retry" || ending.kind === "released" ? ending : { kind: "told" };
+  }
+
+  /** Asks `confirm` about an ambiguous entry. True when the entry is settled. */
+  async function confirm(lease: Lease, flow: PaymentsFlow, progress: Progress): Promise<boolean> {
+    const ambiguity = flow.ambiguity(lease.delivery);
+    if (ambiguity === null) return false;
+    const asked = await runStep(lease, CONFIRM, progress, async () => {
+      const question = { ...ambiguity, detail: lease.detail ?? "", tenant: lease.delivery.tenant };
+      const answer = (await flow.confirm?.(question)) ?? "keep";
+      if (answer === "keep") return undefined;
+      if (answer !== "discard") {
+        const event: PaymentEvent = answer === "run" ? ambiguity.event : answer;
+        const { verified } = flow.released(event, lease.delivery);
+        if (verified.verdict === "malformed") throw new Error(verified.detail ?? "not an event");
+        await lease.accept(verified);
+      }
+      return "final";
+    });
+    return asked === "final";
+  }
+
+  /**
+   * One handler, as far as it may run now. A call that answers `final` has settled the whole event: its end is
+   * written instead of the step's, so that a crash in between asks again rather than forgets the answer.
+   */
+  async function runStep(
+    lease: Lease,
+    handler: Registered,
+    progress: Progress,
+    call: Call,
+  ): Promise<"done" | "final" | "open"> {
+    const before = lease.steps[handler.name];
+    if (before?.state === "done") return "done";
+    if (before?.state === "given-up") {
+      progress.givenUp ??= { reason: before.reason ?? "exhausted", error: before.error ?? "" };
+      return "open";
+    }
+    const tries = before?.tries ?? 0;
+    const facts = { ...factsOf(lease), handler: handler.name };
+    if (before?.state === "started") {
+      notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease) });
+      if (handler.onCrash === "hold" || tries >= handler.maxTries) {
+        return giveUp(lease, handler, progress, "crashed", `the process died in try ${tries}`, tries);
+      }
+    }
+    const waitMs = (before?.dueAt ?? 0) - lease.now;
+    if (waitMs > 0 && !lease.force) {
+      retryIn(progress, waitMs);
+      return "open";
+    }
+    if (lease.handBack) {
+      progress.released = true;
+      return "open";
+    }
+    const attempt = tries + 1;
+    if (!(await lease.step(handler.name, { kind: "started" }))) return lose(progress);
+    notices.post({ type: "started", ...facts, attempt });
+    const startedAt = clock.now();
+    const outcome = await callInTime(lease, handler, attempt, call);
+    if (outcome.ok && outcome.final) return "final";
+    if (outcome.ok) {
+      if (!(await lease.step(handler.name, { kind: "done" }))) return lose(progress);
+      notices.post({ type: "done", ...facts, attempt, durationMs: clock.now() - startedAt });
+      return "done";
+    }
+    const error = textOf(outcome.error);
+    if (isReject(outcome.error)) return giveUp(lease, handler, progress, "rejected", error, attempt);
+    if (attempt >= handler.maxTries) return giveUp(lease, handler, progress, "exhausted", error, attempt);
+    const delayMs = retryAfterOf(outcome.error) ?? backoffOf(handler, attempt);
+    if (!(await lease.step(handler.name, { kind: "failed", delayMs, error }))) return lose(progress);
+    notices.post({ type: "retry", ...facts, attempt, delayMs, error });
+    retryIn(progress, delayMs);
+    return "open";
+  }
+
+  async function giveUp(
+    lease: Lease,
+    handler: Registered,
+    progress: Progress,
+    reason: GivenUp,
+    error: string,
+    attempt: number,
+  ): Promise<"open"> {
+    if (!(await lease.step(handler.name, { kind: "given-up", reason, error }))) return lose(progress);
+    notices.post({ type: "given-up", ...factsOf(lease), handler: handler.name, attempt, reason, error });
+    progress.givenUp ??= { reason, error };
+    return "open";
+  }
+
+  /** Calls the handler with a signal and a limit of time. A handler that ignores both goes on, unheard. */
+  async function callInTime(
+    lease: Lease,
+    handler: Registered,
+    attempt: number,
+    call: Call,
+  ): Promise<Outcome> {
+    const abort = new AbortController();
+    const onLeaseLost = (): void => abort.abort(lease.signal.reason);
+    lease.signal.addEventListener("abort", onLeaseLost);
+    if (lease.signal.aborted) onLeaseLost();
+    let cancel: (() => void) | undefined;
+    const timeUp = new Promise<Outcome>((resolve) => {
+      cancel = clock.after(handler.timeoutMs, () => {
+        const error = new Error(`timed out after ${handler.timeoutMs} ms`);
+        notices.post({ type: "double-risk", why: "timeout", ...factsOf(lease) });
+        abort.abort(error);
+        resolve({ ok: false, error });
+      });
+    });
+    const called = (async () => call(contextOf(lease, handler, attempt, abort.signal)))().then(
+      (answer): Outcome => ({ ok: true, final: answer === "final" }),
+      (error: unknown): Outcome => ({ ok: false, error }),
+    );
+    try {
+      return await Promise.race([called, timeUp]);
+    } finally {
+      cancel?.();
+      lease.signal.removeEventListener("abort", onLeaseLost);
+    }
+  }
+
+  function contextOf(
+    lease: Lease,
+    handler: Registered,
+    attempt: number,
+    signal: AbortSignal,
+  ): HandlerContext {
+    const { eventId } = lease.job;
+    const { delivery } = lease;
+    return {
+      effectId: `${eventId}.${handler.name}`,
+      eventId,
+      attempt,
+      signal,
+      receivedAt: new Date(delivery.receivedAt),
+      previousStatus: lease.previousStatus as PaymentStatus | null,
+      previousAmount: lease.previousAmount,
+      tenant: delivery.tenant,
+      keyId: delivery.keyId,
+      log: logger,
+    };
+  }
+
+  return {
+    async run(lease) {
+      try {
+        const ending = lease.mode === "tell" ? await tell(lease) : await runEvent(lease);
+        if (ending.kind === "done") notices.post({ type: "finished", ...factsOf(lease) });
+        if (ending.kind !== "held") return ending;
+        notices.post({ type: "held", ...factsOf(lease), reason: ending.reason, detail: ending.detail });
+        return { ...ending, tell: registry.heldHandlers.length > 0 };
+      } catch (error) {
+        // Not a handler's error: those are outcomes. Reading or releasing failed, so nothing is known: try again.
+        notices.post({ type: "inbox-error", during: "run", error: textOf(error) });
+        return { kind: "retry", delayMs: defaultBackoffMs(3) };
+      }
+    },
+    notify: (notice) => notices.post(notice),
+  };
+}
+
+function newProgress(): Progress {
+  return { retryInMs: null, givenUp: null, lost: false, released: false };
+}
+
+/** Held only when no handler has tries left: one that failed for good does not stop the others' retries. */
+function endingOf({ retryInMs, givenUp, lost, released }: Progress): Ending {
+  if (released) return { kind: "released" };
+  if (lost) return { kind: "retry", delayMs: 0 };
+  if (retryInMs !== null) return { kind: "retry", delayMs: retryInMs };
+  return givenUp === null ? { kind: "done" } : held(givenUp.reason, givenUp.error);
+}
+
+function held(reason: HeldReason, detail: string | null): Ending {
+  return { kind: "held", reason, detail, tell: false };
+}
+
+function lose(progress: Progress): "open" {
+  progress.lost = true;
+  return "open";
+}
+
+function retryIn(progress: Progress, ms: number): void {
+  progress.retryInMs = Math.min(progress.retryInMs ?? ms, ms);
+}
+
+function backoffOf(handler: Registered, attempt: number): number {
+  const ms = handler.backoffMs(attempt);
+  return Number.isFinite(ms) && ms >= 0 ? ms : defaultBackoffMs(attempt);
+}
+
+function factsOf({ job, id, name, status, delivery }: Lease): EventFacts {
+  const { flow, tenant }: { flow: FlowName; tenant: string } = delivery;
+  return { flow, tenant, eventId: job.eventId, id, event: name, status };
+}
+
+function heldEventOf(lease: Lease): HeldEvent {
+  const { flow, tenant, rawBody } = lease.delivery;
+  const { id, name, status, reason, detail, job } = lease;
+  return {
+    eventId: job.eventId,
+    flow,
+    tenant,
+    id,
+    event: name,
+    status,
+    reason: reason ?? "malformed",
+    detail,
+    rawBody,
+  };
+}
+
+/** An error as one line of bounded length. */
+function textOf(error: unknown): string {
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return text.length > 500 ? `${text.slice(0, 500)}…` : text;
+}

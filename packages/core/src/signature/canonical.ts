@@ -1,0 +1,40 @@
+/** The fields that the specification lists for a payment callback, `signature` apart, sorted by code unit. */
+export const CALLBACK_FIELDS = [
+  "amount",
+  "callbackUrl",
+  "event",
+  "merchantId",
+  "message",
+  "payTxnId",
+  "providerTxId",
+  "referenceId",
+  "status",
+  "timestamp",
+  "userId",
+] as const;
+
+export type CallbackField = (typeof CALLBACK_FIELDS)[number];
+
+/** A field's value in the canonical string. Numbers are given as they were written, `"10.0"`, to keep their text. */
+export type CanonicalValue = string | number | boolean | null | undefined;
+
+/**
+ * The string that a payment callback's signature is made over: every field but `signature`, nulls omitted,
+ * names sorted by UTF-16 code unit (never by locale), written `name=value` and joined with `&`
+ * (specification, Authentication, 4).
+ *
+ * **Nothing in it is escaped**, so one canonical string is the string of many different bodies: a genuine
+ * `referenceId` that contains `&status=SUCCESS` reads as a `status` in another one. A valid signature alone does
+ * not say which body was meant; `verifyPaymentCallback` also applies the rules that make the reading unique.
+ *
+ * @example canonicalString({ status: "SUCCESS", amount: "10.500000", signature: "…" }); // "amount=10.500000&status=SUCCESS"
+ */
+export function canonicalString(fields: Readonly<Record<string, CanonicalValue>>): string {
+  let text = "";
+  for (const name of Object.keys(fields).sort()) {
+    const value = fields[name];
+    if (name === "signature" || value === null || value === undefined) continue;
+    text += text === "" ? `${name}=${value}` : `&${name}=${value}`;
+  }
+  return text;
+}

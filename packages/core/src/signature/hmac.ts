@@ -1,0 +1,27 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { VerifyingSecret } from "./keys.ts";
+
+const HEADER = /^sha256=[0-9a-f]{64}$/;
+
+/** True for a well-formed `X-Connect-Signature`; a repeated header, joined by a comma, is not (specification, Authentication, 3). */
+export function isSignatureHeader(header: string): boolean {
+  return HEADER.test(header);
+}
+
+/**
+ * The secret under which the header is the HMAC-SHA256 of the raw bytes, or null. The header must be well formed.
+ * Every secret is compared, in constant time, so that the time taken does not tell which one came close.
+ */
+export function findSecret(
+  rawBody: Uint8Array,
+  header: string,
+  secrets: readonly VerifyingSecret[],
+): VerifyingSecret | null {
+  const claimed = Buffer.from(header.slice("sha256=".length), "latin1");
+  let found: VerifyingSecret | null = null;
+  for (const candidate of secrets) {
+    const digest = createHmac("sha256", candidate.key).update(rawBody).digest("hex");
+    if (timingSafeEqual(Buffer.from(digest, "latin1"), claimed) && found === null) found = candidate;
+  }
+  return found;
+}

@@ -1,0 +1,30 @@
+import { verify } from "node:crypto";
+import type { VerifyingKey } from "./keys.ts";
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/**
+ * Decodes canonical base64: standard alphabet, padding, no white space, no spare bits.
+ * One signature so has one spelling.
+ *
+ * @returns null for any other text.
+ */
+export function decodeCanonicalBase64(text: string): Buffer | null {
+  if (text === "" || !BASE64.test(text)) return null;
+  const bytes = Buffer.from(text, "base64");
+  return bytes.toString("base64") === text ? bytes : null;
+}
+
+/** The key under which `signature` is an RSA PKCS#1 v1.5 signature of the SHA-256 of `data`, or null. */
+export function findRsaKey(
+  data: Uint8Array,
+  signature: Uint8Array,
+  keys: readonly VerifyingKey[],
+): VerifyingKey | null {
+  for (const candidate of keys) {
+    if (signature.length === candidate.modulusBytes && verify("sha256", data, candidate.key, signature)) {
+      return candidate;
+    }
+  }
+  return null;
+}

@@ -1,0 +1,57 @@
+import type { Clock } from "../clock.ts";
+
+/** A clock that only moves when it is told to. */
+export interface FakeClock extends Clock {
+  /** Moves on, firing what falls due in order, and lets everything that this starts come to rest. */
+  advance(duration: Duration): Promise<void>;
+}
+
+/** Milliseconds, or a number with a unit: `"500ms"`, `"30s"`, `"5m"`, `"1h"`, `"7d"`. */
+export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d"}`;
+
+const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A duration in milliseconds. */
+export function toMs(duration: Duration): number {
+  if (typeof duration === "number") return duration;
+  const match = /^([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)$/.exec(duration);
+  if (match === null)
+    throw new TypeError(`Not a duration: ${JSON.stringify(duration)}. Write "30s", "5m" or "1h".`);
+  return Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
+}
+
+/** Lets promises and immediates that are under way come to rest. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/**
+ * A fake clock for tests.
+ *
+ * @param start milliseconds since the epoch; default: the time of the call, since deliveries are signed with it.
+ */
+export function fakeClock(start: number = Date.now()): FakeClock {
+  const timers = new Set<{ readonly at: number; readonly callback: () => void }>();
+  let now = start;
+  return {
+    now: () => now,
+    after(ms, callback) {
+      const timer = { at: now + Math.max(0, ms), callback };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    async advance(duration) {
+      const end = now + toMs(duration);
+      await settle();
+      for (;;) {
+        const [next] = [...timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+        if (next === undefined) break;
+        timers.delete(next);
+        now = Math.max(now, next.at);
+        next.callback();
+        await settle();
+      }
+      now = end;
+    },
+  };
+}

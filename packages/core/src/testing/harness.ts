@@ -1,0 +1,218 @@
+import type { Reply } from "../delivery.ts";
+import type { ConnectEvent, FlowName } from "../events.ts";
+import { composeInbox } from "../inbox/compose.ts";
+import { type Held, jobId, recordKeyOf, type SlotState } from "../inbox/inbox.ts";
+import { memoryQueue } from "../inbox/memory/queue.ts";
+import { memoryStore } from "../inbox/memory/store.ts";
+import type { IdempotencyRecord } from "../inbox/record.ts";
+import type { IdempotencyStore } from "../inbox/store.ts";
+import type { Logger, Notice } from "../notices.ts";
+import { createReceiver, type Receiver, type ReceiverOptions } from "../receiver.ts";
+import { callbackFields, connectEvent } from "./builders.ts";
+import { type Duration, type FakeClock, fakeClock, settle } from "./clock.ts";
+import {
+  type CallbackFields,
+  createTestKeys,
+  type SignedDelivery,
+  signConnectWebhook,
+  signPaymentCallback,
+  type TestKeys,
+} from "./signers.ts";
+
+/** Options of {@link createHarness}. */
+export interface HarnessOptions {
+  /** Registers the handlers under test, as the program does at its start. */
+  readonly register: (receiver: Receiver) => unknown;
+  /** Further options of the receiver. Its keys, inbox, clock and way of running are the harness's. */
+  readonly receiver?: Omit<ReceiverOptions, "inbox" | "clock" | "run"> | undefined;
+  /** Keys to use again, since making them takes time. */
+  readonly keys?: TestKeys | undefined;
+}
+
+/** What became of a delivery, once everything that it started has come to rest. */
+export interface HarnessDelivery {
+  /** The HTTP status of the answer. */
+  readonly status: number;
+  /** The error code of the answer, or null. */
+  readonly code: string | null;
+  /** The event's state afterwards; `waiting` when a retry is due later; `refused` when it was not accepted. */
+  readonly outcome: SlotState | "refused";
+  /** Handlers that were started by this call, in order. */
+  readonly ran: readonly string[];
+  /** Null when it was refused. */
+  readonly eventId: string | null;
+  readonly flow: FlowName;
+  /** What was sent, to be sent again. */
+  readonly sent: SignedDelivery;
+}
+
+/** A receiver with real keys, in memory, on a fake clock. */
+export interface Harness {
+  readonly receiver: Receiver;
+  readonly clock: FakeClock;
+  readonly keys: TestKeys;
+  readonly secret: string;
+  /** Everything that was noticed so far. */
+  readonly notices: readonly Notice[];
+  /** Delivers a signed DEPOSIT; SUCCESS unless `status` says otherwise. */
+  deposit(fields?: CallbackFields): Promise<HarnessDelivery>;
+  /** Delivers a signed WITHDRAWAL; SUCCESS unless `status` says otherwise. */
+  withdrawal(fields?: CallbackFields): Promise<HarnessDelivery>;
+  /** Delivers a signed connected-account webhook. */
+  webhook(
+    event: ConnectEvent["event"],
+    overrides?: Readonly<Record<string, unknown>>,
+  ): Promise<HarnessDelivery>;
+  /** Delivers any bytes. */
+  deliver(flow: FlowName, delivery: SignedDelivery): Promise<HarnessDelivery>;
+  /** Delivers the same bytes again, as the service does when it saw no 2xx. */
+  redeliver(delivery: HarnessDelivery): Promise<HarnessDelivery>;
+  /** Moves the clock on, and runs what falls due. Returns the handlers that were started. */
+  advance(duration: Duration): Promise<readonly string[]>;
+  /**
+   * Goes back to the moment after `handler` returned and before that was stored, kills the process there, and lets
+   * another one take over: the window in which a handler does run twice. It gets the same `effectId`.
+   */
+  crashAfter(handler: string, delivery: HarnessDelivery): Promise<HarnessDelivery>;
+  held(): Promise<readonly Held[]>;
+  close(): Promise<void>;
+}
+
+const LEASE_MS = 30_000;
+const SECRET = "whsec_test_0123456789abcdef";
+const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };
+
+/**
+ * A harness for tests of a merchant's own handlers: real keys and signatures, the real receiver, time that is moved
+ * by hand.
+ *
+ * @example
+ * const t = await createHarness({ register: (receiver) => receiver.onDeposit(credit) });
+ * const delivery = await t.deposit({ referenceId: "o-1" });
+ * await t.redeliver(delivery);
+ */
+export async function createHarness({
+  register,
+  receiver: options = {},
+  keys = createTestKeys(),
+}: HarnessOptions): Promise<Harness> {
+  const clock = fakeClock();
+  const memory = memoryStore({ clock, maxRecords: 10_000, maxUnfinished: 10_000 });
+  const beforeDone = new Map<string, IdempotencyRecord>();
+  const store: IdempotencyStore = {
+    ...memory,
+    async step(job, token, name, change) {
+      const record = change.kind === "done" ? memory.snapshot(recordKeyOf(job.eventId)) : null;
+      if (record !== null) beforeDone.set(`${job.eventId} ${name}`, record);
+      return memory.step(job, token, name, change);
+    },
+  };
+  const queue = memoryQueue({ clock });
+  const receiver = createReceiver({
+    payments: { publicKey: keys.publicKey },
+    connect: { secret: SECRET },
+    logger: silent,
+    ...options,
+    inbox: composeInbox({ store, queue, durability: "process", leaseMs: LEASE_MS, clock }),
+    clock,
+    run: "after-response",
+  });
+  register(receiver);
+  const notices: Notice[] = [];
+  receiver.observe((notice) => notices.push(notice));
+  await receiver.start();
+
+  /** Runs an action and tells which handlers it started. */
+  async function watching<T>(
+    action: () => Promise<T>,
+  ): Promise<{ readonly result: T; readonly ran: readonly string[] }> {
+    await settle();
+    const from = notices.length;
+    const result = await action();
+    await settle();
+    const ran = notices.slice(from).flatMap((notice) => (notice.type === "started" ? [notice.handler] : []));
+    return { result, ran };
+  }
+
+  async function deliver(flow: FlowName, sent: SignedDelivery): Promise<HarnessDelivery> {
+    await settle();
+    const from = notices.length;
+    const work: Promise<unknown>[] = [];
+    const { result: reply, ran } = await watching(async () => {
+      const answer: Reply = await receiver[flow].receive({
+        method: "POST",
+        url: `/${flow}`,
+        headers: { get: (name) => sent.headers[name] ?? null },
+        rawBody: sent.rawBody,
+        remoteAddress: "192.0.2.1",
+        waitUntil: (promise) => work.push(promise),
+      });
+      await Promise.all(work);
+      return answer;
+    });
+    const eventId =
+      notices.slice(from).flatMap((notice) => ("eventId" in notice ? [notice.eventId] : []))[0] ?? null;
+    const accepted = reply.status === 200 ? eventId : null;
+    const state = accepted === null ? undefined : (await receiver.read(accepted))?.state;
+    return {
+      status: reply.status,
+      code: (JSON.parse(reply.body) as { error?: { code: string } }).error?.code ?? null,
+      outcome: reply.status === 200 ? (state ?? "stale") : "refused",
+      ran,
+      eventId: accepted,
+      flow,
+      sent,
+    };
+  }
+
+  function payment(event: string, fields: CallbackFields): Promise<HarnessDelivery> {
+    const all = callbackFields({ event, ...fields }, clock.now());
+    return deliver("payments", signPaymentCallback(all, keys.privateKey));
+  }
+
+  return {
+    receiver,
+    clock,
+    keys,
+    secret: SECRET,
+    notices,
+    deposit: (fields = {}) => payment("DEPOSIT", fields),
+    withdrawal: (fields = {}) => payment("WITHDRAWAL", fields),
+    webhook: (event, overrides = {}) =>
+      deliver("connect", signConnectWebhook(connectEvent(event, overrides, clock.now()), SECRET)),
+    deliver,
+    redeliver: ({ flow, sent }) => deliver(flow, sent),
+    async advance(duration) {
+      const { ran } = await watching(async () => {
+        await clock.advance(duration);
+        await receiver.work();
+      });
+      return ran;
+    },
+    async crashAfter(handler, delivery) {
+      const { eventId } = delivery;
+      const record = beforeDone.get(`${eventId} ${handler}`);
+      if (eventId === null || record === undefined) {
+        throw new Error(
+          `The handler "${handler}" has not run to its end on this delivery: it can only crash after that.`,
+        );
+      }
+      const { ran } = await watching(async () => {
+        memory.restore(recordKeyOf(eventId), structuredClone(record));
+        await clock.advance(LEASE_MS + 1);
+        await receiver.run(jobId({ eventId, replay: 0 }));
+      });
+      return { ...delivery, ran, outcome: (await receiver.read(eventId))?.state ?? "stale" };
+    },
+    async held() {
+      const entries: Held[] = [];
+      for await (const entry of receiver.held.list()) entries.push(entry);
+      return entries;
+    },
+    async close() {
+      const closing = receiver.close({ graceMs: 0 });
+      await clock.advance(1);
+      await closing;
+    },
+  };
+}

@@ -1,0 +1,26 @@
+/**
+ * For tests of a merchant's own code: real signatures, deliveries of every kind, and a harness that runs the real
+ * receiver on a clock moved by hand.
+ *
+ * @module
+ */
+export {
+  callbackFields,
+  connectEvent,
+  forgedCallback,
+  type ResplitPair,
+  resplitPair,
+  shuffled,
+} from "./builders.ts";
+export { type Duration, type FakeClock, fakeClock } from "./clock.ts";
+export { createHarness, type Harness, type HarnessDelivery, type HarnessOptions } from "./harness.ts";
+export {
+  asDelivery,
+  type CallbackFields,
+  createTestKeys,
+  type SignedDelivery,
+  signCanonicalString,
+  signConnectWebhook,
+  signPaymentCallback,
+  type TestKeys,
+} from "./signers.ts";
