@@ -42,10 +42,10 @@ const RETRY_AFTER_SECONDS = "5";
 /** An answer that is not 2xx: the code, and nothing more. */
 export function refusal(code: DeliveryErrorCode, status: number): Reply {
   const headers: Record<string, string> = { ...JSON_HEADERS };
-  if (status === 405) headers["allow"] = "POST";
+  if (status === 405) headers.allow = "POST";
   if (status === 503) headers["retry-after"] = RETRY_AFTER_SECONDS;
   // The body was not read to its end, or not at all: the connection cannot be used for another request.
-  if (status === 413 || status === 408) headers["connection"] = "close";
+  if (status === 413 || status === 408) headers.connection = "close";
   return { status, headers, body: JSON.stringify({ error: { code } }) };
 }
 

@@ -6,7 +6,6 @@
 
 import { sleep, systemClock } from "./clock.ts";
 import type { Reply } from "./delivery.ts";
-import { PayhooksError } from "./errors.ts";
 import type { Endpoint, Receiver } from "./receiver.ts";
 
 /** A receiver, or what makes one where the environment comes with the request (Workers). Called once per platform. */

@@ -361,7 +361,7 @@ class MountedReceiver implements Receiver {
 
   async #check(): Promise<void> {
     const { inbox } = this.#options;
-    if (inbox === undefined && process.env["NODE_ENV"] === "production") {
+    if (inbox === undefined && process.env.NODE_ENV === "production") {
       throw new PayhooksError("ERR_INBOX_REQUIRED", "NODE_ENV is production and no inbox is named.", {
         fix: "Choose one: redisInbox(url) survives any process and machine, sqliteInbox(file) survives kill -9 on one machine, memoryInbox() loses acknowledged events when the process dies.",
       });

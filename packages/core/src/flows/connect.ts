@@ -93,9 +93,9 @@ export function connectFlow(
     const { name, data, listed } = envelope;
     const identity: Record<string, string> = { event: name };
     for (const [fact, value] of [
-      ["object", data["object"]],
-      ["id", data["id"]],
-      ["status", data["kyc_status"] ?? data["status"]],
+      ["object", data.object],
+      ["id", data.id],
+      ["status", data.kyc_status ?? data.status],
     ] as const) {
       if (typeof value === "string") identity[fact] = value;
     }
@@ -106,7 +106,7 @@ export function connectFlow(
         status: "",
         rank: 1,
         identity,
-        amount: typeof data["amount"] === "number" ? String(data["amount"]) : null,
+        amount: typeof data.amount === "number" ? String(data.amount) : null,
         signedAt: envelope.occurredAt,
         hold: listed
           ? null
@@ -171,7 +171,7 @@ function readEnvelope(object: JsonObject): Envelope | string {
   if (typeof event !== "string" || event === "") return "event is missing or not text";
   if (typeof idempotency_key !== "string" || idempotency_key === "")
     return "idempotency_key is missing or not text";
-  const occurredAt = parseTimestamp(object["occurred_at"]);
+  const occurredAt = parseTimestamp(object.occurred_at);
   if (occurredAt === null) return "occurred_at is not an ISO 8601 UTC time";
   if (typeof data !== "object" || data === null || Array.isArray(data)) return "data is not an object";
   const members = data as JsonObject;
@@ -183,11 +183,11 @@ function readEnvelope(object: JsonObject): Envelope | string {
 }
 
 function findDataFault(object: keyof typeof DATA_FIELDS, data: JsonObject): string | null {
-  if (data["object"] !== object) return `data.object is not "${object}"`;
+  if (data.object !== object) return `data.object is not "${object}"`;
   for (const name of DATA_FIELDS[object]) {
     if (typeof data[name] !== "string" || data[name] === "") return `data.${name} is missing or not text`;
   }
-  if (object === "settlement" && !Number.isSafeInteger(data["amount"]))
+  if (object === "settlement" && !Number.isSafeInteger(data.amount))
     return "data.amount is not a safe integer";
   return null;
 }
@@ -197,16 +197,16 @@ const ENVELOPE_FIELDS: ReadonlySet<string> = new Set(["event", "idempotency_key"
 /** A frozen event without prototypes; what the specification does not list goes to `extra`. */
 function toEvent(object: JsonObject, data: JsonObject, authenticated: boolean): ConnectEvent {
   const documented: ReadonlySet<string> =
-    data["object"] === "settlement"
+    data.object === "settlement"
       ? new Set(["object", "amount", ...DATA_FIELDS.settlement])
       : new Set(["object", ...DATA_FIELDS.connected_account]);
   const event: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
   const extra = split(object, ENVELOPE_FIELDS, event);
   const eventData: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
-  eventData["extra"] = split(data, documented, eventData);
-  event["data"] = Object.freeze(eventData);
-  event["extra"] = extra;
-  event["authenticated"] = authenticated;
+  eventData.extra = split(data, documented, eventData);
+  event.data = Object.freeze(eventData);
+  event.extra = extra;
+  event.authenticated = authenticated;
   return Object.freeze(event) as unknown as ConnectEvent;
 }
 

@@ -158,7 +158,7 @@ export function paymentsFlow(
     const text = (name: string): string => texts.get(name) ?? "";
     const { name, status, listed } = listing(text("event"), text("status"));
     const identity: Record<string, string> = { event: name, referenceId: text("referenceId") };
-    if (texts.has("merchantId")) identity["merchantId"] = text("merchantId");
+    if (texts.has("merchantId")) identity.merchantId = text("merchantId");
     // A look-up was the merchant's own question to the service: nobody sent it to a wrong address.
     const unexpected = stored.source === "lookup" ? null : findUnexpected(texts);
     const verified = eventOf(
@@ -348,7 +348,7 @@ function setOf(value: string | readonly string[] | undefined, option: string): R
 }
 
 function readSignature({ json }: CallbackBody): Uint8Array | Verification {
-  const field = json.object["signature"];
+  const field = json.object.signature;
   if (field === undefined || field === null || field === "")
     return refused("ERR_SIGNATURE_MISSING", "the body has no signature");
   const bytes = typeof field === "string" ? decodeCanonicalBase64(field) : null;
@@ -356,7 +356,7 @@ function readSignature({ json }: CallbackBody): Uint8Array | Verification {
 }
 
 function hintOf(delivery: Delivery, body: CallbackBody): KeyHint {
-  const merchantId = body.json.object["merchantId"];
+  const merchantId = body.json.object.merchantId;
   return {
     ...(delivery.tenant === undefined ? {} : { tenant: delivery.tenant }),
     ...(typeof merchantId === "string" ? { merchantId } : {}),
@@ -401,9 +401,9 @@ function toEvent(
     const text = texts.get(name);
     if (text !== undefined) event[name] = text;
   }
-  event["callbackUrl"] ??= "";
-  event["extra"] = extra;
-  event["source"] = source;
+  event.callbackUrl ??= "";
+  event.extra = extra;
+  event.source = source;
   return Object.freeze(event) as unknown as PaymentEvent;
 }
 

@@ -72,12 +72,12 @@ export interface ResplitPair {
  */
 export function resplitPair(victim: string, privateKey: string, overrides: CallbackFields = {}): ResplitPair {
   const fields = callbackFields({ status: "FAILED", message: "Declined", ...overrides });
-  const timestamp = String(fields["timestamp"]);
+  const timestamp = String(fields.timestamp);
   const tail = `&status=SUCCESS&timestamp=${timestamp}&userId=u`;
   const genuineFields = { ...fields, referenceId: `${victim}${tail}` };
   const genuine = signPaymentCallback(genuineFields, privateKey);
   const { signature } = JSON.parse(Buffer.from(genuine.rawBody).toString("utf8")) as { signature: string };
-  const swallowed = `u&status=FAILED&timestamp=${timestamp}&userId=${String(fields["userId"])}`;
+  const swallowed = `u&status=FAILED&timestamp=${timestamp}&userId=${String(fields.userId)}`;
   const forged = asDelivery({
     ...fields,
     referenceId: victim,
