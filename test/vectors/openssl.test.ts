@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { connect, folder, payments, read, refusedKeys, signatureOf } from "./vectors.ts";
 
+const command = "openssl";
+
 /** Asks the openssl command the same questions, so that the committed files cannot come to say something else. */
 describe("the openssl command agrees with the vectors", () => {
   const work = mkdtempSync(join(tmpdir(), "payhooks-vectors-"));
@@ -14,7 +16,7 @@ describe("the openssl command agrees with the vectors", () => {
     args: readonly string[],
     input: string | Uint8Array,
   ): { status: number | null; stdout: Buffer } => {
-    const { error, status, stdout } = spawnSync("openssl", args, { input });
+    const { error, status, stdout } = spawnSync(command, args, { input });
     if (error !== undefined) throw error;
     return { status, stdout };
   };
