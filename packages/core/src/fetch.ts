@@ -6,7 +6,8 @@
 
 import { sleep, systemClock } from "./clock.ts";
 import type { Reply } from "./delivery.ts";
-import type { Endpoint, Receiver } from "./receiver.ts";
+import type { Endpoint } from "./intake.ts";
+import type { Receiver } from "./receiver.ts";
 
 /** A receiver, or what makes one where the environment comes with the request (Workers). Called once per platform. */
 export type ReceiverSource<Platform> = Receiver | ((platform: Platform) => Receiver | Promise<Receiver>);
@@ -73,7 +74,7 @@ async function receive(
   context: FetchContext | undefined,
 ): Promise<Reply> {
   const address = remoteAddress?.(request);
-  const early = endpoint.check(request);
+  const early = endpoint.check(request, address);
   if (early !== null) return early;
   if (request.bodyUsed) {
     return endpoint.refuse(
@@ -84,8 +85,7 @@ async function receive(
   }
   const read = await readBody(request, endpoint);
   if (!(read instanceof Uint8Array)) return endpoint.refuse(read, "while reading the body", address);
-  await receiver.start();
-  return endpoint.receive({
+  const delivery = {
     method: request.method,
     url: request.url,
     headers: request.headers,
@@ -93,7 +93,8 @@ async function receive(
     remoteAddress: address,
     tenant: tenant?.(request),
     waitUntil: context?.waitUntil?.bind(context),
-  });
+  };
+  return endpoint.receive(delivery, { start: true });
 }
 
 type BodyFault = "ERR_BODY_TOO_LARGE" | "ERR_BODY_TIMEOUT" | "ERR_BODY_INCOMPLETE";

@@ -69,16 +69,11 @@ export type {
   WorkReport,
 } from "./inbox/inbox.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./inbox/memory/index.ts";
+export type { Endpoint } from "./intake.ts";
 export type { JsonObject, JsonValue } from "./json.ts";
 export type { Alert, EventFacts, Logger, Notice } from "./notices.ts";
-export {
-  createReceiver,
-  type Endpoint,
-  type Ingested,
-  type PaymentsEndpoint,
-  type Receiver,
-  type ReceiverOptions,
-} from "./receiver.ts";
+export type { ReceiverOptions } from "./options.ts";
+export { createReceiver, type Ingested, type PaymentsEndpoint, type Receiver } from "./receiver.ts";
 export type { PublicKeyInput, PublicKeySource } from "./signature/keys.ts";
 export {
   type VerifiedDelivery,

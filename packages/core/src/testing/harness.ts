@@ -7,7 +7,8 @@ import { memoryStore } from "../inbox/memory/store.ts";
 import type { IdempotencyRecord } from "../inbox/record.ts";
 import type { IdempotencyStore } from "../inbox/store.ts";
 import type { Logger, Notice } from "../notices.ts";
-import { createReceiver, type Receiver, type ReceiverOptions } from "../receiver.ts";
+import type { ReceiverOptions } from "../options.ts";
+import { createReceiver, type Receiver } from "../receiver.ts";
 import { callbackFields, connectEvent } from "./builders.ts";
 import { type Duration, type FakeClock, fakeClock, settle } from "./clock.ts";
 import {

@@ -1,0 +1,255 @@
+import type { Alerts } from "./alerts.ts";
+import type { Clock } from "./clock.ts";
+import { Deadline, TIME_IS_UP } from "./deadline.ts";
+import {
+  type Delivery,
+  type DeliveryHead,
+  findHeadFault,
+  RECEIVED,
+  type Reply,
+  refusal,
+} from "./delivery.ts";
+import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError, PayhooksError } from "./errors.ts";
+import type { FlowName } from "./events.ts";
+import type { Flow, Reading, Verification, Verified } from "./flows/flow.ts";
+import type { Accepted, Inbox, Runner } from "./inbox/inbox.ts";
+import type { EventFacts, NoticeBoard } from "./notices.ts";
+import type { Settings } from "./options.ts";
+
+/** What an adapter mounts: one flow of a receiver. */
+export interface Endpoint {
+  readonly flow: FlowName;
+  readonly maxBodyBytes: number;
+  readonly bodyTimeoutMs: number;
+  /** What can be answered before the body is read, or null to read it. */
+  check(head: DeliveryHead, remoteAddress?: string): Reply | null;
+  /**
+   * The whole way of a delivery to its answer. Never rejects. With `start`, a background receiver that does not run
+   * yet is started, within the deadline; otherwise it answers 503 `ERR_NOT_STARTED`.
+   */
+  receive(delivery: Delivery, options?: { readonly start?: boolean | undefined }): Promise<Reply>;
+  /** The answer when the adapter could not get the bytes; `why` goes to the log only. */
+  refuse(code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply;
+}
+
+/** Where the receiver is between its construction and its close. */
+export interface Lifecycle {
+  isPrepared(): boolean;
+  /** Somebody has called start, and it has not failed. */
+  isStarting(): boolean;
+  isRunning(): boolean;
+  isClosing(): boolean;
+  prepare(): Promise<void>;
+  start(): Promise<void>;
+  /** Runs what is due. */
+  work(): Promise<unknown>;
+}
+
+/** What the intake takes from the receiver. */
+export interface IntakeParts {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly notices: NoticeBoard;
+  readonly alerts: Alerts;
+  readonly inbox: Inbox;
+  readonly runner: Runner;
+  readonly lifecycle: Lifecycle;
+}
+
+type Refuse = (code: DeliveryErrorCode, why: string) => Reply;
+
+/** The way of a delivery: verify, accept, acknowledge. One per receiver, shared by its flows. */
+export class Intake {
+  readonly #parts: IntakeParts;
+  #inFlight = 0;
+
+  constructor(parts: IntakeParts) {
+    this.#parts = parts;
+  }
+
+  /** One flow, as adapters mount it. */
+  endpoint(flow: Flow): Endpoint {
+    const { settings, lifecycle } = this.#parts;
+    const { maxBodyBytes, bodyTimeoutMs } = settings;
+    const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
+      this.#refuse(flow, code, why, remoteAddress ?? null);
+    return {
+      flow: flow.name,
+      maxBodyBytes,
+      bodyTimeoutMs,
+      check: (head, remoteAddress) => {
+        const fault = findHeadFault(head, maxBodyBytes);
+        if (fault !== null) return refuse(fault, "the request's head", remoteAddress);
+        return lifecycle.isClosing() ? refuse("ERR_CLOSING", "the receiver is closing", remoteAddress) : null;
+      },
+      receive: (delivery, options) => this.#receive(flow, delivery, options?.start === true),
+      refuse,
+    };
+  }
+
+  /** Tells what became of a verified event in the inbox. */
+  notice({ verified }: Reading, { outcome, job, reason, previousAmount }: Accepted): void {
+    const { notices } = this.#parts;
+    const { delivery, id, name, status, amount, detail } = verified;
+    const { flow, tenant, keyId } = delivery;
+    const facts: EventFacts = { flow, tenant, eventId: job.eventId, id, event: name, status };
+    if (previousAmount !== null && amount !== null) {
+      notices.post({ type: "amount-changed", ...facts, previousAmount, amount });
+    }
+    switch (outcome) {
+      case "new":
+      case "progress":
+        notices.post({ type: "accepted", ...facts, keyId, previousAmount });
+        break;
+      case "resume":
+      case "duplicate":
+        notices.post({ type: "duplicate", ...facts, resumed: outcome === "resume" });
+        break;
+      case "stale":
+        notices.post({ type: "stale", ...facts });
+        break;
+      case "held":
+        notices.post({ type: "held", ...facts, reason: reason ?? "malformed", detail });
+        break;
+      case "expired":
+        break;
+    }
+  }
+
+  #refuse(flow: Flow, code: DeliveryErrorCode, why: string, source: string | null): Reply {
+    const { alerts, notices } = this.#parts;
+    const notAuthentic = code.startsWith("ERR_SIGNATURE_");
+    const status = notAuthentic ? flow.badSignatureStatus : ANSWER_STATUS[code];
+    if (notAuthentic) alerts.failed(flow.name, code, source);
+    if (code === "ERR_HELD_FULL") alerts.heldFull(flow.name);
+    notices.post({ type: "refused", flow: flow.name, code, httpStatus: status, why, source });
+    return refusal(code, status);
+  }
+
+  async #receive(flow: Flow, delivery: Delivery, start: boolean): Promise<Reply> {
+    const { settings, lifecycle } = this.#parts;
+    const refuse: Refuse = (code, why) => this.#refuse(flow, code, why, delivery.remoteAddress ?? null);
+    const fault = findHeadFault(delivery, settings.maxBodyBytes);
+    if (fault !== null) return refuse(fault, "the request's head");
+    if (delivery.rawBody.byteLength > settings.maxBodyBytes)
+      return refuse("ERR_BODY_TOO_LARGE", "the body's length");
+    if (lifecycle.isClosing()) return refuse("ERR_CLOSING", "the receiver is closing");
+    if (this.#inFlight >= settings.maxInFlight) {
+      return refuse("ERR_OVERLOADED", `${this.#inFlight} deliveries are in flight`);
+    }
+    this.#inFlight++;
+    const deadline = new Deadline(this.#parts.clock, settings.acceptTimeoutMs);
+    try {
+      return await this.#accept(flow, delivery, start, deadline, refuse);
+    } catch (error) {
+      return refuse(codeOf(error), describe(error));
+    } finally {
+      deadline.cancel();
+      this.#inFlight--;
+    }
+  }
+
+  /** From verified bytes to an answer. Verification and acceptance share one deadline. */
+  async #accept(
+    flow: Flow,
+    delivery: Delivery,
+    start: boolean,
+    deadline: Deadline,
+    refuse: Refuse,
+  ): Promise<Reply> {
+    const { settings, clock, alerts, inbox, lifecycle } = this.#parts;
+    if (!lifecycle.isPrepared()) await deadline.race(lifecycle.prepare());
+    const verifying = flow.verify(delivery, clock.now());
+    const verification = verifying instanceof Promise ? await deadline.race(resolving(verifying)) : verifying;
+    if (!verification.ok) return refuse(verification.code, verification.why);
+    alerts.succeeded(flow.name);
+    if (settings.run === "background" && !lifecycle.isRunning()) {
+      if (!lifecycle.isStarting() && !start) {
+        return refuse("ERR_NOT_STARTED", 'run is "background" and receiver.start() has not been called');
+      }
+      await deadline.race(lifecycle.start());
+    }
+    const { verified } = verification.reading;
+    const delayMs = settings.ack === "handled" ? settings.handledBudgetMs : 0;
+    const accepted = await deadline.race(inbox.accept(verified, { maxHeld: settings.maxHeld, delayMs }));
+    if (accepted.outcome === "expired") return refuse(...expiry(verification, accepted));
+    this.notice(verification.reading, accepted);
+    if (accepted.outcome === "stale") return RECEIVED;
+    if (settings.ack === "handled") return await this.#handle(accepted, refuse);
+    if (settings.run === "after-response") this.#workAfter(delivery, accepted);
+    return RECEIVED;
+  }
+
+  /** `ack: "handled"`: every copy is answered by its slot's state after this try. */
+  async #handle(accepted: Accepted, refuse: Refuse): Promise<Reply> {
+    const { settings, clock, inbox, runner } = this.#parts;
+    const budget = new Deadline(clock, settings.handledBudgetMs);
+    try {
+      const { state } = await budget.race(inbox.runJob(runner, accepted.job));
+      switch (state) {
+        case "done":
+        case "stale":
+        case "discarded":
+          return RECEIVED;
+        case "held":
+          return inbox.durability === "process"
+            ? refuse("ERR_HELD", "held in memory, which may be lost")
+            : RECEIVED;
+        default:
+          return refuse("ERR_NOT_HANDLED", `the event is ${state ?? "gone"}`);
+      }
+    } catch (error) {
+      if (error === TIME_IS_UP)
+        return refuse("ERR_NOT_HANDLED", "the handlers took longer than handledBudgetMs");
+      throw error;
+    } finally {
+      budget.cancel();
+    }
+  }
+
+  /** `run: "after-response"`: this event, then what else is due. */
+  #workAfter(delivery: Delivery, { pending, job }: Accepted): void {
+    const { inbox, runner, lifecycle, notices } = this.#parts;
+    const work = (async () => {
+      if (pending) await inbox.runJob(runner, job);
+      await lifecycle.work();
+    })().catch((error: unknown) =>
+      notices.post({ type: "inbox-error", during: "work", error: describe(error) }),
+    );
+    delivery.waitUntil?.(work);
+  }
+}
+
+/** A resolver that fails says nothing about the signature: the sender must try again. */
+async function resolving(verifying: Promise<Verification>): Promise<Verification> {
+  try {
+    return await verifying;
+  } catch (cause) {
+    throw new PayhooksError("ERR_RESOLVER_FAILED", `The key resolver failed: ${describe(cause)}`, { cause });
+  }
+}
+
+function expiry(verification: Verified, { windowShrunk }: Accepted): [DeliveryErrorCode, string] {
+  if (verification.outside === "ERR_TIMESTAMP_FUTURE") {
+    return [verification.outside, "signed more than 24 h in the future, and not recorded"];
+  }
+  return [
+    "ERR_TIMESTAMP_EXPIRED",
+    windowShrunk === true
+      ? "the memory inbox no longer knows events signed that long ago: raise maxRecords"
+      : "signed longer ago than windowMs, and not recorded",
+  ];
+}
+
+/** The answer for an error on the path. A set-up error is the merchant's: its own code stays in the log. */
+function codeOf(error: unknown): DeliveryErrorCode {
+  if (error === TIME_IS_UP) return "ERR_ACCEPT_TIMEOUT";
+  if (!isPayhooksError(error)) return "ERR_INBOX_UNAVAILABLE";
+  return Object.hasOwn(ANSWER_STATUS, error.code) ? (error.code as DeliveryErrorCode) : "ERR_MISCONFIGURED";
+}
+
+function describe(error: unknown): string {
+  if (error === TIME_IS_UP) return "no answer within acceptTimeoutMs";
+  if (isPayhooksError(error)) return `${error.code}: ${error.message}`;
+  return error instanceof Error ? error.message : String(error);
+}

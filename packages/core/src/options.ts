@@ -1,0 +1,135 @@
+import type { AlertOptions } from "./alerts.ts";
+import type { Clock } from "./clock.ts";
+import { PayhooksError } from "./errors.ts";
+import type { AnyEvent } from "./events.ts";
+import type { ConnectOptions } from "./flows/connect.ts";
+import type { PaymentsOptions } from "./flows/payments.ts";
+import { checkPositive } from "./handlers.ts";
+import type { Inbox } from "./inbox/inbox.ts";
+import type { Logger } from "./notices.ts";
+
+/** Options of {@link createReceiver}. A flow that is left out is off. */
+export interface ReceiverOptions {
+  /** The payments flow: per-transaction callbacks. */
+  readonly payments?: PaymentsOptions | undefined;
+  /** The connect flow: connected-account webhooks. */
+  readonly connect?: ConnectOptions | undefined;
+  /** Where events are kept. Default: memory, refused with `NODE_ENV=production` unless it is named. */
+  readonly inbox?: Inbox | undefined;
+  /** When to answer 200: once the event is stored (default), or once its handlers are done. */
+  readonly ack?: "enqueued" | "handled" | undefined;
+  /** With `ack: "handled"`: how long the handlers may take before the answer is 503. Default 8 s. */
+  readonly handledBudgetMs?: number | undefined;
+  /** Where handlers run: in this process (default), after each response, or in another process. */
+  readonly run?: "background" | "after-response" | "elsewhere" | undefined;
+  /** Events that run at one time in this process. Default 16. */
+  readonly concurrency?: number | undefined;
+  /** Deliveries between verification and answer at one time; beyond, 503. Default 1,000. */
+  readonly maxInFlight?: number | undefined;
+  /** Entries that deliveries may put on hold; beyond, such a delivery is answered 503. Default 10,000. */
+  readonly maxHeld?: number | undefined;
+  /** How long ago an event may have been signed. Default 7 days. */
+  readonly windowMs?: number | undefined;
+  /** The deadline from verification to acceptance. Default 2 s. */
+  readonly acceptTimeoutMs?: number | undefined;
+  /** Default 64 KiB. */
+  readonly maxBodyBytes?: number | undefined;
+  /** Default 10 s. */
+  readonly bodyTimeoutMs?: number | undefined;
+  /** Moving from another receiver: true for events that it has handled. Asked once, before the first try. */
+  readonly alreadyHandled?: ((event: AnyEvent) => boolean | Promise<boolean>) | undefined;
+  readonly alerts?: AlertOptions | undefined;
+  /** Default: warnings and errors to the console. */
+  readonly logger?: Logger | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+/** Options that have a default, filled in. */
+export interface Settings {
+  readonly ack: "enqueued" | "handled";
+  readonly handledBudgetMs: number;
+  readonly run: "background" | "after-response" | "elsewhere";
+  readonly concurrency: number;
+  readonly maxInFlight: number;
+  readonly maxHeld: number;
+  readonly windowMs: number;
+  readonly acceptTimeoutMs: number;
+  readonly maxBodyBytes: number;
+  readonly bodyTimeoutMs: number;
+}
+
+const DEFAULTS: Settings = {
+  ack: "enqueued",
+  handledBudgetMs: 8_000,
+  run: "background",
+  concurrency: 16,
+  maxInFlight: 1_000,
+  maxHeld: 10_000,
+  windowMs: 7 * 24 * 60 * 60 * 1000,
+  acceptTimeoutMs: 2_000,
+  maxBodyBytes: 64 * 1024,
+  bodyTimeoutMs: 10_000,
+};
+
+/** Checks what can be checked without the environment, and fills in defaults. Throws `ERR_OPTION_INVALID`. */
+export function settingsOf(options: ReceiverOptions): Settings {
+  if (typeof options !== "object" || options === null) {
+    throw invalid("createReceiver was given no options.", "Give it at least one flow.");
+  }
+  if (options.payments === undefined && options.connect === undefined) {
+    throw invalid("Both flows are off.", "Give payments: { publicKey }, connect: { secret }, or both.");
+  }
+  for (const name of Object.keys(options)) {
+    if (!OPTION_NAMES.has(name)) {
+      throw invalid(`There is no option "${name}".`, `Options: ${[...OPTION_NAMES].join(", ")}.`);
+    }
+  }
+  const { ack = DEFAULTS.ack, run = DEFAULTS.run } = options;
+  if (!["enqueued", "handled"].includes(ack)) {
+    throw invalid(`ack is ${JSON.stringify(ack)}.`, 'Use "enqueued" or "handled".');
+  }
+  if (!["background", "after-response", "elsewhere"].includes(run)) {
+    throw invalid(`run is ${JSON.stringify(run)}.`, 'Use "background", "after-response" or "elsewhere".');
+  }
+  if (run === "elsewhere" && ack === "handled") {
+    throw invalid(
+      'run: "elsewhere" runs no handler here, so ack: "handled" can never be given.',
+      'Use ack: "enqueued".',
+    );
+  }
+  const number = (name: NumberOption): number => {
+    const value = options[name];
+    if (value !== undefined) checkPositive(name, value);
+    return value ?? DEFAULTS[name];
+  };
+  return {
+    ack,
+    run,
+    handledBudgetMs: number("handledBudgetMs"),
+    concurrency: number("concurrency"),
+    maxInFlight: number("maxInFlight"),
+    maxHeld: number("maxHeld"),
+    windowMs: number("windowMs"),
+    acceptTimeoutMs: number("acceptTimeoutMs"),
+    maxBodyBytes: number("maxBodyBytes"),
+    bodyTimeoutMs: number("bodyTimeoutMs"),
+  };
+}
+
+type NumberOption = Exclude<keyof Settings, "ack" | "run">;
+
+const OPTION_NAMES: ReadonlySet<string> = new Set([
+  "payments",
+  "connect",
+  "inbox",
+  ...Object.keys(DEFAULTS),
+  "alreadyHandled",
+  "alerts",
+  "logger",
+  "clock",
+]);
+
+function invalid(what: string, fix: string): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
+}
