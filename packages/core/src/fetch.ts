@@ -62,12 +62,11 @@ function mount<Platform>(
       made = null;
       throw error;
     });
-    return toResponse(await receive(receiver, receiver[flow], request, options, context));
+    return toResponse(await receive(receiver[flow], request, options, context));
   };
 }
 
 async function receive(
-  receiver: Receiver,
   endpoint: Endpoint,
   request: Request,
   { tenant, remoteAddress }: FetchOptions,

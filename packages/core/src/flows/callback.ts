@@ -125,10 +125,12 @@ function findAmbiguousValue(texts: CallbackTexts, { pinnedUrls }: CallbackRules)
   for (const [name, text] of texts) {
     if (!text.includes("&")) continue;
     if (name === "callbackUrl") {
-      if (text.includes("&event=") && !pinnedUrls.has(text)) {
+      // Its own name: an undocumented field before it may have carried a whole callbackUrl (decision 0002).
+      const [, word] = /&(event|callbackUrl)=/.exec(text) ?? [];
+      if (word !== undefined && !pinnedUrls.has(text)) {
         return ambiguous(
           "R4",
-          "callbackUrl contains &event= (pin it in payments.expect.callbackUrl if it is yours)",
+          `callbackUrl contains &${word}= (pin it in payments.expect.callbackUrl if it is yours)`,
         );
       }
     } else if (name === "message") {
