@@ -3,6 +3,7 @@ import { libraryBuild } from "../../tsup.base.ts";
 export default libraryBuild({
   index: "src/index.ts",
   signature: "src/signature/index.ts",
+  adapter: "src/adapter.ts",
   fetch: "src/fetch.ts",
   inbox: "src/inbox/index.ts",
   testing: "src/testing/index.ts",

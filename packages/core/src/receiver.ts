@@ -283,7 +283,7 @@ class MountedReceiver implements Receiver {
 
   async start(): Promise<void> {
     await this.#prepare();
-    if (this.#settings.run === "background") await this.#startRunning();
+    if (this.#settings.run === "background" && this.#closing === null) await this.#startRunning();
   }
 
   /** Checks what can only be checked once the environment is there, and closes registration. */
@@ -331,14 +331,25 @@ class MountedReceiver implements Receiver {
   }
 
   async #startRunning(): Promise<void> {
-    this.#running ??= this.#inbox
-      .ready()
-      .then(() => this.#inbox.run(this.#runner, { concurrency: this.#settings.concurrency }));
+    this.#running ??= this.#runInbox();
+    const running = this.#running;
     try {
-      await this.#running;
+      await running;
       this.#isRunning = true;
     } catch (error) {
-      this.#running = null;
+      // The next delivery tries again.
+      if (this.#running === running) this.#running = null;
+      throw error;
+    }
+  }
+
+  /** Tells once why it failed, however many deliveries wait for it. */
+  async #runInbox(): Promise<Running> {
+    try {
+      await this.#inbox.ready();
+      return await this.#inbox.run(this.#runner, { concurrency: this.#settings.concurrency });
+    } catch (error) {
+      this.#notices.post({ type: "inbox-error", during: "start", error: String(error) });
       throw error;
     }
   }

@@ -1,0 +1,168 @@
+/**
+ * For authors of adapters: what all of them share, so that each one only translates.
+ *
+ * @module
+ */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { systemClock } from "./clock.ts";
+import type { Delivery, Reply } from "./delivery.ts";
+import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "./errors.ts";
+import type { FlowName } from "./events.ts";
+import type { Endpoint } from "./intake.ts";
+import { consoleLogger } from "./notices.ts";
+import type { Receiver } from "./receiver.ts";
+
+export type { Delivery, DeliveryHead, Reply } from "./delivery.ts";
+
+/**
+ * A receiver, or what makes one where the environment comes later, or with the request (Workers). A factory is called
+ * once in the life of the process, however many mounts share it.
+ */
+export type ReceiverSource<Platform = void> =
+  | Receiver
+  | ((platform: Platform) => Receiver | Promise<Receiver>);
+
+/** Why an adapter could not get a body's exact bytes. `why` goes to the log only. */
+export interface BodyFault {
+  readonly code: DeliveryErrorCode;
+  readonly why: string;
+}
+
+/** One request, its body not read yet. */
+export interface Incoming extends Omit<Delivery, "rawBody"> {
+  /**
+   * The body's exact bytes, at most so many, or why not. Never rejects. Nobody waits for it any longer once the signal
+   * aborts.
+   */
+  readBody(maxBodyBytes: number, signal: AbortSignal): Promise<Uint8Array | BodyFault>;
+}
+
+/** A flow at the place where it is mounted. */
+export interface MountedFlow<Platform = void> {
+  /** The answer to one request. Rejects only when the factory does. */
+  answer(incoming: Incoming, platform: Platform): Promise<Reply>;
+  /**
+   * For servers that run from their start on: starts the receiver in the turn after the mounting, when handlers are
+   * registered. A wrong set-up is thrown where nothing catches it, so that the process ends at its boot with the fix
+   * on the screen; anything else, such as an inbox out of reach, is logged, and tried again with the next delivery.
+   */
+  startSoon(platform: Platform): void;
+}
+
+/** Receivers by the factory that made them. */
+const made = new WeakMap<object, Promise<Receiver>>();
+
+/**
+ * Mounts a flow.
+ *
+ * @throws PayhooksError `ERR_FLOW_OFF` when the receiver is there already and this flow of it is off.
+ */
+export function mountFlow<Platform = void>(
+  source: ReceiverSource<Platform>,
+  flow: FlowName,
+): MountedFlow<Platform> {
+  if (typeof source !== "function") void source[flow];
+
+  async function endpointFor(platform: Platform): Promise<{ receiver: Receiver; endpoint: Endpoint }> {
+    const receiver = typeof source === "function" ? await makeOnce(source, platform) : source;
+    return { receiver, endpoint: receiver[flow] };
+  }
+
+  return {
+    async answer(incoming, platform) {
+      const { endpoint } = await endpointFor(platform);
+      const { readBody, ...head } = incoming;
+      const early = endpoint.check(head, head.remoteAddress);
+      if (early !== null) return early;
+      const rawBody = await inTime(readBody, endpoint);
+      if (!(rawBody instanceof Uint8Array))
+        return endpoint.refuse(rawBody.code, rawBody.why, head.remoteAddress);
+      return endpoint.receive({ ...head, rawBody }, { start: true });
+    },
+    startSoon(platform) {
+      setImmediate(async () => {
+        let receiver: Receiver | null = null;
+        try {
+          ({ receiver } = await endpointFor(platform));
+          await receiver.start();
+        } catch (error) {
+          if (isSetupError(error)) setImmediate(() => throwUncaught(error));
+          // A receiver that is there has posted a notice of its own.
+          else if (receiver === null)
+            consoleLogger.error("no receiver was made; the next delivery tries again", { error });
+        }
+      });
+    },
+  };
+}
+
+/** A body that is not complete within `bodyTimeoutMs` is not waited for. */
+async function inTime(
+  readBody: Incoming["readBody"],
+  { maxBodyBytes, bodyTimeoutMs }: Endpoint,
+): Promise<Uint8Array | BodyFault> {
+  const abort = new AbortController();
+  let cancel: (() => void) | undefined;
+  const timeUp = new Promise<BodyFault>((resolve) => {
+    cancel = systemClock.after(bodyTimeoutMs, () => {
+      abort.abort();
+      resolve({ code: "ERR_BODY_TIMEOUT", why: `the body was not complete after ${bodyTimeoutMs} ms` });
+    });
+  });
+  try {
+    return await Promise.race([readBody(maxBodyBytes, abort.signal), timeUp]);
+  } finally {
+    cancel?.();
+  }
+}
+
+/** How long the rest of a refused body is read and thrown away. */
+const LINGER_MS = 2_000;
+
+/**
+ * Writes a reply through Node's own response, for adapters whose framework shows it. Where the connection is to be
+ * closed while the sender is still sending, the rest is thrown away for a while first: closing at once would reset
+ * the connection, and the answer could be lost on its way.
+ */
+export function writeReply(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body }: Reply,
+): void {
+  // Something else has answered already, such as a time-out's middleware.
+  if (response.headersSent) return;
+  response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+  if (headers.connection !== "close" || request.complete) {
+    response.end(body);
+    return;
+  }
+  response.write(body);
+  const timer = setTimeout(() => response.end(), LINGER_MS);
+  const end = (): void => {
+    clearTimeout(timer);
+    response.end();
+  };
+  request.once("end", end).once("close", end).resume();
+}
+
+function makeOnce<Platform>(
+  factory: (platform: Platform) => Receiver | Promise<Receiver>,
+  platform: Platform,
+): Promise<Receiver> {
+  const known = made.get(factory);
+  if (known !== undefined) return known;
+  const making = (async () => factory(platform))();
+  made.set(factory, making);
+  making.catch(() => made.delete(factory));
+  return making;
+}
+
+/** True for an error that only the merchant can put right, not time. */
+function isSetupError(error: unknown): boolean {
+  return isPayhooksError(error) && !Object.hasOwn(ANSWER_STATUS, error.code);
+}
+
+function throwUncaught(error: unknown): never {
+  throw error;
+}
