@@ -18,6 +18,8 @@ import type {
   AcceptOutcome,
   Begun,
   Ending,
+  Held,
+  HeldFilter,
   HeldReason,
   HistoryEntry,
   Job,
@@ -290,8 +292,13 @@ function amountBefore(record: IdempotencyRecord, event: VerifiedEvent): string |
 }
 
 /** True while the slot must not be forgotten. */
-export function isUnfinished(slot: Slot): boolean {
+function isUnfinished(slot: Slot): boolean {
   return slot.state === "waiting" || slot.state === "running" || slot.state === "held";
+}
+
+/** True when nothing in the record is unfinished: it may be forgotten at its expiry. */
+export function isFinished(record: IdempotencyRecord): boolean {
+  return !Object.values(record.slots).some(isUnfinished);
 }
 
 /** Takes a slot under a lease. Changes the record unless the answer is `wait`, `finished` or `missing`. */
@@ -527,4 +534,21 @@ export function lifeOf(record: IdempotencyRecord, eventId: string, slot: Slot): 
     steps: { ...work?.steps },
     history: [...(work?.history ?? [])],
   };
+}
+
+/** The slot as an entry of the held list, or null when it is not held. */
+export function heldOf(record: IdempotencyRecord, eventId: string, slot: Slot): Held | null {
+  const life = lifeOf(record, eventId, slot);
+  if (life.state !== "held" || life.reason === null || slot.work === null) return null;
+  const { heldAt, delivery } = slot.work;
+  return { ...life, state: "held", reason: life.reason, heldAt, delivery };
+}
+
+/** True for an entry that a filter of the held list lets through. */
+export function matchesFilter(entry: Held, { flow, tenant, reason }: HeldFilter): boolean {
+  return (
+    (flow === undefined || entry.flow === flow) &&
+    (tenant === undefined || entry.tenant === tenant) &&
+    (reason === undefined || entry.reason === reason)
+  );
 }

@@ -37,7 +37,7 @@ export function verifyRsaSignature(
 ): string | null {
   const imported = importPublicKeys(keys, "keys");
   const signature = typeof signatureBase64 === "string" ? decodeCanonicalBase64(signatureBase64) : null;
-  if (signature === null) return null;
+  if (signature === null || !isData(data)) return null;
   const bytes = typeof data === "string" ? Buffer.from(data, "utf8") : data;
   return findRsaKey(bytes, signature, imported)?.keyId ?? null;
 }
@@ -58,6 +58,11 @@ export function verifyHmacSignature(
   secrets: string | readonly string[],
 ): string | null {
   const imported = importSecrets(secrets, "secrets");
-  if (typeof header !== "string" || !isSignatureHeader(header)) return null;
+  if (typeof header !== "string" || !isSignatureHeader(header) || !isData(rawBody)) return null;
   return findSecret(rawBody, header, imported)?.keyId ?? null;
+}
+
+/** Text or bytes; a body that was parsed, or is not there, is signed by nobody. */
+function isData(data: unknown): boolean {
+  return typeof data === "string" || ArrayBuffer.isView(data);
 }

@@ -2,10 +2,10 @@ import { LRUCache } from "lru-cache";
 import type { Clock } from "../../clock.ts";
 import { PayhooksError } from "../../errors.ts";
 import { type Held, type HeldFilter, type Job, recordKeyOf, slotKeyOf } from "../inbox.ts";
+import { pack, unpack } from "../pack.ts";
 import type { IdempotencyRecord } from "../record.ts";
 import * as records from "../record.ts";
 import type { IdempotencyStore } from "../store.ts";
-import { pack, unpack } from "./pack.ts";
 
 /** Bounds of the memory store. */
 export interface MemoryStoreOptions {
@@ -191,21 +191,11 @@ async function* listHeld(
 ): AsyncGenerator<Held> {
   let left = filter.limit ?? Number.POSITIVE_INFINITY;
   for (const [key, record] of open) {
-    if (filter.flow !== undefined && record.flow !== filter.flow) continue;
-    if (filter.tenant !== undefined && record.tenant !== filter.tenant) continue;
     for (const [slotKey, slot] of Object.entries(record.slots)) {
-      if (left <= 0) return;
-      const life = records.lifeOf(record, key + slotKey, slot);
-      if (life.state !== "held" || life.reason === null || slot.work === null) continue;
-      if (filter.reason !== undefined && life.reason !== filter.reason) continue;
-      left--;
-      yield {
-        ...life,
-        state: "held",
-        reason: life.reason,
-        heldAt: slot.work.heldAt,
-        delivery: slot.work.delivery,
-      };
+      const entry = records.heldOf(record, key + slotKey, slot);
+      if (entry === null || !records.matchesFilter(entry, filter)) continue;
+      if (left-- <= 0) return;
+      yield entry;
     }
   }
 }

@@ -1,0 +1,113 @@
+/** The main job: a receiver on Express, and a stand-in for the service that sends it everything that can happen. */
+import type { AddressInfo } from "node:net";
+import { createReceiver, memoryInbox, type Notice } from "@payhooks/core";
+import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
+import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
+import express from "express";
+import { printFrame, printLine, printSummary, type Result } from "./report.ts";
+import { createServiceKeys, type Outcome, type Step, scenario } from "./service.ts";
+
+const once = process.argv.includes("--once");
+const keys = createServiceKeys();
+
+const receiver = createReceiver({
+  payments: { publicKey: keys.publicKey },
+  connect: { secret: keys.webhookSecret },
+  inbox: memoryInbox(),
+  logger: { info: () => {}, warn: () => {}, error: (message, facts) => console.error(message, facts) },
+});
+
+/** What the handlers and the inbox did since the last delivery. */
+let seen: { ran: string[]; held: string | undefined } = { ran: [], held: undefined };
+const ran = (name: string): void => void seen.ran.push(name);
+
+receiver.onDeposit({
+  PENDING: () => ran("deposit.PENDING"),
+  SUCCESS: () => ran("deposit.SUCCESS"),
+  FAILED: () => ran("deposit.FAILED"),
+});
+receiver.onWithdrawal({
+  SUCCESS: () => ran("withdrawal.SUCCESS"),
+  FAILED: () => ran("withdrawal.FAILED"),
+});
+receiver.onConnectedAccountApproved(() => ran("connected_account.approved"));
+receiver.onSettlementApproved(() => ran("settlement.approved"));
+receiver.ignore("connected_account.declined").ignore("settlement.declined");
+receiver.observe((notice: Notice) => {
+  if (notice.type === "held") seen.held = notice.reason;
+});
+
+const app = express();
+app.use("/callbacks/pay", paymentCallbacks(receiver));
+app.use("/webhooks/connect", connectWebhooks(receiver));
+
+const wanted = once ? 0 : Number(process.env.PORT ?? 3000);
+const server = app.listen(wanted, "127.0.0.1", (error?: Error) => {
+  if (error === undefined) return void main();
+  console.error(`Cannot listen on port ${wanted}: ${error.message}. Set PORT to a free one.`);
+  process.exitCode = 1;
+});
+
+async function main(): Promise<void> {
+  const { port } = server.address() as AddressInfo;
+  const base = `http://127.0.0.1:${port}`;
+  printFrame(base, once ? null : curlCommand(base));
+  const results: Result[] = [];
+  for (const step of scenario(keys)) {
+    const result = { step, actual: await send(base, step) };
+    printLine(result);
+    results.push(result);
+  }
+  const ok = printSummary(results, await heldEntries());
+  process.exitCode = ok ? 0 : 1;
+  if (once) await stop();
+  else console.log("\nListening. Ctrl-C finishes what runs and stops.");
+}
+
+async function send(base: string, { path, delivery }: Step): Promise<Outcome> {
+  seen = { ran: [], held: undefined };
+  const { headers, rawBody } = delivery;
+  const response = await fetch(base + path, { method: "POST", headers, body: rawBody });
+  await response.text();
+  await everythingRan();
+  return { status: response.status, ran: seen.ran, ...(seen.held === undefined ? {} : { held: seen.held }) };
+}
+
+/** Handlers run after the answer: wait until none waits or runs. */
+async function everythingRan(): Promise<void> {
+  for (;;) {
+    const { waiting, running } = await receiver.health();
+    await new Promise((resolve) => setImmediate(resolve));
+    if (waiting === 0 && running === 0) return;
+  }
+}
+
+async function heldEntries(): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for await (const { reason, event, id, detail } of receiver.held.list()) {
+    lines.push(
+      `${reason.padEnd(10)} ${(event || "?").padEnd(8)} ${id.slice(0, 36)}${detail ? `  ${detail}` : ""}`,
+    );
+  }
+  return lines;
+}
+
+/** A webhook to send by hand, signed with this run's secret. */
+function curlCommand(base: string): string {
+  const { headers, rawBody } = signConnectWebhook(connectEvent("settlement.approved"), keys.webhookSecret);
+  const given = Object.entries(headers).map(([name, value]) => `-H '${name}: ${value}'`);
+  return `curl -i ${base}/webhooks/connect ${given.join(" ")} -d '${Buffer.from(rawBody).toString("utf8")}'`;
+}
+
+let stopping = false;
+async function stop(): Promise<void> {
+  if (stopping) return;
+  stopping = true;
+  server.close();
+  const { unfinished } = await receiver.close({ graceMs: 10_000 });
+  server.closeAllConnections();
+  if (unfinished > 0) console.error(`${unfinished} events were not finished.`);
+  else if (!once) console.log("Everything that was accepted is finished.");
+}
+process.on("SIGINT", stop);
+process.on("SIGTERM", stop);

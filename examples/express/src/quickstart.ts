@@ -1,0 +1,31 @@
+import { createReceiver, memoryInbox } from "@payhooks/core";
+import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
+import express from "express";
+
+const receiver = createReceiver({
+  payments: { publicKey: process.env.PAY_PUBLIC_KEY },
+  connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
+  inbox: memoryInbox(), // loses acknowledged events when the process dies: see "What an acknowledged event survives"
+});
+
+// A function runs on SUCCESS only. ctx.effectId is the same at every retry: store it with the credit, uniquely.
+receiver.onDeposit(async (deposit, ctx) => {
+  console.log(`credit ${deposit.amount} for ${deposit.referenceId} once as ${ctx.effectId}`);
+});
+receiver.onWithdrawal({
+  SUCCESS: async (withdrawal) => console.log(`settle ${withdrawal.referenceId}`),
+  FAILED: async (withdrawal) => console.log(`refund ${withdrawal.referenceId}: ${withdrawal.message}`),
+});
+receiver.onConnectedAccountApproved(async ({ data }) => console.log(`activate ${data.id}`));
+receiver.onSettlementApproved(async ({ data }) => console.log(`book ${data.id}: ${data.amount}`));
+receiver.ignore("connected_account.declined").ignore("settlement.declined");
+
+const app = express();
+app.use("/callbacks/pay", paymentCallbacks(receiver));
+app.use("/webhooks/connect", connectWebhooks(receiver));
+const server = app.listen(process.env.PORT ?? 3000, () => console.log("listening", server.address()));
+
+process.once("SIGTERM", async () => {
+  server.close();
+  await receiver.close({ graceMs: 10_000 });
+});
