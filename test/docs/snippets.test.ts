@@ -1,0 +1,84 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { root } from "../package/workspace.ts";
+import { documents, readDocument } from "./markdown.ts";
+import { toJavaScript, VirtualProgram } from "./program.ts";
+
+/** What a reader has at hand in a snippet that does not say where it comes from. */
+const AT_HAND = `
+import type { DepositEvent, Receiver, WithdrawalEvent } from "@payhooks/core";
+import type { Express } from "express";
+
+interface Transaction {
+  query(sql: string, values: readonly unknown[]): Promise<{ readonly rowCount: number }>;
+}
+declare global {
+  const receiver: Receiver;
+  const app: Express;
+  const db: { transaction(work: (tx: Transaction) => Promise<void>): Promise<void> };
+  function credit(reference: string, amount: string, effectId: string): Promise<void>;
+  function page(text: string): Promise<void>;
+  function findMerchant(id: string): Promise<{ readonly id: string; readonly publicKeys: string[] } | null>;
+  function lookUp(payTxnId: string): Promise<{ readonly status: string; readonly reference: string } | null>;
+}
+export type Used = DepositEvent | WithdrawalEvent;
+`;
+
+const snippets = documents().flatMap(({ path, blocks }) =>
+  blocks.flatMap((block, index) => {
+    const name = `${path.replace(/[^A-Za-z0-9]+/g, "-")}-${index}.ts`;
+    return block.language === "ts"
+      ? [{ where: `${path}:${block.line}`, name, block, next: blocks[index + 1] }]
+      : [];
+  }),
+);
+
+const programs = snippets.filter(({ block }) => block.mark === "run");
+
+describe("the code in the documentation", { timeout: 60_000 }, () => {
+  it("is TypeScript in blocks that are marked ts, and in no others", () => {
+    const languages = documents().flatMap(({ blocks }) => blocks.map(({ language }) => language));
+    const known = new Set(["ts", "sh", "text", "mermaid"]);
+    expect(languages.filter((language) => !known.has(language))).toEqual([]);
+    expect(snippets.map(({ block }) => block.mark).filter((mark) => mark !== "" && mark !== "run")).toEqual(
+      [],
+    );
+  });
+
+  it("compiles as strictly as the packages do", () => {
+    const files = Object.fromEntries(snippets.map(({ name, block }) => [name, block.text]));
+    const program = new VirtualProgram({ ...files, "at-hand.ts": AT_HAND, "wrong.ts": WRONG });
+    expect(program.errorsOf("at-hand.ts")).toEqual([]);
+    const errors = snippets.flatMap(({ where, name }) =>
+      program.errorsOf(name).map((error) => `${where} + ${error}`),
+    );
+    expect(errors).toEqual([]);
+    // The check itself: one wrong snippet, one error.
+    expect(program.errorsOf("wrong.ts")).toEqual([expect.stringContaining("'number' is not assignable")]);
+  });
+
+  it("in the README is the quick start of the Express example, to the letter", () => {
+    const [first] = readDocument("README.md").blocks.filter(({ language }) => language === "ts");
+    expect(first?.text).toBe(readFileSync(join(root, "examples/express/src/quickstart.ts"), "utf8"));
+  });
+
+  it("is run where the document shows its output", () => {
+    expect(programs.map(({ where }) => where)).toEqual([expect.stringMatching(/^docs\/security\.md:/)]);
+  });
+
+  it.each(programs)("at $where prints what the document says", async ({ block, next }) => {
+    expect(await run(toJavaScript(block.text))).toBe(next?.text);
+  });
+});
+
+const WRONG = "receiver.onDeposit(async () => {}, { name: 42 }); export {};";
+
+/** Runs a program that may import what the tests may import. */
+async function run(program: string): Promise<string> {
+  const flags = ["--conditions=payhooks-source", "--import=tsx", "--input-type=module", "--eval", program];
+  const { stdout } = await promisify(execFile)(process.execPath, flags, { cwd: join(root, "test") });
+  return stdout;
+}
