@@ -6,5 +6,6 @@ export default libraryBuild({
   adapter: "src/adapter.ts",
   fetch: "src/fetch.ts",
   inbox: "src/inbox/index.ts",
+  redis: "src/redis/index.ts",
   testing: "src/testing/index.ts",
 });

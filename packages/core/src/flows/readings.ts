@@ -1,59 +1,60 @@
-import {
-  type CallbackRules,
-  type CallbackTexts,
-  findMalformedField,
-  isDocumented,
-  isFieldName,
-} from "./callback.ts";
+import { type CallbackRules, type CallbackTexts, findMalformedField, isFieldName } from "./callback.ts";
 
 /** Readings that an ambiguous entry keeps. */
 export const MAX_READINGS = 8;
 /** Steps of the search; a canonical string with many `&` has exponentially many splits. */
-const MAX_STEPS = 20_000;
+const MAX_STEPS = 200_000;
+/** Fields of a reading, and so the depth of the search; the specification has eleven. */
+const MAX_FIELDS = 64;
 
 /**
  * The bodies that a canonical string could have been made from: every way to split it at `&` into fields whose
  * names ascend, where the documented ones are well formed (R1–R3). Which of them was meant, only the service knows.
+ *
+ * Those with the fewest values that have an `&` in them come first: in what the service sent it is one value, the one
+ * that a customer had a say in, and in a forgery one that swallows the rest. Else mixtures of both would crowd them out.
  */
 export function findReadings(canonical: string, rules: CallbackRules): readonly CallbackTexts[] {
   const parts = canonical.split("&");
+  const names = parts.map(nameOf);
   const found: CallbackTexts[] = [];
-  const names: string[] = [];
-  const values: string[] = [];
+  const starts: number[] = [];
   let steps = 0;
 
-  function search(index: number): void {
-    if (found.length === MAX_READINGS || steps++ > MAX_STEPS) return;
-    const part = parts[index];
-    if (part === undefined) {
-      const texts = new Map(names.map((name, i) => [name, values[i] ?? ""]));
-      if (findMalformedField(texts, rules) === null) found.push(texts);
-      return;
+  /** Reads on from a part that begins a field, with so many values left that must swallow parts. */
+  function search(start: number, swallowing: number): void {
+    starts.push(start);
+    for (let end = start + 1; end <= parts.length; end++) {
+      const left = end > start + 1 ? swallowing - 1 : swallowing;
+      if (left < 0 || found.length === MAX_READINGS || ++steps > MAX_STEPS) break;
+      if (end === parts.length) {
+        if (left === 0) keep();
+      } else if (starts.length < MAX_FIELDS && begins(names[end], names[start])) search(end, left);
     }
-    const equals = part.indexOf("=");
-    const name = equals < 0 ? "" : part.slice(0, equals);
-    const last = names.at(-1);
-    if (canBegin(name, last)) {
-      names.push(name);
-      values.push(part.slice(equals + 1));
-      search(index + 1);
-      names.pop();
-      values.pop();
-    }
-    if (last !== undefined) {
-      const value = values.pop() ?? "";
-      values.push(`${value}&${part}`);
-      search(index + 1);
-      values.pop();
-      values.push(value);
-    }
+    starts.pop();
   }
 
-  function canBegin(name: string, last: string | undefined): boolean {
-    if (last !== undefined && name <= last) return false;
-    return isDocumented(name) || (isFieldName(name) && name !== "signature");
+  function keep(): void {
+    const texts = new Map<string, string>();
+    starts.forEach((start, i) => {
+      const text = parts.slice(start, starts[i + 1]).join("&");
+      texts.set(names[start] ?? "", text.slice(text.indexOf("=") + 1));
+    });
+    if (findMalformedField(texts, rules) === null) found.push(texts);
   }
 
-  search(0);
+  if (names[0] === null) return found;
+  const most = Math.min(MAX_FIELDS, parts.length);
+  for (let swallowing = 0; swallowing <= most && steps <= MAX_STEPS; swallowing++) search(0, swallowing);
   return found;
+}
+
+/** The name that a part begins a field with, or null. */
+function nameOf(part: string): string | null {
+  const name = part.slice(0, Math.max(0, part.indexOf("=")));
+  return isFieldName(name) && name !== "signature" ? name : null;
+}
+
+function begins(name: string | null | undefined, last: string | null | undefined): boolean {
+  return typeof name === "string" && typeof last === "string" && name > last;
 }

@@ -108,9 +108,7 @@ class ComposedInbox implements Inbox {
     this.#lastRunner = runner;
     const consumer = await this.#queue.consume(
       async (job) => (await this.#process(runner, job, this.#closing)).next,
-      {
-        concurrency,
-      },
+      { concurrency, notify: (notice) => runner.notify(notice) },
     );
     this.#consumers.push(consumer);
     return consumer;
@@ -181,6 +179,7 @@ class ComposedInbox implements Inbox {
           notify({ type: "record-missing", eventId: job.eventId });
           return { report: { state: null, ran: false }, next: "finished", ending: null };
         case "finished":
+          if (begun.overtaken !== null) notify({ type: "stale", ...begun.overtaken });
           return { report: { state: begun.state, ran: false }, next: "finished", ending: null };
         case "wait": {
           const state = begun.running ? "running" : "waiting";
@@ -219,7 +218,7 @@ class ComposedInbox implements Inbox {
         this.#lose(run);
         return { report: { state: "running", ran: true }, next: "finished", ending: ending.kind };
       }
-      for (const next of finished.next) await this.#queue.add(next, { delayMs: 0 });
+      for (const next of finished.next) await this.#queue.hasten(next);
       return {
         report: { state: stateAfter(ending, data), ran: true },
         next: dispositionOf(ending),

@@ -1,5 +1,5 @@
 import type { FlowName } from "../events.ts";
-import type { Notice } from "../notices.ts";
+import type { EventFacts, Notice } from "../notices.ts";
 
 /**
  * Why an event is kept for a person instead of being run. The first four never entered the table of
@@ -182,8 +182,8 @@ export interface LeaseData {
 
 export type Begun =
   | { readonly kind: "leased"; readonly lease: LeaseData }
-  /** Done, stale, discarded, or held and told: nothing to run. */
-  | { readonly kind: "finished"; readonly state: SlotState; readonly becameStale: boolean }
+  /** Done, stale, discarded, or held and told: nothing to run. `overtaken` when this very call made a PENDING stale. */
+  | { readonly kind: "finished"; readonly state: SlotState; readonly overtaken: EventFacts | null }
   /** Another slot of the record runs, or the backoff is not over. */
   | { readonly kind: "wait"; readonly ms: number; readonly running: boolean }
   /** The record is gone. */

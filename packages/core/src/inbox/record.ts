@@ -315,14 +315,16 @@ export function begin(
   const wanted =
     slot.state === "waiting" || slot.state === "running" || (slot.state === "held" && !slot.told);
   if (!wanted || work === null || slot.replays !== job.replay) {
-    return { kind: "finished", state: slot.state, becameStale: false };
+    return { kind: "finished", state: slot.state, overtaken: null };
   }
   if (record.lease !== null && record.lease.until > now) {
     return { kind: "wait", ms: record.lease.until - now, running: record.lease.slot === slotKey };
   }
   if (isOvertaken(record, slot)) {
     end(slot, "stale");
-    return { kind: "finished", state: "stale", becameStale: true };
+    const { flow, tenant, id } = record;
+    const overtaken = { flow, tenant, eventId: job.eventId, id, event: slot.name, status: slot.status };
+    return { kind: "finished", state: "stale", overtaken };
   }
   if (!force && work.dueAt > now) return { kind: "wait", ms: work.dueAt - now, running: false };
   // A lease that lapsed was somebody's who never finished: his slot waits again.

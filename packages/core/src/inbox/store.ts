@@ -1,3 +1,4 @@
+import type { Notice } from "../notices.ts";
 import type {
   Accepted,
   Begun,
@@ -62,19 +63,26 @@ export interface IdempotencyStore {
 /** What a queue does with a job after its run: gone, or due again. */
 export type Disposition = "finished" | { readonly againInMs: number };
 
-/**
- * Carries jobs from accept to a worker: at least once, in any order. It counts no tries and drops nothing.
- * `add` is idempotent per job id while the job waits, and brings forward one that is due later.
- */
+/** How a queue hands out its jobs. */
+export interface ConsumeOptions {
+  readonly concurrency: number;
+  /** For what happens beside the jobs, such as a worker that had to be replaced. */
+  readonly notify: (notice: Notice) => void;
+}
+
+/** Carries jobs from accept to a worker: at least once, in any order. It counts no tries and drops nothing. */
 export interface Queue {
   ready(): Promise<void>;
+  /** Idempotent per job id while the job is known. */
   add(job: Job, options: { readonly delayMs: number }): Promise<void>;
+  /** Makes a job that waits for later due at once; nothing when it does not wait. */
+  hasten(job: Job): Promise<void>;
   /** Resolves once everything added before is as durable as promised. */
   barrier?(): Promise<void>;
   /** Hands jobs to `process`, up to `concurrency` at a time, until stopped. */
   consume(
     process: (job: Job) => Promise<Disposition>,
-    options: { readonly concurrency: number },
+    options: ConsumeOptions,
   ): Promise<{ stop(): Promise<void> }>;
   /** Takes one due job for the caller, or null. The caller must settle it. */
   take(): Promise<{ readonly job: Job; settle(disposition: Disposition): Promise<void> } | null>;

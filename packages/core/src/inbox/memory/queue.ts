@@ -91,6 +91,10 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): Queue {
     async add(job, { delayMs }) {
       schedule(job, delayMs);
     },
+    async hasten(job) {
+      const id = jobId(job);
+      if (waiting.has(id) || active.has(id)) schedule(job, 0);
+    },
     async consume(process: Process, { concurrency }) {
       const running = new Set<Promise<void>>();
       let stopped = false;

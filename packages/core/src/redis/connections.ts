@@ -1,0 +1,141 @@
+import type { Cluster, Redis, RedisOptions } from "ioredis";
+import { PayhooksError } from "../errors.ts";
+
+/** What a Redis inbox connects to: a URL, or a connection of the program's own, of which copies are made. */
+export type RedisTarget = string | Redis | Cluster;
+
+/** Connections are shared by all inboxes of a process with the same URL, in whichever bundle they were loaded. */
+interface Shared {
+  users: number;
+  readonly opening: Promise<Redis | Cluster>;
+}
+
+const REGISTRY = Symbol.for("payhooks.redis");
+const shelf = globalThis as { [REGISTRY]?: Map<string, Shared> };
+shelf[REGISTRY] ??= new Map<string, Shared>();
+const registry: Map<string, Shared> = shelf[REGISTRY];
+
+type Options = Omit<RedisOptions, "replyMapping">;
+
+const CONNECT_TIMEOUT_MS = 2_000;
+const MAX_RECONNECT_MS = 1_000;
+
+/** Quick to notice that Redis is gone, and quick to notice that it is back. */
+const RECONNECT: Pick<RedisOptions, "retryStrategy" | "connectTimeout" | "reconnectOnError"> = {
+  connectTimeout: CONNECT_TIMEOUT_MS,
+  retryStrategy: (times: number) => Math.min(50 * 2 ** times, MAX_RECONNECT_MS),
+  // After a failover the old primary refuses writes: connect anew, to whoever is the primary now.
+  reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
+};
+
+/** The connections of one inbox. Nothing is opened before it is needed. */
+export interface Connections {
+  /** For the path of a delivery: answers or fails within `commandTimeoutMs`, and never queues while it is down. */
+  fast(): Promise<Redis | Cluster>;
+  /** A new one for a worker, which waits for as long as it takes. */
+  patient(): Promise<Redis | Cluster>;
+  /** A new one that fails fast, for one purpose alone. */
+  separate(): Promise<Redis | Cluster>;
+  close(): Promise<void>;
+}
+
+/** Opens connections to a target. */
+export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs: number): Connections {
+  const fastOptions: Options = {
+    ...RECONNECT,
+    lazyConnect: true,
+    maxRetriesPerRequest: 1,
+    enableOfflineQueue: false,
+    commandTimeout: commandTimeoutMs,
+  };
+  const patientOptions: Options = { ...RECONNECT, lazyConnect: true, maxRetriesPerRequest: null };
+  const key = typeof target === "string" ? `${target} ${commandTimeoutMs}` : null;
+  let own: Shared | null = null;
+  const separates: (Redis | Cluster)[] = [];
+
+  async function make(options: Options): Promise<Redis | Cluster> {
+    if (typeof target === "string") {
+      const RedisClass = await loadIoredis();
+      return new RedisClass(target, options);
+    }
+    if (target === undefined || target === null) throw missingTarget();
+    return isCluster(target)
+      ? target.duplicate([], {
+          lazyConnect: true,
+          enableOfflineQueue: options.enableOfflineQueue ?? true,
+          redisOptions: options,
+        })
+      : target.duplicate(options);
+  }
+
+  async function open(options: Options): Promise<Redis | Cluster> {
+    const made = await make(options);
+    // Commands report their own errors; a connection without a listener would end the process.
+    made.on("error", () => {});
+    try {
+      await made.connect();
+      return made;
+    } catch (error) {
+      made.disconnect();
+      throw error;
+    }
+  }
+
+  return {
+    async fast() {
+      if (own === null) {
+        const known = key === null ? undefined : registry.get(key);
+        const shared = known ?? { users: 0, opening: open(fastOptions) };
+        shared.users++;
+        own = shared;
+        if (key !== null) registry.set(key, shared);
+        shared.opening.catch(() => {
+          // The next delivery tries again.
+          if (own === shared) own = null;
+          if (key !== null && registry.get(key) === shared) registry.delete(key);
+        });
+      }
+      return own.opening;
+    },
+    patient: () => open(patientOptions),
+    async separate() {
+      const made = await open(fastOptions);
+      separates.push(made);
+      return made;
+    },
+    async close() {
+      for (const connection of separates) connection.disconnect();
+      const shared = own;
+      own = null;
+      if (shared === null || --shared.users > 0) return;
+      if (key !== null && registry.get(key) === shared) registry.delete(key);
+      (await shared.opening.catch(() => null))?.disconnect();
+    },
+  };
+}
+
+/** ioredis marks its clusters; `instanceof` would fail between two copies of it. */
+export function isCluster(target: Redis | Cluster): target is Cluster {
+  return "isCluster" in target && target.isCluster === true;
+}
+
+function missingTarget(): PayhooksError {
+  return new PayhooksError("ERR_OPTION_MISSING", "redisInbox was given no URL and no connection.", {
+    fix: "Set it (is the environment variable there?), such as redis://localhost:6379. Nothing is dialled by default.",
+  });
+}
+
+async function loadIoredis(): Promise<typeof Redis> {
+  try {
+    return (await import("ioredis")).Redis;
+  } catch (cause) {
+    throw new PayhooksError(
+      "ERR_PEER_MISSING",
+      "redisInbox needs the package ioredis, which is not installed.",
+      {
+        fix: "Install it: npm install ioredis",
+        cause,
+      },
+    );
+  }
+}

@@ -1,0 +1,28 @@
+import { createHash } from "node:crypto";
+import type { Cluster, Redis } from "ioredis";
+
+/** All that the record store asks of a Redis client: a REST client fits as well as a socket. */
+export interface ScriptClient {
+  /** Runs a Lua script. Every script of Payhooks touches one key, so that any cluster will do. */
+  eval(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown>;
+}
+
+/** Runs scripts by their hash on an ioredis connection, and sends them whole when the server has forgotten them. */
+export function scriptClient(redis: Redis | Cluster): ScriptClient {
+  const hashes = new Map<string, string>();
+  return {
+    async eval(script, keys, args) {
+      let hash = hashes.get(script);
+      if (hash === undefined) {
+        hash = createHash("sha1").update(script).digest("hex");
+        hashes.set(script, hash);
+      }
+      try {
+        return await redis.evalsha(hash, keys.length, ...keys, ...args);
+      } catch (error) {
+        if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+        return redis.eval(script, keys.length, ...keys, ...args);
+      }
+    },
+  };
+}

@@ -1,0 +1,48 @@
+/**
+ * Compare and swap of one record, on the server's clock. The record's first eight characters are its version.
+ *
+ * A writer computes with the time that it believes the server has. It is refused when it runs ahead, since it might
+ * take a lease that has not lapsed, or so far behind that its leases would be too short.
+ *
+ * KEYS[1] record; ARGV: version that is expected ("" = none), time computed with (ms), new value, expiry (ms since
+ * the epoch, "0" = never). Returns { 1, time } or { 0, time, current value }.
+ */
+export const SWAP = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local current = redis.call('GET', KEYS[1])
+local version = current and string.sub(current, 1, 8) or ''
+local lag = now - tonumber(ARGV[2])
+if version ~= ARGV[1] or lag < -100 or lag > 5000 then
+  return {0, tostring(now), current or ''}
+end
+if ARGV[4] == '0' then
+  redis.call('SET', KEYS[1], ARGV[3])
+else
+  redis.call('SET', KEYS[1], ARGV[3], 'PXAT', ARGV[4])
+end
+return {1, tostring(now)}
+`;
+
+/** The time and a record: { time, value or "" }. KEYS[1] record. */
+export const READ = `
+local time = redis.call('TIME')
+return {tostring(time[1] * 1000 + math.floor(time[2] / 1000)), redis.call('GET', KEYS[1]) or ''}
+`;
+
+/** Claims a reference for a record; returns whose it is. KEYS[1] reference; ARGV: record key, lifetime (ms). */
+export const CLAIM_REFERENCE = `
+local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then return owner end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return ARGV[1]
+`;
+
+/** The index of held slots. KEYS[1] index; ARGV: score, eventId. */
+export const ADD_HELD = `return redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])`;
+/** KEYS[1] index; ARGV: eventId. */
+export const REMOVE_HELD = `return redis.call('ZREM', KEYS[1], ARGV[1])`;
+/** KEYS[1] index. */
+export const COUNT_HELD = `return redis.call('ZCARD', KEYS[1])`;
+/** A page of the index in order of time. KEYS[1] index; ARGV: offset, length. */
+export const PAGE_HELD = `return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)`;

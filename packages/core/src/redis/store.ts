@@ -1,0 +1,267 @@
+import { randomBytes } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import { PayhooksError } from "../errors.ts";
+import {
+  type Accepted,
+  type Held,
+  type HeldFilter,
+  type Job,
+  recordKeyOf,
+  slotKeyOf,
+} from "../inbox/inbox.ts";
+import type { IdempotencyRecord } from "../inbox/record.ts";
+import * as records from "../inbox/record.ts";
+import type { IdempotencyStore } from "../inbox/store.ts";
+import { decodeRecord, encodeRecord } from "./codec.ts";
+import type { ScriptClient } from "./script-client.ts";
+import { ADD_HELD, CLAIM_REFERENCE, COUNT_HELD, PAGE_HELD, READ, REMOVE_HELD, SWAP } from "./scripts.ts";
+
+/** Options of {@link redisStore}. */
+export interface RedisStoreOptions {
+  /** Begins every key. Default `payhooks`. */
+  readonly prefix?: string | undefined;
+  /** Adds to the server's time, for tests of expiry. */
+  readonly shiftMs?: (() => number) | undefined;
+}
+
+/** A record as it was last seen: what the next swap expects. */
+interface Seen {
+  /** Empty when there was no record. */
+  readonly version: string;
+  /** Without its version. */
+  readonly text: string;
+}
+
+const NOTHING: Seen = { version: "", text: "" };
+/** Records whose last state is remembered between the steps of one delivery. */
+const MAX_SEEN = 5_000;
+/** A swap that loses this often against others is given up: the outcome is then unknown. */
+const MAX_ATTEMPTS = 50;
+/** Copies move a record's expiry on; a move of less than this is not worth a write (the slack is a whole day). */
+const EXPIRY_STEP_MS = 60 * 60 * 1000;
+const PAGE = 100;
+
+/**
+ * Idempotency records in Redis, one key each. The steps of a record are the functions that every store uses; Redis
+ * gives them atomicity by a compare-and-swap script, and its clock.
+ */
+export function redisStore(
+  client: () => Promise<ScriptClient>,
+  { prefix = "payhooks", shiftMs = () => 0 }: RedisStoreOptions = {},
+): IdempotencyStore {
+  const heldKey = `${prefix}:held`;
+  const seen = new LRUCache<string, Seen>({ max: MAX_SEEN });
+  /** The server's time minus this process's monotonic time; null before the first answer. */
+  let offset: number | null = null;
+
+  function learnTime(time: unknown, askedAt: number): number {
+    const now = Number(time);
+    offset = now - (askedAt + performance.now()) / 2;
+    return now + shiftMs();
+  }
+
+  async function read(key: string): Promise<{ readonly seen: Seen; readonly now: number }> {
+    const askedAt = performance.now();
+    const [time, value] = (await (await client()).eval(READ, [`${prefix}:${key}`], [])) as [string, string];
+    const found = split(value);
+    seen.set(key, found);
+    return { seen: found, now: learnTime(time, askedAt) };
+  }
+
+  /**
+   * Runs one step of a record. It is first computed from what was last seen; an answer that writes nothing counts
+   * only when it was computed from what is there now.
+   */
+  async function change<T>(
+    key: string,
+    step: (
+      record: IdempotencyRecord | null,
+      now: number,
+    ) => { readonly record: IdempotencyRecord | null; readonly answer: T },
+  ): Promise<T> {
+    let state = seen.get(key) ?? NOTHING;
+    let now = offset === null ? null : performance.now() + offset + shiftMs();
+    let current = false;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      if (now === null) {
+        ({ seen: state, now } = await read(key));
+        current = true;
+      }
+      const time = Math.floor(now);
+      const before = state.text === "" ? null : decodeRecord(state.text);
+      const heldBefore = heldSlots(before);
+      const { record, answer } = step(before, time);
+      const text = record === null ? state.text : encodeRecord(record);
+      if (record === null || text === state.text || isOnlyExpiry(state.text, record)) {
+        if (current) return answer;
+        now = null;
+        continue;
+      }
+      await indexHeld(key, record, heldBefore);
+      const version = newVersion();
+      const expireAt = records.isFinished(record) ? Math.ceil(record.expiresAt - shiftMs()) : 0;
+      const args = [state.version, String(time - shiftMs()), version + text, String(expireAt)];
+      const askedAt = performance.now();
+      const [swapped, serverTime, value] = (await (
+        await client()
+      ).eval(SWAP, [`${prefix}:${key}`], args)) as [number, string, string];
+      now = learnTime(serverTime, askedAt);
+      if (swapped === 1) {
+        seen.set(key, { version, text });
+        await unindexHeld(key, record, heldBefore);
+        return answer;
+      }
+      state = split(value);
+      seen.set(key, state);
+      current = true;
+    }
+    throw new PayhooksError(
+      "ERR_INBOX_UNAVAILABLE",
+      `A record was changed by others ${MAX_ATTEMPTS} times in a row.`,
+    );
+  }
+
+  function changeSlot<T>(
+    job: Pick<Job, "eventId">,
+    step: (record: IdempotencyRecord | null, slot: string, now: number) => T,
+  ): Promise<T> {
+    const slot = slotKeyOf(job.eventId);
+    return change(recordKeyOf(job.eventId), (record, now) => ({ record, answer: step(record, slot, now) }));
+  }
+
+  /** Before the record says that a slot is held, the index does: it may name too many, never too few. */
+  async function indexHeld(
+    key: string,
+    record: IdempotencyRecord,
+    before: ReadonlySet<string>,
+  ): Promise<void> {
+    for (const slot of heldSlots(record)) {
+      if (before.has(slot)) continue;
+      const heldAt = record.slots[slot]?.work?.heldAt ?? 0;
+      await (await client()).eval(ADD_HELD, [heldKey], [String(heldAt), key + slot]);
+    }
+  }
+
+  async function unindexHeld(
+    key: string,
+    record: IdempotencyRecord,
+    before: ReadonlySet<string>,
+  ): Promise<void> {
+    const after = heldSlots(record);
+    for (const slot of before) {
+      if (!after.has(slot)) await (await client()).eval(REMOVE_HELD, [heldKey], [key + slot]);
+    }
+  }
+
+  async function isReferenceReused(event: Parameters<IdempotencyStore["accept"]>[0]): Promise<boolean> {
+    if (event.referenceKey === null || !event.fresh) return false;
+    const lifetime = Math.max(0, event.signedAt - Date.now()) + event.retentionMs;
+    const args = [event.key, String(Math.ceil(lifetime))];
+    return (
+      (await (await client()).eval(CLAIM_REFERENCE, [`${prefix}:${event.referenceKey}`], args)) !== event.key
+    );
+  }
+
+  async function countHeld(): Promise<number> {
+    return Number(await (await client()).eval(COUNT_HELD, [heldKey], []));
+  }
+
+  return {
+    async ready() {
+      await read("ready");
+    },
+    async accept(event, { maxHeld }) {
+      const referenceReused = await isReferenceReused(event);
+      const mayBeHeld = event.rank === null || referenceReused;
+      if (mayBeHeld && Number.isFinite(maxHeld)) await checkRoom(maxHeld);
+      const accepted = await change<Accepted>(event.key, (record, now) => {
+        const { record: changed, accepted: answer } = records.accept(record, event, { now, referenceReused });
+        return { record: changed, answer };
+      });
+      return accepted;
+    },
+    markQueued: (job) =>
+      changeSlot(job, (record, key) => {
+        const slot = record?.slots[key];
+        if (slot !== undefined && slot.replays === job.replay) slot.queued = true;
+      }),
+    begin: (job, options) =>
+      changeSlot(job, (record, key, now) => records.begin(record, key, job, options, now)),
+    renew: (job, token, leaseMs) =>
+      changeSlot(job, (record, key, now) => records.renew(record, key, token, leaseMs, now)),
+    step: (job, token, name, made) =>
+      changeSlot(job, (record, key, now) => records.step(record, key, token, name, made, now)),
+    finish: (job, token, ending) =>
+      changeSlot(job, (record, key, now) => records.finish(record, key, job, token, ending, now)),
+    async read(eventId) {
+      const { seen: found } = await read(recordKeyOf(eventId));
+      const record = found.text === "" ? null : decodeRecord(found.text);
+      const slot = record?.slots[slotKeyOf(eventId)];
+      return record === null || slot === undefined ? null : records.lifeOf(record, eventId, slot);
+    },
+    listHeld,
+    replay: (eventId, decision) =>
+      changeSlot({ eventId }, (record, key, now) => records.replay(record, key, eventId, decision, now)),
+    discard: (eventId) => changeSlot({ eventId }, (record, key) => records.discard(record, key)),
+    counts: async () => ({ waiting: null, running: null, held: await countHeld() }),
+    close: async () => {},
+  };
+
+  async function checkRoom(maxHeld: number): Promise<void> {
+    const held = await countHeld();
+    if (held < maxHeld) return;
+    throw new PayhooksError("ERR_HELD_FULL", `${held} events are held, the bound.`, {
+      fix: "Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
+    });
+  }
+
+  async function* listHeld(filter: HeldFilter): AsyncGenerator<Held> {
+    let left = filter.limit ?? Number.POSITIVE_INFINITY;
+    const given = new Set<string>();
+    for (let at = 0; left > 0; at += PAGE) {
+      const page = (await (
+        await client()
+      ).eval(PAGE_HELD, [heldKey], [String(at), String(PAGE)])) as string[];
+      if (page.length === 0) return;
+      for (const eventId of page) {
+        if (left <= 0 || given.has(eventId)) continue;
+        given.add(eventId);
+        const entry = await heldEntry(eventId);
+        if (entry === null || !records.matchesFilter(entry, filter)) continue;
+        left--;
+        yield entry;
+      }
+    }
+  }
+
+  async function heldEntry(eventId: string): Promise<Held | null> {
+    const { seen: found } = await read(recordKeyOf(eventId));
+    const record = found.text === "" ? null : decodeRecord(found.text);
+    const slot = record?.slots[slotKeyOf(eventId)];
+    return record === null || slot === undefined ? null : records.heldOf(record, eventId, slot);
+  }
+}
+
+function split(value: string): Seen {
+  return value === "" ? NOTHING : { version: value.slice(0, 8), text: value.slice(8) };
+}
+
+function newVersion(): string {
+  return randomBytes(6).toString("base64url");
+}
+
+/** True when nothing but the expiry moved, and not far. */
+function isOnlyExpiry(before: string, record: IdempotencyRecord): boolean {
+  if (before === "") return false;
+  const old = decodeRecord(before);
+  const moved = record.expiresAt - old.expiresAt;
+  if (moved > EXPIRY_STEP_MS) return false;
+  return encodeRecord({ ...record, expiresAt: old.expiresAt, signedAt: old.signedAt }) === before;
+}
+
+function heldSlots(record: IdempotencyRecord | null): ReadonlySet<string> {
+  const held = new Set<string>();
+  if (record === null) return held;
+  for (const [key, slot] of Object.entries(record.slots)) if (slot.state === "held") held.add(key);
+  return held;
+}
