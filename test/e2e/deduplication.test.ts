@@ -1,0 +1,272 @@
+import { composeInbox, type Inbox, memoryQueue, memoryStore } from "@payhooks/core/inbox";
+import type { CallbackFields, FakeClock, SignedDelivery } from "@payhooks/core/testing";
+import { afterEach, describe, expect, it } from "vitest";
+import { closeMerchants, type Merchant, startMerchant } from "./merchant.ts";
+
+afterEach(closeMerchants);
+
+const KNOWN = { payTxnId: "t-1", referenceId: "o-1" };
+
+/** Sends deliveries one after the other, each once the one before has come to rest, and tells what became of them. */
+async function outcomes(
+  t: Merchant,
+  flow: "payments" | "connect",
+  deliveries: readonly SignedDelivery[],
+): Promise<string[]> {
+  const told: string[] = [];
+  for (const delivery of deliveries) {
+    const from = t.notices.length;
+    const { status } = await t.send(flow, delivery);
+    const settled = ["finished", "duplicate", "stale", "held", "refused"];
+    const news = () => t.notices.slice(from).find(({ type }) => settled.includes(type));
+    await t.until(() => news() !== undefined);
+    const notice = news();
+    told.push(`${status} ${notice?.type}${notice?.type === "held" ? ` ${notice.reason}` : ""}`);
+  }
+  return told;
+}
+
+interface Ran {
+  readonly t: Merchant;
+  readonly runs: string[];
+}
+
+async function start(inbox?: (clock: FakeClock) => Inbox): Promise<Ran> {
+  const runs: string[] = [];
+  const record = async (
+    event: { status: string; amount: string },
+    { previousStatus, previousAmount }: { previousStatus: string | null; previousAmount: string | null },
+  ): Promise<void> => void runs.push([event.status, event.amount, previousStatus, previousAmount].join(" "));
+  const note = async (event: { event: string; idempotency_key: string }): Promise<void> =>
+    void runs.push(`${event.event} ${event.idempotency_key}`);
+  const t = await startMerchant({
+    receiver: (clock) => (inbox === undefined ? {} : { inbox: inbox(clock) }),
+    register: (receiver) =>
+      receiver
+        .onDeposit({ SUCCESS: record, FAILED: record, PENDING: record })
+        .onWithdrawal({ SUCCESS: record, FAILED: record, PENDING: record })
+        .onSettlementApproved(note)
+        .onSettlementDeclined(note)
+        .onConnectedAccountApproved(note)
+        .onConnectedAccountDeclined(note),
+  });
+  return { t, runs };
+}
+
+/** An inbox whose queue is out of reach `failures` times: those tries die between the claim and the answer. */
+function dyingQueue(clock: FakeClock, failures: number): Inbox {
+  const queue = memoryQueue({ clock });
+  let left = failures;
+  return composeInbox({
+    store: memoryStore({ clock, maxRecords: 1_000, maxUnfinished: 1_000 }),
+    queue: {
+      ...queue,
+      async add(job, options) {
+        if (left-- > 0) throw new Error("the queue is out of reach");
+        return queue.add(job, options);
+      },
+    },
+    durability: "process",
+    clock,
+  });
+}
+
+describe("payment callbacks: one handler run per status, whatever arrives how often", () => {
+  const rows: readonly [
+    row: string,
+    sent: readonly CallbackFields[],
+    answers: readonly string[],
+    runs: readonly string[],
+  ][] = [
+    ["new", [{}], ["200 finished"], ["SUCCESS 10.500000  "]],
+    ["duplicate", [{}, {}, {}], ["200 finished", "200 duplicate", "200 duplicate"], ["SUCCESS 10.500000  "]],
+    [
+      "duplicate, with what may change between attempts changed",
+      [
+        {},
+        {
+          message: "again",
+          providerTxId: "MP-2",
+          userId: "u-2",
+          callbackUrl: "https://merchant.example/other",
+          amount: "10.5",
+        },
+      ],
+      ["200 finished", "200 duplicate"],
+      ["SUCCESS 10.500000  "],
+    ],
+    [
+      "progress",
+      [{ status: "PENDING" }, { status: "PENDING" }, { status: "SUCCESS" }, { status: "SUCCESS" }],
+      ["200 finished", "200 duplicate", "200 finished", "200 duplicate"],
+      ["PENDING 10.500000  ", "SUCCESS 10.500000 PENDING "],
+    ],
+    [
+      "progress to FAILED, with an amount that changed",
+      [{ status: "PENDING" }, { status: "FAILED", amount: "11.000000" }],
+      ["200 finished", "200 finished"],
+      ["PENDING 10.500000  ", "FAILED 11.000000 PENDING 10.500000"],
+    ],
+    [
+      "stale",
+      [{}, { status: "PENDING" }, { status: "PENDING" }],
+      ["200 finished", "200 stale", "200 stale"],
+      ["SUCCESS 10.500000  "],
+    ],
+    [
+      "conflict",
+      [{}, { status: "FAILED" }, { status: "FAILED" }, {}],
+      ["200 finished", "200 held conflict", "200 duplicate", "200 duplicate"],
+      ["SUCCESS 10.500000  "],
+    ],
+    [
+      "mismatch of identity, once per distinct facts",
+      [{}, { referenceId: "o-2" }, { referenceId: "o-2" }, { event: "WITHDRAWAL" }, { merchantId: "m-2" }],
+      ["200 finished", "200 held mismatch", "200 duplicate", "200 held mismatch", "200 held mismatch"],
+      ["SUCCESS 10.500000  "],
+    ],
+    [
+      "an identity field that is absent is not compared",
+      [{}, { merchantId: null }],
+      ["200 finished", "200 duplicate"],
+      ["SUCCESS 10.500000  "],
+    ],
+    [
+      "mismatch of the amount",
+      [{}, { amount: "10.600000" }, { amount: "10.600000" }, { amount: "10.700000" }],
+      ["200 finished", "200 held mismatch", "200 duplicate", "200 held mismatch"],
+      ["SUCCESS 10.500000  "],
+    ],
+    [
+      "another status that is not listed touches nothing",
+      [{ status: "REVERSED" }, { status: "PENDING" }, { status: "REVERSED" }, { status: "SUCCESS" }],
+      ["200 held unrecognized", "200 finished", "200 duplicate", "200 finished"],
+      ["PENDING 10.500000  ", "SUCCESS 10.500000 PENDING "],
+    ],
+  ];
+
+  it.each(rows)("%s", async (_row, sent, answers, runs) => {
+    const ran = await start();
+    const deliveries = sent.map((fields) => ran.t.callback({ ...KNOWN, ...fields }));
+    expect(await outcomes(ran.t, "payments", deliveries)).toEqual(answers);
+    expect(ran.runs).toEqual(runs);
+    const held = answers.filter((answer) => answer.includes("held")).map((answer) => answer.split(" ")[2]);
+    expect((await ran.t.held()).map(({ reason }) => reason).sort()).toEqual(held.sort());
+  });
+
+  it("resume: a try that died before its answer is taken up by the next, and runs once", async () => {
+    const { t, runs } = await start((clock) => dyingQueue(clock, 1));
+    const delivery = t.callback(KNOWN);
+    expect(await outcomes(t, "payments", [delivery])).toEqual(["503 refused"]);
+    expect(runs).toEqual([]);
+    expect((await t.send("payments", delivery)).status).toBe(200);
+    await t.until(({ type }) => type === "finished");
+    expect(await outcomes(t, "payments", [delivery])).toEqual(["200 duplicate"]);
+    expect(runs).toEqual(["SUCCESS 10.500000  "]);
+    expect(t.notices.filter((notice) => notice.type === "duplicate").map(({ resumed }) => resumed)).toEqual([
+      true,
+      false,
+    ]);
+  });
+
+  it("resume repeats the verdict: what was held stays held, and is answered only once it is stored", async () => {
+    const { t, runs } = await start((clock) => dyingQueue(clock, 1));
+    const odd = t.callback({ ...KNOWN, event: "REFUND" });
+    expect(await outcomes(t, "payments", [odd, odd, odd])).toEqual([
+      "503 refused",
+      "200 duplicate",
+      "200 duplicate",
+    ]);
+    expect(await t.held()).toMatchObject([{ reason: "unrecognized" }]);
+    expect(runs).toEqual([]);
+  });
+
+  it("a mismatch is seen while the first copy is only claimed, and does not take its place", async () => {
+    const { t, runs } = await start((clock) => dyingQueue(clock, 1));
+    const first = t.callback(KNOWN);
+    expect(await outcomes(t, "payments", [first, t.callback({ ...KNOWN, amount: "99.000000" })])).toEqual([
+      "503 refused",
+      "200 held mismatch",
+    ]);
+    expect((await t.send("payments", first)).status).toBe(200);
+    await t.until(({ type }) => type === "finished");
+    expect(runs).toEqual(["SUCCESS 10.500000  "]);
+  });
+
+  it("a PENDING that was only claimed is stale once the terminal status is there", async () => {
+    const { t, runs } = await start((clock) => dyingQueue(clock, 1));
+    const pending = t.callback({ ...KNOWN, status: "PENDING" });
+    expect(await outcomes(t, "payments", [pending, t.callback(KNOWN), pending])).toEqual([
+      "503 refused",
+      "200 finished",
+      "200 stale",
+    ]);
+    expect(runs).toEqual(["SUCCESS 10.500000 PENDING "]);
+  });
+});
+
+describe("connected-account webhooks: one handler run per idempotency_key", () => {
+  const data = {
+    object: "settlement",
+    id: "wd_1",
+    connected_account_id: "cm_1",
+    amount: 125_000,
+    status: "approved",
+  };
+  const KEY = { idempotency_key: "evt_1", data };
+
+  it("new, and copies", async () => {
+    const { t, runs } = await start();
+    const delivery = t.webhook("settlement.approved", KEY);
+    expect(await outcomes(t, "connect", [delivery, delivery, t.webhook("settlement.approved", KEY)])).toEqual(
+      ["200 finished", "200 duplicate", "200 duplicate"],
+    );
+    expect(runs).toEqual(["settlement.approved evt_1"]);
+    expect(await t.held()).toEqual([]);
+  });
+
+  it.each([
+    ["event", "settlement.declined", {}],
+    ["id", "settlement.approved", { data: { ...data, id: "wd_2" } }],
+    ["status", "settlement.approved", { data: { ...data, status: "declined" } }],
+    ["amount", "settlement.approved", { data: { ...data, amount: 125_001 } }],
+  ])("the same key with another %s is a mismatch, held once", async (_fact, event, changed) => {
+    const { t, runs } = await start();
+    const other = t.webhook(event, { ...KEY, ...changed });
+    expect(await outcomes(t, "connect", [t.webhook("settlement.approved", KEY), other, other])).toEqual([
+      "200 finished",
+      "200 held mismatch",
+      "200 duplicate",
+    ]);
+    expect(runs).toEqual(["settlement.approved evt_1"]);
+    expect(await t.held()).toMatchObject([{ reason: "mismatch" }]);
+  });
+
+  it("another key is another event, though all else is the same", async () => {
+    const { t, runs } = await start();
+    const sent = ["evt_1", "evt_2"].map((key) =>
+      t.webhook("settlement.approved", { ...KEY, idempotency_key: key }),
+    );
+    expect(await outcomes(t, "connect", sent)).toEqual(["200 finished", "200 finished"]);
+    expect(runs).toEqual(["settlement.approved evt_1", "settlement.approved evt_2"]);
+  });
+
+  it("resume", async () => {
+    const { t, runs } = await start((clock) => dyingQueue(clock, 1));
+    const delivery = t.webhook("settlement.approved", KEY);
+    expect(await outcomes(t, "connect", [delivery])).toEqual(["503 refused"]);
+    expect((await t.send("connect", delivery)).status).toBe(200);
+    await t.until(({ type }) => type === "finished");
+    expect(runs).toEqual(["settlement.approved evt_1"]);
+  });
+
+  it("the two flows share no record: the same id in both is two events", async () => {
+    const { t, runs } = await start();
+    expect(await outcomes(t, "payments", [t.callback({ ...KNOWN, payTxnId: "same" })])).toEqual([
+      "200 finished",
+    ]);
+    const webhook = t.webhook("settlement.approved", { ...KEY, idempotency_key: "same" });
+    expect(await outcomes(t, "connect", [webhook])).toEqual(["200 finished"]);
+    expect(runs).toEqual(["SUCCESS 10.500000  ", "settlement.approved same"]);
+  });
+});
