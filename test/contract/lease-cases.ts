@@ -1,0 +1,218 @@
+/** Leases and fences (design §5, steps 6–8): one worker per transaction, and no write of a former one. */
+import { expect } from "vitest";
+import { type ContractCase, newGate, onFreshData, type Process, type Rig } from "./rig.ts";
+import { newId, outcomes, type SampleRunner, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
+
+/** A process whose runner starts a step and then hangs until it is let go. */
+function hanging(rig: Rig): {
+  readonly process: Process;
+  readonly runner: SampleRunner;
+  readonly started: Promise<void>;
+  readonly wrote: Promise<boolean>;
+  letGo(): void;
+} {
+  const process = rig.start();
+  const [started, free] = [newGate(), newGate()];
+  let tell: (wrote: boolean) => void = () => {};
+  const wrote = new Promise<boolean>((resolve) => {
+    tell = resolve;
+  });
+  const runner = sampleRunner(async (lease) => {
+    await lease.step("deposit", { kind: "started" });
+    started.open();
+    await free.passed;
+    tell(await lease.step("deposit", { kind: "done" }));
+    return { kind: "done" };
+  });
+  return { process, runner, started: started.passed, wrote, letGo: free.open };
+}
+
+const doubleRisks = ({ notices }: SampleRunner): readonly string[] =>
+  notices.flatMap((notice) => (notice.type === "double-risk" ? [notice.why] : []));
+
+export const leaseCases: readonly ContractCase[] = [
+  onFreshData(
+    "two slots of one transaction never overlap, and the one that waits counts no try",
+    async (rig) => {
+      const [one, other] = [hanging(rig), rig.start()];
+      const id = newId();
+      await one.process.inbox.accept(sampleEvent(id, rig.now(), { status: "PENDING" }));
+      const working = workAll(one.process.inbox, one.runner);
+      await one.started;
+      // A mismatch is a slot of the same record: telling about it waits as well.
+      const mismatch = sampleEvent(id, rig.now(), { status: "PENDING", identity: { referenceId: "o-2" } });
+      const success = sampleEvent(id, rig.now());
+      expect(await outcomes(other.inbox, [success, mismatch])).toEqual(["progress", "held"]);
+      const runner = sampleRunner();
+      expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 0, failed: 0 });
+      expect(runner.ran).toEqual([]);
+      expect(await other.inbox.read(success.key + success.slot)).toMatchObject({
+        state: "waiting",
+        steps: {},
+      });
+      one.letGo();
+      expect(await working).toMatchObject({ failed: 0 });
+      await workAll(other.inbox, runner);
+      expect([...one.runner.ran, ...runner.ran].sort()).toEqual(
+        ["PENDING", "SUCCESS", `tell ${JSON.stringify(["PENDING", [["referenceId", "o-2"]], "10"])}`].sort(),
+      );
+    },
+  ),
+  onFreshData("different transactions do overlap", async (rig) => {
+    const [one, other] = [hanging(rig), rig.start()];
+    await one.process.inbox.accept(sampleEvent(newId(), rig.now()));
+    const working = workAll(one.process.inbox, one.runner);
+    await one.started;
+    await other.inbox.accept(sampleEvent(newId(), rig.now()));
+    expect(await workAll(other.inbox, sampleRunner())).toMatchObject({ ran: 1 });
+    one.letGo();
+    await working;
+  }),
+  onFreshData("a lease that is renewed is kept for as long as the handler takes", async (rig) => {
+    const [one, other] = [hanging(rig), rig.start()];
+    const event = sampleEvent(newId(), rig.now());
+    await one.process.inbox.accept(event);
+    const working = workAll(one.process.inbox, one.runner);
+    await one.started;
+    const runner = sampleRunner();
+    for (let half = 0; half < 6; half++) {
+      await rig.advance(rig.leaseMs / 2);
+      await workAll(other.inbox, runner);
+    }
+    expect(runner.ran).toEqual([]);
+    expect(one.process.calls.filter((call) => call === "store.renew").length).toBeGreaterThanOrEqual(6);
+    one.letGo();
+    expect(await one.wrote).toBe(true);
+    expect(await working).toMatchObject({ ran: 1, failed: 0 });
+    expect((await other.inbox.read(event.key + event.slot))?.state).toBe("done");
+    expect(doubleRisks(one.runner)).toEqual([]);
+  }),
+  onFreshData(
+    "the lease of a process that died lapses, not sooner, and another one takes the event",
+    async (rig) => {
+      const [one, other] = [hanging(rig), rig.start()];
+      await one.process.inbox.accept(sampleEvent(newId(), rig.now()));
+      void workAll(one.process.inbox, one.runner);
+      await one.started;
+      one.process.kill();
+      const runner = sampleRunner();
+      expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 0 });
+      await rig.advance(rig.leaseMs / 2);
+      expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 0 });
+      await rig.advance(rig.leaseMs);
+      expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 1 });
+      expect(runner.leases[0]?.steps).toMatchObject({ deposit: { state: "started", tries: 1 } });
+      expect(runner.leases[0]?.token).not.toBe(one.runner.leases[0]?.token);
+    },
+  ),
+  onFreshData("every late write of a frozen process is lost, and changes nothing", async (rig) => {
+    const [one, other] = [hanging(rig), rig.start()];
+    const event = sampleEvent(newId(), rig.now());
+    const eventId = event.key + event.slot;
+    await one.process.inbox.accept(event);
+    const working = workAll(one.process.inbox, one.runner);
+    await one.started;
+    one.process.freeze();
+    await rig.advance(rig.leaseMs * 1.5);
+    // The other one takes it, fails, and leaves it waiting for a retry.
+    const runner = sampleRunner(async (lease) => {
+      await lease.step("deposit", { kind: "started" });
+      await lease.step("deposit", { kind: "failed", delayMs: rig.leaseMs, error: "no" });
+      return { kind: "retry", delayMs: rig.leaseMs };
+    });
+    expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 1, failed: 1 });
+    const before = await other.inbox.read(eventId);
+    expect(before).toMatchObject({ state: "waiting", steps: { deposit: { state: "failed", tries: 2 } } });
+    one.letGo();
+    one.process.thaw();
+    expect(await one.wrote).toBe(false);
+    await working;
+    expect(await other.inbox.read(eventId)).toEqual(before);
+    expect(doubleRisks(one.runner)).toEqual(["lease-lost"]);
+    expect(one.runner.leases[0]?.signal.aborted).toBe(true);
+  }),
+  onFreshData("a late finish of a frozen process does not end the run of its successor", async (rig) => {
+    const frozen = rig.start((moment, call) =>
+      moment === "before" && call === "store.finish done" ? "freeze" : undefined,
+    );
+    const other = hanging(rig);
+    const event = sampleEvent(newId(), rig.now());
+    await frozen.inbox.accept(event);
+    const late = workAll(frozen.inbox, sampleRunner());
+    await frozen.frozen;
+    await rig.advance(rig.leaseMs * 1.5);
+    const working = workAll(other.process.inbox, other.runner);
+    await other.started;
+    frozen.thaw();
+    await late;
+    expect((await other.process.inbox.read(event.key + event.slot))?.state).toBe("running");
+    other.letGo();
+    expect(await other.wrote).toBe(true);
+    await working;
+    expect((await other.process.inbox.read(event.key + event.slot))?.state).toBe("done");
+  }),
+  onFreshData("a late renewal does not take the lease back from its successor", async (rig) => {
+    const [one, other] = [hanging(rig), hanging(rig)];
+    await one.process.inbox.accept(sampleEvent(newId(), rig.now()));
+    const working = workAll(one.process.inbox, one.runner);
+    await one.started;
+    one.process.freeze();
+    await rig.advance(rig.leaseMs * 1.5);
+    const successor = workAll(other.process.inbox, other.runner);
+    await other.started;
+    one.process.thaw();
+    await rig.advance(rig.leaseMs / 2);
+    // The renewal that hung came back as lost: the handler is told, and the observer.
+    expect(one.runner.leases[0]?.signal.aborted).toBe(true);
+    expect(doubleRisks(one.runner)).toEqual(["lease-lost"]);
+    other.letGo();
+    expect(await other.wrote).toBe(true);
+    await successor;
+    one.letGo();
+    expect(await one.wrote).toBe(false);
+    await working;
+  }),
+  onFreshData(
+    "while the store is out of reach a result is kept and written later; the handler runs once",
+    async (rig) => {
+      let broken = 0;
+      const process = rig.start((moment, call) => {
+        const breaks = moment === "before" && /^store\.(step done|finish done)$/.test(call) && broken++ < 6;
+        return breaks ? "fail" : undefined;
+      });
+      const event = sampleEvent(newId(), rig.now());
+      await process.inbox.accept(event);
+      let handled = 0;
+      const runner = sampleRunner(async (lease) => {
+        await lease.step("deposit", { kind: "started" });
+        handled++;
+        await lease.step("deposit", { kind: "done" });
+        return { kind: "done" };
+      });
+      const working = workAll(process.inbox, runner);
+      await rig.advance(rig.leaseMs / 2);
+      await rig.advance(rig.leaseMs / 2);
+      await working;
+      expect(handled).toBe(1);
+      expect(broken).toBeGreaterThan(6);
+      expect((await process.inbox.read(event.key + event.slot))?.state).toBe("done");
+      expect(runner.notices.filter(({ type }) => type === "inbox-error")).toHaveLength(6);
+    },
+  ),
+  onFreshData("a begin that fails is no try: the job is due again", async (rig) => {
+    let broken = true;
+    const process = rig.start((moment, call) =>
+      broken && moment === "before" && call === "store.begin" ? "fail" : undefined,
+    );
+    const event = sampleEvent(newId(), rig.now());
+    await process.inbox.accept(event);
+    const runner = sampleRunner();
+    const report = await workAll(process.inbox, runner);
+    expect(report).toMatchObject({ ran: 0, failed: 0 });
+    expect(report.nextDueAt).toBeGreaterThan(rig.now());
+    broken = false;
+    await rig.advance(Math.max(rig.leaseMs, (report.nextDueAt ?? 0) - rig.now()));
+    expect(await workAll(process.inbox, runner)).toMatchObject({ ran: 1 });
+    expect(runner.leases[0]?.steps).toEqual({});
+  }),
+];

@@ -1,0 +1,131 @@
+import type { AcceptOutcome, Held } from "@payhooks/core";
+import type { Ending, HeldFilter, Inbox, Lease, Runner, VerifiedEvent } from "@payhooks/core/inbox";
+import type { ModelDelivery } from "./reference-model.ts";
+
+const DAY_MS = 86_400_000;
+export const RETENTION_MS: number = 8 * DAY_MS;
+
+/** What a sample event may say otherwise. */
+export interface Sample extends Partial<ModelDelivery> {
+  readonly flow?: "payments" | "connect";
+  readonly signedAt?: number;
+  readonly fresh?: boolean;
+  readonly tenant?: string;
+  readonly verdict?: VerifiedEvent["verdict"];
+  readonly referenceKey?: string | null;
+}
+
+/** Slot names as hex, the same for the same name. */
+const slotNames = new Map<string, string>();
+const slotsByHex = new Map<string, string>();
+function slotHex(name: string): string {
+  let hex = slotNames.get(name);
+  if (hex === undefined) {
+    hex = (slotNames.size + 1).toString(16).padStart(16, "0");
+    slotNames.set(name, hex);
+    slotsByHex.set(hex, name);
+  }
+  return hex;
+}
+
+/** The model's name of the slot in an eventId. */
+export function slotNameOf(eventId: string): string {
+  return slotsByHex.get(eventId.slice(32)) ?? "";
+}
+
+let ids = 0;
+/** A new record's number. */
+export function newId(): number {
+  return ++ids;
+}
+
+const body = new TextEncoder().encode("{}");
+const NO_HEADERS = {};
+
+/** A verified event as a flow would make it, without signatures: they are not the inbox's business. */
+export function sampleEvent(id: number, now: number, sample: Sample = {}): VerifiedEvent {
+  const { flow = "payments", status = "SUCCESS", listed = true, amount = "10", source = "callback" } = sample;
+  const { identity = { referenceId: "o-1" }, signedAt = now, fresh = true, tenant = "" } = sample;
+  const verdict = sample.verdict ?? (listed ? "run" : "unrecognized");
+  const entry = verdict === "ambiguous" || verdict === "malformed" || verdict === "unexpected";
+  return {
+    key: id.toString(16).padStart(32, "0"),
+    slot: slotHex(status),
+    variantSlot: () => slotHex(JSON.stringify([status, Object.entries(identity).sort(), amount])),
+    id: `tx-${id}`,
+    name: flow === "payments" ? "DEPOSIT" : "settlement.approved",
+    status,
+    rank: !listed || entry ? null : status === "PENDING" ? 0 : 1,
+    identity,
+    amount,
+    signedAt,
+    fresh,
+    retentionMs: RETENTION_MS,
+    verdict,
+    detail: verdict === "run" ? null : "as sampled",
+    referenceKey: sample.referenceKey ?? null,
+    delivery: {
+      flow,
+      tenant,
+      source: source as "callback" | "lookup" | "webhook",
+      rawBody: body,
+      headers: NO_HEADERS,
+      keyId: "key-1",
+      receivedAt: now,
+    },
+  };
+}
+
+/** A runner that does at each run what it is told, and remembers what ran. */
+export interface SampleRunner extends Runner {
+  /** Slots in the order of their runs, by the model's name; told ones begin with `tell `. */
+  readonly ran: string[];
+  readonly leases: Lease[];
+  readonly notices: Parameters<Runner["notify"]>[0][];
+}
+
+export function sampleRunner(
+  run: (lease: Lease) => Promise<Ending> | Ending = () => ({ kind: "done" }),
+): SampleRunner {
+  const ran: string[] = [];
+  const leases: Lease[] = [];
+  const notices: Parameters<Runner["notify"]>[0][] = [];
+  return {
+    ran,
+    leases,
+    notices,
+    async run(lease) {
+      const name = slotNameOf(lease.job.eventId);
+      ran.push(lease.mode === "tell" ? `tell ${name}` : name);
+      leases.push(lease);
+      return lease.mode === "tell" ? { kind: "told" } : run(lease);
+    },
+    notify: (notice) => notices.push(notice),
+  };
+}
+
+/** Works off everything that is due. */
+export function workAll(inbox: Inbox, runner: Runner): ReturnType<Inbox["work"]> {
+  return inbox.work(runner, {
+    deadlineMs: 3_600_000,
+    limit: Number.POSITIVE_INFINITY,
+    concurrency: 1,
+  });
+}
+
+/** Accepts events one after another and says what became of each. */
+export async function outcomes(inbox: Inbox, events: readonly VerifiedEvent[]): Promise<AcceptOutcome[]> {
+  const list: AcceptOutcome[] = [];
+  for (const event of events) list.push((await inbox.accept(event)).outcome);
+  return list;
+}
+
+/** The held list as an array. */
+export async function heldOf(
+  { held }: Pick<Inbox, "held">,
+  filter: HeldFilter = {},
+): Promise<readonly Held[]> {
+  const list: Held[] = [];
+  for await (const entry of held.list(filter)) list.push(entry);
+  return list;
+}
