@@ -1,0 +1,89 @@
+import type { HttpAnswer } from "./http/verdict.ts";
+import { isObject, type JsonObject, type JsonValue } from "./json.ts";
+
+/** An answer whose body the specification does not show: what is usual in this service, and the whole as it came. */
+export interface Answer {
+  /** The HTTP status, 2xx. */
+  readonly status: number;
+  /** The member `data`, where there is one. */
+  readonly data: JsonValue | undefined;
+  /** The member `message` of the body or of `data`, where there is one. */
+  readonly message: string | undefined;
+  /** The body as it was written, JSON text or empty. Numbers in it are exact. */
+  readonly raw: string;
+}
+
+/** The answer to a direct payment or a withdrawal. It says that the service has it, not how it will end. */
+export interface PaymentAnswer extends Answer {
+  /**
+   * The transaction's id, where the answer has one under `transaction_id`, `transactionId`, `payTxnId` or `id`, in
+   * `data` or outside it. The specification says that there is one, not where. A look-up by reference is certain.
+   */
+  readonly transactionId: string | undefined;
+}
+
+/** The answer to a checkout session. */
+export interface CheckoutAnswer extends PaymentAnswer {
+  /**
+   * Where to send the customer, where the answer has an http(s) URL under `checkout_url`, `checkoutUrl`,
+   * `payment_url`, `redirect_url` or `url`, in `data` or outside it. The specification does not show it.
+   */
+  readonly checkoutUrl: string | undefined;
+}
+
+/** The answer to a call about webhook settings; the specification shows neither its form nor its fields. */
+export interface WebhookSettingsAnswer extends Answer {
+  readonly webhook_url: string | undefined;
+  /** A secret, if the service sends it: keep it, and `raw`, out of logs. */
+  readonly webhook_secret: string | undefined;
+  readonly webhook_enabled: boolean | undefined;
+}
+
+export function readAnswer({ status, json, text }: HttpAnswer): Answer {
+  const body: JsonObject = isObject(json) ? json : {};
+  return { status, data: body.data, message: find(json, ["message"], isText), raw: text };
+}
+
+export function readPaymentAnswer(answer: HttpAnswer): PaymentAnswer {
+  const names = ["transaction_id", "transactionId", "payTxnId", "id"];
+  return { ...readAnswer(answer), transactionId: find(answer.json, names, isText) };
+}
+
+export function readCheckoutAnswer(answer: HttpAnswer): CheckoutAnswer {
+  const names = ["checkout_url", "checkoutUrl", "payment_url", "redirect_url", "url"];
+  return { ...readPaymentAnswer(answer), checkoutUrl: find(answer.json, names, isWebAddress) };
+}
+
+export function readWebhookSettings(answer: HttpAnswer): WebhookSettingsAnswer {
+  return {
+    ...readAnswer(answer),
+    webhook_url: find(answer.json, ["webhook_url"], isText),
+    webhook_secret: find(answer.json, ["webhook_secret"], isText),
+    webhook_enabled: find(answer.json, ["webhook_enabled"], (value) => typeof value === "boolean"),
+  };
+}
+
+/** The first member with one of the names and the right kind of value, in `data` before the body itself. */
+function find<T extends JsonValue>(
+  json: JsonValue | undefined,
+  names: readonly string[],
+  isRight: (value: JsonValue | undefined) => value is T,
+): T | undefined {
+  if (!isObject(json)) return undefined;
+  for (const place of [json.data, json]) {
+    if (!isObject(place)) continue;
+    for (const name of names) {
+      const value = Object.hasOwn(place, name) ? place[name] : undefined;
+      if (isRight(value)) return value;
+    }
+  }
+  return undefined;
+}
+
+function isText(value: JsonValue | undefined): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function isWebAddress(value: JsonValue | undefined): value is string {
+  return typeof value === "string" && /^https?:\/\//i.test(value) && URL.canParse(value);
+}

@@ -1,0 +1,158 @@
+import {
+  type CheckoutAnswer,
+  type PaymentAnswer,
+  readCheckoutAnswer,
+  readPaymentAnswer,
+  readWebhookSettings,
+  type WebhookSettingsAnswer,
+} from "./answers.ts";
+import { ClientError } from "./errors.ts";
+import { type CallOptions, send } from "./http/send.ts";
+import { type Call, type HttpAnswer, outcomeUnknown } from "./http/verdict.ts";
+import { isObject } from "./json.ts";
+import {
+  type ClientOptions,
+  type ConnectKey,
+  type PaymentKeys,
+  type Settings,
+  settingsOf,
+} from "./options.ts";
+import { type Checkout, checkoutRequest } from "./requests/checkout.ts";
+import { type DirectPayment, directPaymentRequest } from "./requests/direct-payment.ts";
+import type { Medium } from "./requests/medium.ts";
+import { checkPathText } from "./requests/reference.ts";
+import type { CheckedRequest } from "./requests/rules.ts";
+import { type WebhookSettings, webhookSettingsBody } from "./requests/webhook-settings.ts";
+import { type Withdrawal, withdrawalRequest } from "./requests/withdrawal.ts";
+import { isNotFound, readTransaction, type Transaction } from "./transaction.ts";
+
+/**
+ * The payment endpoints. Every method rejects with a {@link ClientError}: a request that is wrong, before anything is
+ * sent; `ERR_OUTCOME_UNKNOWN` when a payment, withdrawal or checkout may or may not have been carried out.
+ */
+export interface PaymentsClient<M extends string = Medium> {
+  /** `POST /api/v2/payment/direct`. Its result comes as a callback, or by look-up. Never sent twice. */
+  pay(payment: DirectPayment<M>, options?: CallOptions): Promise<PaymentAnswer>;
+  /** `POST /api/v2/payment/withdrawal`. Its result comes as a callback, or by look-up. Never sent twice. */
+  withdraw(withdrawal: Withdrawal<M>, options?: CallOptions): Promise<PaymentAnswer>;
+  /** `POST /api/v2/payment/checkout`. Never sent twice. */
+  checkout(checkout: Checkout<M>, options?: CallOptions): Promise<CheckoutAnswer>;
+  /** `GET /api/v2/payment/transaction/{id}`. Null when there is none. Retried. */
+  transactionById(id: string, options?: CallOptions): Promise<Transaction | null>;
+  /** `GET /api/v2/payment/transaction/ref/{reference}`. Null when there is none. Retried. */
+  transactionByReference(reference: string, options?: CallOptions): Promise<Transaction | null>;
+}
+
+/** The connected-account endpoints. Every method rejects with a {@link ClientError}. */
+export interface ConnectClient {
+  /** `GET /api/v2/connect/connected-accounts/webhook-settings`. Retried. */
+  webhookSettings(options?: CallOptions): Promise<WebhookSettingsAnswer>;
+  /** `PUT /api/v2/connect/connected-accounts/webhook-settings`. Retried: setting twice is setting once. */
+  setWebhookSettings(settings: WebhookSettings, options?: CallOptions): Promise<WebhookSettingsAnswer>;
+}
+
+/**
+ * Makes a client: with `publicKey` and `secretKey` for the payment endpoints, with `apiKey` for the connected-account
+ * endpoints, with all three for both. Does no I/O. A key or `baseUrl` that is undefined or empty is reported by the
+ * first call that needs it (`ERR_OPTION_MISSING`).
+ *
+ * @typeParam M the mediums that requests may name, beyond the listed ones with `allowUnknownMedium`.
+ * @throws ClientError `ERR_OPTION_INVALID` for an option that is there and wrong.
+ * @example
+ * const client = createClient({
+ *   baseUrl: process.env.PAY_BASE_URL,
+ *   publicKey: process.env.PAY_API_PUBLIC_KEY,
+ *   secretKey: process.env.PAY_API_SECRET_KEY,
+ * });
+ * const transaction = await client.transactionByReference("order-1");
+ */
+export function createClient<M extends string = Medium>(
+  options: ClientOptions & PaymentKeys & ConnectKey,
+): PaymentsClient<M> & ConnectClient;
+export function createClient<M extends string = Medium>(
+  options: ClientOptions & PaymentKeys,
+): PaymentsClient<M>;
+export function createClient(options: ClientOptions & ConnectKey): ConnectClient;
+export function createClient(
+  options: ClientOptions & Partial<PaymentKeys & ConnectKey>,
+): Partial<PaymentsClient<string> & ConnectClient> {
+  const settings = settingsOf(options);
+  const withPayments = "publicKey" in options || "secretKey" in options;
+  const withConnect = "apiKey" in options;
+  if (!withPayments && !withConnect) {
+    throw new ClientError("ERR_OPTION_MISSING", "createClient was given no key.", {
+      fix: "Pass publicKey and secretKey for payments, apiKey for connected accounts, or all three.",
+    });
+  }
+  return Object.freeze({
+    ...(withPayments ? paymentsClient(settings) : {}),
+    ...(withConnect ? connectClient(settings) : {}),
+  });
+}
+
+const PAYMENT = "/api/v2/payment";
+const WEBHOOK_SETTINGS = "/api/v2/connect/connected-accounts/webhook-settings";
+
+function paymentsClient({ rules, secrets, payments }: Settings): PaymentsClient<string> {
+  async function post<T>(
+    path: string,
+    { body, reference }: CheckedRequest,
+    read: (answer: HttpAnswer) => T,
+    options: CallOptions | undefined,
+  ): Promise<T> {
+    const call: Call = { method: "POST", path: PAYMENT + path, body, reference, secrets };
+    const answer = await send(call, payments(), options);
+    const { json, status } = answer;
+    if (isObject(json) && json.success === false) {
+      throw outcomeUnknown(call, `HTTP ${status} says success: false`, { status, body: json });
+    }
+    return read(answer);
+  }
+
+  async function lookUp(
+    field: "id" | "reference",
+    value: string,
+    path: string,
+    options: CallOptions | undefined,
+  ): Promise<Transaction | null> {
+    const text = checkPathText(value, field, field === "id" ? "ERR_FIELD_INVALID" : "ERR_REFERENCE_INVALID");
+    const call: Call = {
+      method: "GET",
+      path: PAYMENT + path + encodeURIComponent(text),
+      secrets,
+      isAnswer: isNotFound, // its HTTP status is not shown
+    };
+    const what = `GET ${call.path}`;
+    const transaction = readTransaction(await send(call, payments(), options), what);
+    if (transaction === null || transaction[field] === text) return transaction;
+    throw new ClientError("ERR_ANSWER_MISMATCH", `${what}: the service answered with another ${field}.`, {
+      fix: "Nothing is known about the one that was asked for: look at it by hand.",
+    });
+  }
+
+  return {
+    pay: async (payment, options) =>
+      post("/direct", directPaymentRequest(payment, rules), readPaymentAnswer, options),
+    withdraw: async (withdrawal, options) =>
+      post("/withdrawal", withdrawalRequest(withdrawal, rules), readPaymentAnswer, options),
+    checkout: async (checkout, options) =>
+      post("/checkout", checkoutRequest(checkout, rules), readCheckoutAnswer, options),
+    transactionById: (id, options) => lookUp("id", id, "/transaction/", options),
+    transactionByReference: (reference, options) =>
+      lookUp("reference", reference, "/transaction/ref/", options),
+  };
+}
+
+function connectClient({ rules, secrets, connect }: Settings): ConnectClient {
+  const call = { path: WEBHOOK_SETTINGS, secrets };
+  return {
+    async webhookSettings(options) {
+      return readWebhookSettings(await send({ ...call, method: "GET" }, connect(), options));
+    },
+    async setWebhookSettings(settings, options) {
+      const body = webhookSettingsBody(settings, rules);
+      const put = { ...call, method: "PUT", body, secrets: [...secrets, settings.webhook_secret] } as const;
+      return readWebhookSettings(await send(put, connect(), options));
+    },
+  };
+}

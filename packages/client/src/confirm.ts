@@ -1,0 +1,120 @@
+import type { AmbiguousCallback, PaymentEvent } from "@payhooks/core";
+import type { PaymentsClient } from "./client.ts";
+import { ClientError } from "./errors.ts";
+import type { Transaction } from "./transaction.ts";
+
+type Lookup = Pick<PaymentsClient, "transactionById">;
+
+/** Readings that core keeps of one body; as many may mean that there were more. */
+const MOST_READINGS = 8;
+
+/** Optional fields that no look-up can confirm. */
+const UNCONFIRMED = ["message", "providerTxId", "userId"] as const;
+
+/**
+ * A function for `payments.confirm` of the receiver: decides which reading of an ambiguous callback is true by asking
+ * the service. Each reading's `payTxnId` is looked up; a reading counts when the service's transaction agrees with it
+ * on id, reference, type, status, amount and merchant. The event returned has what all such readings agree on:
+ * `message`, `providerTxId` or `userId` is left out where they differ, or where core may have kept only some readings.
+ * In any doubt the entry stays held: `"keep"`. It never answers `"run"` or `"discard"`.
+ *
+ * @param client one client, or for many merchants a function from the tenant to its client (null: keep).
+ * @throws (its result) ClientError what a look-up throws, and `ERR_NOT_SETTLED` while the service still says PENDING
+ * about a final reading: the receiver then asks again later.
+ * @example
+ * createReceiver({ payments: { publicKey, confirm: confirmWithLookup(client) } });
+ */
+export function confirmWithLookup(
+  client: Lookup | ((tenant: string) => Lookup | null | Promise<Lookup | null>),
+): (callback: AmbiguousCallback) => Promise<PaymentEvent | "keep"> {
+  return async ({ readings, tenant }) => {
+    const lookup = typeof client === "function" ? await client(tenant) : client;
+    if (lookup === null) return "keep";
+    const ids = [...new Set(readings.map(({ payTxnId }) => payTxnId))];
+    const found = new Map<string, Transaction>();
+    for (const id of ids) {
+      const transaction = await lookUp(lookup, id);
+      if (transaction !== null) found.set(id, transaction);
+    }
+    const confirmed = readings.filter((reading) => agrees(reading, found.get(reading.payTxnId)));
+    if (confirmed.length > 0) return agreement(preferSameUrl(confirmed, found), readings.length);
+    const early = readings.find((reading) => isEarly(reading, found.get(reading.payTxnId)));
+    if (early === undefined) return "keep";
+    throw new ClientError(
+      "ERR_NOT_SETTLED",
+      "The service still says PENDING about a callback with a final status.",
+      {
+        fix: "Ask again later; the receiver does so by itself.",
+        reference: early.referenceId,
+      },
+    );
+  };
+}
+
+/** An id that cannot be looked up was never one of the service's. */
+async function lookUp(client: Lookup, id: string): Promise<Transaction | null> {
+  try {
+    return await client.transactionById(id);
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    if (code === "ERR_FIELD_INVALID" || code === "ERR_FIELD_MISSING" || code === "ERR_BAD_REQUEST")
+      return null;
+    throw error;
+  }
+}
+
+function agrees(reading: PaymentEvent, transaction: Transaction | undefined): boolean {
+  return agreesButForStatus(reading, transaction) && reading.status === transaction?.status;
+}
+
+function isEarly(reading: PaymentEvent, transaction: Transaction | undefined): boolean {
+  return agreesButForStatus(reading, transaction) && transaction?.status === "PENDING";
+}
+
+function agreesButForStatus(reading: PaymentEvent, transaction: Transaction | undefined): boolean {
+  return (
+    transaction !== undefined &&
+    reading.payTxnId === transaction.id &&
+    reading.referenceId === transaction.reference &&
+    reading.event === transaction.type &&
+    (reading.merchantId === undefined || reading.merchantId === transaction.merchant_id) &&
+    isSameAmount(reading.amount, transaction.base_amount)
+  );
+}
+
+/** Equal as decimals: `10.500000` is `10.5`. Anything but digits and a point is equal to nothing. */
+function isSameAmount(one: string, other: string): boolean {
+  const plain = plainDecimal(one);
+  return plain !== null && plain === plainDecimal(other);
+}
+
+function plainDecimal(text: string): string | null {
+  const [, whole, decimals = ""] = /^0*([0-9]+)(?:\.([0-9]+))?$/.exec(text) ?? [];
+  return whole === undefined ? null : `${whole}.${decimals.replace(/0+$/, "")}`;
+}
+
+/** The address recorded for the transaction tells readings apart that agree on all else. */
+function preferSameUrl(
+  readings: readonly PaymentEvent[],
+  found: ReadonlyMap<string, Transaction>,
+): readonly PaymentEvent[] {
+  const same = readings.filter(
+    (reading) => reading.callbackUrl === found.get(reading.payTxnId)?.callback_url,
+  );
+  return same.length > 0 ? same : readings;
+}
+
+/** One event of what all these readings say; keep when they differ in more than optional fields. */
+function agreement(readings: readonly PaymentEvent[], outOf: number): PaymentEvent | "keep" {
+  const [first, ...others] = readings;
+  if (first === undefined) return "keep";
+  const differs = (name: keyof PaymentEvent): boolean => others.some((other) => other[name] !== first[name]);
+  const facts = ["payTxnId", "event", "status", "referenceId", "amount", "callbackUrl", "timestamp"] as const;
+  if (facts.some(differs)) return "keep";
+  const event: Record<string, unknown> = { ...first };
+  if (differs("merchantId")) delete event.merchantId;
+  for (const name of UNCONFIRMED) {
+    if (differs(name) || outOf >= MOST_READINGS) delete event[name];
+  }
+  return Object.freeze(event) as unknown as PaymentEvent;
+}

@@ -1,0 +1,130 @@
+import type { Clock } from "../clock.ts";
+import { nothingWasSent } from "./sent.ts";
+
+/** One HTTP request, ready to be sent any number of times. */
+export interface HttpRequest {
+  readonly method: "GET" | "POST" | "PUT";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+}
+
+/** How one try ended. */
+export type Attempt =
+  | {
+      readonly kind: "answered";
+      readonly status: number;
+      readonly retryAfter: string | null;
+      /** The whole body as text, or why there is none. */
+      readonly body: { readonly text: string } | { readonly failure: BodyFailure; readonly cause?: unknown };
+    }
+  | {
+      readonly kind: "failed";
+      /** `unreachable`: no byte of the request was sent. For all others that cannot be known. */
+      readonly why: "unreachable" | "lost" | "timeout" | "aborted";
+      readonly cause: unknown;
+    };
+
+export type BodyFailure = "too-large" | "not-text" | "lost" | "timeout" | "aborted";
+
+/** What a try needs beside the request. */
+export interface AttemptOptions {
+  readonly fetch: typeof globalThis.fetch;
+  readonly clock: Clock;
+  /** Limit for the whole try, the reading of the body included. */
+  readonly timeoutMs: number;
+  readonly maxAnswerBytes: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Sends a request once and reads the whole answer. Never rejects. */
+export async function attempt(request: HttpRequest, options: AttemptOptions): Promise<Attempt> {
+  const { clock, timeoutMs, maxAnswerBytes, signal } = options;
+  const abort = new AbortController();
+  let stopped: "timeout" | "aborted" | null = null;
+  const stop = (why: "timeout" | "aborted", reason: unknown): void => {
+    stopped ??= why;
+    abort.abort(reason);
+  };
+  const onAbort = (): void => stop("aborted", signal?.reason);
+  if (signal?.aborted === true) return { kind: "failed", why: "aborted", cause: signal.reason };
+  signal?.addEventListener("abort", onAbort, { once: true });
+  const cancelTimeout = clock.after(timeoutMs, () =>
+    stop("timeout", new Error(`No complete answer within ${timeoutMs} ms.`)),
+  );
+  // A fetch that ignores its signal must not make us wait for ever.
+  const whenStopped = new Promise<never>((_, reject) => {
+    abort.signal.addEventListener("abort", () => reject(abort.signal.reason), { once: true });
+  });
+  whenStopped.catch(() => {});
+  try {
+    const response = await Promise.race([send(request, options.fetch, abort.signal), whenStopped]);
+    const retryAfter = response.headers.get("retry-after");
+    try {
+      const body = await Promise.race([readBody(response, maxAnswerBytes), whenStopped]);
+      return { kind: "answered", status: response.status, retryAfter, body };
+    } catch (cause) {
+      return {
+        kind: "answered",
+        status: response.status,
+        retryAfter,
+        body: { failure: stopped ?? "lost", cause },
+      };
+    }
+  } catch (cause) {
+    if (stopped !== null) return { kind: "failed", why: stopped, cause };
+    return { kind: "failed", why: nothingWasSent(cause) ? "unreachable" : "lost", cause };
+  } finally {
+    cancelTimeout();
+    signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+async function send(
+  { method, url, headers, body }: HttpRequest,
+  fetch: typeof globalThis.fetch,
+  signal: AbortSignal,
+): Promise<Response> {
+  const init = {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body }),
+    signal,
+    // The key must never travel to another address.
+    redirect: "manual",
+    // Frameworks that wrap fetch may keep answers; a kept look-up would be an old one.
+    cache: "no-store",
+  } as const;
+  return fetch(url, init);
+}
+
+async function readBody(
+  response: Response,
+  maxBytes: number,
+): Promise<{ readonly text: string } | { readonly failure: BodyFailure }> {
+  if (response.body === null) return { text: "" };
+  const reader = response.body.getReader();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.byteLength;
+    if (size > maxBytes) {
+      await reader.cancel().catch(() => {});
+      return { failure: "too-large" };
+    }
+    chunks.push(value);
+  }
+  const bytes = new Uint8Array(size);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+  } catch {
+    return { failure: "not-text" };
+  }
+}

@@ -1,0 +1,26 @@
+const FIRST_MS = 250;
+const LONGEST_MS = 5_000;
+/** A longer `Retry-After` is the caller's to wait for. */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+/**
+ * Milliseconds to wait before the next try: 250 ms · 2ⁿ up to 5 s, ± 50 %; at least what the service asked for.
+ *
+ * @param tried how many tries were made, from 1.
+ * @returns null when the service asked for over a minute.
+ */
+export function delayBefore(tried: number, retryAfterMs: number | undefined): number | null {
+  if (retryAfterMs !== undefined && retryAfterMs > LONGEST_RETRY_AFTER_MS) return null;
+  const backoffMs = Math.min(FIRST_MS * 2 ** (tried - 1), LONGEST_MS) * (0.5 + Math.random());
+  return Math.max(Math.round(backoffMs), retryAfterMs ?? 0);
+}
+
+/** A `Retry-After` header, whole seconds or an HTTP date, in milliseconds from now; undefined when it is neither. */
+export function parseRetryAfter(header: string | null, now: number): number | undefined {
+  const text = header?.trim() ?? "";
+  if (/^[0-9]{1,9}$/.test(text)) return Number(text) * 1_000;
+  // Only the date form of HTTP: Date.parse alone takes almost anything.
+  if (!/^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT$/.test(text)) return undefined;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
+}

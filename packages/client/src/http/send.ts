@@ -1,0 +1,75 @@
+import { type Clock, sleep } from "../clock.ts";
+import { ClientError } from "../errors.ts";
+import { attempt } from "./attempt.ts";
+import { delayBefore } from "./backoff.ts";
+import { type Call, type HttpAnswer, judge } from "./verdict.ts";
+
+/** Options of one call. */
+export interface CallOptions {
+  /** Aborts the call. A payment, checkout or withdrawal under way then ends as `ERR_OUTCOME_UNKNOWN`. */
+  readonly signal?: AbortSignal | undefined;
+  /** Limit of each try in milliseconds, the reading of the answer included. Default: the client's. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Where and how calls are sent. */
+export interface Transport {
+  readonly baseUrl: string;
+  /** The value of `X-API-Key`. */
+  readonly key: string;
+  readonly fetch: typeof globalThis.fetch;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly tries: number;
+  readonly maxAnswerBytes: number;
+}
+
+/**
+ * Makes a call, in as many tries as it may take.
+ *
+ * @throws ClientError a code of a call or an answer; `ERR_OUTCOME_UNKNOWN` only for calls that move money.
+ */
+export async function send(call: Call, transport: Transport, options: CallOptions = {}): Promise<HttpAnswer> {
+  const { clock, tries } = transport;
+  const { signal, timeoutMs = transport.timeoutMs } = options;
+  checkTimeout(timeoutMs);
+  if (signal?.aborted === true) throw aborted(call, signal.reason);
+  const headers: Record<string, string> = { accept: "application/json", "X-API-Key": transport.key };
+  if (call.body !== undefined) headers["content-type"] = "application/json";
+  const request = { method: call.method, url: transport.baseUrl + call.path, headers, body: call.body };
+  for (let tried = 1; ; tried++) {
+    const verdict = judge(call, await attempt(request, { ...transport, timeoutMs, signal }), clock.now());
+    if ("answer" in verdict) return verdict.answer;
+    const { error, again } = verdict;
+    const delayMs = again && tried < tries ? delayBefore(tried, error.retryAfterMs) : null;
+    if (delayMs === null) throw error;
+    try {
+      await sleep(clock, delayMs, signal);
+    } catch (reason) {
+      throw aborted(call, reason);
+    }
+  }
+}
+
+/** Thrown only while nothing of the call is under way. */
+function aborted({ method, path }: Call, cause: unknown): ClientError {
+  return new ClientError(
+    "ERR_ABORTED",
+    `${method} ${path}: the signal aborted the call between two tries or before.`,
+    {
+      fix: "Call again when it is wanted.",
+      cause,
+    },
+  );
+}
+
+/** The longest delay of a platform timer. */
+const MAX_TIMEOUT_MS = 2_147_483_647;
+
+export function checkTimeout(timeoutMs: unknown): void {
+  if (typeof timeoutMs === "number" && timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS) return;
+  throw new ClientError("ERR_OPTION_INVALID", `timeoutMs is ${String(timeoutMs)}.`, {
+    fix: "Give milliseconds, from 1 to 2,147,483,647.",
+    field: "timeoutMs",
+  });
+}

@@ -1,0 +1,206 @@
+import { ClientError, type ClientErrorCode } from "../errors.ts";
+import { type JsonValue, parseJson } from "../json.ts";
+import type { Attempt, BodyFailure } from "./attempt.ts";
+import { parseRetryAfter } from "./backoff.ts";
+
+/** A call to one endpoint. */
+export interface Call {
+  readonly method: "GET" | "POST" | "PUT";
+  /** Path below the base URL, encoded. */
+  readonly path: string;
+  readonly body?: string | undefined;
+  /**
+   * For calls that move money: the reference of the transaction. Nothing says that the service recognises a repeat,
+   * so such a call is sent again only when no byte of it was sent.
+   */
+  readonly reference?: string | undefined;
+  /** Texts that must not come back in an error. */
+  readonly secrets: readonly string[];
+  /** True for an error status whose body is a proper answer nevertheless. */
+  readonly isAnswer?: (json: JsonValue | undefined) => boolean;
+}
+
+/** An answer that can be used. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** The body as it was written; empty when there was none. */
+  readonly text: string;
+  /** Undefined when the body is empty. */
+  readonly json: JsonValue | undefined;
+}
+
+export type Verdict =
+  | { readonly answer: HttpAnswer }
+  | { readonly error: ClientError; readonly again: boolean };
+
+/** Statuses that the service, or something before it, may answer although the request was carried out. */
+const leavesOutcomeOpen = (status: number): boolean =>
+  status >= 500 || status === 408 || status < 200 || (status >= 300 && status < 400 && !MOVED.has(status));
+
+/** Redirections that say: this request belongs elsewhere. Others may follow on work done. */
+const MOVED: ReadonlySet<number> = new Set([301, 307, 308]);
+
+/** What the end of one try means for the call. */
+export function judge(call: Call, attempt: Attempt, now: number): Verdict {
+  const what = `${call.method} ${call.path}`;
+  const movesMoney = call.reference !== undefined;
+  if (attempt.kind === "failed") {
+    const { why, cause } = attempt;
+    if (why === "unreachable") {
+      const fix =
+        "Check baseUrl, the network and the service's certificate. Nothing was sent, so it is safe to call again.";
+      return {
+        error: new ClientError("ERR_UNREACHABLE", `${what}: no connection could be made.`, { fix, cause }),
+        again: true,
+      };
+    }
+    if (movesMoney) return unknown(call, FAILURES[why].text, { cause });
+    return { error: failure(what, why, cause), again: why !== "aborted" };
+  }
+  const { status, body } = attempt;
+  const text = "text" in body ? body.text : null;
+  const json = text === null ? undefined : parseJson(text);
+  const success = status >= 200 && status < 300;
+  if (!success && call.isAnswer?.(json) !== true) {
+    const shown = text === null ? undefined : bodyOf(text, call.secrets);
+    const retryAfterMs = parseRetryAfter(attempt.retryAfter, now);
+    if (movesMoney && leavesOutcomeOpen(status)) {
+      return unknown(call, `the service answered HTTP ${status}`, { status, body: shown, retryAfterMs });
+    }
+    const { code, means, fix } = errorOf(status, movesMoney);
+    const detail = { fix, status, body: shown, retryAfterMs };
+    return {
+      error: new ClientError(code, `${what}: HTTP ${status}, ${means}.`, detail),
+      again: !movesMoney && (status >= 500 || status === 408 || status === 429),
+    };
+  }
+  if ("failure" in body) {
+    const { failure: why, cause } = body;
+    if (movesMoney) return unknown(call, FAILURES[why].text, { status, cause });
+    return { error: failure(what, why, cause, status), again: why === "lost" || why === "timeout" };
+  }
+  if (json === undefined && text !== null && text.trim() !== "") {
+    const shown = bodyOf(text, call.secrets);
+    if (movesMoney) return unknown(call, "the answer is not JSON", { status, body: shown });
+    const fix = "Check baseUrl: something other than the service may have answered.";
+    return {
+      error: new ClientError("ERR_ANSWER_NOT_JSON", `${what}: the answer is not JSON.`, {
+        fix,
+        status,
+        body: shown,
+      }),
+      again: false,
+    };
+  }
+  return { answer: { status, text: text ?? "", json } };
+}
+
+/** The outcome of a call that moves money cannot be known from here. */
+export function outcomeUnknown(
+  call: Call,
+  why: string,
+  detail: {
+    readonly cause?: unknown;
+    readonly status?: number;
+    readonly body?: unknown;
+    readonly retryAfterMs?: number | undefined;
+  },
+): ClientError {
+  const reference = JSON.stringify(call.reference);
+  return new ClientError(
+    "ERR_OUTCOME_UNKNOWN",
+    `${call.method} ${call.path}: ${why}, so it may or may not have been carried out.`,
+    {
+      ...detail,
+      reference: call.reference,
+      fix: `Do not send it again. Look it up with transactionByReference(${reference}), or wait for its callback; a null right now does not prove that it never arrives.`,
+    },
+  );
+}
+
+function unknown(call: Call, why: string, detail: Parameters<typeof outcomeUnknown>[2]): Verdict {
+  return { error: outcomeUnknown(call, why, detail), again: false };
+}
+
+const FAILURES: Readonly<
+  Record<"lost" | "timeout" | "aborted" | BodyFailure, { code: ClientErrorCode; text: string; fix: string }>
+> = {
+  lost: {
+    code: "ERR_CONNECTION_LOST",
+    text: "the connection broke before the whole answer was read",
+    fix: "Call again.",
+  },
+  timeout: {
+    code: "ERR_TIMEOUT",
+    text: "no complete answer came within timeoutMs",
+    fix: "Call again, or raise timeoutMs.",
+  },
+  aborted: { code: "ERR_ABORTED", text: "the signal aborted the call", fix: "Call again when it is wanted." },
+  "too-large": {
+    code: "ERR_ANSWER_TOO_LARGE",
+    text: "the answer is larger than maxAnswerBytes",
+    fix: "Check baseUrl, or raise maxAnswerBytes.",
+  },
+  "not-text": {
+    code: "ERR_ANSWER_NOT_JSON",
+    text: "the answer is not text in UTF-8",
+    fix: "Check baseUrl: something other than the service may have answered.",
+  },
+};
+
+function failure(what: string, why: keyof typeof FAILURES, cause: unknown, status?: number): ClientError {
+  const { code, text, fix } = FAILURES[why];
+  return new ClientError(code, `${what}: ${text}.`, { fix, cause, status });
+}
+
+/** Specification, Errors; bodies of errors are not shown there. */
+function errorOf(
+  status: number,
+  movesMoney: boolean,
+): { readonly code: ClientErrorCode; readonly means: string; readonly fix: string } {
+  if (status === 400) {
+    const fix = movesMoney
+      ? "Correct the request; error.body may say what. A reference may be used once only."
+      : "Correct the request; error.body may say what.";
+    return { code: "ERR_BAD_REQUEST", means: "invalid request parameters", fix };
+  }
+  if (status === 401) {
+    const fix = "Check the keys, and that they belong to this baseUrl.";
+    return { code: "ERR_UNAUTHORIZED", means: "invalid or missing API key", fix };
+  }
+  if (status === 429) {
+    return {
+      code: "ERR_RATE_LIMITED",
+      means: "too many requests",
+      fix: "Call again after error.retryAfterMs.",
+    };
+  }
+  if (status >= 500) {
+    return { code: "ERR_SERVER", means: "an error of the service", fix: "Call again later." };
+  }
+  if (status >= 400) {
+    return {
+      code: "ERR_REFUSED",
+      means: "the request was refused",
+      fix: "Check baseUrl; error.body may say more.",
+    };
+  }
+  return {
+    code: "ERR_REDIRECTED",
+    means: "a redirection, which is not followed since it could take the key elsewhere",
+    fix: "Set baseUrl to the service's own address.",
+  };
+}
+
+const MAX_SHOWN_CHARACTERS = 2_000;
+
+/** The body of an error, in case the service repeats what it was sent. */
+function bodyOf(text: string, secrets: readonly string[]): unknown {
+  let clean = text;
+  for (const secret of secrets) {
+    for (const spelling of [secret, JSON.stringify(secret).slice(1, -1)]) {
+      clean = clean.replaceAll(spelling, "[secret]");
+    }
+  }
+  return parseJson(clean) ?? clean.slice(0, MAX_SHOWN_CHARACTERS);
+}

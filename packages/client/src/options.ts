@@ -1,0 +1,166 @@
+import { parseSecureUrl } from "./address.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { ClientError } from "./errors.ts";
+import { checkTimeout, type Transport } from "./http/send.ts";
+import type { RequestRules } from "./requests/rules.ts";
+
+/** Options of {@link createClient}, beside the keys. */
+export interface ClientOptions {
+  /** Address of the service, HTTPS (or HTTP on this machine), without `/api/v2`. */
+  readonly baseUrl: string | undefined;
+  /** Another `fetch`, for instance one with a proxy. Default: the platform's. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Limit of each try in milliseconds, the reading of the answer included. Default 15,000. */
+  readonly timeoutMs?: number | undefined;
+  /** Tries of a call that may be repeated, the first included. Default 3; 1 switches repeating off. */
+  readonly tries?: number | undefined;
+  /** Largest answer that is read. Default 1 MiB. */
+  readonly maxAnswerBytes?: number | undefined;
+  /** How `amount` is written: `"number"` (default), a JSON number with the digits that were given, or `"string"`. */
+  readonly amountAs?: "number" | "string" | undefined;
+  /** Lets mediums pass that the specification does not list. Default false. */
+  readonly allowUnknownMedium?: boolean | undefined;
+  /** Lets `callback_url` and `webhook_url` be `http://` on this machine, for tests. Default false. */
+  readonly allowHttpLoopback?: boolean | undefined;
+  /** The source of time. */
+  readonly clock?: Clock | undefined;
+}
+
+/** Keys of the payment endpoints, sent as `X-API-Key: <PUBLIC_KEY>:<SECRET_KEY>` (specification, Authentication 1). */
+export interface PaymentKeys {
+  /** The API's public key; not the RSA key of callbacks. */
+  readonly publicKey: string | undefined;
+  readonly secretKey: string | undefined;
+}
+
+/** Key of the connected-account endpoints, sent as `X-API-Key: <API_KEY>` (specification, Authentication 1). */
+export interface ConnectKey {
+  readonly apiKey: string | undefined;
+}
+
+const NAMES: ReadonlySet<string> = new Set<keyof (ClientOptions & PaymentKeys & ConnectKey)>([
+  "baseUrl",
+  "publicKey",
+  "secretKey",
+  "apiKey",
+  "fetch",
+  "timeoutMs",
+  "tries",
+  "maxAnswerBytes",
+  "amountAs",
+  "allowUnknownMedium",
+  "allowHttpLoopback",
+  "clock",
+]);
+
+/** What the options amount to. The transports throw `ERR_OPTION_MISSING` for what the environment did not provide. */
+export interface Settings {
+  readonly rules: RequestRules;
+  readonly secrets: readonly string[];
+  payments(): Transport;
+  connect(): Transport;
+}
+
+/**
+ * Reads the options. What is there and wrong is refused at once; what is not there only when it is needed, since
+ * modules are also evaluated where there are no secrets, such as by a build.
+ */
+export function settingsOf(options: ClientOptions & Partial<PaymentKeys & ConnectKey>): Settings {
+  for (const name of Object.keys(options)) {
+    if (!NAMES.has(name))
+      throw invalid(name, "is not an option of createClient", `The options are ${[...NAMES].join(", ")}.`);
+  }
+  const { amountAs = "number", allowUnknownMedium = false, allowHttpLoopback = false } = options;
+  const { timeoutMs = 15_000, tries = 3, maxAnswerBytes = 1_048_576, clock = systemClock } = options;
+  if (amountAs !== "number" && amountAs !== "string")
+    throw invalid("amountAs", "is neither", 'Use "number" or "string".');
+  for (const [name, value] of Object.entries({ allowUnknownMedium, allowHttpLoopback })) {
+    if (typeof value !== "boolean") throw invalid(name, `is a ${typeof value}`, "Use true or false.");
+  }
+  checkTimeout(timeoutMs);
+  checkWhole("tries", tries, 100);
+  checkWhole("maxAnswerBytes", maxAnswerBytes, 2 ** 30);
+  // Looked up at each call, so that a fetch that is replaced later, as for tracing, is the one that is used.
+  const fetch: typeof globalThis.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  const baseUrl = readBaseUrl(options.baseUrl);
+  const publicKey = readKey("publicKey", options.publicKey);
+  const secretKey = readKey("secretKey", options.secretKey);
+  const apiKey = readKey("apiKey", options.apiKey);
+
+  const transport = (key: string): Transport => ({
+    baseUrl: baseUrl ?? missing("baseUrl"),
+    key,
+    fetch,
+    clock,
+    timeoutMs,
+    tries,
+    maxAnswerBytes,
+  });
+  return {
+    rules: { amountAs, allowUnknownMedium, allowHttpLoopback },
+    secrets: [secretKey, apiKey].filter((secret) => secret !== undefined),
+    payments: () => transport(`${publicKey ?? missing("publicKey")}:${secretKey ?? missing("secretKey")}`),
+    connect: () => transport(apiKey ?? missing("apiKey")),
+  };
+}
+
+function readBaseUrl(value: string | undefined): string | undefined {
+  if (value === undefined || value === null || value === "") return undefined;
+  const url = parseSecureUrl(value, true);
+  if (typeof url === "string")
+    throw invalid("baseUrl", url, "Give the service's address, such as https://api.example.com.");
+  if (
+    url.username !== "" ||
+    url.password !== "" ||
+    url.search !== "" ||
+    url.hash !== "" ||
+    /[?#]/.test(value)
+  ) {
+    throw invalid(
+      "baseUrl",
+      "has a user, a query or a fragment",
+      "Give scheme, host and, if need be, a path.",
+    );
+  }
+  const path = url.pathname.replace(/\/+$/, "");
+  if (/\/api(?:\/v[0-9]+)?$/.test(path)) {
+    throw invalid("baseUrl", `ends with ${JSON.stringify(path)}`, "Leave off /api/v2: the client adds it.");
+  }
+  return url.origin + path;
+}
+
+/** A part of `X-API-Key`. Its value is never shown. */
+function readKey(name: keyof (PaymentKeys & ConnectKey), value: string | undefined): string | undefined {
+  if (value === undefined || value === null || value === "") return undefined;
+  if (typeof value !== "string") throw invalid(name, `is a ${typeof value}`, "Pass the key as a string.");
+  if (value.includes("-----BEGIN")) {
+    throw invalid(name, "is a key in PEM form", "Pass the API's key; the RSA key belongs to createReceiver.");
+  }
+  if (value.includes(":")) {
+    throw invalid(name, "contains a colon", "Pass publicKey and secretKey apart; the client joins them.");
+  }
+  if (!/^[\x21-\x7e]+$/.test(value)) {
+    throw invalid(
+      name,
+      "contains white space or characters that no header can carry",
+      "Check how the variable is set.",
+    );
+  }
+  return value;
+}
+
+function checkWhole(name: string, value: unknown, max: number): void {
+  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= max) return;
+  throw invalid(name, `is ${String(value)}`, `Give a whole number from 1 to ${max}.`);
+}
+
+function missing(name: string): never {
+  throw new ClientError("ERR_OPTION_MISSING", `createClient was given no ${name}.`, {
+    fix: "Is the environment variable set?",
+    field: name,
+  });
+}
+
+function invalid(name: string, what: string, fix: string): ClientError {
+  return new ClientError("ERR_OPTION_INVALID", `${name} ${what}.`, { fix, field: name });
+}

@@ -1,0 +1,43 @@
+import { ClientError } from "../errors.ts";
+import type { RequestRules } from "./rules.ts";
+
+const TWO_DECIMALS = /^(?:0|[1-9][0-9]{0,29})\.[0-9]{2}$/;
+/** Digits that every reader of a JSON number keeps, also one that reads it as a double. */
+const MAX_NUMBER_DIGITS = 15;
+
+/**
+ * The amount as JSON text: the digits as given, so that no floating point is ever involved.
+ * (Specification, direct payment and checkout: "Two decimal places".)
+ */
+export function amountText(amount: unknown, { amountAs }: Pick<RequestRules, "amountAs">): string {
+  if (typeof amount !== "string") {
+    throw invalid(
+      `amount is a ${typeof amount}.`,
+      'Pass a decimal string with two decimals, such as "10.50".',
+    );
+  }
+  if (!TWO_DECIMALS.test(amount)) {
+    throw invalid(`amount is ${JSON.stringify(amount.slice(0, 40))}.`, suggestionFor(amount));
+  }
+  if (/^[0.]+$/.test(amount)) {
+    throw invalid(`amount is ${JSON.stringify(amount)}.`, "Pass an amount greater than zero.");
+  }
+  if (amountAs === "string") return JSON.stringify(amount);
+  if (amount.length - 1 > MAX_NUMBER_DIGITS) {
+    throw invalid(
+      `amount has ${amount.length - 1} digits, more than a JSON number carries safely.`,
+      'Create the client with amountAs: "string".',
+    );
+  }
+  return amount;
+}
+
+function suggestionFor(amount: string): string {
+  const [, whole = "", decimals = ""] = /^([1-9][0-9]{0,29}|0)(?:\.([0-9]?))?$/.exec(amount) ?? [];
+  if (whole !== "") return `Write both decimals: "${whole}.${decimals.padEnd(2, "0")}".`;
+  return 'Write digits, a point and two decimals, without a sign, spaces or separators, such as "10.50".';
+}
+
+function invalid(what: string, fix: string): ClientError {
+  return new ClientError("ERR_AMOUNT_INVALID", what, { fix, field: "amount" });
+}

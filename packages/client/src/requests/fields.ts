@@ -1,0 +1,128 @@
+import { parseSecureUrl, parseUrl } from "../address.ts";
+import { ClientError } from "../errors.ts";
+import { isObject } from "../json.ts";
+import type { RequestRules } from "./rules.ts";
+
+/** Currencies of the specification. */
+export const CURRENCIES = ["ETB", "USD"] as const;
+
+/** `ETB` (local) or `USD` (international). */
+export type Currency = (typeof CURRENCIES)[number];
+
+export function currencyText(currency: unknown): string {
+  if (!(CURRENCIES as readonly unknown[]).includes(currency)) {
+    throw new ClientError(
+      "ERR_CURRENCY_INVALID",
+      `currency is ${typeof currency === "string" ? JSON.stringify(currency.slice(0, 40)) : `a ${typeof currency}`}.`,
+      { fix: 'Use "ETB" or "USD".', field: "currency" },
+    );
+  }
+  return JSON.stringify(currency);
+}
+
+/** Country code first, at most one space after it as the specification shows it; E.164 has at most 15 digits. */
+const PHONE_NUMBER = /^[1-9][0-9]{0,2} ?[0-9]+$/;
+
+/** A phone number as JSON text, unchanged. The message does not repeat it: it is a person's. */
+export function phoneNumberText(phone: unknown): string {
+  const refuse = (what: string, fix: string): ClientError =>
+    new ClientError("ERR_PHONE_NUMBER_INVALID", what, { fix, field: "phone_number" });
+  if (typeof phone !== "string") throw refuse(`phone_number is a ${typeof phone}.`, "Pass it as a string.");
+  if (phone.startsWith("+")) throw refuse('phone_number begins with "+".', 'Leave the "+" off.');
+  if (phone.startsWith("0")) {
+    throw refuse('phone_number begins with "0".', 'Begin with the country code, such as "251911000000".');
+  }
+  const digits = phone.replace(" ", "").length;
+  if (!PHONE_NUMBER.test(phone) || digits < 7 || digits > 15) {
+    throw refuse(
+      "phone_number is not 7 to 15 digits with at most one space, after the country code.",
+      'Write the country code and the number, such as "251911000000" or "251 911000000".',
+    );
+  }
+  return JSON.stringify(phone);
+}
+
+/** The address for callbacks as JSON text, unchanged (specification: "Callback addresses must use HTTPS"). */
+export function callbackUrlText(
+  url: unknown,
+  { allowHttpLoopback }: Pick<RequestRules, "allowHttpLoopback">,
+  field = "callback_url",
+): string {
+  const refuse = (what: string, fix: string): ClientError =>
+    new ClientError("ERR_CALLBACK_URL_INVALID", what, { fix, field });
+  const parsed = parseSecureUrl(url, allowHttpLoopback);
+  if (typeof parsed === "string") {
+    throw refuse(
+      `${field} ${parsed}.`,
+      "Use an absolute https:// URL; for a service on your own machine, create the client with allowHttpLoopback: true.",
+    );
+  }
+  const [, name] = /&(event|callbackUrl)=/.exec(String(url)) ?? [];
+  if (name !== undefined && field === "callback_url") {
+    throw refuse(
+      `callback_url contains "&${name}=".`,
+      `Rename that query parameter or put it first: callbacks are signed over fields joined with "&", so the receiver would hold every one of them as ambiguous.`,
+    );
+  }
+  return JSON.stringify(url);
+}
+
+/** Schemes that run or show what the URL itself contains. */
+const NOT_AN_ADDRESS = new Set(["javascript:", "data:", "vbscript:", "blob:", "file:", "about:"]);
+
+/** The redirects as JSON text. `names` are the members that this endpoint knows; the two endpoints differ. */
+export function redirectsText(
+  redirects: unknown,
+  names: readonly string[],
+  { required }: { readonly required: boolean },
+): string {
+  const refuse = (what: string, fix: string): ClientError =>
+    new ClientError("ERR_REDIRECTS_INVALID", what, { fix, field: "redirects" });
+  if (!isObject(redirects)) {
+    throw refuse(
+      `redirects is ${redirects === undefined ? "missing" : "not an object"}.`,
+      `Pass { ${names.join(", ")} }.`,
+    );
+  }
+  const given = Object.entries(redirects as Readonly<Record<string, unknown>>).filter(
+    ([, value]) => value !== undefined,
+  );
+  for (const [name, value] of given) {
+    if (!names.includes(name)) {
+      throw refuse(
+        `redirects has ${JSON.stringify(name.slice(0, 40))}.`,
+        `This call names its members ${names.join(" and ")}; direct payment and checkout differ.`,
+      );
+    }
+    const url = parseUrl(value);
+    if (typeof url === "string") throw refuse(`redirects.${name} ${url}.`, "Pass an absolute URL.");
+    if (NOT_AN_ADDRESS.has(url.protocol)) {
+      throw refuse(`redirects.${name} begins with ${url.protocol}.`, "Pass the address of a page or an app.");
+    }
+  }
+  const missing = names.find((name) => !given.some(([other]) => other === name));
+  if (required && missing !== undefined) {
+    throw refuse(`redirects.${missing} is missing.`, `Pass both ${names.join(" and ")}.`);
+  }
+  return JSON.stringify(Object.fromEntries(given));
+}
+
+export function textField(value: unknown, field: string): string {
+  if (typeof value !== "string") {
+    throw new ClientError("ERR_FIELD_INVALID", `${field} is a ${typeof value}.`, {
+      fix: "Pass a string.",
+      field,
+    });
+  }
+  return JSON.stringify(value);
+}
+
+export function booleanField(value: unknown, field: string): string {
+  if (typeof value !== "boolean") {
+    throw new ClientError("ERR_FIELD_INVALID", `${field} is a ${typeof value}.`, {
+      fix: "Pass true or false.",
+      field,
+    });
+  }
+  return JSON.stringify(value);
+}

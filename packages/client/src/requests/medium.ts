@@ -1,0 +1,62 @@
+import { ClientError } from "../errors.ts";
+import type { RequestRules } from "./rules.ts";
+
+/** The mediums of the specification: both of its published lists taken together. */
+export const MEDIUMS = [
+  "MPESA",
+  "TELEBIRR",
+  "CBE",
+  "ETHSWITCH",
+  "CYBERSOURCE",
+  "OROMIA_BANK",
+  "AWASH",
+  "PAY",
+] as const;
+
+/** A payment provider, as the service names it. */
+export type Medium = (typeof MEDIUMS)[number];
+
+const known: ReadonlySet<string> = new Set(MEDIUMS);
+
+/** A medium as JSON text. */
+export function mediumText(
+  medium: unknown,
+  { allowUnknownMedium }: Pick<RequestRules, "allowUnknownMedium">,
+  field = "medium",
+): string {
+  if (typeof medium !== "string" || medium.trim() !== medium || medium === "") {
+    throw invalid(`${field} is ${describe(medium)}.`, `Use one of ${MEDIUMS.join(", ")}.`, field);
+  }
+  if (!known.has(medium) && !allowUnknownMedium) {
+    throw invalid(
+      `${field} is ${describe(medium)}, which the specification does not list.`,
+      `Use one of ${MEDIUMS.join(", ")}, or create the client with allowUnknownMedium: true.`,
+      field,
+    );
+  }
+  return JSON.stringify(medium);
+}
+
+/** The mediums that a hosted page offers, as JSON text: at least one, none twice. */
+export function mediumsText(mediums: unknown, rules: Pick<RequestRules, "allowUnknownMedium">): string {
+  const field = "supported_mediums";
+  if (!Array.isArray(mediums) || mediums.length === 0) {
+    throw invalid(
+      `${field} is ${Array.isArray(mediums) ? "empty" : `a ${typeof mediums}`}.`,
+      "List at least one medium: the hosted page offers no other.",
+      field,
+    );
+  }
+  const texts = mediums.map((medium: unknown) => mediumText(medium, rules, field));
+  const twice = texts.find((text, index) => texts.indexOf(text) !== index);
+  if (twice !== undefined) throw invalid(`${field} lists ${twice} twice.`, "List it once.", field);
+  return `[${texts.join(",")}]`;
+}
+
+function describe(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : `a ${typeof value}`;
+}
+
+function invalid(what: string, fix: string, field: string): ClientError {
+  return new ClientError("ERR_MEDIUM_INVALID", what, { fix, field });
+}

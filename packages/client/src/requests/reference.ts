@@ -1,0 +1,57 @@
+import { ClientError, type ClientErrorCode } from "../errors.ts";
+
+/** Specification, Limits. Counted in UTF-16 units, so never more than 100 of any other kind of character. */
+const MAX_LENGTH = 100;
+
+/**
+ * A new transaction's reference as JSON text (specification, Limits: at most 100 characters, unique).
+ * An `&` is refused: callbacks are signed over `name=value&name=value…` with nothing escaped, so a reference with an
+ * `&` can be made to look like further fields, and the receiver would hold the callback instead of running it.
+ */
+export function referenceText(reference: unknown): string {
+  const text = checkPathText(reference, "reference", "ERR_REFERENCE_INVALID");
+  if (text.length > MAX_LENGTH) {
+    throw invalid(`reference has ${text.length} characters.`, `Use at most ${MAX_LENGTH}.`);
+  }
+  if (text.includes("&")) {
+    throw invalid(
+      `reference ${JSON.stringify(text)} contains an "&".`,
+      'Use another character: callbacks are signed over fields joined with "&", so their signature would fit more than one event.',
+    );
+  }
+  if (text.trim() !== text) {
+    throw invalid(`reference ${JSON.stringify(text)} begins or ends with white space.`, "Trim it.");
+  }
+  return JSON.stringify(text);
+}
+
+/** Text that can be one segment of a path: looking up is laxer than creating, since others may have created it. */
+export function checkPathText(
+  value: unknown,
+  field: string,
+  code: Extract<ClientErrorCode, "ERR_REFERENCE_INVALID" | "ERR_FIELD_INVALID">,
+): string {
+  const refuse = (what: string, fix: string): ClientError => new ClientError(code, what, { fix, field });
+  if (value === undefined || value === null || value === "") {
+    throw new ClientError("ERR_FIELD_MISSING", `${field} is missing or empty.`, {
+      fix: `Pass the ${field}.`,
+      field,
+    });
+  }
+  if (typeof value !== "string") throw refuse(`${field} is a ${typeof value}.`, "Pass it as a string.");
+  if (/\p{Cc}|\p{Cs}|\u2028|\u2029/u.test(value)) {
+    throw refuse(
+      `${field} contains control characters, line breaks or half a character.`,
+      "Use letters, digits and signs such as - _ . only.",
+    );
+  }
+  if (value.trim() === "") throw refuse(`${field} is blank.`, "Pass the text itself.");
+  if (value === "." || value === "..") {
+    throw refuse(`${field} is ${JSON.stringify(value)}, which a URL path drops.`, "Use another one.");
+  }
+  return value;
+}
+
+function invalid(what: string, fix: string): ClientError {
+  return new ClientError("ERR_REFERENCE_INVALID", what, { fix, field: "reference" });
+}

@@ -1,0 +1,132 @@
+import { ClientError } from "./errors.ts";
+import type { HttpAnswer } from "./http/verdict.ts";
+import { isObject, type JsonObject, type JsonValue, memberText } from "./json.ts";
+
+/** Transaction statuses (specification, States and transitions). Callbacks never carry `CANCELLED`. */
+export const TRANSACTION_STATUSES = ["SUCCESS", "FAILED", "PENDING", "CANCELLED"] as const;
+
+export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number];
+
+/** The `details` of a transaction. */
+export interface TransactionDetails {
+  readonly RawMessage: JsonValue;
+  readonly Valid: boolean;
+}
+
+/**
+ * A transaction as both look-ups return it (specification, Transaction). It can be given to
+ * `receiver.payments.ingest` as it is. `id`, `reference`, `type`, `status`, `base_amount` and `updated_at` are always
+ * there; of the others, what the service leaves out or sends as null reads as empty (`""`, `false`).
+ */
+export interface Transaction {
+  /** Assigned by the service. */
+  readonly id: string;
+  readonly merchant_id: string;
+  /** Country code included, no leading `+`; the shown form has a space after the country code. */
+  readonly phone_number: string;
+  readonly reference: string;
+  /** The complete list is not shown. */
+  readonly type: "DEPOSIT" | "WITHDRAWAL" | (string & {});
+  readonly medium: string;
+  readonly message: string;
+  readonly details: TransactionDetails;
+  readonly status: TransactionStatus;
+  /**
+   * The service's JSON number as the text that it wrote: `10.50` is `"10.50"`, never a float. In units of the
+   * currency, which a transaction does not name.
+   */
+  readonly base_amount: string;
+  readonly callback_url: string;
+  readonly success_url: string;
+  readonly failed_url: string;
+  readonly webhook_received: boolean;
+  /** ISO 8601, UTC, as the service wrote it. */
+  readonly created_at: string;
+  /** ISO 8601, UTC, as the service wrote it. */
+  readonly updated_at: string;
+  /** Members that the specification does not have. */
+  readonly extra: JsonObject;
+}
+
+const TEXTS = [
+  "id",
+  "merchant_id",
+  "phone_number",
+  "reference",
+  "type",
+  "medium",
+  "message",
+  "status",
+  "callback_url",
+  "success_url",
+  "failed_url",
+  "created_at",
+  "updated_at",
+] as const;
+const REQUIRED: ReadonlySet<string> = new Set(["id", "reference", "type", "status", "updated_at"]);
+const DOCUMENTED: ReadonlySet<string> = new Set([...TEXTS, "details", "base_amount", "webhook_received"]);
+
+/** True for the envelope of a look-up that found nothing: `success` true, and `data` with nothing but a `message`. */
+export function isNotFound(json: JsonValue | undefined): boolean {
+  if (!isObject(json) || json.success !== true || !isObject(json.data)) return false;
+  const names = Object.keys(json.data);
+  return names.length === 1 && typeof json.data.message === "string";
+}
+
+/**
+ * Reads the envelope of a look-up.
+ *
+ * @returns null when no transaction was found.
+ * @throws ClientError `ERR_ANSWER_UNREADABLE` when it is not the envelope of the specification.
+ */
+export function readTransaction(answer: HttpAnswer, what: string): Transaction | null {
+  const { json, text, status } = answer;
+  if (isNotFound(json)) return null;
+  const refuse = (why: string): ClientError =>
+    new ClientError("ERR_ANSWER_UNREADABLE", `${what}: ${why}.`, {
+      fix: "The service's answer differs from its specification: look at it by hand, and report it.",
+      status,
+    });
+  if (!isObject(json)) throw refuse("the answer is not a JSON object");
+  if (json.success !== true) throw refuse("the answer does not say success: true");
+  const { data } = json;
+  if (!isObject(data)) throw refuse("the answer has no data object");
+
+  const texts = {} as Record<(typeof TEXTS)[number], string>;
+  for (const name of TEXTS) {
+    const value = data[name] ?? "";
+    if (typeof value !== "string") throw refuse(`data.${name} is not text`);
+    if (value === "" && REQUIRED.has(name)) throw refuse(`data.${name} is missing`);
+    texts[name] = value;
+  }
+  const { status: state } = texts;
+  if (!isStatus(state))
+    throw refuse(`data.status is ${JSON.stringify(state.slice(0, 40))}, which is not listed`);
+  const received = data.webhook_received ?? false;
+  if (typeof received !== "boolean") throw refuse("data.webhook_received is not true or false");
+  const details = data.details ?? { RawMessage: null, Valid: false };
+  if (!isObject(details)) throw refuse("data.details is not an object");
+  return Object.freeze({
+    ...texts,
+    status: state,
+    details: Object.freeze({ RawMessage: details.RawMessage ?? null, Valid: details.Valid === true }),
+    base_amount: amountTextOf(data.base_amount, text) ?? raise(refuse("data.base_amount is not a number")),
+    webhook_received: received,
+    extra: Object.freeze(Object.fromEntries(Object.entries(data).filter(([name]) => !DOCUMENTED.has(name)))),
+  });
+}
+
+function amountTextOf(value: JsonValue | undefined, answer: string): string | undefined {
+  if (typeof value === "string" && value !== "") return value;
+  return typeof value === "number"
+    ? memberText(memberText(answer, "data") ?? "{}", "base_amount")
+    : undefined;
+}
+
+function isStatus(text: string): text is TransactionStatus {
+  return (TRANSACTION_STATUSES as readonly string[]).includes(text);
+}
+
+function raise(error: ClientError): never {
+  throw error;
+}
