@@ -199,23 +199,37 @@ describe.each([
       },
     );
 
-    it("closes the connection of a sender that never stops", async () => {
-      const t = await start();
-      const wire = await Wire.open(t.port);
-      void wire.write(request("POST", path, [...JSON_TYPE, ["Content-Length", String(2 ** 40)]]));
-      let closed = false;
-      const end = wire.closed.then(() => {
-        closed = true;
-      });
-      const sending = (async () => {
-        while (!closed && (await wire.write(MEGABYTE)));
-      })();
-      const answer = await wire.answer();
-      expect(`${answer.status} ${answer.body}`).toBe(TOO_LARGE);
-      expect(answer.headers.get("connection")).toBe("close");
-      await end;
-      await sending;
-    });
+    it.each([
+      ["a length", [["Content-Length", String(2 ** 40)]], MEGABYTE],
+      [
+        "chunks",
+        [["Transfer-Encoding", "chunked"]],
+        Buffer.concat([
+          Buffer.from(`${MEGABYTE.byteLength.toString(16)}\r\n`),
+          MEGABYTE,
+          Buffer.from("\r\n"),
+        ]),
+      ],
+    ] as [string, HeaderLines, Buffer][])(
+      "answers a sender that never stops, and closes the connection: %s",
+      async (_how, framing, part) => {
+        const t = await start();
+        const wire = await Wire.open(t.port);
+        void wire.write(request("POST", path, [...JSON_TYPE, ...framing]));
+        let closed = false;
+        const end = wire.closed.then(() => {
+          closed = true;
+        });
+        const sending = (async () => {
+          while (!closed && (await wire.write(part)));
+        })();
+        const answer = await wire.answer();
+        expect(`${answer.status} ${answer.body}`).toBe(TOO_LARGE);
+        expect(answer.headers.get("connection")).toBe("close");
+        await end;
+        await sending;
+      },
+    );
 
     it("closes the connection of a sender that falls silent", async () => {
       const t = await start();

@@ -217,6 +217,8 @@ describe.each([
 
   it("says nothing more where something else has answered meanwhile", async () => {
     let answerNow = (): unknown => undefined;
+    const errors: unknown[] = [];
+    const collect: ErrorRequestHandler = (error, _request, _response, _next) => void errors.push(error);
     const t = await startMerchant({
       receiver: () => ({ ack: "handled" }),
       register: (receiver) => receiver.onDeposit(() => void answerNow()),
@@ -226,11 +228,13 @@ describe.each([
             answerNow = () => response.status(504).send("too slow");
             next();
           })
-          .use(paymentCallbacks(receiver)),
+          .use(paymentCallbacks(receiver))
+          .use(collect),
     });
     const bytes = requestOf("/", t.callback());
     expect(only(await exchange(t.port, bytes))).toBe("504 too slow");
     await t.until(({ type }) => type === "finished");
     expect(only(await exchange(t.port, bytes))).toBe(RECEIVED);
+    expect(errors).toEqual([]);
   });
 });
