@@ -219,7 +219,7 @@ describe.each([
 });
 
 describe("a body is run", () => {
-  it.each<readonly [string, object, (readonly string[])?]>([
+  const RUN: readonly (readonly [what: string, changes: object, extraFields?: readonly string[]])[] = [
     ["with every documented field", {}],
     [
       "with the required ones only",
@@ -251,13 +251,16 @@ describe("a body is run", () => {
     ["with an amount without decimals", { amount: "10" }],
     ["with a timestamp to the second", { timestamp: "2025-11-21T09:15:27Z" }],
   ];
-  it.each(RUN.map(([what, ...given]) => ({ what, given })))("$what", ({ given: [changes, extraFields = []] }) => {
-    const fields = callbackFields(changes as Record<string, string>);
-    const event = verify(sign(JSON.stringify(fields)), extraFields);
-    for (const name of [...required, "message", "providerTxId", "merchantId", "userId"]) {
-      expect((event as unknown as Record<string, unknown>)[name], name).toBe(fields[name] ?? undefined);
-    }
-  });
+  it.each(RUN.map(([what, ...given]) => ({ what, given })))(
+    "$what",
+    ({ given: [changes, extraFields = []] }) => {
+      const fields = callbackFields(changes as Record<string, string>);
+      const event = verify(sign(JSON.stringify(fields)), extraFields);
+      for (const name of [...required, "message", "providerTxId", "merchantId", "userId"]) {
+        expect((event as unknown as Record<string, unknown>)[name], name).toBe(fields[name] ?? undefined);
+      }
+    },
+  );
 
   it("whatever the order of its members and the white space between them", () => {
     const fields = Object.entries(callbackFields({ fee: 10, none: null }));
