@@ -7,5 +7,6 @@ export default libraryBuild({
   fetch: "src/fetch.ts",
   inbox: "src/inbox/index.ts",
   redis: "src/redis/index.ts",
+  sqlite: "src/sqlite/index.ts",
   testing: "src/testing/index.ts",
 });

@@ -92,8 +92,9 @@ class ComposedInbox implements Inbox {
   }
 
   async accept(...[event, options = {}]: Parameters<Inbox["accept"]>): Promise<Accepted> {
-    const accepted = await this.#store.accept(event, { maxHeld: options.maxHeld ?? NO_LIMIT });
-    if (accepted.pending) await this.#enqueue(accepted.job, options.delayMs ?? 0);
+    const { maxHeld = NO_LIMIT, delayMs = 0 } = options;
+    const accepted = await this.#store.accept(event, { maxHeld, delayMs });
+    if (accepted.pending) await this.#enqueue(accepted.job, delayMs);
     return accepted;
   }
 

@@ -13,6 +13,13 @@ import type {
   VerifiedEvent,
 } from "./inbox.ts";
 
+/** Options of {@link IdempotencyStore.accept}. */
+export interface ClaimOptions {
+  readonly maxHeld: number;
+  /** For a store that also queues the job, in the same step: how long the queue holds it back. */
+  readonly delayMs: number;
+}
+
 /** Options of {@link IdempotencyStore.begin}. */
 export interface BeginOptions {
   /** Names the process, unique in the store's lifetime. */
@@ -32,8 +39,8 @@ export type Fenced = "ok" | "lost";
 export interface IdempotencyStore {
   /** Connects and checks; idempotent. */
   ready(): Promise<void>;
-  /** The table of deduplication: claims a slot, or says why not. */
-  accept(event: VerifiedEvent, options: { readonly maxHeld: number }): Promise<Accepted>;
+  /** The table of deduplication: claims a slot, or says why not. Not `pending`: the job is queued already. */
+  accept(event: VerifiedEvent, options: ClaimOptions): Promise<Accepted>;
   /** Sets the flag that lets copies be acknowledged. Does nothing else. */
   markQueued(job: Job): Promise<void>;
   /** Takes the slot under a lease: fence + 1. Finished slots are left alone. */

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { PayhooksError } from "../errors.ts";
+import { decodeRecord, encodeRecord } from "../inbox/codec.ts";
 import {
   type Accepted,
   type Held,
@@ -12,7 +13,6 @@ import {
 import type { IdempotencyRecord } from "../inbox/record.ts";
 import * as records from "../inbox/record.ts";
 import type { IdempotencyStore } from "../inbox/store.ts";
-import { decodeRecord, encodeRecord } from "./codec.ts";
 import type { ScriptClient } from "./script-client.ts";
 import { ADD_HELD, CLAIM_REFERENCE, COUNT_HELD, PAGE_HELD, READ, REMOVE_HELD, SWAP } from "./scripts.ts";
 

@@ -1,6 +1,6 @@
-import type { StoredDelivery } from "../inbox/inbox.ts";
-import { pack, unpack } from "../inbox/pack.ts";
-import { type IdempotencyRecord, isFinished, type Slot } from "../inbox/record.ts";
+import type { StoredDelivery } from "./inbox.ts";
+import { pack, unpack } from "./pack.ts";
+import { type IdempotencyRecord, isFinished, type Slot } from "./record.ts";
 
 /** A record as text: packed when it is finished, JSON with raw bodies in base64 while there is work in it. */
 export function encodeRecord(record: IdempotencyRecord): string {

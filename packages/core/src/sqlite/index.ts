@@ -1,0 +1,57 @@
+/**
+ * The inbox for one machine, with no server: a SQLite file that survives kill -9.
+ *
+ * @module
+ */
+import { type Clock, systemClock } from "../clock.ts";
+import { PayhooksError } from "../errors.ts";
+import { composeInbox } from "../inbox/compose.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import { Batch } from "./batch.ts";
+import { deferredInbox } from "./deferred.ts";
+import { openDatabase, type SqliteDatabase } from "./driver.ts";
+import { type SqliteQueue, sqliteQueue } from "./queue.ts";
+import { prepareSchema } from "./schema.ts";
+import { sqliteStore } from "./store.ts";
+
+export type { SqliteDatabase, SqliteStatement } from "./driver.ts";
+
+/** Options of {@link sqliteInbox}. */
+export interface SqliteInboxOptions {
+  /** How long a worker may be silent before another takes its event. Default 30 s; renewed every third of it. */
+  readonly leaseMs?: number | undefined;
+  /** How often jobs that another process added are looked for. Default 500 ms. */
+  readonly pollMs?: number | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * An inbox in a SQLite file. An acknowledged event survives kill -9 of any process and a crash of the machine: every
+ * commit is on disk before it is answered. Several processes on one machine may share the file; it must not lie on
+ * a network file system.
+ *
+ * @param file a path, opened with the first of `node:sqlite`, `bun:sqlite`, libsql and better-sqlite3 that is there;
+ * or an open synchronous handle of one of them, which `close` closes.
+ * @throws PayhooksError at `ready()`: `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_SQLITE_UNSUITABLE`.
+ * @example createReceiver({ payments: { publicKey }, inbox: sqliteInbox("payhooks.db") })
+ */
+export function sqliteInbox(
+  file: string | SqliteDatabase | undefined,
+  options: SqliteInboxOptions = {},
+): Inbox {
+  const { leaseMs = 30_000, pollMs = 500, clock = systemClock } = options;
+  return deferredInbox("host", async () => {
+    if (file === undefined || file === "") {
+      throw new PayhooksError("ERR_OPTION_MISSING", "sqliteInbox was given no file.", {
+        fix: 'Name one that outlives the process, such as sqliteInbox("/var/lib/app/payhooks.db").',
+      });
+    }
+    const database = typeof file === "string" ? await openDatabase(file) : file;
+    prepareSchema(database);
+    const shared = { database, batch: new Batch(database), clock };
+    const queue: SqliteQueue = sqliteQueue(shared, { leaseMs, pollMs });
+    const store = sqliteStore(shared, () => queue.wake());
+    return composeInbox({ store, queue, durability: "host", leaseMs, clock });
+  });
+}

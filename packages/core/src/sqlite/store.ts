@@ -1,0 +1,191 @@
+import type { Clock } from "../clock.ts";
+import { PayhooksError } from "../errors.ts";
+import { decodeRecord, encodeRecord } from "../inbox/codec.ts";
+import { type Held, type HeldFilter, type Job, jobId, recordKeyOf, slotKeyOf } from "../inbox/inbox.ts";
+import type { IdempotencyRecord } from "../inbox/record.ts";
+import * as records from "../inbox/record.ts";
+import type { IdempotencyStore } from "../inbox/store.ts";
+import type { Batch } from "./batch.ts";
+import type { SqliteDatabase } from "./driver.ts";
+
+/** What a store and a queue on one file share. */
+export interface SqliteFile {
+  readonly database: SqliteDatabase;
+  readonly batch: Batch;
+  readonly clock: Clock;
+}
+
+/** Expired records that go with one commit, so that no delivery waits for a long clean-up. */
+const PRUNED_AT_ONCE = 200;
+const PRUNE_EVERY_MS = 1_000;
+const HELD_PAGE = 100;
+
+/**
+ * Idempotency records in SQLite. Accepting an event and queueing its job are one transaction: a slot is never claimed
+ * without being queued.
+ */
+export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: () => void): IdempotencyStore {
+  const select = database.prepare("SELECT value, expires FROM records WHERE key = ?");
+  const upsert = database.prepare(
+    "INSERT INTO records (key, value, expires) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires",
+  );
+  const addHeld = database.prepare("INSERT OR IGNORE INTO held (event, at) VALUES (?, ?)");
+  const removeHeld = database.prepare("DELETE FROM held WHERE event = ?");
+  const countHeld = database.prepare("SELECT count(*) AS n FROM held");
+  const pageHeld = database.prepare(
+    "SELECT event, at FROM held WHERE (at, event) > (?, ?) ORDER BY at, event LIMIT ?",
+  );
+  const findReference = database.prepare("SELECT owner FROM refs WHERE key = ? AND expires > ?");
+  const claimReference = database.prepare(
+    "INSERT OR REPLACE INTO refs (key, owner, expires) VALUES (?, ?, ?)",
+  );
+  const addJob = database.prepare("INSERT OR IGNORE INTO jobs (id, due) VALUES (?, ?)");
+  const countJobs = database.prepare("SELECT count(*) AS n FROM jobs");
+  const pruneRecords = database.prepare(
+    "DELETE FROM records WHERE key IN (SELECT key FROM records WHERE expires < ? LIMIT ?)",
+  );
+  const pruneReferences = database.prepare(
+    "DELETE FROM refs WHERE key IN (SELECT key FROM refs WHERE expires < ? LIMIT ?)",
+  );
+  let prunedAt = 0;
+
+  function load(key: string): IdempotencyRecord | null {
+    const row = select.get(key) as { value: string; expires: number | null } | undefined;
+    if (row === undefined || row === null) return null;
+    return row.expires !== null && row.expires <= clock.now() ? null : decodeRecord(row.value);
+  }
+
+  /** One step of a record, inside the transaction of this turn. */
+  function change<T>(
+    key: string,
+    step: (record: IdempotencyRecord | null) => {
+      readonly record: IdempotencyRecord | null;
+      readonly answer: T;
+    },
+  ): T {
+    const before = load(key);
+    const heldBefore = heldSlots(before);
+    const { record, answer } = step(before);
+    if (record === null) return answer;
+    upsert.run(key, encodeRecord(record), records.isFinished(record) ? Math.ceil(record.expiresAt) : null);
+    const heldAfter = heldSlots(record);
+    for (const slot of heldAfter) {
+      if (!heldBefore.has(slot)) addHeld.run(key + slot, record.slots[slot]?.work?.heldAt ?? clock.now());
+    }
+    for (const slot of heldBefore) if (!heldAfter.has(slot)) removeHeld.run(key + slot);
+    prune();
+    return answer;
+  }
+
+  function changeSlot<T>(
+    { eventId }: Pick<Job, "eventId">,
+    step: (record: IdempotencyRecord | null, slot: string) => T,
+  ): Promise<T> {
+    const slot = slotKeyOf(eventId);
+    return batch.run(() =>
+      change(recordKeyOf(eventId), (record) => ({ record, answer: step(record, slot) })),
+    );
+  }
+
+  function prune(): void {
+    const now = clock.now();
+    if (now - prunedAt < PRUNE_EVERY_MS) return;
+    prunedAt = now;
+    pruneRecords.run(now, PRUNED_AT_ONCE);
+    pruneReferences.run(now, PRUNED_AT_ONCE);
+  }
+
+  function heldCount(): number {
+    return Number((countHeld.get() as { n: number }).n);
+  }
+
+  return {
+    ready: async () => {},
+    async accept(event, { maxHeld, delayMs }) {
+      let queued = false;
+      const accepted = await batch.run(() =>
+        change(event.key, (before) => {
+          const now = clock.now();
+          const { outcome, verdict } = records.decide(before, event);
+          if (outcome === "held" && verdict !== "run" && heldCount() >= maxHeld) throw heldFull(maxHeld);
+          let referenceReused = false;
+          if (event.referenceKey !== null && event.fresh) {
+            const claim = findReference.get(event.referenceKey, now) as { owner: string } | undefined | null;
+            referenceReused = claim !== undefined && claim !== null && claim.owner !== event.key;
+            const expires = Math.ceil(Math.max(now, event.signedAt) + event.retentionMs);
+            if (!referenceReused) claimReference.run(event.referenceKey, event.key, expires);
+          }
+          const { record, accepted: answer } = records.accept(before, event, { now, referenceReused });
+          if (!answer.pending || record === null) return { record, answer };
+          const slot = record.slots[slotKeyOf(answer.job.eventId)];
+          if (slot !== undefined) slot.queued = true;
+          addJob.run(jobId(answer.job), Math.ceil(now + delayMs));
+          queued = true;
+          return { record, answer: { ...answer, pending: false } };
+        }),
+      );
+      if (queued) onQueued();
+      return accepted;
+    },
+    markQueued: (job) =>
+      changeSlot(job, (record, key) => {
+        const slot = record?.slots[key];
+        if (slot !== undefined && slot.replays === job.replay) slot.queued = true;
+      }),
+    begin: (job, options) =>
+      changeSlot(job, (record, key) => records.begin(record, key, job, options, clock.now())),
+    renew: (job, token, leaseMs) =>
+      changeSlot(job, (record, key) => records.renew(record, key, token, leaseMs, clock.now())),
+    step: (job, token, name, made) =>
+      changeSlot(job, (record, key) => records.step(record, key, token, name, made, clock.now())),
+    finish: (job, token, ending) =>
+      changeSlot(job, (record, key) => records.finish(record, key, job, token, ending, clock.now())),
+    async read(eventId) {
+      const record = load(recordKeyOf(eventId));
+      const slot = record?.slots[slotKeyOf(eventId)];
+      return record === null || slot === undefined ? null : records.lifeOf(record, eventId, slot);
+    },
+    listHeld,
+    replay: (eventId, decision) =>
+      changeSlot({ eventId }, (record, key) => records.replay(record, key, eventId, decision, clock.now())),
+    discard: (eventId) => changeSlot({ eventId }, (record, key) => records.discard(record, key)),
+    async counts() {
+      return { waiting: Number((countJobs.get() as { n: number }).n), running: null, held: heldCount() };
+    },
+    async close() {
+      await batch.idle();
+      database.close();
+    },
+  };
+
+  async function* listHeld(filter: HeldFilter): AsyncGenerator<Held> {
+    let left = filter.limit ?? Number.POSITIVE_INFINITY;
+    let last: { event: string; at: number } = { event: "", at: -1 };
+    while (left > 0) {
+      const page = pageHeld.all(last.at, last.event, HELD_PAGE) as { event: string; at: number }[];
+      for (const row of page) {
+        last = row;
+        const record = load(recordKeyOf(row.event));
+        const slot = record?.slots[slotKeyOf(row.event)];
+        const entry = record === null || slot === undefined ? null : records.heldOf(record, row.event, slot);
+        if (entry === null || !records.matchesFilter(entry, filter)) continue;
+        yield entry;
+        if (--left <= 0) return;
+      }
+      if (page.length < HELD_PAGE) return;
+    }
+  }
+}
+
+function heldFull(maxHeld: number): PayhooksError {
+  return new PayhooksError("ERR_HELD_FULL", `${maxHeld} events are held, the bound.`, {
+    fix: "Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
+  });
+}
+
+function heldSlots(record: IdempotencyRecord | null): ReadonlySet<string> {
+  const held = new Set<string>();
+  if (record === null) return held;
+  for (const [key, slot] of Object.entries(record.slots)) if (slot.state === "held") held.add(key);
+  return held;
+}
