@@ -95,7 +95,7 @@ function sectionsOf(prose: readonly string[]): Section[] {
 }
 
 /** The anchor that GitHub gives a heading. */
-export function anchorOf(title: string): string {
+function anchorOf(title: string): string {
   const text = title.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll("`", "");
   return text
     .toLowerCase()

@@ -69,6 +69,6 @@ export class VirtualProgram {
 
 /** TypeScript as the JavaScript that Node runs. */
 export function toJavaScript(text: string): string {
-  const { target } = options;
-  return ts.transpileModule(text, { compilerOptions: { target, module: ts.ModuleKind.ESNext } }).outputText;
+  const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
+  return ts.transpileModule(text, { compilerOptions }).outputText;
 }

@@ -7,6 +7,7 @@ import { root } from "../package/workspace.ts";
 import { RunningProgram } from "./program.ts";
 
 const demo = "examples/express/src/demo.ts";
+const steps = scenario(createServiceKeys());
 
 describe("npm start", { timeout: 30_000 }, () => {
   it("runs the file that these tests run", () => {
@@ -16,7 +17,6 @@ describe("npm start", { timeout: 30_000 }, () => {
   it("with --once shows every kind of delivery and its outcome, and ends with 0", async () => {
     const program = new RunningProgram(demo, ["--once"]);
     expect(await program.exitCode).toBe(0);
-    const steps = scenario(createServiceKeys());
     for (const { what } of steps) expect(program.output).toContain(what);
     const held = steps.flatMap(({ expected }) => expected.held ?? []);
     expect(summaryOf(program.output)).toMatchObject({
@@ -45,8 +45,7 @@ describe("npm start", { timeout: 30_000 }, () => {
 describe("the demo's summary, whose verdict is its exit code", () => {
   afterEach(() => vi.restoreAllMocks());
 
-  const asExpected = (): Result[] =>
-    scenario(createServiceKeys()).map((step) => ({ step, actual: step.expected }));
+  const asExpected = (): Result[] => steps.map((step) => ({ step, actual: step.expected }));
 
   /** The verdict, and what was printed with it. */
   function summarize(results: readonly Result[]): [boolean, string] {

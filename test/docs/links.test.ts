@@ -1,0 +1,70 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { describe, expect, it } from "vitest";
+import { root } from "../package/workspace.ts";
+import { type Document, documents, linksIn, parse, readDocument } from "./markdown.ts";
+
+const isElsewhere = (target: string): boolean => /^[a-z]+:/.test(target);
+
+/** Links of a document that lead nowhere. */
+function deadLinks(document: Document): string[] {
+  return linksIn(document)
+    .filter((target) => !isElsewhere(target))
+    .filter((target) => {
+      const [file = "", anchor] = target.split("#");
+      const path = file === "" ? document.path : posix.join(dirname(document.path), file);
+      if (!existsSync(join(root, path))) return true;
+      if (anchor === undefined) return false;
+      const { sections } = path === document.path ? document : readDocument(path);
+      return !sections.some((section) => section.anchor === anchor);
+    })
+    .map((target) => `${document.path} → ${target}`);
+}
+
+describe("links in the documentation", () => {
+  it("lead to a file that is there, and to a heading in it", () => {
+    expect(documents().flatMap(deadLinks)).toEqual([]);
+    expect(documents().flatMap(linksIn).length).toBeGreaterThan(50);
+  });
+
+  it("would be noticed if they did not", () => {
+    const text = [
+      "# Two words, `code` & more",
+      "[good](#two-words-code--more) [good](docs/errors.md#err_held) [elsewhere](https://example.com/#nothing)",
+      "[no file](docs/nothing.md) [no heading](#nothing) [no heading there](docs/errors.md#nothing)",
+      "```text",
+      "[not a link](nowhere)",
+      "# not a heading",
+      "```",
+    ].join("\n");
+    expect(deadLinks(parse("README.md", text))).toEqual([
+      "README.md → docs/nothing.md",
+      "README.md → #nothing",
+      "README.md → docs/errors.md#nothing",
+    ]);
+  });
+
+  it("reach every page: the index leads to each", () => {
+    const linked = linksIn(readDocument("docs/README.md")).map((target) => target.split("#")[0]);
+    const pages = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+      .map((file) => file.replaceAll("\\", "/"))
+      .filter((file) => file.endsWith(".md") && file !== "README.md");
+    expect(pages.filter((page) => !linked.includes(page))).toEqual([]);
+  });
+});
+
+describe("commands in the documentation", () => {
+  it("are scripts of the workspace", () => {
+    const { scripts }: { scripts: Record<string, string> } = JSON.parse(
+      readFileSync(join(root, "package.json"), "utf8"),
+    );
+    const text = documents()
+      .map(({ prose }) => prose.join("\n"))
+      .join("\n");
+    const named = [...text.matchAll(/`npm (?:run )?(start|test|(?<=run )[\w:]+)/g)].map(
+      ([, name = ""]) => name,
+    );
+    expect(new Set(named)).toEqual(new Set(["start", "test", "check", "build", "format"]));
+    expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
+  });
+});

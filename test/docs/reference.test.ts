@@ -1,0 +1,201 @@
+import { describe, expect, it } from "vitest";
+import { ANSWER_STATUS } from "../../packages/core/src/errors.ts";
+import { Registry } from "../../packages/core/src/handlers.ts";
+import { settingsOf } from "../../packages/core/src/options.ts";
+import { documents, namesIn, readDocument, rowsOf, sectionOf } from "./markdown.ts";
+import { VirtualProgram } from "./program.ts";
+
+/** Where each name of a type has its row, and no other name has one. */
+const tables: Readonly<Record<string, { page: string; section: string; type: string }>> = {
+  "options of createReceiver": {
+    page: "docs/options.md",
+    section: "createReceiver",
+    type: 'keyof import("@payhooks/core").ReceiverOptions',
+  },
+  "options of payments": {
+    page: "docs/options.md",
+    section: "payments",
+    type: 'keyof import("@payhooks/core").PaymentsOptions',
+  },
+  "options of payments.expect": {
+    page: "docs/options.md",
+    section: "payments.expect",
+    type: 'keyof import("@payhooks/core").PaymentExpectations',
+  },
+  "options of connect": {
+    page: "docs/options.md",
+    section: "connect",
+    type: 'keyof import("@payhooks/core").ConnectOptions',
+  },
+  "options of the alerts": {
+    page: "docs/options.md",
+    section: "alerts",
+    type: 'keyof import("@payhooks/core").AlertOptions',
+  },
+  "options of handlers": {
+    page: "docs/options.md",
+    section: "Handlers",
+    type: 'keyof import("@payhooks/core").HandlerOptions',
+  },
+  "options of memoryInbox": {
+    page: "docs/options.md",
+    section: "memoryInbox",
+    type: 'keyof import("@payhooks/core").MemoryInboxOptions',
+  },
+  "options of the Express adapter": {
+    page: "docs/options.md",
+    section: "Express",
+    type: 'keyof NonNullable<Parameters<typeof import("@payhooks/express").paymentCallbacks>[1]>',
+  },
+  "options of the fetch adapter": {
+    page: "docs/options.md",
+    section: "Fetch",
+    type: 'keyof import("@payhooks/core/fetch").FetchOptions',
+  },
+  "fields of ctx": {
+    page: "docs/handlers.md",
+    section: "The context",
+    type: 'keyof import("@payhooks/core").HandlerContext',
+  },
+  notices: {
+    page: "docs/operations.md",
+    section: "Notices",
+    type: 'import("@payhooks/core").Notice["type"]',
+  },
+  "kinds of alert": {
+    page: "docs/operations.md",
+    section: "Alerts",
+    type: 'import("@payhooks/core").Alert["kind"]',
+  },
+  "fields of health": {
+    page: "docs/operations.md",
+    section: "Health",
+    type: 'keyof import("@payhooks/core").Health',
+  },
+  "reasons to hold": {
+    page: "docs/deduplication.md",
+    section: "Held",
+    type: 'import("@payhooks/core").HeldReason',
+  },
+  "reasons to hold, day to day": {
+    page: "docs/operations.md",
+    section: "Held entries",
+    type: 'import("@payhooks/core").HeldReason',
+  },
+  "states of a slot": {
+    page: "docs/deduplication.md",
+    section: "The life of a slot",
+    type: 'import("@payhooks/core").SlotState',
+  },
+  "members of an inbox": {
+    page: "docs/inboxes.md",
+    section: "The interface",
+    type: 'keyof import("@payhooks/core").Inbox',
+  },
+};
+
+/** Sections of errors.md, each with its part of the union. */
+const errorSections: Readonly<Record<string, string>> = {
+  "Answers to deliveries": "DeliveryErrorCode",
+  "Verification alone": "VerificationErrorCode",
+  "Set-up": "SetupErrorCode",
+  Usage: "UsageErrorCode",
+};
+
+const types = [
+  ...Object.values(tables).map(({ type }, index) => `export type Table${index} = ${type};`),
+  ...Object.values(errorSections).map((type) => `export type { ${type} } from "@payhooks/core";`),
+];
+
+describe("the reference in the documentation", { timeout: 60_000 }, () => {
+  const program = new VirtualProgram({ "types.ts": types.join("\n") });
+
+  it("is compared with types that exist", () => {
+    expect(program.errorsOf("types.ts")).toEqual([]);
+  });
+
+  it.each(Object.entries(tables).map(([what, place], index) => ({ what, ...place, index })))(
+    "has a row for each of the $what, and no other: $page, $section",
+    ({ page, section, index }) => {
+      const names = namesIn(sectionOf(readDocument(page), section));
+      expect([...names].sort()).toEqual(program.literalsOf("types.ts", `Table${index}`));
+    },
+  );
+
+  it.each(Object.entries(errorSections))(
+    "has a heading for each code, and no other: errors.md, %s",
+    (title, type) => {
+      const { sections } = readDocument("docs/errors.md");
+      const start = sections.findIndex((section) => section.title === title);
+      const end = sections.findIndex((section, index) => index > start && section.level <= 2);
+      const codes = sections.slice(start + 1, end < 0 ? undefined : end).map((section) => section.title);
+      expect([...codes].sort()).toEqual(program.literalsOf("types.ts", type));
+    },
+  );
+});
+
+describe("HTTP statuses in the documentation", () => {
+  const statuses: Readonly<Record<string, number>> = ANSWER_STATUS;
+  /** Signatures are answered by the flow: 401 in payments, 400 in connect. */
+  const expected = (code: string): readonly number[] =>
+    code.startsWith("ERR_SIGNATURE_") ? [401, 400] : [statuses[code] ?? 0];
+
+  it.each(Object.keys(ANSWER_STATUS))(
+    "errors.md begins %s with the status that it is answered with",
+    (code) => {
+      const text = sectionOf(readDocument("docs/errors.md"), code).lines.join(" ").trim();
+      expect(Number(/^\*\*(\d{3})\*\*/.exec(text)?.[1])).toBe(expected(code)[0]);
+    },
+  );
+
+  it("are the ones that the codes in the same row of a table are answered with", () => {
+    const rows = documents().flatMap((document) => rowsOf({ lines: document.prose }));
+    let compared = 0;
+    for (const row of rows) {
+      const codes = [...row.join(" ").matchAll(/\bERR_\w+/g)].map(([code]) => code);
+      const status = row.map((cell) => /^(\d{3})$/.exec(cell)?.[1]).find((found) => found !== undefined);
+      if (status === undefined) continue;
+      for (const code of codes.filter((one) => Object.hasOwn(statuses, one))) {
+        expect(expected(code), row.join(" | ")).toContain(Number(status));
+        compared++;
+      }
+    }
+    expect(compared).toBeGreaterThan(20);
+  });
+});
+
+describe("defaults in options.md", () => {
+  const defaultIn = (section: string, option: string): string =>
+    rowsOf(sectionOf(readDocument("docs/options.md"), section)).find(
+      ([name]) => name === `\`${option}\``,
+    )?.[1] ?? "";
+
+  it.each(Object.entries(settingsOf({ payments: { publicKey: undefined } })))(
+    "of %s is what a receiver that is not told otherwise uses",
+    (option, value) => {
+      expect(defaultOf(defaultIn("createReceiver", option))).toBe(value);
+    },
+  );
+
+  it.each(["timeoutMs", "maxTries", "onCrash"] as const)("of a handler's %s is what it gets", (option) => {
+    const registry = new Registry();
+    registry.add("DEPOSIT", () => null, {});
+    expect(defaultOf(defaultIn("Handlers", option))).toBe(registry.handlersOf("DEPOSIT")[0]?.[option]);
+  });
+
+  const UNITS: Readonly<Record<string, number>> = {
+    "": 1,
+    s: 1_000,
+    minutes: 60_000,
+    days: 86_400_000,
+    KiB: 1024,
+  };
+
+  /** `"text"`, or a number with a unit, as the program has it. */
+  function defaultOf(text: string): string | number {
+    const [, quoted] = /^`"(.*)"`$/.exec(text) ?? [];
+    if (quoted !== undefined) return quoted;
+    const [, digits = "", unit = ""] = /^([\d,]+) ?(\w*)$/.exec(text) ?? [];
+    return Number(digits.replaceAll(",", "")) * (UNITS[unit] ?? Number.NaN);
+  }
+});
