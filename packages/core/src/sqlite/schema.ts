@@ -6,7 +6,7 @@ const APPLICATION_ID = 0x5059484b;
 
 /** Each entry takes the schema one version further; never change one that was released. */
 const MIGRATIONS: readonly string[] = [
-  `CREATE TABLE records (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires INTEGER) WITHOUT ROWID;
+  `CREATE TABLE records (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires INTEGER);
    CREATE INDEX records_by_expiry ON records (expires) WHERE expires IS NOT NULL;
    CREATE TABLE held (event TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
    CREATE INDEX held_by_time ON held (at);
