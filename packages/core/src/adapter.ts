@@ -106,8 +106,8 @@ async function inTime(
   let cancel: (() => void) | undefined;
   const timeUp = new Promise<BodyFault>((resolve) => {
     cancel = systemClock.after(bodyTimeoutMs, () => {
-      abort.abort();
       resolve({ code: "ERR_BODY_TIMEOUT", why: `the body was not complete after ${bodyTimeoutMs} ms` });
+      abort.abort();
     });
   });
   try {

@@ -4,13 +4,9 @@
  * @module
  */
 
-import { sleep, systemClock } from "./clock.ts";
-import type { Reply } from "./delivery.ts";
-import type { Endpoint } from "./intake.ts";
-import type { Receiver } from "./receiver.ts";
+import { type BodyFault, mountFlow, type ReceiverSource } from "./adapter.ts";
 
-/** A receiver, or what makes one where the environment comes with the request (Workers). Called once per platform. */
-export type ReceiverSource<Platform> = Receiver | ((platform: Platform) => Receiver | Promise<Receiver>);
+export type { ReceiverSource } from "./adapter.ts";
 
 /** What some platforms hand over beside the request. */
 export interface FetchContext {
@@ -51,77 +47,57 @@ export function connectWebhooks<Platform = unknown>(
 function mount<Platform>(
   source: ReceiverSource<Platform>,
   flow: "payments" | "connect",
-  options: FetchOptions,
-): FetchHandler<Platform> {
-  // A receiver that is there already tells at the mounting whether its flow is on.
-  if (typeof source !== "function") void source[flow];
-  let made: Promise<Receiver> | null = null;
-  return async (request, platform, context) => {
-    made ??= Promise.resolve(typeof source === "function" ? source(platform as Platform) : source);
-    const receiver = await made.catch((error: unknown) => {
-      made = null;
-      throw error;
-    });
-    return toResponse(await receive(receiver[flow], request, options, context));
-  };
-}
-
-async function receive(
-  endpoint: Endpoint,
-  request: Request,
   { tenant, remoteAddress }: FetchOptions,
-  context: FetchContext | undefined,
-): Promise<Reply> {
-  const address = remoteAddress?.(request);
-  const early = endpoint.check(request, address);
-  if (early !== null) return early;
-  if (request.bodyUsed) {
-    return endpoint.refuse(
-      "ERR_BODY_CONSUMED",
-      "the request's body was read before: mount Payhooks before anything that calls request.json() or request.text()",
-      address,
-    );
-  }
-  const read = await readBody(request, endpoint);
-  if (!(read instanceof Uint8Array)) return endpoint.refuse(read, "while reading the body", address);
-  const delivery = {
-    method: request.method,
-    url: request.url,
-    headers: request.headers,
-    rawBody: read,
-    remoteAddress: address,
-    tenant: tenant?.(request),
-    waitUntil: context?.waitUntil?.bind(context),
+): FetchHandler<Platform> {
+  const mounted = mountFlow(source, flow);
+  return async (request, platform, context) => {
+    const incoming = {
+      method: request.method,
+      url: request.url,
+      headers: request.headers,
+      remoteAddress: remoteAddress?.(request),
+      tenant: tenant?.(request),
+      waitUntil: context?.waitUntil?.bind(context),
+      readBody: (maxBodyBytes: number, signal: AbortSignal) => readBody(request, maxBodyBytes, signal),
+    };
+    const { status, headers, body } = await mounted.answer(incoming, platform as Platform);
+    return new Response(body, { status, headers });
   };
-  return endpoint.receive(delivery, { start: true });
 }
 
-type BodyFault = "ERR_BODY_TOO_LARGE" | "ERR_BODY_TIMEOUT" | "ERR_BODY_INCOMPLETE";
-
-/** The body's exact bytes, bounded in size and time. */
+/** The body's exact bytes, bounded in size. What is left of one that is too long or too slow is not wanted. */
 async function readBody(
   request: Request,
-  { maxBodyBytes, bodyTimeoutMs }: Endpoint,
+  maxBodyBytes: number,
+  signal: AbortSignal,
 ): Promise<Uint8Array | BodyFault> {
+  if (request.bodyUsed || request.body?.locked === true) {
+    return {
+      code: "ERR_BODY_CONSUMED",
+      why: "the request's body was read before: mount Payhooks before anything that calls request.json() or request.text()",
+    };
+  }
   if (request.body === null) return new Uint8Array(0);
   const reader = request.body.getReader();
-  const timeUp = sleep(systemClock, bodyTimeoutMs).then(() => "ERR_BODY_TIMEOUT" as const);
+  const cancel = (): void => void reader.cancel().catch(() => {});
+  signal.addEventListener("abort", cancel);
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
     for (;;) {
-      const part = await Promise.race([reader.read(), timeUp]);
-      if (part === "ERR_BODY_TIMEOUT") return part;
+      const part = await reader.read();
       if (part.done) break;
       length += part.value.byteLength;
-      if (length > maxBodyBytes) return "ERR_BODY_TOO_LARGE";
+      if (length > maxBodyBytes) {
+        cancel();
+        return { code: "ERR_BODY_TOO_LARGE", why: `the body has more than ${maxBodyBytes} bytes` };
+      }
       chunks.push(part.value);
     }
-  } catch {
-    return "ERR_BODY_INCOMPLETE";
+  } catch (error) {
+    return { code: "ERR_BODY_INCOMPLETE", why: String(error) };
   } finally {
-    // The rest of a body that is too long or too slow is not wanted.
-    reader.cancel().catch(() => {});
+    signal.removeEventListener("abort", cancel);
   }
   const [only] = chunks;
   if (chunks.length === 1 && only !== undefined) return only;
@@ -132,8 +108,4 @@ async function readBody(
     at += chunk.byteLength;
   }
   return body;
-}
-
-function toResponse({ status, headers, body }: Reply): Response {
-  return new Response(body, { status, headers });
 }
