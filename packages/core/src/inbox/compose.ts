@@ -217,7 +217,8 @@ class ComposedInbox implements Inbox {
       );
       if (finished === null || finished.fenced === "lost") {
         this.#lose(run);
-        return { report: { state: "running", ran: true }, next: "finished", ending: ending.kind };
+        // Also when this very write was made and only its answer got lost: whoever takes the job next will see.
+        return { report: { state: "running", ran: true }, next: { againInMs: 0 }, ending: ending.kind };
       }
       for (const next of finished.next) await this.#queue.hasten(next);
       return {
@@ -343,8 +344,9 @@ class ComposedInbox implements Inbox {
   }
 
   async #finishWhatRuns(): Promise<void> {
+    const stopping = Promise.all(this.#consumers.map((consumer) => consumer.stop()));
     if (this.#queue.hurry !== undefined) await this.#runTheRest();
-    await Promise.all(this.#consumers.map((consumer) => consumer.stop()));
+    await stopping;
     while (this.#active.size > 0) await sleep(this.#clock, 10);
   }
 
@@ -355,7 +357,9 @@ class ComposedInbox implements Inbox {
     if (runner === null) return;
     const lane = async (): Promise<void> => {
       for (let taking = await this.#queue.take(); taking !== null; taking = await this.#queue.take()) {
-        await taking.settle((await this.#process(runner, taking.job, true)).next);
+        const { next, ending } = await this.#process(runner, taking.job, true);
+        // That was its last try, however soon the next one would be due.
+        await taking.settle(ending === "retry" ? "finished" : next);
       }
     };
     await Promise.all(Array.from({ length: LANES_AT_CLOSE }, lane));
