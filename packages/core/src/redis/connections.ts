@@ -19,6 +19,8 @@ type Options = Omit<RedisOptions, "replyMapping">;
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const MAX_RECONNECT_MS = 1_000;
+/** Longer than any blocking command of a worker. */
+const SILENCE_MS = 20_000;
 
 /** Quick to notice that Redis is gone, and quick to notice that it is back. */
 const RECONNECT: Pick<RedisOptions, "retryStrategy" | "connectTimeout" | "reconnectOnError"> = {
@@ -47,8 +49,15 @@ export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs:
     maxRetriesPerRequest: 1,
     enableOfflineQueue: false,
     commandTimeout: commandTimeoutMs,
+    // The other end may be gone without a word: a connection that does not answer is replaced by a new one.
+    socketTimeout: commandTimeoutMs,
   };
-  const patientOptions: Options = { ...RECONNECT, lazyConnect: true, maxRetriesPerRequest: null };
+  const patientOptions: Options = {
+    ...RECONNECT,
+    lazyConnect: true,
+    maxRetriesPerRequest: null,
+    socketTimeout: SILENCE_MS,
+  };
   const key = typeof target === "string" ? `${target} ${commandTimeoutMs}` : null;
   let own: Shared | null = null;
   const separates: (Redis | Cluster)[] = [];

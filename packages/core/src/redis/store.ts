@@ -202,7 +202,8 @@ export function redisStore(
     listHeld,
     replay: (eventId, decision) =>
       changeSlot({ eventId }, (record, key, now) => records.replay(record, key, eventId, decision, now)),
-    discard: (eventId) => changeSlot({ eventId }, (record, key) => records.discard(record, key)),
+    discard: (eventId, decision) =>
+      changeSlot({ eventId }, (record, key, now) => records.discard(record, key, decision, now)),
     counts: async () => ({ waiting: null, running: null, held: await countHeld() }),
     close: async () => {},
   };
