@@ -11,21 +11,15 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after `ms`, or rejects with the signal's reason as soon as it aborts. */
+/** Resolves after `ms`, or as soon as the signal aborts. */
 export function sleep(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) {
-      reject(signal.reason);
-      return;
-    }
-    const onAbort = (): void => {
+  return new Promise((resolve) => {
+    const end = (): void => {
       cancel();
-      reject(signal?.reason);
-    };
-    const cancel = clock.after(ms, () => {
-      signal?.removeEventListener("abort", onAbort);
+      signal?.removeEventListener("abort", end);
       resolve();
-    });
-    signal?.addEventListener("abort", onAbort, { once: true });
+    };
+    const cancel = clock.after(ms, end);
+    signal?.addEventListener("abort", end, { once: true });
   });
 }

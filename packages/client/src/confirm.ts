@@ -32,10 +32,12 @@ export function confirmWithLookup(
     if (lookup === null) return "keep";
     const ids = [...new Set(readings.map(({ payTxnId }) => payTxnId))];
     const found = new Map<string, Transaction>();
-    for (const id of ids) {
+    // Side by side, since the receiver gives the whole question one minute.
+    const lookUps = ids.map(async (id) => {
       const transaction = await lookUp(lookup, id);
       if (transaction !== null) found.set(id, transaction);
-    }
+    });
+    await Promise.all(lookUps);
     const confirmed = readings.filter((reading) => agrees(reading, found.get(reading.payTxnId)));
     if (confirmed.length > 0) return agreement(preferSameUrl(confirmed, found), readings.length);
     const early = readings.find((reading) => isEarly(reading, found.get(reading.payTxnId)));

@@ -37,7 +37,7 @@ export interface AttemptOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Sends a request once and reads the whole answer. Never rejects. */
+/** Sends a request once and reads the whole answer. Never rejects. The signal must not have aborted yet. */
 export async function attempt(request: HttpRequest, options: AttemptOptions): Promise<Attempt> {
   const { clock, timeoutMs, maxAnswerBytes, signal } = options;
   const abort = new AbortController();
@@ -47,7 +47,6 @@ export async function attempt(request: HttpRequest, options: AttemptOptions): Pr
     abort.abort(reason);
   };
   const onAbort = (): void => stop("aborted", signal?.reason);
-  if (signal?.aborted === true) return { kind: "failed", why: "aborted", cause: signal.reason };
   signal?.addEventListener("abort", onAbort, { once: true });
   const cancelTimeout = clock.after(timeoutMs, () =>
     stop("timeout", new Error(`No complete answer within ${timeoutMs} ms.`)),

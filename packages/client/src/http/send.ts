@@ -33,21 +33,17 @@ export async function send(call: Call, transport: Transport, options: CallOption
   const { clock, tries } = transport;
   const { signal, timeoutMs = transport.timeoutMs } = options;
   checkTimeout(timeoutMs);
-  if (signal?.aborted === true) throw aborted(call, signal.reason);
   const headers: Record<string, string> = { accept: "application/json", "X-API-Key": transport.key };
   if (call.body !== undefined) headers["content-type"] = "application/json";
   const request = { method: call.method, url: transport.baseUrl + call.path, headers, body: call.body };
   for (let tried = 1; ; tried++) {
+    if (signal?.aborted === true) throw aborted(call, signal.reason);
     const verdict = judge(call, await attempt(request, { ...transport, timeoutMs, signal }), clock.now());
     if ("answer" in verdict) return verdict.answer;
     const { error, again } = verdict;
     const delayMs = again && tried < tries ? delayBefore(tried, error.retryAfterMs) : null;
     if (delayMs === null) throw error;
-    try {
-      await sleep(clock, delayMs, signal);
-    } catch (reason) {
-      throw aborted(call, reason);
-    }
+    await sleep(clock, delayMs, signal);
   }
 }
 

@@ -1,0 +1,72 @@
+import { inspect } from "node:util";
+import { describe, expect, it } from "vitest";
+import { type ClientError, createClient } from "../src/index.ts";
+import { apiKey, keys, payment } from "./fixtures.ts";
+import { errorOf, freePort, startService, testClock } from "./service.ts";
+
+const secrets = [keys.secretKey, apiKey, 'whsec "quoted" value'];
+const settings = {
+  webhook_url: "https://merchant.example/w",
+  webhook_secret: 'whsec "quoted" value',
+  webhook_enabled: true,
+};
+
+function expectSilence(value: unknown): void {
+  const texts = [inspect(value, { depth: 20, showHidden: true }), JSON.stringify(value) ?? "", String(value)];
+  if (value instanceof Error) texts.push(value.stack ?? "", JSON.stringify({ ...value }));
+  for (const text of texts) {
+    for (const secret of secrets) {
+      expect(text).not.toContain(secret);
+      expect(text).not.toContain(JSON.stringify(secret).slice(1, -1));
+    }
+  }
+}
+
+describe("keys and secrets", () => {
+  it("are not shown by a client", () => {
+    expectSilence(createClient({ baseUrl: "https://api.example.com", ...keys, apiKey }));
+  });
+
+  it.each([400, 401, 403, 500])(
+    "are blotted out of error bodies that repeat them (HTTP %i)",
+    async (status) => {
+      const service = await startService((response, { headers, body }) => {
+        response.writeHead(status);
+        response.end(
+          JSON.stringify({ key: headers["x-api-key"], body, again: body === "" ? {} : JSON.parse(body) }),
+        );
+      });
+      const client = createClient({ baseUrl: service.url, ...keys, apiKey, clock: testClock() });
+      for (const call of [
+        () => client.pay(payment),
+        () => client.transactionById("t"),
+        () => client.webhookSettings(),
+        () => client.setWebhookSettings(settings),
+      ]) {
+        const error = await errorOf<ClientError>(call());
+        expect(inspect(error.body)).toContain("[secret]");
+        expectSilence(error);
+      }
+    },
+  );
+
+  it("are not in errors of the network, of an answer, or of a request", async () => {
+    const port = await freePort();
+    const client = createClient({ baseUrl: `http://127.0.0.1:${port}`, ...keys, apiKey, clock: testClock() });
+    expectSilence(await errorOf(client.pay(payment)));
+    expectSilence(await errorOf(client.webhookSettings()));
+    expectSilence(await errorOf(client.setWebhookSettings({ ...settings, webhook_url: "x" })));
+    const echo = await startService((response, { headers }) => response.end(`key ${headers["x-api-key"]}`));
+    const talking = createClient({ baseUrl: echo.url, ...keys, apiKey });
+    expectSilence(await errorOf(talking.transactionById("t")));
+    expectSilence(await errorOf(talking.pay(payment)));
+  });
+
+  it("are not in errors about keys that are wrong", async () => {
+    for (const secretKey of [`${keys.secretKey}:x`, `${keys.secretKey}\n`, `${keys.secretKey}é`]) {
+      const make = async () =>
+        createClient({ baseUrl: "https://api.example.com", publicKey: "pk", secretKey });
+      expectSilence(await errorOf(make()));
+    }
+  });
+});
