@@ -29,6 +29,8 @@ export interface Ground {
   /** Length of the sequences in the exhaustive run of the table. */
   readonly depth: number;
   readonly durability: Inbox["durability"];
+  /** `in-steps`: claim, add, barrier, flag (design §5, 2–5). `at-once`: the store's accept does all of it in one. */
+  readonly accepts: "in-steps" | "at-once";
   open(): Parts;
   close(): Promise<void>;
 }
@@ -72,6 +74,8 @@ export interface ContractCase {
   readonly timeTravel?: true;
   /** Only for a queue that ends with its process, or only for one that does not. */
   readonly only?: "ends-with-process" | "outlives-process";
+  /** Only for a store that accepts in this way. */
+  readonly accepts?: Ground["accepts"];
   run(make: MakeGround): Promise<void>;
 }
 
@@ -79,7 +83,7 @@ export interface ContractCase {
 export function onFreshData(
   name: string,
   run: (rig: Rig) => Promise<void>,
-  needs: Pick<ContractCase, "timeTravel" | "only"> = {},
+  needs: Pick<ContractCase, "timeTravel" | "only" | "accepts"> = {},
 ): ContractCase {
   return {
     name,
@@ -97,13 +101,14 @@ export function onFreshData(
 
 /** Lays processes on the ground. */
 export function rigOn(ground: Ground): Rig {
-  const { advance, timeTravel, leaseMs, depth, durability } = ground;
+  const { advance, timeTravel, leaseMs, depth, durability, accepts } = ground;
   return {
     advance,
     timeTravel,
     leaseMs,
     depth,
     durability,
+    accepts,
     now: () => ground.clock.now(),
     start: (fates = () => undefined) => startProcess(ground, fates),
     close: () => ground.close(),
@@ -162,7 +167,7 @@ function startProcess(ground: Ground, fates: Fates): Process {
     if (fate === "die") kill();
     if (!alive) return new Promise<never>(() => {});
     if (fate === "fail") return Promise.reject(brokenAt(moment, call));
-    return fate === "freeze" ? (thawed?.passed ?? null) : null;
+    return fate === "freeze" ? gateOf(thawed) : null;
   }
 
   async function call<T>(name: string, proceed: () => Promise<T>): Promise<T> {
@@ -236,6 +241,11 @@ function startProcess(ground: Ground, fates: Fates): Process {
       gate?.open();
     },
   };
+}
+
+/** Read here, since the compiler does not see that `freeze` has made one. */
+function gateOf(gate: { readonly passed: Promise<void> } | null): Promise<void> | null {
+  return gate?.passed ?? null;
 }
 
 /** The object, some of whose methods are replaced. */

@@ -125,7 +125,7 @@ async function compareBatch(
     ends: "as-told" | "all",
   ): Promise<void> {
     for (const [at, { delivery, completes }] of sequence.entries()) {
-      const completed = completes || ends === "all";
+      const completed = completes || ends === "all" || rig.accepts === "at-once";
       const event = sampleEvent(id, rig.now(), { ...delivery, flow });
       state.dies = !completed;
       const expected = model.deliver(delivery, completed);

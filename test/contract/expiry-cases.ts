@@ -1,0 +1,98 @@
+/** How long a record lives (design §4): by the greatest signed time and each delivery, never before it is finished. */
+import { expect } from "vitest";
+import { type ContractCase, onFreshData } from "./rig.ts";
+import {
+  heldOf,
+  newId,
+  outcomes,
+  RETENTION_MS,
+  sampleEvent,
+  sampleRunner,
+  workAll,
+} from "./sample-events.ts";
+
+const HOUR_MS = 3_600_000;
+const timeTravel = { timeTravel: true } as const;
+
+export const expiryCases: readonly ContractCase[] = [
+  onFreshData(
+    "a finished record lives for the window and a day; then a replay is refused, and only a new signature is new",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const event = sampleEvent(newId(), rig.now());
+      const eventId = event.key + event.slot;
+      await inbox.accept(event);
+      await workAll(inbox, sampleRunner());
+      await rig.advance(RETENTION_MS - HOUR_MS);
+      expect((await inbox.read(eventId))?.state).toBe("done");
+      await rig.advance(2 * HOUR_MS);
+      expect(await inbox.read(eventId)).toBeNull();
+      expect(await outcomes(inbox, [{ ...event, fresh: false }])).toEqual(["expired"]);
+      expect(await outcomes(inbox, [{ ...event, signedAt: rig.now() }])).toEqual(["new"]);
+    },
+    timeTravel,
+  ),
+  onFreshData(
+    "the greatest signed time counts, in whatever order deliveries come",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const event = sampleEvent(newId(), rig.now(), { signedAt: rig.now() + 12 * HOUR_MS });
+      await inbox.accept(event);
+      await inbox.accept({ ...event, signedAt: rig.now() });
+      await workAll(inbox, sampleRunner());
+      await rig.advance(RETENTION_MS + 11 * HOUR_MS);
+      expect((await inbox.read(event.key + event.slot))?.state).toBe("done");
+      await rig.advance(2 * HOUR_MS);
+      expect(await inbox.read(event.key + event.slot)).toBeNull();
+    },
+    timeTravel,
+  ),
+  onFreshData(
+    "every authentic delivery that reaches a record extends it: a copy, a stale one, and one that is no longer fresh",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const id = newId();
+      const event = sampleEvent(id, rig.now());
+      await inbox.accept(event);
+      await workAll(inbox, sampleRunner());
+      const copies = [event, sampleEvent(id, rig.now(), { status: "PENDING" }), { ...event, fresh: false }];
+      for (const copy of copies) {
+        await rig.advance(RETENTION_MS - HOUR_MS);
+        expect(["duplicate", "stale"]).toContain((await inbox.accept(copy)).outcome);
+      }
+      await rig.advance(RETENTION_MS - HOUR_MS);
+      expect((await inbox.read(event.key + event.slot))?.state).toBe("done");
+    },
+    timeTravel,
+  ),
+  onFreshData(
+    "what waits, or is held, does not expire; once it ends, its record lives for the window and a day",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const [waiting, held] = [
+        sampleEvent(newId(), rig.now()),
+        sampleEvent(newId(), rig.now(), { verdict: "malformed" }),
+      ];
+      await inbox.accept(waiting);
+      await inbox.accept(held);
+      await rig.advance(5 * RETENTION_MS);
+      const heldId = held.key + held.variantSlot();
+      expect((await heldOf(inbox)).map(({ eventId }) => eventId)).toEqual([heldId]);
+      const runner = sampleRunner();
+      await workAll(inbox, runner);
+      expect(runner.ran.filter((name) => !name.startsWith("tell"))).toEqual(["SUCCESS"]);
+      await inbox.held.discard(heldId, { by: "an operator", note: "old" });
+      for (const eventId of [waiting.key + waiting.slot, heldId])
+        expect(await inbox.read(eventId)).not.toBeNull();
+      await rig.advance(RETENTION_MS - HOUR_MS);
+      // The service may sign the event anew after all that time: it is still known.
+      expect(
+        await outcomes(inbox, [
+          { ...waiting, signedAt: rig.now() },
+          { ...held, signedAt: 0 },
+        ]),
+      ).toEqual(["duplicate", "duplicate"]);
+    },
+    timeTravel,
+  ),
+];

@@ -1,0 +1,395 @@
+/** The one waiting room (design §5, Held): what enters it, stays until a person, or `confirm`, decides. */
+import { Reject } from "@payhooks/core";
+import { expect } from "vitest";
+import { depositOf, merchantOn, noticed } from "./merchant.ts";
+import { type ContractCase, onFreshData } from "./rig.ts";
+import { heldOf, newId, outcomes, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
+
+const BY = { by: "an operator", note: "looked into it" };
+const notHeld = { code: "ERR_HELD_NOT_FOUND" };
+/** A runner whose every event ends on hold. */
+const holding = () => sampleRunner(() => ({ kind: "held", reason: "rejected", detail: "no", tell: false }));
+
+export const heldCases: readonly ContractCase[] = [
+  onFreshData("the held list is filtered by flow, tenant and reason, and bounded by limit", async (rig) => {
+    const { inbox } = rig.start();
+    const held = (sample: Parameters<typeof sampleEvent>[2]) => sampleEvent(newId(), rig.now(), sample);
+    const events = [
+      held({ verdict: "ambiguous", tenant: "a" }),
+      held({ verdict: "malformed", tenant: "a" }),
+      held({ verdict: "malformed", tenant: "b" }),
+      held({ verdict: "malformed", tenant: "b", flow: "connect", status: "", source: "webhook" }),
+    ];
+    expect(await outcomes(inbox, events)).toEqual(["held", "held", "held", "held"]);
+    const ids = async (filter: Parameters<typeof heldOf>[1]) =>
+      (await heldOf(inbox, filter)).map(({ id }) => id).sort();
+    const expected = (...indexes: readonly number[]) => indexes.map((index) => events[index]?.id).sort();
+    expect(await ids({})).toEqual(expected(0, 1, 2, 3));
+    expect(await ids({ reason: "malformed" })).toEqual(expected(1, 2, 3));
+    expect(await ids({ tenant: "a" })).toEqual(expected(0, 1));
+    expect(await ids({ flow: "connect" })).toEqual(expected(3));
+    expect(await ids({ flow: "payments", tenant: "b", reason: "malformed" })).toEqual(expected(2));
+    expect(await ids({ reason: "conflict" })).toEqual([]);
+    expect(await ids({ limit: 3 })).toHaveLength(3);
+    const [entry] = await heldOf(inbox, { flow: "connect" });
+    expect(entry).toMatchObject({
+      state: "held",
+      reason: "malformed",
+      detail: "as sampled",
+      flow: "connect",
+      tenant: "b",
+    });
+    expect(entry?.delivery).toMatchObject({ source: "webhook", keyId: "key-1", headers: {} });
+    expect([...(entry?.delivery.rawBody ?? [])]).toEqual([...new TextEncoder().encode("{}")]);
+    expect(Math.abs((entry?.heldAt ?? 0) - rig.now())).toBeLessThan(60_000);
+  }),
+  onFreshData("a replay is a new job in the same step; jobs of before are ignored", async (rig) => {
+    const { inbox } = rig.start();
+    const event = sampleEvent(newId(), rig.now());
+    const eventId = event.key + event.slot;
+    await inbox.accept(event);
+    await workAll(inbox, holding());
+    expect(await inbox.read(eventId)).toMatchObject({
+      state: "held",
+      reason: "rejected",
+      detail: "no",
+      replays: 0,
+    });
+    await inbox.held.replay(eventId, BY);
+    expect(await inbox.read(eventId)).toMatchObject({ state: "waiting", replays: 1 });
+    expect(await heldOf(inbox)).toEqual([]);
+    const runner = holding();
+    expect(await inbox.runJob(runner, { eventId, replay: 0 })).toMatchObject({ ran: false });
+    expect(runner.ran).toEqual([]);
+    await workAll(inbox, runner);
+    expect(runner.leases.map(({ job }) => job)).toEqual([{ eventId, replay: 1 }]);
+    await inbox.held.replay(eventId, BY);
+    const last = sampleRunner();
+    await workAll(inbox, last);
+    expect(last.leases.map(({ job }) => job)).toEqual([{ eventId, replay: 2 }]);
+    expect(await inbox.read(eventId)).toMatchObject({ state: "done", replays: 2 });
+    await expect(inbox.held.replay(eventId, BY)).rejects.toMatchObject(notHeld);
+  }),
+  onFreshData("who replays and why is kept in the entry's history", async (rig) => {
+    const { inbox } = rig.start();
+    const event = sampleEvent(newId(), rig.now());
+    const eventId = event.key + event.slot;
+    await inbox.accept(event);
+    await workAll(inbox, holding());
+    await inbox.held.replay(eventId, BY);
+    await workAll(inbox, holding());
+    const history = (await inbox.read(eventId))?.history ?? [];
+    expect(history.map(({ what }) => what)).toEqual([
+      "accepted",
+      "held: rejected",
+      "replay 1",
+      "held: rejected",
+    ]);
+    expect(history[2]).toMatchObject(BY);
+    expect(history.map(({ at }) => at)).toEqual(history.map(({ at }) => at).sort((a, b) => a - b));
+  }),
+  ...(["queue.add", "queue.barrier", "store.markQueued"] as const).map((call) =>
+    onFreshData(`a replay that broke off before ${call} can be repeated, and runs once`, async (rig) => {
+      let broken = false;
+      const { inbox } = rig.start((moment, what) =>
+        broken && moment === "before" && what === call ? "fail" : undefined,
+      );
+      const event = sampleEvent(newId(), rig.now());
+      const eventId = event.key + event.slot;
+      await inbox.accept(event);
+      await workAll(inbox, holding());
+      broken = true;
+      await expect(inbox.held.replay(eventId, BY)).rejects.toThrow("the connection broke");
+      broken = false;
+      await inbox.held.replay(eventId, BY);
+      const runner = sampleRunner();
+      await workAll(inbox, runner);
+      expect(runner.leases.map(({ job }) => job)).toEqual([{ eventId, replay: 1 }]);
+      expect((await inbox.read(eventId))?.state).toBe("done");
+    }),
+  ),
+  onFreshData("of two replays at the same time, one is made", async (rig) => {
+    const { inbox } = rig.start();
+    const event = sampleEvent(newId(), rig.now());
+    const eventId = event.key + event.slot;
+    await inbox.accept(event);
+    await workAll(inbox, holding());
+    await Promise.allSettled([inbox.held.replay(eventId, BY), inbox.held.replay(eventId, BY)]);
+    const runner = sampleRunner();
+    await workAll(inbox, runner);
+    expect(runner.leases.map(({ job }) => job)).toEqual([{ eventId, replay: 1 }]);
+  }),
+  onFreshData("a discarded entry is gone for good, and its copies are duplicates", async (rig) => {
+    const { inbox } = rig.start();
+    const event = sampleEvent(newId(), rig.now());
+    const eventId = event.key + event.slot;
+    await inbox.accept(event);
+    await workAll(inbox, holding());
+    await inbox.held.discard(eventId, BY);
+    expect(await heldOf(inbox)).toEqual([]);
+    expect((await inbox.read(eventId))?.state).toBe("discarded");
+    expect(await outcomes(inbox, [event])).toEqual(["duplicate"]);
+    await expect(inbox.held.discard(eventId, BY)).rejects.toMatchObject(notHeld);
+    await expect(inbox.held.replay(eventId, BY)).rejects.toMatchObject(notHeld);
+    const runner = sampleRunner();
+    await workAll(inbox, runner);
+    expect(runner.ran).toEqual([]);
+  }),
+  onFreshData("what is not held can be neither replayed nor discarded", async (rig) => {
+    const { inbox } = rig.start();
+    const event = sampleEvent(newId(), rig.now());
+    await inbox.accept(event);
+    for (const eventId of [event.key + event.slot, "f".repeat(48)]) {
+      await expect(inbox.held.replay(eventId, BY)).rejects.toMatchObject(notHeld);
+      await expect(inbox.held.discard(eventId, BY)).rejects.toMatchObject(notHeld);
+    }
+    const runner = sampleRunner();
+    await workAll(inbox, runner);
+    expect(runner.ran).toEqual(["SUCCESS"]);
+  }),
+  onFreshData("a duplicate never revives what is held, and names its reason", async (rig) => {
+    const { inbox } = rig.start();
+    const id = newId();
+    const [success, failed] = [sampleEvent(id, rig.now()), sampleEvent(id, rig.now(), { status: "FAILED" })];
+    await inbox.accept(success);
+    await workAll(inbox, holding());
+    await inbox.accept(failed);
+    const runner = sampleRunner();
+    await workAll(inbox, runner);
+    expect(runner.ran).toEqual(["tell FAILED"]);
+    for (let copy = 0; copy < 3; copy++) {
+      expect(await inbox.accept(success)).toMatchObject({
+        outcome: "duplicate",
+        reason: "rejected",
+        pending: false,
+      });
+      expect(await inbox.accept(failed)).toMatchObject({
+        outcome: "duplicate",
+        reason: "conflict",
+        pending: false,
+      });
+    }
+    await workAll(inbox, runner);
+    expect(runner.ran).toEqual(["tell FAILED"]);
+    expect((await heldOf(inbox)).map(({ reason }) => reason).sort()).toEqual(["conflict", "rejected"]);
+  }),
+  onFreshData("a PENDING that was held and is replayed under a terminal status is stale", async (rig) => {
+    const { inbox } = rig.start();
+    const id = newId();
+    const pending = sampleEvent(id, rig.now(), { status: "PENDING" });
+    const eventId = pending.key + pending.slot;
+    await inbox.accept(pending);
+    await workAll(inbox, holding());
+    await inbox.accept(sampleEvent(id, rig.now()));
+    const runner = sampleRunner();
+    await workAll(inbox, runner);
+    await inbox.held.replay(eventId, BY);
+    await workAll(inbox, runner);
+    expect(runner.ran).toEqual(["SUCCESS"]);
+    expect((await inbox.read(eventId))?.state).toBe("stale");
+  }),
+  onFreshData("maxHeld refuses what a delivery would hold, and nothing else", async (rig) => {
+    const { inbox } = rig.start();
+    const maxHeld = { maxHeld: 1 };
+    const id = newId();
+    const conflict = sampleEvent(id, rig.now(), { status: "FAILED" });
+    const entry = sampleEvent(newId(), rig.now(), { verdict: "malformed" });
+    await inbox.accept(sampleEvent(id, rig.now()), maxHeld);
+    expect((await inbox.accept(entry, maxHeld)).outcome).toBe("held");
+    await expect(inbox.accept(conflict, maxHeld)).rejects.toMatchObject({ code: "ERR_HELD_FULL" });
+    expect(await inbox.read(conflict.key + conflict.slot)).toBeNull();
+    expect((await inbox.accept(entry, maxHeld)).outcome).toBe("duplicate");
+    // Other deliveries go on, and what has been accepted is held when its run ends so.
+    const other = sampleEvent(newId(), rig.now());
+    expect((await inbox.accept(other, maxHeld)).outcome).toBe("new");
+    await workAll(inbox, holding());
+    expect((await heldOf(inbox)).map(({ reason }) => reason).sort()).toEqual([
+      "malformed",
+      "rejected",
+      "rejected",
+    ]);
+    for (const { eventId } of await heldOf(inbox)) await inbox.held.discard(eventId, BY);
+    expect((await inbox.accept(conflict, maxHeld)).outcome).toBe("held");
+  }),
+  onFreshData("a replay of named handlers runs these, finished or not, and no other", async (rig) => {
+    const ran: string[] = [];
+    let rejects = true;
+    const merchant = merchantOn(rig.start(), (receiver) =>
+      receiver
+        .onDeposit(() => void ran.push("books"))
+        .onDeposit(() => void ran.push("mail"), { name: "mail" })
+        .onDeposit(
+          () => {
+            ran.push("stock");
+            if (rejects) throw new Reject("no stock");
+          },
+          { name: "stock" },
+        ),
+    );
+    const eventId = await merchant.deliver(depositOf(rig));
+    await merchant.work();
+    expect(ran.splice(0)).toEqual(["books", "mail", "stock"]);
+    rejects = false;
+    await merchant.receiver.held.replay(eventId, { ...BY, handlers: ["mail", "stock"] });
+    await merchant.work();
+    expect(ran.splice(0)).toEqual(["mail", "stock"]);
+    expect((await merchant.life(eventId))?.state).toBe("done");
+  }),
+  onFreshData("a replay without names runs the handlers that have not finished", async (rig) => {
+    const ran: string[] = [];
+    let rejects = true;
+    const merchant = merchantOn(rig.start(), (receiver) =>
+      receiver
+        .onDeposit(() => void ran.push("books"))
+        .onDeposit(
+          (_, { attempt }) => {
+            ran.push(`stock ${attempt}`);
+            if (rejects) throw new Reject("no stock");
+          },
+          { name: "stock" },
+        ),
+    );
+    const fields = depositOf(rig);
+    const eventId = await merchant.deliver(fields);
+    await merchant.work();
+    rejects = false;
+    await merchant.receiver.held.replay(eventId, BY);
+    await merchant.work();
+    await merchant.deliver(fields);
+    await merchant.work();
+    expect(ran).toEqual(["books", "stock 1", "stock 1"]);
+    expect((await noticed(merchant, "replayed")).map(({ by, note }) => ({ by, note }))).toEqual([BY]);
+  }),
+  onFreshData(
+    "onHeld handlers are durable: retried, also after a death, until they are through",
+    async (rig) => {
+      const told: string[] = [];
+      const process = rig.start();
+      const dying = merchantOn(process, (receiver) =>
+        receiver
+          .onDeposit(() => {})
+          .onHeld(({ reason }, { attempt }) => {
+            told.push(`${reason} ${attempt}`);
+            process.kill();
+          }),
+      );
+      await dying.deliver(depositOf(rig, { payTxnId: "tx-held" }));
+      const eventId = await dying.deliver(depositOf(rig, { payTxnId: "tx-held", referenceId: "another" }));
+      void dying.work();
+      await process.dead;
+      await rig.advance(rig.leaseMs * 1.5);
+      const survivor = merchantOn(rig.start(), (receiver) =>
+        receiver
+          .onDeposit(() => {})
+          .onHeld(
+            ({ reason }, { attempt }) => {
+              told.push(`${reason} ${attempt}`);
+              if (attempt === 2) throw new Error("mail is down");
+            },
+            { backoffMs: () => rig.leaseMs },
+          ),
+      );
+      await survivor.work();
+      await rig.advance(rig.leaseMs * 1.25);
+      await survivor.work();
+      expect(told).toEqual(["mismatch 1", "mismatch 2", "mismatch 3"]);
+      await rig.advance(rig.leaseMs * 2);
+      expect(await survivor.work()).toMatchObject({ ran: 0 });
+      expect(await survivor.life(eventId)).toMatchObject({ state: "held", reason: "mismatch" });
+    },
+  ),
+  onFreshData("an onHeld handler that uses up its tries gives a notice, and no second entry", async (rig) => {
+    let tries = 0;
+    const merchant = merchantOn(rig.start(), (receiver) =>
+      receiver
+        .onDeposit(() => {
+          throw new Reject("never");
+        })
+        .onHeld(
+          () => {
+            tries++;
+            throw new Error("mail is down");
+          },
+          { maxTries: 2, backoffMs: () => 0 },
+        ),
+    );
+    const eventId = await merchant.deliver(depositOf(rig));
+    await merchant.work();
+    await merchant.work();
+    expect(tries).toBe(2);
+    expect(
+      (await noticed(merchant, "given-up")).map(({ handler, reason }) => `${handler} ${reason}`),
+    ).toEqual(["deposit rejected", "held:held exhausted"]);
+    expect((await heldOf(merchant.receiver)).map((entry) => [entry.eventId, entry.reason])).toEqual([
+      [eventId, "rejected"],
+    ]);
+    // Held anew after a replay, it is told anew.
+    await merchant.receiver.held.replay(eventId, BY);
+    await merchant.work();
+    expect(tries).toBe(4);
+  }),
+  onFreshData(
+    "an entry that is released enters the table as an ordinary event, and runs there once",
+    async (rig) => {
+      const ran: string[] = [];
+      const register = (receiver: Parameters<Parameters<typeof merchantOn>[1]>[0]) =>
+        receiver.onDeposit(({ referenceId }) => void ran.push(referenceId));
+      const process = rig.start();
+      const strict = merchantOn(process, register);
+      // An undocumented field right after referenceId has two readings, until it is declared.
+      const fields = depositOf(rig, { referenceId: "o-1", region: "north" });
+      const entryId = await strict.deliver(fields);
+      await strict.work();
+      expect(await strict.life(entryId)).toMatchObject({ state: "held", reason: "ambiguous" });
+      const lenient = merchantOn(rig.start(), register, {
+        payments: { publicKey: undefined, extraFields: ["region"] },
+      });
+      await strict.receiver.held.replay(entryId, BY);
+      await lenient.work();
+      await lenient.work();
+      expect(ran).toEqual(["o-1"]);
+      expect((await lenient.life(entryId))?.state).toBe("done");
+      expect((await noticed(lenient, "finished")).map(({ id }) => id)).toContain(fields.payTxnId);
+      expect(await heldOf(lenient.receiver)).toEqual([]);
+    },
+  ),
+  onFreshData("an entry whose event is a duplicate in the table closes and runs nothing", async (rig) => {
+    const ran: string[] = [];
+    const register = (receiver: Parameters<Parameters<typeof merchantOn>[1]>[0]) =>
+      receiver.onDeposit(({ referenceId }) => void ran.push(referenceId));
+    const fields = depositOf(rig, { referenceId: "o-1", region: "north" });
+    const strict = merchantOn(rig.start(), register);
+    const lenient = merchantOn(rig.start(), register, {
+      payments: { publicKey: undefined, extraFields: ["region"] },
+    });
+    const entryId = await strict.deliver(fields);
+    await strict.work();
+    await lenient.deliver(fields);
+    await lenient.work();
+    expect(ran).toEqual(["o-1"]);
+    await lenient.receiver.held.replay(entryId, BY);
+    await lenient.work();
+    await lenient.work();
+    expect(ran).toEqual(["o-1"]);
+    expect((await lenient.life(entryId))?.state).toBe("done");
+    expect(await heldOf(lenient.receiver)).toEqual([]);
+  }),
+  onFreshData(
+    "an event without a handler is held by whoever runs it, and replayed once there is one",
+    async (rig) => {
+      const ran: string[] = [];
+      const without = merchantOn(rig.start(), (receiver) => receiver.onDeposit(() => {}));
+      const eventId = await without.deliver(depositOf(rig, { event: "WITHDRAWAL" }));
+      expect((await without.life(eventId))?.state).toBe("waiting");
+      await without.work();
+      expect(await without.life(eventId)).toMatchObject({ state: "held", reason: "unhandled" });
+      const withOne = merchantOn(rig.start(), (receiver) =>
+        receiver.onWithdrawal(({ payTxnId }) => void ran.push(payTxnId)),
+      );
+      await withOne.receiver.held.replay(eventId, BY);
+      await withOne.work();
+      expect(ran).toHaveLength(1);
+      expect((await withOne.life(eventId))?.state).toBe("done");
+    },
+  ),
+];

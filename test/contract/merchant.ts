@@ -1,0 +1,95 @@
+import {
+  createReceiver,
+  type Life,
+  type Notice,
+  type Receiver,
+  type ReceiverOptions,
+  type WorkReport,
+} from "@payhooks/core";
+import {
+  type CallbackFields,
+  callbackFields,
+  createTestKeys,
+  signPaymentCallback,
+  type TestKeys,
+} from "@payhooks/core/testing";
+import { expect } from "vitest";
+import type { Process, Rig } from "./rig.ts";
+
+let keys: TestKeys | null = null;
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
+
+/** A merchant's process: a real receiver with real signatures, which runs nothing before `work`. */
+export interface Merchant {
+  readonly receiver: Receiver;
+  readonly process: Process;
+  /** Everything noticed so far. */
+  notices(): Promise<readonly Notice[]>;
+  /** Delivers a signed callback that must be answered 200, and returns its eventId. */
+  deliver(fields: CallbackFields): Promise<string>;
+  work(): Promise<WorkReport>;
+  life(eventId: string): Promise<Life | null>;
+}
+
+/** The fields of a deposit, to be delivered as often as one likes. */
+export function depositOf(rig: Rig, fields: CallbackFields = {}): CallbackFields {
+  return callbackFields(fields, rig.now());
+}
+
+export function merchantOn(
+  process: Process,
+  register: (receiver: Receiver) => unknown,
+  options: Partial<Omit<ReceiverOptions, "inbox" | "clock" | "run">> = {},
+): Merchant {
+  keys ??= createTestKeys();
+  const { privateKey, publicKey } = keys;
+  const receiver = createReceiver({
+    logger: silent,
+    ...options,
+    payments: { ...options.payments, publicKey },
+    inbox: process.inbox,
+    clock: process.clock,
+    run: "elsewhere",
+  });
+  register(receiver);
+  const noticed: Notice[] = [];
+  receiver.observe((notice) => noticed.push(notice));
+  /** Notices are handed on off the path, at the end of the turn. */
+  async function notices(): Promise<readonly Notice[]> {
+    await new Promise((resolve) => setImmediate(resolve));
+    return noticed;
+  }
+  return {
+    receiver,
+    process,
+    notices,
+    async deliver(fields) {
+      const { rawBody, headers } = signPaymentCallback(fields, privateKey);
+      await notices();
+      const from = noticed.length;
+      const { status, body } = await receiver.payments.receive({
+        method: "POST",
+        url: "/callbacks/pay",
+        headers: { get: (name) => headers[name] ?? null },
+        rawBody,
+      });
+      expect({ status, body }).toEqual({ status: 200, body: '{"received":true}' });
+      const told = (await notices()).slice(from).find((notice) => "eventId" in notice);
+      return told !== undefined && "eventId" in told
+        ? told.eventId
+        : expect.fail("no notice names the event");
+    },
+    work: () => receiver.work({ deadlineMs: 3_600_000, limit: 1_000 }),
+    life: (eventId) => receiver.read(eventId),
+  };
+}
+
+/** The notices of one type, in order. */
+export async function noticed<Type extends Notice["type"]>(
+  { notices }: Merchant,
+  type: Type,
+): Promise<readonly Extract<Notice, { readonly type: Type }>[]> {
+  return (await notices()).filter(
+    (notice): notice is Extract<Notice, { readonly type: Type }> => notice.type === type,
+  );
+}

@@ -1,0 +1,225 @@
+/** Handlers, their tries and their ends (design §3, §5 steps 7–9), run by the real receiver. */
+import { Reject, RetryAfter } from "@payhooks/core";
+import { expect } from "vitest";
+import { depositOf, merchantOn, noticed } from "./merchant.ts";
+import { type ContractCase, newGate, onFreshData } from "./rig.ts";
+
+export const retryCases: readonly ContractCase[] = [
+  onFreshData("only the handlers that have not finished run again, each by its own backoff", async (rig) => {
+    const ran: string[] = [];
+    const effects = new Set<string>();
+    const failing =
+      (name: string, times: number) => (_: unknown, ctx: { attempt: number; effectId: string }) => {
+        ran.push(`${name} ${ctx.attempt}`);
+        effects.add(`${name} ${ctx.effectId}`);
+        if (ctx.attempt <= times) throw new Error(name);
+      };
+    const merchant = merchantOn(rig.start(), (receiver) =>
+      receiver
+        .onDeposit(failing("sure", 0))
+        .onDeposit(failing("soon", 2), { name: "soon", backoffMs: () => rig.leaseMs })
+        .onDeposit(failing("late", 1), { name: "late", backoffMs: () => rig.leaseMs * 2.5 }),
+    );
+    const eventId = await merchant.deliver(depositOf(rig));
+    expect(await merchant.work()).toMatchObject({ ran: 1, failed: 1, remaining: 0 });
+    expect(ran.splice(0)).toEqual(["sure 1", "soon 1", "late 1"]);
+    await rig.advance(rig.leaseMs / 2);
+    await merchant.work();
+    expect(ran.splice(0)).toEqual([]);
+    await rig.advance(rig.leaseMs);
+    await merchant.work();
+    expect(ran.splice(0)).toEqual(["soon 2"]);
+    await rig.advance(rig.leaseMs * 1.25);
+    await merchant.work();
+    expect(ran.splice(0).sort()).toEqual(["late 2", "soon 3"]);
+    expect((await merchant.life(eventId))?.state).toBe("done");
+    await rig.advance(rig.leaseMs * 3);
+    expect(await merchant.work()).toMatchObject({ ran: 0, nextDueAt: null });
+    // One effectId per handler over all its tries.
+    expect(effects.size).toBe(3);
+    expect([...effects].every((line) => line.includes(eventId))).toBe(true);
+  }),
+  onFreshData("RetryAfter sets the delay, which is not over before its time", async (rig) => {
+    let tries = 0;
+    const merchant = merchantOn(rig.start(), (receiver) =>
+      receiver.onDeposit(() => {
+        if (++tries === 1) throw new RetryAfter(rig.leaseMs * 2);
+      }),
+    );
+    await merchant.deliver(depositOf(rig));
+    const before = rig.now();
+    const { nextDueAt } = await merchant.work();
+    expect(nextDueAt).toBeGreaterThanOrEqual(before + rig.leaseMs * 2);
+    expect(nextDueAt).toBeLessThanOrEqual(rig.now() + rig.leaseMs * 2);
+    await rig.advance(rig.leaseMs);
+    await merchant.work();
+    expect(tries).toBe(1);
+    await rig.advance(rig.leaseMs * 1.5);
+    await merchant.work();
+    expect(tries).toBe(2);
+    expect(await noticed(merchant, "retry")).toMatchObject([{ attempt: 1, delayMs: rig.leaseMs * 2 }]);
+  }),
+  onFreshData("the default backoff of the first try is a second, give or take half", async (rig) => {
+    const merchant = merchantOn(rig.start(), (receiver) =>
+      receiver.onDeposit(() => {
+        throw new Error("no");
+      }),
+    );
+    await merchant.deliver(depositOf(rig));
+    await merchant.work();
+    const [{ delayMs } = { delayMs: 0 }] = await noticed(merchant, "retry");
+    expect(delayMs).toBeGreaterThanOrEqual(500);
+    expect(delayMs).toBeLessThanOrEqual(1_500);
+  }),
+  onFreshData(
+    "a handler that rejects is given up at once; the event is held when the others are through",
+    async (rig) => {
+      const ran: string[] = [];
+      const merchant = merchantOn(rig.start(), (receiver) =>
+        receiver
+          .onDeposit(() => {
+            ran.push("rejecting");
+            throw new Reject("not our order");
+          })
+          .onDeposit(
+            (_, { attempt }) => {
+              ran.push(`slow ${attempt}`);
+              if (attempt === 1) throw new RetryAfter(rig.leaseMs);
+            },
+            { name: "slow" },
+          ),
+      );
+      const eventId = await merchant.deliver(depositOf(rig));
+      await merchant.work();
+      expect(await noticed(merchant, "given-up")).toMatchObject([
+        { handler: "deposit", reason: "rejected", attempt: 1 },
+      ]);
+      expect((await merchant.life(eventId))?.state).toBe("waiting");
+      expect(await noticed(merchant, "held")).toEqual([]);
+      await rig.advance(rig.leaseMs * 1.25);
+      expect(await merchant.work()).toMatchObject({ ran: 1, failed: 1 });
+      expect(ran).toEqual(["rejecting", "slow 1", "slow 2"]);
+      expect(await merchant.life(eventId)).toMatchObject({ state: "held", reason: "rejected" });
+      expect((await noticed(merchant, "held")).map(({ reason }) => reason)).toEqual(["rejected"]);
+    },
+  ),
+  onFreshData("after its last try the event is held as exhausted, with the last error", async (rig) => {
+    const attempts: number[] = [];
+    const merchant = merchantOn(rig.start(), (receiver) =>
+      receiver.onDeposit(
+        (_, { attempt }) => {
+          attempts.push(attempt);
+          throw new Error(`attempt ${attempt} failed`);
+        },
+        { maxTries: 3, backoffMs: () => 0 },
+      ),
+    );
+    const eventId = await merchant.deliver(depositOf(rig));
+    expect(await merchant.work()).toMatchObject({ ran: 3, failed: 3 });
+    expect(attempts).toEqual([1, 2, 3]);
+    expect(await merchant.life(eventId)).toMatchObject({
+      state: "held",
+      reason: "exhausted",
+      detail: "Error: attempt 3 failed",
+    });
+    expect(await merchant.work()).toMatchObject({ ran: 0 });
+    expect(attempts).toHaveLength(3);
+  }),
+  onFreshData(
+    "deaths count as tries: a handler that kills its process each time is held as crashed",
+    async (rig) => {
+      const attempts: number[] = [];
+      const fields = depositOf(rig);
+      let eventId = "";
+      for (let death = 1; death <= 2; death++) {
+        const process = rig.start();
+        const merchant = merchantOn(process, (receiver) =>
+          receiver.onDeposit(
+            (_, { attempt }) => {
+              attempts.push(attempt);
+              process.kill();
+            },
+            { maxTries: 2 },
+          ),
+        );
+        if (death === 1) eventId = await merchant.deliver(fields);
+        void merchant.work();
+        await process.dead;
+        await rig.advance(rig.leaseMs * 1.5);
+      }
+      const survivor = merchantOn(rig.start(), (receiver) =>
+        receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { maxTries: 2 }),
+      );
+      await survivor.work();
+      expect(attempts).toEqual([1, 2]);
+      expect(await survivor.life(eventId)).toMatchObject({ state: "held", reason: "crashed" });
+      expect((await noticed(survivor, "double-risk")).map(({ why }) => why)).toEqual(["died-while-running"]);
+    },
+  ),
+  ...(["rerun", "hold"] as const).map((onCrash) =>
+    onFreshData(
+      `after a death during the handler, onCrash: "${onCrash}" ${onCrash === "hold" ? "holds it" : "runs it again"}`,
+      async (rig) => {
+        const process = rig.start();
+        const dying = merchantOn(process, (receiver) =>
+          receiver.onDeposit(() => process.kill(), { onCrash }),
+        );
+        const eventId = await dying.deliver(depositOf(rig));
+        void dying.work();
+        await process.dead;
+        await rig.advance(rig.leaseMs * 1.5);
+        let again = 0;
+        const survivor = merchantOn(rig.start(), (receiver) =>
+          receiver.onDeposit(() => void again++, { onCrash }),
+        );
+        await survivor.work();
+        expect(again).toBe(onCrash === "rerun" ? 1 : 0);
+        expect(await survivor.life(eventId)).toMatchObject(
+          onCrash === "rerun" ? { state: "done" } : { state: "held", reason: "crashed" },
+        );
+        expect((await noticed(survivor, "double-risk")).map(({ why }) => why)).toEqual([
+          "died-while-running",
+        ]);
+      },
+    ),
+  ),
+  onFreshData(
+    "a handler that takes too long is told so, counts as a try, and its late return as nothing",
+    async (rig) => {
+      const [begun, free] = [newGate(), newGate()];
+      const attempts: number[] = [];
+      let aborted = false;
+      const merchant = merchantOn(rig.start(), (receiver) =>
+        receiver.onDeposit(
+          async (_, { attempt, signal }) => {
+            attempts.push(attempt);
+            if (attempt > 1) return;
+            signal.addEventListener("abort", () => {
+              aborted = true;
+            });
+            begun.open();
+            await free.passed;
+          },
+          { timeoutMs: rig.leaseMs / 2, backoffMs: () => rig.leaseMs },
+        ),
+      );
+      const eventId = await merchant.deliver(depositOf(rig));
+      const working = merchant.work();
+      await begun.passed;
+      expect(aborted).toBe(false);
+      await rig.advance(rig.leaseMs * 0.6);
+      expect(await working).toMatchObject({ ran: 1, failed: 1 });
+      expect(aborted).toBe(true);
+      free.open();
+      expect(await merchant.life(eventId)).toMatchObject({
+        state: "waiting",
+        steps: { deposit: { state: "failed", tries: 1 } },
+      });
+      expect((await noticed(merchant, "double-risk")).map(({ why }) => why)).toEqual(["timeout"]);
+      await rig.advance(rig.leaseMs * 1.25);
+      await merchant.work();
+      expect(attempts).toEqual([1, 2]);
+      expect((await merchant.life(eventId))?.state).toBe("done");
+    },
+  ),
+];

@@ -1,0 +1,286 @@
+/** Taking work, telling about it, and ending (design §5: run, work, close). */
+import { expect } from "vitest";
+import { type ContractCase, newGate, onFreshData, type Rig } from "./rig.ts";
+import { newId, outcomes, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
+
+/** Accepts so many events of their own. */
+async function acceptMany(rig: Rig, inbox: ReturnType<Rig["start"]>["inbox"], count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await inbox.accept(sampleEvent(newId(), rig.now()));
+}
+
+export const workCases: readonly ContractCase[] = [
+  onFreshData(
+    "work stops at its limit and tells what ran, failed, remains, and when the next is due",
+    async (rig) => {
+      const { inbox } = rig.start();
+      await acceptMany(rig, inbox, 7);
+      let runs = 0;
+      const runner = sampleRunner(() => {
+        const kinds = ["done", "retry", "held", "done"] as const;
+        const kind = kinds[runs++ % 4] ?? "done";
+        if (kind === "retry") return { kind, delayMs: rig.leaseMs * 2 };
+        return kind === "held" ? { kind, reason: "rejected", detail: null, tell: false } : { kind };
+      });
+      const before = rig.now();
+      const first = await inbox.work(runner, { deadlineMs: 60_000, limit: 4, concurrency: 2 });
+      expect(first).toMatchObject({ ran: 4, failed: 2, remaining: 3 });
+      expect(first.nextDueAt).toBeGreaterThanOrEqual(before + rig.leaseMs * 2);
+      expect(first.nextDueAt).toBeLessThanOrEqual(rig.now() + rig.leaseMs * 2);
+      runs = 3;
+      const second = await inbox.work(sampleRunner(), { deadlineMs: 60_000, limit: 100, concurrency: 2 });
+      expect(second).toMatchObject({ ran: 3, failed: 0, remaining: 0, nextDueAt: first.nextDueAt });
+      await rig.advance(rig.leaseMs * 2.25);
+      expect(await workAll(inbox, sampleRunner())).toEqual({
+        ran: 1,
+        failed: 0,
+        remaining: 0,
+        nextDueAt: null,
+      });
+    },
+  ),
+  onFreshData("work takes nothing more once its time is over, and waits for what runs", async (rig) => {
+    const { inbox } = rig.start();
+    await acceptMany(rig, inbox, 5);
+    const ends: number[] = [];
+    const runner = sampleRunner(async () => {
+      await rig.advance(rig.leaseMs / 4);
+      ends.push(rig.now());
+      return { kind: "done" };
+    });
+    const report = await inbox.work(runner, { deadlineMs: rig.leaseMs * 0.3, limit: 100, concurrency: 1 });
+    expect(report).toMatchObject({ ran: 2, remaining: 3 });
+    expect(ends).toHaveLength(2);
+  }),
+  onFreshData("work runs no more at a time than it is told", async (rig) => {
+    const { inbox } = rig.start();
+    await acceptMany(rig, inbox, 9);
+    let [running, most] = [0, 0];
+    const runner = sampleRunner(async () => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running--;
+      return { kind: "done" };
+    });
+    expect(await inbox.work(runner, { deadlineMs: 60_000, limit: 9, concurrency: 3 })).toMatchObject({
+      ran: 9,
+    });
+    expect(most).toBe(3);
+  }),
+  onFreshData("runJob runs one event at once, its backoff skipped, and tells its state", async (rig) => {
+    const { inbox } = rig.start();
+    const event = sampleEvent(newId(), rig.now());
+    const { job } = await inbox.accept(event);
+    const retry = sampleRunner(() => ({ kind: "retry", delayMs: rig.leaseMs * 100 }));
+    expect(await inbox.runJob(retry, job)).toEqual({ state: "waiting", ran: true });
+    const runner = sampleRunner();
+    await workAll(inbox, runner);
+    expect(runner.ran).toEqual([]);
+    expect(await inbox.runJob(runner, job)).toEqual({ state: "done", ran: true });
+    expect(runner.leases.map(({ force }) => force)).toEqual([true]);
+    expect(await inbox.runJob(runner, job)).toEqual({ state: "done", ran: false });
+    expect(await inbox.runJob(runner, { eventId: "f".repeat(48), replay: 0 })).toEqual({
+      state: null,
+      ran: false,
+    });
+    expect(runner.notices.filter(({ type }) => type === "record-missing")).toHaveLength(1);
+  }),
+  onFreshData("runJob of an event that another process runs says so, and runs nothing", async (rig) => {
+    const [one, other] = [rig.start(), rig.start()];
+    const [begun, free] = [newGate(), newGate()];
+    const { job } = await one.inbox.accept(sampleEvent(newId(), rig.now()));
+    const working = workAll(
+      one.inbox,
+      sampleRunner(async () => {
+        begun.open();
+        await free.passed;
+        return { kind: "done" };
+      }),
+    );
+    await begun.passed;
+    const runner = sampleRunner();
+    expect(await other.inbox.runJob(runner, job)).toEqual({ state: "running", ran: false });
+    free.open();
+    await working;
+    expect(await other.inbox.runJob(runner, job)).toEqual({ state: "done", ran: false });
+    expect(runner.ran).toEqual([]);
+  }),
+  onFreshData(
+    "in the background everything is run, no more at a time than told, and stop waits for what runs",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const full = newGate();
+      const free = newGate();
+      const last = newGate();
+      let [running, most, done] = [0, 0, 0];
+      const runner = sampleRunner(async () => {
+        most = Math.max(most, ++running);
+        if (running === 3) full.open();
+        await free.passed;
+        running--;
+        if (++done === 7) last.open();
+        return { kind: "done" };
+      });
+      const background = await inbox.run(runner, { concurrency: 3 });
+      await acceptMany(rig, inbox, 7);
+      await full.passed;
+      expect(done).toBe(0);
+      free.open();
+      await last.passed;
+      await background.stop();
+      expect({ most, done, running }).toEqual({ most: 3, done: 7, running: 0 });
+      await acceptMany(rig, inbox, 1);
+      expect(await workAll(inbox, sampleRunner())).toMatchObject({ ran: 1 });
+    },
+  ),
+  onFreshData("in the background a retry comes when it is due", async (rig) => {
+    const { inbox } = rig.start();
+    const [first, second] = [newGate(), newGate()];
+    let tries = 0;
+    const runner = sampleRunner(() => {
+      if (++tries > 1) {
+        second.open();
+        return { kind: "done" };
+      }
+      first.open();
+      return { kind: "retry", delayMs: rig.leaseMs };
+    });
+    const background = await inbox.run(runner, { concurrency: 1 });
+    await acceptMany(rig, inbox, 1);
+    await first.passed;
+    await rig.advance(rig.leaseMs / 2);
+    expect(tries).toBe(1);
+    await rig.advance(rig.leaseMs);
+    await second.passed;
+    await background.stop();
+  }),
+  onFreshData("health counts what waits and what is held", async (rig) => {
+    const { inbox } = rig.start();
+    await acceptMany(rig, inbox, 2);
+    await inbox.accept(sampleEvent(newId(), rig.now(), { verdict: "malformed" }));
+    const { ok, detail, waiting, held } = await inbox.health();
+    expect({ ok, detail }).toEqual({ ok: true, detail: null });
+    // A store that cannot tell cheaply says null.
+    expect([2, null]).toContain(waiting);
+    expect([1, null]).toContain(held);
+  }),
+  onFreshData("ready can be called again", async (rig) => {
+    const { inbox } = rig.start();
+    await inbox.ready();
+    await inbox.ready();
+    expect(await outcomes(inbox, [sampleEvent(newId(), rig.now())])).toEqual(["new"]);
+  }),
+  onFreshData("close waits for what runs, and loses and repeats nothing that ends in time", async (rig) => {
+    const [one, other] = [rig.start(), rig.start()];
+    const [begun, free] = [newGate(), newGate()];
+    const event = sampleEvent(newId(), rig.now());
+    await one.inbox.accept(event);
+    const runner = sampleRunner(async (lease) => {
+      await lease.step("deposit", { kind: "started" });
+      begun.open();
+      await free.passed;
+      await lease.step("deposit", { kind: "done" });
+      return { kind: "done" };
+    });
+    await one.inbox.run(runner, { concurrency: 1 });
+    await begun.passed;
+    const closing = one.inbox.close({ graceMs: rig.leaseMs * 10 });
+    expect(one.inbox.close({ graceMs: 1 })).toBe(closing);
+    await rig.advance(rig.leaseMs / 2);
+    expect((await other.inbox.read(event.key + event.slot))?.state).toBe("running");
+    expect(runner.leases[0]?.signal.aborted).toBe(false);
+    free.open();
+    await rig.advance(rig.leaseMs / 2);
+    expect(await closing).toEqual({ unfinished: 0 });
+    expect((await other.inbox.read(event.key + event.slot))?.state).toBe("done");
+    expect(runner.ran).toEqual(["SUCCESS"]);
+  }),
+  onFreshData(
+    "close reports a step that still runs when the grace is over, and warns that it may run twice",
+    async (rig) => {
+      const one = rig.start();
+      const begun = newGate();
+      await one.inbox.accept(sampleEvent(newId(), rig.now()));
+      const runner = sampleRunner(async (lease) => {
+        await lease.step("deposit", { kind: "started" });
+        begun.open();
+        return new Promise<never>(() => {});
+      });
+      await one.inbox.run(runner, { concurrency: 1 });
+      await begun.passed;
+      const closing = one.inbox.close({ graceMs: rig.leaseMs });
+      await rig.advance(rig.leaseMs * 1.25);
+      expect(await closing).toEqual({ unfinished: 1 });
+      expect(runner.leases[0]?.signal.aborted).toBe(true);
+      expect(runner.notices.flatMap((notice) => (notice.type === "double-risk" ? [notice.why] : []))).toEqual(
+        ["closed-while-running"],
+      );
+    },
+  ),
+  onFreshData(
+    "close hands back what has no started step, for another process to run at once",
+    async (rig) => {
+      const [one, other] = [rig.start(), rig.start()];
+      const [begun, free] = [newGate(), newGate()];
+      const event = sampleEvent(newId(), rig.now());
+      await one.inbox.accept(event);
+      const runner = sampleRunner(async (lease) => {
+        begun.open();
+        await free.passed;
+        return lease.handBack ? { kind: "released" } : { kind: "done" };
+      });
+      await one.inbox.run(runner, { concurrency: 1 });
+      await begun.passed;
+      const closing = one.inbox.close({ graceMs: rig.leaseMs * 10 });
+      free.open();
+      await rig.advance(rig.leaseMs / 10);
+      expect(await closing).toEqual({ unfinished: 0 });
+      const successor = sampleRunner();
+      expect(await workAll(other.inbox, successor)).toMatchObject({ ran: 1 });
+      expect(successor.leases[0]?.steps).toEqual({});
+    },
+    { only: "outlives-process" },
+  ),
+  onFreshData(
+    "close of an inbox that ends with its process runs everything that waits once more, and counts what is lost",
+    async (rig) => {
+      const { inbox } = rig.start();
+      await acceptMany(rig, inbox, 3);
+      let tries = 0;
+      const runner = sampleRunner((lease) => {
+        tries++;
+        // The first event is never done; RetryAfter(0) must not keep the process from ending.
+        return lease.id === runner.leases[0]?.id ? { kind: "retry", delayMs: 0 } : { kind: "done" };
+      });
+      await inbox.work(runner, { deadlineMs: 60_000, limit: 1, concurrency: 1 });
+      await inbox.accept(sampleEvent(newId(), rig.now()));
+      const before = tries;
+      const closing = inbox.close({ graceMs: rig.leaseMs });
+      await rig.advance(rig.leaseMs / 2);
+      expect(await closing).toEqual({ unfinished: 1 });
+      expect(tries - before).toBe(4);
+    },
+    { only: "ends-with-process" },
+  ),
+  onFreshData(
+    "close of an inbox that ends with its process skips backoffs, and tells about what it puts on hold",
+    async (rig) => {
+      const { inbox } = rig.start();
+      await acceptMany(rig, inbox, 1);
+      let tries = 0;
+      const runner = sampleRunner(() =>
+        ++tries === 1
+          ? { kind: "retry", delayMs: rig.leaseMs * 1_000 }
+          : { kind: "held", reason: "rejected", detail: null, tell: true },
+      );
+      await inbox.run(runner, { concurrency: 1 });
+      await rig.advance(rig.leaseMs);
+      expect(runner.ran).toEqual(["SUCCESS"]);
+      const closing = inbox.close({ graceMs: rig.leaseMs });
+      await rig.advance(rig.leaseMs / 2);
+      // What is held in memory is lost as well.
+      expect(await closing).toEqual({ unfinished: 1 });
+      expect(runner.ran).toEqual(["SUCCESS", "SUCCESS", "tell SUCCESS"]);
+    },
+    { only: "ends-with-process" },
+  ),
+];
