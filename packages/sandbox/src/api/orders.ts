@@ -1,0 +1,75 @@
+import { isJsonObject, type JsonObject } from "../json.ts";
+import type { Order } from "../payments/order.ts";
+import type { Medium } from "../wire.ts";
+import type { AddressRules } from "./addresses.ts";
+import { readParameters } from "./parameters.ts";
+
+export type OrderRules = AddressRules & { readonly mediums: readonly Medium[] };
+
+/** The three calls that make a transaction. */
+export type OrderKind = "direct" | "withdrawal" | "checkout";
+
+/**
+ * Reads the body of a call. Throws `ERR_PARAMETERS` with every rule that it breaks (specification, Endpoints).
+ *
+ * The body of a withdrawal is not shown in the specification: it takes that of a direct payment, without
+ * `redirects` and `merchant_pays_fee`.
+ */
+export function readOrder(kind: OrderKind, body: JsonObject, rules: OrderRules): Order {
+  const parameters = readParameters(body, rules);
+  const common = {
+    amount: parameters.amount(),
+    currency: parameters.currency(),
+    phoneNumber: parameters.phoneNumber(),
+    reference: parameters.reference(),
+    description: parameters.optionalText("description"),
+    callbackUrl: parameters.receiver("callback_url", "optional"),
+  };
+  const nothing = { successUrl: null, failedUrl: null, merchantPaysFee: false, supportedMediums: null };
+  let order: Order;
+  if (kind === "checkout") {
+    order = {
+      ...nothing,
+      ...common,
+      type: "DEPOSIT",
+      medium: null,
+      successUrl: parameters.redirect("redirects.success", "required"),
+      failedUrl: parameters.redirect("redirects.failed", "required"),
+      supportedMediums: parameters.supportedMediums(),
+    };
+  } else if (kind === "direct") {
+    order = {
+      ...nothing,
+      ...common,
+      type: "DEPOSIT",
+      medium: parameters.medium(),
+      successUrl: parameters.redirect("redirects.success_url", "optional"),
+      failedUrl: parameters.redirect("redirects.failure_url", "optional"),
+      merchantPaysFee: parameters.optionalBoolean("merchant_pays_fee"),
+    };
+  } else {
+    order = { ...nothing, ...common, type: "WITHDRAWAL", medium: parameters.medium() };
+  }
+  if (kind !== "withdrawal") checkRedirectNames(kind, body, parameters.problem);
+  parameters.done();
+  return order;
+}
+
+/** The two calls name the members of `redirects` differently; the other call's names are a mistake worth telling. */
+function checkRedirectNames(
+  kind: "direct" | "checkout",
+  body: JsonObject,
+  problem: (field: string, message: string) => void,
+): void {
+  const names = { direct: ["success_url", "failure_url"], checkout: ["success", "failed"] } as const;
+  const { redirects } = body;
+  if (redirects === undefined || redirects === null) return;
+  if (!isJsonObject(redirects)) {
+    problem("redirects", "must be an object");
+    return;
+  }
+  for (const [index, other] of names[kind === "direct" ? "checkout" : "direct"].entries()) {
+    if (!Object.hasOwn(redirects, other)) continue;
+    problem(`redirects.${other}`, `is not a name of this call; it is ${names[kind][index]} here`);
+  }
+}

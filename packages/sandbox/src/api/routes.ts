@@ -1,0 +1,116 @@
+import { type Context, Hono, type MiddlewareHandler } from "hono";
+import type { Clock } from "../clock.ts";
+import type { Connect } from "../connect/connect.ts";
+import type { FaultTaker } from "../faults/faults.ts";
+import { parseJsonObject } from "../json.ts";
+import { isKey, type Merchant } from "../keys/merchant.ts";
+import { magicOutcome } from "../payments/magic.ts";
+import type { Order } from "../payments/order.ts";
+import type { TransactionRecord, Transactions } from "../payments/transactions.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { jsonBody } from "../server/body.ts";
+import { resetConnection, type ServerEnv } from "../server/connection.ts";
+import { failure, failureOf, success } from "./answers.ts";
+import { type OrderKind, type OrderRules, readOrder } from "./orders.ts";
+import { readSettings } from "./settings.ts";
+
+export interface ApiParts {
+  readonly clock: Clock;
+  readonly faults: FaultTaker;
+  readonly merchant: () => Merchant;
+  readonly transactions: Transactions;
+  readonly connect: Connect;
+  readonly rules: OrderRules;
+  /** Takes an order, magic references included. */
+  readonly place: (order: Order) => TransactionRecord;
+  /** Where the hosted page of a checkout is. */
+  readonly checkoutUrl: (id: string) => string;
+}
+
+const API_DELAY_MS = 2_000;
+
+/** The endpoints of the specification, all of them. */
+export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
+  const { transactions, connect, merchant } = parts;
+  const api = new Hono<ServerEnv>();
+  let calls = 0;
+
+  const authenticate =
+    (key: () => string): MiddlewareHandler<ServerEnv> =>
+    async (c, next) => {
+      const given = c.req.header("x-api-key");
+      if (isKey(given, key())) return next();
+      return failure(c, 401, given === undefined ? "Missing API key: set X-API-Key." : "Invalid API key.");
+    };
+
+  /** Faults of the service itself. They come after the key check, so that a wrong key is always told. */
+  const misbehave: MiddlewareHandler<ServerEnv> = async (c, next) => {
+    calls += 1;
+    const { path } = c.req;
+    const named = (c.req.method === "POST" && parseJsonObject(await c.req.text())) || {};
+    const reference = typeof named.reference === "string" ? named.reference : null;
+    const key = reference === null ? [c.req.method, path, calls] : [c.req.method, path, reference];
+    const happening = parts.faults.take({ scope: "api", path, reference }, key);
+    const delay = happening.find(({ kind }) => kind === "api-delay");
+    if (delay) {
+      await new Promise<void>((resolve) => parts.clock.after(delay.delayMs ?? API_DELAY_MS, resolve));
+    }
+    const kinds = happening.map(({ kind }) => kind);
+    const digits = typeof named.phone_number === "string" ? named.phone_number.replaceAll(" ", "") : "";
+    const isMagicError = reference !== null && magicOutcome(reference, digits)?.fault === "api-error";
+    if (kinds.includes("api-reset")) return resetConnection(c);
+    if (kinds.includes("api-error") || isMagicError) return failure(c, 500, "Server error (fault).");
+    await next();
+    if (kinds.includes("api-drop-answer")) c.res = resetConnection(c);
+    return undefined;
+  };
+
+  api.use(
+    "/api/v2/payment/*",
+    authenticate(() => merchant().apiKey),
+    misbehave,
+  );
+  api.use(
+    "/api/v2/connect/*",
+    authenticate(() => merchant().connectApiKey),
+    misbehave,
+  );
+
+  const take = (kind: OrderKind) => async (c: Context<ServerEnv>) => {
+    const record = parts.place(readOrder(kind, await jsonBody(c), parts.rules));
+    const { id, reference, status, message, type, medium } = record.transaction;
+    const common = { id, reference, type, status, message };
+    return success(
+      c,
+      kind === "checkout" ? { ...common, checkout_url: parts.checkoutUrl(id) } : { ...common, medium },
+    );
+  };
+  api.post("/api/v2/payment/direct", take("direct"));
+  api.post("/api/v2/payment/withdrawal", take("withdrawal"));
+  api.post("/api/v2/payment/checkout", take("checkout"));
+
+  /** An unknown transaction is a success with a message (specification, Errors 1). */
+  const show = (c: Context<ServerEnv>, record: TransactionRecord | undefined, what: string) =>
+    success(c, record?.transaction ?? { message: `No transaction was found for the ${what}.` });
+  api.get("/api/v2/payment/transaction/ref/:reference", (c) => {
+    const reference = c.req.param("reference");
+    return show(c, transactions.byReference(reference), `reference ${JSON.stringify(reference)}`);
+  });
+  api.get("/api/v2/payment/transaction/:id", (c) => {
+    const id = c.req.param("id");
+    return show(c, transactions.get(id), `id ${JSON.stringify(id)}`);
+  });
+
+  const settingsPath = "/api/v2/connect/connected-accounts/webhook-settings";
+  api.get(settingsPath, (c) => success(c, connect.settings));
+  api.put(settingsPath, async (c) => {
+    connect.configure(readSettings(await jsonBody(c), parts.rules));
+    return success(c, connect.settings);
+  });
+
+  api.all("/api/*", (c) => {
+    throw new SandboxError("ERR_NOT_FOUND", `There is no endpoint ${c.req.method} ${c.req.path}.`);
+  });
+  api.onError((error, c) => failureOf(c, error));
+  return api;
+}

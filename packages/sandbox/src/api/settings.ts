@@ -1,0 +1,17 @@
+import type { JsonObject } from "../json.ts";
+import type { WebhookSettings } from "../wire.ts";
+import type { OrderRules } from "./orders.ts";
+import { readParameters } from "./parameters.ts";
+
+/**
+ * Reads webhook settings, which replace those before. `webhook_secret` may be left out, null or empty: deliveries
+ * are unsigned then. `webhook_url` may be left out or null while the webhooks are off.
+ */
+export function readSettings(body: JsonObject, rules: OrderRules): WebhookSettings {
+  const parameters = readParameters(body, rules);
+  const isEnabled = parameters.boolean("webhook_enabled");
+  const url = parameters.receiver("webhook_url", isEnabled ? "required" : "optional");
+  const secret = body.webhook_secret === "" ? null : parameters.optionalText("webhook_secret");
+  parameters.done();
+  return { webhook_url: url, webhook_secret: secret, webhook_enabled: isEnabled };
+}

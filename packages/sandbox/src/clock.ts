@@ -1,0 +1,41 @@
+/** The sandbox's source of time. Its shape is that of `@payhooks/core`, whose fake clock can be given here. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Calls back once after `ms`; the returned function cancels. */
+  after(ms: number, callback: () => void): () => void;
+}
+
+/** Longest delay of a platform timer; a longer one would fire at once. */
+const MAX_TIMER_MS = 2_147_483_647;
+
+/** The platform's clock. Its timers do not keep the process alive: the listening server does that. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, Math.min(Math.max(ms, 0), MAX_TIMER_MS));
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Milliseconds as ISO 8601 UTC with milliseconds, as the service writes `created_at`. */
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** Writes ISO 8601 UTC timestamps with nanoseconds, each later than the one before. */
+export function nanosecondStamps(clock: Clock): () => string {
+  let last = 0n;
+  return () => {
+    const read = BigInt(Math.trunc(clock.now())) * 1_000_000n + (process.hrtime.bigint() % 1_000_000n);
+    last = read > last ? read : last + 1n;
+    return formatNanoseconds(last);
+  };
+}
+
+/** Nanoseconds since the epoch as ISO 8601 UTC with nine fractional digits. */
+export function formatNanoseconds(ns: bigint): string {
+  const seconds = new Date(Number(ns / 1_000_000n)).toISOString().slice(0, 19);
+  return `${seconds}.${String(ns % 1_000_000_000n).padStart(9, "0")}Z`;
+}

@@ -1,0 +1,258 @@
+import { randomUUID } from "node:crypto";
+import { boundedMap } from "../bounded.ts";
+import type { Changes } from "../changes.ts";
+import { type Clock, isoTime } from "../clock.ts";
+import type { FaultTaker } from "../faults/faults.ts";
+import type { Fault, FaultKind } from "../faults/kinds.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { type RetryPlan, retryDelayMs } from "./backoff.ts";
+import type { Attempt, Delivery, Message, SignedMessage } from "./delivery.ts";
+import type { Signer } from "./signer.ts";
+import type { Transport } from "./transport.ts";
+
+/** A delivery and what is needed to send it again. */
+export interface DeliveryRecord extends Delivery {
+  /** Position in the log since the last reset, from 1; what random draws are keyed by for webhooks. */
+  readonly sequence: number;
+  readonly message: Message;
+  readonly signed: SignedMessage;
+  /** Milliseconds since the epoch. */
+  readonly dueAt: number | null;
+}
+
+/** What is to be delivered. */
+export type NewDelivery = Pick<
+  Delivery,
+  "flow" | "event" | "deduplicationKey" | "reference" | "status" | "url"
+> & { readonly message: Message };
+
+export interface Dispatcher {
+  /** Signs the message, puts it into the log and starts the first attempt. */
+  send(delivery: NewDelivery): DeliveryRecord;
+  replay(id: string, options?: { readonly resign?: boolean | undefined }): DeliveryRecord;
+  get(id: string): DeliveryRecord | undefined;
+  list(): DeliveryRecord[];
+  /** Resolves when no attempt is under way. Waits for retries and delays are not attempts. */
+  settled(): Promise<void>;
+  /** Takes over deliveries of an earlier run and goes on with those that are not finished. */
+  restore(records: readonly DeliveryRecord[]): void;
+  /** Aborts what is under way, forgets every delivery. */
+  clear(): void;
+}
+
+export interface DispatcherParts {
+  readonly clock: Clock;
+  readonly changes: Changes;
+  readonly faults: FaultTaker;
+  readonly signer: Signer;
+  readonly transport: Transport;
+  readonly stamp: () => string;
+  readonly retry: RetryPlan;
+  /** Whether retries repeat the signed bytes, or are dated and signed anew. */
+  readonly signRetries: "same" | "anew";
+  readonly seed: string;
+  readonly maxDeliveries: number;
+  readonly acknowledged: (delivery: Delivery) => void;
+}
+
+const DELAY_MS = 2_000;
+const REORDER_MS = 5_000;
+
+export function createDispatcher(parts: DispatcherParts): Dispatcher {
+  const { clock, changes, faults, signer, transport, retry } = parts;
+  const log = boundedMap<DeliveryRecord>(
+    parts.maxDeliveries,
+    ({ state }) => state === "delivered" || state === "gave-up",
+  );
+  const timers = new Map<string, () => void>();
+  /** Releases of deliveries that a reorder fault holds back. */
+  const heldBack = new Set<() => void>();
+  const idle: (() => void)[] = [];
+  let underWay = 0;
+  let sequence = 0;
+  let life = new AbortController();
+
+  const update = (id: string, change: Partial<DeliveryRecord>): DeliveryRecord | undefined => {
+    const record = log.get(id);
+    if (record === undefined) return undefined;
+    const next = { ...record, ...change };
+    log.set(id, next);
+    changes.publish("delivery", id);
+    return next;
+  };
+
+  const wait = (ms: number, id: string): Promise<void> =>
+    new Promise((resolve) => timers.set(id, clock.after(ms, resolve)));
+
+  /** Until a later delivery was sent, or the time is up. */
+  const holdBack = (ms: number, id: string): Promise<void> =>
+    new Promise((resolve) => {
+      const release = () => {
+        timers.get(id)?.();
+        timers.delete(id);
+        heldBack.delete(release);
+        resolve();
+      };
+      timers.set(id, clock.after(ms, release));
+      heldBack.add(release);
+    });
+
+  const post = async (
+    record: DeliveryRecord,
+    signed: SignedMessage,
+    happening: readonly Fault[],
+    signal: AbortSignal,
+  ): Promise<Omit<Attempt, "number">> => {
+    const kinds = happening.map(({ kind }) => kind);
+    const has = (kind: FaultKind) => kinds.includes(kind);
+    const at = isoTime(clock.now());
+    const { url } = record;
+    const { body, headers } = signed;
+    const result = await transport.post({
+      url,
+      headers,
+      body,
+      signal,
+      resetMidBody: has("reset"),
+    });
+    const isLost = has("drop-answer") && result.answer !== null;
+    const status = result.answer?.status ?? 0;
+    return {
+      at,
+      url,
+      ...signed,
+      answer: result.answer,
+      error: isLost ? "the answer was dropped after delivery (fault)" : result.error,
+      acknowledged: !isLost && status >= 200 && status < 300,
+      durationMs: result.durationMs,
+      faults: kinds,
+    };
+  };
+
+  const attempt = async (id: string): Promise<void> => {
+    timers.delete(id);
+    const record = update(id, { state: "sending", dueAt: null, nextAttemptAt: null });
+    if (record === undefined) return;
+    const own = life;
+    const number = record.attempts.length + 1;
+    const key = [
+      record.reference ?? record.sequence,
+      record.event,
+      record.status,
+      record.replayOf ?? "",
+      number,
+    ];
+    const { flow, event, reference } = record;
+    const isSigned = record.signed.signature !== null;
+    const happening = faults.take({ scope: "delivery", flow, event, reference, isSigned }, key);
+    const find = (kind: FaultKind) => happening.find((fault) => fault.kind === kind);
+
+    const delay = find("delay");
+    const reorder = find("reorder");
+    if (delay) await wait(delay.delayMs ?? DELAY_MS, id);
+    if (reorder) await holdBack(reorder.delayMs ?? REORDER_MS, id);
+
+    underWay += 1;
+    try {
+      const anew = number > 1 && parts.signRetries === "anew";
+      const changed = await signer.signWith(record.message, happening);
+      const signed = changed ?? (anew ? signer.sign(record.message, parts.stamp()) : record.signed);
+      const copies = find("duplicate") ? 2 : 1;
+      const results = await Promise.all(
+        Array.from({ length: copies }, () => post(record, signed, happening, own.signal)),
+      );
+      if (own !== life) return;
+      settle(id, results, key);
+      if (!reorder) for (const release of [...heldBack]) release();
+    } finally {
+      underWay -= 1;
+      if (underWay === 0) for (const resolve of idle.splice(0)) resolve();
+    }
+  };
+
+  /** Puts the attempts into the log and decides what comes next. */
+  const settle = (
+    id: string,
+    results: readonly Omit<Attempt, "number">[],
+    key: readonly (string | number)[],
+  ): void => {
+    const record = log.get(id);
+    if (record === undefined) return;
+    const numbered = results.map((one, index) => ({ ...one, number: record.attempts.length + 1 + index }));
+    const attempts = [...record.attempts, ...numbered];
+    if (results.some(({ acknowledged }) => acknowledged)) {
+      const delivered = update(id, { attempts, state: "delivered" });
+      if (delivered) parts.acknowledged(delivered);
+      return;
+    }
+    const delayMs = retryDelayMs(retry, attempts.length, parts.seed, key);
+    if (delayMs === null) update(id, { attempts, state: "gave-up" });
+    else schedule({ ...record, attempts, state: "retrying" }, clock.now() + delayMs);
+  };
+
+  const schedule = (record: DeliveryRecord, dueAt: number): DeliveryRecord => {
+    const next = { ...record, dueAt, nextAttemptAt: isoTime(dueAt) };
+    log.set(record.id, next);
+    const ms = dueAt - clock.now();
+    if (ms > 0)
+      timers.set(
+        record.id,
+        clock.after(ms, () => void attempt(record.id)),
+      );
+    changes.publish("delivery", record.id);
+    if (ms <= 0) void attempt(record.id);
+    return log.get(record.id) ?? next;
+  };
+
+  const add = (given: NewDelivery, signed: SignedMessage, replayOf: string | null): DeliveryRecord => {
+    sequence += 1;
+    const { flow, event, deduplicationKey, reference, status, url, message } = given;
+    const now = clock.now();
+    const base = {
+      id: `dlv_${randomUUID()}`,
+      sequence,
+      flow,
+      event,
+      deduplicationKey,
+      reference,
+      status,
+      url,
+    };
+    const start = { state: "scheduled" as const, createdAt: isoTime(now), nextAttemptAt: null, dueAt: null };
+    return schedule({ ...base, ...start, replayOf, attempts: [], message, signed }, now);
+  };
+
+  return {
+    send: (delivery) => add(delivery, signer.sign(delivery.message), null),
+    replay(id, { resign = false } = {}) {
+      const original = log.get(id);
+      if (original === undefined) {
+        throw new SandboxError("ERR_NOT_FOUND", `No delivery ${id} is in the dispatch log.`);
+      }
+      const signed = resign ? signer.sign(original.message, parts.stamp()) : original.signed;
+      return add(original, signed, id);
+    },
+    get: (id) => log.get(id),
+    list: () => log.values(),
+    settled: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => idle.push(resolve))),
+    restore(records) {
+      for (const record of records) {
+        sequence = Math.max(sequence, record.sequence);
+        log.set(record.id, record);
+      }
+      for (const record of records) {
+        if (record.state === "delivered" || record.state === "gave-up") continue;
+        schedule({ ...record, state: "retrying" }, record.dueAt ?? clock.now());
+      }
+    },
+    clear() {
+      life.abort();
+      life = new AbortController();
+      for (const cancel of timers.values()) cancel();
+      timers.clear();
+      heldBack.clear();
+      log.clear();
+      sequence = 0;
+    },
+  };
+}

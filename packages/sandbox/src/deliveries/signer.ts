@@ -1,0 +1,113 @@
+import { randomBytes } from "node:crypto";
+import { isoTime } from "../clock.ts";
+import { resplit } from "../faults/forgery.ts";
+import type { Fault, FaultKind } from "../faults/kinds.ts";
+import { generateSigningKey, type SigningKey } from "../keys/signing-keys.ts";
+import { type CallbackFields, canonicalString } from "../signature/canonical-string.ts";
+import { signCanonicalString, signWebhook } from "../signature/sign.ts";
+import type { Message, SignedMessage } from "./delivery.ts";
+
+const DEFAULT_AGE_MS = 30 * 24 * 3_600_000;
+const DEFAULT_FIELD = { name: "channel", value: "sandbox" };
+
+/** Faults that change the bytes or the signature, so that the attempt is signed on its own. */
+const CHANGES_MESSAGE: ReadonlySet<FaultKind> = new Set([
+  "bad-signature",
+  "wrong-key",
+  "stale-timestamp",
+  "extra-field",
+  "resplit",
+]);
+
+export interface Signer {
+  /** Signs a message with the keys of this moment, dated with this moment when `stamp` is given. */
+  sign(message: Message, stamp?: string): SignedMessage;
+  /** The same message as the faults want it, or null when they leave it as it is. */
+  signWith(message: Message, faults: readonly Fault[]): Promise<SignedMessage | null>;
+}
+
+export function createSigner(source: {
+  readonly key: () => SigningKey;
+  readonly secret: () => string | null;
+  readonly now: () => number;
+}): Signer {
+  let strangerKey: Promise<SigningKey> | undefined;
+  const strangerSecret = randomBytes(24).toString("hex");
+
+  const signFields = (fields: CallbackFields, key: SigningKey, sent = fields): SignedMessage => {
+    const text = canonicalString(fields);
+    const signature = signCanonicalString(text, key.privateKey);
+    const body = JSON.stringify({ ...sent, signature });
+    return { body, headers: jsonHeaders(body), canonicalString: text, signature, keyId: key.id };
+  };
+
+  const signEnvelope = (
+    envelope: Readonly<Record<string, unknown>>,
+    secret: string | null,
+  ): SignedMessage => {
+    const body = JSON.stringify(envelope);
+    const signature = secret === null ? null : signWebhook(body, secret);
+    const headers = { ...jsonHeaders(body), ...(signature && { "X-Connect-Signature": signature }) };
+    return { body, headers, canonicalString: null, signature, keyId: null };
+  };
+
+  return {
+    sign(message, stamp) {
+      if (message.flow === "connect") return signEnvelope(message.envelope, source.secret());
+      const fields = stamp === undefined ? message.fields : { ...message.fields, timestamp: stamp };
+      return signFields(fields, source.key());
+    },
+    async signWith(message, faults) {
+      const changing = faults.filter(({ kind }) => CHANGES_MESSAGE.has(kind));
+      if (changing.length === 0) return null;
+      const kinds = new Set(changing.map(({ kind }) => kind));
+      const extra = changing.find(({ kind }) => kind === "extra-field");
+      const stale = changing.find(({ kind }) => kind === "stale-timestamp");
+      const field = extra && (extra.field ?? DEFAULT_FIELD);
+      const added = field === undefined ? {} : { [field.name]: field.value };
+      const dated = stale && source.now() - (stale.ageMs ?? DEFAULT_AGE_MS);
+
+      let signed: SignedMessage;
+      if (message.flow === "connect") {
+        const occurred = dated === undefined ? {} : { occurred_at: isoTime(dated) };
+        const secret = kinds.has("wrong-key") ? strangerSecret : source.secret();
+        signed = signEnvelope({ ...message.envelope, ...occurred, ...added }, secret);
+      } else {
+        const timestamp = dated === undefined ? {} : { timestamp: `${isoTime(dated).slice(0, -1)}000000Z` };
+        const fields = { ...message.fields, ...timestamp, ...added };
+        if (kinds.has("wrong-key")) strangerKey ??= generateSigningKey(source.now());
+        const key = kinds.has("wrong-key") && strangerKey ? await strangerKey : source.key();
+        const { genuine, forged } = kinds.has("resplit")
+          ? resplit(fields)
+          : { genuine: fields, forged: fields };
+        signed = signFields(genuine, key, forged);
+      }
+      return kinds.has("bad-signature") ? spoil(signed) : signed;
+    },
+  };
+}
+
+function jsonHeaders(body: string): Record<string, string> {
+  return {
+    "Content-Type": "application/json",
+    "Content-Length": String(Buffer.byteLength(body)),
+    "User-Agent": "payhooks-sandbox",
+  };
+}
+
+/** Changes one character in the middle of the signature; its form stays right. */
+function spoil(signed: SignedMessage): SignedMessage {
+  if (signed.signature === null) return signed;
+  const middle = Math.floor(signed.signature.length / 2);
+  const other = signed.signature[middle] === "a" ? "b" : "a";
+  const signature = signed.signature.slice(0, middle) + other + signed.signature.slice(middle + 1);
+  const replaced = (text: string) =>
+    text.replace(JSON.stringify(signed.signature), JSON.stringify(signature));
+  const inHeader = Object.hasOwn(signed.headers, "X-Connect-Signature");
+  return {
+    ...signed,
+    signature,
+    body: inHeader ? signed.body : replaced(signed.body),
+    headers: inHeader ? { ...signed.headers, "X-Connect-Signature": signature } : signed.headers,
+  };
+}

@@ -1,0 +1,183 @@
+import type { OrderRules } from "./api/orders.ts";
+import { type Changes, createChanges } from "./changes.ts";
+import { nanosecondStamps } from "./clock.ts";
+import { type Connect, createConnect } from "./connect/connect.ts";
+import { createDispatcher, type Dispatcher } from "./deliveries/dispatcher.ts";
+import { createSigner } from "./deliveries/signer.ts";
+import { createTransport } from "./deliveries/transport.ts";
+import { createFaults, type FaultTaker } from "./faults/faults.ts";
+import { FAULT_KINDS } from "./faults/kinds.ts";
+import { type Merchant, newMerchant } from "./keys/merchant.ts";
+import { generateSigningKey, privatePem, readSigningKey, type SigningKey } from "./keys/signing-keys.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { callbackFor } from "./payments/callback.ts";
+import { magicOutcome } from "./payments/magic.ts";
+import type { Order } from "./payments/order.ts";
+import { createScripts, type Scripts } from "./payments/outcomes.ts";
+import { createTransactions, type TransactionRecord, type Transactions } from "./payments/transactions.ts";
+import { SandboxError } from "./sandbox-error.ts";
+import { createStateFile, readState, type Snapshot } from "./state/state-file.ts";
+
+/** The payment service without its HTTP side. */
+export interface Engine {
+  readonly changes: Changes;
+  readonly rules: OrderRules;
+  readonly scripts: Scripts;
+  readonly faults: FaultTaker;
+  readonly connect: Connect;
+  readonly dispatcher: Dispatcher;
+  readonly transactions: Transactions;
+  readonly merchant: () => Merchant;
+  readonly key: () => SigningKey;
+  /** Takes an order; a magic reference or phone number brings its fault with it. */
+  place(order: Order): TransactionRecord;
+  rotateKey(): Promise<SigningKey>;
+  /** Everything but the keys, and those too when asked. */
+  reset(options?: { readonly keys?: boolean | undefined }): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function createEngine(options: ResolvedOptions): Promise<Engine> {
+  const { clock, seed, limits } = options;
+  const saved = options.state === undefined ? null : readState(options.state);
+  const changes = createChanges();
+  const stamp = nanosecondStamps(clock);
+  let merchant = saved?.merchant ?? newMerchant(options.merchant);
+  let key = await firstKey(options, saved);
+  let isClosed = false;
+
+  const faults = createFaults(seed, changes);
+  const scripts = createScripts(options.outcome);
+  const transport = createTransport(clock, options);
+  const dispatcher: Dispatcher = createDispatcher({
+    clock,
+    changes,
+    faults,
+    transport,
+    stamp,
+    seed,
+    retry: options.retry,
+    signRetries: options.signRetries,
+    maxDeliveries: limits.deliveries,
+    signer: createSigner({
+      key: () => key,
+      secret: () => connect.settings.webhook_secret,
+      now: () => clock.now(),
+    }),
+    acknowledged: ({ flow, deduplicationKey }) => {
+      if (flow === "payments") transactions.markReceived(deduplicationKey);
+    },
+  });
+  const connect: Connect = createConnect({
+    clock,
+    changes,
+    merchant: () => merchant,
+    maxEntries: limits.accounts,
+    send: dispatcher.send,
+  });
+  const transactions: Transactions = createTransactions({
+    clock,
+    changes,
+    scripts,
+    merchant: () => merchant,
+    delayMs: options.delayMs,
+    maxTransactions: limits.transactions,
+    announce: (record) => {
+      const callback = callbackFor(record, merchant, stamp());
+      if (callback !== null) dispatcher.send(callback);
+    },
+  });
+
+  const snapshot = (): Snapshot => ({
+    version: 1,
+    merchant,
+    privateKey: privatePem(key),
+    keyCreatedAt: key.createdAt,
+    connect: {
+      settings: connect.settings,
+      accounts: connect.accounts(),
+      settlements: connect.settlements(),
+    },
+    scripts: scripts.list(),
+    transactions: transactions.list(),
+    deliveries: dispatcher.list(),
+  });
+
+  const begin = () => {
+    if (options.settings) connect.configure(options.settings);
+  };
+  if (saved) {
+    connect.restore(saved.connect);
+    scripts.restore(saved.scripts);
+    transactions.restore(saved.transactions);
+    dispatcher.restore(saved.deliveries);
+  } else begin();
+
+  const file = options.state === undefined ? null : createStateFile(options.state, snapshot);
+  const stopSaving = changes.subscribe(() => file?.touch());
+  file?.touch();
+  await file?.flush();
+
+  const stop = () => {
+    transactions.clear();
+    dispatcher.clear();
+  };
+
+  return {
+    changes,
+    rules: options,
+    scripts,
+    faults,
+    connect,
+    dispatcher,
+    transactions,
+    merchant: () => merchant,
+    key: () => key,
+    place(order) {
+      if (isClosed) throw new SandboxError("ERR_CLOSED", "This sandbox is closed.");
+      const fault = magicOutcome(order.reference, order.phoneNumber)?.fault;
+      const record = transactions.create(order);
+      if (fault !== undefined && FAULT_KINDS[fault].scope === "delivery") {
+        faults.add({ kind: fault, reference: order.reference });
+      }
+      return record;
+    },
+    async rotateKey() {
+      key = await generateSigningKey(clock.now());
+      changes.publish("keys");
+      return key;
+    },
+    async reset({ keys = false } = {}) {
+      const next = keys ? await generateSigningKey(clock.now()) : key;
+      stop();
+      faults.clear();
+      scripts.clear();
+      connect.clear();
+      key = next;
+      if (keys) merchant = newMerchant();
+      begin();
+      changes.publish("reset");
+      await file?.flush();
+    },
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      stopSaving();
+      file?.touch();
+      try {
+        await file?.flush();
+      } finally {
+        stop();
+        transport.close();
+      }
+    },
+  };
+}
+
+function firstKey(options: ResolvedOptions, saved: Snapshot | null): SigningKey | Promise<SigningKey> {
+  if (saved) return readSigningKey(saved.privateKey, saved.keyCreatedAt);
+  const given = options.merchant.privateKey;
+  return given === undefined
+    ? generateSigningKey(options.clock.now())
+    : readSigningKey(given, options.clock.now());
+}

@@ -1,0 +1,28 @@
+import type { CallbackFields } from "../signature/canonical-string.ts";
+
+/** A genuine callback, and other fields that have the same canonical string and so the same signature. */
+export interface Forgery {
+  readonly genuine: CallbackFields;
+  readonly forged: CallbackFields;
+}
+
+/**
+ * The attack on the canonical string (docs/sandbox.md, Faults): nothing in it is escaped, so whoever chooses a
+ * reference can write further fields into it. The service signs a FAILED callback for the reference
+ * `victim&status=SUCCESS&timestamp=…&userId=u`; cut differently, the same text is a SUCCESS for `victim`, whose
+ * `userId` swallows the true tail. A receiver that only checks the signature accepts it.
+ */
+export function resplit(fields: CallbackFields): Forgery {
+  const { referenceId, timestamp, userId } = fields;
+  const genuine: CallbackFields = {
+    ...fields,
+    referenceId: `${referenceId}&status=SUCCESS&timestamp=${timestamp}&userId=u`,
+    status: "FAILED",
+  };
+  const forged: CallbackFields = {
+    ...fields,
+    status: "SUCCESS",
+    userId: `u&status=FAILED&timestamp=${timestamp}&userId=${userId}`,
+  };
+  return { genuine, forged };
+}

@@ -1,0 +1,85 @@
+import type { TransactionType } from "../wire.ts";
+
+/** What can be made to go wrong. */
+export type FaultKind =
+  | "duplicate"
+  | "delay"
+  | "reorder"
+  | "drop-answer"
+  | "bad-signature"
+  | "wrong-key"
+  | "stale-timestamp"
+  | "extra-field"
+  | "reset"
+  | "resplit"
+  | "api-error"
+  | "api-reset"
+  | "api-drop-answer"
+  | "api-delay";
+
+/** What each fault does, as the dashboard and the documentation show it. */
+export const FAULT_KINDS: Readonly<
+  Record<FaultKind, { readonly scope: "delivery" | "api"; readonly does: string }>
+> = {
+  duplicate: { scope: "delivery", does: "sends the delivery twice at the same time" },
+  delay: { scope: "delivery", does: "waits before sending (`delayMs`, 2 s)" },
+  reorder: {
+    scope: "delivery",
+    does: "holds the delivery back until a later one was sent (at most `delayMs`, 5 s)",
+  },
+  "drop-answer": {
+    scope: "delivery",
+    does: "loses the receiver's answer: it counts as failed and is sent again",
+  },
+  "bad-signature": { scope: "delivery", does: "changes one byte of the signature" },
+  "wrong-key": { scope: "delivery", does: "signs with a key or secret that is not the merchant's" },
+  "stale-timestamp": { scope: "delivery", does: "dates the event back (`ageMs`, 30 days), signed properly" },
+  "extra-field": { scope: "delivery", does: "adds an undocumented field, covered by the signature" },
+  reset: { scope: "delivery", does: "resets the connection in the middle of the body" },
+  resplit: {
+    scope: "delivery",
+    does: "sends a forged SUCCESS whose fields are cut differently out of a genuinely signed FAILED",
+  },
+  "api-error": { scope: "api", does: "answers 500, nothing is done" },
+  "api-reset": { scope: "api", does: "resets the connection, nothing is done" },
+  "api-drop-answer": { scope: "api", does: "does what was asked, then resets the connection" },
+  "api-delay": { scope: "api", does: "waits before answering (`delayMs`, 2 s)" },
+};
+
+export type Flow = "payments" | "connect";
+
+/** A fault to be added. Without `times` or `rate` it happens once. */
+export interface FaultRule {
+  readonly kind: FaultKind;
+  /** How often it happens before it is used up. Default: 1, or without end where `rate` is given. */
+  readonly times?: number | undefined;
+  /** Share of the attempts or calls that it happens to, 0 to 1; drawn from the sandbox's seed. Default: 1. */
+  readonly rate?: number | undefined;
+  /** Only deliveries of this flow. */
+  readonly flow?: Flow | undefined;
+  /** Only deliveries of this event. */
+  readonly event?: TransactionType | `${string}.${string}` | undefined;
+  /** Only what has this reference. */
+  readonly reference?: string | undefined;
+  /** Only calls whose path contains this, such as `/withdrawal`. */
+  readonly path?: string | undefined;
+  /** For `delay`, `reorder` and `api-delay`. */
+  readonly delayMs?: number | undefined;
+  /** For `stale-timestamp`. */
+  readonly ageMs?: number | undefined;
+  /** For `extra-field`. Default: `channel` with the value `sandbox`. */
+  readonly field?: { readonly name: string; readonly value: string } | undefined;
+}
+
+/** A fault that is waiting to happen. */
+export interface Fault extends FaultRule {
+  readonly id: string;
+  /** How often it will still happen; null: without end. */
+  readonly remaining: number | null;
+  /** How often it has happened. */
+  readonly fired: number;
+}
+
+export function isFaultKind(value: unknown): value is FaultKind {
+  return typeof value === "string" && Object.hasOwn(FAULT_KINDS, value);
+}

@@ -1,0 +1,33 @@
+import { createHash, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+
+/** The one merchant of a sandbox, and the keys that its calls carry. */
+export interface Merchant {
+  /** UUID; `merchant_id` of transactions and `merchantId` of callbacks. */
+  readonly merchantId: string;
+  /** `mm_` and a UUID; owner of the connected accounts. */
+  readonly masterMerchantId: string;
+  /** `userId` of callbacks. */
+  readonly userId: string;
+  /** `X-API-Key` of the payment endpoints: `<PUBLIC_KEY>:<SECRET_KEY>`. */
+  readonly apiKey: string;
+  /** `X-API-Key` of the connected-account endpoints. */
+  readonly connectApiKey: string;
+}
+
+export function newMerchant(given: { [Key in keyof Merchant]?: string | undefined } = {}): Merchant {
+  const random = (prefix: string) => `${prefix}_${randomBytes(18).toString("hex")}`;
+  return {
+    merchantId: given.merchantId ?? randomUUID(),
+    masterMerchantId: given.masterMerchantId ?? `mm_${randomUUID()}`,
+    userId: given.userId ?? randomUUID(),
+    apiKey: given.apiKey ?? `${random("pk_sandbox")}:${random("sk_sandbox")}`,
+    connectApiKey: given.connectApiKey ?? random("ck_sandbox"),
+  };
+}
+
+/** Compares a header with a key without telling by the time it takes how much of it was right. */
+export function isKey(header: string | undefined, key: string): boolean {
+  if (header === undefined) return false;
+  const hash = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(hash(header), hash(key));
+}

@@ -1,0 +1,162 @@
+import { isLoopbackHost } from "./api/addresses.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { RETRY_DEFAULTS, type RetryOptions, type RetryPlan } from "./deliveries/backoff.ts";
+import type { Outcome } from "./payments/outcomes.ts";
+import { SandboxError } from "./sandbox-error.ts";
+import { MEDIUMS, type Medium, type WebhookSettings } from "./wire.ts";
+
+/** Options of `createSandbox`; every one has a default. Durations are milliseconds. */
+export interface SandboxOptions {
+  /** Default: 0, any free port. */
+  readonly port?: number | undefined;
+  /** Address to listen on. Default: 127.0.0.1. One that is not loopback needs `allowRemote`. */
+  readonly host?: string | undefined;
+  /** Lets the sandbox listen to other machines. Its pages need no key: whoever reaches it can use it. */
+  readonly allowRemote?: boolean | undefined;
+  /** Host names under which the pages may be asked for, beside loopback: that of a tunnel, for instance. */
+  readonly allowedHosts?: readonly string[] | undefined;
+  /** Base of the addresses that the sandbox hands out (`checkout_url`). Default: where it listens. */
+  readonly publicUrl?: string | undefined;
+  /** Given keys and ids; what is left out is made at random. */
+  readonly merchant?:
+    | {
+        readonly merchantId?: string | undefined;
+        readonly masterMerchantId?: string | undefined;
+        readonly userId?: string | undefined;
+        /** `<PUBLIC_KEY>:<SECRET_KEY>` */
+        readonly apiKey?: string | undefined;
+        readonly connectApiKey?: string | undefined;
+        /** RSA in PEM. */
+        readonly privateKey?: string | undefined;
+      }
+    | undefined;
+  /** Webhook settings from the start, also after a reset. */
+  readonly settings?: WebhookSettings | undefined;
+  /** Where triggered transactions send their callbacks unless they say otherwise. */
+  readonly callbackUrl?: string | undefined;
+  /** What becomes of transactions that no script is for. Default: `"SUCCESS"`. */
+  readonly outcome?: Outcome | undefined;
+  /** Time from one status to the next where a script names none. Default: 500. */
+  readonly delayMs?: number | undefined;
+  readonly retry?: RetryOptions | undefined;
+  /**
+   * Whether a retry repeats the bytes and the signature of the first attempt, or is dated and signed anew.
+   * The specification does not say. Default: `"same"`.
+   */
+  readonly signRetries?: "same" | "anew" | undefined;
+  /** How long an answer to a delivery may take. Default: 10 s. */
+  readonly answerTimeoutMs?: number | undefined;
+  /** Certificate authority, in PEM, that receivers' HTTPS certificates may be signed by. */
+  readonly ca?: string | undefined;
+  /** Accept `http://` callback and webhook addresses on this machine. Default: true. */
+  readonly allowHttpLoopback?: boolean | undefined;
+  /** Accept no address but HTTPS, redirects included. Default: false. */
+  readonly strictHttps?: boolean | undefined;
+  /** Mediums that are accepted: to try one of the two published lists. Default: both joined. */
+  readonly mediums?: readonly Medium[] | undefined;
+  /** Faults by rate and jitter are drawn from it: the same seed, the same run. Default: at random. */
+  readonly seed?: string | undefined;
+  /** A JSON file that keeps keys and data over restarts. It holds the private key. Default: none. */
+  readonly state?: string | undefined;
+  readonly limits?: { readonly [Key in keyof typeof LIMIT_DEFAULTS]?: number | undefined } | undefined;
+  /** Default: the platform's. A fake clock moves scripts, retries and delays. */
+  readonly clock?: Clock | undefined;
+}
+
+/** What the sandbox keeps; beyond it the oldest finished entries go. */
+export const LIMIT_DEFAULTS = { transactions: 10_000, deliveries: 5_000, accounts: 1_000, bodyBytes: 65_536 };
+
+export interface ResolvedOptions {
+  readonly port: number;
+  readonly host: string;
+  readonly allowRemote: boolean;
+  readonly allowedHosts: readonly string[];
+  readonly publicUrl: string | undefined;
+  readonly merchant: NonNullable<SandboxOptions["merchant"]>;
+  readonly settings: WebhookSettings | undefined;
+  readonly callbackUrl: string | undefined;
+  readonly outcome: Outcome;
+  readonly delayMs: number;
+  readonly retry: RetryPlan;
+  readonly signRetries: "same" | "anew";
+  readonly answerTimeoutMs: number;
+  readonly ca: string | undefined;
+  readonly allowHttpLoopback: boolean;
+  readonly strictHttps: boolean;
+  readonly mediums: readonly Medium[];
+  readonly seed: string;
+  readonly state: string | undefined;
+  readonly limits: { readonly [Key in keyof typeof LIMIT_DEFAULTS]: number };
+  readonly clock: Clock;
+}
+
+/** Fills in defaults. Throws `ERR_OPTION_INVALID` or `ERR_HOST_NOT_LOOPBACK`. */
+export function resolveOptions(options: SandboxOptions): ResolvedOptions {
+  const host = options.host ?? "127.0.0.1";
+  if (!isLoopbackHost(host) && options.allowRemote !== true) {
+    throw new SandboxError(
+      "ERR_HOST_NOT_LOOPBACK",
+      `${host} can be reached from other machines, and the sandbox asks for no password. Listen on 127.0.0.1, or pass allowRemote: true.`,
+    );
+  }
+  const port = number("port", options.port, 0, { max: 65_535 });
+  if (options.mediums?.length === 0 || options.mediums?.some((one) => !MEDIUMS.includes(one))) {
+    throw invalid("mediums", `must hold values of ${MEDIUMS.join(", ")}`);
+  }
+  if (options.publicUrl !== undefined && !URL.canParse(options.publicUrl)) {
+    throw invalid("publicUrl", "must be an absolute address");
+  }
+  const retry = options.retry ?? {};
+  const limits = options.limits ?? {};
+  const limit = (name: keyof typeof LIMIT_DEFAULTS) =>
+    number(`limits.${name}`, limits[name], LIMIT_DEFAULTS[name], { min: 1 });
+  return {
+    port,
+    host,
+    allowRemote: options.allowRemote ?? false,
+    allowedHosts: options.allowedHosts ?? [],
+    publicUrl: options.publicUrl?.replace(/\/+$/, ""),
+    merchant: options.merchant ?? {},
+    settings: options.settings,
+    callbackUrl: options.callbackUrl,
+    outcome: options.outcome ?? "SUCCESS",
+    delayMs: number("delayMs", options.delayMs, 500),
+    retry: {
+      maxAttempts: number("retry.maxAttempts", retry.maxAttempts, RETRY_DEFAULTS.maxAttempts, { min: 1 }),
+      baseMs: number("retry.baseMs", retry.baseMs, RETRY_DEFAULTS.baseMs),
+      factor: number("retry.factor", retry.factor, RETRY_DEFAULTS.factor, { min: 1 }),
+      maxMs: number("retry.maxMs", retry.maxMs, RETRY_DEFAULTS.maxMs),
+      jitter: number("retry.jitter", retry.jitter, RETRY_DEFAULTS.jitter, { max: 1 }),
+    },
+    signRetries: options.signRetries ?? "same",
+    answerTimeoutMs: number("answerTimeoutMs", options.answerTimeoutMs, 10_000),
+    ca: options.ca,
+    allowHttpLoopback: options.allowHttpLoopback ?? true,
+    strictHttps: options.strictHttps ?? false,
+    mediums: options.mediums ?? MEDIUMS,
+    seed: options.seed ?? Math.random().toString(36).slice(2, 12),
+    state: options.state,
+    limits: {
+      transactions: limit("transactions"),
+      deliveries: limit("deliveries"),
+      accounts: limit("accounts"),
+      bodyBytes: limit("bodyBytes"),
+    },
+    clock: options.clock ?? systemClock,
+  };
+}
+
+function number(
+  name: string,
+  given: number | undefined,
+  otherwise: number,
+  { min = 0, max = Number.MAX_SAFE_INTEGER }: { min?: number; max?: number } = {},
+): number {
+  if (given === undefined) return otherwise;
+  if (typeof given === "number" && given >= min && given <= max) return given;
+  throw invalid(name, `must be a number from ${min} to ${max}; it is ${JSON.stringify(given)}`);
+}
+
+function invalid(name: string, rule: string): SandboxError {
+  return new SandboxError("ERR_OPTION_INVALID", `The option ${name} ${rule}.`);
+}

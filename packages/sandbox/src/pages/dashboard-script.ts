@@ -1,0 +1,179 @@
+/**
+ * The dashboard's script, which runs in the browser as it is written here. It makes no HTML: rows come escaped
+ * from the server, everything else is set as text.
+ */
+export const DASHBOARD_SCRIPT = `"use strict";
+const toast = document.getElementById("toast");
+const live = document.getElementById("live");
+let toastTimer;
+
+function say(text, isProblem) {
+  toast.textContent = text;
+  toast.classList.toggle("problem", Boolean(isProblem));
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => { toast.textContent = ""; }, isProblem ? 8000 : 2500);
+}
+
+async function call(method, path, body) {
+  const response = await fetch(path, {
+    method,
+    headers: { "Content-Type": "application/json" },
+    body: method === "DELETE" ? undefined : JSON.stringify(body ?? {}),
+  });
+  const answer = await response.json();
+  if (!answer.success) throw new Error(answer.data?.message ?? "The sandbox answered " + response.status);
+  return answer.data;
+}
+
+async function act(element, method, path, body) {
+  if (element.dataset.confirm && !confirm(element.dataset.confirm)) return;
+  const button = element.matches("form") ? element.querySelector("button:not([type=button])") : element;
+  button.disabled = true;
+  try {
+    const data = await call(method, path, body);
+    say("Done");
+    if (data && data.url && path.endsWith("/checkouts")) open(data.url, "_blank", "noopener");
+  } catch (error) {
+    say(error.message, true);
+  } finally {
+    button.disabled = false;
+    if (document.activeElement === document.body && button.isConnected) button.focus();
+  }
+}
+
+function bodyOf(form) {
+  const body = {};
+  for (const element of form.elements) {
+    if (!element.name) continue;
+    if (element.type === "checkbox") body[element.name] = element.checked;
+    else if (element.value !== "") body[element.name] = element.value;
+  }
+  if ("how" in body) {
+    if (body.how !== "once") body.rate = Number(body.how);
+    delete body.how;
+  }
+  return body;
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  const { post, put } = form.dataset;
+  if (!post && !put) return;
+  event.preventDefault();
+  act(form, put ? "PUT" : "POST", put ?? post, bodyOf(form));
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  const { post, body, copy } = button.dataset;
+  if (post) act(button, "POST", post, body ? JSON.parse(body) : {});
+  if (button.dataset.delete) act(button, "DELETE", button.dataset.delete);
+  if (copy) navigator.clipboard.writeText(copy).then(() => say("Copied"), () => say("The browser does not allow copying here.", true));
+  if (button.getAttribute("role") === "tab") choose(button);
+});
+
+function choose(tab) {
+  for (const other of tab.parentElement.children) {
+    const isChosen = other === tab;
+    other.setAttribute("aria-selected", String(isChosen));
+    other.tabIndex = isChosen ? 0 : -1;
+    document.getElementById(other.getAttribute("aria-controls")).hidden = !isChosen;
+  }
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.target.getAttribute?.("role") !== "tab") return;
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step) return;
+  const tabs = [...event.target.parentElement.children];
+  const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
+  choose(next);
+  next.focus();
+});
+
+document.addEventListener("change", (event) => {
+  const { explain } = event.target.dataset;
+  if (!explain) return;
+  event.target.form.querySelector("[data-explanation]").textContent = JSON.parse(explain)[event.target.value].does;
+});
+
+async function load(row) {
+  const place = row.querySelector("[data-detail-here]");
+  if (!place) return;
+  try {
+    const response = await fetch(row.dataset.detail);
+    if (!response.ok) throw new Error();
+    place.innerHTML = await response.text();
+  } catch {
+    place.textContent = "This delivery is no longer in the log.";
+  }
+}
+
+document.addEventListener("toggle", (event) => {
+  if (event.target.matches("[data-detail]") && event.target.open) load(event.target);
+}, true);
+
+function show({ id, list, html }) {
+  if (html === undefined) { location.reload(); return; }
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  const next = template.content.firstElementChild;
+  const old = document.getElementById(id);
+  if (old) {
+    keep(old, next);
+    const focus = placeOfFocus(old);
+    old.replaceWith(next);
+    if (focus) next.querySelectorAll(FOCUSABLE)[focus.index]?.focus({ preventScroll: true });
+    return;
+  }
+  const rows = document.querySelector('[data-list="' + list + '"]');
+  if (!rows) return;
+  next.classList.add("fresh");
+  rows.prepend(next);
+  const all = rows.querySelectorAll(".row");
+  if (all.length > Number(rows.dataset.limit)) all[all.length - 1].remove();
+}
+
+const FOCUSABLE = "summary, button, input, select, a, pre";
+
+function placeOfFocus(element) {
+  if (!element.contains(document.activeElement)) return null;
+  return { index: [...element.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement) };
+}
+
+/** What somebody opened or typed stays when the server sends the same part again. */
+function keep(old, next) {
+  if (old.open) {
+    next.open = true;
+    const from = old.querySelector("[data-detail-here]");
+    const to = next.querySelector("[data-detail-here]");
+    if (from && to) to.replaceChildren(...from.childNodes);
+  }
+  const forms = next.querySelectorAll("form");
+  old.querySelectorAll("form").forEach((form, index) => {
+    const isEdited = form.contains(document.activeElement);
+    for (const field of isEdited || form.dataset.post ? form.elements : []) {
+      const twin = forms[index]?.elements[field.name];
+      if (field.name && twin) twin.value = field.value;
+    }
+    const told = form.querySelector("[data-explanation]");
+    const place = forms[index]?.querySelector("[data-explanation]");
+    if (told && place) place.textContent = told.textContent;
+  });
+}
+
+const events = new EventSource("/sandbox/events");
+let wasLost = false;
+events.onopen = () => {
+  if (wasLost) { location.reload(); return; }
+  live.dataset.state = "live";
+  live.textContent = "live";
+};
+events.onerror = () => {
+  wasLost = true;
+  live.dataset.state = "lost";
+  live.textContent = "not connected";
+};
+events.onmessage = (event) => { for (const one of JSON.parse(event.data)) show(one); };
+`;

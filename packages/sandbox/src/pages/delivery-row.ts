@@ -1,0 +1,90 @@
+import type { Attempt, Delivery } from "../deliveries/delivery.ts";
+import { type Html, html } from "./html.ts";
+import { clockTime, pill } from "./parts.ts";
+
+const STATES: Readonly<Record<Delivery["state"], string>> = {
+  scheduled: "waiting",
+  sending: "sending",
+  retrying: "will retry",
+  delivered: "acknowledged",
+  "gave-up": "gave up",
+};
+
+/** One delivery in the dispatch log. Its attempts are fetched when it is opened. */
+export function deliveryRow(delivery: Delivery): Html {
+  const { id, event, status, attempts, state, nextAttemptAt } = delivery;
+  const tone = state === "delivered" ? "good" : state === "gave-up" ? "bad" : "wait";
+  return html`<details class="row" id="delivery-${id}" data-detail="/sandbox/parts/deliveries/${id}">
+  <summary>
+    <span class="line">${pill(status)}<span class="name">${event}</span><span class="end sub">${clockTime(delivery.createdAt)}</span></span>
+    <span class="line"><span class="sub mono">${delivery.reference ?? delivery.deduplicationKey}</span>
+      <span class="end"><span class="dots" role="img" aria-label="${attempts.length} attempts">${attempts.slice(-12).map(dot)}${
+        nextAttemptAt && html`<span class="dot next"></span>`
+      }</span> <span class="pill ${tone}">${STATES[state]}</span></span></span>
+    <span class="sub">${delivery.replayOf && "replay · "}to ${delivery.url}${lastProblem(delivery)}${
+      nextAttemptAt && html` · next at ${clockTime(nextAttemptAt)}`
+    }</span>
+  </summary>
+  <div class="open" data-detail-here><p class="hint">Loading…</p></div>
+</details>`;
+}
+
+/** The opened part of a delivery: every attempt with what was sent and answered. */
+export function deliveryDetail(delivery: Delivery): Html {
+  const { id, attempts } = delivery;
+  const replay = `/sandbox/deliveries/${id}/replay`;
+  return html`<div class="actions">
+    <button data-post="${replay}">Send again, same bytes</button>
+    <button data-post="${replay}" data-body="${JSON.stringify({ resign: true })}">Sign anew and send</button>
+  </div>
+  <dl class="facts">
+    <dt>${delivery.flow === "payments" ? "payTxnId" : "idempotency_key"}</dt><dd class="mono">${delivery.deduplicationKey}</dd>
+    <dt>address</dt><dd class="mono">${delivery.url}</dd>
+    ${delivery.replayOf && html`<dt>replay of</dt><dd class="mono">${delivery.replayOf}</dd>`}
+  </dl>
+  ${attempts.length === 0 && html`<p class="hint">No attempt was made yet.</p>`}
+  ${[...attempts].reverse().map(attemptCard)}`;
+}
+
+function attemptCard(attempt: Attempt): Html {
+  const { number, at, answer, error, faults, durationMs } = attempt;
+  return html`<section class="attempt">
+    <header><strong>Attempt ${number}</strong> ${clockTime(at)}
+      <span class="pill ${attempt.acknowledged ? "good" : "bad"}">${answer ? `answer ${answer.status}` : "no answer"}</span>
+      ${faults.map((fault) => html`<span class="pill bad">fault: ${fault}</span>`)}
+      <span class="end">${durationMs} ms</span></header>
+    ${error && html`<div class="part"><p class="problem">${error}</p></div>`}
+    ${part("Payload", coloured(attempt.body))}
+    ${attempt.canonicalString !== null && part("Canonical string, which the signature covers", canonical(attempt.canonicalString))}
+    ${part(attempt.canonicalString === null ? "X-Connect-Signature" : "Signature", html`${attempt.signature ?? "none: no secret is set"}`)}
+    ${part("Request headers", html`${Object.entries(attempt.headers).map(([name, value]) => html`${name}: ${value}\n`)}`)}
+    ${answer && part("Answer", html`${answer.bodyExcerpt || "(empty body)"}`)}
+  </section>`;
+}
+
+function part(title: string, content: Html): Html {
+  return html`<div class="part"><h4>${title}</h4><pre tabindex="0">${content}</pre></div>`;
+}
+
+/** Indented JSON with its member names coloured. The log keeps the exact bytes; see the control API. */
+function coloured(body: string): Html {
+  const indented = JSON.stringify(JSON.parse(body), null, 2);
+  return html`${indented.split("\n").map((line) => {
+    const match = /^( *)("(?:[^"\\]|\\.)*")(: .*)$/.exec(line);
+    return match ? html`${match[1]}<span class="key">${match[2]}</span>${match[3]}\n` : html`${line}\n`;
+  })}`;
+}
+
+function canonical(text: string): Html {
+  return html`${text.split("&").map((part, index) => html`${index > 0 && html`&amp;<wbr>`}${part}`)}`;
+}
+
+function dot({ acknowledged }: Attempt): Html {
+  return html`<span class="dot ${acknowledged && "good"}"></span>`;
+}
+
+function lastProblem({ state, attempts }: Delivery): string {
+  const last = attempts.at(-1);
+  if (last === undefined || state === "delivered") return "";
+  return ` · ${last.error ?? `answer ${last.answer?.status}`}`;
+}

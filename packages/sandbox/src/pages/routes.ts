@@ -1,0 +1,95 @@
+import { type Context, Hono } from "hono";
+import type { Change } from "../changes.ts";
+import type { ChangeStream } from "../control/stream.ts";
+import type { Sandbox } from "../sandbox.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import type { ServerEnv } from "../server/connection.ts";
+import { MEDIUMS } from "../wire.ts";
+import { afterCheckoutPage, checkoutPage, plainPage } from "./checkout.ts";
+import { breakCard, connectCard, keysCard } from "./controls.ts";
+import { dashboardPage } from "./dashboard.ts";
+import { DASHBOARD_SCRIPT } from "./dashboard-script.ts";
+import { deliveryDetail, deliveryRow } from "./delivery-row.ts";
+import type { Html } from "./html.ts";
+import { ICON } from "./layout.ts";
+import { CHECKOUT_CSS, DASHBOARD_CSS } from "./styles.ts";
+import { transactionRow } from "./transaction-row.ts";
+
+/** The pages: the hosted checkout, and the dashboard with its live events. */
+export function pageRoutes(sandbox: Sandbox, stream: ChangeStream, callbackUrl: string): Hono<ServerEnv> {
+  const pages = new Hono<ServerEnv>();
+
+  pages.get("/", (c) => dashboardPage(c, sandbox, callbackUrl));
+  pages.get("/sandbox/events", () =>
+    stream.open((changes) => changes.flatMap((one) => fragment(sandbox, one))),
+  );
+  pages.get("/sandbox/parts/deliveries/:id", (c) => {
+    const delivery = sandbox.deliveries.get(c.req.param("id"));
+    return delivery ? c.html(deliveryDetail(delivery).text) : c.notFound();
+  });
+
+  const asset = (path: string, type: string, content: string) =>
+    pages.get(`/sandbox/assets/${path}`, (c) => c.body(content, 200, { "Content-Type": type }));
+  asset("dashboard.css", "text/css; charset=utf-8", DASHBOARD_CSS);
+  asset("checkout.css", "text/css; charset=utf-8", CHECKOUT_CSS);
+  asset("dashboard.js", "text/javascript; charset=utf-8", DASHBOARD_SCRIPT);
+  asset("icon.svg", "image/svg+xml", ICON);
+
+  const unknown = (c: Context) =>
+    plainPage(c, "Checkout not found", "There is no checkout at this address.", 404);
+  pages.get("/checkout/:id", (c) => {
+    const record = sandbox.transactions.get(c.req.param("id"));
+    if (!record?.order.supportedMediums) return unknown(c);
+    return record.awaitsCustomer ? checkoutPage(c, record, null) : afterCheckoutPage(c, record);
+  });
+  pages.post("/checkout/:id", async (c) => {
+    const id = c.req.param("id");
+    const record = sandbox.transactions.get(id);
+    if (!record?.order.supportedMediums) return unknown(c);
+    const form = await c.req.parseBody();
+    const decision = (["pay", "fail", "cancel"] as const).find((one) => one === form.decision);
+    const medium = MEDIUMS.find((one) => one === form.medium);
+    if (decision === undefined) return checkoutPage(c, record, "Choose to pay, to fail or to cancel.");
+    try {
+      sandbox.transactions.decide(id, decision, medium);
+    } catch (error) {
+      if (!(error instanceof SandboxError)) throw error;
+      if (error.code === "ERR_PARAMETERS") return checkoutPage(c, record, error.message);
+      // Decided before, by a second click or in another tab: the page tells what came of it.
+    }
+    return c.redirect(`/checkout/${id}`, 303);
+  });
+  pages.get("/checkout-success", (c) =>
+    plainPage(c, "Paid", "A checkout from the dashboard ends here. Yours ends at its redirects.success."),
+  );
+  pages.get("/checkout-failed", (c) =>
+    plainPage(c, "Not paid", "A checkout from the dashboard ends here. Yours ends at its redirects.failed."),
+  );
+  return pages;
+}
+
+/** What the dashboard has to show anew after a change. */
+interface Fragment {
+  /** Id of the element to replace. */
+  readonly id: string;
+  /** The list that it is put on top of where it is new. */
+  readonly list?: "transaction" | "delivery";
+  /** Absent: the whole page has to be loaded again. */
+  readonly html?: string;
+}
+
+function fragment(sandbox: Sandbox, { topic, id }: Change): Fragment[] {
+  const row = (list: "transaction" | "delivery", content: Html | undefined) =>
+    content === undefined ? [] : [{ id: `${list}-${id}`, list, html: content.text }];
+  const transaction = topic === "transaction" ? sandbox.transactions.get(id) : undefined;
+  const delivery = topic === "delivery" ? sandbox.deliveries.get(id) : undefined;
+  if (transaction) return row("transaction", transactionRow(transaction));
+  if (delivery) return row("delivery", deliveryRow(delivery));
+  if (topic === "reset") return [{ id: "" }];
+  if (topic === "keys") return [{ id: "keys", html: keysCard(sandbox).text }];
+  if (topic === "fault") return [{ id: "break", html: breakCard(sandbox.faults.list()).text }];
+  if (topic === "account" || topic === "settlement" || topic === "settings") {
+    return [{ id: "connect", html: connectCard(sandbox).text }];
+  }
+  return [];
+}

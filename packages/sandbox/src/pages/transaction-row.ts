@@ -1,0 +1,59 @@
+import type { TransactionRecord } from "../payments/transactions.ts";
+import type { TransactionStatus } from "../wire.ts";
+import { grouped } from "./checkout.ts";
+import { type Html, html } from "./html.ts";
+import { clockTime, pill } from "./parts.ts";
+
+/** One transaction in the list: its status path, and on opening its fields and what can be done with it. */
+export function transactionRow(record: TransactionRecord): Html {
+  const { transaction, order } = record;
+  const { id, reference, medium, status } = transaction;
+  const kind = order.supportedMediums ? "CHECKOUT" : order.type;
+  return html`<details class="row" id="transaction-${id}">
+  <summary>
+    <span class="line"><span class="name">${reference}</span><span class="end amount">${grouped(order.amount)} ${order.currency}</span></span>
+    <span class="line"><span class="sub">${kind} · ${medium || "no medium yet"} · ${transaction.phone_number}</span>
+      <span class="end sub">${callbackNote(record)}</span></span>
+    ${statusPath(record)}
+  </summary>
+  <div class="open">
+    <dl class="facts">
+      <dt>id</dt><dd class="mono">${id}</dd>
+      <dt>message</dt><dd>${transaction.message}</dd>
+      ${record.providerTxId && html`<dt>provider id</dt><dd class="mono">${record.providerTxId}</dd>`}
+      <dt>callback_url</dt><dd class="mono">${order.callbackUrl ?? "none: no callbacks are sent"}</dd>
+      ${order.description && html`<dt>description</dt><dd>${order.description}</dd>`}
+      ${order.supportedMediums && html`<dt>hosted page</dt><dd><a href="/checkout/${id}" target="_blank">/checkout/${id}</a></dd>`}
+    </dl>
+    <div class="actions" role="group" aria-label="Move ${reference} to a status">
+      ${(["SUCCESS", "FAILED", "PENDING", "CANCELLED"] as const).map(
+        (to) =>
+          html`<button data-post="/sandbox/transactions/${id}/status" data-body="${JSON.stringify({ status: to })}">${
+            to === status ? "Again " : "To "
+          }${to}</button>`,
+      )}
+    </div>
+  </div>
+</details>`;
+}
+
+function statusPath({ history, coming, awaitsCustomer }: TransactionRecord): Html {
+  const waits =
+    awaitsCustomer && html`<li class="coming"><span class="pill">waits for the customer</span></li>`;
+  return html`<ol class="path" aria-label="Status path">
+      ${history.map(({ status, at }) => html`<li>${pill(status)} ${clockTime(at)}</li>`)}
+      ${coming.map(({ status }) => html`<li class="coming">${pill(status, "coming: ")}</li>`)}${waits}
+    </ol>`;
+}
+
+function callbackNote({ transaction, order }: TransactionRecord): string {
+  const isFinal: Readonly<Record<TransactionStatus, boolean>> = {
+    SUCCESS: true,
+    FAILED: true,
+    PENDING: false,
+    CANCELLED: false,
+  };
+  if (transaction.webhook_received) return "callback received";
+  if (order.callbackUrl === null) return "no callback address";
+  return isFinal[transaction.status] ? "callback not received" : "";
+}

@@ -1,0 +1,38 @@
+import type { NewDelivery } from "../deliveries/dispatcher.ts";
+import type { Merchant } from "../keys/merchant.ts";
+import type { TransactionRecord } from "./transactions.ts";
+
+/**
+ * The callback that announces a transaction's present status (specification, Payment callback events), or null
+ * for a transaction without a callback address.
+ */
+export function callbackFor(
+  record: TransactionRecord,
+  merchant: Merchant,
+  timestamp: string,
+): NewDelivery | null {
+  const { transaction, order, providerTxId } = record;
+  if (order.callbackUrl === null) return null;
+  const fields = {
+    event: order.type,
+    referenceId: order.reference,
+    payTxnId: transaction.id,
+    status: transaction.status,
+    amount: `${order.amount}0000`,
+    callbackUrl: order.callbackUrl,
+    message: transaction.message,
+    providerTxId,
+    timestamp,
+    merchantId: merchant.merchantId,
+    userId: merchant.userId,
+  };
+  return {
+    flow: "payments",
+    event: order.type,
+    deduplicationKey: transaction.id,
+    reference: order.reference,
+    status: transaction.status,
+    url: order.callbackUrl,
+    message: { flow: "payments", fields },
+  };
+}

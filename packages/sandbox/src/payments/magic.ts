@@ -1,0 +1,75 @@
+import type { FaultKind } from "../faults/kinds.ts";
+import type { Step } from "./outcomes.ts";
+
+/** What a magic reference or phone number does, for whoever reaches the sandbox by its endpoints only. */
+export interface MagicOutcome {
+  /** References that start with `sbx-<name>` do it, as do phone numbers that end in `900000` and `number`. */
+  readonly name: string;
+  /** Three digits. */
+  readonly number: string;
+  readonly does: string;
+  readonly path?: readonly Step[];
+  /** Happens once, to this transaction. */
+  readonly fault?: FaultKind;
+}
+
+export const MAGIC_OUTCOMES: readonly MagicOutcome[] = [
+  { name: "success", number: "001", does: "SUCCESS", path: [{ status: "SUCCESS" }] },
+  { name: "failed", number: "002", does: "FAILED, with the medium's message", path: [{ status: "FAILED" }] },
+  { name: "cancelled", number: "003", does: "CANCELLED, no callback", path: [{ status: "CANCELLED" }] },
+  { name: "pending", number: "004", does: "stays PENDING, no callback", path: [] },
+  {
+    name: "progress",
+    number: "005",
+    does: "a PENDING callback, then SUCCESS",
+    path: [{ status: "PENDING" }, { status: "SUCCESS" }],
+  },
+  { name: "slow", number: "006", does: "SUCCESS after 30 s", path: [{ status: "SUCCESS", afterMs: 30_000 }] },
+  {
+    name: "late-pending",
+    number: "007",
+    does: "SUCCESS, then a PENDING callback that is out of date",
+    path: [{ status: "SUCCESS" }, { status: "PENDING" }],
+  },
+  {
+    name: "conflict",
+    number: "008",
+    does: "SUCCESS, then FAILED: two final statuses",
+    path: [{ status: "SUCCESS" }, { status: "FAILED" }],
+  },
+  {
+    name: "lost",
+    number: "009",
+    does: "SUCCESS, but no callback",
+    path: [{ status: "SUCCESS", callback: false }],
+  },
+  {
+    name: "error",
+    number: "010",
+    does: "the call is answered with 500, nothing is done",
+    fault: "api-error",
+  },
+  { name: "duplicate", number: "011", does: "SUCCESS, sent twice", fault: "duplicate" },
+  {
+    name: "bad-signature",
+    number: "012",
+    does: "SUCCESS, first with a bad signature",
+    fault: "bad-signature",
+  },
+  { name: "dropped", number: "013", does: "SUCCESS, the first answer is lost", fault: "drop-answer" },
+  { name: "forged", number: "014", does: "SUCCESS re-split out of a FAILED", fault: "resplit" },
+];
+
+const NUMBER_BEFORE = "900000";
+
+/** The magic outcome of a reference or of a phone number (digits only), if there is one. */
+export function magicOutcome(reference: string, phoneDigits: string): MagicOutcome | undefined {
+  const byReference = MAGIC_OUTCOMES.filter(({ name }) => {
+    const start = `sbx-${name}`;
+    return reference === start || reference.startsWith(`${start}-`);
+  });
+  return (
+    byReference.sort((a, b) => b.name.length - a.name.length)[0] ??
+    MAGIC_OUTCOMES.find(({ number }) => phoneDigits.endsWith(NUMBER_BEFORE + number))
+  );
+}

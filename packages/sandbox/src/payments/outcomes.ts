@@ -1,0 +1,116 @@
+import { SandboxError } from "../sandbox-error.ts";
+import { type Medium, STATUSES, type TransactionStatus, type TransactionType } from "../wire.ts";
+import { magicOutcome } from "./magic.ts";
+
+/** One step on a transaction's status path. */
+export interface Step {
+  readonly status: TransactionStatus;
+  /** From the step before, or from the start. Default: the sandbox's `delayMs`. */
+  readonly afterMs?: number | undefined;
+  /** Default: a text for the status, of the medium where it failed. */
+  readonly message?: string | undefined;
+  /** False sends no callback. CANCELLED never sends one: callbacks do not carry that status. */
+  readonly callback?: boolean | undefined;
+}
+
+/**
+ * What becomes of a transaction, which is PENDING without a callback from the start: one final status, or every
+ * step on its way. An empty path leaves it PENDING.
+ */
+export type Outcome = TransactionStatus | readonly Step[];
+
+/** Which transactions an outcome is for; what is left out fits all. */
+export interface ScriptMatch {
+  readonly reference?: string | undefined;
+  readonly phoneNumber?: string | undefined;
+  readonly medium?: Medium | undefined;
+  readonly event?: TransactionType | undefined;
+}
+
+export interface Script {
+  readonly match: ScriptMatch;
+  readonly path: readonly Step[];
+}
+
+export interface Scripts {
+  add(match: ScriptMatch, outcome: Outcome): Script;
+  list(): Script[];
+  restore(scripts: readonly Script[]): void;
+  clear(): void;
+  /** The path of a transaction: script by reference, magic reference or number, other script, SUCCESS. */
+  pathOf(transaction: {
+    readonly reference: string;
+    readonly phoneNumber: string;
+    readonly medium: string;
+    readonly event: TransactionType;
+  }): readonly Step[];
+}
+
+const MAX_SCRIPTS = 10_000;
+const MAX_STEPS = 50;
+
+/** @param defaults what the options say, kept over {@link Scripts.clear} */
+export function createScripts(defaults: Outcome): Scripts {
+  const fallback = toPath(defaults);
+  let scripts: Script[] = [];
+  return {
+    add(match, outcome) {
+      checkMatch(match);
+      const script = { match, path: toPath(outcome) };
+      scripts = [...scripts, script].slice(-MAX_SCRIPTS);
+      return script;
+    },
+    list: () => scripts,
+    restore(restored) {
+      scripts = [...restored];
+    },
+    clear() {
+      scripts = [];
+    },
+    pathOf({ reference, phoneNumber, medium, event }) {
+      const digits = digitsOf(phoneNumber);
+      const fitting = scripts.filter(
+        ({ match }) =>
+          (match.reference ?? reference) === reference &&
+          digitsOf(match.phoneNumber ?? digits) === digits &&
+          (match.medium ?? medium) === medium &&
+          (match.event ?? event) === event,
+      );
+      const exact = fitting.findLast(({ match }) => match.reference !== undefined);
+      return exact?.path ?? magicOutcome(reference, digits)?.path ?? fitting.at(-1)?.path ?? fallback;
+    },
+  };
+}
+
+/** The path that an outcome stands for. Throws `ERR_PARAMETERS` for what is none. */
+export function toPath(outcome: unknown): readonly Step[] {
+  if (typeof outcome === "string") return toPath(outcome === "PENDING" ? [] : [{ status: outcome }]);
+  const isStep = (step: Partial<Step> | null): boolean =>
+    typeof step === "object" &&
+    step !== null &&
+    STATUSES.some((status) => status === step.status) &&
+    (step.afterMs === undefined ||
+      (typeof step.afterMs === "number" && step.afterMs >= 0 && Number.isFinite(step.afterMs))) &&
+    (step.message === undefined || typeof step.message === "string") &&
+    (step.callback === undefined || typeof step.callback === "boolean");
+  if (!Array.isArray(outcome) || outcome.length > MAX_STEPS || !outcome.every(isStep)) {
+    const message = `must be one of ${STATUSES.join(", ")}, or up to ${MAX_STEPS} steps such as [{"status":"FAILED","afterMs":500}]`;
+    throw new SandboxError("ERR_PARAMETERS", `The outcome ${message}.`, {
+      problems: [{ field: "outcome", message }],
+    });
+  }
+  return outcome;
+}
+
+function checkMatch(match: ScriptMatch): void {
+  const names = ["reference", "phoneNumber", "medium", "event"];
+  for (const [name, value] of Object.entries(match)) {
+    if (names.includes(name) && (value === undefined || typeof value === "string")) continue;
+    const message = `must hold strings named ${names.join(", ")}`;
+    throw new SandboxError("ERR_PARAMETERS", `The match ${message}.`, {
+      problems: [{ field: "match", message }],
+    });
+  }
+}
+
+const digitsOf = (phoneNumber: string): string => phoneNumber.replaceAll(" ", "");

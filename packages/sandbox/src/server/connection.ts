@@ -1,0 +1,13 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Context } from "hono";
+
+/** What Hono gets with every request from the Node server. */
+export interface ServerEnv {
+  Bindings: Partial<HttpBindings>;
+}
+
+/** Resets the caller's connection instead of answering. */
+export function resetConnection(c: Context<ServerEnv>): Response {
+  c.env.incoming?.socket.resetAndDestroy();
+  return new Response(null, { status: 500, headers: { "x-hono-already-sent": "true" } });
+}

@@ -1,0 +1,35 @@
+import { createServer, type Server } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import type { Hono } from "hono";
+import { SandboxError } from "../sandbox-error.ts";
+import type { ServerEnv } from "./connection.ts";
+
+export interface Listening {
+  readonly url: string;
+  /** Ends open connections too. */
+  close(): Promise<void>;
+}
+
+export async function listen(app: Hono<ServerEnv>, host: string, port: number): Promise<Listening> {
+  const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (cause: NodeJS.ErrnoException) => {
+      const message = `Port ${port} is taken on ${host}. Choose another one, or 0 for any that is free.`;
+      reject(cause.code === "EADDRINUSE" ? new SandboxError("ERR_PORT_IN_USE", message, { cause }) : cause);
+    });
+    server.listen(port, host, resolve);
+  });
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${portOf(server)}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}

@@ -1,0 +1,98 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import type { ConnectState } from "../connect/connect.ts";
+import type { DeliveryRecord } from "../deliveries/dispatcher.ts";
+import type { Merchant } from "../keys/merchant.ts";
+import type { Script } from "../payments/outcomes.ts";
+import type { TransactionRecord } from "../payments/transactions.ts";
+import { SandboxError } from "../sandbox-error.ts";
+
+/** What outlives a restart. Faults do not: they are meant for the moment. */
+export interface Snapshot {
+  readonly version: 1;
+  readonly merchant: Merchant;
+  /** PEM. */
+  readonly privateKey: string;
+  readonly keyCreatedAt: number;
+  readonly connect: ConnectState;
+  readonly scripts: readonly Script[];
+  readonly transactions: readonly TransactionRecord[];
+  readonly deliveries: readonly DeliveryRecord[];
+}
+
+export interface StateFile {
+  /** Writes what is there now, soon; many calls in a row give few writes. */
+  touch(): void;
+  /** Resolves when everything touched is on the disk. Rejects with the last write's failure. */
+  flush(): Promise<void>;
+}
+
+/** The snapshot in a file, or null when there is no file yet. Throws `ERR_STATE_FILE` rather than start afresh. */
+export function readState(path: string): Snapshot | null {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw new SandboxError("ERR_STATE_FILE", `The state file ${path} cannot be read.`, { cause });
+  }
+  try {
+    const snapshot: Snapshot = JSON.parse(text);
+    if (snapshot.version === 1) return snapshot;
+  } catch (cause) {
+    throw new SandboxError("ERR_STATE_FILE", unusable(path), { cause });
+  }
+  throw new SandboxError("ERR_STATE_FILE", unusable(path));
+}
+
+/** Writes go to a new file that takes the old one's place, so that the file is whole at every moment. */
+export function createStateFile(path: string, take: () => Snapshot): StateFile {
+  let isTouched = false;
+  let writing: Promise<void> | undefined;
+  let failure: unknown;
+
+  const write = async (): Promise<void> => {
+    const temporary = `${path}.${randomUUID()}.tmp`;
+    try {
+      const file = await open(temporary, "wx", 0o600);
+      try {
+        await file.writeFile(`${JSON.stringify(take())}\n`);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(temporary, path);
+      failure = undefined;
+    } catch (error) {
+      failure = error;
+      await rm(temporary, { force: true });
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    while (isTouched) {
+      isTouched = false;
+      await write();
+    }
+    writing = undefined;
+  };
+
+  return {
+    touch() {
+      isTouched = true;
+      writing ??= Promise.resolve().then(run);
+    },
+    async flush() {
+      await writing;
+      if (failure === undefined) return;
+      throw new SandboxError("ERR_STATE_FILE", `The state file ${path} cannot be written.`, {
+        cause: failure,
+      });
+    },
+  };
+}
+
+function unusable(path: string): string {
+  return `The state file ${path} is not one of this sandbox. Repair it, or delete it to start afresh.`;
+}

@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto";
+import type { JsonObject } from "./json.ts";
+import type { Outcome } from "./payments/outcomes.ts";
+import type { Currency, Medium } from "./wire.ts";
+
+/** A transaction started from outside the endpoints: their own body, with everything optional. */
+export interface TriggerInput {
+  readonly amount?: string | number | undefined;
+  readonly currency?: Currency | undefined;
+  readonly phone_number?: string | undefined;
+  readonly medium?: Medium | undefined;
+  readonly reference?: string | undefined;
+  readonly description?: string | undefined;
+  /** Default: the sandbox's `callbackUrl`. */
+  readonly callback_url?: string | undefined;
+  /** What becomes of it. Default: what the scripts say. */
+  readonly outcome?: Outcome | undefined;
+}
+
+/** A checkout started from outside the endpoints. */
+export interface CheckoutInput extends Omit<TriggerInput, "medium"> {
+  readonly supported_mediums?: readonly Medium[] | undefined;
+  readonly redirects?: { readonly success: string; readonly failed: string } | undefined;
+}
+
+/** The body of the call that a trigger stands for. */
+export function triggerBody(
+  kind: "direct" | "withdrawal" | "checkout",
+  input: JsonObject,
+  defaults: {
+    readonly callbackUrl: string | undefined;
+    readonly mediums: readonly Medium[];
+    readonly url: string;
+  },
+): JsonObject & { reference: string } {
+  const given = Object.fromEntries(
+    Object.entries(input).filter(([, value]) => value !== undefined && value !== ""),
+  );
+  const { outcome: _, ...rest } = given;
+  const medium = defaults.mediums.includes("TELEBIRR") ? "TELEBIRR" : defaults.mediums[0];
+  const checkout = {
+    supported_mediums: [...defaults.mediums],
+    redirects: { success: `${defaults.url}/checkout-success`, failed: `${defaults.url}/checkout-failed` },
+  };
+  return {
+    amount: "10.00",
+    currency: "ETB",
+    phone_number: "251911234567",
+    reference: `sandbox-${randomBytes(5).toString("hex")}`,
+    ...(defaults.callbackUrl !== undefined && { callback_url: defaults.callbackUrl }),
+    ...(kind === "checkout" ? checkout : { medium }),
+    ...rest,
+  };
+}

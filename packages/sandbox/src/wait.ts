@@ -1,0 +1,31 @@
+import type { Changes } from "./changes.ts";
+import { SandboxError } from "./sandbox-error.ts";
+
+/** Resolves with what `look` finds, now or after one of the coming changes. Rejects with `ERR_WAIT_TIMEOUT`. */
+export function waitFor<Found>(
+  changes: Changes,
+  look: () => Found | undefined,
+  timeoutMs: number,
+  describe: () => string,
+): Promise<Found> {
+  const now = look();
+  if (now !== undefined) return Promise.resolve(now);
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      unsubscribe();
+    };
+    const timer = setTimeout(() => {
+      end();
+      reject(
+        new SandboxError("ERR_WAIT_TIMEOUT", `Nothing fitting came within ${timeoutMs} ms. ${describe()}`),
+      );
+    }, timeoutMs);
+    const unsubscribe = changes.subscribe(() => {
+      const found = look();
+      if (found === undefined) return;
+      end();
+      resolve(found);
+    });
+  });
+}

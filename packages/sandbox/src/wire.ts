@@ -1,0 +1,82 @@
+/** Status values of a transaction (specification, States and transitions). */
+export const STATUSES = ["SUCCESS", "FAILED", "PENDING", "CANCELLED"] as const;
+export type TransactionStatus = (typeof STATUSES)[number];
+
+/** Both published variants of the list of mediums, joined (specification, POST /api/v2/payment/direct). */
+export const MEDIUMS = [
+  "MPESA",
+  "TELEBIRR",
+  "CBE",
+  "ETHSWITCH",
+  "CYBERSOURCE",
+  "OROMIA_BANK",
+  "AWASH",
+  "PAY",
+] as const;
+export type Medium = (typeof MEDIUMS)[number];
+
+export const CURRENCIES = ["ETB", "USD"] as const;
+export type Currency = (typeof CURRENCIES)[number];
+
+/** What a transaction is: `type` of the look-ups and `event` of the callbacks. */
+export type TransactionType = "DEPOSIT" | "WITHDRAWAL";
+
+/** A transaction as both look-ups return it (specification, Transaction). */
+export interface Transaction {
+  readonly id: string;
+  readonly merchant_id: string;
+  /** With a space after the country code, which is the shown form. */
+  readonly phone_number: string;
+  readonly reference: string;
+  readonly type: TransactionType;
+  /** Empty for a checkout whose customer has not chosen yet. */
+  readonly medium: string;
+  readonly message: string;
+  readonly details: { readonly RawMessage: string | null; readonly Valid: boolean };
+  readonly status: TransactionStatus;
+  readonly base_amount: number;
+  readonly callback_url: string;
+  readonly success_url: string;
+  readonly failed_url: string;
+  /** True once a callback for it was answered with 2xx. */
+  readonly webhook_received: boolean;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** Settings of the connected-account webhooks (specification, Connected-account webhook settings). */
+export interface WebhookSettings {
+  readonly webhook_url: string | null;
+  readonly webhook_secret: string | null;
+  readonly webhook_enabled: boolean;
+}
+
+export type Decision = "approved" | "declined";
+
+/** A connected account, as it is in event data (specification, Connected account). */
+export interface ConnectedAccount {
+  readonly object: "connected_account";
+  readonly id: string;
+  readonly master_merchant_id: string;
+  readonly kyc_status: "pending" | Decision;
+}
+
+/** A settlement, as it is in event data (specification, Settlement). */
+export interface Settlement {
+  readonly object: "settlement";
+  readonly id: string;
+  readonly connected_account_id: string;
+  readonly amount: number;
+  readonly status: "pending" | Decision;
+}
+
+/** Event names of the connected-account webhooks. */
+export type ConnectEventName = `connected_account.${Decision}` | `settlement.${Decision}`;
+
+/** Envelope of every connected-account webhook (specification, Connected-account events). */
+export interface ConnectWebhook {
+  readonly event: ConnectEventName;
+  readonly idempotency_key: string;
+  readonly occurred_at: string;
+  readonly data: ConnectedAccount | Settlement;
+}
