@@ -44,6 +44,20 @@ const programs: Readonly<
       `,
     prints: "400",
   },
+  "@payhooks/sandbox": {
+    imports: [["{ createSandbox }", "@payhooks/sandbox"]],
+    body: `
+        createSandbox({ delayMs: 0 }).then(async (sandbox) => {
+          const { transaction } = sandbox.deposit({ reference: "order-1", amount: "10.50", outcome: "FAILED" });
+          const headers = { "X-API-Key": sandbox.keys.apiKey };
+          const response = await fetch(sandbox.url + "/api/v2/payment/transaction/ref/order-1", { headers });
+          const answer = await response.text();
+          console.log(response.status, answer.includes(transaction.id));
+          await sandbox.close();
+        });
+      `,
+    prints: "200 true",
+  },
 };
 
 const published = packagesIn("packages").filter(({ manifest }) => !manifest.private);
