@@ -78,7 +78,7 @@ export function registerAll(receiver: Receiver): void {
   receiver.onSettlementApproved(nothing).onSettlementDeclined(nothing);
 }
 
-export function mountBoth(receiver: Receiver): Express {
+function mountBoth(receiver: Receiver): Express {
   const app = express();
   app.use(PATHS.payments, paymentCallbacks(receiver));
   app.use(PATHS.connect, connectWebhooks(receiver));

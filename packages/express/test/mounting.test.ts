@@ -95,7 +95,7 @@ describe.each([
       inbox: memoryInbox({ clock }),
       clock,
     });
-    registerAll(receiver.ignore("WITHDRAWAL"));
+    registerAll(receiver);
     const delivery = signPaymentCallback(callbackFields({}, clock.now()), testKeys().privateKey);
     // The turn after the mounting is not over when the bytes of this one arrive.
     const answer = exchange(port, requestOf("/", delivery));
@@ -189,7 +189,7 @@ describe.each([
           inbox: memoryInbox({ clock }),
           clock,
         });
-        registerAll(receiver.ignore("WITHDRAWAL"));
+        registerAll(receiver);
         const factory = async (): Promise<Receiver> => {
           calls++;
           if (calls < 3) throw new Error("the secret store is down");
