@@ -71,13 +71,13 @@ export const leaseCases: readonly ContractCase[] = [
   onFreshData("a lease that is renewed is kept for as long as the handler takes", async (rig) => {
     const [one, other] = [hanging(rig), rig.start()];
     const event = sampleEvent(newId(), rig.now());
-    await one.process.inbox.accept(event);
+    const { job } = await one.process.inbox.accept(event);
     const working = workAll(one.process.inbox, one.runner);
     await one.started;
     const runner = sampleRunner();
     for (let half = 0; half < 6; half++) {
       await rig.advance(rig.leaseMs / 2);
-      await workAll(other.inbox, runner);
+      expect(await other.inbox.runJob(runner, job)).toEqual({ state: "running", ran: false });
     }
     expect(runner.ran).toEqual([]);
     expect(one.process.calls.filter((call) => call === "store.renew").length).toBeGreaterThanOrEqual(6);
@@ -130,6 +130,37 @@ export const leaseCases: readonly ContractCase[] = [
     expect(await other.inbox.read(eventId)).toEqual(before);
     expect(doubleRisks(one.runner)).toEqual(["lease-lost"]);
     expect(one.runner.leases[0]?.signal.aborted).toBe(true);
+  }),
+  onFreshData("a late step of a frozen process does not count in the run of its successor", async (rig) => {
+    const frozen = rig.start((moment, call) =>
+      moment === "before" && call === "store.step done" ? "freeze" : undefined,
+    );
+    const other = hanging(rig);
+    const event = sampleEvent(newId(), rig.now());
+    await frozen.inbox.accept(event);
+    const wrote: boolean[] = [];
+    const late = workAll(
+      frozen.inbox,
+      sampleRunner(async (lease) => {
+        await lease.step("deposit", { kind: "started" });
+        wrote.push(await lease.step("deposit", { kind: "done" }));
+        return { kind: "done" };
+      }),
+    );
+    await frozen.frozen;
+    await rig.advance(rig.leaseMs * 1.5);
+    const working = workAll(other.process.inbox, other.runner);
+    await other.started;
+    frozen.thaw();
+    await late;
+    expect(wrote).toEqual([false]);
+    expect(await other.process.inbox.read(event.key + event.slot)).toMatchObject({
+      state: "running",
+      steps: { deposit: { state: "started", tries: 2 } },
+    });
+    other.letGo();
+    expect(await other.wrote).toBe(true);
+    await working;
   }),
   onFreshData("a late finish of a frozen process does not end the run of its successor", async (rig) => {
     const frozen = rig.start((moment, call) =>
