@@ -18,7 +18,7 @@ const receiver = createReceiver({
 });
 
 /** What the handlers and the inbox did since the last delivery. */
-let seen: { ran: string[]; held: string | undefined } = { ran: [], held: undefined };
+let seen: { ran: string[]; held?: string; known?: "duplicate" | "stale" } = { ran: [] };
 const ran = (name: string): void => void seen.ran.push(name);
 
 receiver.onDeposit({
@@ -35,6 +35,7 @@ receiver.onSettlementApproved(() => ran("settlement.approved"));
 receiver.ignore("connected_account.declined").ignore("settlement.declined");
 receiver.observe((notice: Notice) => {
   if (notice.type === "held") seen.held = notice.reason;
+  if (notice.type === "duplicate" || notice.type === "stale") seen.known = notice.type;
 });
 
 const app = express();
@@ -65,12 +66,12 @@ async function main(): Promise<void> {
 }
 
 async function send(base: string, { path, delivery }: Step): Promise<Outcome> {
-  seen = { ran: [], held: undefined };
+  seen = { ran: [] };
   const { headers, rawBody } = delivery;
   const response = await fetch(base + path, { method: "POST", headers, body: rawBody });
   await response.text();
   await everythingRan();
-  return { status: response.status, ran: seen.ran, ...(seen.held === undefined ? {} : { held: seen.held }) };
+  return { status: response.status, ...seen };
 }
 
 /** Handlers run after the answer: wait until none waits or runs. */
@@ -104,10 +105,13 @@ async function stop(): Promise<void> {
   if (stopping) return;
   stopping = true;
   server.close();
+  const held = (await heldEntries()).length;
   const { unfinished } = await receiver.close({ graceMs: 10_000 });
   server.closeAllConnections();
-  if (unfinished > 0) console.error(`${unfinished} events were not finished.`);
-  else if (!once) console.log("Everything that was accepted is finished.");
+  if (!once)
+    console.log(
+      `Stopped. ${unfinished} events were held or not finished, and go with this process's memory.`,
+    );
 }
 process.on("SIGINT", stop);
 process.on("SIGTERM", stop);

@@ -50,12 +50,14 @@ function isExpected({ step, actual }: Result): boolean {
   return describe(step.expected) === describe(actual);
 }
 
-function describe({ status, ran, held }: Outcome): string {
-  return [String(status), ...ran, ...(held === undefined ? [] : [`held: ${held}`])].join(" ");
+function describe({ status, ran, held, known }: Outcome): string {
+  return [String(status), ...ran, held === undefined ? "" : `held: ${held}`, known ?? ""]
+    .filter(Boolean)
+    .join(" ");
 }
 
-function whatHappened({ status, ran, held }: Outcome): string {
+function whatHappened({ status, ran, held, known }: Outcome): string {
   if (ran.length > 0) return `ran ${ran.join(", ")}`;
   if (held !== undefined) return paint(33, `held: ${held}`);
-  return paint(2, status < 300 ? "known already, nothing ran" : "refused, nothing ran");
+  return paint(2, status < 300 ? `${known ?? "accepted"}, nothing ran` : "refused, nothing ran");
 }

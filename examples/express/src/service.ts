@@ -32,6 +32,8 @@ export interface Outcome {
   readonly ran: readonly string[];
   /** Why it was put on hold, if it was. */
   readonly held?: string;
+  /** Known already: a copy, or a PENDING that came too late. */
+  readonly known?: "duplicate" | "stale";
 }
 
 /** A stand-in for the payment service's keys. */
@@ -42,9 +44,10 @@ export function createServiceKeys(): ServiceKeys {
 /** Everything that a receiver has to get right, in the order in which the service, or an attacker, might send it. */
 export function scenario({ privateKey, webhookSecret }: ServiceKeys): readonly Step[] {
   const order = callbackFields({ referenceId: "order-1001", amount: "250.000000" });
+  const late = callbackFields({ referenceId: "order-1002", amount: "75.000000" });
   const pay = (fields: object, overrides: Parameters<typeof callbackFields>[0]): SignedDelivery =>
     signPaymentCallback({ ...fields, ...overrides }, privateKey);
-  const resplit = resplitPair("order-1002", privateKey);
+  const resplit = resplitPair("order-1003", privateKey);
   const deposit = pay(order, { status: "SUCCESS" });
   const approved = connectEvent("connected_account.approved");
   const settlement = signConnectWebhook(connectEvent("settlement.approved"), webhookSecret);
@@ -63,12 +66,23 @@ export function scenario({ privateKey, webhookSecret }: ServiceKeys): readonly S
       delivery: deposit,
       expected: { status: 200, ran: ["deposit.SUCCESS"] },
     },
-    { what: "the same bytes again", path: payments, delivery: deposit, expected: { status: 200, ran: [] } },
     {
-      what: "PENDING, signed anew, too late",
+      what: "the same bytes again",
       path: payments,
-      delivery: pay(order, { status: "PENDING", message: "Still waiting" }),
-      expected: { status: 200, ran: [] },
+      delivery: deposit,
+      expected: { status: 200, ran: [], known: "duplicate" },
+    },
+    {
+      what: "another deposit, SUCCESS first",
+      path: payments,
+      delivery: pay(late, { status: "SUCCESS" }),
+      expected: { status: 200, ran: ["deposit.SUCCESS"] },
+    },
+    {
+      what: "its PENDING, too late",
+      path: payments,
+      delivery: pay(late, { status: "PENDING", message: "Waiting for the customer" }),
+      expected: { status: 200, ran: [], known: "stale" },
     },
     {
       what: "FAILED after SUCCESS",
@@ -125,7 +139,7 @@ export function scenario({ privateKey, webhookSecret }: ServiceKeys): readonly S
       what: "settlement again",
       path: connect,
       delivery: settlement,
-      expected: { status: 200, ran: [] },
+      expected: { status: 200, ran: [], known: "duplicate" },
     },
     {
       what: "webhook signed with another secret",

@@ -4,7 +4,6 @@
  * @module
  */
 
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { systemClock } from "./clock.ts";
 import type { Delivery, Reply } from "./delivery.ts";
 import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "./errors.ts";
@@ -12,8 +11,13 @@ import type { FlowName } from "./events.ts";
 import type { Endpoint } from "./intake.ts";
 import { consoleLogger } from "./notices.ts";
 import type { Receiver } from "./receiver.ts";
+import { isShared } from "./shared.ts";
 
 export type { Delivery, DeliveryHead, Reply } from "./delivery.ts";
+export { type KeptBody, readNodeBody, writeReply } from "./node.ts";
+export { type SharedReceiver, sharedReceiver } from "./shared.ts";
+export { answerRequest, type RequestFacts } from "./web.ts";
+export { answerWork, type WorkRouteOptions } from "./work-route.ts";
 
 /**
  * A receiver, or what makes one where the environment comes later, or with the request (Workers). A factory is called
@@ -65,7 +69,7 @@ export function mountFlow<Platform = void>(
   if (typeof source !== "function") void source[flow];
 
   async function endpointFor(platform: Platform): Promise<{ receiver: Receiver; endpoint: Endpoint }> {
-    const receiver = typeof source === "function" ? await makeOnce(source, platform) : source;
+    const receiver = await receiverOf(source, platform);
     return { receiver, endpoint: receiver[flow] };
   }
 
@@ -117,33 +121,13 @@ async function inTime(
   }
 }
 
-/** How long the rest of a refused body is read and thrown away. */
-const LINGER_MS = 2_000;
-
-/**
- * Writes a reply through Node's own response, for adapters whose framework shows it. Where the connection is to be
- * closed while the sender is still sending, the rest is thrown away for a while first: closing at once would reset
- * the connection, and the answer could be lost on its way.
- */
-export function writeReply(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { status, headers, body }: Reply,
-): void {
-  // Something else has answered already, such as a time-out's middleware.
-  if (response.headersSent) return;
-  response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
-  if (headers.connection !== "close" || request.complete) {
-    response.end(body);
-    return;
-  }
-  response.write(body);
-  const timer = setTimeout(() => response.end(), LINGER_MS);
-  const end = (): void => {
-    clearTimeout(timer);
-    response.end();
-  };
-  request.once("end", end).once("close", end).resume();
+/** The receiver of a source: itself, or what the factory makes. */
+export async function receiverOf<Platform>(
+  source: ReceiverSource<Platform>,
+  platform: Platform,
+): Promise<Receiver> {
+  if (typeof source !== "function") return source;
+  return isShared(source) ? source(platform) : makeOnce(source, platform);
 }
 
 function makeOnce<Platform>(

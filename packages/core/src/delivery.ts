@@ -39,6 +39,9 @@ export const RECEIVED: Reply = Object.freeze({
 /** Seconds after which a sender may try again; senders back off by themselves. */
 const RETRY_AFTER_SECONDS = "5";
 
+/** How long the rest of a refused body is read and thrown away. */
+export const LINGER_MS = 2_000;
+
 /** An answer that is not 2xx: the code, and nothing more. */
 export function refusal(code: DeliveryErrorCode, status: number): Reply {
   const headers: Record<string, string> = { ...JSON_HEADERS };

@@ -29,6 +29,7 @@ export type DeliveryErrorCode =
   | "ERR_NOT_STARTED"
   | "ERR_NOT_HANDLED"
   | "ERR_HELD"
+  | "ERR_UNAUTHORIZED"
   | "ERR_MISCONFIGURED"
   | "ERR_INTERNAL";
 
@@ -89,6 +90,7 @@ export const ANSWER_STATUS: Readonly<Record<DeliveryErrorCode, number>> = {
   ERR_NOT_STARTED: 503,
   ERR_NOT_HANDLED: 503,
   ERR_HELD: 503,
+  ERR_UNAUTHORIZED: 401,
   ERR_MISCONFIGURED: 500,
   ERR_INTERNAL: 500,
 };

@@ -152,6 +152,7 @@ export class Registry {
   #closed = false;
 
   add(event: EventName, pick: RegisteredHandler["pick"], options: HandlerOptions): void {
+    if (this.#ignored.has(event)) throw contradiction(event);
     const list = this.#handlers.get(event) ?? [];
     list.push({ ...this.#check(list, event, defaultHandlerName(event), options), pick });
     this.#handlers.set(event, list);
@@ -163,6 +164,7 @@ export class Registry {
 
   ignore(event: EventName): void {
     this.#checkOpen();
+    if (this.#handlers.has(event)) throw contradiction(event);
     this.#ignored.add(event);
   }
 
@@ -231,6 +233,12 @@ export class Registry {
     checkPositive("maxTries", maxTries);
     return { name, timeoutMs, maxTries, backoffMs, onCrash };
   }
+}
+
+function contradiction(event: EventName): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", `${event} has a handler and is ignored.`, {
+    fix: "Remove one of the two: an ignored event runs no handler.",
+  });
 }
 
 /** Throws unless an option is a number above zero. */

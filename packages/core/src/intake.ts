@@ -157,13 +157,14 @@ export class Intake {
     deadline: Deadline,
     refuse: Refuse,
   ): Promise<Reply> {
-    const { settings, clock, alerts, inbox, lifecycle } = this.#parts;
+    const { settings, clock, notices, alerts, inbox, lifecycle } = this.#parts;
     if (!lifecycle.isPrepared()) await deadline.race(lifecycle.prepare());
     const verifying = flow.verify(delivery, clock.now());
     const verification = verifying instanceof Promise ? await deadline.race(resolving(verifying)) : verifying;
     if (!verification.ok) return refuse(verification.code, verification.why);
     alerts.succeeded(flow.name);
-    if (settings.run === "background" && !lifecycle.isRunning()) {
+    const run = this.#runOf(delivery);
+    if (run === "background" && !lifecycle.isRunning()) {
       if (!lifecycle.isStarting() && !start) {
         return refuse("ERR_NOT_STARTED", 'run is "background" and receiver.start() has not been called');
       }
@@ -172,12 +173,26 @@ export class Intake {
     const { verified } = verification.reading;
     const delayMs = settings.ack === "handled" ? settings.handledBudgetMs : 0;
     const accepted = await deadline.race(inbox.accept(verified, { maxHeld: settings.maxHeld, delayMs }));
-    if (accepted.outcome === "expired") return refuse(...expiry(verification, accepted));
+    if (accepted.outcome === "expired") {
+      const { signedBefore } = accepted;
+      if (signedBefore !== undefined) notices.post({ type: "window-shrunk", signedBefore });
+      return refuse(...expiry(verification, accepted));
+    }
     this.notice(verification.reading, accepted);
     if (accepted.outcome === "stale") return RECEIVED;
     if (settings.ack === "handled") return await this.#handle(accepted, refuse);
-    if (settings.run === "after-response") this.#workAfter(delivery, accepted);
+    if (run === "after-response") this.#workAfter(delivery, accepted);
     return RECEIVED;
+  }
+
+  /**
+   * A platform that hands over a `waitUntil` may freeze the process once the answer is out: there, unless told
+   * otherwise, events run after the response. Somebody who called start() has said that this process lives on.
+   */
+  #runOf(delivery: Delivery): NonNullable<Settings["run"]> {
+    const { settings, lifecycle } = this.#parts;
+    if (settings.run !== undefined) return settings.run;
+    return delivery.waitUntil === undefined || lifecycle.isStarting() ? "background" : "after-response";
   }
 
   /** `ack: "handled"`: every copy is answered by its slot's state after this try. */
@@ -229,13 +244,13 @@ async function resolving(verifying: Promise<Verification>): Promise<Verification
   }
 }
 
-function expiry(verification: Verified, { windowShrunk }: Accepted): [DeliveryErrorCode, string] {
+function expiry(verification: Verified, { signedBefore }: Accepted): [DeliveryErrorCode, string] {
   if (verification.outside === "ERR_TIMESTAMP_FUTURE") {
     return [verification.outside, "signed more than 24 h in the future, and not recorded"];
   }
   return [
     "ERR_TIMESTAMP_EXPIRED",
-    windowShrunk === true
+    signedBefore !== undefined
       ? "the memory inbox no longer knows events signed that long ago: raise maxRecords"
       : "signed longer ago than windowMs, and not recorded",
   ];

@@ -81,7 +81,7 @@ export interface Alert {
   readonly type: "alert";
   /**
    * `all-failing`: no delivery of this flow was authentic, from any source: probably a wrong or rotated key.
-   * `probing`: others succeed, this source fails: probably an attack. `held-full`, `resolver`: see `docs/operations.md`.
+   * `probing`: others succeed, this source fails: probably an attack. `held-full`: see `docs/operations.md`.
    */
   readonly kind: "all-failing" | "probing" | "held-full";
   readonly flow: FlowName;

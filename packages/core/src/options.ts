@@ -20,7 +20,10 @@ export interface ReceiverOptions {
   readonly ack?: "enqueued" | "handled" | undefined;
   /** With `ack: "handled"`: how long the handlers may take before the answer is 503. Default 8 s. */
   readonly handledBudgetMs?: number | undefined;
-  /** Where handlers run: in this process (default), after each response, or in another process. */
+  /**
+   * Where handlers run: in this process, after each response, or in another process. Default: after each response
+   * where the platform has a `waitUntil` (Workers, Next.js) and nobody has called `start()`; else in this process.
+   */
   readonly run?: "background" | "after-response" | "elsewhere" | undefined;
   /** Events that run at one time in this process. Default 16. */
   readonly concurrency?: number | undefined;
@@ -49,7 +52,8 @@ export interface ReceiverOptions {
 export interface Settings {
   readonly ack: "enqueued" | "handled";
   readonly handledBudgetMs: number;
-  readonly run: "background" | "after-response" | "elsewhere";
+  /** Undefined: decided by what the delivery comes with, see `runOf` of the intake. */
+  readonly run: "background" | "after-response" | "elsewhere" | undefined;
   readonly concurrency: number;
   readonly maxInFlight: number;
   readonly maxHeld: number;
@@ -62,7 +66,7 @@ export interface Settings {
 const DEFAULTS: Settings = {
   ack: "enqueued",
   handledBudgetMs: 8_000,
-  run: "background",
+  run: undefined,
   concurrency: 16,
   maxInFlight: 1_000,
   maxHeld: 10_000,
@@ -85,11 +89,11 @@ export function settingsOf(options: ReceiverOptions): Settings {
       throw invalid(`There is no option "${name}".`, `Options: ${[...OPTION_NAMES].join(", ")}.`);
     }
   }
-  const { ack = DEFAULTS.ack, run = DEFAULTS.run } = options;
+  const { ack = DEFAULTS.ack, run } = options;
   if (!["enqueued", "handled"].includes(ack)) {
     throw invalid(`ack is ${JSON.stringify(ack)}.`, 'Use "enqueued" or "handled".');
   }
-  if (!["background", "after-response", "elsewhere"].includes(run)) {
+  if (run !== undefined && !["background", "after-response", "elsewhere"].includes(run)) {
     throw invalid(`run is ${JSON.stringify(run)}.`, 'Use "background", "after-response" or "elsewhere".');
   }
   if (run === "elsewhere" && ack === "handled") {

@@ -88,8 +88,8 @@ export interface Receiver {
   observe(observer: (notice: Notice) => void): Receiver;
 
   /**
-   * Checks the set-up, closes registration and, with `run: "background"`, begins to run events. Idempotent; adapters
-   * call it.
+   * Checks the set-up, closes registration and, with `run: "background"` or no `run` at all, begins to run events.
+   * Idempotent; adapters call it.
    * @throws PayhooksError a set-up code such as `ERR_OPTION_MISSING`, `ERR_INBOX_REQUIRED` or `ERR_NO_HANDLERS`.
    */
   start(): Promise<void>;
@@ -283,7 +283,8 @@ class MountedReceiver implements Receiver {
 
   async start(): Promise<void> {
     await this.#prepare();
-    if (this.#settings.run === "background" && this.#closing === null) await this.#startRunning();
+    const { run = "background" } = this.#settings;
+    if (run === "background" && this.#closing === null) await this.#startRunning();
   }
 
   /** Checks what can only be checked once the environment is there, and closes registration. */
@@ -325,6 +326,7 @@ class MountedReceiver implements Receiver {
         "Name one for production.",
       ]);
     }
+    await this.#connect();
     for (const [what, fix] of warnings) this.#notices.post({ type: "warning", what, fix });
     this.#registry.close();
     this.#prepared = true;
@@ -343,10 +345,18 @@ class MountedReceiver implements Receiver {
     }
   }
 
+  async #connect(): Promise<void> {
+    try {
+      await this.#inbox.ready();
+    } catch (error) {
+      this.#notices.post({ type: "inbox-error", during: "start", error: String(error) });
+      throw error;
+    }
+  }
+
   /** Tells once why it failed, however many deliveries wait for it. */
   async #runInbox(): Promise<Running> {
     try {
-      await this.#inbox.ready();
       return await this.#inbox.run(this.#runner, { concurrency: this.#settings.concurrency });
     } catch (error) {
       this.#notices.post({ type: "inbox-error", during: "start", error: String(error) });

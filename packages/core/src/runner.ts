@@ -270,7 +270,8 @@ export function createRunner(parts: RunnerParts): Runner {
         if (ending.kind === "done") notices.post({ type: "finished", ...factsOf(lease) });
         if (ending.kind !== "held") return ending;
         notices.post({ type: "held", ...factsOf(lease), reason: ending.reason, detail: ending.detail });
-        return { ...ending, tell: registry.heldHandlers.length > 0 };
+        const toConfirm = ending.reason === "ambiguous" && flows.payments?.confirm !== undefined;
+        return { ...ending, tell: toConfirm || registry.heldHandlers.length > 0 };
       } catch (error) {
         // Not a handler's error: those are outcomes. Reading or releasing failed, so nothing is known: try again.
         notices.post({ type: "inbox-error", during: "run", error: textOf(error) });

@@ -49,7 +49,7 @@ interface ActiveRun {
 
 /**
  * Makes an inbox from a store of idempotency records and a queue. The order of its steps is what keeps an
- * acknowledged event (docs/durability.md): claim, add, barrier, flag, and only then is `accept` over.
+ * acknowledged event (docs/inboxes.md): claim, add, barrier, flag, and only then is `accept` over.
  *
  * @experimental The interfaces of store and queue may still change in a minor release.
  */
@@ -366,8 +366,8 @@ class ComposedInbox implements Inbox {
   }
 
   async #countLost(): Promise<number> {
-    const { waiting, running } = await this.#store.counts();
-    return (waiting ?? 0) + (running ?? 0);
+    const { waiting, running, held } = await this.#store.counts();
+    return (waiting ?? 0) + (running ?? 0) + (held ?? 0);
   }
 }
 

@@ -122,8 +122,11 @@ export interface Accepted {
   readonly reason: HeldReason | null;
   /** The amount that was known before, when this delivery changed it (outcome `progress`, or another source). */
   readonly previousAmount: string | null;
-  /** The inbox was too small to keep its records for the whole window: this one is refused for that reason alone. */
-  readonly windowShrunk?: boolean;
+  /**
+   * With the outcome `expired`: the inbox was too small to keep its records for the whole window, and no longer knows
+   * events that were signed before this time.
+   */
+  readonly signedBefore?: number;
 }
 
 /** How one handler stands with one event. */

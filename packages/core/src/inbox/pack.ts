@@ -1,4 +1,4 @@
-import type { HeldReason, SlotState } from "./inbox.ts";
+import type { HeldReason, HistoryEntry, SlotState } from "./inbox.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
 /** A slot's fields in order. What is usual is written as 0, so that a record takes little room. */
@@ -11,6 +11,7 @@ type PackedSlot = [
   queued: 0 | 1,
   state: SlotState | 0,
   replays: number,
+  discarded?: HistoryEntry,
 ];
 
 type Packed = [
@@ -51,7 +52,7 @@ export function pack(record: IdempotencyRecord): string {
 function packSlot(record: IdempotencyRecord, key: string, slot: Slot): PackedSlot {
   const { callback, ...others } = slot.amounts;
   const amounts = Object.keys(others).length > 0 ? slot.amounts : (callback ?? 0);
-  return [
+  const packed: PackedSlot = [
     key === record.statusSlot ? "" : key,
     slot.name === record.identity.event ? 0 : slot.name,
     slot.status === record.status ? 0 : slot.status,
@@ -61,6 +62,8 @@ function packSlot(record: IdempotencyRecord, key: string, slot: Slot): PackedSlo
     slot.state === "done" ? 0 : slot.state,
     slot.replays,
   ];
+  if (slot.discarded !== undefined) packed.push(slot.discarded);
+  return packed;
 }
 
 /** The reverse of {@link pack}. */
@@ -93,7 +96,7 @@ export function unpack(text: string): IdempotencyRecord {
     expiresAt,
   };
   for (const packed of packedSlots) {
-    const [key, name, slotStatus, amounts, verdict, queued, state, replays] = packed;
+    const [key, name, slotStatus, amounts, verdict, queued, state, replays, discarded] = packed;
     record.slots[key === "" ? (record.statusSlot ?? "") : key] = {
       name: name === 0 ? (identity.event ?? "") : name,
       status: slotStatus === 0 ? (record.status ?? "") : slotStatus,
@@ -104,6 +107,7 @@ export function unpack(text: string): IdempotencyRecord {
       told: false,
       replays,
       work: null,
+      ...(discarded === undefined ? {} : { discarded }),
     };
   }
   return record;

@@ -17,6 +17,7 @@ import type {
   Accepted,
   AcceptOutcome,
   Begun,
+  Decision,
   Ending,
   Held,
   HeldFilter,
@@ -48,11 +49,15 @@ export interface Slot {
   replays: number;
   /** What it takes to run it; dropped at the end. */
   work: Work | null;
+  /** Who discarded it, and why. */
+  discarded?: HistoryEntry;
 }
 
 /** The part of a slot that lives until the slot is finished. */
 interface Work {
   readonly delivery: StoredDelivery;
+  /** How long the record is kept after the slot's end, in milliseconds. */
+  readonly retentionMs: number;
   reason: HeldReason | null;
   detail: string | null;
   heldAt: number;
@@ -194,7 +199,7 @@ export function accept(
   const changed = record ?? newRecord(event);
   extend(changed, event, now);
   if (ruling.outcome === "stale") {
-    if (slot?.state === "waiting") end(slot, "stale");
+    if (slot?.state === "waiting") end(changed, slot, "stale", now);
     return {
       record: changed,
       accepted: { outcome: "stale", job, pending: false, reason: null, previousAmount: null },
@@ -270,6 +275,7 @@ function claim(
     replays: 0,
     work: {
       delivery: event.delivery,
+      retentionMs: event.retentionMs,
       reason,
       detail: reason === event.verdict ? event.detail : null,
       heldAt: run ? 0 : now,
@@ -321,7 +327,7 @@ export function begin(
     return { kind: "wait", ms: record.lease.until - now, running: record.lease.slot === slotKey };
   }
   if (isOvertaken(record, slot)) {
-    end(slot, "stale");
+    end(record, slot, "stale", now);
     const { flow, tenant, id } = record;
     const overtaken = { flow, tenant, eventId: job.eventId, id, event: slot.name, status: slot.status };
     return { kind: "finished", state: "stale", overtaken };
@@ -371,7 +377,15 @@ function releaseLapsed(record: IdempotencyRecord): void {
   record.lease = null;
 }
 
-function end(slot: Slot, state: "done" | "stale" | "discarded"): void {
+/** From its end on a slot is only there to recognise copies, for as long as if it had just been delivered. */
+function end(
+  record: IdempotencyRecord,
+  slot: Slot,
+  state: "done" | "stale" | "discarded",
+  now: number,
+): void {
+  const retentionMs = slot.work?.retentionMs ?? 0;
+  record.expiresAt = Math.max(record.expiresAt, Math.max(now, record.signedAt) + retentionMs);
   slot.state = state;
   slot.work = null;
 }
@@ -439,7 +453,7 @@ export function finish(
   record.lease = null;
   switch (ending.kind) {
     case "done":
-      end(slot, "done");
+      end(record, slot, "done", now);
       break;
     case "retry":
       if (slot.state === "running") slot.state = "waiting";
@@ -510,12 +524,18 @@ export function replay(
 }
 
 /** Drops a held slot for good: copies stay duplicates. */
-export function discard(record: IdempotencyRecord | null, slotKey: string): boolean {
+export function discard(
+  record: IdempotencyRecord | null,
+  slotKey: string,
+  { by, note }: Decision,
+  now: number,
+): boolean {
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined || slot.state !== "held") return false;
   if (record.lease?.slot === slotKey) record.lease = null;
   slot.queued = true;
-  end(slot, "discarded");
+  slot.discarded = { at: now, what: "discarded", by, note };
+  end(record, slot, "discarded", now);
   return true;
 }
 
@@ -534,7 +554,7 @@ export function lifeOf(record: IdempotencyRecord, eventId: string, slot: Slot): 
     detail: work?.detail ?? null,
     replays: slot.replays,
     steps: { ...work?.steps },
-    history: [...(work?.history ?? [])],
+    history: work?.history.slice() ?? (slot.discarded === undefined ? [] : [slot.discarded]),
   };
 }
 

@@ -148,7 +148,8 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
     listHeld,
     replay: (eventId, decision) =>
       changeSlot({ eventId }, (record, key) => records.replay(record, key, eventId, decision, clock.now())),
-    discard: (eventId) => changeSlot({ eventId }, (record, key) => records.discard(record, key)),
+    discard: (eventId, decision) =>
+      changeSlot({ eventId }, (record, key) => records.discard(record, key, decision, clock.now())),
     async counts() {
       return { waiting: Number((countJobs.get() as { n: number }).n), running: null, held: heldCount() };
     },

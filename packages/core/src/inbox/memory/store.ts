@@ -109,7 +109,7 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
             reason: null,
             previousAmount: null,
           } as const;
-          return { record: null, answer: { ...expired, windowShrunk: true } };
+          return { record: null, answer: { ...expired, signedBefore } };
         }
         const { outcome, verdict } = records.decide(before, event);
         if (outcome === "new" || outcome === "progress")
@@ -148,7 +148,8 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
     listHeld: (filter) => listHeld(open, filter),
     replay: async (eventId, decision) =>
       changeSlot({ eventId }, (record, key) => records.replay(record, key, eventId, decision, clock.now())),
-    discard: async (eventId) => changeSlot({ eventId }, (record, key) => records.discard(record, key)),
+    discard: async (eventId, decision) =>
+      changeSlot({ eventId }, (record, key) => records.discard(record, key, decision, clock.now())),
     async counts() {
       let running = 0;
       for (const { lease } of open.values()) if (lease !== null) running++;

@@ -1,0 +1,127 @@
+import type { BodyFault, MountedFlow } from "./adapter.ts";
+import { systemClock } from "./clock.ts";
+import { LINGER_MS, type Reply } from "./delivery.ts";
+
+/** What an adapter knows about a web-standard request beside the request itself. */
+export interface RequestFacts {
+  readonly remoteAddress?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
+  /** Something else has read the body, where the request itself does not show it. */
+  readonly bodyUsed?: boolean | undefined;
+  /** What to do when something else has read the body. */
+  readonly fix: string;
+}
+
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
+
+/** Answers a web-standard request at a mounted flow: for adapters of frameworks that are built on them. */
+export async function answerRequest<Platform>(
+  mounted: MountedFlow<Platform>,
+  request: Request,
+  { bodyUsed, fix, ...facts }: RequestFacts,
+  platform: Platform,
+): Promise<Response> {
+  let reader: Reader | null = null;
+  let isRead = false;
+  const open = (): Reader | null => {
+    if (request.bodyUsed || request.body === null || request.body.locked) return null;
+    return request.body.getReader();
+  };
+  const reply = await mounted.answer(
+    {
+      method: request.method,
+      url: request.url,
+      headers: request.headers,
+      ...facts,
+      async readBody(maxBodyBytes, signal) {
+        if (bodyUsed === true || request.bodyUsed || request.body?.locked === true) {
+          return { code: "ERR_BODY_CONSUMED", why: `the request's body was read before Payhooks: ${fix}` };
+        }
+        reader = open();
+        const read = reader === null ? new Uint8Array(0) : await readAll(reader, maxBodyBytes, signal);
+        isRead = read instanceof Uint8Array;
+        return read;
+      },
+    },
+    platform,
+  );
+  if (isRead) return asResponse(reply);
+  reader ??= open();
+  return reader === null ? asResponse(reply) : withoutTheRest(reply, discard(reader));
+}
+
+/** The body's exact bytes, bounded in size. */
+async function readAll(
+  reader: Reader,
+  maxBodyBytes: number,
+  signal: AbortSignal,
+): Promise<Uint8Array | BodyFault> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    while (!signal.aborted) {
+      const part = await reader.read();
+      if (part.done) return joined(chunks, length);
+      length += part.value.byteLength;
+      if (length > maxBodyBytes) {
+        return { code: "ERR_BODY_TOO_LARGE", why: `the body has more than ${maxBodyBytes} bytes` };
+      }
+      chunks.push(part.value);
+    }
+    return { code: "ERR_BODY_TIMEOUT", why: "nobody waits for it any longer" };
+  } catch (error) {
+    return { code: "ERR_BODY_INCOMPLETE", why: String(error) };
+  }
+}
+
+function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const [only] = chunks;
+  if (chunks.length === 1 && only !== undefined) return only;
+  const body = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return body;
+}
+
+/** Reads on and throws away, for a while: a sender that is still sending would not see its answer otherwise. */
+async function discard(reader: Reader): Promise<void> {
+  const stop = systemClock.after(LINGER_MS, () => void reader.cancel().catch(() => {}));
+  try {
+    while (!(await reader.read()).done);
+  } catch {
+    // The sender has gone away.
+  } finally {
+    stop();
+  }
+}
+
+function asResponse({ status, headers, body }: Reply): Response {
+  return new Response(body, { status, headers });
+}
+
+/**
+ * The answer to a request whose body was not read to its end. Where the connection is to be closed, the answer is
+ * sent at once but ends only with the request: closing while the sender is sending would reset the connection, and
+ * the answer could be lost on its way.
+ */
+function withoutTheRest(reply: Reply, rest: Promise<void>): Response {
+  if (reply.headers.connection !== "close") return asResponse(reply);
+  const bytes = new TextEncoder().encode(reply.body);
+  const body = new ReadableStream<Uint8Array>({
+    async start(stream) {
+      stream.enqueue(bytes);
+      await rest;
+      try {
+        stream.close();
+      } catch {
+        // Nobody reads it any more.
+      }
+    },
+  });
+  const headers = { ...reply.headers, "content-length": String(bytes.byteLength) };
+  return new Response(body, { status: reply.status, headers });
+}
