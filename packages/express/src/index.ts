@@ -5,9 +5,14 @@
  */
 
 import type { IncomingMessage } from "node:http";
-import { type BodyFault, mountFlow, type ReceiverSource, writeReply } from "@payhooks/core/adapter";
+import {
+  type KeptBody,
+  mountFlow,
+  type ReceiverSource,
+  readNodeBody,
+  writeReply,
+} from "@payhooks/core/adapter";
 import type { Request, RequestHandler } from "express";
-import getRawBody from "raw-body";
 
 /** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
 export interface MountOptions {
@@ -42,17 +47,11 @@ export function connectWebhooks(receiver: ReceiverSource, options: MountOptions 
  * @example app.use(express.json({ verify: captureRawBody }));
  */
 export function captureRawBody(request: IncomingMessage, _response: unknown, body: Uint8Array): void {
-  (request as IncomingMessage & KeptBody).rawBody = body;
+  (request as { rawBody?: unknown }).rawBody = body;
 }
 
-interface KeptBody {
-  rawBody?: unknown;
-}
-
-const CONSUMED: BodyFault = {
-  code: "ERR_BODY_CONSUMED",
-  why: "a body parser ran before Payhooks and the exact bytes are gone: mount Payhooks above app.use(express.json()), or write app.use(express.json({ verify: captureRawBody })) with captureRawBody from @payhooks/express",
-};
+const FIX =
+  "mount Payhooks above app.use(express.json()), or write app.use(express.json({ verify: captureRawBody })) with captureRawBody from @payhooks/express";
 
 function mount(
   source: ReceiverSource,
@@ -69,31 +68,10 @@ function mount(
         headers: { get: (name) => request.get(name) },
         remoteAddress: request.ip,
         tenant: tenant?.(request),
-        readBody: (maxBodyBytes) => readBody(request, maxBodyBytes),
+        readBody: (maxBodyBytes) =>
+          readNodeBody(request, maxBodyBytes, { kept: request as KeptBody, fix: FIX }),
       })
       .then((reply) => writeReply(request, response, reply))
       .catch(next);
   };
-}
-
-async function readBody(request: Request & KeptBody, limit: number): Promise<Uint8Array | BodyFault> {
-  for (const kept of [request.rawBody, request.body as unknown]) {
-    if (kept instanceof Uint8Array) return isWhole(kept, request) ? kept : CONSUMED;
-  }
-  if (request.readableDidRead) return CONSUMED;
-  // Read to its end without a single byte: there were none.
-  if (request.readableEnded) return new Uint8Array(0);
-  try {
-    return await getRawBody(request, { limit });
-  } catch (error) {
-    const { type, message: why } = error as getRawBody.RawBodyError;
-    if (type === "stream.encoding.set") return CONSUMED;
-    return { code: type === "entity.too.large" ? "ERR_BODY_TOO_LARGE" : "ERR_BODY_INCOMPLETE", why };
-  }
-}
-
-/** Bytes that a parser kept are the body only if they are as many as were sent. */
-function isWhole(kept: Uint8Array, request: Request): boolean {
-  const length = request.get("content-length");
-  return length === undefined || Number(length) === kept.byteLength;
 }

@@ -1,0 +1,79 @@
+/**
+ * Mounts a receiver on Fastify.
+ *
+ * @module
+ */
+
+import {
+  type KeptBody,
+  mountFlow,
+  type ReceiverSource,
+  readNodeBody,
+  writeReply,
+} from "@payhooks/core/adapter";
+import type { FastifyPluginCallback, FastifyRequest } from "fastify";
+
+/** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
+export interface MountOptions {
+  /** Which merchant a request is for: a hint for the resolver. */
+  readonly tenant?: ((request: FastifyRequest) => string | undefined) | undefined;
+}
+
+/**
+ * Receives payment callbacks, as a plugin: the path is its prefix. The receiver starts in the turn after the
+ * registration; a wrong set-up ends the process. JSON parsing outside of the plugin stays as it is.
+ *
+ * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `payments`.
+ * @example app.register(paymentCallbacks(receiver), { prefix: "/callbacks/pay" });
+ */
+export function paymentCallbacks(
+  receiver: ReceiverSource,
+  options: MountOptions = {},
+): FastifyPluginCallback {
+  return mount(receiver, "payments", options);
+}
+
+/**
+ * Receives connected-account webhooks, as a plugin: the path is its prefix. The receiver starts in the turn after the
+ * registration; a wrong set-up ends the process. JSON parsing outside of the plugin stays as it is.
+ *
+ * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `connect`.
+ * @example app.register(connectWebhooks(receiver), { prefix: "/webhooks/connect" });
+ */
+export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): FastifyPluginCallback {
+  return mount(receiver, "connect", options);
+}
+
+const FIX =
+  "a preParsing hook has read the stream: register Payhooks outside of the scope that the hook is in";
+
+function mount(
+  source: ReceiverSource,
+  flow: "payments" | "connect",
+  { tenant }: MountOptions,
+): FastifyPluginCallback {
+  const mounted = mountFlow(source, flow);
+  mounted.startSoon();
+  return (app, _options, done) => {
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser("*", (_request, _payload, next) => next(null));
+    app.all("/", async (request, reply) => {
+      const { raw } = request;
+      const answer = await mounted.answer({
+        method: request.method,
+        url: request.originalUrl,
+        headers: { get: (name) => headerOf(raw.headers[name]) },
+        remoteAddress: request.ip,
+        tenant: tenant?.(request),
+        readBody: (maxBodyBytes) => readNodeBody(raw, maxBodyBytes, { kept: request as KeptBody, fix: FIX }),
+      });
+      reply.hijack();
+      writeReply(raw, reply.raw, answer);
+    });
+    done();
+  };
+}
+
+function headerOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(", ") : value;
+}

@@ -1,0 +1,85 @@
+/**
+ * Mounts a receiver on Hono, on any runtime that Hono runs on.
+ *
+ * @module
+ */
+
+import { answerRequest, mountFlow, type ReceiverSource } from "@payhooks/core/adapter";
+import type { Context, Env, Handler } from "hono";
+import { getRuntimeKey } from "hono/adapter";
+
+/** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
+export interface MountOptions {
+  /** Which merchant a request is for: a hint for the resolver. */
+  readonly tenant?: ((context: Context) => string | undefined) | undefined;
+  /** The sender's address, for alerts. Default: the peer's with `@hono/node-server`, otherwise unknown. */
+  readonly remoteAddress?: ((context: Context) => string | undefined) | undefined;
+}
+
+/**
+ * Receives payment callbacks. On Node, Bun and Deno the receiver starts in the turn after the mounting, and a wrong
+ * set-up ends the process; a factory is called with the first request's `c.env`.
+ *
+ * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `payments`.
+ * @example app.all("/callbacks/pay", paymentCallbacks(receiver));
+ */
+export function paymentCallbacks<E extends Env = Env>(
+  receiver: ReceiverSource<E["Bindings"]>,
+  options: MountOptions = {},
+): Handler<E> {
+  return mount<E>(receiver, "payments", options);
+}
+
+/**
+ * Receives connected-account webhooks. On Node, Bun and Deno the receiver starts in the turn after the mounting, and
+ * a wrong set-up ends the process; a factory is called with the first request's `c.env`.
+ *
+ * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `connect`.
+ * @example app.all("/webhooks/connect", connectWebhooks(receiver));
+ */
+export function connectWebhooks<E extends Env = Env>(
+  receiver: ReceiverSource<E["Bindings"]>,
+  options: MountOptions = {},
+): Handler<E> {
+  return mount<E>(receiver, "connect", options);
+}
+
+const FIX = "mount it above whatever calls c.req.json(), c.req.text() or c.req.parseBody()";
+
+const LIVES_ON: ReadonlySet<string> = new Set(["node", "bun", "deno"]);
+
+function mount<E extends Env>(
+  source: ReceiverSource<E["Bindings"]>,
+  flow: "payments" | "connect",
+  { tenant, remoteAddress = peerOf }: MountOptions,
+): Handler<E> {
+  const mounted = mountFlow(source, flow);
+  if (typeof source !== "function" && LIVES_ON.has(getRuntimeKey())) mounted.startSoon(undefined as E["Bindings"]);
+  return (context) => {
+    const facts = {
+      tenant: tenant?.(context),
+      remoteAddress: remoteAddress(context),
+      waitUntil: waitUntilOf(context),
+      // What c.req has read it answers from a cache, re-encoded: the raw request may still look unread.
+      bodyUsed: Object.keys(context.req.bodyCache).length > 0,
+      fix: FIX,
+    };
+    return answerRequest(mounted, context.req.raw, facts, context.env);
+  };
+}
+
+/** With `@hono/node-server`, Node's own request is at hand. */
+function peerOf({ env }: Context): string | undefined {
+  return (env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)?.incoming?.socket
+    ?.remoteAddress;
+}
+
+function waitUntilOf(context: Context): ((work: Promise<unknown>) => void) | undefined {
+  try {
+    const { executionCtx } = context;
+    return (work) => executionCtx.waitUntil(work);
+  } catch {
+    // Hono throws where the platform has none.
+    return undefined;
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Mounts a receiver on route handlers of the Next.js App Router.
+ *
+ * @module
+ */
+
+import {
+  answerRequest,
+  answerWork,
+  mountFlow,
+  type ReceiverSource,
+  type WorkRouteOptions,
+} from "@payhooks/core/adapter";
+import { after } from "next/server.js";
+
+export { type SharedReceiver, sharedReceiver, type WorkRouteOptions } from "@payhooks/core/adapter";
+
+/** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
+export interface MountOptions {
+  /** Which merchant a request is for: a hint for the resolver. */
+  readonly tenant?: ((request: Request) => string | undefined) | undefined;
+  /** The sender's address, for alerts: Next.js shows it only in headers that the hosting platform vouches for. */
+  readonly remoteAddress?: ((request: Request) => string | undefined) | undefined;
+}
+
+/** What a `route.ts` exports under the name of a method. */
+export type RouteHandler = (request: Request) => Promise<Response>;
+
+/**
+ * Receives payment callbacks. Unless `run` says otherwise, events run after the response.
+ *
+ * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `payments`.
+ * @example export const POST = paymentCallbacks(receiver);
+ */
+export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions = {}): RouteHandler {
+  return mount(receiver, "payments", options);
+}
+
+/**
+ * Receives connected-account webhooks. Unless `run` says otherwise, events run after the response.
+ *
+ * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `connect`.
+ * @example export const POST = connectWebhooks(receiver);
+ */
+export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): RouteHandler {
+  return mount(receiver, "connect", options);
+}
+
+/**
+ * Runs what is due, for a cron job that calls with `Authorization: Bearer <secret>`. Answers 200 with the report of
+ * `receiver.work`, 401 to any other caller, and 500 `ERR_MISCONFIGURED` while there is no secret.
+ *
+ * @example export const GET = workRoute(receiver, { secret: process.env.CRON_SECRET });
+ */
+export function workRoute(receiver: ReceiverSource, options: WorkRouteOptions): RouteHandler {
+  return (request) => answerWork(receiver, request, options, undefined);
+}
+
+const FIX = "do not call request.json() or request.text() before it, or hand it a request.clone()";
+
+function mount(
+  source: ReceiverSource,
+  flow: "payments" | "connect",
+  { tenant, remoteAddress }: MountOptions,
+): RouteHandler {
+  const mounted = mountFlow(source, flow);
+  return (request) => {
+    const facts = {
+      tenant: tenant?.(request),
+      remoteAddress: remoteAddress?.(request),
+      waitUntil: after,
+      fix: FIX,
+    };
+    return answerRequest(mounted, request, facts, undefined);
+  };
+}
