@@ -108,10 +108,10 @@ async function stop(): Promise<void> {
   const held = (await heldEntries()).length;
   const { unfinished } = await receiver.close({ graceMs: 10_000 });
   server.closeAllConnections();
-  if (!once)
-    console.log(
-      `Stopped. ${unfinished} events were held or not finished, and go with this process's memory.`,
-    );
+  if (once) return;
+  // What is held goes with this process's memory, so close counts it too.
+  const lost = unfinished - held;
+  console.log(lost === 0 ? "Everything that was accepted is finished." : `${lost} events were not finished.`);
 }
 process.on("SIGINT", stop);
 process.on("SIGTERM", stop);
