@@ -10,6 +10,16 @@ import { type Manifest, packagesIn, readManifest, root, type WorkspacePackage } 
 const programs: Readonly<
   Record<string, { imports: [what: string, from: string][]; body: string; prints: string }>
 > = {
+  "@payhooks/client": {
+    imports: [["{ createClient, isClientError }", "@payhooks/client"]],
+    body: `
+        const client = createClient({ baseUrl: "https://api.example.com", publicKey: "pk", secretKey: "sk" });
+        client.transactionByReference("").catch((error) => {
+          if (isClientError(error)) console.log(error.code);
+        });
+      `,
+    prints: "ERR_FIELD_MISSING",
+  },
   "@payhooks/core": {
     imports: [["{ createReceiver }", "@payhooks/core"]],
     body: `
