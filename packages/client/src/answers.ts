@@ -39,7 +39,7 @@ export interface WebhookSettingsAnswer extends Answer {
   readonly webhook_enabled: boolean | undefined;
 }
 
-export function readAnswer({ status, json, text }: HttpAnswer): Answer {
+function readAnswer({ status, json, text }: HttpAnswer): Answer {
   const body: JsonObject = isObject(json) ? json : {};
   return { status, data: body.data, message: find(json, ["message"], isText), raw: text };
 }
