@@ -260,7 +260,7 @@ class MountedReceiver implements Receiver {
     options: HandlerOptions,
   ): this {
     const byStatus = typeof handlers === "function" ? { SUCCESS: handlers } : handlers;
-    checkHandlers(name, byStatus);
+    checkHandlers(name, byStatus, STATUSES);
     this.#registry.add(
       name,
       (event) =>
@@ -276,7 +276,7 @@ class MountedReceiver implements Receiver {
     handler: Handler<Event>,
     options: HandlerOptions,
   ): this {
-    checkHandlers(name, { handler });
+    checkHandlers(name, { handler }, ONE_HANDLER);
     this.#registry.add(name, () => handler as Handler<AnyEvent>, options);
     return this;
   }
@@ -430,9 +430,13 @@ function flowOff(flow: FlowName, option: string): never {
   });
 }
 
-function checkHandlers(name: EventName, handlers: Readonly<Record<string, unknown>>): void {
-  const given = Object.entries(handlers).filter(([, handler]) => handler !== undefined);
-  const wrong = given.find(([key, handler]) => typeof handler !== "function" || !HANDLER_KEYS.has(key));
+function checkHandlers(
+  name: EventName,
+  handlers: Readonly<Record<string, unknown>> | null | undefined,
+  keys: ReadonlySet<string>,
+): void {
+  const given = Object.entries(handlers ?? {}).filter(([, handler]) => handler !== undefined);
+  const wrong = given.find(([key, handler]) => typeof handler !== "function" || !keys.has(key));
   if (given.length > 0 && wrong === undefined) return;
   throw new PayhooksError(
     "ERR_OPTION_INVALID",
@@ -445,4 +449,5 @@ function checkHandlers(name: EventName, handlers: Readonly<Record<string, unknow
   );
 }
 
-const HANDLER_KEYS: ReadonlySet<string> = new Set(["SUCCESS", "FAILED", "PENDING", "handler"]);
+const STATUSES: ReadonlySet<string> = new Set(["SUCCESS", "FAILED", "PENDING"]);
+const ONE_HANDLER: ReadonlySet<string> = new Set(["handler"]);

@@ -1,0 +1,256 @@
+import { inspect } from "node:util";
+import { createReceiver, type Logger, memoryInbox, type Notice, Reject, RetryAfter } from "@payhooks/core";
+import {
+  asDelivery,
+  callbackFields,
+  connectEvent,
+  createTestKeys,
+  fakeClock,
+  signConnectWebhook,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { deliveryOf, handleEverything, noticed, setUp, signatureOf, thrownBy } from "./receiving.ts";
+
+const { publicKey, privateKey } = createTestKeys();
+const SECRET = "whsec_canary_5f3a9c71d2";
+const sign = (fields: Record<string, string | null> = {}) =>
+  signPaymentCallback(callbackFields(fields), privateKey);
+
+describe("the observer", () => {
+  it("is told of every outcome of a delivery, with the flow, the id and the event", async () => {
+    const t = await setUp({ payments: { publicKey }, connect: { secret: SECRET } });
+    const typesOf = async (sent: ReturnType<typeof sign>, flow: "payments" | "connect" = "payments") => {
+      const from = t.notices.length;
+      await t.post(flow, sent);
+      return t.notices.slice(from).map(({ type }) => type);
+    };
+    const pending = sign({ payTxnId: "tx-1", referenceId: "o-1", status: "PENDING" });
+    const success = sign({ payTxnId: "tx-1", referenceId: "o-1", amount: "11.000000" });
+    expect(await typesOf(pending)).toEqual(["accepted", "started", "done", "finished"]);
+    expect(await typesOf(success)).toEqual(["amount-changed", "accepted", "started", "done", "finished"]);
+    expect(await typesOf(success)).toEqual(["duplicate"]);
+    expect(await typesOf(sign({ payTxnId: "tx-2", referenceId: "o-2" }))).toContain("accepted");
+    expect(await typesOf(sign({ payTxnId: "tx-2", referenceId: "o-2", status: "PENDING" }))).toEqual([
+      "stale",
+    ]);
+    expect(await typesOf(sign({ status: "success" }))).toContain("held");
+    expect(await typesOf(sign({ userId: "a&b" }))).toContain("held");
+    expect(await typesOf(asDelivery({ ...callbackFields(), signature: signatureOf(pending) }))).toEqual([
+      "refused",
+    ]);
+    expect(await typesOf(signConnectWebhook(connectEvent(), SECRET), "connect")).toContain("accepted");
+    expect(t.notices).toContainEqual(
+      expect.objectContaining({
+        type: "accepted",
+        flow: "payments",
+        id: "tx-1",
+        event: "DEPOSIT",
+        status: "PENDING",
+      }),
+    );
+    expect(t.notices).toContainEqual(
+      expect.objectContaining({
+        type: "refused",
+        code: "ERR_SIGNATURE_INVALID",
+        httpStatus: 401,
+        source: "192.0.2.1",
+      }),
+    );
+    const [entry] = await t.held();
+    await t.receiver.held.discard(entry?.eventId ?? "", { by: "ada", note: "a test" });
+    await noticed();
+    expect(t.notices.at(-1)).toEqual({
+      type: "discarded",
+      eventId: entry?.eventId,
+      by: "ada",
+      note: "a test",
+    });
+  });
+
+  it("that throws changes no answer and no run, and is written to the log", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    t.receiver.observe(() => {
+      throw new Error("the observer is broken");
+    });
+    expect(await t.post("payments", sign())).toMatchObject({ status: 200 });
+    expect(t.ran).toHaveLength(1);
+    expect(t.lines).toContainEqual([
+      "error",
+      "the observer threw",
+      { error: "Error: the observer is broken" },
+    ]);
+  });
+
+  it("is called after the answer, so that a slow one does not delay it", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    const order: string[] = [];
+    t.receiver.observe((notice) => order.push(notice.type));
+    const work: Promise<unknown>[] = [];
+    await t.receiver.payments.receive({ ...deliveryOf(sign()), waitUntil: (w) => work.push(w) });
+    order.push("answered");
+    await Promise.all(work);
+    await noticed();
+    expect(order.slice(0, 2)).toEqual(["answered", "accepted"]);
+  });
+
+  it("may return a promise that rejects, or never settles", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    t.receiver.observe(() => new Promise(() => {}) as unknown as undefined);
+    expect(await t.post("payments", sign())).toMatchObject({ status: 200 });
+    expect(t.ran).toHaveLength(1);
+  });
+
+  it("replaces the one before", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    const second: Notice[] = [];
+    t.receiver.observe((notice) => second.push(notice));
+    await t.post("payments", sign());
+    expect(second.map(({ type }) => type)).toContain("accepted");
+    expect(t.notices.filter(({ type }) => type === "accepted")).toEqual([]);
+  });
+});
+
+describe("the logger", () => {
+  it("that throws changes no answer and no run", async () => {
+    const broken = (): never => {
+      throw new Error("the disk is full");
+    };
+    const clock = fakeClock();
+    const logger: Logger = { info: broken, warn: broken, error: broken };
+    const receiver = createReceiver({
+      payments: { publicKey },
+      logger,
+      clock,
+      inbox: memoryInbox({ clock }),
+      run: "after-response",
+    });
+    const ran: unknown[] = [];
+    handleEverything(receiver, ran as never);
+    const work: Promise<unknown>[] = [];
+    for (const sent of [sign({ status: "success" }), sign()]) {
+      const reply = await receiver.payments.receive({ ...deliveryOf(sent), waitUntil: (w) => work.push(w) });
+      expect(reply.status).toBe(200);
+    }
+    await Promise.all(work);
+    await noticed();
+    expect(ran).toHaveLength(1);
+  });
+
+  it("gets what a person should see, and not what strangers can send at will", async () => {
+    const t = await setUp({ payments: { publicKey }, alerts: { threshold: 1_000 } });
+    const before = t.lines.length;
+    await t.post("payments", asDelivery({ ...callbackFields(), signature: "x" }));
+    await t.post("payments", sign());
+    expect(t.lines).toHaveLength(before);
+    await t.post("payments", sign({ status: "success" }));
+    expect(t.lines.slice(before)).toMatchObject([["warn", "held", { reason: "malformed" }]]);
+  });
+});
+
+describe("nothing secret", () => {
+  const CANARY = "canary-8c1e5b7d";
+  const keyText = publicKey.split("\n").slice(1, -2);
+  const privateText = privateKey.split("\n").slice(1, -2);
+
+  it("is in a notice, a log line, an answer, or in what inspecting the receiver shows", async () => {
+    const t = await setUp({ payments: { publicKey }, connect: { secret: SECRET } });
+    let failing = 0;
+    t.receiver.observe((notice) => t.notices.push(notice));
+    const replies: unknown[] = [];
+    const signatures: string[] = [];
+    const send = async (sent: ReturnType<typeof sign>, flow: "payments" | "connect" = "payments") => {
+      const header = sent.headers["x-connect-signature"];
+      signatures.push(header ?? signatureOf(sent).slice(0, 60));
+      replies.push(await t.post(flow, sent));
+    };
+    const canary = { message: CANARY, userId: CANARY };
+    await send(sign(canary));
+    await send(sign({ ...canary, status: "success" }));
+    await send(sign({ ...canary, referenceId: `x&status=${CANARY}` }));
+    await send(sign({ ...canary, amount: CANARY }));
+    await send(sign({ ...canary, event: "REVERSAL" }));
+    for (let i = 0; i < 12; i++) {
+      await send(asDelivery({ ...callbackFields(canary), signature: signatureOf(sign()) }));
+      failing++;
+    }
+    await send(signConnectWebhook(connectEvent("settlement.approved", { note: CANARY }), SECRET), "connect");
+    await send(signConnectWebhook(connectEvent("settlement.approved", { data: CANARY }), SECRET), "connect");
+    await send(
+      signConnectWebhook(connectEvent("settlement.approved", { note: CANARY }), `${SECRET}x`),
+      "connect",
+    );
+    expect(failing).toBe(12);
+    expect(t.notices.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(["accepted", "held", "refused", "alert"]),
+    );
+    expect(t.lines.length).toBeGreaterThan(3);
+    const shown = [
+      JSON.stringify([t.notices, t.lines, replies, t.receiver]),
+      inspect([t.notices, t.lines, replies], { depth: 20 }),
+      inspect(t.receiver, { depth: 20, showHidden: true }),
+      inspect(t.receiver.payments, { depth: 20 }) + inspect(t.receiver.connect, { depth: 20 }),
+    ];
+    for (const text of shown) {
+      for (const secret of [SECRET, CANARY, ...keyText, ...privateText, ...signatures])
+        expect(text).not.toContain(secret);
+    }
+  });
+
+  it("is in an error of the verification functions", () => {
+    const body = sign({ userId: `${CANARY}&x`, message: CANARY });
+    const errors = [
+      thrownBy(() =>
+        createReceiver({ payments: { publicKey }, connect: { secret: SECRET, unsafeAllowUnsigned: true } }),
+      ),
+    ];
+    for (const error of errors) {
+      const text = inspect(error, { depth: 20, showHidden: true }) + JSON.stringify(error);
+      for (const secret of [SECRET, CANARY, signatureOf(body), ...keyText])
+        expect(text).not.toContain(secret);
+    }
+  });
+});
+
+describe("what a handler throws", () => {
+  it("is told in one bounded line", async () => {
+    const clock = fakeClock();
+    const notices: Notice[] = [];
+    const receiver = createReceiver({
+      payments: { publicKey },
+      logger: { info() {}, warn() {}, error() {} },
+      clock,
+      inbox: memoryInbox({ clock }),
+      run: "after-response",
+    });
+    const thrown: unknown[] = [
+      new Error("e".repeat(5_000)),
+      new RetryAfter(5_000),
+      new Reject("never"),
+      "text",
+    ];
+    receiver.onDeposit(async () => {
+      throw thrown.shift();
+    });
+    receiver.observe((notice) => notices.push(notice));
+    for (let i = 0; i < 4; i++) {
+      const work: Promise<unknown>[] = [];
+      await receiver.payments.receive({ ...deliveryOf(sign()), waitUntil: (w) => work.push(w) });
+      await Promise.all(work);
+    }
+    await noticed();
+    const told = notices.flatMap((notice) =>
+      notice.type === "retry" || notice.type === "given-up"
+        ? [{ type: notice.type, error: notice.error }]
+        : [],
+    );
+    expect(told).toEqual([
+      { type: "retry", error: expect.stringMatching(/^Error: e{100,500}…$/) },
+      { type: "retry", error: "RetryAfter: to be tried again in 5000 ms" },
+      { type: "given-up", error: "Reject: never" },
+      { type: "retry", error: "text" },
+    ]);
+    expect(notices).toContainEqual(expect.objectContaining({ type: "retry", delayMs: 5_000 }));
+    expect(notices).toContainEqual(expect.objectContaining({ type: "held", reason: "rejected" }));
+  });
+});
