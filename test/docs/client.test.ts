@@ -1,5 +1,6 @@
+import { MEDIUMS } from "@payhooks/client";
 import { describe, expect, it } from "vitest";
-import { namesIn, readDocument, sectionOf } from "./markdown.ts";
+import { namesIn, readDocument, rowsOf, sectionOf } from "./markdown.ts";
 import { VirtualProgram } from "./program.ts";
 
 /** Each section of client.md with the names that its table has, no more and no less. */
@@ -23,5 +24,13 @@ describe("client.md", { timeout: 60_000 }, () => {
     const names = namesIn(sectionOf(readDocument("docs/client.md"), title));
     const index = Object.keys(tables).indexOf(title);
     expect([...names].sort()).toEqual(program.literalsOf("types.ts", `Table${index}`));
+  });
+
+  it("lists the mediums that requests may name", () => {
+    const row = rowsOf(sectionOf(readDocument("docs/client.md"), "Requests")).find(([name]) =>
+      name?.startsWith("`medium`"),
+    );
+    const named = [...(row?.[1] ?? "").matchAll(/`([A-Z_]+)`/g)].map(([, medium]) => medium);
+    expect(named).toEqual([...MEDIUMS]);
   });
 });
