@@ -5,6 +5,7 @@ export type SandboxErrorCode =
   | "ERR_PORT_IN_USE"
   | "ERR_STATE_FILE"
   | "ERR_PARAMETERS"
+  | "ERR_BODY_TOO_LARGE"
   | "ERR_NOT_FOUND"
   | "ERR_NOT_POSSIBLE"
   | "ERR_WAIT_TIMEOUT"

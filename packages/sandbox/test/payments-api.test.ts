@@ -217,6 +217,11 @@ describe("POST /api/v2/payment/direct", () => {
     const sandbox = await start({ limits: { bodyBytes: 1_000 } });
     const large = await pay(sandbox, "POST", "/direct", payment({ description: "x".repeat(2_000) }));
     expect(large.status).toBe(413);
+    const body = new Blob([JSON.stringify(payment({ description: "x".repeat(2_000) }))]).stream();
+    const headers = { "X-API-Key": sandbox.keys.apiKey, "Content-Type": "application/json" };
+    const init = { method: "POST", headers, body, duplex: "half" };
+    const chunked = await fetch(`${sandbox.url}/api/v2/payment/direct`, init as RequestInit);
+    expect(chunked.status).toBe(413);
     expect((await pay(sandbox, "POST", "/direct", payment())).status).toBe(200);
   });
 });

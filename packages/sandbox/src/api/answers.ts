@@ -23,8 +23,11 @@ export function success(c: Context, data: unknown): Response {
 
 /** The answer for what a call threw. */
 export function failureOf(c: Context, error: unknown): Response {
-  if (!(error instanceof SandboxError)) return failure(c, 500, "Server error: the sandbox itself failed.");
+  if (!(error instanceof SandboxError)) {
+    return failure(c, 500, `Server error: the sandbox itself failed. ${String(error)}`);
+  }
   if (error.code === "ERR_PARAMETERS") return failure(c, 400, error.message, error.problems);
+  if (error.code === "ERR_BODY_TOO_LARGE") return failure(c, 413, error.message);
   if (error.code === "ERR_NOT_FOUND") return failure(c, 404, error.message);
   if (error.code === "ERR_NOT_POSSIBLE") return failure(c, 409, error.message);
   return failure(c, 500, error.message);

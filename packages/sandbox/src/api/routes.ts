@@ -8,7 +8,7 @@ import { magicOutcome } from "../payments/magic.ts";
 import type { Order } from "../payments/order.ts";
 import type { TransactionRecord, Transactions } from "../payments/transactions.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { jsonBody } from "../server/body.ts";
+import { bodyText, jsonBody } from "../server/body.ts";
 import { resetConnection, type ServerEnv } from "../server/connection.ts";
 import { failure, failureOf, success } from "./answers.ts";
 import { type OrderKind, type OrderRules, readOrder } from "./orders.ts";
@@ -47,7 +47,7 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
   const misbehave: MiddlewareHandler<ServerEnv> = async (c, next) => {
     calls += 1;
     const { path } = c.req;
-    const named = (c.req.method === "POST" && parseJsonObject(await c.req.text())) || {};
+    const named = (c.req.method === "POST" && parseJsonObject(await bodyText(c))) || {};
     const reference = typeof named.reference === "string" ? named.reference : null;
     const key = reference === null ? [c.req.method, path, calls] : [c.req.method, path, reference];
     const happening = parts.faults.take({ scope: "api", path, reference }, key);

@@ -104,7 +104,7 @@ export function controlRoutes(sandbox: Sandbox): Hono<ServerEnv> {
   return control;
 }
 
-async function decisionIn(c: Context): Promise<Decision> {
+async function decisionIn(c: Context<ServerEnv>): Promise<Decision> {
   const { decision } = await jsonBody(c);
   if (decision === "approved" || decision === "declined") return decision;
   throw wrong("decision", "must be approved or declined");

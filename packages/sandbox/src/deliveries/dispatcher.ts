@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { boundedMap } from "../bounded.ts";
 import type { Changes } from "../changes.ts";
 import { type Clock, isoTime } from "../clock.ts";
@@ -70,7 +71,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   const idle: (() => void)[] = [];
   let underWay = 0;
   let sequence = 0;
-  let life = new AbortController();
+  let life = newLife();
 
   const update = (id: string, change: Partial<DeliveryRecord>): DeliveryRecord | undefined => {
     const record = log.get(id);
@@ -247,7 +248,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     },
     clear() {
       life.abort();
-      life = new AbortController();
+      life = newLife();
       for (const cancel of timers.values()) cancel();
       timers.clear();
       heldBack.clear();
@@ -255,4 +256,11 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
       sequence = 0;
     },
   };
+}
+
+/** Ends with a reset. Every attempt under way listens to it. */
+function newLife(): AbortController {
+  const life = new AbortController();
+  setMaxListeners(0, life.signal);
+  return life;
 }

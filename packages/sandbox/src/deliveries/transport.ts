@@ -58,8 +58,9 @@ export function createTransport(
         return;
       }
       request.write(wanted.body.slice(0, Math.floor(wanted.body.length / 2)), () => {
+        end({ answer: null, error: "connection reset in the middle of the body (fault)" });
         request.socket?.resetAndDestroy();
-        request.destroy(new Error("connection reset in the middle of the body (fault)"));
+        request.destroy();
       });
     });
     return sent.then((result) => ({

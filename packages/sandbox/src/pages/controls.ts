@@ -93,7 +93,7 @@ export function connectCard(sandbox: Sandbox): Html {
         html`<button data-post="${path}" data-body="${JSON.stringify({ decision })}" aria-label="${what} ${decision}">${decision === "approved" ? "Approve" : "Decline"}</button>`,
     )}</div>`;
   return html`<section class="card" id="connect" aria-labelledby="connect-title">
-  <header><h2 id="connect-title">Connected accounts</h2>${settings.webhook_enabled ? pill("webhooks on") : pill("webhooks off")}</header>
+  <header><h2 id="connect-title">Connected accounts</h2>${pill(settings.webhook_enabled ? "webhooks on" : "webhooks off")}</header>
   <div class="inner">
     <form data-put="/sandbox/settings">
       <label>Webhook address<input name="webhook_url" type="url" value="${settings.webhook_url ?? ""}" placeholder="http://127.0.0.1:3000/webhooks/connect"></label>

@@ -43,23 +43,23 @@ export function deliveryDetail(delivery: Delivery): Html {
     ${delivery.replayOf && html`<dt>replay of</dt><dd class="mono">${delivery.replayOf}</dd>`}
   </dl>
   ${attempts.length === 0 && html`<p class="hint">No attempt was made yet.</p>`}
-  ${[...attempts].reverse().map(attemptCard)}`;
+  ${[...attempts].reverse().map((one, index) => attemptCard(one, index === 0))}`;
 }
 
-function attemptCard(attempt: Attempt): Html {
+function attemptCard(attempt: Attempt, isOpen: boolean): Html {
   const { number, at, answer, error, faults, durationMs } = attempt;
-  return html`<section class="attempt">
-    <header><strong>Attempt ${number}</strong> ${clockTime(at)}
+  return html`<details class="attempt" ${isOpen && html`open`}>
+    <summary><strong>Attempt ${number}</strong> ${clockTime(at)}
       <span class="pill ${attempt.acknowledged ? "good" : "bad"}">${answer ? `answer ${answer.status}` : "no answer"}</span>
       ${faults.map((fault) => html`<span class="pill bad">fault: ${fault}</span>`)}
-      <span class="end">${durationMs} ms</span></header>
+      <span class="end">${durationMs} ms</span></summary>
     ${error && html`<div class="part"><p class="problem">${error}</p></div>`}
     ${part("Payload", coloured(attempt.body))}
     ${attempt.canonicalString !== null && part("Canonical string, which the signature covers", canonical(attempt.canonicalString))}
     ${part(attempt.canonicalString === null ? "X-Connect-Signature" : "Signature", html`${attempt.signature ?? "none: no secret is set"}`)}
     ${part("Request headers", html`${Object.entries(attempt.headers).map(([name, value]) => html`${name}: ${value}\n`)}`)}
     ${answer && part("Answer", html`${answer.bodyExcerpt || "(empty body)"}`)}
-  </section>`;
+  </details>`;
 }
 
 function part(title: string, content: Html): Html {

@@ -4,6 +4,7 @@ const TONES: Readonly<Record<string, string>> = {
   SUCCESS: "good",
   approved: "good",
   delivered: "good",
+  "webhooks on": "good",
   FAILED: "bad",
   declined: "bad",
   "gave-up": "bad",

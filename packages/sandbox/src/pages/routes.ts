@@ -3,6 +3,7 @@ import type { Change } from "../changes.ts";
 import type { ChangeStream } from "../control/stream.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { SandboxError } from "../sandbox-error.ts";
+import { bodyText } from "../server/body.ts";
 import type { ServerEnv } from "../server/connection.ts";
 import { MEDIUMS } from "../wire.ts";
 import { afterCheckoutPage, checkoutPage, plainPage } from "./checkout.ts";
@@ -46,9 +47,9 @@ export function pageRoutes(sandbox: Sandbox, stream: ChangeStream, callbackUrl: 
     const id = c.req.param("id");
     const record = sandbox.transactions.get(id);
     if (!record?.order.supportedMediums) return unknown(c);
-    const form = await c.req.parseBody();
-    const decision = (["pay", "fail", "cancel"] as const).find((one) => one === form.decision);
-    const medium = MEDIUMS.find((one) => one === form.medium);
+    const form = new URLSearchParams(await bodyText(c));
+    const decision = (["pay", "fail", "cancel"] as const).find((one) => one === form.get("decision"));
+    const medium = MEDIUMS.find((one) => one === form.get("medium"));
     if (decision === undefined) return checkoutPage(c, record, "Choose to pay, to fail or to cancel.");
     try {
       sandbox.transactions.decide(id, decision, medium);

@@ -56,25 +56,25 @@ main { display: grid; grid-template-columns: 340px minmax(0, 1fr); gap: 1.25rem;
 .card > header { display: flex; align-items: center; gap: .6rem; padding: .8rem 1rem; border-bottom: 1px solid var(--line); }
 .card > header h2 { font-size: .95rem; }
 .card > header .end { margin-left: auto; }
-.card > .inner { padding: 1rem; display: grid; gap: .8rem; }
+.card > .inner { padding: 1rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: .8rem; }
 .count { color: var(--muted); font-size: .85rem; font-variant-numeric: tabular-nums; }
 .hint { color: var(--muted); font-size: .85rem; }
 label { display: grid; gap: .2rem; font-size: .8rem; font-weight: 600; color: var(--muted); min-width: 0; }
-input, select { font: inherit; font-size: .92rem; color: var(--ink); background: var(--sunken); border: 1px solid var(--line); border-radius: 8px; padding: .4rem .55rem; min-height: 2.4rem; width: 100%; min-width: 0; }
-form { display: grid; gap: .65rem; }
-.pair { display: grid; grid-template-columns: 1fr 1fr; gap: .65rem; }
+input, select { font: inherit; font-size: .92rem; font-weight: 400; color: var(--ink); background: var(--sunken); border: 1px solid var(--line); border-radius: 8px; padding: .4rem .55rem; min-height: 2.4rem; width: 100%; min-width: 0; }
+form { display: grid; grid-template-columns: minmax(0, 1fr); gap: .65rem; }
+.pair { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: .65rem; align-items: end; }
 .check { display: flex; align-items: center; gap: .5rem; font-size: .88rem; color: var(--ink); }
 .check input { width: 1.1rem; min-height: 1.1rem; accent-color: var(--accent); flex: none; }
 .tabs { display: flex; flex-wrap: wrap; gap: .25rem; padding: .25rem; background: var(--sunken); border-radius: 10px; }
 .tabs button { flex: 1 1 auto; border: 0; background: none; padding: .25rem .5rem; min-height: 2rem; font-size: .82rem; color: var(--muted); border-radius: 7px; }
 .tabs button[aria-selected="true"] { background: var(--surface); color: var(--ink); box-shadow: 0 1px 3px rgb(0 0 0 / .14); }
 [hidden] { display: none !important; }
-.list { display: grid; }
+.list { display: grid; grid-template-columns: minmax(0, 1fr); }
 .list > p.empty { padding: 2rem 1.25rem; text-align: center; color: var(--muted); }
-.list > :not(p) + .empty, .list > .row ~ .empty, .list:has(.row) > .empty { display: none; }
+.list > .row ~ .empty { display: none; }
 .row { border-bottom: 1px solid var(--line); min-width: 0; }
 .row:last-child { border-bottom: 0; }
-.row > summary { list-style: none; cursor: pointer; padding: .75rem 1rem; display: grid; gap: .3rem; }
+.row > summary { list-style: none; cursor: pointer; padding: .75rem 1rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: .3rem; }
 .row > summary::-webkit-details-marker { display: none; }
 .row > summary:hover { background: var(--sunken); }
 .row > summary:focus-visible { outline-offset: -2px; border-radius: 8px; }
@@ -94,18 +94,19 @@ form { display: grid; gap: .65rem; }
 .dot { width: .6rem; height: .6rem; border-radius: 50%; background: var(--bad); }
 .dot.good { background: var(--good); }
 .dot.next { background: none; border: 1.5px dashed var(--wait); }
-.open { padding: .25rem 1rem 1.1rem; display: grid; gap: .9rem; min-width: 0; }
+.open { padding: .25rem 1rem 1.1rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: .9rem; min-width: 0; }
 .actions { display: flex; flex-wrap: wrap; gap: .4rem; }
-.actions button { font-size: .82rem; min-height: 2.1rem; padding: .25rem .65rem; }
+.actions { align-items: center; }
+.actions button, .actions .button { font-size: .82rem; min-height: 2.1rem; padding: .25rem .65rem; }
 .facts { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .2rem .9rem; margin: 0; font-size: .82rem; }
 .facts dt { color: var(--muted); }
 .facts dd { margin: 0; overflow-wrap: anywhere; }
 .attempt { border: 1px solid var(--line); border-radius: 10px; min-width: 0; overflow: hidden; }
-.attempt > header { display: flex; flex-wrap: wrap; gap: .3rem .6rem; align-items: center; padding: .5rem .75rem; background: var(--sunken); font-size: .82rem; }
-.attempt > header .end { margin-left: auto; color: var(--muted); }
+.attempt > summary { cursor: pointer; display: flex; flex-wrap: wrap; gap: .3rem .6rem; align-items: center; padding: .5rem .75rem; background: var(--sunken); font-size: .82rem; }
+.attempt > summary .end { margin-left: auto; color: var(--muted); }
 .attempt .part { padding: .55rem .75rem; border-top: 1px solid var(--line); min-width: 0; }
 .attempt .part h4 { margin: 0 0 .25rem; font-size: .7rem; letter-spacing: .06em; text-transform: uppercase; color: var(--muted); }
-.attempt pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.55; font-size: .78rem; max-height: 22rem; overflow: auto; }
+.attempt pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.55; font-size: .78rem; max-height: 28rem; overflow: auto; }
 pre .key { color: var(--accent); }
 .problem { color: var(--bad); font-size: .85rem; }
 .faults { display: grid; gap: .4rem; padding: 0; margin: 0; list-style: none; }
@@ -114,7 +115,7 @@ pre .key { color: var(--accent); }
 .secret { display: flex; gap: .4rem; align-items: center; background: var(--sunken); border: 1px solid var(--line); border-radius: 8px; padding: .1rem .1rem .1rem .6rem; }
 .secret code { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; flex: 1; min-width: 0; color: var(--ink); font-weight: 400; }
 .secret button { min-height: 2.1rem; font-size: .78rem; padding: 0 .6rem; border: 0; background: none; color: var(--accent); }
-.field { display: grid; gap: .2rem; font-size: .8rem; font-weight: 600; color: var(--muted); min-width: 0; }
+.field { display: grid; grid-template-columns: minmax(0, 1fr); gap: .2rem; font-size: .8rem; font-weight: 600; color: var(--muted); min-width: 0; }
 .toast { position: fixed; left: 50%; bottom: 1.25rem; transform: translateX(-50%); background: var(--ink); color: var(--bg); padding: .6rem 1rem; border-radius: 10px; font-size: .9rem; max-width: min(92vw, 40rem); box-shadow: 0 8px 30px rgb(0 0 0 / .25); z-index: 9; overflow-wrap: anywhere; }
 .toast:empty { display: none; }
 .toast.problem { background: var(--bad); color: var(--surface); }
@@ -123,7 +124,8 @@ pre .key { color: var(--accent); }
   .side, .feed { display: contents; }
   #trigger { order: 1; } #transactions { order: 2; } #deliveries { order: 3; } #break { order: 4; } #keys { order: 5; } #connect { order: 6; }
   .bar { padding: .55rem .75rem; }
-  .bar .address { display: none; }
+  .bar .address, .card > header .hint { display: none; }
+  input, select { font-size: 16px; }
   .jump { display: flex; gap: .25rem; overflow-x: auto; padding: 0 .6rem .5rem; scrollbar-width: none; }
   .jump a { flex: none; padding: .35rem .7rem; border-radius: 99px; background: var(--sunken); color: var(--ink); text-decoration: none; font-size: .82rem; font-weight: 600; }
 }

@@ -7,7 +7,7 @@ import { clockTime, pill } from "./parts.ts";
 /** One transaction in the list: its status path, and on opening its fields and what can be done with it. */
 export function transactionRow(record: TransactionRecord): Html {
   const { transaction, order } = record;
-  const { id, reference, medium, status } = transaction;
+  const { id, reference, medium } = transaction;
   const kind = order.supportedMediums ? "CHECKOUT" : order.type;
   return html`<details class="row" id="transaction-${id}">
   <summary>
@@ -25,12 +25,10 @@ export function transactionRow(record: TransactionRecord): Html {
       ${order.description && html`<dt>description</dt><dd>${order.description}</dd>`}
       ${order.supportedMediums && html`<dt>hosted page</dt><dd><a href="/checkout/${id}" target="_blank">/checkout/${id}</a></dd>`}
     </dl>
-    <div class="actions" role="group" aria-label="Move ${reference} to a status">
+    <div class="actions" role="group" aria-label="Move ${reference} to a status"><span class="hint">Move to</span>
       ${(["SUCCESS", "FAILED", "PENDING", "CANCELLED"] as const).map(
         (to) =>
-          html`<button data-post="/sandbox/transactions/${id}/status" data-body="${JSON.stringify({ status: to })}">${
-            to === status ? "Again " : "To "
-          }${to}</button>`,
+          html`<button data-post="/sandbox/transactions/${id}/status" data-body="${JSON.stringify({ status: to })}">${to}</button>`,
       )}
     </div>
   </div>

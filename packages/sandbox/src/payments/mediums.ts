@@ -28,7 +28,7 @@ export const MEDIUM_TEXTS: Readonly<Record<Medium, MediumTexts>> = {
   },
   CBE: {
     name: "CBE",
-    prefix: "FT",
+    prefix: "CB",
     failure: "The account has insufficient funds.",
     rawFailure: "E-112 INSUFFICIENT FUNDS",
   },

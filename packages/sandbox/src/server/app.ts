@@ -1,5 +1,4 @@
 import { Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { failure, failureOf } from "../api/answers.ts";
 import type { ResolvedOptions } from "../options.ts";
 import type { ServerEnv } from "./connection.ts";
@@ -8,8 +7,10 @@ import { guard } from "./guard.ts";
 /** What holds for every request: the limit of bodies, who may use what needs no key, and the form of errors. */
 export function createApp(options: ResolvedOptions): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
-  const tooLarge = `The body is larger than ${options.limits.bodyBytes} bytes.`;
-  app.use(bodyLimit({ maxSize: options.limits.bodyBytes, onError: (c) => failure(c, 413, tooLarge) }));
+  app.use(async (c, next) => {
+    c.set("maxBodyBytes", options.limits.bodyBytes);
+    await next();
+  });
   const keepOut = guard(options);
   app.use(async (c, next) => (c.req.path.startsWith("/api/") ? next() : keepOut(c, next)));
   app.notFound((c) => failure(c, 404, `There is nothing at ${c.req.path}.`));

@@ -1,24 +1,52 @@
 import type { Context } from "hono";
 import { type JsonObject, parseJsonObject } from "../json.ts";
 import { SandboxError } from "../sandbox-error.ts";
+import type { ServerEnv } from "./connection.ts";
+
+const texts = new WeakMap<Request, Promise<string>>();
+
+/** The body as text, read once however often it is asked for. Throws `ERR_BODY_TOO_LARGE`. */
+export function bodyText(c: Context<ServerEnv>): Promise<string> {
+  const known = texts.get(c.req.raw);
+  if (known) return known;
+  const text = read(c.req.raw, c.get("maxBodyBytes"));
+  texts.set(c.req.raw, text);
+  return text;
+}
 
 /** The JSON object that a request carries. Throws `ERR_PARAMETERS` when it carries anything else. */
-export async function jsonBody(c: Context): Promise<JsonObject> {
+export async function jsonBody(c: Context<ServerEnv>): Promise<JsonObject> {
   if (!isJson(c.req.header("content-type"))) throw malformed("The content type must be application/json.");
-  const body = parseJsonObject(await c.req.text());
+  const body = parseJsonObject(await bodyText(c));
   if (body === null) throw malformed("The body must be a JSON object.");
   return body;
 }
 
 /** As {@link jsonBody}, but no body at all is an empty object. */
-export async function optionalJsonBody(c: Context): Promise<JsonObject> {
-  const text = await c.req.text();
-  if (text === "") return {};
-  return jsonBody(c);
+export async function optionalJsonBody(c: Context<ServerEnv>): Promise<JsonObject> {
+  return (await bodyText(c)) === "" ? {} : jsonBody(c);
+}
+
+async function read(request: Request, maxBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = Number(request.headers.get("content-length") ?? 0);
+  if (length > maxBytes) throw tooLarge(maxBytes);
+  length = 0;
+  const reader = request.body?.getReader();
+  for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
+    chunks.push(part.value);
+    length += part.value.length;
+    if (length > maxBytes) throw tooLarge(maxBytes);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function tooLarge(maxBytes: number): SandboxError {
+  return new SandboxError("ERR_BODY_TOO_LARGE", `The body is larger than ${maxBytes} bytes.`);
 }
 
 function malformed(message: string): SandboxError {
-  return new SandboxError("ERR_PARAMETERS", message, { problems: [] });
+  return new SandboxError("ERR_PARAMETERS", message);
 }
 
 function isJson(contentType: string | undefined): boolean {

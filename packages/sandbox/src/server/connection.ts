@@ -4,6 +4,7 @@ import type { Context } from "hono";
 /** What Hono gets with every request from the Node server. */
 export interface ServerEnv {
   Bindings: Partial<HttpBindings>;
+  Variables: { readonly maxBodyBytes: number };
 }
 
 /** Resets the caller's connection instead of answering. */

@@ -1,0 +1,283 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { createSandbox } from "../src/index.ts";
+import { manualClock } from "./support/manual-clock.ts";
+import { type Callback, verifies } from "./support/signature.ts";
+import { atEnd, call, pay, payment, privateKey, receiver, start } from "./support/start.ts";
+
+describe("createSandbox", () => {
+  it("makes keys of its own", async () => {
+    const sandbox = await createSandbox();
+    expect(sandbox.keys.publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----/);
+    expect(sandbox.keys.apiKey).toMatch(/^pk_sandbox_[0-9a-f]+:sk_sandbox_[0-9a-f]+$/);
+    expect(sandbox.keys.connectApiKey).toMatch(/^ck_sandbox_[0-9a-f]+$/);
+    await sandbox.close();
+  });
+
+  it.each([
+    [{ host: "0.0.0.0" }, /can be reached from other machines/],
+    [{ host: "::" }, /can be reached from other machines/],
+    [{ port: 70_000 }, /option port/],
+    [{ delayMs: -1 }, /option delayMs/],
+    [{ retry: { jitter: 2 } }, /option retry.jitter/],
+    [{ limits: { deliveries: 0 } }, /option limits.deliveries/],
+    [{ mediums: [] }, /option mediums/],
+    [{ publicUrl: "nowhere" }, /option publicUrl/],
+    [{ outcome: "DONE" as never }, /outcome must be/],
+    [{ merchant: { privateKey: "none" } }, /not readable/],
+    [
+      { settings: { webhook_url: "http://m.example", webhook_secret: null, webhook_enabled: true } },
+      /must use HTTPS/,
+    ],
+  ])("refuses %j", async (options, message) => {
+    await expect(createSandbox(options)).rejects.toThrow(message);
+  });
+
+  it("listens to other machines when it is told to", async () => {
+    const sandbox = await start({ host: "0.0.0.0", allowRemote: true });
+    expect(new URL(sandbox.url).hostname).toBe("0.0.0.0");
+    expect((await call(sandbox, "GET", "/sandbox", undefined, { Host: "anything.example" })).status).toBe(
+      200,
+    );
+  });
+
+  it("says so when the port is taken", async () => {
+    const sandbox = await start();
+    const port = Number(new URL(sandbox.url).port);
+    await expect(createSandbox({ port })).rejects.toMatchObject({ code: "ERR_PORT_IN_USE" });
+  });
+
+  it("can be made twice; neither knows of the other", async () => {
+    const merchant = await receiver();
+    const [one, two] = [
+      await start({ callbackUrl: merchant.url }),
+      await start({ callbackUrl: merchant.url }),
+    ];
+    one.faults.add("extra-field");
+    one.deposit({ reference: "same" });
+    two.deposit({ reference: "same" });
+    await Promise.all([one, two].map((sandbox) => sandbox.deliveries.waitFor({ state: "delivered" })));
+    expect(two.deliveries.list()[0]?.attempts[0]?.faults).toEqual([]);
+    expect(one.keys.apiKey).not.toBe(two.keys.apiKey);
+    expect(
+      (await call(two, "GET", "/api/v2/payment/transaction/x", undefined, { "X-API-Key": one.keys.apiKey }))
+        .status,
+    ).toBe(401);
+  });
+});
+
+describe("many at once", { timeout: 30_000 }, () => {
+  it("300 payments give 300 callbacks, each with its own id and a signature that fits", async () => {
+    const merchant = await receiver();
+    const sandbox = await start();
+    const bodies = Array.from({ length: 300 }, () => payment({ callback_url: merchant.url }));
+    const answers = await Promise.all(bodies.map((body) => pay(sandbox, "POST", "/direct", body)));
+    expect(new Set(answers.map(({ body }) => body.data.id)).size).toBe(300);
+    await expect
+      .poll(() => sandbox.deliveries.list({ state: "delivered" }), { timeout: 15_000 })
+      .toHaveLength(300);
+    const callbacks = merchant.received.map(({ body }): Callback => JSON.parse(body));
+    expect(new Set(callbacks.map(({ payTxnId }) => payTxnId)).size).toBe(300);
+    expect(callbacks.every((one) => verifies(one, sandbox.keys.publicKey))).toBe(true);
+    expect(new Set(callbacks.map(({ timestamp }) => timestamp)).size).toBe(300);
+  });
+
+  it("of the same reference only one payment is taken", async () => {
+    const sandbox = await start();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => pay(sandbox, "POST", "/direct", payment({ reference: "one" }))),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 400)).toHaveLength(19);
+  });
+});
+
+describe("the limits", () => {
+  it("let the oldest finished transactions and deliveries go, with their references", async () => {
+    const merchant = await receiver();
+    const sandbox = await start({ callbackUrl: merchant.url, limits: { transactions: 3, deliveries: 2 } });
+    sandbox.deposit({ reference: "waits", outcome: "PENDING" });
+    for (const reference of ["a", "b", "c", "d"]) {
+      sandbox.deposit({ reference });
+      await sandbox.deliveries.waitFor({ reference, state: "delivered" });
+    }
+    expect(sandbox.transactions.list().map(({ transaction }) => transaction.reference)).toEqual([
+      "waits",
+      "c",
+      "d",
+    ]);
+    expect(sandbox.deliveries.list().map(({ reference }) => reference)).toEqual(["c", "d"]);
+    expect(sandbox.transactions.byReference("a")).toBe(undefined);
+  });
+
+  it("hold for accounts too", async () => {
+    const sandbox = await start({ limits: { accounts: 2 } });
+    for (let made = 0; made < 5; made++) sandbox.accounts.create();
+    expect(sandbox.accounts.list()).toHaveLength(2);
+  });
+});
+
+describe("waiting for a delivery", () => {
+  it("ends with what came instead", async () => {
+    const merchant = await receiver();
+    const sandbox = await start({ callbackUrl: merchant.url });
+    sandbox.deposit({ reference: "another" });
+    await sandbox.deliveries.waitFor({ state: "delivered" });
+    const waiting = sandbox.deliveries.waitFor({ reference: "none" }, { timeoutMs: 20 });
+    await expect(waiting).rejects.toThrow(/within 20 ms.*DEPOSIT SUCCESS another \(delivered\)/);
+  });
+});
+
+describe("reset", () => {
+  it("clears transactions, deliveries, timers, faults, scripts, accounts and settings, and keeps the keys", async () => {
+    const merchant = await receiver();
+    merchant.answerWith(500);
+    const clock = manualClock();
+    const sandbox = await start({ clock, callbackUrl: merchant.url });
+    const before = { ...sandbox.keys };
+    sandbox.deposit({ reference: "a" });
+    await clock.advance(0, sandbox);
+    sandbox.deposit({ reference: "b", outcome: [{ status: "SUCCESS", afterMs: 60_000 }] });
+    sandbox.faults.add("duplicate");
+    sandbox.script({}, "FAILED");
+    sandbox.settlements.create({ amount: 5 });
+    sandbox.settings.set({ webhook_url: merchant.url, webhook_secret: null, webhook_enabled: true });
+    await sandbox.reset();
+    expect(clock.waiting()).toEqual([]);
+    expect(sandbox.transactions.list()).toEqual([]);
+    expect(sandbox.deliveries.list()).toEqual([]);
+    expect(sandbox.faults.list()).toEqual([]);
+    expect(sandbox.accounts.list()).toEqual([]);
+    expect(sandbox.settlements.list()).toEqual([]);
+    expect(sandbox.settings.get().webhook_enabled).toBe(false);
+    expect({ ...sandbox.keys }).toEqual(before);
+    sandbox.deposit({ reference: "a" });
+    await clock.advance(0, sandbox);
+    expect(sandbox.transactions.byReference("a")?.transaction.status).toBe("SUCCESS");
+  });
+
+  it("makes new keys when it is asked to, and puts given settings back", async () => {
+    const given = { webhook_url: "https://m.example", webhook_secret: "x".repeat(20), webhook_enabled: true };
+    const sandbox = await start({ settings: given });
+    const { publicKey, apiKey, merchantId } = sandbox.keys;
+    sandbox.settings.set({ ...given, webhook_enabled: false });
+    await sandbox.reset({ keys: true });
+    expect(sandbox.settings.get()).toEqual(given);
+    expect(sandbox.keys.publicKey).not.toBe(publicKey);
+    expect(sandbox.keys.apiKey).not.toBe(apiKey);
+    expect(sandbox.keys.merchantId).not.toBe(merchantId);
+  });
+
+  it("ends attempts that are under way, which leave no trace", async () => {
+    const merchant = await receiver();
+    const asked = new Promise<void>((resolve) => merchant.answerWith(() => resolve()));
+    const sandbox = await start({ callbackUrl: merchant.url });
+    sandbox.deposit();
+    await asked;
+    await sandbox.reset();
+    await sandbox.deliveries.settled();
+    expect(sandbox.deliveries.list()).toEqual([]);
+  });
+});
+
+describe("close", () => {
+  it("ends open connections, live events and attempts, and may be called again", async () => {
+    const merchant = await receiver();
+    const asked = new Promise<void>((resolve) => merchant.answerWith(() => resolve()));
+    const sandbox = await start({ callbackUrl: merchant.url });
+    const { port, hostname } = new URL(sandbox.url);
+    const idle = connect(Number(port), hostname);
+    const ended = new Promise((resolve) => idle.on("close", resolve));
+    await new Promise((resolve) => idle.on("connect", resolve));
+    const events = await fetch(`${sandbox.url}/sandbox/events`);
+    const read = events.text().catch(() => "ended");
+    sandbox.deposit();
+    await asked;
+    await sandbox.close();
+    await Promise.all([ended, read]);
+    await sandbox.close();
+    expect(() => sandbox.deposit()).toThrow(/closed/);
+    await expect(fetch(sandbox.url)).rejects.toThrow();
+  });
+});
+
+describe("the state file", () => {
+  let folder = "";
+  beforeEach(() => {
+    const made = mkdtempSync(join(tmpdir(), "payhooks-state-"));
+    folder = made;
+    atEnd(() => rmSync(made, { recursive: true }));
+  });
+  const file = () => join(folder, "sandbox.json");
+
+  it("keeps keys, data and what was still to come over a restart", async () => {
+    const merchant = await receiver();
+    merchant.answerWith(500);
+    const clock = manualClock();
+    const options = { clock, state: file(), callbackUrl: merchant.url, retry: { jitter: 0 } };
+    const first = await createSandbox({ ...options, delayMs: 0, merchant: { privateKey } });
+    first.settings.set({ webhook_url: merchant.url, webhook_secret: "s".repeat(20), webhook_enabled: true });
+    first.script("later", "FAILED");
+    const account = first.accounts.create();
+    const settlement = first.settlements.create({ amount: 5, accountId: account.id });
+    first.deposit({ reference: "retried" });
+    await clock.advance(0, first);
+    first.deposit({ reference: "coming", outcome: [{ status: "FAILED", afterMs: 60_000 }] });
+    const keys = { ...first.keys };
+    const [transactions, deliveries] = [first.transactions.list(), first.deliveries.list()];
+    expect(deliveries).toMatchObject([{ state: "retrying" }]);
+    await first.close();
+
+    const second = await start(options);
+    expect({ ...second.keys, rotate: null }).toEqual({ ...keys, rotate: null });
+    expect(second.transactions.list()).toEqual(transactions);
+    expect(second.deliveries.list()).toEqual(deliveries);
+    expect(second.accounts.list()).toEqual([account]);
+    expect(second.settlements.list()).toEqual([settlement]);
+    expect(second.settings.get().webhook_enabled).toBe(true);
+    await clock.advance(1_000, second);
+    expect(second.deliveries.list({ reference: "retried" })).toMatchObject([{ state: "delivered" }]);
+    await clock.advance(60_000, second);
+    expect(second.deliveries.list({ reference: "coming" })).toMatchObject([
+      { status: "FAILED", state: "delivered" },
+    ]);
+    second.deposit({ reference: "later" });
+    await clock.advance(500, second);
+    expect(second.transactions.byReference("later")?.transaction.status).toBe("FAILED");
+    expect(() => second.deposit({ reference: "retried" })).toThrow(/used before/);
+  });
+
+  it("is for its owner's eyes, whole at every moment, and leaves nothing beside it", async () => {
+    const sandbox = await start({ state: file() });
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+    for (let made = 0; made < 50; made++) {
+      sandbox.deposit();
+      if (made % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
+      expect(JSON.parse(readFileSync(file(), "utf8"))).toMatchObject({ version: 1 });
+    }
+    await sandbox.close();
+    expect(JSON.parse(readFileSync(file(), "utf8")).transactions).toHaveLength(50);
+    expect(readdirSync(folder)).toEqual(["sandbox.json"]);
+  });
+
+  it("is emptied by a reset", async () => {
+    const sandbox = await start({ state: file() });
+    sandbox.deposit();
+    await sandbox.reset();
+    expect(JSON.parse(readFileSync(file(), "utf8"))).toMatchObject({ transactions: [], deliveries: [] });
+  });
+
+  it.each(["{", '{"version":2}', ""])("that is not one is refused and left as it is: %j", async (text) => {
+    writeFileSync(file(), text);
+    await expect(createSandbox({ state: file() })).rejects.toMatchObject({ code: "ERR_STATE_FILE" });
+    expect(readFileSync(file(), "utf8")).toBe(text);
+  });
+
+  it("that cannot be written is told at once", async () => {
+    const state = join(folder, "missing", "sandbox.json");
+    await expect(createSandbox({ state })).rejects.toMatchObject({ code: "ERR_STATE_FILE" });
+  });
+});
