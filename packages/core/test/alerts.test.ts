@@ -8,7 +8,7 @@ import {
 } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { type AlertOptions, Alerts } from "../src/alerts.ts";
-import { codeOfReply, setUp } from "./receiving.ts";
+import { busyMs, codeOfReply, setUp } from "./receiving.ts";
 
 const MINUTE = 60_000;
 
@@ -127,9 +127,10 @@ describe("an alert", () => {
   it("takes bounded memory and time with 100,000 sources", () => {
     const { alerts, fail, posted } = watch({ threshold: 100_000 });
     fail(1, "warm-up");
-    const startedAt = performance.now();
-    for (let i = 1; i < 100_000; i++) fail(1, `source-${i}`);
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    const ms = busyMs(() => {
+      for (let i = 1; i < 100_000; i++) fail(1, `source-${i}`);
+    });
+    expect(ms).toBeLessThan(5_000);
     // All are counted, but only the last thousand are known by name.
     expect(posted).toMatchObject([{ failures: 100_000, sources: 1_000 }]);
     alerts.succeeded("payments");

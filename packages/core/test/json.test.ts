@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { frozenCopy, type JsonObject, parseJsonBody, rawMembers } from "../src/json.ts";
+import { busyMs } from "./receiving.ts";
 
 const parse = (text: string) => parseJsonBody(Buffer.from(text, "utf8"));
 const flawOf = (text: string) => {
@@ -232,11 +233,12 @@ describe("a body", () => {
     ],
     ["many names", `{${[...Array(5_000).keys()].map((i) => `"n${i}":1`).join(",")}}`, null],
   ])("of 64 KiB is read at once: %s", (_, text, flaw) => {
-    const startedAt = performance.now();
-    expect(flawOf(text)).toBe(flaw);
-    rawMembers(text);
+    const ms = busyMs(() => {
+      expect(flawOf(text)).toBe(flaw);
+      rawMembers(text);
+    });
     // A step per character takes some milliseconds; a step per pair of characters, over ten seconds.
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(ms).toBeLessThan(1_000);
   });
 });
 

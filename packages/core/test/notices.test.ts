@@ -1,5 +1,14 @@
 import { inspect } from "node:util";
-import { createReceiver, type Logger, memoryInbox, type Notice, Reject, RetryAfter } from "@payhooks/core";
+import {
+  createReceiver,
+  type Logger,
+  memoryInbox,
+  type Notice,
+  Reject,
+  RetryAfter,
+  verifyConnectWebhook,
+  verifyPaymentCallback,
+} from "@payhooks/core";
 import {
   asDelivery,
   callbackFields,
@@ -122,7 +131,7 @@ describe("the logger", () => {
       payments: { publicKey },
       logger,
       clock,
-      inbox: memoryInbox({ clock }),
+      inbox: memoryInbox({ clock, maxRecords: 100 }),
       run: "after-response",
     });
     const ran: unknown[] = [];
@@ -198,15 +207,27 @@ describe("nothing secret", () => {
   });
 
   it("is in an error of the verification functions", () => {
-    const body = sign({ userId: `${CANARY}&x`, message: CANARY });
+    const ambiguous = sign({ userId: `${CANARY}&x`, message: CANARY });
+    const forged = asDelivery({ ...callbackFields({ message: CANARY }), signature: signatureOf(ambiguous) });
+    const webhook = signConnectWebhook(connectEvent(undefined, { note: CANARY, data: CANARY }), SECRET);
+    const header = String(webhook.headers["x-connect-signature"]);
+    const wrong = `sha256=${"0".repeat(64)}`;
     const errors = [
+      thrownBy(() => verifyPaymentCallback(ambiguous.rawBody, { publicKey })),
+      thrownBy(() => verifyPaymentCallback(forged.rawBody, { publicKey })),
+      thrownBy(() => verifyConnectWebhook(webhook.rawBody, header, { secret: SECRET })),
+      thrownBy(() => verifyConnectWebhook(webhook.rawBody, wrong, { secret: SECRET })),
       thrownBy(() =>
         createReceiver({ payments: { publicKey }, connect: { secret: SECRET, unsafeAllowUnsigned: true } }),
       ),
     ];
+    expect(errors.map(({ code }) => code)).toEqual([
+      ...["ERR_EVENT_AMBIGUOUS", "ERR_SIGNATURE_INVALID", "ERR_EVENT_MALFORMED", "ERR_SIGNATURE_INVALID"],
+      "ERR_OPTION_INVALID",
+    ]);
     for (const error of errors) {
       const text = inspect(error, { depth: 20, showHidden: true }) + JSON.stringify(error);
-      for (const secret of [SECRET, CANARY, signatureOf(body), ...keyText])
+      for (const secret of [SECRET, CANARY, signatureOf(ambiguous), header, ...keyText])
         expect(text).not.toContain(secret);
     }
   });
@@ -220,7 +241,7 @@ describe("what a handler throws", () => {
       payments: { publicKey },
       logger: { info() {}, warn() {}, error() {} },
       clock,
-      inbox: memoryInbox({ clock }),
+      inbox: memoryInbox({ clock, maxRecords: 100 }),
       run: "after-response",
     });
     const thrown: unknown[] = [

@@ -12,8 +12,11 @@ import { codeOfReply, deliveryOf, rejectedBy, SECRET, thrownBy } from "./receivi
 const { publicKey, privateKey } = createTestKeys();
 const payments = { publicKey };
 const silent = { info() {}, warn() {}, error() {} };
-const make = (options: object = {}): Receiver =>
-  createReceiver({ payments, logger: silent, clock: fakeClock(), ...options } as ReceiverOptions);
+const make = (options: object = {}): Receiver => {
+  const clock = fakeClock();
+  const inbox = memoryInbox({ clock, maxRecords: 100 });
+  return createReceiver({ payments, logger: silent, clock, inbox, ...options } as ReceiverOptions);
+};
 const NUMBERS = [
   ...[
     "handledBudgetMs",
@@ -115,7 +118,7 @@ describe("createReceiver", () => {
   it("needs a named inbox in production, and names the choices", async () => {
     vi.stubEnv("NODE_ENV", "production");
     const error = await rejectedBy(
-      make()
+      make({ inbox: undefined })
         .onDeposit(() => {})
         .start(),
     );
@@ -126,7 +129,7 @@ describe("createReceiver", () => {
     await expect(named.start()).resolves.toBeUndefined();
     vi.stubEnv("NODE_ENV", "test");
     await expect(
-      make({ run: "after-response" })
+      make({ run: "after-response", inbox: undefined })
         .onDeposit(() => {})
         .start(),
     ).resolves.toBeUndefined();

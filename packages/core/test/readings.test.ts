@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { CallbackRules } from "../src/flows/callback.ts";
 import { findReadings, MAX_READINGS } from "../src/flows/readings.ts";
 import { canonicalString } from "../src/signature/canonical.ts";
+import { busyMs } from "./receiving.ts";
 
 const RULES: CallbackRules = {
   extraFields: new Set(),
@@ -120,10 +121,11 @@ describe("the readings of a canonical string", () => {
   ])("are found in bounded time and number in 64 KiB of %s", (_, text) => {
     for (const name of ["callbackUrl", "message", "referenceId", "userId"]) {
       const body: Record<string, string> = { ...GENUINE, message: "m" };
-      const startedAt = performance.now();
-      const readings = readingsOf({ ...body, [name]: `${body[name]}${text}` });
-      expect(performance.now() - startedAt).toBeLessThan(1_500);
-      expect(readings.length).toBeLessThanOrEqual(MAX_READINGS);
+      const ms = busyMs(() => {
+        const readings = readingsOf({ ...body, [name]: `${body[name]}${text}` });
+        expect(readings.length).toBeLessThanOrEqual(MAX_READINGS);
+      });
+      expect(ms).toBeLessThan(1_500);
     }
   });
 });

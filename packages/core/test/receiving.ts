@@ -54,7 +54,7 @@ export async function setUp(options: ReceiverOptions, clock: FakeClock = fakeClo
     warn: (message, facts) => lines.push(["warn", message, facts]),
     error: (message, facts) => lines.push(["error", message, facts]),
   };
-  const inbox = memoryInbox({ clock });
+  const inbox = memoryInbox({ clock, maxRecords: 1_000 });
   const receiver = createReceiver({ clock, inbox, logger, run: "after-response", ...options });
   handleEverything(receiver, ran);
   receiver.observe((notice) => notices.push(notice));
@@ -97,6 +97,14 @@ export function deliveryOf({ rawBody, headers }: SignedDelivery): Delivery {
 /** Notices are handed on in an immediate, so they have arrived in the next one. */
 export function noticed(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Milliseconds that an action keeps the processor busy: other processes do not count. */
+export function busyMs(action: () => void): number {
+  const before = process.cpuUsage();
+  action();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
 }
 
 /** The error code of an answer, or null. */

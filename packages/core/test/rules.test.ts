@@ -281,7 +281,7 @@ describe("a body is run", () => {
   });
 });
 
-describe("a callback URL", () => {
+describe("a callback URL", { timeout: 30_000 }, () => {
   const urls = fc
     .tuple(
       fc.webUrl({ withQueryParameters: true }),
