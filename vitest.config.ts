@@ -1,8 +1,12 @@
 import { existsSync, readdirSync } from "node:fs";
 import { defineConfig } from "vitest/config";
+import { hasRedis } from "./scripts/redis-server.mjs";
 
 /** Workspace packages resolve to their TypeScript source: tests need no build and never see a stale one. */
 const conditions = ["payhooks-source", "module", "node", "development|production"];
+
+/** Suites that start a Redis of their own. */
+const onRedis = ["test/faults/**/*.test.ts", "test/contract/redis*.test.ts"];
 
 const packagesWithTests = readdirSync("packages").filter((name) => existsSync(`packages/${name}/test`));
 
@@ -15,7 +19,31 @@ export default defineConfig({
         extends: true as const,
         test: { name, include: [`packages/${name}/test/**/*.test.ts`] },
       })),
-      { extends: true, test: { name: "workspace", include: ["test/**/*.test.ts"] } },
+      {
+        extends: true,
+        test: {
+          name: "workspace",
+          include: ["test/**/*.test.ts"],
+          exclude: ["**/node_modules/**", ...onRedis],
+        },
+      },
+      ...(hasRedis()
+        ? [
+            {
+              extends: true as const,
+              test: {
+                name: "faults",
+                include: onRedis,
+                globalSetup: "test/faults/harness/global-setup.ts",
+                pool: "forks" as const,
+                maxWorkers: 1,
+                fileParallelism: false,
+                // After the others: what is measured in seconds here has both cores to itself.
+                sequence: { groupOrder: 1 },
+              },
+            },
+          ]
+        : []),
     ],
   },
 });

@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { constants } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { provideRedis } from "./redis-server.mjs";
 
 const root = resolve(fileURLToPath(import.meta.url), "../..");
 const onWindows = process.platform === "win32";
@@ -17,8 +18,26 @@ const tasks = {
     serve(process.execPath, ["--conditions=payhooks-source", "--import=tsx", exampleDemo, ...args]),
   build: () => build(),
   test: async (args) => {
+    provideRedis();
     await build();
     await run("vitest", ["run", ...args]);
+  },
+  /** The fault tests at full length; `--kills 200` bounds those that are counted in kills. */
+  "test:faults": async (args) => {
+    provideRedis();
+    process.env.PAYHOOKS_FAULTS = "long";
+    const at = args.indexOf("--kills");
+    if (at >= 0) [, process.env.PAYHOOKS_FAULTS_KILLS] = args.splice(at, 2);
+    await run("vitest", ["run", "--project", "faults", "test/faults", ...args]);
+  },
+  "bench:redis": async (args) => {
+    provideRedis();
+    await run(process.execPath, [
+      "--conditions=payhooks-source",
+      "--import=tsx",
+      "test/bench/redis.ts",
+      ...args,
+    ]);
   },
   check: async () => {
     await build();

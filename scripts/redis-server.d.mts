@@ -1,0 +1,2 @@
+export declare function hasRedis(): boolean;
+export declare function provideRedis(): void;

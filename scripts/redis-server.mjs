@@ -1,0 +1,35 @@
+// Where redis-server comes from, for the suites that start one: the one place that knows.
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+
+const INSTALL = "apt-get install -y redis-server";
+const SUITES = "test/faults and test/contract/redis*.test.ts";
+
+/** True where a redis-server can be started. */
+export function hasRedis() {
+  return spawnSync("redis-server", ["--version"], { stdio: "ignore" }).status === 0;
+}
+
+/**
+ * Installs redis-server where that is possible without asking anybody (Debian, as root). Where it is not, says which
+ * suites are left out, and returns; with `CI` set that is a failure, since nobody would read the line.
+ */
+export function provideRedis() {
+  if (hasRedis() || (isDebianRoot() && installs() && hasRedis())) return;
+  const line = `redis-server is missing: ${SUITES} are left out. Install it: ${INSTALL}`;
+  process.stderr.write(`\u001b[31m${line}\u001b[0m\n`);
+  if (process.env.CI) process.exit(1);
+}
+
+function isDebianRoot() {
+  return existsSync("/etc/debian_version") && process.getuid?.() === 0;
+}
+
+function installs() {
+  process.stdout.write("Installing redis-server…\n");
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const run = (...args) => spawnSync("apt-get", args, { stdio: "ignore", env }).status === 0;
+  // Only the program: the package's service must not take the port of somebody else's Redis.
+  const args = ["install", "-y", "--no-install-recommends", "redis-server"];
+  return run(...args) || (run("update") && run(...args));
+}

@@ -1,0 +1,120 @@
+/** Many copies at one time, over two processes: one run each. */
+
+import { shuffled } from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { type TestEvent, testEvent } from "./harness/events.ts";
+import { ProcessUnderTest } from "./harness/processes.ts";
+import { RedisServer } from "./harness/redis-server.ts";
+import { report } from "./harness/report.ts";
+import { newSeed, type Scope, until, withScope } from "./harness/scope.ts";
+import { Sender } from "./harness/sender.ts";
+import { keys, LEASE_MS, System } from "./harness/system.ts";
+
+/** Two processes behind one Redis, and a sender that takes turns between them. */
+async function twoProcesses(
+  scope: Scope,
+  seed: number,
+  overrides: { readonly handlerMs?: number } = {},
+): Promise<{ readonly system: System; readonly sender: Sender }> {
+  const redis = await RedisServer.start(scope);
+  const system = System.create(scope, { kind: "redis", target: redis.url }, seed);
+  const configs = [await system.config(overrides), await system.config(overrides)];
+  await Promise.all(configs.map((config) => ProcessUnderTest.start(scope, config)));
+  const sender = new Sender({ ports: configs.map(({ port }) => port), lanes: 100 });
+  return { system, sender: scope.add(sender, (one) => one.close()) };
+}
+
+describe("copies", () => {
+  it("10,000 at one time over two processes run once", { timeout: 180_000 }, () =>
+    withScope(async (scope) => {
+      const { system, sender } = await twoProcesses(scope, newSeed("10,000 copies"));
+      const event = testEvent(keys.privateKey);
+      await sender.sendAll(
+        Array.from({ length: 10_000 }, () => event),
+        150_000,
+      );
+      const verdict = await system.judge(sender);
+      report("10,000 copies over two processes", verdict, sender);
+      expect(sender.answers.get(200)).toBe(10_000);
+      expect(verdict).toMatchObject({ acknowledged: 1, completed: 1, lost: [], doubles: [] });
+      expect(system.lines("started")).toHaveLength(1);
+    }),
+  );
+
+  it(
+    "1,000 transactions × (PENDING, SUCCESS) × 5, shuffled: one terminal run each, no PENDING after it",
+    {
+      timeout: 180_000,
+    },
+    () =>
+      withScope(async (scope) => {
+        const seed = newSeed("shuffled copies");
+        const { system, sender } = await twoProcesses(scope, seed);
+        const deliveries: TestEvent[] = [];
+        for (let i = 0; i < 1_000; i++) {
+          const pending = testEvent(keys.privateKey, { status: "PENDING" });
+          const success = testEvent(keys.privateKey, { status: "SUCCESS", payTxnId: pending.payTxnId });
+          for (let copy = 0; copy < 5; copy++) deliveries.push(pending, success);
+        }
+        await sender.sendAll(shuffled(deliveries, seed), 150_000);
+        expect(sender.answers.get(200)).toBe(10_000);
+        const terminal = new Map([...sender.acknowledged].filter(([key]) => key.endsWith("SUCCESS")));
+        const verdict = await system.judge({ acknowledged: terminal });
+        await until("nothing runs", async () => {
+          const lines = system.lines();
+          const count = (what: string): number => lines.filter((line) => line.what === what).length;
+          return count("started") === count("completed");
+        });
+        report("1,000 × (PENDING, SUCCESS) × 5", verdict, sender);
+        expect(verdict).toMatchObject({ acknowledged: 1_000, lost: [], doubles: [] });
+        const runs = system.lines("started");
+        expect(runs.filter(({ key }) => key.endsWith("SUCCESS"))).toHaveLength(1_000);
+        const terminalAt = new Map<string, number>();
+        runs.forEach(({ key }, at) => {
+          const [id = "", status] = key.split(" ");
+          if (status === "SUCCESS") terminalAt.set(id, at);
+          else expect(terminalAt.has(id), `${id}: PENDING after SUCCESS`).toBe(false);
+        });
+        // Some PENDINGs came first: had none been run, this test would have looked at nothing.
+        expect(runs.length).toBeGreaterThan(1_050);
+      }),
+  );
+
+  it("what a frozen process has taken runs again from another one", { timeout: 60_000 }, () =>
+    withScope(async (scope) => {
+      const redis = await RedisServer.start(scope);
+      const inbox = { kind: "redis", target: redis.url } as const;
+      const system = System.create(scope, inbox, newSeed("frozen process"));
+      const taker = await system.config();
+      const frozen = await ProcessUnderTest.start(scope, taker);
+      const sender = scope.add(new Sender({ ports: [taker.port] }), (one) => one.close());
+      const events = Array.from({ length: 10 }, () => testEvent(keys.privateKey, { manner: "slow" }));
+      await sender.sendAll(events);
+      await until("all have been taken", () => system.lines("started").length === 10);
+      frozen.freeze();
+      // This one takes nothing by itself: only `receiver.work()` recovers and runs, as a cron job would.
+      const other = await ProcessUnderTest.start(scope, await system.config({ run: "elsewhere" }));
+      let ran = 0;
+      await until(
+        "the other process ran all of them",
+        async () => {
+          ran += (await other.work()).ran;
+          return ran === 10;
+        },
+        { withinMs: 20 * LEASE_MS, everyMs: 100 },
+      );
+      const verdict = await system.judge(sender);
+      report("frozen process, receiver.work() elsewhere", verdict, sender);
+      expect(verdict).toMatchObject({ completed: 10, lost: [], doubles: [] });
+      expect(system.lines("completed").every(({ pid }) => pid === other.pid)).toBe(true);
+      // Thawed, it finds that its leases are lost: what it still completes was announced as a risk.
+      frozen.thaw();
+      await until("the thawed process completes", () =>
+        system.lines("completed").some(({ pid }) => pid === frozen.pid),
+      );
+      const after = await system.judge(sender);
+      expect(after.doubles.length).toBeGreaterThan(0);
+      expect(after.silentDoubles).toEqual([]);
+    }),
+  );
+});

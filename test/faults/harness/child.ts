@@ -1,0 +1,104 @@
+/** A process under test: Express, a receiver, and handlers that write what they do into an append-only log. */
+import { openSync, writeSync } from "node:fs";
+import { createReceiver, Reject } from "@payhooks/core";
+import { composeInbox } from "@payhooks/core/inbox";
+import { paymentCallbacks } from "@payhooks/express";
+import express from "express";
+import { type ChildConfig, CONFIG_VARIABLE, type FromChild, type ToChild } from "./child-config.ts";
+import { partsOf } from "./inbox.ts";
+import { withKill } from "./kill-points.ts";
+import { logLine } from "./log.ts";
+import { seededRandom, sharedNow } from "./scope.ts";
+import { withVariant } from "./variants.ts";
+
+const config = JSON.parse(process.env[CONFIG_VARIABLE] ?? "") as ChildConfig;
+const { leaseMs } = config;
+const log = openSync(config.log, "a");
+const random = seededRandom(config.seed ^ process.pid);
+const { pid } = process;
+
+function write(
+  what: "started" | "completed" | "notice" | "told",
+  key: string,
+  detail: string,
+  more: string,
+): void {
+  writeSync(log, logLine({ what, key, detail, more, pid, at: sharedNow() }));
+}
+
+const parts = withKill(withVariant(partsOf(config.inbox, config), config), config.killAt);
+const receiver = createReceiver({
+  payments: { publicKey: config.publicKey },
+  inbox: composeInbox({ ...parts, leaseMs }),
+  run: config.run,
+  concurrency: config.concurrency,
+  logger: { info: () => {}, warn: () => {}, error: () => {} },
+});
+
+async function handle(
+  event: { readonly payTxnId: string; readonly status: string; readonly referenceId: string },
+  { effectId, attempt }: { readonly effectId: string; readonly attempt: number },
+): Promise<void> {
+  const key = `${event.payTxnId} ${event.status}`;
+  write("started", key, effectId, String(attempt));
+  const manner = event.referenceId.split("-")[0];
+  if (manner === "poison") process.kill(pid, "SIGKILL");
+  if (manner === "hangs") await new Promise(() => {});
+  await sleep(manner === "slow" ? 500 : random() * config.handlerMs);
+  if (manner === "rejects") throw new Reject("not wanted");
+  if (manner === "throws" && attempt === 1) throw new Error("the first try fails");
+  if (manner === "calm" && random() < config.throwRate) throw new Error("now and then it fails");
+  write("completed", key, effectId, String(attempt));
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+receiver.onDeposit(
+  { PENDING: handle, SUCCESS: handle, FAILED: handle },
+  { maxTries: config.maxTries, timeoutMs: config.timeoutMs, backoffMs: () => 100 },
+);
+receiver.ignore("WITHDRAWAL");
+receiver.onHeld(({ id, status, reason }) => write("told", `${id} ${status}`, reason, ""));
+receiver.observe((notice) => {
+  switch (notice.type) {
+    case "double-risk":
+      return write("notice", `${notice.id} ${notice.status}`, notice.type, notice.why);
+    case "given-up":
+    case "held":
+      return write("notice", `${notice.id} ${notice.status}`, notice.type, notice.reason);
+    case "worker-replaced":
+      return write("notice", "-", notice.type, notice.why);
+    case "record-missing":
+      return write("notice", notice.eventId, notice.type, "");
+    case "inbox-error":
+      return write("notice", "-", notice.type, `${notice.during}: ${notice.error.replace(/\s+/g, " ")}`);
+    case "refused":
+      return write("notice", "-", notice.type, `${notice.code}: ${notice.why.replace(/\s+/g, " ")}`);
+  }
+});
+
+const app = express();
+app.use("/callbacks/pay", paymentCallbacks(receiver));
+const server = app.listen(config.port, "127.0.0.1", (error?: Error) => {
+  if (error !== undefined) throw error;
+  tellParent({ type: "listening" });
+});
+
+function tellParent(message: FromChild): void {
+  process.send?.(message);
+}
+
+process.on("message", async ({ type }: ToChild) => {
+  if (type !== "work") return;
+  const { ran, failed } = await receiver.work({ deadlineMs: 5_000 });
+  tellParent({ type: "worked", ran, failed });
+});
+// A test that died must not leave a process behind.
+process.once("disconnect", () => process.exit(1));
+process.once("SIGTERM", async () => {
+  server.close();
+  const { unfinished } = await receiver.close({ graceMs: 5_000 });
+  process.exit(unfinished === 0 ? 0 : 3);
+});

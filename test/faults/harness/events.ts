@@ -1,0 +1,46 @@
+import { callbackFields, type SignedDelivery, signPaymentCallback } from "@payhooks/core/testing";
+
+/**
+ * What a handler of the processes under test does with an event; it stands at the start of its `referenceId`.
+ * `calm`: sleeps a while and returns. `throws`: throws in its first try. `rejects`: is held at once. `poison`: kills
+ * its process. `hangs`: never returns. `slow`: takes half a second.
+ */
+export type Manner = "calm" | "throws" | "rejects" | "poison" | "hangs" | "slow";
+
+/** One event that is sent until it is acknowledged. */
+export interface TestEvent {
+  /** `payTxnId status`, by which log, held list and sender know it. */
+  readonly key: string;
+  readonly payTxnId: string;
+  readonly manner: Manner;
+  readonly delivery: SignedDelivery;
+}
+
+let count = 0;
+
+/** A signed event. Signing takes about a millisecond. */
+export function testEvent(
+  privateKey: string,
+  { manner = "calm", status = "SUCCESS", payTxnId, amount }: Partial<EventTraits> = {},
+): TestEvent {
+  const id = payTxnId ?? `txn-${process.pid}-${Date.now().toString(36)}-${++count}`;
+  const fields = callbackFields({
+    payTxnId: id,
+    status,
+    referenceId: `${manner}-${id}`,
+    ...(amount === undefined ? {} : { amount }),
+  });
+  return {
+    key: `${id} ${status}`,
+    payTxnId: id,
+    manner,
+    delivery: signPaymentCallback(fields, privateKey),
+  };
+}
+
+interface EventTraits {
+  readonly manner: Manner;
+  readonly status: string;
+  readonly payTxnId: string;
+  readonly amount: string;
+}

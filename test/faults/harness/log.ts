@@ -1,0 +1,30 @@
+import { readFileSync } from "node:fs";
+
+/** A line of the log that the processes under test append to. */
+export interface LogLine {
+  readonly what: "started" | "completed" | "notice" | "told";
+  /** `payTxnId status`. */
+  readonly key: string;
+  /** Of a handler: its effectId. Of a notice: its type. */
+  readonly detail: string;
+  /** Of a handler: its attempt. Of a notice: why. */
+  readonly more: string;
+  readonly pid: number;
+  /** On the clock that all processes share. */
+  readonly at: number;
+}
+
+/** A line as it is written with one call of write(2). */
+export function logLine({ what, key, detail, more, pid, at }: LogLine): string {
+  return `${[what, key, detail, more, pid, at].join("\t")}\n`;
+}
+
+/** Everything that was written whole. */
+export function readLog(path: string): readonly LogLine[] {
+  const lines = readFileSync(path, "utf8").split("\n");
+  lines.pop();
+  return lines.map((line) => {
+    const [what = "", key = "", detail = "", more = "", pid = "", at = ""] = line.split("\t");
+    return { what: what as LogLine["what"], key, detail, more, pid: Number(pid), at: Number(at) };
+  });
+}

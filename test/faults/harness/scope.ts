@@ -1,0 +1,68 @@
+/** What a test has started, so that it is stopped whatever becomes of the test. */
+export class Scope {
+  readonly #stops: (() => Promise<unknown> | unknown)[] = [];
+
+  /** The last thing started is stopped first. */
+  add<T>(thing: T, stop: (thing: T) => Promise<unknown> | unknown): T {
+    this.#stops.push(() => stop(thing));
+    return thing;
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops.splice(0).reverse()) await stop();
+  }
+}
+
+/** Runs a test and stops everything that it has started, also when it fails. */
+export async function withScope<T>(run: (scope: Scope) => Promise<T>): Promise<T> {
+  const scope = new Scope();
+  try {
+    return await run(scope);
+  } finally {
+    await scope.close();
+  }
+}
+
+/** Polls until the answer is not null; throws what was waited for when the time is up. */
+export async function until<T>(
+  what: string,
+  look: () => Promise<T | null | false> | T | null | false,
+  { withinMs = 15_000, everyMs = 20 }: { readonly withinMs?: number; readonly everyMs?: number } = {},
+): Promise<T> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    const answer = await look();
+    if (answer !== null && answer !== false) return answer;
+    if (performance.now() > end) throw new Error(`${what}: not within ${withinMs} ms`);
+    await pause(everyMs);
+  }
+}
+
+/** The interval of a poll, or a fault's planned length; never a way to wait for something. */
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Milliseconds on a clock that all processes of this machine share and that nobody shifts. */
+export function sharedNow(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n);
+}
+
+/** Numbers in [0, 1), the same for the same seed. */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** A seed, printed, or the one that `PAYHOOKS_SEED` names. */
+export function newSeed(test: string): number {
+  const given = Number(process.env.PAYHOOKS_SEED);
+  const seed = Number.isInteger(given) && given > 0 ? given : Math.floor(Math.random() * 2 ** 31);
+  console.log(`${test}: seed ${seed} (PAYHOOKS_SEED=${seed} repeats it)`);
+  return seed;
+}

@@ -1,0 +1,143 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTestKeys } from "@payhooks/core/testing";
+import type { ChildConfig, InboxConfig } from "./child-config.ts";
+import { openInbox } from "./inbox.ts";
+import { type LogLine, readLog } from "./log.ts";
+import { freePort } from "./redis-server.ts";
+import { type Scope, until } from "./scope.ts";
+import type { Sender } from "./sender.ts";
+
+/** One key pair for all tests of a file, since making one takes time. */
+export const keys = createTestKeys();
+
+/** Leases and stall checks are shortened, so that what a dead process held is taken back within the test. */
+export const LEASE_MS = 1_000;
+export const STALL_CHECK_MS = 1_000;
+
+/** What a run of a fault has led to. */
+export interface Verdict {
+  readonly acknowledged: number;
+  readonly completed: number;
+  readonly held: number;
+  /** Acknowledged, but neither completed nor held. */
+  readonly lost: readonly string[];
+  /** Completed more than once. */
+  readonly doubles: readonly string[];
+  /** Of these, the ones that no `double-risk` notice announced: never allowed. */
+  readonly silentDoubles: readonly string[];
+}
+
+/** The processes under test of one test: what they share, and what became of their events. */
+export class System {
+  readonly inbox: InboxConfig;
+  readonly log: string;
+  readonly seed: number;
+
+  private constructor(inbox: InboxConfig, directory: string, seed: number) {
+    this.inbox = inbox;
+    this.seed = seed;
+    this.log = join(directory, "handlers.log");
+    writeFileSync(this.log, "");
+  }
+
+  static create(scope: Scope, inbox: InboxConfig, seed: number): System {
+    const directory = mkdtempSync(join(tmpdir(), "payhooks-log-"));
+    scope.add(directory, (path) => rmSync(path, { recursive: true, force: true }));
+    return new System(inbox, directory, seed);
+  }
+
+  /** The configuration of a process, on a free port unless one is given. */
+  async config(overrides: Partial<ChildConfig> = {}): Promise<ChildConfig> {
+    return {
+      port: overrides.port ?? (await freePort()),
+      log: this.log,
+      publicKey: keys.publicKey,
+      inbox: this.inbox,
+      leaseMs: LEASE_MS,
+      stallCheckMs: STALL_CHECK_MS,
+      run: "background",
+      concurrency: 16,
+      handlerMs: 20,
+      throwRate: 0,
+      maxTries: 25,
+      timeoutMs: 60_000,
+      seed: this.seed,
+      ...overrides,
+    };
+  }
+
+  lines(what?: LogLine["what"]): readonly LogLine[] {
+    const lines = readLog(this.log);
+    return what === undefined ? lines : lines.filter((line) => line.what === what);
+  }
+
+  /** Keys of what is held. */
+  async held(): Promise<ReadonlySet<string>> {
+    const inbox = openInbox(this.inbox);
+    try {
+      const held = new Set<string>();
+      for await (const { id, status } of inbox.held.list()) held.add(`${id} ${status}`);
+      return held;
+    } finally {
+      await inbox.close({ graceMs: 0 });
+    }
+  }
+
+  /**
+   * Waits until everything acknowledged is completed or held, or until nothing has happened any more for
+   * `patienceMs`, and counts.
+   */
+  async judge(
+    { acknowledged }: Pick<Sender, "acknowledged">,
+    { patienceMs = 8_000, withinMs = 90_000 } = {},
+  ): Promise<Verdict> {
+    let progressAt = performance.now();
+    let lastCount = -1;
+    let verdict = await this.#count(acknowledged);
+    await until(
+      "an end of the handlers' log",
+      async () => {
+        verdict = await this.#count(acknowledged);
+        const count = this.lines().filter(({ what }) => what !== "notice").length;
+        if (count !== lastCount) progressAt = performance.now();
+        lastCount = count;
+        return verdict.lost.length === 0 || performance.now() - progressAt > patienceMs;
+      },
+      { withinMs, everyMs: 100 },
+    );
+    return verdict;
+  }
+
+  async #count(acknowledged: ReadonlyMap<string, unknown>): Promise<Verdict> {
+    const times = new Map<string, number>();
+    for (const { key } of this.lines("completed")) times.set(key, (times.get(key) ?? 0) + 1);
+    const open = [...acknowledged.keys()].filter((key) => !times.has(key));
+    const held = open.length === 0 ? new Set<string>() : await this.held();
+    const risked = new Set(
+      this.lines("notice").flatMap(({ key, detail }) => (detail === "double-risk" ? [key] : [])),
+    );
+    const doubles = [...times].filter(([, count]) => count > 1).map(([key]) => key);
+    return {
+      acknowledged: acknowledged.size,
+      completed: times.size,
+      held: open.filter((key) => held.has(key)).length,
+      lost: open.filter((key) => !held.has(key)),
+      doubles,
+      silentDoubles: doubles.filter((key) => !risked.has(key)),
+    };
+  }
+
+  /** When the first handler completed after a moment, in milliseconds after it. */
+  async firstCompletionAfter(at: number, withinMs: number): Promise<number> {
+    return until(
+      "a handler completes",
+      () => {
+        const line = this.lines("completed").find((one) => one.at > at);
+        return line === undefined ? null : line.at - at;
+      },
+      { withinMs },
+    );
+  }
+}
