@@ -155,8 +155,9 @@ export const workCases: readonly ContractCase[] = [
   }),
   onFreshData("health counts what waits and what is held", async (rig) => {
     const { inbox } = rig.start();
-    await acceptMany(rig, inbox, 2);
     await inbox.accept(sampleEvent(newId(), rig.now(), { verdict: "malformed" }));
+    await workAll(inbox, sampleRunner());
+    await acceptMany(rig, inbox, 2);
     const { ok, detail, waiting, held } = await inbox.health();
     expect({ ok, detail }).toEqual({ ok: true, detail: null });
     // A store that cannot tell cheaply says null.

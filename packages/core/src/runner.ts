@@ -42,6 +42,9 @@ const QUESTION: Omit<Registered, "name"> = {
 const ALREADY_HANDLED: Registered = { ...QUESTION, name: "?alreadyHandled" };
 const CONFIRM: Registered = { ...QUESTION, name: `${TELL_PREFIX}?confirm` };
 
+/** Only the memory inbox at its bound says so of what a person or `confirm` releases. */
+const TOO_OLD = "the inbox no longer knows events that were signed that long ago";
+
 /** Where the steps of one run have led. */
 interface Progress {
   /** When the next try is due, in ms from now; null when none is. */
@@ -75,6 +78,13 @@ export function createRunner(parts: RunnerParts): Runner {
     if (registry.isIgnored(event.event)) return { kind: "done" };
     const handlers = registry.handlersOf(event.event);
     if (handlers.length === 0) return held("unhandled", `no handler is registered for ${event.event}`);
+    const { only } = lease;
+    if (only !== null && !handlers.some(({ name }) => only.includes(name))) {
+      return held(
+        "unhandled",
+        `no handler of ${event.event} has the name that was replayed: ${only.join(", ")}`,
+      );
+    }
 
     const progress = newProgress();
     if (parts.alreadyHandled !== undefined) {
@@ -86,7 +96,7 @@ export function createRunner(parts: RunnerParts): Runner {
       if (asked === "open") return endingOf(progress);
     }
     for (const handler of handlers) {
-      if (lease.only !== null && !lease.only.includes(handler.name)) continue;
+      if (only !== null && !only.includes(handler.name)) continue;
       const handle = handler.pick(event);
       if (handle === null) continue;
       await runStep(lease, handler, progress, async (context) => handle(event, context));
@@ -98,7 +108,9 @@ export function createRunner(parts: RunnerParts): Runner {
   /** A replay of what never met the table: it is read again, and enters the table as if it had just arrived. */
   async function release(lease: Lease, { verified }: Reading): Promise<Ending> {
     if (isEntry(verified.verdict)) return held(verified.verdict as HeldReason, verified.detail);
-    await lease.accept(verified);
+    const { outcome } = await lease.accept(verified);
+    // Nobody can say any more whether it ran: it stays here, for a person.
+    if (outcome === "expired") return held(lease.verdict as HeldReason, TOO_OLD);
     return { kind: "done" };
   }
 
@@ -134,7 +146,8 @@ export function createRunner(parts: RunnerParts): Runner {
         const event: PaymentEvent = answer === "run" ? ambiguity.event : answer;
         const { verified } = flow.released(event, lease.delivery);
         if (verified.verdict === "malformed") throw new Error(verified.detail ?? "not an event");
-        await lease.accept(verified);
+        const { outcome } = await lease.accept(verified);
+        if (outcome === "expired") throw new Error(TOO_OLD);
       }
       return "final";
     });

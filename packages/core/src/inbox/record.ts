@@ -176,6 +176,11 @@ export interface AcceptContext {
   readonly referenceReused: boolean;
 }
 
+/** The event with the verdict that it has once its reference was looked up. */
+export function judged(event: VerifiedEvent, referenceReused: boolean): VerifiedEvent {
+  return referenceReused && event.verdict === "run" ? { ...event, verdict: "reference-reused" } : event;
+}
+
 /**
  * The atomic step: decides, and claims the slot. The record is changed in place; null makes a new one, which is
  * returned with the answer, or null when nothing is to be stored.
@@ -185,8 +190,7 @@ export function accept(
   given: VerifiedEvent,
   { now, referenceReused }: AcceptContext,
 ): { readonly record: IdempotencyRecord | null; readonly accepted: Accepted } {
-  const event =
-    referenceReused && given.verdict === "run" ? { ...given, verdict: "reference-reused" as const } : given;
+  const event = judged(given, referenceReused);
   const ruling = decide(record, event);
   const slot = record?.slots[ruling.slot];
   const job: Job = { eventId: event.key + ruling.slot, replay: slot?.replays ?? 0 };

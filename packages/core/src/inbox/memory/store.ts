@@ -111,16 +111,15 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
           } as const;
           return { record: null, answer: { ...expired, signedBefore } };
         }
-        const { outcome, verdict } = records.decide(before, event);
+        const owner = event.referenceKey === null ? undefined : references.get(event.referenceKey);
+        const referenceReused = event.fresh && owner !== undefined && owner !== event.key;
+        const { outcome } = records.decide(before, records.judged(event, referenceReused));
         if (outcome === "new" || outcome === "progress")
           checkRoom("ERR_INBOX_FULL", unfinished, maxUnfinished);
-        if (outcome === "held" && verdict !== "run") checkRoom("ERR_HELD_FULL", held, maxHeld);
-        let referenceReused = false;
-        if (event.referenceKey !== null && event.fresh) {
-          const owner = references.get(event.referenceKey);
-          referenceReused = owner !== undefined && owner !== event.key;
+        if (outcome === "held") checkRoom("ERR_HELD_FULL", held, maxHeld);
+        if (event.referenceKey !== null && event.fresh && !referenceReused) {
           const lifetime = Math.max(clock.now(), event.signedAt) + event.retentionMs - clock.now();
-          if (!referenceReused) references.set(event.referenceKey, event.key, { ttl: lifetime });
+          references.set(event.referenceKey, event.key, { ttl: lifetime });
         }
         const { record, accepted } = records.accept(before, event, { now: clock.now(), referenceReused });
         return { record, answer: accepted };

@@ -1,0 +1,221 @@
+import { createHarness, createTestKeys, fakeClock, type Harness } from "@payhooks/core/testing";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { HeldReason, VerifiedEvent } from "../src/inbox/inbox.ts";
+import { memoryStore } from "../src/inbox/memory/store.ts";
+import { pack, unpack } from "../src/inbox/pack.ts";
+import type { IdempotencyRecord, Slot } from "../src/inbox/record.ts";
+
+const keys = createTestKeys();
+
+describe("oneSuccessPerReference", () => {
+  async function harness(): Promise<Harness & { readonly ran: string[] }> {
+    const ran: string[] = [];
+    const t = await createHarness({
+      keys,
+      register: (receiver) =>
+        receiver
+          .onDeposit({
+            PENDING: ({ payTxnId }) => void ran.push(`PENDING ${payTxnId}`),
+            SUCCESS: ({ payTxnId }) => void ran.push(`SUCCESS ${payTxnId}`),
+            FAILED: ({ payTxnId }) => void ran.push(`FAILED ${payTxnId}`),
+          })
+          .onWithdrawal(({ payTxnId }) => void ran.push(`withdrawn ${payTxnId}`)),
+      receiver: { payments: { publicKey: keys.publicKey, oneSuccessPerReference: true } },
+    });
+    return { ...t, ran };
+  }
+
+  it("holds a second SUCCESS of a reference under another payTxnId; the first may pass again", async () => {
+    const t = await harness();
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
+    expect(await t.deposit({ referenceId: "o-1", payTxnId: "tx-2" })).toMatchObject({
+      status: 200,
+      outcome: "held",
+    });
+    expect(await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" })).toMatchObject({
+      status: 200,
+      outcome: "done",
+    });
+    expect(await t.deposit({ referenceId: "o-2", payTxnId: "tx-3" })).toMatchObject({ outcome: "done" });
+    expect(t.ran).toEqual(["SUCCESS tx-1", "SUCCESS tx-3"]);
+    expect((await t.held()).map(({ reason, id }) => [reason, id])).toEqual([["reference-reused", "tx-2"]]);
+  });
+
+  it("says nothing of other statuses and of the other event", async () => {
+    const t = await harness();
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-2", status: "PENDING" });
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-3", status: "FAILED" });
+    await t.withdrawal({ referenceId: "o-1", payTxnId: "tx-4" });
+    expect(t.ran).toEqual(["SUCCESS tx-1", "PENDING tx-2", "FAILED tx-3", "withdrawn tx-4"]);
+  });
+
+  it("a SUCCESS that is held for it sets no rank: the FAILED of that transaction runs", async () => {
+    const t = await harness();
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-2" });
+    expect(await t.deposit({ referenceId: "o-1", payTxnId: "tx-2", status: "FAILED" })).toMatchObject({
+      outcome: "done",
+    });
+    expect(t.ran).toEqual(["SUCCESS tx-1", "FAILED tx-2"]);
+  });
+
+  it("a person's replay runs it all the same", async () => {
+    const t = await harness();
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
+    const { eventId } = await t.deposit({ referenceId: "o-1", payTxnId: "tx-2" });
+    await t.receiver.held.replay(eventId ?? "", { by: "an operator", note: "paid twice on purpose" });
+    await t.advance("1s");
+    expect(t.ran).toEqual(["SUCCESS tx-1", "SUCCESS tx-2"]);
+  });
+
+  it("forgets the reference with the record", async () => {
+    const t = await harness();
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
+    await t.advance("7d");
+    expect(await t.deposit({ referenceId: "o-1", payTxnId: "tx-2" })).toMatchObject({ outcome: "held" });
+    await t.advance("2d");
+    expect(await t.deposit({ referenceId: "o-1", payTxnId: "tx-3" })).toMatchObject({ outcome: "done" });
+    expect(t.ran).toEqual(["SUCCESS tx-1", "SUCCESS tx-3"]);
+  });
+
+  it("counts against maxHeld, and refuses no more than that", async () => {
+    const clock = fakeClock();
+    const store = memoryStore({ clock, maxRecords: 10, maxUnfinished: 10 });
+    const success = (id: string): VerifiedEvent => ({
+      ...sample,
+      key: id.padStart(32, "0"),
+      id,
+      signedAt: clock.now(),
+    });
+    const options = { maxHeld: 0, delayMs: 0 };
+    expect((await store.accept(success("1"), options)).outcome).toBe("new");
+    await expect(store.accept(success("2"), options)).rejects.toMatchObject({ code: "ERR_HELD_FULL" });
+    expect((await store.accept(success("1"), options)).outcome).toBe("resume");
+  });
+});
+
+describe("a finished record", () => {
+  const text = fc.string({ maxLength: 12 });
+  const hex = fc.stringMatching(/^[0-9a-f]{16}$/);
+  const reasons: readonly HeldReason[] = [
+    "conflict",
+    "mismatch",
+    "reference-reused",
+    "unrecognized",
+    "malformed",
+  ];
+  const slot: fc.Arbitrary<Slot> = fc.record({
+    name: fc.constantFrom("DEPOSIT", "WITHDRAWAL", "settlement.approved", ""),
+    status: fc.constantFrom("PENDING", "SUCCESS", "FAILED", "CANCELLED", ""),
+    amounts: fc.dictionary(
+      fc.constantFrom("callback", "lookup", "webhook"),
+      fc.constantFrom("10", "10.5", "0"),
+    ),
+    verdict: fc.constantFrom("run" as const, ...reasons),
+    queued: fc.boolean(),
+    state: fc.constantFrom("done" as const, "stale" as const, "discarded" as const),
+    told: fc.constant(false),
+    replays: fc.nat(5),
+    work: fc.constant(null),
+  });
+  const record: fc.Arbitrary<IdempotencyRecord> = fc
+    .record({
+      flow: fc.constantFrom("payments" as const, "connect" as const),
+      tenant: text,
+      id: text,
+      identity: fc.dictionary(fc.constantFrom("event", "referenceId", "merchantId", "object"), text, {
+        noNullPrototype: true,
+      }),
+      fence: fc.nat(),
+      lease: fc.constant(null),
+      slots: fc.dictionary(hex, slot, { minKeys: 1, maxKeys: 4, noNullPrototype: true }),
+      signedAt: fc.nat(),
+      expiresAt: fc.nat(),
+      terminal: fc.boolean(),
+      claimed: fc.boolean(),
+      which: fc.nat(3),
+    })
+    .map(({ claimed, which, ...facts }) => {
+      const names = Object.keys(facts.slots);
+      const statusSlot = claimed ? (names[which % names.length] ?? null) : null;
+      const status = statusSlot === null ? null : (facts.slots[statusSlot]?.status ?? null);
+      return { ...facts, statusSlot, status, terminal: claimed && facts.terminal };
+    });
+
+  it("is the same after it was packed into a string", () => {
+    fc.assert(
+      fc.property(record, (given) => {
+        expect(plain(unpack(pack(given)))).toEqual(plain(given));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("takes little room", () => {
+    const given: IdempotencyRecord = {
+      flow: "payments",
+      tenant: "",
+      id: "0b6f6e0c-6b0e-4f0e-9d7e-3f2f6a1c0001",
+      status: "SUCCESS",
+      statusSlot: "0123456789abcdef",
+      terminal: true,
+      identity: {
+        event: "DEPOSIT",
+        referenceId: "order-1234",
+        merchantId: "0b6f6e0c-6b0e-4f0e-9d7e-3f2f6a1c0001",
+      },
+      fence: 1,
+      lease: null,
+      slots: { "0123456789abcdef": { ...doneSlot, amounts: { callback: "10.5" } } },
+      signedAt: 1_700_000_000_000,
+      expiresAt: 1_700_700_000_000,
+    };
+    expect(pack(given).length).toBeLessThan(260);
+  });
+});
+
+const doneSlot: Slot = {
+  name: "DEPOSIT",
+  status: "SUCCESS",
+  amounts: {},
+  verdict: "run",
+  queued: true,
+  state: "done",
+  told: false,
+  replays: 0,
+  work: null,
+};
+
+const sample: VerifiedEvent = {
+  key: "0".repeat(32),
+  slot: "1".repeat(16),
+  variantSlot: () => "2".repeat(16),
+  id: "tx",
+  name: "DEPOSIT",
+  status: "SUCCESS",
+  rank: 1,
+  identity: { event: "DEPOSIT", referenceId: "o-1" },
+  amount: "10",
+  signedAt: 0,
+  fresh: true,
+  retentionMs: 8 * 86_400_000,
+  verdict: "run",
+  detail: null,
+  referenceKey: "f".repeat(32),
+  delivery: {
+    flow: "payments",
+    tenant: "",
+    source: "callback",
+    rawBody: new Uint8Array(),
+    headers: {},
+    keyId: null,
+    receivedAt: 0,
+  },
+};
+
+/** Without prototypes, which differ between what was parsed and what was made. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
