@@ -17,7 +17,11 @@ export default defineConfig({
     projects: [
       ...packagesWithTests.map((name) => ({
         extends: true as const,
-        test: { name, include: [`packages/${name}/test/**/*.test.ts`] },
+        test: {
+          name,
+          include: [`packages/${name}/test/**/*.test.ts`],
+          exclude: ["**/node_modules/**", "**/test/browser/**"],
+        },
       })),
       {
         extends: true,

@@ -39,6 +39,8 @@ const tasks = {
       ...args,
     ]);
   },
+  /** In Chromium: Debian's, or the one that PAYHOOKS_CHROMIUM names. */
+  "test:browser": (args) => run("vitest", ["run", "--config", "vitest.browser.config.ts", ...args]),
   check: async () => {
     await build();
     await run("biome", ["ci", "."]);
