@@ -99,10 +99,27 @@ export class Wire {
       ]),
     );
     const status = Number(statusLine.split(" ")[1]);
-    const length = status === 100 || bodiless ? 0 : Number(headers.get("content-length") ?? Number.NaN);
+    if (headers.get("transfer-encoding") === "chunked" && !bodiless) {
+      return { status, headers, body: await this.#chunks() };
+    }
+    const length =
+      [100, 204].includes(status) || bodiless ? 0 : Number(headers.get("content-length") ?? Number.NaN);
     if (Number.isNaN(length)) throw new Error(`An answer without content-length: ${statusLine}`);
     while (this.#received.byteLength < length) await this.#more();
     return { status, headers, body: this.#take(length).toString("utf8") };
+  }
+
+  /** A body in the chunked transfer encoding, without trailers. */
+  async #chunks(): Promise<string> {
+    const parts: Buffer[] = [];
+    for (;;) {
+      const lineEnd = await this.#find("\r\n");
+      const length = Number.parseInt(this.#take(lineEnd + 2).toString("latin1"), 16);
+      while (this.#received.byteLength < length + 2) await this.#more();
+      parts.push(this.#take(length));
+      this.#take(2);
+      if (length === 0) return Buffer.concat(parts).toString("utf8");
+    }
   }
 
   /** Bytes that were received and not read as an answer. */

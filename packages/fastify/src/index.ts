@@ -11,7 +11,7 @@ import {
   readNodeBody,
   writeReply,
 } from "@payhooks/core/adapter";
-import type { FastifyPluginCallback, FastifyRequest } from "fastify";
+import type { FastifyError, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 
 /** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
 export interface MountOptions {
@@ -55,11 +55,9 @@ function mount(
   const mounted = mountFlow(source, flow);
   mounted.startSoon();
   return (app, _options, done) => {
-    app.removeAllContentTypeParsers();
-    app.addContentTypeParser("*", (_request, _payload, next) => next(null));
-    app.all("/", async (request, reply) => {
+    const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       const { raw } = request;
-      const answer = await mounted.answer({
+      const answered = await mounted.answer({
         method: request.method,
         url: request.originalUrl,
         headers: { get: (name) => headerOf(raw.headers[name]) },
@@ -68,8 +66,16 @@ function mount(
         readBody: (maxBodyBytes) => readNodeBody(raw, maxBodyBytes, { kept: request as KeptBody, fix: FIX }),
       });
       reply.hijack();
-      writeReply(raw, reply.raw, answer);
+      writeReply(raw, reply.raw, answered);
+    };
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser("*", (_request, _payload, next) => next(null));
+    // Fastify refuses a content type that it cannot read before it looks for a parser; the receiver does it as everywhere.
+    app.setErrorHandler<FastifyError>(async (error, request, reply) => {
+      if (error.code !== "FST_ERR_CTP_INVALID_MEDIA_TYPE") throw error;
+      await answer(request, reply);
     });
+    app.all("/", answer);
     done();
   };
 }

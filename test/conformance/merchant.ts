@@ -1,0 +1,122 @@
+/**
+ * The merchant that every adapter is given: its receivers, what their handlers do, and a way to ask from outside what
+ * became of a delivery. It runs on every runtime, so it imports nothing that one of them lacks.
+ */
+import { createReceiver, memoryInbox, type Notice, type Receiver, Reject } from "@payhooks/core";
+
+/** What the environment gives. */
+export interface Secrets {
+  readonly PAY_PUBLIC_KEY: string;
+  readonly CONNECT_WEBHOOK_SECRET: string;
+}
+
+/** Receivers by what they are for: `bounded` has a small body and little patience, `closing` is closed on the way. */
+export type Kind = "plain" | "handled" | "bounded" | "closing" | "tenants";
+
+/** Where each kind is mounted. `:shop` is the tenant. */
+export const PAYMENT_PATHS: Readonly<Record<Kind, string>> = {
+  plain: "/callbacks/pay",
+  handled: "/handled/pay",
+  bounded: "/bounded/pay",
+  closing: "/closing/pay",
+  tenants: "/shops/:shop/pay",
+};
+export const CONNECT_PATH = "/webhooks/connect";
+export const TRAP_PATH = "/traps/";
+export const APP_PATH = "/app/double";
+export const CONTROL_PATH = "/control/";
+
+export const BOUNDED = { maxBodyBytes: 4_096, bodyTimeoutMs: 400 } as const;
+
+interface State {
+  readonly effects: string[];
+  readonly receivers: Map<Kind, Receiver>;
+}
+
+/** Bundlers may load this module more than once in a process; what it has seen is one list. */
+const KEY = Symbol.for("payhooks.conformance");
+const home = globalThis as { [KEY]?: State };
+home[KEY] ??= { effects: [], receivers: new Map() };
+const state: State = home[KEY];
+
+/** The receiver of a kind, made when it is first asked for. */
+export function receiverOf(kind: Kind, secrets: Secrets): Receiver {
+  const known = state.receivers.get(kind);
+  if (known !== undefined) return known;
+  const made = makeReceiver(kind, secrets);
+  state.receivers.set(kind, made);
+  return made;
+}
+
+function makeReceiver(kind: Kind, { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET }: Secrets): Receiver {
+  const { effects } = state;
+  const receiver = createReceiver({
+    payments: {
+      publicKey:
+        kind === "tenants"
+          ? ({ tenant }) => (tenant === "shop-7" ? { tenant, keys: PAY_PUBLIC_KEY } : null)
+          : PAY_PUBLIC_KEY,
+    },
+    connect: { secret: CONNECT_WEBHOOK_SECRET },
+    inbox: memoryInbox(),
+    ack: kind === "handled" ? "handled" : "enqueued",
+    alerts: { threshold: 1_000 },
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    ...(kind === "bounded" ? BOUNDED : {}),
+  });
+  const seen = async (event: { readonly message?: string }, { attempt }: { attempt: number }) => {
+    effects.push(`ran ${JSON.stringify(event)}`);
+    if (event.message === "fail once" && attempt === 1) throw new Error("as told");
+    if (event.message === "reject") throw new Reject("as told");
+  };
+  // A retry by itself would come after the test.
+  const options = { backoffMs: () => 3_600_000 };
+  receiver.onDeposit({ SUCCESS: seen, FAILED: seen, PENDING: seen }, options);
+  receiver.onSettlementApproved(async (event) => void effects.push(`ran ${JSON.stringify(event)}`), options);
+  receiver.ignore("WITHDRAWAL").ignore("settlement.declined");
+  receiver.ignore("connected_account.approved").ignore("connected_account.declined");
+  receiver.observe((notice) => {
+    const told = tell(notice);
+    if (told !== null) effects.push(told);
+  });
+  return receiver;
+}
+
+/** What counts as an effect; times and addresses do not. */
+function tell(notice: Notice): string | null {
+  switch (notice.type) {
+    case "accepted":
+    case "duplicate":
+    case "stale":
+      return `${notice.type} ${notice.tenant}${notice.event} ${notice.status} ${notice.id}`;
+    case "held":
+      return `held ${notice.reason}`;
+    case "refused":
+      return `refused ${notice.httpStatus} ${notice.code}`;
+    case "retry":
+      return `retry ${notice.handler}`;
+    case "finished":
+      return `finished ${notice.id}`;
+    default:
+      return null;
+  }
+}
+
+/** Answers the test's own questions, below {@link CONTROL_PATH}. */
+export async function control(request: Request): Promise<Response> {
+  const { pathname } = new URL(request.url);
+  switch (pathname.slice(CONTROL_PATH.length)) {
+    case "effects":
+      return Response.json(state.effects);
+    case "close":
+      await state.receivers.get("closing")?.close();
+      return Response.json("closed");
+    default:
+      return new Response(`nothing at ${pathname}`, { status: 404 });
+  }
+}
+
+/** What the application does with its own JSON. */
+export function double(body: unknown): { readonly doubled: number } {
+  return { doubled: (body as { n: number }).n * 2 };
+}

@@ -1,0 +1,12 @@
+import type { Secrets } from "../merchant.ts";
+
+/** The secrets, where the runtime has `process.env`. */
+export function secrets(): Secrets {
+  const { PAY_PUBLIC_KEY = "", CONNECT_WEBHOOK_SECRET = "" } = process.env;
+  return { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET };
+}
+
+/** Tells the test where the server listens, and on what it runs. */
+export function announce(port: number, runtime = `node ${process.versions.node}`): void {
+  console.log(`listening on ${port} with ${runtime}`);
+}

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Case, conformanceCases, Session, type Target } from "./adapter.ts";
+import { Table } from "./table.ts";
+import { KEYS, SECRET } from "./targets.ts";
+
+/** An adapter on its framework and runtime, ready to be started. */
+export interface Contender extends Pick<Target, "own" | "traps"> {
+  readonly name: string;
+  start(): Promise<{ readonly port: number; stop(): Promise<void> }>;
+  /** How long the start may take, with what has to be built for it. */
+  readonly startMs?: number;
+}
+
+/** Runs the suite against each, and prints the table of all. */
+export function adapterConformance(contenders: readonly Contender[]): void {
+  const cases: readonly Case[] = conformanceCases(KEYS, SECRET, Date.now());
+  const table = new Table(cases);
+
+  it("has 30 cases or more, each with a name of its own", () => {
+    expect(cases.length).toBeGreaterThanOrEqual(30);
+    expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
+  });
+
+  describe.each(contenders)("$name", ({ name, start, startMs = 60_000, traps, own = {} }) => {
+    let session: Session;
+    let stop = async (): Promise<void> => {};
+
+    beforeAll(async () => {
+      const server = await start();
+      stop = () => server.stop();
+      session = new Session({ name, port: server.port, traps, own });
+    }, startMs);
+    afterAll(() => stop());
+
+    it.each(cases)("$name", { timeout: 60_000 }, async (one) => {
+      table.mark(name, one.name, "differs");
+      expect(await session.run(one)).toEqual(session.expected(one));
+      table.mark(name, one.name, Object.hasOwn(own, one.name) ? "own" : "same");
+    });
+
+    it("has no effect beyond those of the cases", async () => {
+      expect(await session.late()).toEqual([]);
+    });
+
+    it("answers by itself only in cases that there are", () => {
+      const names = cases.map((one) => one.name);
+      expect(Object.keys(own).filter((one) => !names.includes(one))).toEqual([]);
+    });
+  });
+
+  afterAll(() => process.stdout.write(`\n${table}\n\n`));
+}

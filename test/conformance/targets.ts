@@ -1,0 +1,82 @@
+/** Starts the servers that the suite is run against, each as a process of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import { createTestKeys } from "@payhooks/core/testing";
+import { root } from "../package/workspace.ts";
+
+export const KEYS = createTestKeys();
+export const SECRET = "whsec_conformance_0123456789";
+/** What every server is given. */
+export const ENVIRONMENT = { PAY_PUBLIC_KEY: KEYS.publicKey, CONNECT_WEBHOOK_SECRET: SECRET } as const;
+
+/** A server process that has told where it listens. */
+export interface Server {
+  readonly port: number;
+  /** Name and version of what it says that it runs on. */
+  readonly runtime: string;
+  /** Everything that it has printed. */
+  readonly output: () => string;
+  readonly process: ChildProcess;
+  /** Ends it, and waits for that. */
+  stop(): Promise<void>;
+}
+
+/** How to start one. */
+export interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** The port, and perhaps the runtime, in what it prints. */
+  readonly listening?: RegExp;
+}
+
+const LISTENING = /listening on (\d+)(?: with (.+))?\n/;
+
+/** Starts a server, and waits until it listens. Fails with its output when it ends before. */
+export async function startServer({
+  command,
+  args,
+  cwd,
+  env,
+  listening = LISTENING,
+}: Command): Promise<Server> {
+  const child = spawn(command, args, {
+    cwd: cwd ?? root,
+    env: { ...process.env, NODE_ENV: "test", NO_COLOR: "1", ...ENVIRONMENT, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const match = await new Promise<RegExpExecArray>((resolve, reject) => {
+    const look = (text: string): void => {
+      output += text;
+      const found = listening.exec(output);
+      if (found !== null) resolve(found);
+    };
+    child.stdout.setEncoding("utf8").on("data", look);
+    child.stderr.setEncoding("utf8").on("data", look);
+    child.once("error", reject);
+    void closed.then(() => reject(new Error(`${command} ended before it listened:\n${output}`)));
+  });
+  return {
+    port: Number(match[1]),
+    runtime: match[2] ?? "",
+    output: () => output,
+    process: child,
+    async stop() {
+      child.kill("SIGKILL");
+      await closed;
+    },
+  };
+}
+
+/** A server of this folder, run from the sources by the Node that runs the tests. */
+export function onNode(file: string, ...args: readonly string[]): Command {
+  const path = join(root, "test/conformance/servers", file);
+  return {
+    command: process.execPath,
+    args: ["--conditions=payhooks-source", "--import=tsx", path, ...args],
+    cwd: join(root, "test"),
+  };
+}

@@ -1,0 +1,36 @@
+/** What the servers do with a body before Payhooks. Names that begin with `exact` leave its bytes as they came. */
+export const EXPRESS_TRAPS: readonly string[] = [
+  "json-parsed",
+  "text-read",
+  "form-parsed",
+  "stream-read",
+  "stream-decoded",
+  "exact-json-parsed",
+  "exact-bytes-parsed",
+];
+export const FASTIFY_TRAPS: readonly string[] = [
+  "stream-read",
+  "stream-replaced",
+  "stream-decoded",
+  "exact-bytes-left-to-the-plugin",
+  "exact-bytes-kept",
+];
+export const HONO_TRAPS: readonly string[] = [
+  "json-parsed",
+  "text-read",
+  "exact-no-form-to-parse",
+  "bytes-read",
+  "blob-read",
+  "raw-request-read",
+  "stream-taken",
+  "exact-bytes-of-a-clone-left",
+  "exact-bytes-below-a-limit",
+];
+export const FETCH_TRAPS: readonly string[] = [
+  "json-parsed",
+  "text-read",
+  "bytes-read",
+  "stream-taken",
+  "stream-cancelled",
+  "exact-bytes-of-a-clone-left",
+];
