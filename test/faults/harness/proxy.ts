@@ -65,11 +65,27 @@ export class NetworkProxy {
     };
     this.#links.add(link);
     const forward = (from: Socket, to: Socket): void => {
+      const late: { readonly chunk: Buffer; readonly dueAt: number }[] = [];
+      let lastDueAt = 0;
+      // What left first arrives first, also when the latency has changed in between.
+      const flush = (): void => {
+        for (let [first] = late; first !== undefined && first.dueAt <= performance.now(); [first] = late) {
+          late.shift();
+          if (!link.mute && !to.destroyed) to.write(first.chunk);
+        }
+        const [next] = late;
+        if (next !== undefined) setTimeout(flush, Math.max(1, next.dueAt - performance.now()));
+      };
       from.setNoDelay(true);
       from.on("data", (chunk) => {
         if (link.mute) return;
-        if (this.latencyMs === 0) to.write(chunk);
-        else setTimeout(() => !link.mute && to.write(chunk), this.latencyMs / 2);
+        if (this.latencyMs === 0 && late.length === 0) {
+          to.write(chunk);
+          return;
+        }
+        lastDueAt = Math.max(lastDueAt, performance.now() + this.latencyMs / 2);
+        late.push({ chunk, dueAt: lastDueAt });
+        if (late.length === 1) setTimeout(flush, lastDueAt - performance.now());
       });
       from.on("error", () => {});
       from.on("close", () => {

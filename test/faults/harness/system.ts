@@ -23,10 +23,28 @@ export interface Verdict {
   readonly held: number;
   /** Acknowledged, but neither completed nor held. */
   readonly lost: readonly string[];
+  /** Acknowledged and held, but no onHeld handler was told. */
+  readonly untold: readonly string[];
   /** Completed more than once. */
   readonly doubles: readonly string[];
   /** Of these, the ones that no `double-risk` notice announced: never allowed. */
   readonly silentDoubles: readonly string[];
+}
+
+/** What every run of a fault must have led to. */
+export const SOUND: Pick<Verdict, "lost" | "untold" | "silentDoubles"> = {
+  lost: [],
+  untold: [],
+  silentDoubles: [],
+};
+
+/** Whether the suite's own check catches what a run has led to. */
+export function isCaught({ lost, untold, silentDoubles }: Verdict): boolean {
+  return lost.length + untold.length + silentDoubles.length > 0;
+}
+
+function isAtRest({ lost, untold }: Verdict): boolean {
+  return lost.length + untold.length === 0;
 }
 
 /** The processes under test of one test: what they share, and what became of their events. */
@@ -103,7 +121,7 @@ export class System {
         const count = this.lines().filter(({ what }) => what !== "notice").length;
         if (count !== lastCount) progressAt = performance.now();
         lastCount = count;
-        return verdict.lost.length === 0 || performance.now() - progressAt > patienceMs;
+        return isAtRest(verdict) || performance.now() - progressAt > patienceMs;
       },
       { withinMs, everyMs: 100 },
     );
@@ -115,6 +133,7 @@ export class System {
     for (const { key } of this.lines("completed")) times.set(key, (times.get(key) ?? 0) + 1);
     const open = [...acknowledged.keys()].filter((key) => !times.has(key));
     const held = open.length === 0 ? new Set<string>() : await this.held();
+    const told = new Set(this.lines("told").map(({ key }) => key));
     const risked = new Set(
       this.lines("notice").flatMap(({ key, detail }) => (detail === "double-risk" ? [key] : [])),
     );
@@ -124,6 +143,7 @@ export class System {
       completed: times.size,
       held: open.filter((key) => held.has(key)).length,
       lost: open.filter((key) => !held.has(key)),
+      untold: open.filter((key) => held.has(key) && !told.has(key)),
       doubles,
       silentDoubles: doubles.filter((key) => !risked.has(key)),
     };

@@ -43,6 +43,8 @@ interface ActiveRun {
   /** When the lease lapses, by this process's clock, unless renewed. */
   until: number;
   lost: boolean;
+  /** Its end is being written: from then on only the answer to that tells whether the lease was lost. */
+  ending: boolean;
   started: boolean;
   readonly notify: (notice: Notice) => void;
 }
@@ -205,6 +207,7 @@ class ComposedInbox implements Inbox {
       abort: new AbortController(),
       until: this.#clock.now() + this.#leaseMs,
       lost: false,
+      ending: false,
       started: false,
       notify: (notice) => runner.notify(notice),
     };
@@ -212,6 +215,7 @@ class ComposedInbox implements Inbox {
     this.#keepRenewing();
     try {
       const ending = await runner.run(this.#leaseOf(run));
+      run.ending = true;
       const finished = await this.#persist(run, "finish", () =>
         this.#store.finish(data.job, data.token, ending),
       );
@@ -285,7 +289,7 @@ class ComposedInbox implements Inbox {
     try {
       const fenced = await this.#store.renew(run.job, run.data.token, this.#leaseMs);
       if (fenced === "ok") run.until = asked + this.#leaseMs;
-      else if (this.#active.has(run)) this.#lose(run);
+      else if (!run.ending) this.#lose(run);
     } catch (error) {
       run.notify({ type: "inbox-error", during: "renew", error: String(error) });
       // Out of the store's reach for a whole lease: another worker may have it by now.

@@ -90,9 +90,14 @@ export function redisStore(
       const time = Math.floor(now);
       const before = state.text === "" ? null : decodeRecord(state.text);
       const heldBefore = heldSlots(before);
+      const { expiresAt, signedAt } = before ?? { expiresAt: 0, signedAt: 0 };
       const { record, answer } = step(before, time);
       const text = record === null ? state.text : encodeRecord(record);
-      if (record === null || text === state.text || isOnlyExpiry(state.text, record)) {
+      if (
+        record === null ||
+        text === state.text ||
+        (before !== null && isOnlyExpiry(state.text, record, { expiresAt, signedAt }))
+      ) {
         if (current) return answer;
         now = null;
         continue;
@@ -252,12 +257,13 @@ function newVersion(): string {
 }
 
 /** True when nothing but the expiry moved, and not far. */
-function isOnlyExpiry(before: string, record: IdempotencyRecord): boolean {
-  if (before === "") return false;
-  const old = decodeRecord(before);
+function isOnlyExpiry(
+  before: string,
+  record: IdempotencyRecord,
+  old: Pick<IdempotencyRecord, "expiresAt" | "signedAt">,
+): boolean {
   const moved = record.expiresAt - old.expiresAt;
-  if (moved > EXPIRY_STEP_MS) return false;
-  return encodeRecord({ ...record, expiresAt: old.expiresAt, signedAt: old.signedAt }) === before;
+  return moved > 0 && moved <= EXPIRY_STEP_MS && encodeRecord({ ...record, ...old }) === before;
 }
 
 function heldSlots(record: IdempotencyRecord | null): ReadonlySet<string> {

@@ -1,0 +1,157 @@
+/** A Redis that refuses, and a network that is slow or breaks: an answer in time, always, and nothing lost. */
+import { describe, expect, it } from "vitest";
+import { testEvent } from "./harness/events.ts";
+import { ProcessUnderTest } from "./harness/processes.ts";
+import { NetworkProxy } from "./harness/proxy.ts";
+import { RedisServer } from "./harness/redis-server.ts";
+import { isLong, report } from "./harness/report.ts";
+import { newSeed, pause, until, withScope } from "./harness/scope.ts";
+import { Sender } from "./harness/sender.ts";
+import { keys, SOUND, System, type Verdict } from "./harness/system.ts";
+
+const WORST_ANSWER_MS = 2_500;
+const FAULT_MS = isLong ? 10_000 : 2_000;
+
+interface Played {
+  readonly verdict: Verdict;
+  readonly sender: Sender;
+  /** Answers while the fault was on, by status. */
+  readonly during: ReadonlyMap<number, number>;
+}
+
+/** Load before, during and after a fault. */
+function play(
+  name: string,
+  { begin, end }: Fault,
+  { leaseMs = 1_000, faultMs = FAULT_MS }: { readonly leaseMs?: number; readonly faultMs?: number } = {},
+): Promise<Played> {
+  return withScope(async (scope) => {
+    const redis = await RedisServer.start(scope);
+    const proxy = await NetworkProxy.start(scope, redis.port);
+    const inbox = { kind: "redis", target: proxy.url } as const;
+    const system = System.create(scope, inbox, newSeed(name));
+    const config = await system.config({ handlerMs: 50, leaseMs });
+    await ProcessUnderTest.start(scope, config);
+    const sender = scope.add(new Sender({ ports: [config.port] }), (one) => one.close());
+    let over = false;
+    const sending = sender.run(() => testEvent(keys.privateKey), { isOver: () => over, perSecond: 50 });
+    scope.add(null, () => {
+      over = true;
+      return sending;
+    });
+    const acknowledges = async (more: number): Promise<void> => {
+      const enough = sender.acknowledged.size + more;
+      await until("it acknowledges", () => sender.acknowledged.size >= enough);
+    };
+    await acknowledges(30);
+    const before = new Map(sender.answers);
+    await begin({ redis, proxy });
+    await pause(faultMs);
+    const during = new Map([...sender.answers].map(([status, n]) => [status, n - (before.get(status) ?? 0)]));
+    await end({ redis, proxy });
+    await acknowledges(30);
+    over = true;
+    await sending;
+    const verdict = await system.judge(sender, { patienceMs: 5_000 });
+    report(
+      name,
+      verdict,
+      sender,
+      `during it: ${[...during].map(([status, n]) => `${n} × ${status}`).join(", ")}`,
+    );
+    return { verdict, sender, during };
+  });
+}
+
+interface Ground {
+  readonly redis: RedisServer;
+  readonly proxy: NetworkProxy;
+}
+
+interface Fault {
+  begin(ground: Ground): Promise<unknown> | unknown;
+  end(ground: Ground): Promise<unknown> | unknown;
+}
+
+function expectSound({ verdict, sender }: Played): void {
+  expect(verdict).toMatchObject(SOUND);
+  expect(verdict.acknowledged).toBeGreaterThanOrEqual(60);
+  expect(sender.worstAnswerMs).toBeLessThanOrEqual(WORST_ANSWER_MS);
+  expect(sender.unanswered).toBe(0);
+  expect([...sender.answers.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+}
+
+const refused = ({ during }: Played): number => during.get(503) ?? 0;
+
+describe("a Redis that refuses", () => {
+  it("because it is full, read-only, has forgotten the scripts, or denies them", {
+    timeout: 120_000,
+  }, async () => {
+    const [full, readOnly, noScript, denied] = await Promise.all([
+      play("Redis full", {
+        begin: ({ redis }) => redis.tell("CONFIG", "SET", "maxmemory", "1mb"),
+        end: ({ redis }) => redis.tell("CONFIG", "SET", "maxmemory", "0"),
+      }),
+      play("READONLY", {
+        // Of a primary that nobody answers for: it keeps its data, and takes no writes.
+        begin: ({ redis }) => redis.tell("REPLICAOF", "127.0.0.1", 1),
+        end: ({ redis }) => redis.tell("REPLICAOF", "NO", "ONE"),
+      }),
+      play("NOSCRIPT", {
+        begin: ({ redis }) => redis.tell("SCRIPT", "FLUSH"),
+        end: ({ redis }) => redis.tell("SCRIPT", "FLUSH"),
+      }),
+      play("denied by ACL", {
+        begin: ({ redis }) => redis.tell("ACL", "SETUSER", "default", "-set", "-evalsha", "-eval"),
+        end: ({ redis }) => redis.tell("ACL", "SETUSER", "default", "+@all"),
+      }),
+    ]);
+    for (const played of [full, readOnly, noScript, denied]) expectSound(played);
+    for (const played of [full, readOnly, denied]) expect(refused(played)).toBeGreaterThan(0);
+    expect(refused(noScript)).toBe(0);
+  });
+});
+
+describe("a network", () => {
+  it("that is slow: 200 at 50 and 200 ms, 503 in time at 1,000 ms", { timeout: 120_000 }, async () => {
+    const slow = (ms: number): Fault => ({
+      begin: ({ proxy }) => {
+        proxy.latencyMs = ms;
+      },
+      end: ({ proxy }) => {
+        proxy.latencyMs = 0;
+      },
+    });
+    const [at50, at200, at1000] = await Promise.all([
+      play("latency 50 ms", slow(50)),
+      play("latency 200 ms", slow(200)),
+      play("latency 1,000 ms", slow(1_000), { leaseMs: 4_000, faultMs: 2 * FAULT_MS }),
+    ]);
+    for (const played of [at50, at200, at1000]) expectSound(played);
+    for (const { during } of [at50, at200]) {
+      const answers = [...during.values()].reduce((sum, n) => sum + n, 0);
+      expect(answers).toBeGreaterThan(50);
+      expect((during.get(200) ?? 0) / answers).toBeGreaterThanOrEqual(0.99);
+    }
+    expect(refused(at1000)).toBeGreaterThan(0);
+  });
+
+  it("that resets connections, refuses them, or goes silent", { timeout: 120_000 }, async () => {
+    let resets: NodeJS.Timeout | undefined;
+    const [reset, gone, halfOpen] = await Promise.all([
+      play("connections reset five times a second", {
+        begin: ({ proxy }) => {
+          resets = setInterval(() => proxy.reset(), 200);
+        },
+        end: () => clearInterval(resets),
+      }).finally(() => clearInterval(resets)),
+      play("connections refused", {
+        begin: ({ proxy }) => proxy.refuse(true),
+        end: ({ proxy }) => proxy.refuse(false),
+      }),
+      play("half-open connections", { begin: ({ proxy }) => proxy.halfOpen(), end: () => {} }),
+    ]);
+    for (const played of [reset, gone, halfOpen]) expectSound(played);
+    for (const played of [gone, halfOpen]) expect(refused(played)).toBeGreaterThan(0);
+  });
+});
