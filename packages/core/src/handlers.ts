@@ -27,8 +27,11 @@ export interface HandlerContext {
   readonly log: Logger;
 }
 
-/** Returns = done, throws = retry, `throw new RetryAfter(ms)`, `throw new Reject(reason)`. */
-export type Handler<Event> = (event: Event, context: HandlerContext) => Promise<void> | void;
+/**
+ * Returns, or resolves = done, whatever the value is; throws = retry, `throw new RetryAfter(ms)`, `throw new
+ * Reject(reason)`.
+ */
+export type Handler<Event> = (event: Event, context: HandlerContext) => unknown;
 
 /** Handlers by status; a status that is left out is not wanted. */
 export type HandlersByStatus<Event extends { readonly status: PaymentStatus }> = {

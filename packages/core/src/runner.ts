@@ -99,7 +99,9 @@ export function createRunner(parts: RunnerParts): Runner {
       if (only !== null && !only.includes(handler.name)) continue;
       const handle = handler.pick(event);
       if (handle === null) continue;
-      await runStep(lease, handler, progress, async (context) => handle(event, context));
+      await runStep(lease, handler, progress, async (context) => {
+        await handle(event, context);
+      });
       if (progress.lost || progress.released) break;
     }
     return endingOf(progress);
@@ -126,7 +128,9 @@ export function createRunner(parts: RunnerParts): Runner {
     const entry = heldEventOf(lease);
     for (const handler of registry.heldHandlers) {
       const step = { ...handler, name: TELL_PREFIX + handler.name };
-      await runStep(lease, step, progress, async (context) => handler.handle(entry, context));
+      await runStep(lease, step, progress, async (context) => {
+        await handler.handle(entry, context);
+      });
       if (progress.lost || progress.released) break;
     }
     // It is held already: a handler that used up its tries has been noticed, and makes no second entry.

@@ -106,6 +106,7 @@ function readKeyObject(input: KeyObject, option: string): KeyObject {
 }
 
 function readPem(input: string, option: string): KeyObject {
+  if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(input)) throw privateKey(option);
   const pem = findPem(input) ?? findPem(Buffer.from(unquote(input), "base64").toString("latin1"));
   if (pem === null) {
     throw new PayhooksError(

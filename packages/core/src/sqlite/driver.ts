@@ -7,8 +7,18 @@ export interface SqliteStatement {
   run(...parameters: readonly (string | number | null)[]): unknown;
 }
 
-/** A synchronous SQLite handle: `node:sqlite`, better-sqlite3, libsql and `bun:sqlite` all have this shape. */
-export interface SqliteDatabase {
+/**
+ * A synchronous SQLite handle: `node:sqlite`, better-sqlite3, libsql and `bun:sqlite` all have this shape. What their
+ * types say of a prepared statement differs; what it does, does not.
+ */
+export interface SqliteHandle {
+  exec(sql: string): unknown;
+  prepare(sql: string): unknown;
+  close(): unknown;
+}
+
+/** The same, as it is used. */
+export interface SqliteDatabase extends SqliteHandle {
   exec(sql: string): unknown;
   prepare(sql: string): SqliteStatement;
   close(): unknown;

@@ -7,14 +7,15 @@ import { type Clock, systemClock } from "../clock.ts";
 import { PayhooksError } from "../errors.ts";
 import { composeInbox } from "../inbox/compose.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import type { IdempotencyStore, Queue } from "../inbox/store.ts";
 import { Batch } from "./batch.ts";
 import { deferredInbox } from "./deferred.ts";
-import { openDatabase, type SqliteDatabase } from "./driver.ts";
-import { type SqliteQueue, sqliteQueue } from "./queue.ts";
+import { openDatabase, type SqliteDatabase, type SqliteHandle } from "./driver.ts";
+import { sqliteQueue } from "./queue.ts";
 import { prepareSchema } from "./schema.ts";
 import { sqliteStore } from "./store.ts";
 
-export type { SqliteDatabase, SqliteStatement } from "./driver.ts";
+export type { SqliteHandle } from "./driver.ts";
 
 /** Options of {@link sqliteInbox}. */
 export interface SqliteInboxOptions {
@@ -37,7 +38,7 @@ export interface SqliteInboxOptions {
  * @example createReceiver({ payments: { publicKey }, inbox: sqliteInbox("payhooks.db") })
  */
 export function sqliteInbox(
-  file: string | SqliteDatabase | undefined,
+  file: string | SqliteHandle | undefined,
   options: SqliteInboxOptions = {},
 ): Inbox {
   const { leaseMs = 30_000, pollMs = 500, clock = systemClock } = options;
@@ -48,10 +49,24 @@ export function sqliteInbox(
       });
     }
     const database = typeof file === "string" ? await openDatabase(file) : file;
-    prepareSchema(database);
-    const shared = { database, batch: new Batch(database), clock };
-    const queue: SqliteQueue = sqliteQueue(shared, { leaseMs, pollMs });
-    const store = sqliteStore(shared, () => queue.wake());
-    return composeInbox({ store, queue, durability: "host", leaseMs, clock });
+    const parts = sqliteParts(database, { leaseMs, pollMs, clock });
+    return composeInbox({ ...parts, durability: "host", leaseMs, clock });
   });
+}
+
+/**
+ * The store and the queue of {@link sqliteInbox}, on one open handle, for `composeInbox`.
+ *
+ * @experimental The interfaces of store and queue may still change in a minor release.
+ * @throws PayhooksError `ERR_SQLITE_UNSUITABLE`.
+ */
+export function sqliteParts(
+  handle: SqliteHandle,
+  { leaseMs = 30_000, pollMs = 500, clock = systemClock }: SqliteInboxOptions = {},
+): { readonly store: IdempotencyStore; readonly queue: Queue } {
+  const database = handle as SqliteDatabase;
+  prepareSchema(database);
+  const file = { database, batch: new Batch(database), clock };
+  const queue = sqliteQueue(file, { leaseMs, pollMs });
+  return { store: sqliteStore(file, () => queue.wake()), queue };
 }

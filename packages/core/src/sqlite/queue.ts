@@ -86,22 +86,19 @@ export function sqliteQueue(
       }
 
       async function take(): Promise<void> {
-        do {
-          again = false;
-          const free = concurrency - running.size;
-          if (free <= 0 || stopped) return;
-          const jobs = await takeSome(free);
-          for (const job of jobs) {
-            const started = run(job).finally(() => {
-              running.delete(started);
-              pump();
-            });
-            running.add(started);
-          }
-          if (jobs.length === free) again = true;
-        } while (again && !stopped);
+        const free = concurrency - running.size;
+        if (free <= 0 || stopped) return;
+        const jobs = await takeSome(free);
+        for (const job of jobs) {
+          const started = run(job).finally(() => {
+            running.delete(started);
+            pump();
+          });
+          running.add(started);
+        }
       }
 
+      /** One look at a time; who asks during one, gets another after it. */
       function pump(): void {
         if (stopped) return;
         if (taking !== null) {
@@ -109,11 +106,14 @@ export function sqliteQueue(
           return;
         }
         cancelPoll?.();
+        again = false;
         taking = take()
           .catch((error: unknown) => notify({ type: "inbox-error", during: "take", error: String(error) }))
           .finally(() => {
             taking = null;
-            if (!stopped) cancelPoll = clock.after(msToNext(), pump);
+            if (stopped) return;
+            if (again) pump();
+            else cancelPoll = clock.after(msToNext(), pump);
           });
       }
 

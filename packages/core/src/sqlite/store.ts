@@ -40,7 +40,6 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
     "INSERT OR REPLACE INTO refs (key, owner, expires) VALUES (?, ?, ?)",
   );
   const addJob = database.prepare("INSERT OR IGNORE INTO jobs (id, due) VALUES (?, ?)");
-  const countJobs = database.prepare("SELECT count(*) AS n FROM jobs");
   const pruneRecords = database.prepare(
     "DELETE FROM records WHERE key IN (SELECT key FROM records WHERE expires < ? LIMIT ?)",
   );
@@ -106,14 +105,16 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
       const accepted = await batch.run(() =>
         change(event.key, (before) => {
           const now = clock.now();
-          const { outcome, verdict } = records.decide(before, event);
-          if (outcome === "held" && verdict !== "run" && heldCount() >= maxHeld) throw heldFull(maxHeld);
           let referenceReused = false;
           if (event.referenceKey !== null && event.fresh) {
             const claim = findReference.get(event.referenceKey, now) as { owner: string } | undefined | null;
             referenceReused = claim !== undefined && claim !== null && claim.owner !== event.key;
+          }
+          const { outcome } = records.decide(before, records.judged(event, referenceReused));
+          if (outcome === "held" && heldCount() >= maxHeld) throw heldFull(maxHeld);
+          if (event.referenceKey !== null && event.fresh && !referenceReused) {
             const expires = Math.ceil(Math.max(now, event.signedAt) + event.retentionMs);
-            if (!referenceReused) claimReference.run(event.referenceKey, event.key, expires);
+            claimReference.run(event.referenceKey, event.key, expires);
           }
           const { record, accepted: answer } = records.accept(before, event, { now, referenceReused });
           if (!answer.pending || record === null) return { record, answer };
@@ -151,7 +152,7 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
     discard: (eventId, decision) =>
       changeSlot({ eventId }, (record, key) => records.discard(record, key, decision, clock.now())),
     async counts() {
-      return { waiting: Number((countJobs.get() as { n: number }).n), running: null, held: heldCount() };
+      return { waiting: null, running: null, held: heldCount() };
     },
     async close() {
       await batch.idle();
