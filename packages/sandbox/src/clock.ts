@@ -35,7 +35,7 @@ export function nanosecondStamps(clock: Clock): () => string {
 }
 
 /** Nanoseconds since the epoch as ISO 8601 UTC with nine fractional digits. */
-export function formatNanoseconds(ns: bigint): string {
+function formatNanoseconds(ns: bigint): string {
   const seconds = new Date(Number(ns / 1_000_000n)).toISOString().slice(0, 19);
   return `${seconds}.${String(ns % 1_000_000_000n).padStart(9, "0")}Z`;
 }

@@ -7,6 +7,8 @@ import { MAGIC_OUTCOMES } from "../src/index.ts";
 import { type Callback, canonical, verifies } from "./support/signature.ts";
 import { checkout, pay, payment, receiver, start } from "./support/start.ts";
 
+const OPENSSL = "openssl";
+
 describe("a payment callback", () => {
   it("carries every field of the specification, in its form", async () => {
     const merchant = await receiver();
@@ -67,7 +69,7 @@ describe("a payment callback", () => {
       writeFileSync(join(folder, "text"), canonical(callback));
       writeFileSync(join(folder, "signature"), Buffer.from(callback.signature ?? "", "base64"));
       const args = ["dgst", "-sha256", "-verify", "public.pem", "-signature", "signature", "text"];
-      expect(execFileSync("openssl", args, { cwd: folder, encoding: "utf8" }).trim()).toBe("Verified OK");
+      expect(execFileSync(OPENSSL, args, { cwd: folder, encoding: "utf8" }).trim()).toBe("Verified OK");
     } finally {
       rmSync(folder, { recursive: true });
     }

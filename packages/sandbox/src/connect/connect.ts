@@ -14,7 +14,7 @@ import type {
   WebhookSettings,
 } from "../wire.ts";
 
-export const NO_SETTINGS: WebhookSettings = {
+const NO_SETTINGS: WebhookSettings = {
   webhook_url: null,
   webhook_secret: null,
   webhook_enabled: false,

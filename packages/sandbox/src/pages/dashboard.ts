@@ -7,7 +7,7 @@ import { MARK, page } from "./layout.ts";
 import { transactionRow } from "./transaction-row.ts";
 
 /** How many transactions and deliveries the dashboard shows; the control API has all. */
-export const SHOWN = 100;
+const SHOWN = 100;
 
 /** The dashboard at `/`. */
 export function dashboardPage(c: Context, sandbox: Sandbox, callbackUrl: string): Response {
