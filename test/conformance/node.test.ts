@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { conformanceCases, Session } from "./adapter.ts";
+import { conformanceCases, Session, shown } from "./adapter.ts";
 import { adapterConformance } from "./suite.ts";
 import { KEYS, onNode, SECRET, startServer } from "./targets.ts";
 import { EXPRESS_TRAPS, FASTIFY_TRAPS, FETCH_TRAPS, HONO_TRAPS } from "./traps.ts";
@@ -18,20 +18,42 @@ describe("the suite itself", () => {
   it("fails an adapter that writes the body out again", { timeout: 120_000 }, async () => {
     const server = await startServer(onNode("mutant.ts"));
     try {
-      const session = new Session({ name: "mutant", port: server.port, traps: [] });
+      const target = { name: "mutant", port: server.port, traps: [] };
+      const tried = conformanceCases(KEYS, SECRET, Date.now()).slice(0, 17);
+      const passed: string[] = [];
       const failed: string[] = [];
-      for (const one of conformanceCases(KEYS, SECRET, Date.now()).filter(({ name }) =>
-        EXACT.includes(name),
-      )) {
-        const outcome = await session.run(one);
-        if (JSON.stringify(outcome) !== JSON.stringify(session.expected(one))) failed.push(one.name);
+      for (const one of tried) {
+        const { answers } = new Session(target).expected(one);
+        const given = (await one.send(target)).map(shown);
+        (given.join() === answers.join() ? passed : failed).push(one.name);
       }
-      expect(failed).toEqual(EXACT);
+      expect({ passed, failed }).toEqual({ passed: ANY_BYTES, failed: EXACT_BYTES });
     } finally {
       await server.stop();
     }
   });
 });
 
-/** Cases that only exact bytes pass. */
-const EXACT: readonly string[] = ["white space and CRLF inside and around"];
+/** Cases that do not depend on how a body is written. */
+const ANY_BYTES: readonly string[] = [
+  "first requests of a cold process, five copies at once",
+  "payment callback",
+  "connected-account webhook",
+  "text beyond ASCII, payment",
+  "text beyond ASCII, webhook",
+  "duplicate names, payment",
+];
+/** Cases that only the exact bytes pass. */
+const EXACT_BYTES: readonly string[] = [
+  "byte order mark",
+  "invalid UTF-8",
+  "white space and CRLF inside and around",
+  "a line's end after the body",
+  "10.0 stays 10.0, webhook",
+  "exponents, minus zero, big integers, webhook",
+  "number 10.0 in a signed payment",
+  "number beyond 2^53 in a signed payment",
+  "escapes that nobody writes",
+  "duplicate names, webhook",
+  "one bit of the body flipped",
+];

@@ -34,3 +34,10 @@ export const FETCH_TRAPS: readonly string[] = [
   "stream-cancelled",
   "exact-bytes-of-a-clone-left",
 ];
+export const NEXT_TRAPS: readonly string[] = [
+  "json-parsed",
+  "text-read",
+  "bytes-read",
+  "stream-taken",
+  "exact-bytes-of-a-clone-left",
+];

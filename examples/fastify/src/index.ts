@@ -1,0 +1,28 @@
+import { createReceiver, memoryInbox } from "@payhooks/core";
+import { connectWebhooks, paymentCallbacks } from "@payhooks/fastify";
+import Fastify from "fastify";
+
+const receiver = createReceiver({
+  payments: { publicKey: process.env.PAY_PUBLIC_KEY },
+  connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
+  inbox: memoryInbox(), // loses acknowledged events when the process dies: see docs/inboxes.md
+});
+
+// A function runs on SUCCESS only. ctx.effectId is the same at every retry: store it with the credit, uniquely.
+receiver.onDeposit(async (deposit, ctx) => {
+  console.log(`credit ${deposit.amount} for ${deposit.referenceId} once as ${ctx.effectId}`);
+});
+receiver.onSettlementApproved(async ({ data }) => console.log(`book ${data.id}: ${data.amount}`));
+receiver.ignore("WITHDRAWAL").ignore("settlement.declined");
+receiver.ignore("connected_account.approved").ignore("connected_account.declined");
+
+const app = Fastify();
+app.register(paymentCallbacks(receiver), { prefix: "/callbacks/pay" });
+app.register(connectWebhooks(receiver), { prefix: "/webhooks/connect" });
+await app.listen({ port: Number(process.env.PORT ?? 3000) });
+console.log("listening", app.server.address());
+
+process.once("SIGTERM", async () => {
+  await app.close();
+  await receiver.close({ graceMs: 10_000 });
+});

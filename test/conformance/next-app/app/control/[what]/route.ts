@@ -1,0 +1,4 @@
+import { control } from "../../../../merchant.ts";
+
+export const GET = control;
+export const POST = control;

@@ -1,0 +1,5 @@
+import { type Kind, receiverOf } from "../merchant.ts";
+import { secrets } from "../servers/environment.ts";
+
+/** Asked at the first request: `next build` has no secrets. */
+export const receiver = (kind: Kind) => () => receiverOf(kind, secrets());

@@ -1,0 +1,54 @@
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { exchange, request } from "../e2e/wire.ts";
+import { root } from "../package/workspace.ts";
+import { shown } from "./adapter.ts";
+import { CONNECT_PATH } from "./merchant.ts";
+import { buildNext, NEXT, QUIET } from "./next.ts";
+import { adapterConformance } from "./suite.ts";
+import { type Server, startServer } from "./targets.ts";
+import { NEXT_TRAPS } from "./traps.ts";
+
+const app = "test/conformance/next-app";
+const cwd = join(root, app);
+
+/** Next.js answers a method that a route does not export by itself, before any handler. */
+const why = "Next.js answers methods that the route does not export";
+const OWN = {
+  "wrong method": { answers: ["405", "405", "405", "405"], why },
+  HEAD: { answers: ["405"], why },
+  OPTIONS: { answers: ["204 allow: OPTIONS, POST"], why },
+} as const;
+
+let first: Promise<Server> | undefined;
+/** One server for everything in this file. */
+function running(): Promise<Server> {
+  first ??= start();
+  return first;
+}
+afterAll(async () => (await first)?.stop());
+
+async function start(): Promise<Server> {
+  await buildNext(cwd, [app, "test/conformance/servers", "packages/core/dist", "packages/next/dist"]);
+  return startServer({
+    command: process.execPath,
+    args: [NEXT, "start", "--port", "0", "--hostname", "127.0.0.1"],
+    cwd,
+    env: QUIET,
+    listening: /http:\/\/127\.0\.0\.1:(\d+)[\s\S]*Ready/,
+  });
+}
+
+describe("Next.js, built and started as in production, gives the same bytes the same answer", () => {
+  adapterConformance([{ name: "Next.js", traps: NEXT_TRAPS, start: running, startMs: 300_000, own: OWN }]);
+});
+
+describe("a handler that is exported under other methods too", () => {
+  it.each(["GET", "PUT", "PATCH", "DELETE", "OPTIONS"])("answers %s as everywhere", async (method) => {
+    const server = await running();
+    const answer = await exchange(server.port, request(method, CONNECT_PATH, []));
+    expect(shown(answer)).toBe(
+      '405 {"error":{"code":"ERR_METHOD_NOT_ALLOWED"}} application/json allow: POST',
+    );
+  });
+});

@@ -1,0 +1,47 @@
+/** Next.js as a contender: its production build, made anew only when something in it has changed. */
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { root } from "../package/workspace.ts";
+
+/** The command line of Next.js, to be run by Node. */
+export const NEXT: string = join(root, "test/node_modules/next/dist/bin/next");
+export const QUIET = { NEXT_TELEMETRY_DISABLED: "1", NODE_ENV: "production" } as const;
+
+/** Builds the application in a folder, without any of its secrets. */
+export async function buildNext(folder: string, inputs: readonly string[]): Promise<void> {
+  const stamp = join(folder, ".next", "built-from");
+  const wanted = fingerprint(inputs);
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
+  const { PATH, HOME } = process.env;
+  try {
+    await promisify(execFile)(process.execPath, [NEXT, "build"], {
+      cwd: folder,
+      env: { PATH, HOME, ...QUIET },
+    });
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`next build failed in ${folder}:\n${stdout}${stderr}`, { cause: error });
+  }
+  writeFileSync(stamp, wanted);
+}
+
+/** A hash of all files in folders, without what tools put there. */
+function fingerprint(folders: readonly string[]): string {
+  const hash = createHash("sha256").update(readFileSync(NEXT));
+  const skipped = new Set(["node_modules", ".next", "next-env.d.ts"]);
+  const visit = (path: string): void => {
+    for (const entry of readdirSync(path, { withFileTypes: true }).sort((a, b) =>
+      a.name < b.name ? -1 : 1,
+    )) {
+      const inside = join(path, entry.name);
+      if (skipped.has(entry.name)) continue;
+      if (entry.isDirectory()) visit(inside);
+      else hash.update(inside).update(readFileSync(inside));
+    }
+  };
+  for (const folder of folders) visit(join(root, folder));
+  return hash.digest("hex");
+}
