@@ -14,7 +14,7 @@ import type { Receiver } from "./receiver.ts";
 import { isShared } from "./shared.ts";
 
 export type { Delivery, DeliveryHead, Reply } from "./delivery.ts";
-export { type KeptBody, readNodeBody, writeReply } from "./node.ts";
+export { type KeptBody, type ReadOptions, type ReadStream, readNodeBody, writeReply } from "./node.ts";
 export { type SharedReceiver, sharedReceiver } from "./shared.ts";
 export { answerRequest, type RequestFacts } from "./web.ts";
 export { answerWork, type WorkRouteOptions } from "./work-route.ts";

@@ -8,16 +8,29 @@ export interface KeptBody {
   readonly body?: unknown;
 }
 
+/** Reads a stream to its end, bounded; `raw-body` is one. Rejects with a `type` that says why. */
+export type ReadStream = (
+  request: IncomingMessage,
+  options: { readonly limit: number },
+) => Promise<Uint8Array>;
+
+/** How an adapter reads bodies. */
+export interface ReadOptions {
+  readonly read: ReadStream;
+  /** Where parsers leave the bytes, if they keep them. */
+  readonly kept?: KeptBody;
+  /** What to do about a parser that has kept none. */
+  readonly fix: string;
+}
+
 /**
  * The exact bytes of a request's body, for adapters whose framework shows Node's own request: read from the socket, or
  * as a parser has kept them.
- *
- * @param fix what to do about a parser that has kept none.
  */
 export async function readNodeBody(
   request: IncomingMessage,
   maxBodyBytes: number,
-  { kept: { rawBody, body } = {}, fix }: { readonly kept?: KeptBody; readonly fix: string },
+  { read, kept: { rawBody, body } = {}, fix }: ReadOptions,
 ): Promise<Uint8Array | BodyFault> {
   const consumed: BodyFault = {
     code: "ERR_BODY_CONSUMED",
@@ -30,37 +43,20 @@ export async function readNodeBody(
   // Read to its end without a single byte: there were none.
   if (request.readableEnded) return new Uint8Array(0);
   if (request.destroyed) return incomplete;
-  return readStream(request, maxBodyBytes);
+  // A connection that breaks later must not end the process.
+  request.on("error", () => {});
+  try {
+    return await read(request, { limit: maxBodyBytes });
+  } catch (error) {
+    if ((error as { type?: unknown } | null)?.type !== "entity.too.large") return incomplete;
+    return { code: "ERR_BODY_TOO_LARGE", why: `the body has more than ${maxBodyBytes} bytes` };
+  }
 }
 
 const incomplete: BodyFault = {
   code: "ERR_BODY_INCOMPLETE",
   why: "the connection ended in the middle of the body",
 };
-
-function readStream(request: IncomingMessage, maxBodyBytes: number): Promise<Uint8Array | BodyFault> {
-  return new Promise((resolve) => {
-    const chunks: Uint8Array[] = [];
-    let length = 0;
-    const onData = (chunk: Uint8Array): void => {
-      length += chunk.byteLength;
-      chunks.push(chunk);
-      if (length > maxBodyBytes) {
-        settle({ code: "ERR_BODY_TOO_LARGE", why: `the body has more than ${maxBodyBytes} bytes` });
-      }
-    };
-    const onEnd = (): void => settle(Buffer.concat(chunks, length));
-    const onClose = (): void => settle(incomplete);
-    function settle(result: Uint8Array | BodyFault): void {
-      request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
-      // A connection that breaks later must not end the process.
-      request.on("error", () => {});
-      if (result !== incomplete && !(result instanceof Uint8Array)) request.pause();
-      resolve(result);
-    }
-    request.on("data", onData).once("end", onEnd).once("close", onClose).once("error", onClose);
-  });
-}
 
 /** Bytes that a parser kept are the body only if they are as many as were sent. */
 function isWhole(kept: Uint8Array, { headers }: IncomingMessage): boolean {

@@ -13,6 +13,7 @@ import {
   writeReply,
 } from "@payhooks/core/adapter";
 import type { Request, RequestHandler } from "express";
+import getRawBody from "raw-body";
 
 /** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
 export interface MountOptions {
@@ -69,7 +70,7 @@ function mount(
         remoteAddress: request.ip,
         tenant: tenant?.(request),
         readBody: (maxBodyBytes) =>
-          readNodeBody(request, maxBodyBytes, { kept: request as KeptBody, fix: FIX }),
+          readNodeBody(request, maxBodyBytes, { read: getRawBody, kept: request as KeptBody, fix: FIX }),
       })
       .then((reply) => writeReply(request, response, reply))
       .catch(next);

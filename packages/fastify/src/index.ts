@@ -12,6 +12,7 @@ import {
   writeReply,
 } from "@payhooks/core/adapter";
 import type { FastifyError, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
+import getRawBody from "raw-body";
 
 /** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
 export interface MountOptions {
@@ -63,7 +64,8 @@ function mount(
         headers: { get: (name) => headerOf(raw.headers[name]) },
         remoteAddress: request.ip,
         tenant: tenant?.(request),
-        readBody: (maxBodyBytes) => readNodeBody(raw, maxBodyBytes, { kept: request as KeptBody, fix: FIX }),
+        readBody: (maxBodyBytes) =>
+          readNodeBody(raw, maxBodyBytes, { read: getRawBody, kept: request as KeptBody, fix: FIX }),
       });
       reply.hijack();
       writeReply(raw, reply.raw, answered);
