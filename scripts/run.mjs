@@ -96,7 +96,7 @@ async function build() {
   const built = readdirSync("packages").every((name) => existsSync(`packages/${name}/dist`));
   if (built && readStamp("build") === wanted) return;
   rmSync(stampPath("build"), { force: true });
-  await run("turbo", ["run", "build", "--output-logs=errors-only"]);
+  await run("turbo", ["run", "build", "--filter=./packages/*", "--output-logs=errors-only"]);
   writeStamp("build", wanted);
 }
 
