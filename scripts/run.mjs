@@ -61,6 +61,7 @@ requireNode(readManifest().engines.node);
 process.chdir(root);
 process.env.PATH = join(root, "node_modules", ".bin") + delimiter + process.env.PATH;
 process.env.TURBO_TELEMETRY_DISABLED = "1";
+process.env.NEXT_TELEMETRY_DISABLED = "1";
 await install();
 await task(taskArguments);
 
