@@ -224,7 +224,9 @@ class ComposedInbox implements Inbox {
         // Also when this very write was made and only its answer got lost: whoever takes the job next will see.
         return { report: { state: "running", ran: true }, next: { againInMs: 0 }, ending: ending.kind };
       }
-      for (const next of finished.next) await this.#queue.hasten(next);
+      for (const next of finished.next) {
+        await this.#persist(run, "hasten", () => this.#queue.hasten(next));
+      }
       return {
         report: { state: stateAfter(ending, data), ran: true },
         next: dispositionOf(ending),
