@@ -1,43 +1,6 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type SqliteHandle, sqliteParts } from "@payhooks/core/sqlite";
-import { fakeClock } from "@payhooks/core/testing";
+import type { SqliteHandle } from "@payhooks/core/sqlite";
 import Database from "libsql";
 import { inboxContract } from "./inbox-contract.ts";
-import type { Ground } from "./rig.ts";
+import { sqliteGround } from "./sqlite-ground.ts";
 
-/** What survives a death of the machine is not the contract's to test: a disk in memory saves a thousand fsyncs. */
-const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
-
-inboxContract("SQLite with libsql", () => sqliteGround((file) => new Database(file)));
-
-/** Every process opens the file anew. Commits come at the end of a turn, so that time moves on only after some. */
-function sqliteGround(open: (file: string) => SqliteHandle): Ground {
-  const clock = fakeClock();
-  const folder = mkdtempSync(join(MEMORY_DISK, "payhooks-contract-"));
-  const leaseMs = 30_000;
-  const handles: SqliteHandle[] = [];
-  return {
-    clock,
-    async advance(ms) {
-      // What was begun before time moves on takes some commits, and each of them a turn.
-      for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
-      await clock.advance(ms);
-    },
-    timeTravel: true,
-    leaseMs,
-    depth: 3,
-    durability: "host",
-    accepts: "at-once",
-    open() {
-      const database = open(join(folder, "inbox.db"));
-      handles.push(database);
-      return { ...sqliteParts(database, { leaseMs, clock }), cut: () => {} };
-    },
-    async close() {
-      for (const handle of handles) handle.close();
-      rmSync(folder, { recursive: true });
-    },
-  };
-}
+inboxContract("SQLite with libsql", () => sqliteGround((file) => new Database(file) as SqliteHandle));

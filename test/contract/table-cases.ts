@@ -86,10 +86,13 @@ async function compare(
   sequences: Iterable<readonly Symbol[]>,
   how: { readonly after: "run-and-again" | "run" | "stop"; readonly flow?: "payments" | "connect" },
 ): Promise<number> {
+  const { accepts } = await groundOf(make);
   let count = 0;
   let batch: (readonly Symbol[])[] = [];
   for (const sequence of sequences) {
     count++;
+    // A store that accepts at once has no moment after the claim to die at: the same sequence is there without it.
+    if (accepts === "at-once" && sequence.some(({ completes }) => !completes)) continue;
     batch.push(sequence);
     if (batch.length < BATCH) continue;
     await compareBatch(make, batch, how);
@@ -97,6 +100,13 @@ async function compare(
   }
   if (batch.length > 0) await compareBatch(make, batch, how);
   return count;
+}
+
+/** What there is to know of a ground before anything is done on it. */
+async function groundOf(make: Parameters<ContractCase["run"]>[0]): Promise<Rig> {
+  const rig = rigOn(await make());
+  await rig.close();
+  return rig;
 }
 
 async function compareBatch(
@@ -171,14 +181,20 @@ async function compareBatch(
     }
   }
 
-  for (const record of records) await deliver(record, "as-told");
+  /** Beside each other where no process dies in between: each has a record of its own. */
+  async function deliverAll(ends: "as-told" | "all"): Promise<void> {
+    if (rig.accepts === "at-once") await Promise.all(records.map((record) => deliver(record, ends)));
+    else for (const record of records) await deliver(record, ends);
+  }
+
+  await deliverAll("as-told");
   state.dies = false;
   if (after !== "stop") {
     await workAll(process.inbox, runner);
     for (const record of records) check(record, false);
   }
   if (after === "run-and-again") {
-    for (const record of records) await deliver(record, "all");
+    await deliverAll("all");
     await workAll(process.inbox, runner);
     for (const record of records) check(record, true);
   }
@@ -237,7 +253,7 @@ export const tableCases: readonly ContractCase[] = [
   {
     name: "the table of §4 over all sequences of four deliveries",
     async run(make) {
-      if (rigOn(await make()).depth < 4) return;
+      if ((await groundOf(make)).depth < 4) return;
       const sequences = followedBy(sequencesOf(named(everything), everything, 3), last(everything));
       expect(await compare(make, sequences, { after: "stop" })).toBe(6 * 24 ** 2 * 12);
     },

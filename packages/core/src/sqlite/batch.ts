@@ -9,7 +9,7 @@ interface Waiting {
   readonly since: number;
 }
 
-/** How long a write may wait for another process that holds the file. */
+/** How long a write may wait for another process that holds the file; shorter than a delivery may take. */
 const BUSY_LIMIT_MS = 1_500;
 const BUSY_PAUSE_MS = 5;
 
@@ -28,7 +28,7 @@ export class Batch {
 
   /**
    * Runs `work` inside the next transaction; resolves once it is committed. `work` must read and decide before it
-   * writes: when it throws, the others of its transaction still commit.
+   * writes: when it throws, the others of its transaction still commit. It may be run again in another transaction.
    */
   run<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -47,6 +47,10 @@ export class Batch {
     this.#scheduled = false;
     const batch = this.#waiting;
     this.#waiting = [];
+    this.#transact(batch);
+  }
+
+  #transact(batch: readonly Waiting[]): void {
     try {
       this.#database.exec("BEGIN IMMEDIATE");
     } catch (error) {
@@ -55,16 +59,22 @@ export class Batch {
       return;
     }
     const done: (() => void)[] = [];
-    try {
-      for (const { work, resolve, reject } of batch) {
-        try {
-          const value = work();
-          done.push(() => resolve(value as never));
-        } catch (error) {
-          if (!(error instanceof PayhooksError)) throw error;
-          done.push(() => reject(error));
+    for (const { work, resolve, reject } of batch) {
+      try {
+        const value = work();
+        done.push(() => resolve(value as never));
+      } catch (error) {
+        if (error instanceof PayhooksError) done.push(() => reject(error));
+        else {
+          this.#rollBack();
+          // Each by itself: a record that cannot be read must not fail the others of its turn.
+          if (batch.length === 1) reject(unavailable(error));
+          else for (const waiting of batch) this.#transact([waiting]);
+          return;
         }
       }
+    }
+    try {
       this.#database.exec("COMMIT");
     } catch (error) {
       this.#rollBack();
@@ -102,7 +112,8 @@ export class Batch {
   }
 }
 
-function isBusy(error: unknown): boolean {
+/** True when another process holds the file. */
+export function isBusy(error: unknown): boolean {
   return /SQLITE_BUSY|database is locked|database table is locked/i.test(
     `${(error as { code?: unknown }).code} ${String(error)}`,
   );
@@ -110,7 +121,7 @@ function isBusy(error: unknown): boolean {
 
 function unavailable(cause: unknown): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", `SQLite could not commit: ${String(cause)}.`, {
-    fix: "Is the disk full, or the file held by another program? Until it works, deliveries are answered 503.",
+    fix: "Is the disk full, the file damaged, or held by another program? Until it works, deliveries are answered 503.",
     cause,
   });
 }

@@ -26,6 +26,9 @@ export function deferredInbox(durability: Inbox["durability"], open: () => Promi
       discard: async (eventId, decision) => (await opened()).held.discard(eventId, decision),
     },
     health: async () => (await opened()).health(),
-    close: async (options) => (opening === null ? { unfinished: 0 } : (await opening).close(options)),
+    async close(options) {
+      const inbox = await opening?.catch(() => null);
+      return inbox?.close(options) ?? { unfinished: 0 };
+    },
   };
 }

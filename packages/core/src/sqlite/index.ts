@@ -49,16 +49,40 @@ export function sqliteInbox(
       });
     }
     const database = typeof file === "string" ? await openDatabase(file) : file;
-    const parts = sqliteParts(database, { leaseMs, pollMs, clock });
-    return composeInbox({ ...parts, durability: "host", leaseMs, clock });
+    try {
+      const parts = await whenFree(() => sqliteParts(database, { leaseMs, pollMs, clock }));
+      return composeInbox({ ...parts, durability: "host", leaseMs, clock });
+    } catch (error) {
+      // A handle of the caller's own stays open, so that this can be tried again.
+      if (typeof file === "string") database.close();
+      throw error;
+    }
   });
+}
+
+/** How long the start waits for other processes that start on the same file. */
+const START_LIMIT_MS = 5_000;
+const START_PAUSE_MS = 20;
+
+/** Tries again while another process holds the file, without blocking the event loop meanwhile. */
+async function whenFree<T>(open: () => T): Promise<T> {
+  const end = performance.now() + START_LIMIT_MS;
+  for (;;) {
+    try {
+      return open();
+    } catch (error) {
+      const held = error instanceof PayhooksError && error.code === "ERR_INBOX_UNAVAILABLE";
+      if (!held || performance.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, START_PAUSE_MS));
+    }
+  }
 }
 
 /**
  * The store and the queue of {@link sqliteInbox}, on one open handle, for `composeInbox`.
  *
  * @experimental The interfaces of store and queue may still change in a minor release.
- * @throws PayhooksError `ERR_SQLITE_UNSUITABLE`.
+ * @throws PayhooksError `ERR_SQLITE_UNSUITABLE`, `ERR_INBOX_UNAVAILABLE` while another process holds the file.
  */
 export function sqliteParts(
   handle: SqliteHandle,

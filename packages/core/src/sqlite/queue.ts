@@ -85,9 +85,10 @@ export function sqliteQueue(
         );
       }
 
-      async function take(): Promise<void> {
+      /** Says when to look again. */
+      async function take(): Promise<number> {
         const free = concurrency - running.size;
-        if (free <= 0 || stopped) return;
+        if (free <= 0 || stopped) return pollMs;
         const jobs = await takeSome(free);
         for (const job of jobs) {
           const started = run(job).finally(() => {
@@ -96,6 +97,7 @@ export function sqliteQueue(
           });
           running.add(started);
         }
+        return msToNext();
       }
 
       /** One look at a time; who asks during one, gets another after it. */
@@ -108,12 +110,15 @@ export function sqliteQueue(
         cancelPoll?.();
         again = false;
         taking = take()
-          .catch((error: unknown) => notify({ type: "inbox-error", during: "take", error: String(error) }))
-          .finally(() => {
+          .catch((error: unknown) => {
+            notify({ type: "inbox-error", during: "take", error: String(error) });
+            return pollMs;
+          })
+          .then((lookAgainInMs) => {
             taking = null;
             if (stopped) return;
             if (again) pump();
-            else cancelPoll = clock.after(msToNext(), pump);
+            else cancelPoll = clock.after(lookAgainInMs, pump);
           });
       }
 

@@ -1,4 +1,5 @@
 import { PayhooksError } from "../errors.ts";
+import { isBusy } from "./batch.ts";
 import type { SqliteDatabase } from "./driver.ts";
 
 /** "PYHK": tells a file of ours from another program's. */
@@ -18,22 +19,40 @@ const MIGRATIONS: readonly string[] = [
 /** Above this, the start does not read the whole file to check it. */
 const MAX_CHECKED_PAGES = 20_000;
 
+/** How long a statement may wait, and the event loop with it, for another process; the rest is waited for by timers. */
+const BUSY_TIMEOUT_MS = 5;
+
 /**
- * Sets the file up for durable group commits, and brings its schema up to date.
+ * Sets the file up for durable group commits, and brings its schema up to date. A file that is not ours is left as it
+ * is.
  *
- * @throws PayhooksError `ERR_SQLITE_UNSUITABLE` for a foreign, newer, read-only or damaged file.
+ * @throws PayhooksError `ERR_SQLITE_UNSUITABLE` for a foreign, newer, read-only or damaged file; `ERR_INBOX_UNAVAILABLE`
+ * while another process holds it.
  */
 export function prepareSchema(database: SqliteDatabase): void {
   try {
-    database.exec("PRAGMA busy_timeout = 50");
-    database.exec("PRAGMA journal_mode = WAL");
+    database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    checkOwner(database);
+    const journal = value(database.prepare("PRAGMA journal_mode = WAL").get());
+    if (journal !== "wal") {
+      throw unsuitable(
+        `cannot have a write-ahead log (its journal is "${journal}")`,
+        "Name a file on a local disk: one in memory, or on a network file system, would lose what it acknowledged.",
+      );
+    }
     // Every commit is on disk before it is answered.
     database.exec("PRAGMA synchronous = FULL");
     database.exec("PRAGMA cache_size = -32000");
-    checkFile(database);
+    checkPages(database);
     migrate(database);
   } catch (cause) {
     if (cause instanceof PayhooksError) throw cause;
+    if (isBusy(cause)) {
+      throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "Another process holds the file of sqliteInbox.", {
+        fix: "It is tried again with the next delivery. Is a program other than yours in the middle of a transaction?",
+        cause,
+      });
+    }
     throw unsuitable(
       `cannot be used: ${String(cause)}`,
       "Is it a SQLite file that this process may write? Restore a backup, or name a new file.",
@@ -42,20 +61,23 @@ export function prepareSchema(database: SqliteDatabase): void {
   }
 }
 
-function checkFile(database: SqliteDatabase): void {
+function checkOwner(database: SqliteDatabase): void {
+  // In this order, since another process may be making the tables, and the mark with them, at this moment.
+  const tables = Number(value(database.prepare("SELECT count(*) FROM sqlite_master").get()));
   const application = pragma(database, "application_id");
-  const tables = (database.prepare("SELECT count(*) AS n FROM sqlite_master").get() as { n: number }).n;
   if (application !== APPLICATION_ID && (application !== 0 || tables > 0)) {
     throw unsuitable("belongs to another program", "Name a file of its own for the inbox.");
   }
+}
+
+function checkPages(database: SqliteDatabase): void {
   if (pragma(database, "page_count") > MAX_CHECKED_PAGES) return;
-  const [row] = database.prepare("PRAGMA quick_check(1)").all() as Readonly<Record<string, unknown>>[];
-  const [verdict] = Object.values(row ?? {});
-  if (verdict !== "ok")
-    throw unsuitable(
-      `is damaged: ${String(verdict)}`,
-      "Restore a backup, or name a new file and reconcile by look-ups.",
-    );
+  const verdict = value(database.prepare("PRAGMA quick_check(1)").get());
+  if (verdict === "ok") return;
+  throw unsuitable(
+    `is damaged: ${String(verdict)}`,
+    "Restore a backup, or name a new file and reconcile by look-ups.",
+  );
 }
 
 function migrate(database: SqliteDatabase): void {
@@ -81,8 +103,12 @@ function migrate(database: SqliteDatabase): void {
 }
 
 function pragma(database: SqliteDatabase, name: string): number {
-  const row = database.prepare(`PRAGMA ${name}`).get() as Readonly<Record<string, unknown>>;
-  return Number(Object.values(row)[0]);
+  return Number(value(database.prepare(`PRAGMA ${name}`).get()));
+}
+
+/** The only column of a row. */
+function value(row: unknown): unknown {
+  return Object.values((row ?? {}) as Readonly<Record<string, unknown>>)[0];
 }
 
 function unsuitable(how: string, fix: string, cause?: unknown): PayhooksError {

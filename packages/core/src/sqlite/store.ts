@@ -15,8 +15,9 @@ export interface SqliteFile {
   readonly clock: Clock;
 }
 
-/** Expired records that go with one commit, so that no delivery waits for a long clean-up. */
-const PRUNED_AT_ONCE = 200;
+/** Expired records that go with one write, so that no delivery waits for a long clean-up. */
+const PRUNED_AT_ONCE = 50;
+/** How long nothing is looked for once nothing more is expired. */
 const PRUNE_EVERY_MS = 1_000;
 const HELD_PAGE = 100;
 
@@ -46,7 +47,8 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
   const pruneReferences = database.prepare(
     "DELETE FROM refs WHERE key IN (SELECT key FROM refs WHERE expires < ? LIMIT ?)",
   );
-  let prunedAt = 0;
+  const changes = database.prepare("SELECT changes() AS n");
+  let pruneAt = 0;
 
   function load(key: string): IdempotencyRecord | null {
     const row = select.get(key) as { value: string; expires: number | null } | undefined;
@@ -86,12 +88,15 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
     );
   }
 
+  /** While there is more that is expired, each write takes some of it along: it goes faster than it came. */
   function prune(): void {
     const now = clock.now();
-    if (now - prunedAt < PRUNE_EVERY_MS) return;
-    prunedAt = now;
+    if (now < pruneAt) return;
     pruneRecords.run(now, PRUNED_AT_ONCE);
+    const more = Number((changes.get() as { n: number }).n) === PRUNED_AT_ONCE;
     pruneReferences.run(now, PRUNED_AT_ONCE);
+    const moreReferences = Number((changes.get() as { n: number }).n) === PRUNED_AT_ONCE;
+    if (!more && !moreReferences) pruneAt = now + PRUNE_EVERY_MS;
   }
 
   function heldCount(): number {

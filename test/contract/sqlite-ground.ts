@@ -1,0 +1,44 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type SqliteHandle, sqliteParts } from "@payhooks/core/sqlite";
+import { fakeClock } from "@payhooks/core/testing";
+import type { Ground } from "./rig.ts";
+
+/** What survives a death of the machine is not the contract's to test: a disk in memory saves a thousand fsyncs. */
+const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+/** Every process opens the file anew. Commits come at the end of a turn, so that time moves on only after some. */
+export function sqliteGround(open: (file: string) => SqliteHandle): Ground {
+  const clock = fakeClock();
+  const folder = mkdtempSync(join(MEMORY_DISK, "payhooks-contract-"));
+  const leaseMs = 30_000;
+  const handles = new Set<SqliteHandle>();
+  return {
+    clock,
+    async advance(ms) {
+      // What was begun before time moves on takes some commits, and each of them a turn.
+      for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+      await clock.advance(ms);
+    },
+    timeTravel: true,
+    leaseMs,
+    depth: 4,
+    durability: "host",
+    accepts: "at-once",
+    open() {
+      const database = open(join(folder, "inbox.db"));
+      handles.add(database);
+      const { store, queue } = sqliteParts(database, { leaseMs, clock });
+      async function close(): Promise<void> {
+        // A handle is closed once: a second close is an error of most drivers.
+        if (handles.delete(database)) await store.close();
+      }
+      return { store: { ...store, close }, queue, cut: () => {} };
+    },
+    async close() {
+      for (const handle of handles) handle.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
