@@ -14,6 +14,11 @@ export const KILL_POINTS = [
   "9 held",
 ] as const;
 
+/** The same where `accept` does steps 2 to 5 in one transaction. */
+export const KILL_POINTS_AT_ONCE: readonly KillPoint[] = KILL_POINTS.filter(
+  (point) => point !== "3 added" && point !== "4 barrier" && point !== "5 flagged",
+);
+
 export type KillPoint = (typeof KILL_POINTS)[number];
 
 /** Broken inboxes that the suite must catch. */
@@ -25,11 +30,21 @@ export type Variant =
   | "conflict-forgotten";
 
 /** Where the processes under test keep their events. */
-export type InboxConfig = {
-  readonly kind: "redis";
-  readonly target: string | { readonly sentinel: number };
-  readonly replicas?: number;
-};
+export type InboxConfig =
+  | {
+      readonly kind: "redis";
+      readonly target: string | { readonly sentinel: number };
+      readonly replicas?: number;
+    }
+  | {
+      readonly kind: "sqlite";
+      readonly file: string;
+      /** Path of the driver's module: the process under test is bundled, and it cannot be. */
+      readonly driver: string;
+    };
+
+/** What SQLite is in the middle of when the process is killed. */
+export type KillDuring = "checkpoint" | "pruning";
 
 /** What a process under test is told, as JSON in its environment. */
 export interface ChildConfig {
@@ -50,6 +65,8 @@ export interface ChildConfig {
   readonly seed: number;
   /** Kills the process when it is there for the n-th time. */
   readonly killAt?: { readonly point: KillPoint; readonly nth: number };
+  /** Kills the process while SQLite does this, this many microseconds after it has begun. */
+  readonly killDuring?: { readonly what: KillDuring; readonly afterUs: number };
   readonly variant?: Variant;
 }
 

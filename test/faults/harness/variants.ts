@@ -69,7 +69,8 @@ export function withVariant(parts: Parts, config: ChildConfig): Parts {
 }
 
 function connect({ inbox }: ChildConfig): Redis {
-  if (typeof inbox.target !== "string") throw new Error("this variant is made for a URL");
+  if (inbox.kind !== "redis" || typeof inbox.target !== "string")
+    throw new Error("this variant is made for a URL");
   return new Redis(inbox.target, { maxRetriesPerRequest: null });
 }
 

@@ -1,0 +1,121 @@
+/** kill -9 of the process that receives and runs: the same cases for every inbox that survives it. */
+import { expect, it } from "vitest";
+import type { InboxConfig, KillPoint } from "./child-config.ts";
+import { type Manner, type TestEvent, testEvent } from "./events.ts";
+import { ProcessUnderTest } from "./processes.ts";
+import { report } from "./report.ts";
+import { newSeed, pause, type Scope, seededRandom, until, withScope } from "./scope.ts";
+import { Sender } from "./sender.ts";
+import { keys, SOUND, System } from "./system.ts";
+
+/** Where the processes that are killed keep their events. */
+export interface KillGround {
+  readonly name: string;
+  readonly inboxAt: (scope: Scope) => Promise<InboxConfig>;
+}
+
+/** 0.05 per kill. A few kills say little about a rare thing: theirs is the bound plus three standard deviations. */
+function doublesAllowed(kills: number): number {
+  const bound = 0.05 * kills;
+  return kills < 100 ? bound + 3 * Math.sqrt(bound) : bound;
+}
+
+/** kill -9 of the process that receives and runs, under load. */
+export function killUnderLoad({ name, inboxAt }: KillGround, kills: number): void {
+  it(`loses nothing in ${kills} kills`, { timeout: 60_000 + kills * 4_000 }, () =>
+    withScope(async (scope) => {
+      const seed = newSeed("kill under load");
+      const random = seededRandom(seed);
+      const system = System.create(scope, await inboxAt(scope), seed);
+      const config = await system.config({ handlerMs: 400, throwRate: 0.02 });
+      const sender = scope.add(new Sender({ ports: [config.port] }), (one) => one.close());
+      let over = false;
+      const sending = sender.run(() => testEvent(keys.privateKey), { isOver: () => over, perSecond: 100 });
+      scope.add(null, () => {
+        over = true;
+        return sending;
+      });
+      for (let kill = 0; kill < kills; kill++) {
+        const one = await ProcessUnderTest.start(scope, config);
+        const enough = sender.acknowledged.size + 44;
+        await until("the process acknowledges", () => sender.acknowledged.size >= enough);
+        await pause(random() * 100);
+        await one.kill();
+      }
+      over = true;
+      await sending;
+      await ProcessUnderTest.start(scope, config);
+      const verdict = await system.judge(sender);
+      report(`${name}: kill -9 under load × ${kills}`, verdict, sender);
+      expect(verdict).toMatchObject(SOUND);
+      expect(verdict.acknowledged).toBeGreaterThanOrEqual(kills * 40);
+      expect(verdict.doubles.length).toBeLessThanOrEqual(doublesAllowed(kills));
+    }),
+  );
+}
+
+const MANNERS: readonly Manner[] = ["calm", "calm", "throws", "calm", "rejects", "calm"];
+
+/** kill -9 right after each step of docs/durability.md. */
+export function killAfterSteps(
+  { name, inboxAt }: KillGround,
+  points: readonly KillPoint[],
+  times: number,
+): void {
+  it(
+    `loses nothing in ${times} kills at each of ${points.length} points`,
+    {
+      timeout: 60_000 + times * points.length * 6_000,
+    },
+    () =>
+      withScope(async (scope) => {
+        const seed = newSeed("kill after a step");
+        const random = seededRandom(seed);
+        const system = System.create(scope, await inboxAt(scope), seed);
+        const config = await system.config({ concurrency: 4 });
+        const sender = scope.add(new Sender({ ports: [config.port], lanes: 4 }), (one) => one.close());
+        const pointOf = new Map<number, string>();
+        const rounds = points.flatMap((point) => Array.from({ length: times }, () => point));
+        for (const point of rounds) {
+          const killAt = { point, nth: 1 + Math.floor(random() * 4) };
+          const one = await ProcessUnderTest.start(scope, { ...config, killAt });
+          pointOf.set(one.pid, point);
+          let at = 0;
+          const next = (): TestEvent =>
+            testEvent(keys.privateKey, { manner: MANNERS[at++ % MANNERS.length] ?? "calm" });
+          // What it was killed on is not given up: the next process gets it again, under the same key.
+          const unfinished: TestEvent[] = [];
+          await sender.run(
+            () => {
+              const event = next();
+              unfinished.push(event);
+              return event;
+            },
+            { isOver: () => one.exit !== null, perSecond: 200, withinMs: 30_000 },
+          );
+          expect(await one.exited, `the process reached "${point}"`).toMatchObject({ signal: "SIGKILL" });
+          const again = await ProcessUnderTest.start(scope, config);
+          await sender.sendAll(unfinished.filter(({ key }) => !sender.acknowledged.has(key)));
+          expect(await again.terminate()).toMatchObject({ code: 0 });
+        }
+        await ProcessUnderTest.start(scope, config);
+        const verdict = await system.judge(sender);
+        report(`${name}: kill -9 after each step × ${rounds.length}`, verdict, sender);
+        expect(verdict.lost).toEqual([]);
+        expect(verdict.silentDoubles).toEqual([]);
+        const completed = system.lines("completed");
+        const doublesAt = new Map<string, number>();
+        for (const key of verdict.doubles) {
+          // The process that completed it first did not live to store that.
+          const point = pointOf.get(completed.find((line) => line.key === key)?.pid ?? 0) ?? "none";
+          doublesAt.set(point, (doublesAt.get(point) ?? 0) + 1);
+        }
+        // The one point between the effect and its record, at which a second run cannot be helped.
+        expect(doublesAt.get("7 ran") ?? 0).toBeGreaterThanOrEqual(1);
+        for (const [point, doubles] of doublesAt) {
+          if (point !== "7 ran")
+            expect(doubles, `doubles at "${point}"`).toBeLessThanOrEqual(Math.ceil(times / 10));
+        }
+      }),
+  );
+}

@@ -1,0 +1,119 @@
+/** The kill suite of Redis on SQLite, and deaths in the middle of what SQLite does by itself. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { SqliteHandle } from "@payhooks/core/sqlite";
+import { sqliteParts } from "@payhooks/core/sqlite";
+import { describe, expect, it } from "vitest";
+import { type InboxConfig, KILL_POINTS_AT_ONCE, type KillDuring } from "./harness/child-config.ts";
+import { testEvent } from "./harness/events.ts";
+import { openHandle } from "./harness/inbox.ts";
+import { type KillGround, killAfterSteps, killUnderLoad } from "./harness/kill-cases.ts";
+import { ProcessUnderTest } from "./harness/processes.ts";
+import { lengthOf, report } from "./harness/report.ts";
+import { newSeed, type Scope, seededRandom, withScope } from "./harness/scope.ts";
+import { Sender } from "./harness/sender.ts";
+import { keys, SOUND, System } from "./harness/system.ts";
+
+const driver = createRequire(import.meta.url).resolve("libsql");
+
+function newFile(scope: Scope): Extract<InboxConfig, { readonly kind: "sqlite" }> {
+  const folder = mkdtempSync(join(tmpdir(), "payhooks-sqlite-"));
+  scope.add(folder, (path) => rmSync(path, { recursive: true, force: true }));
+  return { kind: "sqlite", file: join(folder, "inbox.db"), driver };
+}
+
+const onSqlite: KillGround = { name: "SQLite", inboxAt: async (scope) => newFile(scope) };
+
+describe("kill -9 under load", () => killUnderLoad(onSqlite, lengthOf(5, 200)));
+describe("kill -9 right after a step", () => killAfterSteps(onSqlite, KILL_POINTS_AT_ONCE, lengthOf(1, 20)));
+
+describe("kill -9 in the middle of", () => {
+  const kills = lengthOf(3, 50);
+
+  it.each<{ readonly what: KillDuring; readonly withinUs: number }>([
+    { what: "checkpoint", withinUs: 4_000 },
+    { what: "pruning", withinUs: 1_500 },
+  ])(
+    `a $what, ${kills} times: nothing is lost, and the file is whole`,
+    {
+      timeout: 60_000 + kills * 6_000,
+    },
+    ({ what, withinUs }) =>
+      withScope(async (scope) => {
+        const seed = newSeed(`kill during ${what}`);
+        const random = seededRandom(seed);
+        const inbox = newFile(scope);
+        if (what === "pruning") addExpired(inbox, 50_000);
+        const system = System.create(scope, inbox, seed);
+        const config = await system.config({ handlerMs: 50 });
+        const sender = scope.add(new Sender({ ports: [config.port] }), (one) => one.close());
+        let over = false;
+        const sending = sender.run(() => testEvent(keys.privateKey), { isOver: () => over, perSecond: 150 });
+        scope.add(null, () => {
+          over = true;
+          return sending;
+        });
+        for (let kill = 0; kill < kills; kill++) {
+          const killDuring = { what, afterUs: Math.floor(random() * withinUs) };
+          const one = await ProcessUnderTest.start(scope, { ...config, killDuring });
+          expect(await one.exited).toMatchObject({ signal: "SIGKILL" });
+          expect(integrityOf(inbox)).toBe("ok");
+        }
+        over = true;
+        await sending.catch(() => {});
+        await ProcessUnderTest.start(scope, config);
+        const verdict = await system.judge(sender);
+        report(`SQLite: kill -9 during ${what} × ${kills}`, verdict, sender);
+        expect(verdict).toMatchObject(SOUND);
+        expect(verdict.acknowledged).toBeGreaterThanOrEqual(kills * 5);
+        // Some of it was pruned, and some of it not: the processes died in the midst of it.
+        if (what === "pruning") {
+          expect(expiredIn(inbox)).toBeGreaterThan(0);
+          expect(expiredIn(inbox)).toBeLessThan(50_000);
+        }
+      }),
+  );
+});
+
+interface Statement {
+  get(...parameters: readonly unknown[]): Record<string, unknown> | undefined;
+  run(...parameters: readonly unknown[]): unknown;
+}
+
+function withHandle<T>(
+  inbox: { readonly file: string; readonly driver: string },
+  use: (handle: SqliteHandle) => T,
+): T {
+  const handle = openHandle(inbox);
+  try {
+    handle.exec("PRAGMA busy_timeout = 5000");
+    return use(handle);
+  } finally {
+    handle.close();
+  }
+}
+
+function addExpired(inbox: { readonly file: string; readonly driver: string }, count: number): void {
+  withHandle(inbox, (handle) => {
+    sqliteParts(handle);
+    handle.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+      INSERT INTO records SELECT 'expired-' || i, 'f[]', i FROM n`);
+  });
+}
+
+function expiredIn(inbox: { readonly file: string; readonly driver: string }): number {
+  return withHandle(inbox, (handle) =>
+    Number(
+      (handle.prepare("SELECT count(*) AS n FROM records WHERE key LIKE 'expired-%'") as Statement).get()?.n,
+    ),
+  );
+}
+
+function integrityOf(inbox: { readonly file: string; readonly driver: string }): unknown {
+  return withHandle(
+    inbox,
+    (handle) => Object.values((handle.prepare("PRAGMA integrity_check") as Statement).get() ?? {})[0],
+  );
+}
