@@ -32,7 +32,7 @@ function play(
     const system = System.create(scope, inbox, newSeed(name));
     const config = await system.config({ handlerMs: 50, leaseMs });
     await ProcessUnderTest.start(scope, config);
-    const sender = scope.add(new Sender({ ports: [config.port] }), (one) => one.close());
+    const sender = scope.add(new Sender({ ports: [config.port], lanes: 48 }), (one) => one.close());
     let over = false;
     const sending = sender.run(() => testEvent(keys.privateKey), { isOver: () => over, perSecond: 50 });
     scope.add(null, () => {
@@ -130,7 +130,7 @@ describe("a network", () => {
     for (const played of [at50, at200, at1000]) expectSound(played);
     for (const { during } of [at50, at200]) {
       const answers = [...during.values()].reduce((sum, n) => sum + n, 0);
-      expect(answers).toBeGreaterThan(50);
+      expect(answers).toBeGreaterThan(30);
       expect((during.get(200) ?? 0) / answers).toBeGreaterThanOrEqual(0.99);
     }
     expect(refused(at1000)).toBeGreaterThan(0);
