@@ -1,0 +1,35 @@
+import { join } from "node:path";
+import { beforeAll, describe } from "vitest";
+import { adapterConformance, type Contender } from "../conformance/suite.ts";
+import { type Command, ENVIRONMENT, startServer } from "../conformance/targets.ts";
+import { FETCH_TRAPS, HONO_TRAPS } from "../conformance/traps.ts";
+import { root } from "../package/workspace.ts";
+import { BUN, DENO, installRuntimes, type Runtime } from "./install.ts";
+import { onWorkerd } from "./workerd.ts";
+
+const servers = join(root, "test/conformance/servers");
+const APPS = { fetch: FETCH_TRAPS, hono: HONO_TRAPS } as const;
+type App = keyof typeof APPS;
+
+const onRuntime = ({ command, args, name }: Runtime, app: App): Command => ({
+  command,
+  args: [...args, join(servers, `${name}.ts`), app],
+  cwd: join(root, "test"),
+});
+
+const contenders = (name: string, commandFor: (app: App) => Command | Promise<Command>): Contender[] =>
+  (["fetch", "hono"] as const).map((app) => ({
+    name: `${name} ${app}`,
+    traps: APPS[app],
+    start: async () => startServer(await commandFor(app)),
+  }));
+
+beforeAll(installRuntimes, 600_000);
+
+describe("other runtimes give the same bytes the same answer", () => {
+  adapterConformance([
+    ...contenders("Bun", (app) => onRuntime(BUN, app)),
+    ...contenders("Deno", (app) => onRuntime(DENO, app)),
+    ...contenders("workerd", (app) => onWorkerd(join(servers, "worker.ts"), { ...ENVIRONMENT, APP: app })),
+  ]);
+});
