@@ -10,6 +10,9 @@ const onRedis = ["test/faults/**/*.test.ts", "test/contract/redis*.test.ts"];
 
 const packagesWithTests = readdirSync("packages").filter((name) => existsSync(`packages/${name}/test`));
 
+/** What a package's tests need once: the command line as one file. */
+const setupOf = (name: string): string[] => (name === "cli" ? ["packages/cli/test/support/bundle.ts"] : []);
+
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
@@ -20,6 +23,7 @@ export default defineConfig({
         test: {
           name,
           include: [`packages/${name}/test/**/*.test.ts`],
+          globalSetup: setupOf(name),
           exclude: ["**/node_modules/**", "**/test/browser/**"],
         },
       })),
@@ -28,7 +32,15 @@ export default defineConfig({
         test: {
           name: "workspace",
           include: ["test/**/*.test.ts"],
-          exclude: ["**/node_modules/**", ...onRedis],
+          exclude: ["**/node_modules/**", "test/security/**", ...onRedis],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "security",
+          include: ["test/security/**/*.test.ts"],
+          globalSetup: "test/security/global-setup.ts",
         },
       },
       ...(hasRedis()

@@ -30,6 +30,11 @@ const tasks = {
     if (at >= 0) [, process.env.PAYHOOKS_FAULTS_KILLS] = args.splice(at, 2);
     await run("vitest", ["run", "--project", "faults", "test/faults", ...args]);
   },
+  /** The proofs of the security at full length: hours. `PAYHOOKS_SEED=7` repeats a run. */
+  "test:security": async (args) => {
+    process.env.PAYHOOKS_SECURITY = "long";
+    await run("vitest", ["run", "--project", "security", ...args]);
+  },
   "bench:redis": async (args) => {
     provideRedis();
     await run(process.execPath, [
