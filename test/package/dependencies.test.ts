@@ -14,7 +14,7 @@ const mayUse: Readonly<Record<string, Readonly<Record<string, "values" | "types"
   "@payhooks/client": { "@payhooks/core": "types" },
   // It signs with its own code, so that a mistake in core's cannot hide in both.
   "@payhooks/sandbox": { "@payhooks/core": "types" },
-  "@payhooks/cli": "everything",
+  payhooks: "everything",
 };
 
 const products = packagesIn("packages");

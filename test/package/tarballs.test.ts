@@ -68,6 +68,25 @@ const programs: Readonly<
       `,
     prints: "200 true",
   },
+  payhooks: {
+    imports: [
+      ["{ execFileSync }", "node:child_process"],
+      ["{ createHmac }", "node:crypto"],
+    ],
+    body: `
+        const webhook = JSON.stringify({
+          event: "settlement.approved",
+          idempotency_key: "evt_1",
+          occurred_at: "2026-01-01T00:00:00Z",
+          data: { object: "settlement", id: "wd_1", connected_account_id: "cm_1", amount: 5, status: "approved" },
+        });
+        const digest = createHmac("sha256", process.env.CONNECT_WEBHOOK_SECRET ?? "").update(webhook).digest("hex");
+        const args = ["node_modules/payhooks/dist/payhooks.js", "verify", "--header", "sha256=" + digest, "--json", "-"];
+        const printed = execFileSync(process.execPath, args, { input: webhook, encoding: "utf8" });
+        console.log(JSON.parse(printed).summary);
+      `,
+    prints: "settlement.approved wd_1 (evt_1)",
+  },
 };
 
 const published = packagesIn("packages").filter(({ manifest }) => !manifest.private);
@@ -159,6 +178,15 @@ describe.each(names)("the tarball of %s", (name) => {
   it("holds the build, the licence and a README, and no sources or tests", () => {
     const top = readdirSync(directory).filter((entry) => entry !== "node_modules");
     expect(top.sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+  });
+
+  it("has commands that run", async () => {
+    const { bin: commands = {}, version } = installedManifest(name);
+    for (const command of Object.keys(commands)) {
+      const shell = process.platform === "win32" ? ".cmd" : "";
+      expect(await run(join(app, "node_modules", ".bin", command + shell), ["--version"], app)).toBe(version);
+    }
+    expect(Object.keys(commands)).toEqual(name === "payhooks" ? ["payhooks"] : []);
   });
 
   it("has a manifest with nothing of the workspace left in it", () => {

@@ -1,0 +1,163 @@
+import { parseArgs } from "node:util";
+import { COMMON_OPTIONS, type Command, type OptionSpec } from "./command.ts";
+import { UsageError } from "./errors.ts";
+import { nearest } from "./nearest.ts";
+
+/** What the user gave to a command. Every reader throws a {@link UsageError} for a value that cannot be. */
+export class Given {
+  readonly positionals: readonly string[];
+  /** What follows `--`, for another program. */
+  readonly rest: readonly string[];
+  readonly #values: ReadonlyMap<string, readonly (string | true)[]>;
+
+  constructor(
+    values: ReadonlyMap<string, readonly (string | true)[]>,
+    positionals: readonly string[],
+    rest: readonly string[],
+  ) {
+    this.#values = values;
+    this.positionals = positionals;
+    this.rest = rest;
+  }
+
+  flag(name: string): boolean {
+    return this.#values.has(name);
+  }
+
+  texts(name: string): readonly string[] {
+    const values = this.#values.get(name) ?? [];
+    return values.filter((value) => typeof value === "string");
+  }
+
+  /** The last value counts. */
+  text(name: string): string | undefined {
+    return this.texts(name).at(-1);
+  }
+
+  required(name: string, why: string): string {
+    const value = this.text(name);
+    if (value === undefined || value === "") throw new UsageError(`--${name} is missing: ${why}.`);
+    return value;
+  }
+
+  number(
+    name: string,
+    { min = 0, max = Number.MAX_SAFE_INTEGER }: { readonly min?: number; readonly max?: number } = {},
+  ): number | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    const number = Number(value);
+    if (value.trim() === "" || !Number.isInteger(number) || number < min || number > max) {
+      const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+      throw new UsageError(`--${name} must be a whole number ${range}; it is ${JSON.stringify(value)}.`);
+    }
+    return number;
+  }
+
+  choice<const Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined {
+    const value = this.text(name);
+    return value === undefined ? undefined : chosen(`--${name}`, value, choices);
+  }
+
+  url(name: string): URL | undefined {
+    const value = this.text(name);
+    return value === undefined ? undefined : httpUrl(`--${name}`, value);
+  }
+}
+
+/** One of the choices; otherwise an error that suggests the nearest. */
+export function chosen<const Choice extends string>(
+  what: string,
+  value: string,
+  choices: readonly Choice[],
+): Choice {
+  const found = choices.find((choice) => choice === value);
+  if (found !== undefined) return found;
+  const near = nearest(value, choices) ?? choices.find((one) => one.toLowerCase() === value.toLowerCase());
+  const hint = near === undefined ? "" : ` Did you mean ${near}?`;
+  throw new UsageError(
+    `${what} must be one of ${choices.join(", ")}; it is ${JSON.stringify(value)}.${hint}`,
+  );
+}
+
+export function httpUrl(what: string, text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url !== null && /^https?:$/.test(url.protocol)) return url;
+  throw new UsageError(
+    `${what} must be a whole address such as http://127.0.0.1:3000/callbacks/pay; it is ${JSON.stringify(text)}.`,
+  );
+}
+
+/** Reads the words after the command's name. */
+export function readArguments(command: Command, args: readonly string[]): Given {
+  const specs: Readonly<Record<string, OptionSpec>> = { ...command.options, ...COMMON_OPTIONS };
+  const options = Object.fromEntries(
+    Object.entries(specs).map(([name, spec]) => {
+      return [
+        name,
+        { type: spec.value === undefined ? ("boolean" as const) : ("string" as const), multiple: true },
+      ];
+    }),
+  );
+  const help = { short: "h", ...options.help, type: "boolean" as const };
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: { ...options, help },
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  });
+  const values = new Map<string, (string | true)[]>();
+  const positionals: string[] = [];
+  let end = args.length;
+  for (const token of tokens) {
+    if (token.kind === "option-terminator") {
+      end = token.index;
+      if (command.passesOn) break;
+    } else if (token.kind === "positional") positionals.push(token.value);
+    else {
+      const known = values.get(token.name) ?? [];
+      values.set(token.name, [...known, valueFor(command, specs, token)]);
+    }
+  }
+  const given = new Given(values, positionals, command.passesOn ? args.slice(end + 1) : []);
+  if (!given.flag("help")) checkPositionals(command, positionals);
+  return given;
+}
+
+function valueFor(
+  command: Command,
+  specs: Readonly<Record<string, OptionSpec>>,
+  token: {
+    readonly name: string;
+    readonly rawName: string;
+    readonly value?: string | undefined;
+    readonly inlineValue?: boolean | undefined;
+  },
+): string | true {
+  const { name, rawName, value, inlineValue } = token;
+  const spec = Object.hasOwn(specs, name) ? specs[name] : undefined;
+  if (spec === undefined) {
+    const near = nearest(name, Object.keys(specs));
+    const hint = near === null ? "" : ` Did you mean --${near}?`;
+    throw new UsageError(`Unknown option ${rawName}.${hint}`, `See payhooks ${command.name} --help`);
+  }
+  if (spec.value === undefined) {
+    if (inlineValue) throw new UsageError(`--${name} takes no value.`);
+    return true;
+  }
+  const isOption = inlineValue !== true && /^-./.test(value ?? "") && !/^-\d/.test(value ?? "");
+  if (value === undefined || isOption) {
+    throw new UsageError(`--${name} needs a value: --${name} ${spec.value}`);
+  }
+  return value;
+}
+
+function checkPositionals(command: Command, positionals: readonly string[]): void {
+  const { least, most } = command.arguments;
+  const form = `Usage: payhooks ${command.name} ${command.usage[0] ?? ""}`.trimEnd();
+  if (positionals.length < least) throw new UsageError("An argument is missing.", form);
+  if (positionals.length > most) {
+    throw new UsageError(`Unexpected argument ${JSON.stringify(positionals[most])}.`, form);
+  }
+}

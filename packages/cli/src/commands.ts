@@ -1,0 +1,17 @@
+import type { Command } from "./command-line/command.ts";
+import { doctorCommand } from "./doctor/command.ts";
+import { heldCommand } from "./held/command.ts";
+import { devCommand } from "./sandbox/dev-command.ts";
+import { sandboxCommand } from "./sandbox/sandbox-command.ts";
+import { sendCommand } from "./send/command.ts";
+import { verifyCommand } from "./verify/command.ts";
+
+/** In the order of the help. */
+export const COMMANDS: readonly Command[] = [
+  sandboxCommand,
+  devCommand,
+  sendCommand,
+  verifyCommand,
+  doctorCommand,
+  heldCommand,
+];

@@ -1,0 +1,74 @@
+import { createPrivateKey } from "node:crypto";
+import type { OptionSpec } from "../command-line/command.ts";
+import { UsageError } from "../command-line/errors.ts";
+import type { Given } from "../command-line/given.ts";
+import { readText } from "../command-line/input.ts";
+
+/** Options of commands that sign. */
+export const SIGNING_OPTIONS: Readonly<Record<string, OptionSpec>> = {
+  "private-key": { value: "FILE", help: "RSA private key in PEM that signs payment callbacks" },
+  secret: { value: "SECRET", help: "secret that signs webhooks; without it CONNECT_WEBHOOK_SECRET is taken" },
+  state: { value: "FILE", help: "state file of a sandbox (payhooks sandbox --state FILE), which has both" },
+};
+
+/** What signs; null where none was given. */
+export interface SigningKeys {
+  readonly privateKey: string | null;
+  readonly secret: string | null;
+}
+
+/** Reads the keys that were given. Fails for a file that holds none. */
+export async function readSigningKeys(given: Given): Promise<SigningKeys> {
+  const state = given.text("state");
+  const saved = state === undefined ? null : readState(state, await readText(state));
+  const file = given.text("private-key");
+  const privateKey = file === undefined ? (saved?.privateKey ?? null) : await readText(file);
+  if (privateKey !== null) checkPrivateKey(privateKey, file ?? state ?? "");
+  const secret = given.text("secret") ?? saved?.secret ?? process.env.CONNECT_WEBHOOK_SECRET ?? null;
+  return { privateKey, secret: secret === "" ? null : secret };
+}
+
+export function needPrivateKey({ privateKey }: SigningKeys): string {
+  if (privateKey !== null) return privateKey;
+  throw new UsageError(
+    "There is no private key to sign payment callbacks with.",
+    "Give --private-key FILE (make one: openssl genrsa -out private.pem 2048), or --state FILE of a sandbox.",
+  );
+}
+
+export function needSecret({ secret }: SigningKeys): string {
+  if (secret !== null) return secret;
+  throw new UsageError(
+    "There is no secret to sign webhooks with.",
+    "Give --secret, set CONNECT_WEBHOOK_SECRET, or give --state FILE of a sandbox.",
+  );
+}
+
+function checkPrivateKey(pem: string, file: string): void {
+  try {
+    const key = createPrivateKey(pem);
+    if (key.asymmetricKeyType === "rsa" && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048) return;
+  } catch {
+    const hint = pem.includes("PUBLIC KEY") ? " It is a public key: only the private one signs." : "";
+    throw new UsageError(`${file} holds no private key in PEM that can be read.${hint}`);
+  }
+  throw new UsageError(`${file} must hold an RSA key of at least 2048 bits.`);
+}
+
+function readState(file: string, text: string): SigningKeys {
+  try {
+    const { privateKey, connect }: SavedState = JSON.parse(text);
+    if (typeof privateKey === "string") {
+      return { privateKey, secret: connect?.settings?.webhook_secret ?? null };
+    }
+  } catch {
+    // Told below.
+  }
+  throw new UsageError(`${file} is not the state file of a sandbox.`);
+}
+
+/** The members of the sandbox's state file that are read here. */
+interface SavedState {
+  readonly privateKey?: unknown;
+  readonly connect?: { readonly settings?: { readonly webhook_secret?: string | null } };
+}

@@ -1,0 +1,66 @@
+import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
+import { JSON_HEADERS, LARGE_BYTES, type Probe, type ProbeKind, STALE_MS } from "./probes.ts";
+
+const HEADER = "x-connect-signature";
+
+/** Declined accounts and settlements: nothing that a merchant would act on with money. */
+export function connectProbes(secret: string): Probe[] {
+  const text = (name = "connected_account.declined", at = Date.now()): string =>
+    JSON.stringify(connectEvent(name, {}, at));
+  const signed = (name: string, kind: ProbeKind, body: string | Uint8Array): Probe => {
+    const { headers, rawBody } = signConnectWebhook(Buffer.from(body), secret);
+    return { name, kind, outgoing: { headers, body: rawBody } };
+  };
+  const withHeader = (name: string, body: string, headers: Record<string, string>): Probe => ({
+    name,
+    kind: "forged",
+    outgoing: { headers: { ...JSON_HEADERS, ...headers }, body: Buffer.from(body) },
+  });
+  const headerOf = (body: string, key = secret): string =>
+    signConnectWebhook(Buffer.from(body), key).headers[HEADER] ?? "";
+  const first = text();
+  const settlement = text("settlement.declined");
+  const withMember = (json: string): string => `${text().slice(0, -1)},${json}}`;
+  const forged = text();
+  return [
+    signed("genuine webhook", "baseline", first),
+    signed("genuine settlement", "progress", settlement),
+    signed("indented", "spelling", JSON.stringify(JSON.parse(text()), null, 2)),
+    signed(
+      "spaces after commas and colons",
+      "spelling",
+      text().replaceAll(',"', ', "').replaceAll('":', '": '),
+    ),
+    signed("line end after the body", "spelling", `${text()}\n`),
+    signed(
+      "\\r\\n line ends",
+      "spelling",
+      JSON.stringify(JSON.parse(text()), null, 2).replaceAll("\n", "\r\n"),
+    ),
+    signed("letters beyond ASCII", "spelling", withMember('"note":"ክፍያ ✓ – €"')),
+    signed("\\u escapes and \\/", "spelling", withMember('"note":"\\u1218 \\u003cok\\u003e \\/"')),
+    signed("a number with a fraction of zeros", "number", withMember('"fee":10.0')),
+    signed("a number with an exponent", "number", withMember('"fee":1e2')),
+    signed("a number beyond 2^53", "number", withMember('"fee":12345678901234567890')),
+    signed("the same bytes again", "duplicate", first),
+    signed("the same bytes a third time", "duplicate", first),
+    withHeader("signed with another secret", forged, {
+      [HEADER]: headerOf(forged, "whsec_of_somebody_else"),
+    }),
+    withHeader("header of another body", forged, { [HEADER]: headerOf(text()) }),
+    withHeader("body changed after signing", forged.replace("declined", "approved"), {
+      [HEADER]: headerOf(forged),
+    }),
+    withHeader("no header", forged, {}),
+    withHeader("an empty header", forged, { [HEADER]: "" }),
+    withHeader("sha256= and nothing else", forged, { [HEADER]: "sha256=" }),
+    withHeader("a header that is no hex", forged, { [HEADER]: `sha256=${"z".repeat(64)}` }),
+    signed("not JSON", "not-json", "{ not json"),
+    signed("an empty body", "not-json", ""),
+    signed("signed 30 days ago", "stale", text("connected_account.declined", Date.now() - STALE_MS)),
+    withHeader("a body of 1 MiB", `{"x":"${"x".repeat(LARGE_BYTES)}"}`, { [HEADER]: headerOf("") }),
+    { name: "GET", kind: "wrong-method", outgoing: { method: "GET", headers: {}, body: Buffer.alloc(0) } },
+  ].map((probe) =>
+    probe.name === "a body of 1 MiB" ? { ...probe, kind: "large" as const } : probe,
+  ) as Probe[];
+}

@@ -1,0 +1,261 @@
+import { isAccepted, isGenuine, isRedirect, isServerError, type Result } from "./examine.ts";
+import type { FaultName, Finding } from "./findings.ts";
+
+/** What the judgement depends on beside the answers. */
+export interface Standard {
+  readonly flow: "payments" | "connect";
+  /** Half of the answers to genuine deliveries must be quicker. */
+  readonly slowMs: number;
+}
+
+const RAW_BODY =
+  "Verify over the bytes as they arrived: mount the callback routes above express.json() and its like, or with Payhooks' adapter, which reads the raw body.";
+
+/** Everything that is wrong, the gravest first. */
+export function judge(results: readonly Result[], standard: Standard): Finding[] {
+  const first = results[0];
+  if (first === undefined) return [];
+  return (
+    unusable(first) ?? [
+      ...hanging(results),
+      ...genuine(results),
+      ...duplicates(results),
+      ...forged(results, standard),
+      ...broken(results),
+      ...leniency(results),
+      ...slowness(results, standard),
+    ]
+  );
+}
+
+function finding(
+  fault: FaultName,
+  results: readonly Result[],
+  what: string,
+  fix: string,
+  severity: Finding["severity"] = "error",
+): Finding[] {
+  if (results.length === 0) return [];
+  return [{ fault, severity, probes: results.map(({ probe }) => probe.name), what, fix }];
+}
+
+function unusable(first: Result): Finding[] | null {
+  const { status, error, headers } = first.answer;
+  if (status === null && error !== "timeout") {
+    return finding(
+      "unreachable",
+      [first],
+      `Nobody answers there: ${error}.`,
+      "Is your server running, and is the port right?",
+    );
+  }
+  if (status === 404) {
+    return finding(
+      "not-found",
+      [first],
+      "There is nothing at this address (404).",
+      "Check the path: it is the one that you mounted the receiver at.",
+    );
+  }
+  if (isRedirect(status)) {
+    const to = typeof headers.location === "string" ? ` to ${headers.location}` : "";
+    const what = `It redirects${to} (${status}): the service counts that as a failed delivery and does not follow.`;
+    return finding(
+      "redirect",
+      [first],
+      what,
+      "Register the address that answers itself: https, trailing slash and host name as they are.",
+    );
+  }
+  return null;
+}
+
+function hanging(results: readonly Result[]): Finding[] {
+  const silent = results.filter(({ answer, probe }) => answer.status === null && probe.kind !== "large");
+  const timedOut = silent.filter(({ answer }) => answer.error === "timeout");
+  const broken = silent.filter(({ answer }) => answer.error !== "timeout");
+  return [
+    ...finding(
+      "hanging",
+      timedOut,
+      "It takes the request and never answers.",
+      "Usually a body parser has read the stream that the handler waits for, or an error is swallowed. Mount the receiver above body parsers, and answer on every path.",
+    ),
+    ...finding(
+      "server-error",
+      broken,
+      `The connection ends without an answer: ${broken[0]?.answer.error}.`,
+      "Look at your server's log: did it crash?",
+    ),
+  ];
+}
+
+/** Genuine deliveries: which were taken tells what the receiver does to the bytes. */
+function genuine(results: readonly Result[]): Finding[] {
+  const sent = results.filter((result) => isGenuine(result) && result.answer.status !== null);
+  const consumed = sent.filter(({ answer }) => answer.body.includes("ERR_BODY_CONSUMED"));
+  if (consumed.length > 0) {
+    const what = "A body parser ran before the receiver: the raw bytes are gone (ERR_BODY_CONSUMED).";
+    return finding(
+      "body-parser",
+      consumed,
+      what,
+      "Mount the callback routes above express.json() and its like.",
+    );
+  }
+  const redirected = sent.filter(({ answer }) => isRedirect(answer.status));
+  const failed = sent.filter(({ answer }) => isServerError(answer));
+  const refused = sent.filter(
+    ({ answer }) => !isAccepted(answer) && !isServerError(answer) && !isRedirect(answer.status),
+  );
+  return [
+    ...finding(
+      "redirect",
+      redirected,
+      "It redirects: the service counts that as a failed delivery.",
+      "Answer at the address itself.",
+    ),
+    ...finding(
+      "server-error",
+      failed,
+      `It answers genuine deliveries with ${statusesOf(failed)}.`,
+      "Look at your server's log. The service sends such a delivery again and again.",
+    ),
+    ...refusal(sent, refused),
+  ];
+}
+
+function refusal(sent: readonly Result[], refused: readonly Result[]): Finding[] {
+  if (refused.length === 0) return [];
+  if (sent.every((result) => refused.includes(result))) {
+    const what = `It refuses every genuine delivery (${statusesOf(refused)}).`;
+    return finding(
+      "refuses-genuine",
+      refused,
+      what,
+      "Does it verify with the key or secret that this command signs with, and over the raw body? payhooks verify explains a single delivery.",
+    );
+  }
+  const kinds = new Set(refused.map(({ probe }) => probe.kind));
+  const what =
+    kinds.size === 1 && kinds.has("number")
+      ? `It refuses genuine deliveries whose numbers change when they are parsed and written anew (${statusesOf(refused)}): 10.0 becomes 10.`
+      : `It takes some genuine deliveries and refuses others that differ only in how the JSON is written (${statusesOf(refused)}): it verifies what it parsed and wrote anew.`;
+  return finding("raw-body", refused, what, RAW_BODY);
+}
+
+function duplicates(results: readonly Result[]): Finding[] {
+  const isFirstTaken = results.some(({ probe, answer }) => probe.kind === "baseline" && isAccepted(answer));
+  if (!isFirstTaken) return [];
+  const failed = results.filter(
+    ({ probe, answer }) => probe.kind === "duplicate" && answer.status !== null && !isAccepted(answer),
+  );
+  return finding(
+    "fails-on-duplicates",
+    failed,
+    `A delivery that it has taken is answered with ${statusesOf(failed)} when it comes again.`,
+    "Delivery is at least once: answer 2xx for what is known already, or the service repeats it for ever. A unique index that throws is a usual cause.",
+  );
+}
+
+function forged(results: readonly Result[], { flow }: Standard): Finding[] {
+  const sent = results.filter(({ probe, answer }) => probe.kind === "forged" && answer.status !== null);
+  const taken = sent.filter(({ answer }) => isAccepted(answer));
+  const failed = sent.filter(
+    ({ answer }) => isServerError(answer) && !answer.body.includes("ERR_BODY_CONSUMED"),
+  );
+  const wanted = flow === "payments" ? [401] : [400, 401];
+  const other = sent.filter(
+    ({ answer }) => !isAccepted(answer) && !isServerError(answer) && !wanted.includes(answer.status ?? 0),
+  );
+  return [
+    ...finding(
+      "accepts-forged",
+      taken,
+      `It answers ${statusesOf(taken)} to deliveries that are not authentic.`,
+      "Verify the signature before anything else, and answer " +
+        (flow === "payments" ? "401" : "400") +
+        " when it does not fit: whoever knows the address can send such deliveries.",
+    ),
+    ...finding(
+      "server-error",
+      failed,
+      `It answers ${statusesOf(failed)} to deliveries that are not authentic.`,
+      `Answer ${wanted[0]}: a server error makes an attack look like a fault, and may be one.`,
+    ),
+    ...finding(
+      "wrong-status",
+      other,
+      `It answers ${statusesOf(other)} to deliveries that are not authentic.`,
+      `Answer ${wanted.join(" or ")} (specification, Receiver practices).`,
+    ),
+  ];
+}
+
+function broken(results: readonly Result[]): Finding[] {
+  const notJson = results.filter(({ probe, answer }) => probe.kind === "not-json" && answer.status !== null);
+  const taken = notJson.filter(({ answer }) => isAccepted(answer));
+  const others = results.filter(({ probe }) =>
+    ["not-json", "wrong-method", "stale", "large"].includes(probe.kind),
+  );
+  const failed = others.filter(
+    ({ answer }) => isServerError(answer) && !answer.body.includes("ERR_BODY_CONSUMED"),
+  );
+  return [
+    ...finding("wrong-status", taken, `It answers ${statusesOf(taken)} to what is not JSON.`, "Answer 400."),
+    ...finding(
+      "server-error",
+      failed,
+      `It answers ${statusesOf(failed)} to requests that are wrong in themselves.`,
+      "Answer 4xx: the fault is not the server's.",
+    ),
+  ];
+}
+
+/** Not wrong by the specification, yet worth a thought. */
+function leniency(results: readonly Result[]): Finding[] {
+  const of = (kind: string): Result[] =>
+    results.filter(({ probe, answer }) => probe.kind === kind && isAccepted(answer));
+  return [
+    ...finding(
+      "lenient",
+      of("stale"),
+      "It takes what was signed 30 days ago.",
+      "Refuse old deliveries, or keep what you deduplicate by for ever: else a recorded delivery can be played back.",
+      "warning",
+    ),
+    ...finding(
+      "lenient",
+      of("large"),
+      "It takes a body of 1 MiB.",
+      "Bound what you read: deliveries are smaller than 64 KiB.",
+      "warning",
+    ),
+    ...finding(
+      "lenient",
+      of("wrong-method"),
+      "It answers GET with success.",
+      "Deliveries are POST: answer 405 to everything else.",
+      "warning",
+    ),
+  ];
+}
+
+function slowness(results: readonly Result[], { slowMs }: Standard): Finding[] {
+  const taken = results.filter((result) => isGenuine(result) && isAccepted(result.answer));
+  const sorted = taken.map(({ answer }) => answer.durationMs).sort((a, b) => a - b);
+  const median = sorted[Math.floor(sorted.length / 2)];
+  if (median === undefined || median <= slowMs) return [];
+  const slow = taken.filter(({ answer }) => answer.durationMs > slowMs);
+  const what = `It answers slowly: half of the genuine deliveries took ${median} ms or more.`;
+  return finding(
+    "slow",
+    slow,
+    what,
+    "Store the event, answer, and do the work afterwards (specification, Receiver practices).",
+  );
+}
+
+function statusesOf(results: readonly Result[]): string {
+  return [...new Set(results.map(({ answer }) => answer.status))].sort().join(", ");
+}

@@ -1,0 +1,114 @@
+import { randomUUID } from "node:crypto";
+import { canonicalString } from "@payhooks/core/signature";
+import {
+  asDelivery,
+  type CallbackFields,
+  callbackFields,
+  createTestKeys,
+  forgedCallback,
+  signCanonicalString,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { JSON_HEADERS, LARGE_BYTES, type Probe, type ProbeKind, STALE_MS } from "./probes.ts";
+
+/**
+ * Deposits that are PENDING or FAILED, under references that begin with `doctor-`: nothing that a merchant would
+ * give goods for, should an endpoint take them for real.
+ */
+export function paymentProbes(url: string, privateKey: string): Probe[] {
+  const fields = (changes: CallbackFields = {}, at = Date.now()): CallbackFields =>
+    callbackFields(
+      {
+        referenceId: `doctor-${randomUUID()}`,
+        callbackUrl: url,
+        amount: "1.000000",
+        status: "PENDING",
+        message: "Sent by payhooks doctor",
+        ...changes,
+      },
+      at,
+    );
+  const probe = (name: string, kind: ProbeKind, rawBody: Uint8Array, headers = JSON_HEADERS): Probe => ({
+    name,
+    kind,
+    outgoing: { headers, body: rawBody },
+  });
+  const signed = (given: CallbackFields): Uint8Array => signPaymentCallback(given, privateKey).rawBody;
+  /** The signed body, written in another way. */
+  const written = (given: CallbackFields, write: (body: Record<string, unknown>) => string): Uint8Array =>
+    Buffer.from(write(JSON.parse(Buffer.from(signed(given)).toString("utf8"))), "utf8");
+  const first = fields();
+  const firstBody = signed(first);
+  const unsigned = { ...fields() };
+  const stranger = createTestKeys();
+  return [
+    probe("genuine callback", "baseline", firstBody),
+    probe(
+      "indented",
+      "spelling",
+      written(fields(), (body) => JSON.stringify(body, null, 2)),
+    ),
+    probe(
+      "names in another order",
+      "spelling",
+      written(fields(), (body) => JSON.stringify(Object.fromEntries(Object.entries(body).reverse()))),
+    ),
+    probe(
+      "line end after the body",
+      "spelling",
+      written(fields(), (body) => `${JSON.stringify(body)}\n`),
+    ),
+    probe("letters beyond ASCII", "spelling", signed(fields({ message: "ክፍያ ተጠናቋል ✓ – 10 €" }))),
+    probe("\\u escapes", "spelling", written(fields({ message: "ክፍያ <ok> / done" }), escaped)),
+    probe("a field that is null", "spelling", signed(fields({ providerTxId: null }))),
+    probe("a number with a fraction of zeros", "number", withNumber(fields(), "10.0", privateKey)),
+    probe("a number with an exponent", "number", withNumber(fields(), "1e2", privateKey)),
+    probe("a number beyond 2^53", "number", withNumber(fields(), "12345678901234567890", privateKey)),
+    probe("FAILED after PENDING", "progress", signed({ ...first, status: "FAILED", message: "Declined" })),
+    probe("the same bytes again", "duplicate", firstBody),
+    probe("the same bytes a third time", "duplicate", firstBody),
+    probe(
+      "amount changed after signing",
+      "forged",
+      forgedCallback(fields(), { amount: "9999.000000" }, privateKey).rawBody,
+    ),
+    probe(
+      "status changed after signing",
+      "forged",
+      forgedCallback(fields(), { status: "FAILED" }, privateKey).rawBody,
+    ),
+    probe("signed with another key", "forged", signPaymentCallback(fields(), stranger.privateKey).rawBody),
+    probe("no signature", "forged", asDelivery(unsigned).rawBody),
+    probe(
+      "a signature that is no base64",
+      "forged",
+      asDelivery({ ...unsigned, signature: "not base64!" }).rawBody,
+    ),
+    probe(
+      "a signature that is an object",
+      "forged",
+      asDelivery({ ...unsigned, signature: { $ne: null } }).rawBody,
+    ),
+    probe("not JSON", "not-json", Buffer.from("{ not json")),
+    probe("an empty body", "not-json", Buffer.alloc(0)),
+    probe("signed 30 days ago", "stale", signed(fields({}, Date.now() - STALE_MS))),
+    probe("a body of 1 MiB", "large", asDelivery({ ...unsigned, message: "x".repeat(LARGE_BYTES) }).rawBody),
+    { name: "GET", kind: "wrong-method", outgoing: { method: "GET", headers: {}, body: Buffer.alloc(0) } },
+  ];
+}
+
+/** An undocumented number whose text is part of what is signed: it must not be read as a float. */
+function withNumber(fields: CallbackFields, number: string, privateKey: string): Uint8Array {
+  const signature = signCanonicalString(canonicalString({ ...fields, fee: number }), privateKey);
+  const text = JSON.stringify({ ...fields, signature });
+  return Buffer.from(`${text.slice(0, -1)},"fee":${number}}`, "utf8");
+}
+
+function escaped(body: Record<string, unknown>): string {
+  return JSON.stringify(body)
+    .replace(
+      /[\u007f-\uffff<>]/g,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    )
+    .replaceAll("/", "\\/");
+}

@@ -1,0 +1,75 @@
+import manifest from "../package.json" with { type: "json" };
+import type { Command } from "./command-line/command.ts";
+import { CliError, EXIT, tellable, UsageError } from "./command-line/errors.ts";
+import { readArguments } from "./command-line/given.ts";
+import { helpOf, overview } from "./command-line/help.ts";
+import { nearest } from "./command-line/nearest.ts";
+import { createTerminal, usesColour } from "./command-line/terminal.ts";
+import { COMMANDS } from "./commands.ts";
+
+/** Runs one command line. Resolves with the exit code; never rejects. */
+export async function main(args: readonly string[]): Promise<number> {
+  // Whoever reads our output may stop reading: `payhooks held list | head`.
+  process.stdout.on("error", () => process.exit(EXIT.ok));
+  // Before the command's own `--`, wherever the option stands, so that errors are JSON too.
+  const end = args.indexOf("--");
+  const isJson = args.slice(0, end < 0 ? args.length : end).includes("--json");
+  try {
+    return await dispatch(args);
+  } catch (error) {
+    return tell(error, isJson);
+  }
+}
+
+async function dispatch(args: readonly string[]): Promise<number> {
+  const [name, ...others] = args;
+  if (name === "--version" || name === "-v") {
+    process.stdout.write(`${manifest.version}\n`);
+    return EXIT.ok;
+  }
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+    const topic = name === "help" ? others[0] : undefined;
+    const text = topic === undefined ? overview(COMMANDS, manifest.version) : helpOf(commandNamed(topic));
+    (name === undefined ? process.stderr : process.stdout).write(text);
+    return name === undefined ? EXIT.usage : EXIT.ok;
+  }
+  const command = commandNamed(name);
+  const given = readArguments(command, others);
+  if (given.flag("help")) {
+    process.stdout.write(helpOf(command));
+    return EXIT.ok;
+  }
+  return command.run(given, createTerminal(given.flag("json")));
+}
+
+function commandNamed(name: string): Command {
+  const names = COMMANDS.map((command) => command.name);
+  const found = COMMANDS.find((command) => command.name === name);
+  if (found !== undefined) return found;
+  const near = nearest(name, names);
+  const hint = near === null ? "" : ` Did you mean ${near}?`;
+  const what = name.startsWith("-") ? "option" : "command";
+  throw new UsageError(
+    `Unknown ${what} ${name}.${hint}`,
+    `Commands: ${names.join(", ")}. See payhooks --help`,
+  );
+}
+
+function tell(error: unknown, isJson: boolean): number {
+  const told = tellable(error) ?? unexpected(error);
+  if (isJson) {
+    const { code, message, fix } = told;
+    process.stdout.write(`${JSON.stringify({ error: { code, message, ...(fix === "" ? {} : { fix }) } })}\n`);
+  } else {
+    const label = usesColour(process.stderr) ? "\u001b[31mpayhooks:\u001b[0m" : "payhooks:";
+    const code = told.code === "ERR_USAGE" ? "" : ` [${told.code}]`;
+    process.stderr.write(`${label} ${told.message}${code}\n${told.fix === "" ? "" : `${told.fix}\n`}`);
+  }
+  return told.exitCode;
+}
+
+function unexpected(error: unknown): CliError {
+  if (process.env.PAYHOOKS_DEBUG !== undefined) console.error(error);
+  const message = error instanceof Error ? error.message : String(error);
+  return new CliError("ERR_UNEXPECTED", message, "Set PAYHOOKS_DEBUG=1 to see where it comes from.");
+}

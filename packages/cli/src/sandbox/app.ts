@@ -1,0 +1,63 @@
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import type { Readable } from "node:stream";
+import { CliError } from "../command-line/errors.ts";
+import type { Terminal } from "../command-line/terminal.ts";
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+const CANNOT_START = 127;
+
+/** Runs a command with variables added, its output line by line behind a prefix. Resolves with its exit code. */
+export function runApp(
+  command: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  terminal: Terminal,
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      env: { ...process.env, ...environment },
+      stdio: ["inherit", "pipe", "pipe"],
+      // npm and its like are .cmd files there, which need a shell.
+      shell: process.platform === "win32",
+    });
+    const forward = (signal: NodeJS.Signals): void => {
+      // A terminal's Ctrl-C goes to the whole group: the app has it already.
+      if (signal === "SIGINT" && process.stdin.isTTY) return;
+      child.kill(signal);
+    };
+    for (const signal of SIGNALS) process.on(signal, forward);
+    const stop = (): void => {
+      for (const signal of SIGNALS) process.off(signal, forward);
+    };
+    prefix(child.stdout, process.stdout, terminal);
+    prefix(child.stderr, process.stderr, terminal);
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      stop();
+      const why = error.code === "ENOENT" ? "there is no such command" : (error.code ?? error.message);
+      const fix = "Check its name and the PATH.";
+      reject(new CliError("ERR_COMMAND", `${command} cannot be started: ${why}.`, fix, CANNOT_START));
+    });
+    // At "close" everything that it printed has been read.
+    child.on("close", (code, signal) => {
+      stop();
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
+    });
+  });
+}
+
+/** With --json, lines go through as they are: what the app prints is its own. */
+function prefix(from: Readable, to: NodeJS.WriteStream, terminal: Terminal): void {
+  const mark = terminal.isJson ? "" : `${terminal.paint("cyan", "app |")} `;
+  const target = terminal.isJson ? process.stderr : to;
+  let rest = "";
+  from.setEncoding("utf8");
+  from.on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) target.write(`${mark}${line}\n`);
+  });
+  from.on("end", () => {
+    if (rest !== "") target.write(`${mark}${rest}\n`);
+  });
+}

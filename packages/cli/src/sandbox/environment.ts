@@ -1,0 +1,58 @@
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import type { Sandbox } from "@payhooks/sandbox";
+import { CliError } from "../command-line/errors.ts";
+
+/** The variables that a receiver and a client need to talk to the sandbox. */
+export function environmentOf(sandbox: Sandbox): Record<string, string> {
+  const { publicKey, apiKey, connectApiKey, merchantId } = sandbox.keys;
+  const [apiPublicKey = "", apiSecretKey = ""] = apiKey.split(":");
+  return {
+    PAY_PUBLIC_KEY: publicKey.trim(),
+    CONNECT_WEBHOOK_SECRET: sandbox.settings.get().webhook_secret ?? "",
+    PAY_BASE_URL: sandbox.url,
+    PAY_API_PUBLIC_KEY: apiPublicKey,
+    PAY_API_SECRET_KEY: apiSecretKey,
+    PAY_CONNECT_API_KEY: connectApiKey,
+    PAY_MERCHANT_ID: merchantId,
+  };
+}
+
+/** Names of the variables, for the help and the documentation. */
+export const VARIABLES = [
+  "PAY_PUBLIC_KEY",
+  "CONNECT_WEBHOOK_SECRET",
+  "PAY_BASE_URL",
+  "PAY_API_PUBLIC_KEY",
+  "PAY_API_SECRET_KEY",
+  "PAY_CONNECT_API_KEY",
+  "PAY_MERCHANT_ID",
+] as const;
+
+/** Puts variables into a file of `NAME="value"` lines. Lines of other names, and comments, stay as they are. */
+export function writeEnvironment(file: string, variables: Readonly<Record<string, string>>): void {
+  const temporary = `${file}.${process.pid}.tmp`;
+  try {
+    const before = existsSync(file) ? readFileSync(file, "utf8") : "";
+    const eol = before.includes("\r\n") ? "\r\n" : "\n";
+    const names = new Set(Object.keys(variables));
+    const kept = before.split(/\r?\n/).filter((line) => {
+      const name = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=/.exec(line)?.[1];
+      return name === undefined || !names.has(name);
+    });
+    while (kept.at(-1) === "") kept.pop();
+    const written = Object.entries(variables).map(
+      ([name, value]) => `${name}="${value.replaceAll("\n", "\\n")}"`,
+    );
+    // A new file that takes the old one's place: whoever reads it sees one or the other.
+    writeFileSync(temporary, `${[...kept, ...written].join(eol)}${eol}`, { mode: 0o600 });
+    renameSync(temporary, file);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new CliError(
+      "ERR_ENV_FILE",
+      `${file} cannot be written: ${code ?? message}.`,
+      "Does its folder exist?",
+    );
+  }
+}

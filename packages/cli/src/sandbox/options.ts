@@ -1,0 +1,144 @@
+import { randomBytes } from "node:crypto";
+import {
+  createSandbox,
+  FAULT_KINDS,
+  type FaultKind,
+  type FaultRule,
+  type Sandbox,
+  STATUSES,
+} from "@payhooks/sandbox";
+import type { OptionSpec } from "../command-line/command.ts";
+import { UsageError } from "../command-line/errors.ts";
+import { chosen, type Given } from "../command-line/given.ts";
+import { readText } from "../command-line/input.ts";
+
+export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
+  port: { value: "PORT", help: "where the sandbox listens; 0 for any free port", default: "4000" },
+  host: { value: "ADDRESS", help: "address to listen on", default: "127.0.0.1" },
+  "allow-remote": { help: "let other machines reach it: it asks for no password" },
+  "allowed-host": {
+    value: "NAME",
+    multiple: true,
+    help: "host name of a tunnel under which its pages may be opened",
+  },
+  "public-url": { value: "URL", help: "base of the addresses that it hands out, such as that of a tunnel" },
+  app: { value: "URL", help: "where your server listens", default: "http://127.0.0.1:3000" },
+  "callback-url": {
+    value: "URL",
+    help: "where deposits made on the dashboard send their callbacks",
+    default: "<app>/callbacks/pay",
+  },
+  "webhook-url": {
+    value: "URL",
+    help: "where connected-account webhooks go",
+    default: "<app>/webhooks/connect",
+  },
+  "webhook-secret": { value: "SECRET", help: "secret that signs webhooks", default: "made at random" },
+  "private-key": {
+    value: "FILE",
+    help: "RSA private key in PEM that signs callbacks",
+    default: "made at random",
+  },
+  "strict-https": {
+    help: "accept HTTPS callback addresses only, as the service does; without it, http:// to this machine is accepted too",
+  },
+  state: { value: "FILE", help: "keep keys and data over restarts; the file holds the private key" },
+  "write-env": {
+    value: "FILE",
+    help: "write what a receiver needs into a file such as .env.local; its other lines stay",
+  },
+  outcome: {
+    value: "STATUS",
+    help: "what becomes of payments: SUCCESS, FAILED, PENDING or CANCELLED",
+    default: "SUCCESS",
+  },
+  "delay-ms": { value: "MS", help: "time from one status to the next", default: "500" },
+  "answer-timeout-ms": { value: "MS", help: "how long your server may take to answer", default: "10000" },
+  attempts: { value: "N", help: "attempts to deliver, the first one included", default: "10" },
+  "retry-ms": {
+    value: "MS",
+    help: "wait after the first failed attempt; it doubles from then on",
+    default: "1000",
+  },
+  "sign-retries": {
+    value: "HOW",
+    help: "same: retries repeat the signed bytes; anew: they are dated and signed anew",
+    default: "same",
+  },
+  fault: {
+    value: "KIND[:RATE]",
+    multiple: true,
+    help: `break something, once or at a rate such as drop-answer:0.3; kinds: ${Object.keys(FAULT_KINDS).join(", ")}`,
+  },
+  seed: { value: "TEXT", help: "decides what faults by rate hit, to repeat a run", default: "at random" },
+};
+
+/** Starts the sandbox that the options describe. */
+export async function startSandbox(given: Given): Promise<Sandbox> {
+  const isStrict = given.flag("strict-https");
+  const faults = given.texts("fault").map(faultOf);
+  const { callbackUrl, webhookUrl } = addressesOf(given, isStrict);
+  const file = given.text("private-key");
+  const privateKey = file === undefined ? undefined : await readText(file);
+  const sandbox = await createSandbox({
+    port: given.number("port", { max: 65_535 }) ?? 4000,
+    host: given.text("host"),
+    allowRemote: given.flag("allow-remote"),
+    allowedHosts: given.texts("allowed-host"),
+    publicUrl: given.url("public-url")?.href,
+    callbackUrl,
+    strictHttps: isStrict,
+    state: given.text("state"),
+    outcome: given.choice("outcome", STATUSES),
+    delayMs: given.number("delay-ms"),
+    answerTimeoutMs: given.number("answer-timeout-ms", { min: 1 }),
+    retry: { maxAttempts: given.number("attempts", { min: 1 }), baseMs: given.number("retry-ms") },
+    signRetries: given.choice("sign-retries", ["same", "anew"]),
+    seed: given.text("seed"),
+    merchant: { privateKey },
+  });
+  try {
+    configureWebhooks(sandbox, given, webhookUrl);
+    for (const fault of faults) sandbox.faults.add(fault);
+    return sandbox;
+  } catch (error) {
+    await sandbox.close();
+    throw error;
+  }
+}
+
+/** The settings of a state file stay, unless options say otherwise; there is always a secret. */
+function configureWebhooks(sandbox: Sandbox, given: Given, webhookUrl: string | undefined): void {
+  const saved = sandbox.settings.get();
+  const url = given.text("webhook-url") ?? saved.webhook_url ?? webhookUrl ?? null;
+  const secret =
+    given.text("webhook-secret") ?? saved.webhook_secret ?? `whsec_${randomBytes(24).toString("hex")}`;
+  if (secret.trim() !== secret || secret === "")
+    throw new UsageError("--webhook-secret must not be empty or have white space around it.");
+  sandbox.settings.set({ webhook_url: url, webhook_secret: secret, webhook_enabled: url !== null });
+}
+
+function addressesOf(
+  given: Given,
+  isStrict: boolean,
+): { callbackUrl: string | undefined; webhookUrl: string | undefined } {
+  const app = (given.url("app")?.href ?? "http://127.0.0.1:3000").replace(/\/+$/, "");
+  // Under --strict-https plain HTTP would be refused: there is no default then.
+  const usual = (path: string): string | undefined =>
+    isStrict && app.startsWith("http:") ? undefined : app + path;
+  return {
+    callbackUrl: given.url("callback-url")?.href ?? usual("/callbacks/pay"),
+    webhookUrl: given.url("webhook-url")?.href ?? usual("/webhooks/connect"),
+  };
+}
+
+function faultOf(text: string): FaultRule {
+  const [name = "", rate] = text.split(":");
+  const kind = chosen("--fault", name, Object.keys(FAULT_KINDS) as FaultKind[]);
+  if (rate === undefined) return { kind };
+  const share = Number(rate);
+  if (!(share > 0 && share <= 1)) {
+    throw new UsageError(`The rate in --fault ${text} must be above 0 and at most 1, such as ${kind}:0.3.`);
+  }
+  return { kind, rate: share };
+}

@@ -1,0 +1,63 @@
+import type { Sandbox } from "@payhooks/sandbox";
+import type { Command } from "../command-line/command.ts";
+import { EXIT } from "../command-line/errors.ts";
+import type { Given } from "../command-line/given.ts";
+import type { Terminal } from "../command-line/terminal.ts";
+import { environmentOf, VARIABLES, writeEnvironment } from "./environment.ts";
+import { SANDBOX_OPTIONS, startSandbox } from "./options.ts";
+
+export const sandboxCommand: Command = {
+  name: "sandbox",
+  summary: "Run the payment service on this machine, with a dashboard",
+  usage: ["[OPTIONS]"],
+  options: SANDBOX_OPTIONS,
+  notes: [
+    "Every endpoint, the hosted checkout, signed callbacks and webhooks, retries and faults. It runs until Ctrl-C. Callback addresses may be http:// on this machine, unlike the service's.",
+    `--write-env writes ${VARIABLES.join(", ")}.`,
+  ],
+  examples: [
+    "payhooks sandbox --state sandbox.json --write-env .env.local",
+    "payhooks sandbox --fault drop-answer:0.3 --fault duplicate:0.3 --seed 7",
+  ],
+  arguments: { least: 0, most: 0 },
+  async run(given, terminal) {
+    const stopped = nextSignal();
+    const sandbox = await startSandbox(given);
+    try {
+      announce(sandbox, given, terminal);
+      await stopped;
+    } finally {
+      await sandbox.close();
+    }
+    return EXIT.ok;
+  },
+};
+
+/** Says where everything is, and writes the file of variables. */
+export function announce(sandbox: Sandbox, given: Given, terminal: Terminal): void {
+  const { line, paint } = terminal;
+  const file = given.text("write-env");
+  if (file !== undefined) writeEnvironment(file, environmentOf(sandbox));
+  const { webhook_url: webhookUrl } = sandbox.settings.get();
+  terminal.json({
+    event: "listening",
+    url: sandbox.url,
+    dashboard: `${sandbox.url}/`,
+    keyId: sandbox.keys.keyId,
+    seed: sandbox.seed,
+    webhookUrl,
+  });
+  line(`${paint("bold", "Payhooks sandbox")}  ${paint("cyan", sandbox.url)}`);
+  line(`  dashboard  ${sandbox.url}/`);
+  line(`  webhooks   ${webhookUrl ?? "off: give --webhook-url"}`);
+  line(`  key        ${sandbox.keys.keyId}, ${sandbox.url}/sandbox/keys/public.pem`);
+  line(`  seed       ${sandbox.seed}`);
+  if (file !== undefined) line(`  variables  ${file}`);
+}
+
+/** Resolves at the first signal that asks us to stop. */
+function nextSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
+  });
+}

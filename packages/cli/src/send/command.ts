@@ -1,0 +1,135 @@
+import { shuffled } from "@payhooks/core/testing";
+import type { Command } from "../command-line/command.ts";
+import { EXIT } from "../command-line/errors.ts";
+import { chosen, type Given, httpUrl } from "../command-line/given.ts";
+import { shown, type Terminal } from "../command-line/terminal.ts";
+import { type Answer, createSender, inParallel } from "../delivery/post.ts";
+import { needPrivateKey, needSecret, readSigningKeys, SIGNING_OPTIONS } from "../delivery/signing.ts";
+import { FORGERIES, type ForgeryKind, KINDS, type Prepared, prepare } from "./deliveries.ts";
+
+export const sendCommand: Command = {
+  name: "send",
+  summary: "Sign deliveries as the service does, or as an attacker would, and send them to your server",
+  usage: ["deposit|withdrawal|connected-account|settlement --to URL [OPTIONS]"],
+  options: {
+    to: { value: "URL", help: "where to send it, such as http://127.0.0.1:3000/callbacks/pay" },
+    status: {
+      value: "STATUS",
+      help: "PENDING, SUCCESS or FAILED; for webhooks approved or declined. Several, such as PENDING,SUCCESS, are sent one after the other",
+      default: "SUCCESS, approved",
+    },
+    amount: { value: "AMOUNT", help: "amount; for settlements a whole number", default: "10.50, 125000" },
+    reference: { value: "TEXT", help: "your reference (referenceId)", default: "made from the seed" },
+    "transaction-id": { value: "TEXT", help: "the service's id (payTxnId)", default: "made from the seed" },
+    message: { value: "TEXT", help: "the field message" },
+    "callback-url": { value: "URL", help: "the signed field callbackUrl", default: "what --to says" },
+    events: { value: "N", help: "different events to send", default: "1" },
+    times: { value: "N", help: "copies of each delivery, byte by byte the same", default: "1" },
+    parallel: { value: "N", help: "deliveries under way at one time", default: "1" },
+    shuffle: { help: "send in an order that the seed decides" },
+    forge: {
+      value: "KIND",
+      help: "amount: changed after signing; signature: one digit changed; resplit: a genuine FAILED signature on a SUCCESS (docs/security.md)",
+    },
+    stale: { help: "date it 30 days back, signed properly" },
+    seed: { value: "N", help: "decides ids and order: the same seed, the same events", default: "at random" },
+    timeout: { value: "MS", help: "how long an answer may take", default: "10000" },
+    body: { help: "print each body as well" },
+    ...SIGNING_OPTIONS,
+  },
+  notes: [
+    "Prints every answer. The exit code is 1 when one is not what the service, or an attacker, should get: 2xx for what is genuine, 4xx for what is forged or stale. A re-split forgery may also be answered 2xx, since a receiver holds it; see that nothing ran.",
+  ],
+  examples: [
+    "payhooks send deposit --to http://127.0.0.1:3000/callbacks/pay --state sandbox.json --reference order-1",
+    "payhooks send deposit --to http://127.0.0.1:3000/callbacks/pay --state sandbox.json --status PENDING,SUCCESS --times 5 --parallel 8 --shuffle --seed 7",
+    "payhooks send settlement --to http://127.0.0.1:3000/webhooks/connect --forge signature",
+  ],
+  arguments: { least: 1, most: 1 },
+  async run(given, terminal) {
+    const kind = chosen("What to send", given.positionals[0] ?? "", KINDS);
+    const to = httpUrl("--to", given.required("to", "the address of your endpoint"));
+    const seed = given.number("seed") ?? Math.floor(Math.random() * 1_000_000);
+    const forge = given.choice("forge", FORGERIES);
+    const wanted = {
+      kind,
+      statuses: given.text("status")?.split(",") ?? [],
+      amount: given.text("amount"),
+      reference: given.text("reference"),
+      transactionId: given.text("transaction-id"),
+      message: given.text("message"),
+      callbackUrl: given.text("callback-url") ?? to.href,
+      events: given.number("events", { min: 1, max: 10_000 }) ?? 1,
+      times: given.number("times", { min: 1, max: 10_000 }) ?? 1,
+      forge,
+      isStale: given.flag("stale"),
+      seed,
+    };
+    const keys = await readSigningKeys(given);
+    const isPayment = kind === "deposit" || kind === "withdrawal";
+    const ordered = prepare(wanted, isPayment ? needPrivateKey(keys) : needSecret(keys), Date.now());
+    const deliveries = given.flag("shuffle") ? shuffled(ordered, seed) : ordered;
+    return sendAll(deliveries, to, { given, terminal, seed, forge });
+  },
+};
+
+async function sendAll(
+  deliveries: readonly Prepared[],
+  to: URL,
+  context: {
+    readonly given: Given;
+    readonly terminal: Terminal;
+    readonly seed: number;
+    readonly forge: ForgeryKind | undefined;
+  },
+): Promise<number> {
+  const { given, terminal, seed, forge } = context;
+  const sender = createSender(to, given.number("timeout", { min: 1 }) ?? 10_000);
+  const isRefusalWanted = forge !== undefined || given.flag("stale");
+  const isExpected = ({ status }: Answer): boolean => {
+    if (status === null) return false;
+    const isAccepted = status >= 200 && status < 300;
+    if (forge === "resplit") return isAccepted || (status >= 400 && status < 500);
+    return isRefusalWanted ? status >= 400 && status < 500 : isAccepted;
+  };
+  terminal.line(terminal.paint("dim", `seed ${seed}; ${deliveries.length} to ${to.href}`));
+  const answers = await inParallel(
+    deliveries,
+    given.number("parallel", { min: 1, max: 64 }) ?? 1,
+    async ({ label, id, status, delivery }, index) => {
+      const answer = await sender.send({ headers: delivery.headers, body: delivery.rawBody });
+      const expected = isExpected(answer);
+      const body = given.flag("body") ? { sent: Buffer.from(delivery.rawBody).toString("utf8") } : {};
+      const { status: answered, body: text, error, durationMs } = answer;
+      terminal.json({
+        number: index + 1,
+        label,
+        id,
+        status,
+        answer: answered,
+        body: text,
+        error,
+        durationMs,
+        expected,
+        ...body,
+      });
+      print(terminal, index + 1, label, answer, expected);
+      if ("sent" in body) terminal.line(`    ${shown(body.sent ?? "", 10_000)}`);
+      return expected;
+    },
+  );
+  sender.close();
+  const wrong = answers.filter((expected) => !expected).length;
+  if (wrong > 0) {
+    const wantedAnswer = forge === "resplit" ? "2xx or 4xx" : isRefusalWanted ? "4xx" : "2xx";
+    terminal.line(`\n${wrong} of ${answers.length} answers are not ${wantedAnswer}.`);
+  }
+  return wrong === 0 ? EXIT.ok : EXIT.failure;
+}
+
+function print(terminal: Terminal, number: number, label: string, answer: Answer, expected: boolean): void {
+  const { status, body, error, durationMs } = answer;
+  const outcome = status === null ? `no answer: ${error}` : `${status} ${shown(body)}`;
+  const painted = terminal.paint(expected ? "green" : "red", outcome.trim());
+  terminal.line(`#${number} ${shown(label)} → ${painted} ${terminal.paint("dim", `${durationMs} ms`)}`);
+}

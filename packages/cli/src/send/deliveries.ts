@@ -1,0 +1,209 @@
+import { createHash } from "node:crypto";
+import {
+  asDelivery,
+  type CallbackFields,
+  callbackFields,
+  connectEvent,
+  forgedCallback,
+  resplitPair,
+  type SignedDelivery,
+  signConnectWebhook,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { UsageError } from "../command-line/errors.ts";
+import { chosen } from "../command-line/given.ts";
+
+export const KINDS = ["deposit", "withdrawal", "connected-account", "settlement"] as const;
+export type Kind = (typeof KINDS)[number];
+export const FORGERIES = ["amount", "signature", "resplit"] as const;
+export type ForgeryKind = (typeof FORGERIES)[number];
+
+/** What is to be sent. */
+export interface Wanted {
+  readonly kind: Kind;
+  /** One or several, sent in this order; empty for the usual one. */
+  readonly statuses: readonly string[];
+  readonly amount: string | undefined;
+  readonly reference: string | undefined;
+  readonly transactionId: string | undefined;
+  readonly message: string | undefined;
+  readonly callbackUrl: string;
+  readonly events: number;
+  readonly times: number;
+  readonly forge: ForgeryKind | undefined;
+  readonly isStale: boolean;
+  readonly seed: number;
+}
+
+/** One delivery, ready to be sent. */
+export interface Prepared {
+  readonly label: string;
+  readonly id: string;
+  readonly status: string;
+  readonly delivery: SignedDelivery;
+}
+
+const STALE_MS = 30 * 86_400_000;
+
+/** Everything to be sent, in order: every event with its statuses, every copy. */
+export function prepare(wanted: Wanted, key: string, now: number): Prepared[] {
+  const isPayment = wanted.kind === "deposit" || wanted.kind === "withdrawal";
+  const known = isPayment ? (["PENDING", "SUCCESS", "FAILED"] as const) : (["approved", "declined"] as const);
+  const statuses = wanted.statuses.length === 0 ? [isPayment ? "SUCCESS" : "approved"] : wanted.statuses;
+  for (const status of statuses) chosen("--status", status, known);
+  if (!isPayment) checkWebhook(wanted);
+  const signedAt = wanted.isStale ? now - STALE_MS : now;
+  const prepared: Prepared[] = [];
+  for (let n = 1; n <= wanted.events; n++) {
+    for (const status of statuses) {
+      const one = isPayment
+        ? callbackOf(wanted, n, status, key, signedAt)
+        : webhookOf(wanted, n, status, key, signedAt);
+      prepared.push(...Array.from({ length: wanted.times }, () => one));
+    }
+  }
+  return prepared;
+}
+
+function checkWebhook({ kind, amount, reference, transactionId, message, forge }: Wanted): void {
+  if (forge === "resplit")
+    throw new UsageError(
+      "--forge resplit is a forgery of payment callbacks; webhooks have no canonical string.",
+    );
+  const given = {
+    reference,
+    "transaction-id": transactionId,
+    message,
+    ...(kind === "settlement" ? {} : { amount }),
+  };
+  for (const [option, value] of Object.entries(given)) {
+    if (value !== undefined)
+      throw new UsageError(`--${option} is for payment callbacks; a ${kind} has none.`);
+  }
+  if (amount !== undefined && !/^[1-9]\d{0,14}$/.test(amount)) {
+    throw new UsageError(`--amount of a settlement must be a whole number; it is ${JSON.stringify(amount)}.`);
+  }
+}
+
+function callbackOf(
+  wanted: Wanted,
+  n: number,
+  status: string,
+  privateKey: string,
+  signedAt: number,
+): Prepared {
+  const { kind, reference, transactionId, message, events } = wanted;
+  const suffix = events > 1 ? `-${n}` : "";
+  const fields = callbackFields(
+    {
+      event: kind === "deposit" ? "DEPOSIT" : "WITHDRAWAL",
+      referenceId: reference === undefined ? `order-${idOf(wanted.seed, n).slice(0, 8)}` : reference + suffix,
+      payTxnId: transactionId === undefined ? idOf(wanted.seed, n) : transactionId + suffix,
+      status,
+      amount: amountOf(wanted.amount ?? "10.50"),
+      callbackUrl: wanted.callbackUrl,
+      message: message ?? MESSAGES[status] ?? status,
+      ...(status === "PENDING" && { providerTxId: null }),
+    },
+    signedAt,
+  );
+  const delivery = forged(wanted.forge, fields, privateKey);
+  const label = `${String(fields.event)} ${status} ${String(fields.referenceId)} ${String(fields.amount)}`;
+  return { label: label + markOf(wanted), id: String(fields.payTxnId), status, delivery };
+}
+
+const MESSAGES: Readonly<Record<string, string>> = {
+  PENDING: "The transaction is being processed.",
+  SUCCESS: "The transaction was completed successfully.",
+  FAILED: "The transaction failed.",
+};
+
+function forged(forge: ForgeryKind | undefined, fields: CallbackFields, privateKey: string): SignedDelivery {
+  if (forge === "amount") return forgedCallback(fields, { amount: "9999.000000" }, privateKey);
+  if (forge === "resplit") return resplitPair(String(fields.referenceId), privateKey, fields).forged;
+  const signed = signPaymentCallback(fields, privateKey);
+  if (forge === undefined) return signed;
+  const body = JSON.parse(Buffer.from(signed.rawBody).toString("utf8")) as { signature: string };
+  return asDelivery({ ...body, signature: flipped(body.signature) });
+}
+
+function webhookOf(wanted: Wanted, n: number, status: string, secret: string, signedAt: number): Prepared {
+  const { kind, seed, amount, forge } = wanted;
+  const id = idOf(seed, n);
+  const name = `${kind === "settlement" ? "settlement" : "connected_account"}.${status}`;
+  const data =
+    kind === "settlement"
+      ? {
+          object: "settlement",
+          id: `wd_${id}`,
+          connected_account_id: `cm_${idOf(seed, -n)}`,
+          amount: Number(amount ?? 125_000),
+          status,
+        }
+      : {
+          object: "connected_account",
+          id: `cm_${id}`,
+          master_merchant_id: `mm_${idOf(seed, -n)}`,
+          kyc_status: status,
+        };
+  const event = connectEvent(name, { idempotency_key: `evt_${idOf(seed, n, status)}`, data }, signedAt);
+  const signed = signConnectWebhook(event, secret);
+  const label = `${name} ${data.id}${"amount" in data ? ` ${data.amount}` : ""}`;
+  const changed = (): SignedDelivery => {
+    if (forge === "amount")
+      return {
+        ...signed,
+        rawBody: Buffer.from(
+          JSON.stringify({
+            ...event,
+            data: { ...data, ...("amount" in data ? { amount: 9_999_999 } : { kyc_status: "forged" }) },
+          }),
+        ),
+      };
+    const header = signed.headers["x-connect-signature"] ?? "";
+    return {
+      ...signed,
+      headers: {
+        ...signed.headers,
+        "x-connect-signature": header.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")),
+      },
+    };
+  };
+  const delivery = forge === undefined ? signed : changed();
+  return { label: label + markOf(wanted), id: String(event.idempotency_key), status, delivery };
+}
+
+function markOf({ forge, isStale }: Wanted): string {
+  return (forge === undefined ? "" : ` (forged: ${forge})`) + (isStale ? " (signed 30 days ago)" : "");
+}
+
+/** A UUID that the seed decides. */
+function idOf(seed: number, ...parts: readonly (number | string)[]): string {
+  const hex = createHash("sha256")
+    .update(`${seed} ${parts.join(" ")}`)
+    .digest("hex");
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `4${hex.slice(13, 16)}`,
+    `8${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join("-");
+}
+
+/** Six decimal places, as callbacks have them. */
+function amountOf(text: string): string {
+  const [, whole = "", fraction = ""] = /^(\d{1,15})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
+  if (whole === "") {
+    throw new UsageError(
+      `--amount must be digits with up to six decimals, such as 10.50; it is ${JSON.stringify(text)}.`,
+    );
+  }
+  return `${whole}.${fraction.padEnd(6, "0")}`;
+}
+
+/** Another byte in the middle: still base64, of the same length. */
+function flipped(signature: string): string {
+  const at = Math.floor(signature.length / 2);
+  return signature.slice(0, at) + (signature[at] === "A" ? "B" : "A") + signature.slice(at + 1);
+}

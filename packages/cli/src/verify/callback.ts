@@ -1,0 +1,208 @@
+import { verify } from "node:crypto";
+import { isPayhooksError, verifyPaymentCallback } from "@payhooks/core";
+import { importPublicKeys, type VerifyingKey, verifyRsaSignature } from "@payhooks/core/signature";
+import { canonicalOf, canonicalVariants, textsOf } from "./canonical-variants.ts";
+import type { Cause, Explanation, OtherBody } from "./explanation.ts";
+import { type JsonMember, membersOf } from "./json-text.ts";
+import { causeOfNotJson } from "./not-json.ts";
+import { isDigestOf, recoverDigest } from "./recovered-digest.ts";
+
+/** What may be said about the deliveries beforehand. */
+export interface CallbackSettings {
+  readonly extraFields: readonly string[];
+  readonly pinnedUrls: readonly string[];
+}
+
+/** Verifies a payment callback as a receiver does, and says why it fails. */
+export function explainCallback(
+  body: Buffer,
+  pems: readonly string[],
+  settings: CallbackSettings,
+  others: readonly OtherBody[],
+): Explanation {
+  const keys = importPublicKeys(pems, "--key");
+  const members = membersOf(body.toString("utf8"));
+  const canonicalString = members === null ? null : canonicalOf(textsOf(members));
+  const base = { flow: "payments", rule: null, canonicalString, keyId: null, notes: [] } as const;
+  try {
+    const { event, keyId } = verifyPaymentCallback(body, {
+      publicKey: pems,
+      extraFields: settings.extraFields,
+      expect: settings.pinnedUrls.length === 0 ? {} : { callbackUrl: settings.pinnedUrls },
+    });
+    const summary = `${event.event} ${event.status} ${event.referenceId} ${event.amount} (${event.payTxnId})`;
+    return { ...base, ok: true, code: null, summary, keyId, causes: [], notes: notesOf(event.timestamp) };
+  } catch (error) {
+    if (!isPayhooksError(error)) throw error;
+    const { code } = error;
+    const failed = { ...base, ok: false, code };
+    if (members === null) {
+      return { ...failed, summary: "The body is not a JSON object.", causes: [causeOfNotJson(body)] };
+    }
+    if (code === "ERR_SIGNATURE_MISSING") {
+      return { ...failed, summary: "The body has no signature.", causes: [causeOfMissing(members)] };
+    }
+    if (code === "ERR_SIGNATURE_MALFORMED") {
+      const causes = causesOfMalformed(members, canonicalString ?? "", pems);
+      return { ...failed, summary: "The signature is not canonical base64.", causes };
+    }
+    if (code === "ERR_SIGNATURE_INVALID") {
+      const causes = causesOfInvalid(members, canonicalString ?? "", keys, others);
+      return { ...failed, summary: "The signature does not fit the body under this key.", causes };
+    }
+    return { ...failed, ...ruleOf(error.message), causes: [] };
+  }
+}
+
+/** What the core says of authentic deliveries that cannot be used: `… cannot be used: R4: message contains …. <fix>` */
+function ruleOf(message: string): Pick<Explanation, "summary" | "rule"> {
+  const [, rule = null, detail] = /cannot be used: (?:(R\d|JSON): )?(.*?)\.(?: Keep|$)/.exec(message) ?? [];
+  const what = `The signature is valid, but the event is held, not run: ${detail ?? message}.`;
+  return { summary: what, rule };
+}
+
+function causeOfMissing(members: readonly JsonMember[]): Cause {
+  if (members.some(({ name }) => name === "idempotency_key")) {
+    return {
+      what: "This is a connected-account webhook: it is signed in the header X-Connect-Signature.",
+      fix: "Use --secret and --header instead of --key.",
+      certain: true,
+    };
+  }
+  return {
+    what: "The field signature is missing, null or empty.",
+    fix: "Every genuine callback has one: was it removed when the body was logged or stored?",
+    certain: false,
+  };
+}
+
+function causesOfMalformed(
+  members: readonly JsonMember[],
+  canonical: string,
+  pems: readonly string[],
+): Cause[] {
+  const value = members.findLast(({ name }) => name === "signature")?.value;
+  if (typeof value !== "string") {
+    return [
+      { what: "signature is not a string.", fix: "Use the body exactly as it arrived.", certain: true },
+    ];
+  }
+  const padded = (text: string): string => text.padEnd(Math.ceil(text.length / 4) * 4, "=");
+  const repairs: readonly (readonly [what: string, fix: string, text: string])[] = [
+    [
+      "signature is URL-safe base64 (- and _ in place of + and /).",
+      "The service sends the standard alphabet: something on the way re-encoded it.",
+      /[-_]/.test(value) ? padded(value.replaceAll("-", "+").replaceAll("_", "/")) : value,
+    ],
+    [
+      "signature has white space or line ends in it.",
+      "Base64 must be on one line: do not wrap or copy it by hand.",
+      value.replace(/\s+/g, ""),
+    ],
+    [
+      "signature has spaces where it had +.",
+      "It went through a form or a URL, which read + as a space.",
+      value.replaceAll(" ", "+"),
+    ],
+    ["signature has lost its padding (=).", "Keep it as it arrived.", padded(value)],
+    [
+      "signature is percent-encoded.",
+      "It went through a URL: decode it once.",
+      value.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+    ],
+  ];
+  for (const [what, fix, text] of repairs) {
+    if (text !== value && verifyRsaSignature(canonical, text, pems) !== null) {
+      return [{ what: `${what} Otherwise it is right.`, fix, certain: true }];
+    }
+  }
+  const visible = repairs.filter(([, , text]) => text !== value && isBase64(text));
+  if (visible[0] !== undefined) return [{ what: visible[0][0], fix: visible[0][1], certain: false }];
+  return [
+    {
+      what: "signature is damaged or something else.",
+      fix: "Use the body exactly as it arrived.",
+      certain: false,
+    },
+  ];
+}
+
+function causesOfInvalid(
+  members: readonly JsonMember[],
+  canonical: string,
+  keys: readonly VerifyingKey[],
+  others: readonly OtherBody[],
+): Cause[] {
+  const value = members.findLast(({ name }) => name === "signature")?.value;
+  const signature = Buffer.from(String(value), "base64");
+  if (/^[0-9a-f]{16,}$/i.test(String(value))) {
+    const isRight = keys.some(({ key }) =>
+      verify("sha256", Buffer.from(canonical), key, Buffer.from(String(value), "hex")),
+    );
+    const what = `signature is hex, not base64.${isRight ? " Otherwise it is right." : ""}`;
+    return [{ what, fix: "Write the bytes of the signature as base64.", certain: isRight }];
+  }
+  const fitting = keys.filter(({ modulusBytes }) => modulusBytes === signature.length);
+  if (fitting.length === 0) {
+    const bits = keys.map(({ modulusBytes }) => modulusBytes * 8).join(" and ");
+    const what = `The signature has ${signature.length * 8} bits, the key ${bits}: it was cut off, or made with another key.`;
+    return [
+      {
+        what,
+        fix: "Use the merchant's key from the dashboard: Settings, Security, Security Keys.",
+        certain: true,
+      },
+    ];
+  }
+  const digest = fitting.map(({ key }) => recoverDigest(signature, key)).find((found) => found !== null);
+  if (digest === undefined || digest === null) {
+    return [
+      {
+        what: "The signature was made with another key, or it is damaged: under this key it is no signature of anything.",
+        fix: "Compare the key with the dashboard (Settings, Security, Security Keys). Was it rotated? Is it of another merchant, or of the sandbox?",
+        certain: fitting.length === keys.length,
+      },
+    ];
+  }
+  if (digest.algorithm !== "sha256" && isDigestOf(digest, canonical)) {
+    const what = `The body is right, but it was signed with ${digest.algorithm.toUpperCase()}, not SHA-256.`;
+    return [
+      { what, fix: "The one who signs must use SHA-256 (specification, Authentication, 4).", certain: true },
+    ];
+  }
+  for (const { what, fix, text } of canonicalVariants(members)) {
+    if (isDigestOf(digest, text)) return [{ what: `The key is right, but ${what}`, fix, certain: true }];
+  }
+  for (const other of others) {
+    const read = membersOf(other.bytes.toString("utf8"));
+    if (read !== null && isDigestOf(digest, canonicalOf(textsOf(read)))) {
+      return [
+        {
+          what: `The signature belongs to another body: ${other.name}.`,
+          fix: "Do not mix deliveries.",
+          certain: true,
+        },
+      ];
+    }
+  }
+  return [
+    {
+      what: "The key is right and the signature is whole, but it was made over other fields: this body was changed after it was signed, or has the signature of another one.",
+      fix: "White space and the order of names do not matter here; values do. Compare the canonical string below with what the sender signed. If nothing of yours changed it, it is a forgery.",
+      certain: true,
+    },
+  ];
+}
+
+function notesOf(timestamp: string): string[] {
+  const ageMs = Date.now() - Date.parse(timestamp);
+  const days = Math.floor(ageMs / 86_400_000);
+  if (days >= 7)
+    return [`It was signed ${days} days ago: a receiver refuses what is older than 7 days by default.`];
+  if (ageMs < -86_400_000) return ["It is dated more than a day in the future: a receiver refuses it."];
+  return [];
+}
+
+function isBase64(text: string): boolean {
+  return text !== "" && Buffer.from(text, "base64").toString("base64") === text;
+}

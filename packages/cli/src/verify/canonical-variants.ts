@@ -1,0 +1,119 @@
+import { CALLBACK_FIELDS } from "@payhooks/core/signature";
+import type { JsonMember } from "./json-text.ts";
+
+/** What may have been signed instead of this body's canonical string. */
+export interface CanonicalVariant {
+  readonly what: string;
+  readonly fix: string;
+  readonly text: string;
+}
+
+type Texts = readonly (readonly [name: string, text: string])[];
+
+const byCodeUnit = ([a]: readonly [string, string], [b]: readonly [string, string]): number =>
+  a < b ? -1 : a > b ? 1 : 0;
+const join = (texts: Texts): string => texts.map(([name, text]) => `${name}=${text}`).join("&");
+const documented: ReadonlySet<string> = new Set(CALLBACK_FIELDS);
+
+/** Fields as the canonical string has them: nulls left out, numbers as they were written. */
+export function textsOf(members: readonly JsonMember[]): Texts {
+  const byName = new Map<string, string>();
+  for (const { name, raw, value } of members) {
+    if (name === "signature" || value === null) byName.delete(name);
+    else byName.set(name, typeof value === "string" ? value : raw);
+  }
+  return [...byName];
+}
+
+export function canonicalOf(texts: Texts): string {
+  return join(texts.toSorted(byCodeUnit));
+}
+
+/** Plausible differences between what was signed and what is here. */
+export function* canonicalVariants(members: readonly JsonMember[]): Generator<CanonicalVariant> {
+  const texts = textsOf(members);
+  const nulls = members.filter(({ value }) => value === null).map(({ name }) => name);
+  const changed = (
+    what: string,
+    fix: string,
+    change: (text: string, name: string) => string,
+  ): CanonicalVariant => ({
+    what,
+    fix,
+    text: canonicalOf(texts.map(([name, text]) => [name, change(text, name)] as const)),
+  });
+  const keep = "Forward and store the body as it arrived; do not write it anew.";
+  yield changed("amount lost its six decimal places: it was read as a number.", keep, (text, name) =>
+    name === "amount" && Number.isFinite(Number(text)) ? Number(text).toFixed(6) : text,
+  );
+  yield changed("numbers were read and written anew: 10.0 became 10.", keep, (text) =>
+    /^-?\d+$/.test(text) ? `${text}.0` : text,
+  );
+  yield changed("white space around a value was cut off or added.", keep, (text) => text.trim());
+  yield changed("& < > or quotes were escaped for HTML.", keep, (text) =>
+    text
+      .replaceAll("&lt;", "<")
+      .replaceAll("&gt;", ">")
+      .replaceAll("&quot;", '"')
+      .replaceAll("&#39;", "'")
+      .replaceAll("&amp;", "&"),
+  );
+  yield changed("values were percent-encoded.", keep, (text) => decoded(text));
+  yield changed("a + became a space, as in a form.", keep, (text) => text.replaceAll(" ", "+"));
+  yield changed("characters were read as Latin-1 and written as UTF-8.", keep, (text) =>
+    Buffer.from(text, "latin1").toString("utf8"),
+  );
+  yield changed("characters were written in another Unicode form (composed).", keep, (text) =>
+    text.normalize("NFC"),
+  );
+  yield changed("characters were written in another Unicode form (decomposed).", keep, (text) =>
+    text.normalize("NFD"),
+  );
+  const senders = "The one who signed did not follow the specification (Authentication, 4).";
+  yield {
+    what: "null fields were signed as name=null; the specification omits them.",
+    fix: senders,
+    text: canonicalOf([...texts, ...nulls.map((name) => [name, "null"] as const)]),
+  };
+  yield {
+    what: "null fields were signed as empty ones; the specification omits them.",
+    fix: senders,
+    text: canonicalOf([...texts, ...nulls.map((name) => [name, ""] as const)]),
+  };
+  yield {
+    what: "empty fields were left out when it was signed; only null ones are.",
+    fix: senders,
+    text: canonicalOf(texts.filter(([, text]) => text !== "")),
+  };
+  yield {
+    what: "the fields were signed in the order of the body, not sorted.",
+    fix: senders,
+    text: join(texts),
+  };
+  yield {
+    what: "the names were sorted without regard to capitals; they are sorted by code unit.",
+    fix: senders,
+    text: join(texts.toSorted(([a], [b]) => a.toLowerCase().localeCompare(b.toLowerCase()))),
+  };
+  const extra = texts.filter(([name]) => !documented.has(name));
+  yield {
+    what: "only documented fields were signed: the others were added afterwards.",
+    fix: "Whoever added them must not, or they must be left out before verification.",
+    text: canonicalOf(texts.filter(([name]) => documented.has(name))),
+  };
+  for (const [added] of extra) {
+    yield {
+      what: `the field ${JSON.stringify(added)} was added after the body was signed.`,
+      fix: "Find what adds it on the way: a proxy, a gateway, your own logging.",
+      text: canonicalOf(texts.filter(([name]) => name !== added)),
+    };
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,112 @@
+import type { Command } from "../command-line/command.ts";
+import { EXIT, UsageError } from "../command-line/errors.ts";
+import type { Given } from "../command-line/given.ts";
+import { readBytes, readText } from "../command-line/input.ts";
+import { shown, type Terminal } from "../command-line/terminal.ts";
+import { explainCallback } from "./callback.ts";
+import type { Explanation } from "./explanation.ts";
+import { explainWebhook } from "./webhook.ts";
+
+export const verifyCommand: Command = {
+  name: "verify",
+  summary: "Check the signature of a saved delivery, and explain why it fails",
+  usage: [
+    "--key PUBLIC.pem BODY.json [OTHER.json …]",
+    "--secret SECRET --header VALUE BODY.json [OTHER.json …]",
+  ],
+  options: {
+    key: {
+      value: "FILE",
+      multiple: true,
+      help: "public key in PEM, for payment callbacks; without it PAY_PUBLIC_KEY is taken",
+    },
+    "extra-field": {
+      value: "NAME",
+      multiple: true,
+      help: "undocumented field that every callback has (payments.extraFields)",
+    },
+    "callback-url": {
+      value: "URL",
+      multiple: true,
+      help: "your callback URL, as a whole (payments.expect.callbackUrl)",
+    },
+    secret: {
+      value: "SECRET",
+      multiple: true,
+      help: "webhook secret, for connected-account webhooks; without it CONNECT_WEBHOOK_SECRET is taken",
+    },
+    header: { value: "VALUE", help: "value of X-Connect-Signature" },
+  },
+  notes: [
+    "Verifies exactly as a receiver does. When that fails, it looks for the cause: a re-serialised body, another key, white space in the secret, url-safe base64, the header of another body (name further bodies after the first). BODY may be - for the standard input.",
+    "For a payment callback it shows the canonical string, and which rule (R1 to R5, docs/security.md) holds an event whose signature is valid. Secrets are never printed. A secret on a command line can be seen by others on this machine: CONNECT_WEBHOOK_SECRET cannot.",
+  ],
+  examples: [
+    "payhooks verify --key pub.pem body.json",
+    'payhooks verify --secret "$SECRET" --header "sha256=9f86…" body.json',
+    "pbpaste | payhooks verify --key pub.pem -",
+  ],
+  arguments: { least: 1, most: 20 },
+  async run(given, terminal) {
+    const explanation = await explain(given);
+    terminal.json(explanation);
+    print(explanation, terminal);
+    return explanation.ok ? EXIT.ok : EXIT.failure;
+  },
+};
+
+async function explain(given: Given): Promise<Explanation> {
+  const [path = "-", ...otherPaths] = given.positionals;
+  const isWebhook = given.flag("secret") || given.flag("header");
+  if (isWebhook && given.flag("key")) {
+    throw new UsageError(
+      "--key is for payment callbacks, --secret and --header for webhooks: give one of them.",
+    );
+  }
+  const isCallback = given.flag("key") || (!isWebhook && process.env.PAY_PUBLIC_KEY !== undefined);
+  if (!isWebhook && !isCallback) {
+    throw new UsageError(
+      "There is no key to verify with.",
+      "Give --key FILE for a payment callback, or --secret SECRET --header VALUE for a webhook.",
+    );
+  }
+  const body = await readBytes(path);
+  const others = await Promise.all(otherPaths.map(async (name) => ({ name, bytes: await readBytes(name) })));
+  if (isCallback) {
+    const files = await Promise.all(given.texts("key").map(readText));
+    const pems = files.length > 0 ? files : [process.env.PAY_PUBLIC_KEY ?? ""];
+    const settings = { extraFields: given.texts("extra-field"), pinnedUrls: given.texts("callback-url") };
+    return explainCallback(body, pems, settings, others);
+  }
+  const secrets = given.texts("secret");
+  const fromEnvironment = process.env.CONNECT_WEBHOOK_SECRET;
+  if (secrets.length === 0 && fromEnvironment === undefined) {
+    throw new UsageError("--secret is missing, and CONNECT_WEBHOOK_SECRET is not set.");
+  }
+  return explainWebhook(
+    body,
+    given.text("header"),
+    secrets.length > 0 ? secrets : [fromEnvironment ?? ""],
+    others,
+  );
+}
+
+function print(explanation: Explanation, { line, paint }: Terminal): void {
+  const { ok, code, summary, rule, canonicalString, keyId, causes, notes } = explanation;
+  if (ok) {
+    line(`${paint("green", "Authentic.")} ${shown(summary)}`);
+    line(`key ${keyId}`);
+  } else {
+    line(`${paint("red", code ?? "")}${rule === null ? "" : ` ${rule}`}`);
+    line(shown(summary, 500));
+  }
+  for (const { what, fix, certain } of causes) {
+    line(`\n${paint("bold", certain ? "Cause:" : "Perhaps:")} ${what}`);
+    line(`  ${fix}`);
+  }
+  if (rule !== null)
+    line("\nThe rules and the attack that they stop: docs/security.md. A receiver answers 200 and holds it.");
+  if (canonicalString !== null)
+    line(`\n${paint("bold", "Canonical string:")}\n${shown(canonicalString, 10_000)}`);
+  for (const note of notes) line(`\nNote: ${note}`);
+}

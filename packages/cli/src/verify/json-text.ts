@@ -1,0 +1,91 @@
+/** A member of a JSON object: its value as text, exactly as it was written, and as it is read. */
+export interface JsonMember {
+  readonly name: string;
+  readonly raw: string;
+  readonly value: unknown;
+}
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+/** The members of a JSON object in their order, duplicates included; null when the text is no JSON object. */
+export function membersOf(text: string): JsonMember[] | null {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return null;
+  const members: JsonMember[] = [];
+  let depth = 0;
+  let name: string | null = null;
+  let start = 0;
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    if (depth === 1 && name === null && token.startsWith('"')) name = JSON.parse(token) as string;
+    else if (depth === 1 && token === ":") start = index + 1;
+    else if (token === "{" || token === "[") depth++;
+    else if (token === "}" || token === "]" || token === ",") {
+      if (depth === 1 && name !== null) {
+        const raw = text.slice(start, index).trim();
+        members.push({ name, raw, value: JSON.parse(raw) });
+        name = null;
+      }
+      if (token !== ",") depth--;
+    }
+  }
+  return members;
+}
+
+/** How some program writes JSON. */
+export interface Spelling {
+  readonly what: string;
+  write(value: unknown): string;
+}
+
+const escapedNonAscii = (text: string): string =>
+  text.replace(/[\u007f-\uffff]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+
+const htmlSafe = (text: string): string =>
+  text.replace(/[<>&\u2028\u2029]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+
+/** Spaces after commas and colons, as Python's json.dumps has them. */
+function spaced(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${spaced(member)}`);
+  return `{${members.join(", ")}}`;
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(members.map(([name, member]) => [name, sorted(member)]));
+}
+
+/** Ways in which common programs write the same value. */
+export const SPELLINGS: readonly Spelling[] = [
+  { what: "compact, as JSON.stringify writes it", write: (value) => JSON.stringify(value) },
+  { what: "indented by two spaces", write: (value) => JSON.stringify(value, null, 2) },
+  { what: "indented by four spaces", write: (value) => JSON.stringify(value, null, 4) },
+  { what: "indented by tabs", write: (value) => JSON.stringify(value, null, "\t") },
+  { what: "with spaces after commas and colons, as Python's json.dumps writes it", write: spaced },
+  {
+    what: "with spaces and \\u escapes, as Python's json.dumps writes it",
+    write: (value) => escapedNonAscii(spaced(value)),
+  },
+  { what: "compact with \\u escapes", write: (value) => escapedNonAscii(JSON.stringify(value)) },
+  {
+    what: "compact with escaped slashes, as PHP's json_encode writes it",
+    write: (value) => escapedNonAscii(JSON.stringify(value).replaceAll("/", "\\/")),
+  },
+  {
+    what: "compact with <, > and & escaped, as Go's encoding/json writes it",
+    write: (value) => htmlSafe(JSON.stringify(value)),
+  },
+  { what: "compact with sorted names", write: (value) => JSON.stringify(sorted(value)) },
+];

@@ -1,0 +1,80 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { nearest } from "../src/command-line/nearest.ts";
+import { COMMANDS } from "../src/commands.ts";
+import { payhooks } from "./support/run.ts";
+
+const manifest: { version: string } = JSON.parse(
+  readFileSync(new URL("../package.json", import.meta.url), "utf8"),
+);
+
+describe("payhooks", () => {
+  it("lists its commands with --help, and with nothing, which is wrong", async () => {
+    const help = await payhooks(["--help"]);
+    for (const { name, summary } of COMMANDS) expect(help.stdout).toContain(`${name.padEnd(7)}  ${summary}`);
+    expect(help).toMatchObject({ code: 0, stderr: "" });
+    expect(await payhooks([])).toMatchObject({ code: 2, stdout: "", stderr: help.stdout });
+  });
+
+  it.each(COMMANDS.map(({ name }) => name))("%s --help shows every option and an example", async (name) => {
+    const command = COMMANDS.find((one) => one.name === name);
+    const ended = await payhooks([name, "--help"]);
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    const options = [...ended.stdout.matchAll(/^ {2}--([a-z-]+)/gm)].map(([, option]) => option);
+    expect(options).toEqual([...Object.keys(command?.options ?? {}), "json", "help"]);
+    expect(ended.stdout).toContain(`Usage: payhooks ${name} `);
+    for (const example of command?.examples ?? []) expect(ended.stdout).toContain(`  ${example}\n`);
+    expect(
+      ended.stdout.split("\n").filter((line) => line.length > 100 && !/^ {2}payhooks|Usage|^ {7}/.test(line)),
+    ).toEqual([]);
+    expect((await payhooks(["help", name])).stdout).toBe(ended.stdout);
+    expect((await payhooks([name, "-h"])).stdout).toBe(ended.stdout);
+  });
+
+  it("prints its version", async () => {
+    expect(await payhooks(["--version"])).toMatchObject({ code: 0, stdout: `${manifest.version}\n` });
+  });
+
+  it.each([
+    [["sned"], "Unknown command sned. Did you mean send?"],
+    [["--hlep"], "Unknown option --hlep."],
+    [["xyzzy"], "Unknown command xyzzy."],
+    [["send", "deposit", "--paralel", "3"], "Unknown option --paralel. Did you mean --parallel?"],
+    [["send", "deposit", "--to"], "--to needs a value: --to URL"],
+    [["send", "deposit", "--to", "--shuffle"], "--to needs a value: --to URL"],
+    [["send", "deposit", "--shuffle=yes"], "--shuffle takes no value."],
+    [["held"], "An argument is missing."],
+    [["sandbox", "extra"], 'Unexpected argument "extra".'],
+    [["sandbox", "--port", "http"], '--port must be a whole number from 0 to 65535; it is "http".'],
+  ])("%j exits with 2 and says why", async (args, message) => {
+    const ended = await payhooks(args);
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain(`payhooks: ${message}`);
+    expect(ended.stderr).not.toMatch(/^\s+at /m);
+  });
+
+  it("tells errors as JSON with --json", async () => {
+    const ended = await payhooks(["send", "deposit", "--json"]);
+    expect(ended).toMatchObject({ code: 2, stderr: "" });
+    expect(ended.json()).toEqual([
+      { error: { code: "ERR_USAGE", message: expect.stringContaining("--to is missing") } },
+    ]);
+  });
+
+  it("has no colours where nobody looks", async () => {
+    const ended = await payhooks(["verify", "--key", "nothing.pem", "nothing.json"]);
+    expect(ended.stdout + ended.stderr).not.toContain("\u001b[");
+  });
+});
+
+describe("the nearest word", () => {
+  const words = ["deposit", "withdrawal", "connected-account", "settlement"];
+  it.each([
+    ["deposti", "deposit"],
+    ["with", "withdrawal"],
+    ["setlement", "settlement"],
+    ["connected-acount", "connected-account"],
+    ["payment", null],
+    ["", null],
+  ])("to %j is %j", (word, expected) => expect(nearest(word, words)).toBe(expected));
+});
