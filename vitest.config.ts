@@ -13,6 +13,9 @@ const packagesWithTests = readdirSync("packages").filter((name) => existsSync(`p
 /** What a package's tests need once: the command line as one file. */
 const setupOf = (name: string): string[] => (name === "cli" ? ["packages/cli/test/support/bundle.ts"] : []);
 
+/** What a package's tests need once: the command line as one file. */
+const setupOf = (name: string): string[] => (name === "cli" ? ["packages/cli/test/support/bundle.ts"] : []);
+
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
@@ -23,6 +26,7 @@ export default defineConfig({
         test: {
           name,
           include: [`packages/${name}/test/**/*.test.ts`],
+          globalSetup: setupOf(name),
           globalSetup: setupOf(name),
           exclude: ["**/node_modules/**", "**/test/browser/**"],
         },
