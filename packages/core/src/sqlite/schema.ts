@@ -81,18 +81,18 @@ function checkPages(database: SqliteDatabase): void {
 }
 
 function migrate(database: SqliteDatabase): void {
-  const version = pragma(database, "user_version");
-  if (version > MIGRATIONS.length) {
-    throw unsuitable(
-      `has schema version ${version}, newer than this package knows (${MIGRATIONS.length})`,
-      "Update @payhooks/core.",
-    );
-  }
-  if (version === MIGRATIONS.length) return;
+  // Also when there is nothing to migrate: a file that may only be read must be found out now.
   database.exec("BEGIN IMMEDIATE");
   try {
-    // Another process may have migrated between the look and the lock.
-    for (const migration of MIGRATIONS.slice(pragma(database, "user_version"))) database.exec(migration);
+    // Under the lock: another process, of another version, may be at it too.
+    const version = pragma(database, "user_version");
+    if (version > MIGRATIONS.length) {
+      throw unsuitable(
+        `has schema version ${version}, newer than this package knows (${MIGRATIONS.length})`,
+        "Update @payhooks/core.",
+      );
+    }
+    for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
     database.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     database.exec("COMMIT");

@@ -161,6 +161,12 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
     },
     async close() {
       await batch.idle();
+      try {
+        // Some drivers close when they are collected: from here on the file has everything, and can be copied alone.
+        database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      } catch {
+        // Another process still uses the log, and will do it.
+      }
       database.close();
     },
   };
