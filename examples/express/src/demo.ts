@@ -4,8 +4,11 @@ import { createReceiver, memoryInbox, type Notice } from "@payhooks/core";
 import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
+import { showCrash } from "./crash.ts";
 import { printFrame, printLine, printSummary, type Result } from "./report.ts";
 import { createServiceKeys, type Outcome, type Step, scenario } from "./service.ts";
+
+if (process.argv.includes("--crash")) process.exit(await showCrash());
 
 const once = process.argv.includes("--once");
 const keys = createServiceKeys();
