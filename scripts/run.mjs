@@ -46,6 +46,11 @@ const tasks = {
   },
   /** In Chromium: Debian's, or the one that PAYHOOKS_CHROMIUM names. */
   "test:browser": (args) => run("vitest", ["run", "--config", "vitest.browser.config.ts", ...args]),
+  /** Installs other runtimes first (1 GB, once), into a folder below node_modules. */
+  "test:runtimes": async (args) => {
+    await build();
+    await run("vitest", ["run", "--config", "vitest.runtimes.config.ts", ...args]);
+  },
   check: async () => {
     await build();
     await run("biome", ["ci", "."]);

@@ -115,6 +115,7 @@ export function conformanceCases(
     const facts = factsOf(event);
     return [`accepted ${tenant}${facts}`, `ran ${JSON.stringify(event)}`, `finished ${facts.split(" ")[2]}`];
   };
+  const idOf = (delivery: SignedDelivery): string => factsOf(seenOf(delivery)).split(" ")[2] ?? "";
   const duplicateOf = (delivery: SignedDelivery): string => `duplicate ${factsOf(seenOf(delivery))}`;
   const one =
     (bytes: Uint8Array) =>
@@ -627,10 +628,11 @@ export function conformanceCases(
       effects: ["refused 400 ERR_BODY_INCOMPLETE"],
     },
     {
-      name: "a sender that goes away before the answer",
+      name: "a sender that never reads its answer",
       async send({ port }) {
         const wire = await Wire.open(port);
         await wire.write(bytesOf(PAY, impatient));
+        while (!(await effectsAt(port)).some((effect) => effect.includes(idOf(impatient))));
         wire.destroy();
         return [];
       },
@@ -715,6 +717,11 @@ export function conformanceCases(
   ];
 }
 
+async function effectsAt(port: number): Promise<string[]> {
+  const response = await fetch(`http://127.0.0.1:${port}${CONTROL_PATH}effects`);
+  return (await response.json()) as string[];
+}
+
 /** Drives the cases against one server, and tells what came of each. */
 export class Session {
   readonly target: Target;
@@ -747,8 +754,7 @@ export class Session {
   async #effects(count: number): Promise<readonly string[]> {
     const end = Date.now() + 10_000;
     for (;;) {
-      const response = await fetch(`http://127.0.0.1:${this.target.port}${CONTROL_PATH}effects`);
-      const all = (await response.json()) as string[];
+      const all = await effectsAt(this.target.port);
       if (all.length >= this.#seen + count || Date.now() > end) {
         const fresh = all.slice(this.#seen);
         this.#seen = all.length;

@@ -20,7 +20,7 @@ const manifest = join(root, "test/runtimes/package.json");
 const { dependencies } = JSON.parse(readFileSync(manifest, "utf8")) as {
   readonly dependencies: Readonly<Record<string, string>>;
 };
-const hash = createHash("sha256").update(readFileSync(manifest)).digest("hex").slice(0, 12);
+const hash = createHash("sha256").update(JSON.stringify(dependencies)).digest("hex").slice(0, 12);
 const folder = join(root, "node_modules/.cache/payhooks-runtimes", hash);
 
 const versionOf = (name: string): string => (dependencies[name] ?? "").replace(/^.*@/, "");
@@ -65,7 +65,7 @@ export async function installRuntimes(): Promise<void> {
 /** The version that a runtime says it has. */
 export async function versionSaidBy({ command, name }: Runtime): Promise<string> {
   const { stdout } = await promisify(execFile)(command, ["--version"]);
-  const [said = ""] = /\d+[.\-]\d+[.\-]\d+/.exec(stdout) ?? [];
+  const [said = ""] = /\d+[.-]\d+[.-]\d+/.exec(stdout) ?? [];
   // workerd says the date that its own number is made of.
   return name === "workerd" ? `1.${said.replaceAll("-", "")}.1` : said;
 }

@@ -141,7 +141,7 @@ export class NoticeBoard {
     this.#pending.push(notice);
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(() => this.flush());
+    soon(() => this.flush());
   }
 
   /** Hands on what waits; also called at the close, so that the last lines are not lost. */
@@ -164,6 +164,15 @@ export class NoticeBoard {
     }
   }
 }
+
+/**
+ * Off the path of the delivery. On Workers a timer or an immediate dies with the request that set it, and notices would
+ * never be told: there it is the next microtask.
+ */
+const soon: (task: () => void) => void =
+  (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers"
+    ? queueMicrotask
+    : setImmediate;
 
 function safely(action: () => void): void {
   try {

@@ -32,7 +32,7 @@ export async function answerRequest<Platform>(
     {
       method: request.method,
       url: request.url,
-      headers: request.headers,
+      headers: { get: (name) => withoutSpaceAround(request.headers.get(name)) },
       ...facts,
       async readBody(maxBodyBytes, signal) {
         if (bodyUsed === true || request.bodyUsed || request.body?.locked === true) {
@@ -49,6 +49,16 @@ export async function answerRequest<Platform>(
   if (isRead) return asResponse(reply);
   reader ??= open();
   return reader === null ? asResponse(reply) : withoutTheRest(reply, discard(reader));
+}
+
+/** White space around a value is no part of it (RFC 9110, 5.5); workerd leaves tabs there. */
+function withoutSpaceAround(value: string | null): string | null {
+  if (value === null) return null;
+  let start = 0;
+  let end = value.length;
+  while (value[start] === " " || value[start] === "\t") start++;
+  while (end > start && (value[end - 1] === " " || value[end - 1] === "\t")) end--;
+  return value.slice(start, end);
 }
 
 /** The body's exact bytes, bounded in size. */

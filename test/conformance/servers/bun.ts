@@ -5,11 +5,9 @@ import { honoApp } from "./hono-app.ts";
 
 declare const Bun: {
   readonly version: string;
-  serve(options: {
-    port: number;
-    hostname: string;
-    fetch(request: Request): Response | Promise<Response>;
-  }): { readonly port: number };
+  serve(options: { port: number; hostname: string; fetch(request: Request): Response | Promise<Response> }): {
+    readonly port: number;
+  };
 };
 
 const env = secrets();

@@ -18,4 +18,5 @@ const worker = {
     return hono.fetch(request, env, context as ExecutionContext);
   },
 };
-export { worker as default };
+
+export default worker;
