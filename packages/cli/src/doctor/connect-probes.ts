@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
 import { JSON_HEADERS, LARGE_BYTES, type Probe, type ProbeKind, STALE_MS } from "./probes.ts";
 
@@ -45,7 +46,7 @@ export function connectProbes(secret: string): Probe[] {
     signed("the same bytes again", "duplicate", first),
     signed("the same bytes a third time", "duplicate", first),
     withHeader("signed with another secret", forged, {
-      [HEADER]: headerOf(forged, "whsec_of_somebody_else"),
+      [HEADER]: headerOf(forged, `whsec_${randomUUID()}`),
     }),
     withHeader("header of another body", forged, { [HEADER]: headerOf(text()) }),
     withHeader("body changed after signing", forged.replace("declined", "approved"), {

@@ -1,0 +1,197 @@
+import { join } from "node:path";
+import { createReceiver, type Held, type Receiver } from "@payhooks/core";
+import { sqliteInbox } from "@payhooks/core/sqlite";
+import {
+  callbackFields,
+  createTestKeys,
+  resplitPair,
+  type SignedDelivery,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { file, folder } from "./support/files.ts";
+import { payhooks } from "./support/run.ts";
+
+const keys = createTestKeys();
+let databases = 0;
+
+/** An application on an inbox in a file, in this process, that has put two deliveries on hold. */
+async function application(): Promise<{ database: string; receiver: Receiver; ran: string[]; held: Held[] }> {
+  const database = join(folder, `inbox ${++databases}.db`);
+  const ran: string[] = [];
+  const receiver = createReceiver({
+    payments: { publicKey: keys.publicKey },
+    inbox: sqliteInbox(database),
+    run: "after-response",
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
+  });
+  let isBroken = true;
+  receiver.onDeposit(
+    (deposit) => {
+      if (isBroken) throw new Error("the bank is down");
+      ran.push(deposit.referenceId);
+    },
+    { maxTries: 1 },
+  );
+  await receiver.start();
+  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
+  await deliver(receiver, signPaymentCallback(callbackFields({ referenceId: "order-1" }), keys.privateKey));
+  await deliver(receiver, resplitPair("order-2", keys.privateKey).forged);
+  isBroken = false;
+  const held: Held[] = [];
+  for await (const entry of receiver.held.list()) held.push(entry);
+  return { database, receiver, ran, held };
+}
+
+async function deliver(receiver: Receiver, { headers, rawBody }: SignedDelivery): Promise<void> {
+  const work: Promise<unknown>[] = [];
+  const reply = await receiver.payments.receive({
+    method: "POST",
+    url: "/callbacks",
+    headers: { get: (name) => headers[name] ?? null },
+    rawBody,
+    waitUntil: (promise) => work.push(promise),
+  });
+  expect(reply.status).toBe(200);
+  await Promise.all(work);
+}
+
+const idOf = (held: readonly Held[], reason: string): string =>
+  held.find((entry) => entry.reason === reason)?.eventId ?? "";
+const who = ["--by", "amina", "--note", "bank was down"];
+
+describe("payhooks held", { timeout: 30_000 }, () => {
+  it("lists what is held, by reason as well, and raw bodies only when asked", async () => {
+    const { database } = await application();
+    const all = await payhooks(["held", "list", "--sqlite", database]);
+    expect(all).toMatchObject({ code: 0, stderr: "" });
+    expect(all.stdout).toMatch(/exhausted {2}DEPOSIT SUCCESS/);
+    expect(all.stdout).toMatch(/deposit: given-up, 1 try, .*the bank is down/);
+    expect(all.stdout).toContain("ambiguous");
+    expect(all.stdout).toContain("2 held.");
+    expect(all.stdout).not.toContain('referenceId":');
+    const one = await payhooks([
+      "held",
+      "list",
+      "--sqlite",
+      database,
+      "--reason",
+      "exhausted",
+      "--body",
+      "--json",
+    ]);
+    expect(one.json()).toEqual([
+      expect.objectContaining({
+        reason: "exhausted",
+        flow: "payments",
+        body: expect.stringContaining('"referenceId":"order-1"'),
+      }),
+    ]);
+    const none = await payhooks(["held", "list", "--sqlite", database, "--flow", "connect"]);
+    expect(none).toMatchObject({ code: 0, stdout: "Nothing is held.\n" });
+  });
+
+  it("queues a replay, which the application's worker runs", async () => {
+    const { database, receiver, ran, held } = await application();
+    const eventId = idOf(held, "exhausted");
+    const ended = await payhooks([
+      "held",
+      "replay",
+      eventId,
+      "--sqlite",
+      database,
+      ...who,
+      "--handlers",
+      "deposit",
+    ]);
+    expect(ended).toMatchObject({ code: 0, stdout: `${eventId}  queued for your application's worker\n` });
+    expect(ran).toEqual([]);
+    await receiver.work();
+    expect(ran).toEqual(["order-1"]);
+    expect((await receiver.read(eventId))?.state).toBe("done");
+  });
+
+  it("discards, keeping who and why", async () => {
+    const { database, receiver, held } = await application();
+    const eventId = idOf(held, "ambiguous");
+    const ended = await payhooks(["held", "discard", eventId, "--sqlite", database, ...who, "--json"]);
+    expect(ended.json()).toEqual([{ eventId, outcome: "discarded" }]);
+    const life = await receiver.read(eventId);
+    expect(life).toMatchObject({ state: "discarded" });
+    expect(life?.history).toEqual(
+      expect.arrayContaining([expect.objectContaining({ by: "amina", note: "bank was down" })]),
+    );
+  });
+
+  it("decides about everything that the filters let through", async () => {
+    const { database, receiver, ran } = await application();
+    const ended = await payhooks([
+      "held",
+      "replay",
+      "--all",
+      "--reason",
+      "exhausted",
+      "--sqlite",
+      database,
+      ...who,
+      "--json",
+    ]);
+    expect(ended.json()).toHaveLength(1);
+    await receiver.work();
+    expect(ran).toEqual(["order-1"]);
+    const left = await payhooks(["held", "list", "--sqlite", database, "--json"]);
+    expect(left.json()).toEqual([expect.objectContaining({ reason: "ambiguous" })]);
+  });
+
+  it("fails for what is not held, and decides about the rest", async () => {
+    const { database, held } = await application();
+    const gone = "0".repeat(48);
+    const ended = await payhooks([
+      "held",
+      "discard",
+      gone,
+      idOf(held, "ambiguous"),
+      "--sqlite",
+      database,
+      ...who,
+    ]);
+    expect(ended).toMatchObject({ code: 1, stdout: expect.stringMatching(/is not held[\s\S]*discarded/) });
+    const alone = await payhooks(["held", "replay", gone, "--sqlite", database, ...who]);
+    expect(alone).toMatchObject({ code: 1, stderr: expect.stringContaining("ERR_HELD_NOT_FOUND") });
+  });
+
+  it("says so when the inbox cannot be opened, and keeps the password to itself", async () => {
+    const redis = await payhooks(["held", "list", "--redis", "redis://:hunter2@127.0.0.1:1"]);
+    expect(redis).toMatchObject({ code: 1, stdout: "" });
+    expect(redis.stderr).toMatch(/Redis cannot be opened.*ERR_INBOX_UNAVAILABLE/);
+    expect(redis.stderr).not.toContain("hunter2");
+    const sqlite = await payhooks([
+      "held",
+      "list",
+      "--sqlite",
+      file("this is no database, not even a small one".repeat(40)),
+    ]);
+    expect(sqlite.code).toBe(1);
+    expect(sqlite.stderr).not.toMatch(/^\s+at /m);
+  });
+
+  it.each([
+    [["list"], /no inbox to look into.*\n.*--redis URL or --sqlite FILE/],
+    [["lst", "--sqlite", "x.db"], /Did you mean list\?/],
+    [["list", "--sqlite", "no such.db"], /no such\.db does not exist/],
+    [["list", "--sqlite", "x.db", "--redis", "redis://x"], /not both/],
+    [["list", "--redis", "localhost"], /redis:\/\/127\.0\.0\.1:6379/],
+    [["list", "--sqlite", "x.db", "--reason", "ambigous"], /Did you mean ambiguous\?/],
+    [["list", "abc", "--sqlite", "x.db"], /takes no event id/],
+    [["replay", "--sqlite", "x.db", ...who], /Name the events/],
+    [["replay", "abc", "--all", "--sqlite", "x.db", ...who], /not both/],
+    [["replay", "abc", "--reason", "exhausted", "--sqlite", "x.db", ...who], /--reason goes with --all/],
+    [["replay", "abc", "--sqlite", "x.db", "--note", "x"], /--by is missing/],
+    [["discard", "abc", "--sqlite", "x.db", "--by", "x"], /--note is missing/],
+    [["discard", "abc", "--sqlite", "x.db", "--handlers", "a", ...who], /--handlers is for replay/],
+  ])("%j exits with 2 and says why", async (args, why) => {
+    const ended = await payhooks(["held", ...args], { cwd: folder });
+    expect(ended).toMatchObject({ code: 2, stdout: "" });
+    expect(ended.stderr).toMatch(why);
+  });
+});

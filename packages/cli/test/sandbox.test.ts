@@ -1,0 +1,234 @@
+import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { constants } from "node:os";
+import { join } from "node:path";
+import { verifyPaymentCallback } from "@payhooks/core";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { file, folder } from "./support/files.ts";
+import { payhooks, Running } from "./support/run.ts";
+
+const VARIABLES = [
+  "PAY_PUBLIC_KEY",
+  "CONNECT_WEBHOOK_SECRET",
+  "PAY_BASE_URL",
+  "PAY_API_PUBLIC_KEY",
+  "PAY_API_SECRET_KEY",
+  "PAY_CONNECT_API_KEY",
+  "PAY_MERCHANT_ID",
+];
+
+/** Variables of a `.env` file, read as common loaders do. */
+function variablesIn(path: string): Record<string, string> {
+  const lines = readFileSync(path, "utf8").matchAll(/^([A-Z_]+)="(.*)"$/gm);
+  return Object.fromEntries(
+    [...lines].map(([, name = "", value = ""]) => [name, value.replaceAll("\\n", "\n")]),
+  );
+}
+
+async function started(args: readonly string[]): Promise<{ running: Running; url: string }> {
+  const running = new Running(["sandbox", "--port", "0", ...args]);
+  const [, url = ""] = await running.until(/dashboard {2}(http:\S+)\/\n/);
+  return { running, url };
+}
+
+const call = async (url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+
+interface Received {
+  readonly path: string;
+  readonly body: Buffer;
+}
+
+/** A merchant's server: what it received, and a promise of the next. */
+async function merchant(): Promise<{ url: string; next: Promise<Received> }> {
+  let take: (received: Received) => void = () => {};
+  const next = new Promise<Received>((resolve) => {
+    take = resolve;
+  });
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    take({ path: request.url ?? "", body: Buffer.concat(chunks) });
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, next };
+}
+
+describe("payhooks sandbox", { timeout: 30_000 }, () => {
+  it("serves the dashboard and the endpoints, writes the variables, and ends with 0 on SIGTERM", async () => {
+    const env = file("KEPT=1\n# a comment\nPAY_BASE_URL=old\n", ".env.local");
+    const shop = await merchant();
+    const { running, url } = await started(["--write-env", env, "--app", shop.url, "--delay-ms", "0"]);
+    expect((await fetch(`${url}/`)).status).toBe(200);
+    const variables = variablesIn(env);
+    expect(Object.keys(variables)).toEqual(VARIABLES);
+    expect(readFileSync(env, "utf8")).toMatch(/^KEPT=1\n# a comment\nPAY_PUBLIC_KEY=/);
+    expect(variables.PAY_BASE_URL).toBe(url);
+    const key = `${variables.PAY_API_PUBLIC_KEY}:${variables.PAY_API_SECRET_KEY}`;
+    const payment = {
+      amount: "10.50",
+      currency: "ETB",
+      phone_number: "251911234567",
+      medium: "TELEBIRR",
+      reference: "order-1",
+      callback_url: `${shop.url}/callbacks/pay`,
+    };
+    const answer = await call(`${url}/api/v2/payment/direct`, payment, { "X-API-Key": key });
+    expect(answer.status).toBe(200);
+    const { path, body } = await shop.next;
+    expect(path).toBe("/callbacks/pay");
+    expect(verifyPaymentCallback(body, { publicKey: variables.PAY_PUBLIC_KEY }).event.referenceId).toBe(
+      "order-1",
+    );
+    running.process.kill("SIGTERM");
+    expect(await running.ended).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it("sends what the dashboard triggers to the app, with the usual path", async () => {
+    const shop = await merchant();
+    const { url } = await started(["--app", shop.url, "--delay-ms", "0"]);
+    await call(`${url}/sandbox/deposits`, { reference: "order-2" });
+    expect((await shop.next).path).toBe("/callbacks/pay");
+  });
+
+  it("keeps keys and secret over a restart with --state, and send signs with them", async () => {
+    const state = join(folder, "state file.json");
+    const env = [join(folder, "first.env"), join(folder, "second.env")] as const;
+    const first = await started(["--state", state, "--write-env", env[0]]);
+    first.running.process.kill("SIGINT");
+    expect((await first.running.ended).code).toBe(0);
+    await started(["--state", state, "--write-env", env[1]]);
+    const [before, after] = env.map(variablesIn);
+    expect({ ...after, PAY_BASE_URL: "" }).toEqual({ ...before, PAY_BASE_URL: "" });
+    const shop = await merchant();
+    await payhooks(["send", "deposit", "--to", `${shop.url}/callbacks/pay`, "--state", state]);
+    const { body } = await shop.next;
+    expect(verifyPaymentCallback(body, { publicKey: after?.PAY_PUBLIC_KEY }).event.event).toBe("DEPOSIT");
+  });
+
+  it("accepts http:// callbacks on this machine, and HTTPS only with --strict-https", async () => {
+    const callback = { callback_url: "http://127.0.0.1:1/callbacks/pay" };
+    const usual = await started([]);
+    expect((await call(`${usual.url}/sandbox/deposits`, callback)).status).toBe(200);
+    const strict = await started(["--strict-https"]);
+    expect((await call(`${strict.url}/sandbox/deposits`, callback)).status).toBe(400);
+    expect(strict.running.stdout).toContain("webhooks   off");
+  });
+
+  it("breaks what --fault says", async () => {
+    const { url } = await started(["--fault", "drop-answer:0.3", "--fault", "duplicate"]);
+    const response = await fetch(`${url}/sandbox/faults`);
+    expect(await response.json()).toMatchObject({
+      data: [
+        { kind: "drop-answer", rate: 0.3, remaining: null },
+        { kind: "duplicate", remaining: 1 },
+      ],
+    });
+  });
+
+  it("says as JSON where it listens", async () => {
+    const running = new Running(["sandbox", "--port", "0", "--json"]);
+    const [line] = await running.until(/.*\n/);
+    expect(JSON.parse(line)).toMatchObject({
+      event: "listening",
+      url: expect.stringMatching(/^http:\/\/127/),
+      seed: expect.any(String),
+    });
+  });
+
+  it("fails when its port is taken", async () => {
+    const { url } = await started([]);
+    const ended = await payhooks(["sandbox", "--port", new URL(url).port]);
+    expect(ended).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("ERR_PORT_IN_USE") });
+  });
+
+  it.each([
+    [["--fault", "drop-anser"], /Did you mean drop-answer\?/],
+    [["--fault", "duplicate:2"], /above 0 and at most 1/],
+    [["--host", "0.0.0.0"], /ERR_HOST_NOT_LOOPBACK/],
+    [["--outcome", "success"], /Did you mean SUCCESS\?/],
+    [["--webhook-secret", " x"], /white space around it/],
+    [["--private-key", file("nonsense")], /ERR_OPTION_INVALID/],
+    [["--callback-url", "localhost"], /whole address/],
+  ])("%j exits with 2 and says why", async (args, why) => {
+    const ended = await payhooks(["sandbox", "--port", "0", ...args]);
+    expect(ended).toMatchObject({ code: 2, stdout: "" });
+    expect(ended.stderr).toMatch(why);
+    expect(ended.stderr).not.toMatch(/^\s+at /m);
+  });
+
+  it("fails when the file of variables cannot be written, leaving nothing behind", async () => {
+    const path = join(folder, "no such folder", ".env");
+    const ended = await payhooks(["sandbox", "--port", "0", "--write-env", path]);
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining("ERR_ENV_FILE") });
+    expect(existsSync(path)).toBe(false);
+  });
+});
+
+describe("payhooks dev", { timeout: 30_000 }, () => {
+  const app = (program: string): string[] => ["dev", "--port", "0", "--", process.execPath, "-e", program];
+
+  it("sets the variables, shows what the app prints behind a prefix, and ends as it does", async () => {
+    const print = `console.log(JSON.stringify(${JSON.stringify(VARIABLES)}.map((name) => [name, process.env[name]])))`;
+    const ended = await payhooks(
+      app(`${print}; console.error("to stderr"); process.stdout.write("no line end"); process.exitCode = 7`),
+    );
+    expect(ended.code).toBe(7);
+    expect(ended.stdout).toMatch(/^sandbox \| Payhooks sandbox {2}http/m);
+    expect(ended.stdout).toMatch(/^app \| no line end$/m);
+    expect(ended.stderr).toBe("app | to stderr\n");
+    const [, printed = "[]"] = /^app \| (\[\[.*)$/m.exec(ended.stdout) ?? [];
+    const variables = Object.fromEntries(JSON.parse(printed) as [string, string][]);
+    expect(variables.PAY_PUBLIC_KEY).toContain("BEGIN PUBLIC KEY");
+    expect(variables.CONNECT_WEBHOOK_SECRET).toMatch(/^whsec_[0-9a-f]{48}$/);
+    expect(ended.stdout).toContain(variables.PAY_BASE_URL);
+  });
+
+  it("runs the sandbox while the app runs", async () => {
+    const program = `fetch(process.env.PAY_BASE_URL + "/sandbox/keys").then((r) => r.json()).then(({ data }) => console.log(data.publicKey.trim() === process.env.PAY_PUBLIC_KEY))`;
+    expect(await payhooks(app(program))).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^app \| true$/m),
+    });
+  });
+
+  it("passes signals on, and ends with the app's exit code", async () => {
+    const polite = new Running(
+      app(
+        `process.on("SIGTERM", () => { console.log("closing"); process.exit(3); }); setInterval(() => {}, 1000); console.log("ready")`,
+      ),
+    );
+    await polite.until(/app \| ready/);
+    polite.process.kill("SIGTERM");
+    expect(await polite.ended).toMatchObject({ code: 3, stdout: expect.stringContaining("app | closing") });
+    const plain = new Running(app(`setInterval(() => {}, 1000); console.log("ready")`));
+    await plain.until(/app \| ready/);
+    plain.process.kill("SIGINT");
+    expect((await plain.ended).code).toBe(128 + constants.signals.SIGINT);
+  });
+
+  it("ends with 127 when the command cannot be started, and with 2 when there is none", async () => {
+    const missing = await payhooks(["dev", "--port", "0", "--", "no-such-command"]);
+    expect(missing).toMatchObject({ code: 127, stderr: expect.stringContaining("there is no such command") });
+    const none = await payhooks(["dev", "--port", "0"]);
+    expect(none).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("no command to run") });
+  });
+
+  it("leaves the app's options alone, --json and --help among them", async () => {
+    const ended = await payhooks([
+      ...app("console.log(process.argv.slice(1).join(' '))"),
+      "--",
+      "--json",
+      "--help",
+      "-p",
+    ]);
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^app \| .*--json --help -p$/m) });
+  });
+});
