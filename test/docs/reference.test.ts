@@ -42,6 +42,11 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "memoryInbox",
     type: 'keyof import("@payhooks/core").MemoryInboxOptions',
   },
+  "options of sqliteInbox": {
+    page: "docs/options.md",
+    section: "sqliteInbox",
+    type: 'keyof import("@payhooks/core/sqlite").SqliteInboxOptions',
+  },
   "options of the Express adapter": {
     page: "docs/options.md",
     section: "Express",

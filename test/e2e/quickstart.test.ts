@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import {
   callbackFields,
   connectEvent,
@@ -7,7 +10,7 @@ import {
   signConnectWebhook,
   signPaymentCallback,
 } from "@payhooks/core/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { RunningProgram } from "./program.ts";
 
 const { publicKey, privateKey } = createTestKeys();
@@ -21,14 +24,20 @@ const deposit = (fields: Parameters<typeof callbackFields>[0] = {}): SignedDeliv
 describe("the quick start of the README, as a process of its own", { timeout: 30_000 }, () => {
   let program: RunningProgram;
   let base: string;
+  let folder: string;
 
   beforeEach(async () => {
-    program = new RunningProgram(quickstart, [], environment);
+    folder = mkdtempSync(join(tmpdir(), "payhooks-quickstart-"));
+    program = new RunningProgram(quickstart, [], { ...environment, PAYHOOKS_FILE: join(folder, "inbox.db") });
     const [, port] = await program.until(/listening .*port: (\d+)/);
     base = `http://127.0.0.1:${port}`;
   });
 
-  afterEach(() => program.kill());
+  afterEach(async () => {
+    program.kill();
+    await program.exitCode;
+    rmSync(folder, { recursive: true });
+  });
 
   async function post(path: string, { headers, rawBody }: SignedDelivery): Promise<[number, unknown]> {
     const response = await fetch(base + path, { method: "POST", headers, body: rawBody });
@@ -77,13 +86,37 @@ describe("the quick start of the README, as a process of its own", { timeout: 30
     expect([...linesWith("forged"), ...linesWith("book")]).toEqual([]);
   });
 
-  it("finishes what it acknowledged, and ends with 0, when it is told to stop", async () => {
+  it("knows after a kill -9 what it did before it", async () => {
+    const delivery = deposit({ referenceId: "order-4" });
+    await post("/callbacks/pay", delivery);
+    await program.until(/for order-4/);
+    // A later answer: the end of the first handler is stored with it, or before it.
+    await post("/callbacks/pay", deposit({ referenceId: "order-5" }));
+    await program.until(/for order-5/);
+    program.kill();
+    await program.exitCode;
+    program = new RunningProgram(quickstart, [], { ...environment, PAYHOOKS_FILE: join(folder, "inbox.db") });
+    const [, port] = await program.until(/listening .*port: (\d+)/);
+    base = `http://127.0.0.1:${port}`;
+    expect(await post("/callbacks/pay", delivery)).toEqual([200, { received: true }]);
+    await post("/callbacks/pay", deposit({ referenceId: "order-6" }));
+    await program.until(/for order-6/);
+    expect(linesWith("order-4")).toEqual([]);
+  });
+
+  it("ends with 0 when it is told to stop; what it had acknowledged by then, it or the next process finishes", async () => {
     const deliveries = Array.from({ length: 20 }, (_, i) => deposit({ referenceId: `last-${i};` }));
     const answers = await Promise.all(deliveries.map((delivery) => post("/callbacks/pay", delivery)));
     program.signal("SIGTERM");
     expect(await program.exitCode).toBe(0);
     expect(answers.map(([status]) => status)).toEqual(deliveries.map(() => 200));
-    expect(linesWith("credit")).toHaveLength(deliveries.length);
+    const first = linesWith("credit");
+    program = new RunningProgram(quickstart, [], { ...environment, PAYHOOKS_FILE: join(folder, "inbox.db") });
+    await vi.waitFor(
+      () => expect([...first, ...linesWith("credit")]).toHaveLength(deliveries.length),
+      15_000,
+    );
+    expect(new Set([...first, ...linesWith("credit")]).size).toBe(deliveries.length);
   });
 });
 

@@ -1,11 +1,13 @@
-import { createReceiver, memoryInbox } from "@payhooks/core";
+import { createReceiver } from "@payhooks/core";
+import { sqliteInbox } from "@payhooks/core/sqlite";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
 
 const receiver = createReceiver({
   payments: { publicKey: process.env.PAY_PUBLIC_KEY },
   connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
-  inbox: memoryInbox(), // loses acknowledged events when the process dies: see "What an acknowledged event survives"
+  // A file on a local disk: an acknowledged event survives kill -9. See "What an acknowledged event survives".
+  inbox: sqliteInbox(process.env.PAYHOOKS_FILE ?? "payhooks.db"),
 });
 
 // A function runs on SUCCESS only. ctx.effectId is the same at every retry: store it with the credit, uniquely.
