@@ -136,8 +136,10 @@ export function bullQueue(options: BullQueueOptions): Queue {
     async pending() {
       const open = await theQueue();
       const { waiting = 0, prioritized = 0 } = await open.getJobCounts("waiting", "prioritized");
-      const [next] = await open.getDelayed(0, 0);
-      const nextDueAt = next === undefined ? null : next.timestamp + next.delay;
+      // The score is what BullMQ goes by: 12 bits of order below the time. A job's own fields tell when it was added.
+      const delayed = `${prefix}:${NAME}:delayed`;
+      const [, score] = await (await connection()).zrange(delayed, "0", "0", "WITHSCORES");
+      const nextDueAt = score === undefined ? null : Math.floor(Number(score) / 4096);
       return { due: waiting + prioritized, nextDueAt };
     },
     async close() {

@@ -4,8 +4,9 @@
  * A writer computes with the time that it believes the server has. It is refused when it runs ahead, since it might
  * take a lease that has not lapsed, or so far behind that its leases would be too short.
  *
- * KEYS[1] record; ARGV: version that is expected ("" = none), time computed with (ms), new value, expiry (ms since
- * the epoch, "0" = never). Returns { 1, time } or { 0, time, current value }.
+ * KEYS[1] record; ARGV: version that is expected ("" = none), time computed with (ms), new version, bytes to keep from
+ * the start and from the end of the current text, new text between them, expiry (ms since the epoch, "0" = never).
+ * Returns { 1, time } or { 0, time, current value }.
  */
 export const SWAP = `
 local time = redis.call('TIME')
@@ -16,10 +17,15 @@ local lag = now - tonumber(ARGV[2])
 if version ~= ARGV[1] or lag < -100 or lag > 5000 then
   return {0, tostring(now), current or ''}
 end
-if ARGV[4] == '0' then
-  redis.call('SET', KEYS[1], ARGV[3])
+local first, last = tonumber(ARGV[4]), tonumber(ARGV[5])
+local value = ARGV[6]
+if first > 0 then value = string.sub(current, 9, 8 + first) .. value end
+if last > 0 then value = value .. string.sub(current, -last) end
+value = ARGV[3] .. value
+if ARGV[7] == '0' then
+  redis.call('SET', KEYS[1], value)
 else
-  redis.call('SET', KEYS[1], ARGV[3], 'PXAT', ARGV[4])
+  redis.call('SET', KEYS[1], value, 'PXAT', ARGV[7])
 end
 return {1, tostring(now)}
 `;

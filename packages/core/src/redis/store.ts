@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { PayhooksError } from "../errors.ts";
-import { decodeRecord, encodeRecord } from "../inbox/codec.ts";
+import { copyRecord, decodeRecord, encodeRecord } from "../inbox/codec.ts";
 import {
   type Accepted,
   type Held,
@@ -30,15 +30,19 @@ interface Seen {
   readonly version: string;
   /** Without its version. */
   readonly text: string;
+  /** The text, read; not to be changed. */
+  record: IdempotencyRecord | null;
 }
 
-const NOTHING: Seen = { version: "", text: "" };
+const NOTHING: Seen = { version: "", text: "", record: null };
 /** Records whose last state is remembered between the steps of one delivery. */
 const MAX_SEEN = 5_000;
 /** A swap that loses this often against others is given up: the outcome is then unknown. */
 const MAX_ATTEMPTS = 50;
 /** Copies move a record's expiry on; a move of less than this is not worth a write (the slack is a whole day). */
 const EXPIRY_STEP_MS = 60 * 60 * 1000;
+/** Below this length it is not worth looking for what two texts have in common. */
+const MIN_SHARED = 200;
 const PAGE = 100;
 
 /**
@@ -70,7 +74,7 @@ export function redisStore(
 
   /**
    * Runs one step of a record. It is first computed from what was last seen; an answer that writes nothing counts
-   * only when it was computed from what is there now.
+   * only when it was computed from what is there now. `mayWrite` is asked before a write.
    */
   async function change<T>(
     key: string,
@@ -78,6 +82,7 @@ export function redisStore(
       record: IdempotencyRecord | null,
       now: number,
     ) => { readonly record: IdempotencyRecord | null; readonly answer: T },
+    mayWrite?: (answer: T) => Promise<void> | undefined,
   ): Promise<T> {
     let state = seen.get(key) ?? NOTHING;
     let now = offset === null ? null : performance.now() + offset + shiftMs();
@@ -88,32 +93,37 @@ export function redisStore(
         current = true;
       }
       const time = Math.floor(now);
-      const before = state.text === "" ? null : decodeRecord(state.text);
-      const heldBefore = heldSlots(before);
-      const { expiresAt, signedAt } = before ?? { expiresAt: 0, signedAt: 0 };
-      const { record, answer } = step(before, time);
+      const before = recordOf(state);
+      const { record, answer } = step(before === null ? null : copyRecord(before), time);
       const text = record === null ? state.text : encodeRecord(record);
-      if (
-        record === null ||
-        text === state.text ||
-        (before !== null && isOnlyExpiry(state.text, record, { expiresAt, signedAt }))
-      ) {
+      if (record === null || text === state.text || isOnlyExpiry(state.text, record, before)) {
         if (current) return answer;
         now = null;
         continue;
       }
-      await indexHeld(key, record, heldBefore);
+      const asked = mayWrite?.(answer);
+      if (asked !== undefined) await asked;
+      const heldBefore = heldSlots(before);
+      const heldAfter = heldSlots(record);
+      if (heldAfter.size > 0) await indexHeld(key, record, heldBefore, heldAfter);
       const version = newVersion();
       const expireAt = records.isFinished(record) ? Math.ceil(record.expiresAt - shiftMs()) : 0;
-      const args = [state.version, String(time - shiftMs()), version + text, String(expireAt)];
+      const [first, last] = commonEnds(state.text, text);
+      const args = [
+        ...[state.version, String(time - shiftMs()), version, String(first), String(last)],
+        ...[text.slice(first, text.length - last), String(expireAt)],
+      ];
       const askedAt = performance.now();
-      const [swapped, serverTime, value] = (await (
-        await client()
-      ).eval(SWAP, [`${prefix}:${key}`], args)) as [number, string, string];
+      const open = await client();
+      const [swapped, serverTime, value] = (await open.eval(SWAP, [`${prefix}:${key}`], args)) as [
+        number,
+        string,
+        string,
+      ];
       now = learnTime(serverTime, askedAt);
       if (swapped === 1) {
-        seen.set(key, { version, text });
-        await unindexHeld(key, record, heldBefore);
+        seen.set(key, { version, text, record });
+        if (heldBefore.size > 0) await unindexHeld(key, heldBefore, heldAfter);
         return answer;
       }
       state = split(value);
@@ -139,8 +149,9 @@ export function redisStore(
     key: string,
     record: IdempotencyRecord,
     before: ReadonlySet<string>,
+    after: ReadonlySet<string>,
   ): Promise<void> {
-    for (const slot of heldSlots(record)) {
+    for (const slot of after) {
       if (before.has(slot)) continue;
       const heldAt = record.slots[slot]?.work?.heldAt ?? 0;
       await (await client()).eval(ADD_HELD, [heldKey], [String(heldAt), key + slot]);
@@ -149,10 +160,9 @@ export function redisStore(
 
   async function unindexHeld(
     key: string,
-    record: IdempotencyRecord,
     before: ReadonlySet<string>,
+    after: ReadonlySet<string>,
   ): Promise<void> {
-    const after = heldSlots(record);
     for (const slot of before) {
       if (!after.has(slot)) await (await client()).eval(REMOVE_HELD, [heldKey], [key + slot]);
     }
@@ -177,13 +187,14 @@ export function redisStore(
     },
     async accept(event, { maxHeld }) {
       const referenceReused = await isReferenceReused(event);
-      const mayBeHeld = event.rank === null || referenceReused;
-      if (mayBeHeld && Number.isFinite(maxHeld)) await checkRoom(maxHeld);
-      const accepted = await change<Accepted>(event.key, (record, now) => {
-        const { record: changed, accepted: answer } = records.accept(record, event, { now, referenceReused });
-        return { record: changed, answer };
-      });
-      return accepted;
+      return change<Accepted>(
+        event.key,
+        (record, now) => {
+          const { record: changed, accepted } = records.accept(record, event, { now, referenceReused });
+          return { record: changed, answer: accepted };
+        },
+        ({ outcome }) => (outcome === "held" && Number.isFinite(maxHeld) ? checkRoom(maxHeld) : undefined),
+      );
     },
     markQueued: (job) =>
       changeSlot(job, (record, key) => {
@@ -200,7 +211,7 @@ export function redisStore(
       changeSlot(job, (record, key, now) => records.finish(record, key, job, token, ending, now)),
     async read(eventId) {
       const { seen: found } = await read(recordKeyOf(eventId));
-      const record = found.text === "" ? null : decodeRecord(found.text);
+      const record = recordOf(found);
       const slot = record?.slots[slotKeyOf(eventId)];
       return record === null || slot === undefined ? null : records.lifeOf(record, eventId, slot);
     },
@@ -242,33 +253,62 @@ export function redisStore(
 
   async function heldEntry(eventId: string): Promise<Held | null> {
     const { seen: found } = await read(recordKeyOf(eventId));
-    const record = found.text === "" ? null : decodeRecord(found.text);
+    const record = recordOf(found);
     const slot = record?.slots[slotKeyOf(eventId)];
     return record === null || slot === undefined ? null : records.heldOf(record, eventId, slot);
   }
 }
 
 function split(value: string): Seen {
-  return value === "" ? NOTHING : { version: value.slice(0, 8), text: value.slice(8) };
+  return value === "" ? NOTHING : { version: value.slice(0, 8), text: value.slice(8), record: null };
+}
+
+function recordOf(state: Seen): IdempotencyRecord | null {
+  if (state.record === null && state.text !== "") state.record = decodeRecord(state.text);
+  return state.record;
 }
 
 function newVersion(): string {
   return randomBytes(6).toString("base64url");
 }
 
-/** True when nothing but the expiry moved, and not far. */
-function isOnlyExpiry(
-  before: string,
-  record: IdempotencyRecord,
-  old: Pick<IdempotencyRecord, "expiresAt" | "signedAt">,
-): boolean {
-  const moved = record.expiresAt - old.expiresAt;
-  return moved > 0 && moved <= EXPIRY_STEP_MS && encodeRecord({ ...record, ...old }) === before;
+/**
+ * How many characters two texts have in common at their starts and at their ends: the server has them already. None
+ * where a character may take several bytes, since it counts in bytes.
+ */
+function commonEnds(before: string, after: string): readonly [first: number, last: number] {
+  const shorter = Math.min(before.length, after.length);
+  if (shorter < MIN_SHARED || Buffer.byteLength(after) !== after.length) return [0, 0];
+  if (Buffer.byteLength(before) !== before.length) return [0, 0];
+  let first = 0;
+  while (first < shorter && before.charCodeAt(first) === after.charCodeAt(first)) first++;
+  let last = 0;
+  const most = shorter - first;
+  while (
+    last < most &&
+    before.charCodeAt(before.length - 1 - last) === after.charCodeAt(after.length - 1 - last)
+  ) {
+    last++;
+  }
+  return [first, last];
 }
 
+/** True when nothing but the expiry moved, and not far. */
+function isOnlyExpiry(before: string, record: IdempotencyRecord, old: IdempotencyRecord | null): boolean {
+  if (old === null) return false;
+  const { expiresAt, signedAt } = old;
+  const moved = record.expiresAt - expiresAt;
+  return moved > 0 && moved <= EXPIRY_STEP_MS && encodeRecord({ ...record, expiresAt, signedAt }) === before;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
 function heldSlots(record: IdempotencyRecord | null): ReadonlySet<string> {
-  const held = new Set<string>();
-  if (record === null) return held;
-  for (const [key, slot] of Object.entries(record.slots)) if (slot.state === "held") held.add(key);
-  return held;
+  let held: Set<string> | null = null;
+  for (const key in record?.slots) {
+    if (record?.slots[key]?.state !== "held") continue;
+    held ??= new Set();
+    held.add(key);
+  }
+  return held ?? NONE;
 }

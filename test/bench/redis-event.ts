@@ -1,0 +1,44 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { VerifiedEvent } from "@payhooks/core/inbox";
+import { asDelivery, callbackFields } from "@payhooks/core/testing";
+
+const RETENTION_MS = 8 * 86_400_000;
+const hash = (text: string, length: number): string =>
+  createHash("sha256").update(text).digest("hex").slice(0, length);
+
+/** A verified deposit of a usual size, as the payments flow hands it to the inbox. */
+export function benchEvent(): VerifiedEvent {
+  const now = Date.now();
+  const id = randomUUID();
+  const fields = callbackFields({ payTxnId: id });
+  return {
+    key: hash(id, 32),
+    slot: hash("DEPOSIT SUCCESS", 16),
+    variantSlot: () => hash(id, 16),
+    id,
+    name: "DEPOSIT",
+    status: "SUCCESS",
+    rank: 1,
+    identity: {
+      event: "DEPOSIT",
+      referenceId: String(fields.referenceId),
+      merchantId: String(fields.merchantId),
+    },
+    amount: "10500000",
+    signedAt: now,
+    fresh: true,
+    retentionMs: RETENTION_MS,
+    verdict: "run",
+    detail: null,
+    referenceKey: null,
+    delivery: {
+      flow: "payments",
+      tenant: "",
+      source: "callback",
+      rawBody: asDelivery({ ...fields, signature: "A".repeat(344) }).rawBody,
+      headers: {},
+      keyId: "0123456789abcdef",
+      receivedAt: now,
+    },
+  };
+}
