@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { printSummary, type Result } from "../../examples/express/src/report.ts";
-import { createServiceKeys, scenario } from "../../examples/express/src/service.ts";
+import { scenario } from "../../examples/express/src/service.ts";
 import { root } from "../package/workspace.ts";
 import { RunningProgram } from "./program.ts";
 
 const demo = "examples/express/src/demo.ts";
-const steps = scenario(createServiceKeys());
+const steps = scenario();
 
 describe("npm start", { timeout: 30_000 }, () => {
   it("runs the file that these tests run", () => {
@@ -17,6 +17,7 @@ describe("npm start", { timeout: 30_000 }, () => {
   it("with --once shows every kind of delivery and its outcome, and ends with 0", async () => {
     const program = new RunningProgram(demo, ["--once"]);
     expect(await program.exitCode).toBe(0);
+    expect(program.output).toMatch(/^ {2}http:\/\/127\.0\.0\.1:\d+\/ +dashboard$/m);
     for (const { what } of steps) expect(program.output).toContain(what);
     const held = steps.flatMap(({ expected }) => expected.held ?? []);
     expect(summaryOf(program.output)).toMatchObject({
@@ -30,9 +31,10 @@ describe("npm start", { timeout: 30_000 }, () => {
   });
 
   it("goes on listening without it, and finishes what runs when it is told to stop", async () => {
-    const program = new RunningProgram(demo, [], { PORT: "0" });
+    const program = new RunningProgram(demo, [], { PORT: "0", SANDBOX_PORT: "0" });
     try {
-      await program.until(/Listening\. Ctrl-C/);
+      const [, dashboard = ""] = await program.until(/Listening\. Send more from (\S+)\. Ctrl-C/);
+      expect(await (await fetch(dashboard)).text()).toContain("order-1001");
       program.signal("SIGINT");
       expect(await program.exitCode).toBe(0);
       expect(program.output).toContain("Everything that was accepted is finished.");

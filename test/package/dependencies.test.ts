@@ -33,13 +33,13 @@ const isRelative = (specifier: string): boolean => /^\.{1,2}(\/|$)/.test(specifi
 
 const isInside = (path: string, directory: string): boolean => path.startsWith(directory + sep);
 
-/** Relative imports that reach out of the package's own `src`. */
+/** Relative imports that reach out of the package's own `src`, for anything but its manifest. */
 const escapes = (owner: WorkspacePackage): string[] =>
   found(owner)
     .filter(({ specifier }) => isRelative(specifier))
-    .filter(
-      ({ specifier, file }) => !isInside(resolve(dirname(file), specifier), join(owner.directory, "src")),
-    )
+    .map((one) => ({ ...one, target: resolve(dirname(one.file), one.specifier) }))
+    .filter(({ target }) => target !== join(owner.directory, "package.json"))
+    .filter(({ target }) => !isInside(target, join(owner.directory, "src")))
     .map(({ specifier, file }) => `${shown(file)} imports ${specifier}`);
 
 /** Imports of packages that the manifest does not promise to bring along. */

@@ -1,4 +1,4 @@
-/** The main job: a receiver on Express, and a stand-in for the service that sends it everything that can happen. */
+/** The main job: a receiver on Express, and the sandbox, which sends it everything that can happen. */
 import type { AddressInfo } from "node:net";
 import { createReceiver, memoryInbox, type Notice } from "@payhooks/core";
 import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
@@ -6,7 +6,14 @@ import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import { showCrash } from "./crash.ts";
 import { printFrame, printLine, printSummary, type Result } from "./report.ts";
-import { createServiceKeys, type Outcome, type Step, scenario } from "./service.ts";
+import {
+  createServiceKeys,
+  type Outcome,
+  type Service,
+  type Step,
+  scenario,
+  startService,
+} from "./service.ts";
 
 if (process.argv.includes("--crash")) process.exit(await showCrash());
 
@@ -45,36 +52,45 @@ const app = express();
 app.use("/callbacks/pay", paymentCallbacks(receiver));
 app.use("/webhooks/connect", connectWebhooks(receiver));
 
-const wanted = once ? 0 : Number(process.env.PORT ?? 3000);
+const portOf = (variable: string | undefined, usual: number): number =>
+  once ? 0 : Number(variable ?? usual);
+const wanted = portOf(process.env.PORT, 3000);
 const server = app.listen(wanted, "127.0.0.1", (error?: Error) => {
   if (error === undefined) return void main();
   console.error(`Cannot listen on port ${wanted}: ${error.message}. Set PORT to a free one.`);
   process.exitCode = 1;
 });
 
+let service: Service | undefined;
 async function main(): Promise<void> {
   const { port } = server.address() as AddressInfo;
   const base = `http://127.0.0.1:${port}`;
-  printFrame(base, once ? null : curlCommand(base));
+  try {
+    service = await startService(base, keys, portOf(process.env.SANDBOX_PORT, 4000));
+  } catch (error) {
+    console.error(`${(error as Error).message} Set SANDBOX_PORT to a free one.`);
+    process.exitCode = 1;
+    return stop();
+  }
+  printFrame(base, service.sandbox.url, once ? null : curlCommand(base));
   const results: Result[] = [];
-  for (const step of scenario(keys)) {
-    const result = { step, actual: await send(base, step) };
+  for (const step of scenario()) {
+    const result = { step, actual: await perform(step, service) };
     printLine(result);
     results.push(result);
   }
   const ok = printSummary(results, await heldEntries());
   process.exitCode = ok ? 0 : 1;
   if (once) await stop();
-  else console.log("\nListening. Ctrl-C finishes what runs and stops.");
+  else
+    console.log(`\nListening. Send more from ${service.sandbox.url}/. Ctrl-C finishes what runs and stops.`);
 }
 
-async function send(base: string, { path, delivery }: Step): Promise<Outcome> {
+async function perform(step: Step, to: Service): Promise<Outcome> {
   seen = { ran: [] };
-  const { headers, rawBody } = delivery;
-  const response = await fetch(base + path, { method: "POST", headers, body: rawBody });
-  await response.text();
+  const status = await step.send(to);
   await everythingRan();
-  return { status: response.status, ...seen };
+  return { status, ...seen };
 }
 
 /** Handlers run after the answer: wait until none waits or runs. */
@@ -107,6 +123,7 @@ let stopping = false;
 async function stop(): Promise<void> {
   if (stopping) return;
   stopping = true;
+  await service?.sandbox.close();
   server.close();
   const held = (await heldEntries()).length;
   const { unfinished } = await receiver.close({ graceMs: 10_000 });

@@ -11,11 +11,12 @@ const paint = (code: number, text: string): string => (color ? `\u001b[${code}m$
 
 const WHAT_WIDTH = 52;
 
-/** Where it listens, and how to send something by hand. */
-export function printFrame(base: string, curl: string | null): void {
+/** Where it listens, where the sandbox is, and how to send something by hand. */
+export function printFrame(base: string, sandbox: string, curl: string | null): void {
   console.log(`${paint(1, "Payhooks")} receives on`);
   console.log(`  ${base}/callbacks/pay       payment callbacks (RSA signature in the body)`);
   console.log(`  ${base}/webhooks/connect    connected-account webhooks (HMAC header)`);
+  console.log(`The sandbox of the service: ${sandbox}\n  ${sandbox}/       dashboard`);
   if (curl !== null) console.log(`\nSend one yourself:\n  ${curl}`);
   console.log(`\n${"what arrives".padEnd(WHAT_WIDTH)} answer  then`);
 }
