@@ -108,7 +108,7 @@ const isListed = ({ event = "", status = "" }: Body): boolean =>
 const isTail = (a: string, b: string): boolean => a === b || a.startsWith(`${b}&`) || b.startsWith(`${a}&`);
 
 /** The documented field in which two bodies differ, or null. */
-function findDifference(accepted: Body, other: Body): string | null {
+export function findDifference(accepted: Body, other: Body): string | null {
   // An undocumented text in front may have carried a field that the service left out (docs/security.md).
   const certain = Object.keys(accepted).every(isDocumented);
   for (const name of CALLBACK_FIELDS) {

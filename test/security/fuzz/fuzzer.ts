@@ -1,0 +1,171 @@
+import { isPayhooksError, verifyPaymentCallback } from "@payhooks/core";
+import { CALLBACK_FIELDS } from "@payhooks/core/signature";
+import { ANSWER_STATUS, type DeliveryErrorCode } from "../../../packages/core/src/errors.ts";
+import { type Answer, Wire } from "../../e2e/wire.ts";
+import { type Body, findDifference } from "../oracle.ts";
+import { Random } from "../random.ts";
+import { type Attempt, attempt, type PATHS } from "./mutations.ts";
+import {
+  KEYS,
+  makeWebhooks,
+  type Signed,
+  type SignedCallback,
+  signCallbacks,
+  webhookSignature,
+} from "./signed.ts";
+import type { Target } from "./targets.ts";
+
+/** What came of a number of attempts. */
+export interface Tally {
+  readonly tried: number;
+  /** Events that were run, or taken for authentic, though the service has not said that. */
+  readonly forged: readonly string[];
+  /** Answers that are not in the table, or none, or a genuine delivery refused. */
+  readonly broken: readonly string[];
+  /** How often each answer was given. */
+  readonly answers: ReadonlyMap<string, number>;
+}
+
+/** Answers that a hostile sender may get. Not among them: whatever says that something went wrong in the receiver. */
+const CODES: readonly DeliveryErrorCode[] = [
+  "ERR_METHOD_NOT_ALLOWED",
+  "ERR_CONTENT_TYPE",
+  "ERR_CONTENT_ENCODING",
+  "ERR_BODY_TOO_LARGE",
+  "ERR_BODY_NOT_JSON",
+  "ERR_SIGNATURE_MISSING",
+  "ERR_SIGNATURE_MALFORMED",
+  "ERR_SIGNATURE_INVALID",
+  "ERR_TIMESTAMP_EXPIRED",
+  "ERR_TIMESTAMP_FUTURE",
+];
+
+function tableOf(flow: keyof typeof PATHS): ReadonlySet<string> {
+  const refusals = CODES.map((code) => {
+    const signature = code.startsWith("ERR_SIGNATURE_");
+    const status = signature && flow === "connect" ? 400 : ANSWER_STATUS[code];
+    return `${status} {"error":{"code":"${code}"}}`;
+  });
+  return new Set(['200 {"received":true}', ...refusals]);
+}
+
+const TABLES = { payments: tableOf("payments"), connect: tableOf("connect") } as const;
+
+const CONNECTIONS = 8;
+
+/** Signed deliveries of a seed, and the attempts that are made of them. */
+export class Fuzzer {
+  readonly #seed: number;
+  readonly #signed: readonly Signed[];
+  readonly #callbacks: ReadonlyMap<string, SignedCallback>;
+
+  constructor(seed: number) {
+    this.#seed = seed;
+    const random = new Random(seed);
+    const callbacks = signCallbacks(120, random);
+    this.#signed = [...callbacks, ...makeWebhooks(60, random)];
+    this.#callbacks = new Map(callbacks.map((one) => [one.fields.payTxnId ?? "", one]));
+  }
+
+  /** The attempt with a number. */
+  attempt(number: number): Attempt {
+    return attempt(this.#signed, new Random(Math.imul(this.#seed, 0x9e3779b1) ^ number));
+  }
+
+  /** Makes the attempts from a number on, over connections that are kept open. */
+  async run(target: Target, from: number, count: number): Promise<Tally> {
+    const forged: string[] = [];
+    const broken: string[] = [];
+    const answers = new Map<string, number>();
+    let next = from;
+    const lane = async (): Promise<void> => {
+      let wire: Wire | null = null;
+      while (next < from + count) {
+        const number = next++;
+        const tried = this.attempt(number);
+        const what = (text: string): string =>
+          `seed ${this.#seed}, number ${number}: ${text} (${tried.done.join(", ")})`;
+        try {
+          wire ??= await Wire.open(target.port);
+          void wire.write(tried.bytes);
+          const answer = await wire.answer({ bodiless: tried.method === "HEAD" });
+          if (answer.headers.get("connection") === "close") {
+            wire.destroy();
+            wire = null;
+          }
+          const shown = `${answer.status} ${answer.body}`.trim();
+          answers.set(shown, (answers.get(shown) ?? 0) + 1);
+          const wrong = this.#judge(tried, answer, shown);
+          if (wrong !== null) broken.push(what(wrong));
+          const lie = answer.status === 200 ? this.#lieIn(tried) : null;
+          if (lie !== null) forged.push(what(lie));
+        } catch (error) {
+          broken.push(what(`no answer: ${error instanceof Error ? error.message : String(error)}`));
+          wire?.destroy();
+          wire = null;
+        }
+      }
+      wire?.destroy();
+    };
+    await Promise.all(Array.from({ length: CONNECTIONS }, lane));
+    // Handlers of the last ones run in the turns after their answers.
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    forged.push(...this.#liesRun(target));
+    return { tried: count, forged, broken, answers };
+  }
+
+  #judge(tried: Attempt, answer: Answer, shown: string): string | null {
+    if (tried.genuine && answer.status !== 200) return `a genuine delivery was answered ${shown}`;
+    if (tried.method === "HEAD") return answer.status === 405 ? null : `HEAD was answered ${shown}`;
+    return TABLES[tried.to].has(shown) ? null : `the answer ${shown} is not in the table of ${tried.to}`;
+  }
+
+  /** What is wrong with a body that was answered 200, or null. */
+  #lieIn({ of, to, body, headers }: Attempt): string | null {
+    if (to === "connect") {
+      const names = headers.filter(([name]) => name.toLowerCase() === "x-connect-signature");
+      const [[, claimed] = ["", ""]] = names;
+      return names.length === 1 && claimed.trim() === webhookSignature(body)
+        ? null
+        : "a webhook was accepted that is not signed";
+    }
+    try {
+      const { event } = verifyPaymentCallback(body, { publicKey: KEYS.publicKey });
+      return this.#differenceOf(event as unknown as Body);
+    } catch (error) {
+      // Authentic, and held: nothing of it is believed.
+      if (isPayhooksError(error) && error.code.startsWith("ERR_EVENT_")) return null;
+      return `a callback of ${of.flow} was accepted: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+
+  #liesRun({ ran, notices }: Target): string[] {
+    const lies: string[] = [];
+    for (const event of ran) {
+      if ("idempotency_key" in event) continue; // over its bytes, by the HMAC
+      const lie = this.#differenceOf(event as unknown as Body);
+      if (lie !== null) lies.push(`a handler was run: ${lie}`);
+    }
+    for (const notice of notices) {
+      // Two bodies of one payTxnId that both count as certain, and differ: one of them was not sent.
+      const differs = notice.type === "held" && notice.flow === "payments";
+      if (differs && (notice.reason === "mismatch" || notice.reason === "conflict")) {
+        lies.push(`${notice.id} was taken for authentic, with other facts: ${notice.reason}`);
+      }
+    }
+    ran.length = 0;
+    notices.length = 0;
+    return lies;
+  }
+
+  #differenceOf(event: Body): string | null {
+    const sent = this.#callbacks.get(event.payTxnId ?? "");
+    if (sent === undefined) return `nothing was sent with payTxnId ${JSON.stringify(event.payTxnId)}`;
+    const odd = CALLBACK_FIELDS.find((name) => event[name] != null && typeof event[name] !== "string");
+    if (odd !== undefined) return `${odd} is no text`;
+    const name = findDifference(sent.fields, event);
+    return name === null
+      ? null
+      : `${name} is ${JSON.stringify(event[name])}, not ${JSON.stringify(sent.fields[name])}`;
+  }
+}
