@@ -197,7 +197,8 @@ describe("defaults in options.md", () => {
   };
 
   /** `"text"`, or a number with a unit, as the program has it. */
-  function defaultOf(text: string): string | number {
+  function defaultOf(text: string): string | number | undefined {
+    if (text === "by the platform") return undefined;
     const [, quoted] = /^`"(.*)"`$/.exec(text) ?? [];
     if (quoted !== undefined) return quoted;
     const [, digits = "", unit = ""] = /^([\d,]+) ?(\w*)$/.exec(text) ?? [];

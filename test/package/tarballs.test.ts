@@ -30,6 +30,66 @@ const programs: Readonly<
       `,
     prints: "405",
   },
+  "@payhooks/fastify": {
+    imports: [
+      ["{ createReceiver }", "@payhooks/core"],
+      ["{ connectWebhooks }", "@payhooks/fastify"],
+      ["{ fastify }", "fastify"],
+    ],
+    body: `
+        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
+        receiver.onSettlementApproved(async () => {});
+        const app = fastify();
+        app.register(connectWebhooks(receiver), { prefix: "/webhooks/connect" });
+        const headers = { "content-type": "application/json" };
+        app.inject({ method: "POST", url: "/webhooks/connect", headers, payload: "{}" }).then(async (answer) => {
+          console.log(answer.statusCode);
+          await app.close();
+          await receiver.close();
+        });
+      `,
+    prints: "400",
+  },
+  "@payhooks/hono": {
+    imports: [
+      ["{ createReceiver }", "@payhooks/core"],
+      ["{ connectWebhooks }", "@payhooks/hono"],
+      ["{ Hono }", "hono"],
+    ],
+    body: `
+        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
+        receiver.onSettlementApproved(async () => {});
+        const app = new Hono();
+        app.all("/webhooks/connect", connectWebhooks(receiver));
+        const headers = { "content-type": "application/json" };
+        const unsigned = { method: "POST", headers, body: "{}" };
+        Promise.resolve(app.request("/webhooks/connect", unsigned)).then(async (answer) => {
+          console.log(answer.status);
+          await receiver.close();
+        });
+      `,
+    prints: "400",
+  },
+  "@payhooks/next": {
+    imports: [
+      ["{ createReceiver }", "@payhooks/core"],
+      ["{ connectWebhooks, workRoute }", "@payhooks/next"],
+    ],
+    body: `
+        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
+        receiver.onSettlementApproved(async () => {});
+        const POST = connectWebhooks(receiver);
+        const GET = workRoute(receiver, { secret: "only-for-this-test" });
+        const headers = { "content-type": "application/json" };
+        const url = "http://localhost/webhooks/connect";
+        const asked = [POST(new Request(url, { method: "POST", headers, body: "{}" })), GET(new Request(url))];
+        Promise.all(asked).then(async (answers) => {
+          console.log(answers.map(({ status }) => status).join(" "));
+          await receiver.close();
+        });
+      `,
+    prints: "400 401",
+  },
   "@payhooks/express": {
     imports: [
       ["{ createReceiver }", "@payhooks/core"],
@@ -134,7 +194,12 @@ const peersInWorkspace = (): Record<string, string> => {
   const versions: Record<string, string> = {};
   for (const { directory, manifest } of published) {
     const peers = Object.keys(manifest.peerDependencies ?? {}).filter((peer) => !names.includes(peer));
-    for (const name of ["@types/node", ...peers.flatMap((peer) => [peer, `@types/${peer}`])]) {
+    for (const name of [
+      "@types/node",
+      "react",
+      "react-dom",
+      ...peers.flatMap((peer) => [peer, `@types/${peer}`]),
+    ]) {
       if (!Object.hasOwn(manifest.devDependencies ?? {}, name)) continue;
       versions[name] = readManifest(join(directory, "node_modules", name)).version;
     }

@@ -1,0 +1,44 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { root } from "../package/workspace.ts";
+import { readDocument } from "./markdown.ts";
+
+/** Documents, and the files that their code is, in order. */
+const examples: Readonly<Record<string, readonly string[]>> = {
+  "packages/hono/README.md": ["examples/hono/src/index.ts"],
+  "packages/fastify/README.md": ["examples/fastify/src/index.ts"],
+  "packages/next/README.md": [
+    "examples/next/src/lib/receiver.ts",
+    "examples/next/src/app/callbacks/pay/route.ts",
+    "examples/next/src/app/webhooks/connect/route.ts",
+    "examples/next/src/app/api/work/route.ts",
+  ],
+};
+
+const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
+const codeIn = (path: string): readonly string[] =>
+  readDocument(path).blocks.flatMap(({ language, text }) => (language === "ts" ? [text] : []));
+
+describe("the code in the adapters' documentation", () => {
+  it.each(Object.entries(examples))("of %s is that of the example, to the letter", (path, files) => {
+    expect(codeIn(path)).toEqual(files.map(textOf));
+  });
+
+  it("shows the Worker of the example", () => {
+    expect(codeIn("docs/adapters.md")).toContain(textOf("examples/worker/src/index.ts"));
+  });
+
+  it.each(Object.values(examples).flat())("%s has fewer than 80 lines", (file) => {
+    expect(textOf(file).split("\n").length).toBeLessThan(80);
+  });
+
+  it.each(["express", "fastify", "hono", "next"])(
+    "the adapter for %s has at most 80 lines of code",
+    (name) => {
+      const lines = textOf(`packages/${name}/src/index.ts`).split("\n");
+      const code = lines.filter((line) => !/^\s*(\/\*|\*|\/\/|$)/.test(line));
+      expect(code.length).toBeLessThanOrEqual(80);
+    },
+  );
+});
