@@ -94,7 +94,7 @@ export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs:
     async fast() {
       if (own === null) {
         const known = key === null ? undefined : registry.get(key);
-        const shared = known ?? { users: 0, opening: open(fastOptions) };
+        const shared = known ?? { users: 0, opening: open(fastOptions).then(gatherWrites) };
         shared.users++;
         own = shared;
         if (key !== null) registry.set(key, shared);
@@ -147,4 +147,28 @@ async function loadIoredis(): Promise<typeof Redis> {
       },
     );
   }
+}
+
+/**
+ * What many deliveries write in one turn goes out in one system call: those are the greater part of what a command
+ * costs this process.
+ */
+function gatherWrites<Connection extends Redis | Cluster>(redis: Connection): Connection {
+  if (isCluster(redis)) return redis;
+  const single: Redis = redis;
+  const send = single.sendCommand.bind(single);
+  let corked = false;
+  single.sendCommand = (...args) => {
+    const { stream } = single;
+    if (!corked && stream !== undefined) {
+      corked = true;
+      stream.cork();
+      process.nextTick(() => {
+        corked = false;
+        stream.uncork();
+      });
+    }
+    return send(...args);
+  };
+  return redis;
 }

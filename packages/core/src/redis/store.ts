@@ -268,8 +268,14 @@ function recordOf(state: Seen): IdempotencyRecord | null {
   return state.record;
 }
 
+let pool = "";
+let poolAt = 0;
+
+/** Eight random characters; asking for many at a time costs no more. */
 function newVersion(): string {
-  return randomBytes(6).toString("base64url");
+  if (poolAt >= pool.length) [pool, poolAt] = [randomBytes(6 * 512).toString("base64url"), 0];
+  poolAt += 8;
+  return pool.slice(poolAt - 8, poolAt);
 }
 
 /**
@@ -280,17 +286,24 @@ function commonEnds(before: string, after: string): readonly [first: number, las
   const shorter = Math.min(before.length, after.length);
   if (shorter < MIN_SHARED || Buffer.byteLength(after) !== after.length) return [0, 0];
   if (Buffer.byteLength(before) !== before.length) return [0, 0];
-  let first = 0;
-  while (first < shorter && before.charCodeAt(first) === after.charCodeAt(first)) first++;
-  let last = 0;
-  const most = shorter - first;
-  while (
-    last < most &&
-    before.charCodeAt(before.length - 1 - last) === after.charCodeAt(after.length - 1 - last)
-  ) {
-    last++;
-  }
+  const first = longest(shorter, (length) => before.slice(0, length) === after.slice(0, length));
+  const [end, newEnd] = [before.length, after.length];
+  const last = longest(
+    shorter - first,
+    (length) => before.slice(end - length) === after.slice(newEnd - length),
+  );
   return [first, last];
+}
+
+/** The greatest length up to `most` that is in common, where all shorter ones are. */
+function longest(most: number, isCommon: (length: number) => boolean): number {
+  let [low, high] = [0, most];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (isCommon(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 /** True when nothing but the expiry moved, and not far. */
