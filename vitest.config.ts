@@ -13,9 +13,6 @@ const packagesWithTests = readdirSync("packages").filter((name) => existsSync(`p
 /** What a package's tests need once: the command line as one file. */
 const setupOf = (name: string): string[] => (name === "cli" ? ["packages/cli/test/support/bundle.ts"] : []);
 
-/** What a package's tests need once: the command line as one file. */
-const setupOf = (name: string): string[] => (name === "cli" ? ["packages/cli/test/support/bundle.ts"] : []);
-
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
@@ -27,7 +24,6 @@ export default defineConfig({
           name,
           include: [`packages/${name}/test/**/*.test.ts`],
           globalSetup: setupOf(name),
-          globalSetup: setupOf(name),
           exclude: ["**/node_modules/**", "**/test/browser/**"],
         },
       })),
@@ -36,7 +32,7 @@ export default defineConfig({
         test: {
           name: "workspace",
           include: ["test/**/*.test.ts"],
-          exclude: ["**/node_modules/**", "test/security/**", ...onRedis],
+          exclude: ["**/node_modules/**", "test/browser/**", "test/security/**", ...onRedis],
         },
       },
       {
