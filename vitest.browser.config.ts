@@ -8,7 +8,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     name: "browser",
-    include: ["packages/*/test/browser/**/*.test.ts"],
+    include: ["packages/*/test/browser/**/*.test.ts", "test/browser/**/*.test.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     fileParallelism: false,

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createReceiver, memoryInbox } from "@payhooks/core";
 import { canonicalString, verifyRsaSignature } from "@payhooks/core/signature";
@@ -7,7 +8,7 @@ import { createTestKeys } from "@payhooks/core/testing";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { file } from "./support/files.ts";
+import { file, folder } from "./support/files.ts";
 import { type HandWritten, handWritten, headerOf, listen, rightly } from "./support/receivers.ts";
 import { payhooks } from "./support/run.ts";
 
@@ -199,7 +200,13 @@ describe("payhooks doctor on the Express example of this repository", { timeout:
   it("finds nothing wrong", async () => {
     const root = fileURLToPath(new URL("../../..", import.meta.url));
     const program = ["--conditions=payhooks-source", "--import=tsx", "examples/express/src/quickstart.ts"];
-    const env = { ...process.env, PAY_PUBLIC_KEY: keys.publicKey, CONNECT_WEBHOOK_SECRET: secret, PORT: "0" };
+    const env = {
+      ...process.env,
+      PAY_PUBLIC_KEY: keys.publicKey,
+      CONNECT_WEBHOOK_SECRET: secret,
+      PORT: "0",
+      PAYHOOKS_FILE: join(folder, "example.db"),
+    };
     const example = spawn(process.execPath, program, {
       cwd: root,
       env,
