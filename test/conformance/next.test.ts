@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { handledOnce } from "../e2e/lossy-sandbox.ts";
 import { exchange, request } from "../e2e/wire.ts";
 import { root } from "../package/workspace.ts";
 import { shown } from "./adapter.ts";
@@ -50,5 +51,11 @@ describe("a handler that is exported under other methods too", () => {
     expect(shown(answer)).toBe(
       '405 {"error":{"code":"ERR_METHOD_NOT_ALLOWED"}} application/json allow: POST',
     );
+  });
+});
+
+describe("the sandbox drops 30 % of the answers, doubles and reorders the rest", { timeout: 400_000 }, () => {
+  it("and on Next.js each handler runs once per event", async () => {
+    await handledOnce((await running()).port, "next");
   });
 });
