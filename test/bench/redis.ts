@@ -42,7 +42,7 @@ async function measureRates(
   let events: VerifiedEvent[] = [];
   const accept = async (): Promise<void> => {
     const event = events.pop() ?? benchEvent();
-    const { job } = await store.accept(event, { maxHeld: Number.POSITIVE_INFINITY });
+    const { job } = await store.accept(event, { maxHeld: Number.POSITIVE_INFINITY, delayMs: 0 });
     await queue.add(job, { delayMs: 0 });
     await store.markQueued(job);
   };
@@ -117,7 +117,7 @@ async function measureRecords(redis: RedisServer, store: IdempotencyStore): Prom
 }
 
 async function finish(store: IdempotencyStore, event: VerifiedEvent): Promise<void> {
-  const { job } = await store.accept(event, { maxHeld: Number.POSITIVE_INFINITY });
+  const { job } = await store.accept(event, { maxHeld: Number.POSITIVE_INFINITY, delayMs: 0 });
   await store.markQueued(job);
   const begun = await store.begin(job, { owner: "bench", leaseMs: 30_000, force: false });
   if (begun.kind !== "leased") throw new Error(`not leased but ${begun.kind}`);

@@ -1,0 +1,16 @@
+/** Receives and stores, and runs no handler: start as many as the traffic needs. */
+import { paymentCallbacks } from "@payhooks/express";
+import express from "express";
+import { createSharedReceiver } from "./receiver.ts";
+
+const receiver = createSharedReceiver("elsewhere");
+const app = express();
+app.use("/callbacks/pay", paymentCallbacks(receiver));
+const server = app.listen(process.env.PORT ?? 3000, () => console.log("listening", server.address()));
+
+// A rolling restart: deliveries that come too late are answered 503, and the sender brings them to another server.
+process.once("SIGTERM", async () => {
+  server.close();
+  await receiver.close();
+  process.exit();
+});

@@ -1,0 +1,22 @@
+/** Runs the handlers of everything that the servers have accepted: start as many as the handlers need. */
+import { createSharedReceiver } from "./receiver.ts";
+
+const receiver = createSharedReceiver("background");
+
+// ctx.effectId is the same at every retry: store it with the credit, under a unique index.
+receiver.onDeposit(async (deposit, ctx) => {
+  console.log(`credit ${deposit.amount} for ${deposit.referenceId} once as ${ctx.effectId}`);
+});
+receiver.onWithdrawal({
+  SUCCESS: async (withdrawal) => console.log(`settle ${withdrawal.referenceId}`),
+  FAILED: async (withdrawal) => console.log(`refund ${withdrawal.referenceId}: ${withdrawal.message}`),
+});
+
+await receiver.start();
+console.log("working");
+
+// What runs may end; what has not started is another worker's.
+process.once("SIGTERM", async () => {
+  const { unfinished } = await receiver.close({ graceMs: 30_000 });
+  process.exit(unfinished === 0 ? 0 : 1);
+});

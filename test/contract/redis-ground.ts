@@ -1,0 +1,71 @@
+import type { Clock } from "@payhooks/core";
+import { type RedisTarget, redisParts } from "@payhooks/core/redis";
+import type { Cluster, Redis } from "ioredis";
+import { pause } from "../faults/harness/scope.ts";
+import { contractCases } from "./inbox-contract.ts";
+import type { ContractCase, Ground } from "./rig.ts";
+
+/** Short, since here time is real; long enough for a process that gets little of a busy machine. */
+const LEASE_MS = 600;
+
+/**
+ * The contract, without the one run of the table that makes 40,000 calls to the server: Redis runs the same functions
+ * as the inboxes that do run it, and each of the table's rows by the other cases.
+ */
+export const redisCases: readonly ContractCase[] = contractCases.filter(
+  ({ name }) => !name.startsWith("look-ups beside callbacks"),
+);
+
+const realTime: Clock = {
+  now: () => Date.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
+let grounds = 0;
+
+/** Fresh data on a running Redis: keys of its own. Every process has connections of its own, which `cut` breaks. */
+export function redisGround(connect: () => Redis | Cluster, leaseMs: number = LEASE_MS): Ground {
+  const prefix = `contract-${process.pid}-${++grounds}`;
+  const closes: (() => void)[] = [];
+  return {
+    clock: realTime,
+    // Timers of the store, the queue and the process are not set in the same millisecond.
+    advance: (ms) => pause(ms + 5),
+    timeTravel: false,
+    leaseMs,
+    depth: 3,
+    durability: "host",
+    accepts: "in-steps",
+    open() {
+      const connections = new Set<Redis | Cluster>();
+      const cut = (): void => {
+        for (const one of connections) one.disconnect();
+      };
+      closes.push(cut);
+      const target: RedisTarget = tracked(connect(), connections);
+      return { ...redisParts(target, { prefix, leaseMs, stallCheckMs: leaseMs, logger: silent }), cut };
+    },
+    async close() {
+      for (const close of closes) close();
+    },
+  };
+}
+
+/** The same connection, but every copy that is made of it, and of the copies, is noted. */
+function tracked<Connection extends Redis | Cluster>(
+  connection: Connection,
+  connections: Set<Redis | Cluster>,
+): Connection {
+  connections.add(connection);
+  connection.on("error", () => {});
+  const duplicate = connection.duplicate.bind(connection) as (...args: readonly unknown[]) => Connection;
+  Object.defineProperty(connection, "duplicate", {
+    configurable: true,
+    value: (...args: readonly unknown[]) => tracked(duplicate(...args), connections),
+  });
+  return connection;
+}
