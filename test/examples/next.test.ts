@@ -1,0 +1,90 @@
+import { join } from "node:path";
+import {
+  callbackFields,
+  connectEvent,
+  forgedCallback,
+  type SignedDelivery,
+  signConnectWebhook,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildNext, NEXT, QUIET } from "../conformance/next.ts";
+import { KEYS, SECRET, type Server, startServer } from "../conformance/targets.ts";
+import { RedisServer } from "../faults/harness/redis-server.ts";
+import { Scope, until } from "../faults/harness/scope.ts";
+import { root } from "../package/workspace.ts";
+
+const folder = "examples/next";
+const cwd = join(root, folder);
+const CRON_SECRET = "cron_0123456789abcdef";
+
+describe("the example for Next.js, built without secrets or Redis, and started", { timeout: 60_000 }, () => {
+  const scope = new Scope();
+  let redis: RedisServer;
+  let server: Server;
+
+  beforeAll(async () => {
+    await buildNext(cwd, [folder, "packages/core/dist", "packages/next/dist"]);
+    redis = await RedisServer.start(scope);
+    server = scope.add(
+      await startServer({
+        command: process.execPath,
+        args: [NEXT, "start", "--port", "0", "--hostname", "127.0.0.1"],
+        cwd,
+        env: { ...QUIET, REDIS_URL: redis.url, CRON_SECRET },
+        listening: /http:\/\/127\.0\.0\.1:(\d+)[\s\S]*Ready/,
+      }),
+      (one) => one.stop(),
+    );
+  }, 300_000);
+  afterAll(() => scope.close());
+
+  const post = async (path: string, { headers, rawBody }: SignedDelivery): Promise<string> => {
+    const url = `http://127.0.0.1:${server.port}${path}`;
+    const answer = await fetch(url, { method: "POST", headers, body: Buffer.from(rawBody) });
+    return `${answer.status} ${await answer.text()}`;
+  };
+  const work = async (authorization?: string): Promise<string> => {
+    const headers = authorization === undefined ? {} : { authorization };
+    const answer = await fetch(`http://127.0.0.1:${server.port}/api/work`, { headers });
+    return `${answer.status} ${await answer.text()}`;
+  };
+  const linesWith = (text: string): readonly string[] =>
+    server
+      .output()
+      .split("\n")
+      .filter((line) => line.includes(text));
+  const connections = async (): Promise<number> => Number(await redis.info("connected_clients"));
+
+  it("answers a cold start, and runs a deposit once after the response", async () => {
+    const delivery = signPaymentCallback(callbackFields({ referenceId: "order-1" }), KEYS.privateKey);
+    for (let copy = 0; copy < 3; copy++) {
+      expect(await post("/callbacks/pay", delivery)).toBe('200 {"received":true}');
+    }
+    await until("the deposit's handler", () => linesWith("for order-1 once").length > 0);
+    await post("/webhooks/connect", signConnectWebhook(connectEvent("settlement.approved"), SECRET));
+    await until("the settlement's handler", () => linesWith("book wd_").length > 0);
+    expect(linesWith("for order-1 once")).toHaveLength(1);
+  });
+
+  it("refuses a forgery", async () => {
+    const forged = forgedCallback(callbackFields(), { amount: "9.000000" }, KEYS.privateKey);
+    expect(await post("/callbacks/pay", forged)).toBe('401 {"error":{"code":"ERR_SIGNATURE_INVALID"}}');
+  });
+
+  it("lets a cron job work, with the secret only, and shares its connections among all routes", async () => {
+    const before = await connections();
+    const unauthorized = '401 {"error":{"code":"ERR_UNAUTHORIZED"}}';
+    expect(await work()).toBe(unauthorized);
+    expect(await work(`Bearer ${CRON_SECRET}x`)).toBe(unauthorized);
+    expect(await work(CRON_SECRET)).toBe(unauthorized);
+    expect(await work(`Bearer ${CRON_SECRET}`)).toMatch(/^200 \{"ran":0,"failed":0,"remaining":0/);
+    for (let n = 0; n < 5; n++) {
+      await post("/callbacks/pay", signPaymentCallback(callbackFields(), KEYS.privateKey));
+      await post("/webhooks/connect", signConnectWebhook(connectEvent("settlement.approved"), SECRET));
+    }
+    expect(await connections()).toBe(before);
+    // The test's own, the path of deliveries, and BullMQ's two for taking jobs.
+    expect(before).toBe(4);
+  });
+});
