@@ -54,7 +54,8 @@ function mount<E extends Env>(
   { tenant, remoteAddress = peerOf }: MountOptions,
 ): Handler<E> {
   const mounted = mountFlow(source, flow);
-  if (typeof source !== "function" && LIVES_ON.has(getRuntimeKey())) mounted.startSoon(undefined as E["Bindings"]);
+  if (typeof source !== "function" && LIVES_ON.has(getRuntimeKey()))
+    mounted.startSoon(undefined as E["Bindings"]);
   return (context) => {
     const facts = {
       tenant: tenant?.(context),
