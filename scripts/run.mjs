@@ -35,6 +35,9 @@ const tasks = {
     process.env.PAYHOOKS_SECURITY = "long";
     await run("vitest", ["run", "--project", "security", ...args]);
   },
+  /** Memory and answer times under abuse; an argument says how many seconds each kind lasts. */
+  "bench:abuse": (args) =>
+    run(process.execPath, ["--conditions=payhooks-source", "--import=tsx", "test/bench/abuse.ts", ...args]),
   "bench:redis": async (args) => {
     provideRedis();
     await run(process.execPath, [
@@ -44,6 +47,9 @@ const tasks = {
       ...args,
     ]);
   },
+  /** Against the memory inbox in the same run; `--records 1000000` fills the file, `--folder` says on which disk. */
+  "bench:sqlite": (args) =>
+    run(process.execPath, ["--conditions=payhooks-source", "--import=tsx", "test/bench/sqlite.ts", ...args]),
   /** In Chromium: Debian's, or the one that PAYHOOKS_CHROMIUM names. */
   "test:browser": (args) => run("vitest", ["run", "--config", "vitest.browser.config.ts", ...args]),
   /** Installs other runtimes first (1 GB, once), into a folder below node_modules. */
