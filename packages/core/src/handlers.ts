@@ -143,7 +143,7 @@ export function defaultBackoffMs(attempt: number): number {
 const HANDLER_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 /** `connected_account.approved` → `connectedAccountApproved`: the first handler of an event is named after it. */
-export function defaultHandlerName(event: EventName): string {
+function defaultHandlerName(event: EventName): string {
   return event.toLowerCase().replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 

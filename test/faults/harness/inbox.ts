@@ -56,7 +56,7 @@ export function openInbox(inbox: InboxConfig): Inbox {
   return composeInbox({ ...partsOf(inbox, { leaseMs: 1_000, stallCheckMs: 1_000 }), leaseMs: 1_000 });
 }
 
-export function targetOf({ target }: RedisConfig): RedisTarget {
+function targetOf({ target }: RedisConfig): RedisTarget {
   if (typeof target === "string") return target;
   return new Redis({
     sentinels: [{ host: "127.0.0.1", port: target.sentinel }],

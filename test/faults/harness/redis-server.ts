@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -14,10 +14,15 @@ export interface RedisSettings {
   readonly extra?: readonly string[];
 }
 
-const running = new Set<ChildProcess>();
-process.once("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-});
+/** Ends the server with whoever started it, even if that was killed: its standard input is closed then. */
+const GUARD = `
+exec 3<&0
+redis-server "$@" >/dev/null 2>&1 </dev/null 3<&- &
+pid=$!
+echo $pid
+{ read -r _ <&3; kill -9 $pid; } 2>/dev/null >/dev/null &
+wait $pid
+`;
 
 /** A port on loopback that nobody listens on now. */
 export function freePort(): Promise<number> {
@@ -37,7 +42,7 @@ export class RedisServer {
   readonly port: number;
   readonly #directory: string;
   readonly #arguments: readonly string[];
-  #process: ChildProcess | null = null;
+  #pid: number | null = null;
   #exited: Promise<void> = Promise.resolve();
   #admin: Redis | null = null;
 
@@ -90,31 +95,40 @@ export class RedisServer {
 
   /** Starts it, or starts it again on what it has kept. Resolves once it answers. */
   async up(): Promise<void> {
-    const child = spawn("redis-server", this.#arguments, { stdio: "ignore" });
-    running.add(child);
-    this.#process = child;
+    const guard = spawn("sh", ["-c", GUARD, "redis-server", ...this.#arguments], {
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    guard.stdin.on("error", () => {});
     this.#exited = new Promise((resolve, reject) => {
-      child.once("error", reject);
-      child.once("exit", () => {
-        running.delete(child);
+      guard.once("error", reject);
+      guard.once("exit", () => {
+        this.#pid = null;
+        guard.stdin.end();
         resolve();
       });
+    });
+    this.#pid = await new Promise<number>((resolve) => {
+      guard.stdout.once("data", (line: Buffer) => resolve(Number(line.toString())));
     });
     await until("redis-server answers", async () => (await this.tell("PING").catch(() => null)) === "PONG");
   }
 
   async kill(): Promise<void> {
-    this.#process?.kill("SIGCONT");
-    this.#process?.kill("SIGKILL");
+    this.#signal("SIGCONT");
+    this.#signal("SIGKILL");
     await this.#exited;
   }
 
   freeze(): void {
-    this.#process?.kill("SIGSTOP");
+    this.#signal("SIGSTOP");
   }
 
   thaw(): void {
-    this.#process?.kill("SIGCONT");
+    this.#signal("SIGCONT");
+  }
+
+  #signal(name: NodeJS.Signals): void {
+    if (this.#pid !== null) process.kill(this.#pid, name);
   }
 
   /** Sends a command over the test's own connection. */

@@ -14,7 +14,7 @@ export const keys = createTestKeys();
 
 /** Leases and stall checks are shortened, so that what a dead process held is taken back within the test. */
 export const LEASE_MS = 1_000;
-export const STALL_CHECK_MS = 1_000;
+const STALL_CHECK_MS = 1_000;
 
 /** What a run of a fault has led to. */
 export interface Verdict {

@@ -42,7 +42,7 @@ export interface Flow {
 export const ONLY_TENANT: string = "";
 
 /** Signed timestamps may lie this far in the future: clocks differ. */
-export const MAX_FUTURE_MS: number = 24 * 60 * 60 * 1000;
+const MAX_FUTURE_MS = 24 * 60 * 60 * 1000;
 /** A finished record outlives the window by this, so that clocks may differ. */
 const RETENTION_SLACK_MS = 24 * 60 * 60 * 1000;
 

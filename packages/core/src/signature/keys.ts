@@ -24,7 +24,7 @@ export interface VerifyingSecret {
 }
 
 /** Keys or secrets that are valid at one time, at most: the old one and the new ones of a rotation. */
-export const MAX_KEYS = 4;
+const MAX_KEYS = 4;
 
 const MIN_MODULUS_BITS = 2048;
 const MIN_EXPONENT = 65537n;

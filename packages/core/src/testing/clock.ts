@@ -12,7 +12,7 @@ export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d"}`;
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** A duration in milliseconds. */
-export function toMs(duration: Duration): number {
+function toMs(duration: Duration): number {
   if (typeof duration === "number") return duration;
   const match = /^([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)$/.exec(duration);
   if (match === null)
