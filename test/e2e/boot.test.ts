@@ -59,7 +59,7 @@ function boot(parts: Parts, env: Readonly<Record<string, string | undefined>>) {
   const given = Object.entries({ PATH, ...good, ...env }).filter(([, value]) => value !== undefined);
   const child = spawn(process.execPath, args, {
     cwd: fileURLToPath(new URL("..", import.meta.url)),
-    env: Object.fromEntries(given),
+    env: Object.fromEntries(given) as NodeJS.ProcessEnv,
     stdio: ["ignore", "pipe", "pipe"],
   });
   started.add(child);
