@@ -3,7 +3,7 @@ import { afterAll, beforeAll } from "vitest";
 import { type RedisServer, startCluster } from "../faults/harness/redis-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
 import { inboxContract } from "./inbox-contract.ts";
-import { redisCases, redisGround } from "./redis-ground.ts";
+import { redisGround, wayCases } from "./redis-ground.ts";
 
 const scope = new Scope();
 let nodes: readonly RedisServer[] = [];
@@ -22,5 +22,5 @@ inboxContract(
           { lazyConnect: true },
         ),
     ),
-  redisCases,
+  wayCases,
 );

@@ -4,6 +4,7 @@ import type { Cluster, Redis } from "ioredis";
 import { pause } from "../faults/harness/scope.ts";
 import { contractCases } from "./inbox-contract.ts";
 import type { ContractCase, Ground } from "./rig.ts";
+import { tableCases } from "./table-cases.ts";
 
 /** Short, since here time is real; long enough for a process that gets little of a busy machine. */
 const LEASE_MS = 600;
@@ -26,6 +27,9 @@ const realTime: Clock = {
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 let grounds = 0;
+
+/** What is left of it where only the way to Redis is another one: the table needs no second proof. */
+export const wayCases: readonly ContractCase[] = contractCases.filter((one) => !tableCases.includes(one));
 
 /** Fresh data on a running Redis: keys of its own. Every process has connections of its own, which `cut` breaks. */
 export function redisGround(connect: () => Redis | Cluster, leaseMs: number = LEASE_MS): Ground {

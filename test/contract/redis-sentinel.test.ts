@@ -6,7 +6,6 @@ import { crashCases } from "./crash-cases.ts";
 import { inboxContract } from "./inbox-contract.ts";
 import { leaseCases } from "./lease-cases.ts";
 import { redisGround } from "./redis-ground.ts";
-import { retryCases } from "./retry-cases.ts";
 
 const scope = new Scope();
 let primary: RedisServer;
@@ -35,7 +34,7 @@ const ground = () =>
       }),
   );
 
-inboxContract("Redis behind a Sentinel", ground, [...leaseCases, ...crashCases]);
+inboxContract("Redis behind a Sentinel", ground, leaseCases);
 
 describe("a failover by the Sentinel", () => {
   it("makes the replica the primary", { timeout: 60_000 }, async () => {
@@ -59,8 +58,4 @@ describe("a failover by the Sentinel", () => {
   });
 });
 
-inboxContract("Redis after a failover by its Sentinel", ground, [
-  ...leaseCases,
-  ...crashCases,
-  ...retryCases,
-]);
+inboxContract("Redis after a failover by its Sentinel", ground, [...leaseCases, ...crashCases]);
