@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { helpOf, labelOf, textOf } from "../../packages/cli/src/command-line/help.ts";
+import { COMMANDS } from "../../packages/cli/src/commands.ts";
+import { VARIABLES } from "../../packages/cli/src/sandbox/environment.ts";
+import { namesIn, readDocument, rowsOf, sectionOf } from "./markdown.ts";
+import { VirtualProgram } from "./program.ts";
+
+const page = readDocument("docs/cli.md");
+const plain = (cell: string | undefined): string =>
+  (cell ?? "").replaceAll("\\|", "|").replace(/^`(.*)`$/, "$1");
+
+describe("the documentation of the command line", { timeout: 60_000 }, () => {
+  it("has a section for each command, in the order of the help, and for nothing else", () => {
+    const titles = page.sections.map(({ title }) => title).filter((title) => title.startsWith("payhooks "));
+    expect(titles).toEqual(COMMANDS.map(({ name }) => `payhooks ${name}`));
+    expect(
+      rowsOf(readDocument("packages/cli/README.md").sections[0] ?? { lines: [] }).map(([cell]) =>
+        plain(cell),
+      ),
+    ).toEqual(titles);
+  });
+
+  it.each(COMMANDS.map((command) => [command.name, command] as const))(
+    "has the options of %s as --help shows them",
+    (name, command) => {
+      const section = sectionOf(page, `payhooks ${name}`);
+      const rows = rowsOf(section).map(([label, text]) => [plain(label), plain(text)]);
+      expect(rows).toEqual(
+        Object.entries(command.options).map(([option, spec]) => [labelOf(option, spec), textOf(spec)]),
+      );
+      const text = section.lines.join("\n");
+      for (const note of command.notes) expect(text).toContain(note);
+      // What is in the table is in the help, whose lines are wrapped.
+      const help = helpOf(command).replace(/\s+/g, " ");
+      for (const [label = "", what = ""] of rows) {
+        expect(help).toContain(label);
+        expect(help).toContain(what.replace(/\s+/g, " "));
+      }
+    },
+  );
+
+  it.each(COMMANDS.map((command) => [command.name, command] as const))(
+    "shows the forms and examples of %s",
+    (name, command) => {
+      const blocks = page.blocks.map(({ text }) => text);
+      expect(blocks).toContain(command.usage.map((form) => `payhooks ${name} ${form}\n`).join(""));
+      expect(blocks).toContain(command.examples.map((example) => `${example}\n`).join(""));
+    },
+  );
+
+  it("lists what the doctor can find", () => {
+    const program = new VirtualProgram({
+      "faults.ts": 'export type { FaultName } from "../../packages/cli/src/doctor/findings.ts";',
+    });
+    const listed = namesIn(sectionOf(page, "What doctor finds")).filter((name) => !name.includes(" "));
+    expect(listed.toSorted()).toEqual(program.literalsOf("faults.ts", "FaultName"));
+  });
+
+  it("lists the variables that are written", () => {
+    const { lines } = sectionOf(page, "What it reads from the environment");
+    const tables = lines.join("\n").split("What `payhooks sandbox --write-env` writes");
+    expect(
+      namesIn({ lines: (tables[1] ?? "").split("\n") }).filter((name) => /^[A-Z_]+$/.test(name)),
+    ).toEqual([...VARIABLES]);
+  });
+});
