@@ -7,7 +7,7 @@ import { lengthOf, report, TIMEOUT_MS } from "./report.ts";
 
 const seed = seedOfRun();
 const fuzzer = new Fuzzer(seed);
-const perAdapter = lengthOf(25_000, 1_000_000) / Object.keys(ADAPTERS).length;
+const perAdapter = lengthOf(12_500, 1_000_000) / Object.keys(ADAPTERS).length;
 /** A new receiver now and then: what is known already is not run again. */
 const CHUNK = 2_500;
 
