@@ -161,7 +161,7 @@ function exitCode(command, args, { ownGroup = false } = {}) {
 
 /** Every file that belongs to the workspace, found without git: a downloaded archive has none. */
 function sourceFiles(directory = "") {
-  const skipped = new Set(["node_modules", "dist", "coverage", ".git", ".turbo"]);
+  const skipped = new Set(["node_modules", "dist", "coverage", ".git", ".turbo", ".next"]);
   return readdirSync(directory || ".", { withFileTypes: true }).flatMap((entry) => {
     const path = directory + entry.name;
     if (entry.isDirectory()) return skipped.has(entry.name) ? [] : sourceFiles(`${path}/`);

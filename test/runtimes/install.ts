@@ -26,7 +26,7 @@ const folder = join(root, "node_modules/.cache/payhooks-runtimes", hash);
 const versionOf = (name: string): string => (dependencies[name] ?? "").replace(/^.*@/, "");
 const inside = (path: string): string => join(folder, "node_modules", path);
 
-const NODES: readonly Runtime[] = ["node-20", "node-22", "node-24", "node-26"].map((name) => ({
+export const NODES: readonly Runtime[] = ["node-20", "node-22", "node-24", "node-26"].map((name) => ({
   name,
   command: inside(`${name}/bin/node`),
   args: [],
@@ -63,7 +63,7 @@ export async function installRuntimes(): Promise<void> {
 }
 
 /** The version that a runtime says it has. */
-async function versionSaidBy({ command, name }: Runtime): Promise<string> {
+export async function versionSaidBy({ command, name }: Runtime): Promise<string> {
   const { stdout } = await promisify(execFile)(command, ["--version"]);
   const [said = ""] = /\d+[.-]\d+[.-]\d+/.exec(stdout) ?? [];
   // workerd says the date that its own number is made of.

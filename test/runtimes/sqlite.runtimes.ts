@@ -1,0 +1,59 @@
+/** The inbox contract on `node:sqlite` and `bun:sqlite`; `test/contract` runs it on libsql. */
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { build } from "tsup";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { contractCases, isFor } from "../contract/inbox-contract.ts";
+import { sqliteGround } from "../contract/sqlite-ground.ts";
+import { root } from "../package/workspace.ts";
+import { BUN, installRuntimes, NODES, type Runtime } from "./install.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "payhooks-sqlite-contract-"));
+const require = createRequire(import.meta.url);
+
+beforeAll(async () => {
+  await installRuntimes();
+  await build({
+    config: false,
+    entry: { contract: join(root, "test/runtimes/sqlite-contract.ts") },
+    outDir: folder,
+    format: "esm",
+    outExtension: () => ({ js: ".mjs" }),
+    platform: "node",
+    target: "node20",
+    noExternal: [/./],
+    splitting: false,
+    silent: true,
+    esbuildOptions: (options) => {
+      options.conditions = ["payhooks-source", "module", "node"];
+      options.alias = {
+        vitest: join(root, "test/runtimes/expect.ts"),
+        // A part of vitest, and so where vitest can find it.
+        "@vitest/expect": createRequire(require.resolve("vitest/package.json")).resolve("@vitest/expect"),
+      };
+    },
+  });
+}, 600_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const withSqlite = [...NODES.filter(({ name }) => name === "node-24" || name === "node-26"), BUN];
+
+describe("the inbox contract on the runtime's own SQLite", () => {
+  it.each(withSqlite)("$name", { timeout: 300_000 }, async ({ name, command, args, version }: Runtime) => {
+    const contract = [...args, join(folder, "contract.mjs")];
+    const { stdout } = await promisify(execFile)(command, contract, { maxBuffer: 16 * 1024 * 1024 });
+    const said = JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as unknown;
+    const ground = sqliteGround(() => expect.fail("nothing is opened"));
+    await ground.close();
+    expect(said).toEqual({
+      driver: name === "bun" ? "bun:sqlite" : "node:sqlite",
+      version,
+      passed: contractCases.filter((one) => isFor(one, ground)).length,
+      failed: [],
+    });
+  });
+});
