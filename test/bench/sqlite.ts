@@ -37,10 +37,11 @@ const FOLDER = option("--folder", tmpdir());
 /** Calls `work` for each number, 50 at a time; milliseconds of each call, and of all. */
 async function measure(
   work: (n: number) => Promise<unknown>,
-): Promise<{ each: number[]; perSecond: number }> {
+): Promise<{ each: number[]; perSecond: number; cpuUs: number }> {
   const each: number[] = [];
   let next = 0;
   const startedAt = performance.now();
+  const cpu = process.cpuUsage();
   const lane = async (): Promise<void> => {
     while (next < EVENTS) {
       const n = next++;
@@ -50,7 +51,9 @@ async function measure(
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, lane));
-  return { each, perSecond: (EVENTS / (performance.now() - startedAt)) * 1_000 };
+  const perSecond = (EVENTS / (performance.now() - startedAt)) * 1_000;
+  const { user, system } = process.cpuUsage(cpu);
+  return { each, perSecond, cpuUs: (user + system) / EVENTS };
 }
 
 const { privateKey, publicKey } = createTestKeys();
@@ -148,6 +151,7 @@ for (const [name, workOn] of [
     sqlite: [] as number[],
     ratio: [] as number[],
     commits: [] as number[],
+    cpu: [] as number[],
   };
   for (let round = 0; round < ROUNDS; round++) {
     const memory = memoryInbox({ maxUnfinished: 10 * EVENTS });
@@ -160,6 +164,7 @@ for (const [name, workOn] of [
     rates.memory.push(inMemory.perSecond);
     rates.sqlite.push(inSqlite.perSecond);
     rates.ratio.push(inSqlite.perSecond / inMemory.perSecond);
+    rates.cpu.push(inSqlite.cpuUs / inMemory.cpuUs);
   }
   console.log(name);
   console.log(`  memory   ${median(rates.memory).toFixed(0).padStart(7)} /s`);
@@ -167,6 +172,7 @@ for (const [name, workOn] of [
   console.log(
     `  ratio    ${median(rates.ratio).toFixed(2).padStart(7)}   (rounds: ${rates.ratio.map((r) => r.toFixed(2)).join(" ")})`,
   );
+  console.log(`  CPU      ${median(rates.cpu).toFixed(2).padStart(7)}   times that of memory, per event`);
   console.log(`  commits  ${median(rates.commits).toFixed(3).padStart(7)}   per event, one fsync each\n`);
 }
 

@@ -7,6 +7,7 @@ import { lengthOf } from "./harness/report.ts";
 
 const onRedis: KillGround = {
   name: "Redis",
+  doublesPerKill: 0.05,
   inboxAt: async (scope) => ({ kind: "redis", target: (await RedisServer.start(scope)).url }),
 };
 

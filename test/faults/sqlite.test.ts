@@ -24,7 +24,12 @@ function newFile(scope: Scope): Extract<InboxConfig, { readonly kind: "sqlite" }
   return { kind: "sqlite", file: join(folder, "inbox.db"), driver };
 }
 
-const onSqlite: KillGround = { name: "SQLite", inboxAt: async (scope) => newFile(scope) };
+const onSqlite: KillGround = {
+  name: "SQLite",
+  // 16 at one time, 10 ms for a commit on a busy disk, and handlers of 200 ms.
+  doublesPerKill: 0.8,
+  inboxAt: async (scope) => newFile(scope),
+};
 
 describe("kill -9 under load", () => killUnderLoad(onSqlite, lengthOf(5, 200)));
 describe("kill -9 right after a step", () => killAfterSteps(onSqlite, KILL_POINTS_AT_ONCE, lengthOf(1, 20)));
@@ -63,16 +68,16 @@ describe("kill -9 in the middle of", () => {
         }
         over = true;
         await sending.catch(() => {});
+        if (what === "pruning") {
+          // Some of it is gone, and some of it not: the processes died in the midst of it.
+          expect(expiredIn(inbox)).toBeGreaterThan(0);
+          expect(expiredIn(inbox)).toBeLessThan(50_000);
+        }
         await ProcessUnderTest.start(scope, config);
         const verdict = await system.judge(sender);
         report(`SQLite: kill -9 during ${what} × ${kills}`, verdict, sender);
         expect(verdict).toMatchObject(SOUND);
         expect(verdict.acknowledged).toBeGreaterThanOrEqual(kills * 5);
-        // Some of it was pruned, and some of it not: the processes died in the midst of it.
-        if (what === "pruning") {
-          expect(expiredIn(inbox)).toBeGreaterThan(0);
-          expect(expiredIn(inbox)).toBeLessThan(50_000);
-        }
       }),
   );
 });

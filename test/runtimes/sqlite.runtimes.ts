@@ -31,7 +31,7 @@ beforeAll(async () => {
     esbuildOptions: (options) => {
       options.conditions = ["payhooks-source", "module", "node"];
       options.alias = {
-        vitest: join(root, "test/runtimes/expect.ts"),
+        vitest: join(root, "test/runtimes/expect.mjs"),
         // A part of vitest, and so where vitest can find it.
         "@vitest/expect": createRequire(require.resolve("vitest/package.json")).resolve("@vitest/expect"),
       };

@@ -27,7 +27,7 @@ function doublesAllowed(kills: number, perKill: number): number {
 
 /** kill -9 of the process that receives and runs, under load. */
 export function killUnderLoad({ name, inboxAt, doublesPerKill }: KillGround, kills: number): void {
-  it(`loses nothing in ${kills} kills`, { timeout: 60_000 + kills * 4_000 }, () =>
+  it(`loses nothing in ${kills} kills`, { timeout: 150_000 + kills * 6_000 }, () =>
     withScope(async (scope) => {
       const seed = newSeed("kill under load");
       const random = seededRandom(seed);
@@ -50,7 +50,8 @@ export function killUnderLoad({ name, inboxAt, doublesPerKill }: KillGround, kil
       over = true;
       await sending;
       await ProcessUnderTest.start(scope, config);
-      const verdict = await system.judge(sender);
+      // Each kill leaves some behind that the last process has to do.
+      const verdict = await system.judge(sender, { withinMs: 90_000 + kills * 2_000 });
       report(`${name}: kill -9 under load × ${kills}`, verdict, sender);
       expect(verdict).toMatchObject(SOUND);
       expect(verdict.acknowledged).toBeGreaterThanOrEqual(kills * 40);
@@ -119,7 +120,9 @@ export function killAfterSteps(
         expect(doublesAt.get("7 ran") ?? 0).toBeGreaterThanOrEqual(1);
         for (const [point, doubles] of doublesAt) {
           if (point !== "7 ran")
-            expect(doubles, `doubles at "${point}"`).toBeLessThanOrEqual(Math.ceil(times / 10));
+            expect(doubles, `doubles at "${point}"`).toBeLessThanOrEqual(
+              Math.ceil(times * Math.max(0.1, doublesPerKill)),
+            );
         }
       }),
   );
