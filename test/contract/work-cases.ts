@@ -47,7 +47,7 @@ export const workCases: readonly ContractCase[] = [
       ends.push(rig.now());
       return { kind: "done" };
     });
-    const report = await inbox.work(runner, { deadlineMs: rig.leaseMs * 0.3, limit: 100, concurrency: 1 });
+    const report = await inbox.work(runner, { deadlineMs: rig.leaseMs * 0.45, limit: 100, concurrency: 1 });
     expect(report).toMatchObject({ ran: 2, remaining: 3 });
     expect(ends).toHaveLength(2);
   }),
@@ -57,7 +57,7 @@ export const workCases: readonly ContractCase[] = [
     let [running, most] = [0, 0];
     const runner = sampleRunner(async () => {
       most = Math.max(most, ++running);
-      await new Promise((resolve) => setImmediate(resolve));
+      await rig.advance(rig.leaseMs / 10);
       running--;
       return { kind: "done" };
     });
