@@ -26,8 +26,8 @@ function newFile(scope: Scope): Extract<InboxConfig, { readonly kind: "sqlite" }
 
 const onSqlite: KillGround = {
   name: "SQLite",
-  // 16 at one time, 10 ms for a commit on a busy disk, and handlers of 200 ms.
-  doublesPerKill: 0.8,
+  // 16 at one time, up to 20 ms for a commit on a busy disk, and handlers of 200 ms.
+  doublesPerKill: 1.5,
   inboxAt: async (scope) => newFile(scope),
 };
 
