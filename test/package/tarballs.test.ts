@@ -167,7 +167,11 @@ const app: string = mkdtempSync(join(tmpdir(), "payhooks-tarballs-"));
 const tarballs = new Map<string, string>();
 
 const run = async (command: string, args: string[], cwd: string): Promise<string> => {
-  const env = { ...process.env, NODE_ENV: "test", CONNECT_WEBHOOK_SECRET: "only-for-this-test-0123456789" };
+  const env = {
+    ...process.env,
+    NODE_ENV: "test" as const,
+    CONNECT_WEBHOOK_SECRET: "only-for-this-test-0123456789",
+  };
   try {
     const { stdout } = await promisify(execFile)(command, args, { cwd, env });
     return stdout.trim();

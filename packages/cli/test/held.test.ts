@@ -1,4 +1,7 @@
-import { join } from "node:path";
+import { execFile } from "node:child_process";
+import { cpSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { createReceiver, type Held, type Receiver } from "@payhooks/core";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import {
@@ -8,7 +11,7 @@ import {
   type SignedDelivery,
   signPaymentCallback,
 } from "@payhooks/core/testing";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { file, folder } from "./support/files.ts";
 import { payhooks } from "./support/run.ts";
 
@@ -163,7 +166,9 @@ describe("payhooks held", { timeout: 30_000 }, () => {
   it("says so when the inbox cannot be opened, and keeps the password to itself", async () => {
     const redis = await payhooks(["held", "list", "--redis", "redis://:hunter2@127.0.0.1:1"]);
     expect(redis).toMatchObject({ code: 1, stdout: "" });
-    expect(redis.stderr).toMatch(/Redis cannot be opened.*ERR_INBOX_UNAVAILABLE/);
+    expect(redis.stderr).toMatch(
+      /Redis cannot be opened: (?:ECONNREFUSED|Connection is closed)\. \[ERR_INBOX_UNAVAILABLE\]/,
+    );
     expect(redis.stderr).not.toContain("hunter2");
     const sqlite = await payhooks([
       "held",
@@ -173,6 +178,20 @@ describe("payhooks held", { timeout: 30_000 }, () => {
     ]);
     expect(sqlite.code).toBe(1);
     expect(sqlite.stderr).not.toMatch(/^\s+at /m);
+  });
+
+  it("names the package to install when a driver is missing", async () => {
+    // A copy of the command where nothing is installed beside it.
+    const alone = join(folder, "alone");
+    cpSync(dirname(inject("payhooks")), alone, { recursive: true });
+    const args = [join(alone, "payhooks.mjs"), "held", "list", "--redis", "redis://127.0.0.1:1"];
+    const failure = await promisify(execFile)(process.execPath, args).catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("ERR_PEER_MISSING"),
+    });
+    expect(failure).toMatchObject({ stderr: expect.stringContaining("npm install ioredis") });
   });
 
   it.each([

@@ -84,7 +84,11 @@ async function opened(inbox: Inbox, given: Given): Promise<void> {
     const fix = given.flag("sqlite")
       ? "Is it the file of sqliteInbox?"
       : "Is it running, and are address and password right?";
-    throw new CliError("ERR_INBOX_UNAVAILABLE", `${what} cannot be opened: ${code ?? message}.`, fix);
+    throw new CliError(
+      "ERR_INBOX_UNAVAILABLE",
+      `${what} cannot be opened: ${code ?? message?.replace(/\.$/, "")}.`,
+      fix,
+    );
   }
 }
 

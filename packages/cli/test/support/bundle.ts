@@ -24,7 +24,7 @@ export async function setup(project: TestProject): Promise<() => void> {
     outExtension: () => ({ js: ".mjs" }),
     platform: "node",
     target: "node20",
-    noExternal: [/./],
+    noExternal: [/^(?!(?:ioredis|bullmq|libsql|better-sqlite3)$)/],
     external: ["ioredis", "bullmq", "libsql", "better-sqlite3"],
     splitting: true,
     silent: true,
