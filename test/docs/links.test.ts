@@ -64,9 +64,8 @@ describe("commands in the documentation", () => {
     const named = [...text.matchAll(/`npm (?:run )?((?<=run )[\w:]+|start|test)/g)].map(
       ([, name = ""]) => name,
     );
-    expect(named).toEqual(
-      expect.arrayContaining(["start", "test", "check", "build", "format", "test:security"]),
-    );
-    expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
+    // Each that there is, and no other; typecheck is turbo's to call.
+    const there = Object.keys(scripts).filter((name) => name !== "typecheck");
+    expect([...new Set(named)].sort()).toEqual(there.sort());
   });
 });
