@@ -14,7 +14,7 @@ const LEASE_MS = 600;
  * as the inboxes that do run it, and each of the table's rows by the other cases.
  */
 export const redisCases: readonly ContractCase[] = contractCases.filter(
-  ({ name }) => !name.startsWith("look-ups beside callbacks"),
+  ({ name, timeTravel }) => timeTravel === undefined && !name.startsWith("look-ups beside callbacks"),
 );
 
 const realTime: Clock = {
@@ -29,10 +29,15 @@ const silent = { info: () => {}, warn: () => {}, error: () => {} };
 let grounds = 0;
 
 /** What is left of it where only the way to Redis is another one: the table needs no second proof. */
-export const wayCases: readonly ContractCase[] = contractCases.filter((one) => !tableCases.includes(one));
+export const wayCases: readonly ContractCase[] = contractCases.filter(
+  (one) => one.timeTravel === undefined && !tableCases.includes(one),
+);
 
 /** Fresh data on a running Redis: keys of its own. Every process has connections of its own, which `cut` breaks. */
-export function redisGround(connect: () => Redis | Cluster, leaseMs: number = LEASE_MS): Ground {
+export function redisGround(
+  connect: () => Redis | Cluster,
+  { leaseMs = LEASE_MS, shiftMs }: { readonly leaseMs?: number; readonly shiftMs?: () => number } = {},
+): Ground {
   const prefix = `contract-${process.pid}-${++grounds}`;
   const closes: (() => void)[] = [];
   return {
@@ -51,7 +56,10 @@ export function redisGround(connect: () => Redis | Cluster, leaseMs: number = LE
       };
       closes.push(cut);
       const target: RedisTarget = tracked(connect(), connections);
-      return { ...redisParts(target, { prefix, leaseMs, stallCheckMs: leaseMs, logger: silent }), cut };
+      return {
+        ...redisParts(target, { prefix, leaseMs, stallCheckMs: leaseMs, shiftMs, logger: silent }),
+        cut,
+      };
     },
     async close() {
       for (const close of closes) close();
@@ -72,4 +80,17 @@ function tracked<Connection extends Redis | Cluster>(
     value: (...args: readonly unknown[]) => tracked(duplicate(...args), connections),
   });
   return connection;
+}
+
+/** The same, with days that pass at once for the records: for the cases about expiry, in which no job is delayed. */
+export function shiftedRedisGround(connect: () => Redis | Cluster): Ground {
+  let shifted = 0;
+  return {
+    ...redisGround(connect, { shiftMs: () => shifted }),
+    clock: { ...realTime, now: () => Date.now() + shifted },
+    timeTravel: true,
+    async advance(ms) {
+      shifted += ms;
+    },
+  };
 }

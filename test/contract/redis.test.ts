@@ -2,8 +2,9 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll } from "vitest";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
+import { expiryCases } from "./expiry-cases.ts";
 import { inboxContract } from "./inbox-contract.ts";
-import { redisCases, redisGround } from "./redis-ground.ts";
+import { redisCases, redisGround, shiftedRedisGround } from "./redis-ground.ts";
 
 const scope = new Scope();
 let server: RedisServer;
@@ -13,3 +14,8 @@ beforeAll(async () => {
 afterAll(() => scope.close());
 
 inboxContract("Redis", () => redisGround(() => new Redis(server.url, { lazyConnect: true })), redisCases);
+inboxContract(
+  "Redis, as days pass",
+  () => shiftedRedisGround(() => new Redis(server.url, { lazyConnect: true })),
+  expiryCases,
+);

@@ -5,7 +5,7 @@ import type { Verdict } from "./system.ts";
 import type { Row } from "./table.ts";
 
 /** `npm run test:faults`: every case at its full length. */
-export const isLong = process.env.PAYHOOKS_FAULTS === "long";
+export const isLong: boolean = process.env.PAYHOOKS_FAULTS === "long";
 
 /** The length of a case that is counted in kills: its short form, or what `--kills` says, or its long form. */
 export function lengthOf(short: number, long: number): number {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createTestKeys } from "@payhooks/core/testing";
+import { createTestKeys, type TestKeys } from "@payhooks/core/testing";
 import type { ChildConfig, InboxConfig } from "./child-config.ts";
 import { openInbox } from "./inbox.ts";
 import { type LogLine, readLog } from "./log.ts";
@@ -10,7 +10,7 @@ import { type Scope, until } from "./scope.ts";
 import type { Sender } from "./sender.ts";
 
 /** One key pair for all tests of a file, since making one takes time. */
-export const keys = createTestKeys();
+export const keys: TestKeys = createTestKeys();
 
 /** Leases and stall checks are shortened, so that what a dead process held is taken back within the test. */
 export const LEASE_MS = 1_000;
@@ -109,7 +109,10 @@ export class System {
    */
   async judge(
     { acknowledged }: Pick<Sender, "acknowledged">,
-    { patienceMs = 8_000, withinMs = 90_000 } = {},
+    {
+      patienceMs = 8_000,
+      withinMs = 90_000,
+    }: { readonly patienceMs?: number; readonly withinMs?: number } = {},
   ): Promise<Verdict> {
     let progressAt = performance.now();
     let lastCount = -1;

@@ -93,7 +93,7 @@ export function redisStore(
         current = true;
       }
       const time = Math.floor(now);
-      const before = recordOf(state);
+      const before = recordOf(state, time);
       const { record, answer } = step(before === null ? null : copyRecord(before), time);
       const text = record === null ? state.text : encodeRecord(record);
       if (record === null || text === state.text || isOnlyExpiry(state.text, record, before)) {
@@ -210,8 +210,8 @@ export function redisStore(
     finish: (job, token, ending) =>
       changeSlot(job, (record, key, now) => records.finish(record, key, job, token, ending, now)),
     async read(eventId) {
-      const { seen: found } = await read(recordKeyOf(eventId));
-      const record = recordOf(found);
+      const { seen: found, now } = await read(recordKeyOf(eventId));
+      const record = recordOf(found, now);
       const slot = record?.slots[slotKeyOf(eventId)];
       return record === null || slot === undefined ? null : records.lifeOf(record, eventId, slot);
     },
@@ -252,8 +252,8 @@ export function redisStore(
   }
 
   async function heldEntry(eventId: string): Promise<Held | null> {
-    const { seen: found } = await read(recordKeyOf(eventId));
-    const record = recordOf(found);
+    const { seen: found, now } = await read(recordKeyOf(eventId));
+    const record = recordOf(found, now);
     const slot = record?.slots[slotKeyOf(eventId)];
     return record === null || slot === undefined ? null : records.heldOf(record, eventId, slot);
   }
@@ -263,9 +263,11 @@ function split(value: string): Seen {
   return value === "" ? NOTHING : { version: value.slice(0, 8), text: value.slice(8), record: null };
 }
 
-function recordOf(state: Seen): IdempotencyRecord | null {
+/** The record, unless its time is over: a moment before Redis drops it, or long before where time is shifted. */
+function recordOf(state: Seen, now: number): IdempotencyRecord | null {
   if (state.record === null && state.text !== "") state.record = decodeRecord(state.text);
-  return state.record;
+  const { record } = state;
+  return record !== null && record.expiresAt <= now && records.isFinished(record) ? null : record;
 }
 
 let pool = "";
