@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FakeClock } from "@payhooks/core/testing";
@@ -22,9 +22,12 @@ export function openFile(file: string, options: { readonly readonly?: boolean } 
   return new Database(file, options) as TestDatabase;
 }
 
+/** A disk in memory: what survives a death of the machine is nothing that a test can see. */
+const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
 /** A path in a folder that goes with the test. */
 export function newFile(name = "inbox.db"): string {
-  const folder = mkdtempSync(join(tmpdir(), "payhooks-sqlite-"));
+  const folder = mkdtempSync(join(MEMORY_DISK, "payhooks-sqlite-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return join(folder, name);
 }

@@ -21,6 +21,9 @@ import {
   writingRunner,
 } from "./sqlite-events.ts";
 
+// Much of it is RSA and child processes, on a machine that does other things too.
+vi.setConfig({ testTimeout: 30_000 });
+
 /** A handle that counts the commits that wrote something: each is one fsync of the log. */
 function counting(database: TestDatabase): { readonly handle: TestDatabase; commits(): number } {
   const total = database.prepare("SELECT total_changes() AS n");
@@ -132,7 +135,7 @@ describe("several processes on one file", { timeout: 60_000 }, () => {
       reports.reduce((total, outcomes) => total + (outcomes[outcome] ?? 0), 0);
     expect([sum("new"), sum("duplicate")]).toEqual([EVENTS, 2 * EVENTS]);
     const ran = (): string[] => readFileSync(log, "utf8").split("\n").filter(Boolean);
-    await vi.waitFor(() => expect(ran().length).toBeGreaterThanOrEqual(EVENTS), { timeout: 20_000 });
+    await vi.waitFor(() => expect(ran().length).toBeGreaterThanOrEqual(EVENTS), { timeout: 40_000 });
     const exits = children.map((child) => once(child, "exit"));
     for (const child of children) child.send("stop");
     expect((await Promise.all(exits)).map(([code]) => code)).toEqual([0, 0, 0]);
