@@ -1,13 +1,16 @@
 /** Starts the servers that the suite is run against, each as a process of its own. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
-import { createTestKeys } from "@payhooks/core/testing";
+import { createTestKeys, type TestKeys } from "@payhooks/core/testing";
 import { root } from "../package/workspace.ts";
 
-export const KEYS = createTestKeys();
+export const KEYS: TestKeys = createTestKeys();
 export const SECRET = "whsec_conformance_0123456789";
 /** What every server is given. */
-export const ENVIRONMENT = { PAY_PUBLIC_KEY: KEYS.publicKey, CONNECT_WEBHOOK_SECRET: SECRET } as const;
+export const ENVIRONMENT: Readonly<Record<string, string>> = {
+  PAY_PUBLIC_KEY: KEYS.publicKey,
+  CONNECT_WEBHOOK_SECRET: SECRET,
+};
 
 /** A server process that has told where it listens. */
 export interface Server {
