@@ -12,6 +12,7 @@
  * Stores that keep records in this process's reach (memory, SQLite) call these functions inside their atomic step;
  * others must do the same thing on their server. `docs/deduplication.md` has the table that `decide` follows.
  */
+import { PayhooksError } from "../errors.ts";
 import type { FlowName } from "../events.ts";
 import { digestOf } from "./digest.ts";
 import type {
@@ -312,6 +313,33 @@ function isUnfinished(slot: Slot): boolean {
 /** True when nothing in the record is unfinished: it may be forgotten at its expiry. */
 export function isFinished(record: IdempotencyRecord): boolean {
   return !Object.values(record.slots).some(isUnfinished);
+}
+
+/** Sets the flag that lets copies be acknowledged, unless the slot was replayed since. */
+export function markQueued(record: IdempotencyRecord | null, slotKey: string, job: Job): void {
+  const slot = record?.slots[slotKey];
+  if (slot !== undefined && slot.replays === job.replay) slot.queued = true;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Slots that a store's index of held entries has to name. */
+export function heldSlots(record: IdempotencyRecord | null): ReadonlySet<string> {
+  let held: Set<string> | null = null;
+  for (const key in record?.slots) {
+    if (record?.slots[key]?.state !== "held") continue;
+    held ??= new Set();
+    held.add(key);
+  }
+  return held ?? NONE;
+}
+
+/** Throws `ERR_HELD_FULL` when no further entry may be held at accept. */
+export function checkHeldRoom(held: number, maxHeld: number): void {
+  if (held < maxHeld) return;
+  throw new PayhooksError("ERR_HELD_FULL", `${held} events are held, the bound.`, {
+    fix: "Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
+  });
 }
 
 /** Takes a slot under a lease. Changes the record unless the answer is `wait`, `finished` or `missing`. */

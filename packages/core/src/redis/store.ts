@@ -103,8 +103,8 @@ export function redisStore(
       }
       const asked = mayWrite?.(answer);
       if (asked !== undefined) await asked;
-      const heldBefore = heldSlots(before);
-      const heldAfter = heldSlots(record);
+      const heldBefore = records.heldSlots(before);
+      const heldAfter = records.heldSlots(record);
       if (heldAfter.size > 0) await indexHeld(key, record, heldBefore, heldAfter);
       const version = newVersion();
       const expireAt = records.isFinished(record) ? Math.ceil(record.expiresAt - shiftMs()) : 0;
@@ -177,6 +177,10 @@ export function redisStore(
     );
   }
 
+  async function checkRoom(maxHeld: number): Promise<void> {
+    records.checkHeldRoom(await countHeld(), maxHeld);
+  }
+
   async function countHeld(): Promise<number> {
     return Number(await (await client()).eval(COUNT_HELD, [heldKey], []));
   }
@@ -196,11 +200,7 @@ export function redisStore(
         ({ outcome }) => (outcome === "held" && Number.isFinite(maxHeld) ? checkRoom(maxHeld) : undefined),
       );
     },
-    markQueued: (job) =>
-      changeSlot(job, (record, key) => {
-        const slot = record?.slots[key];
-        if (slot !== undefined && slot.replays === job.replay) slot.queued = true;
-      }),
+    markQueued: (job) => changeSlot(job, (record, key) => records.markQueued(record, key, job)),
     begin: (job, options) =>
       changeSlot(job, (record, key, now) => records.begin(record, key, job, options, now)),
     renew: (job, token, leaseMs) =>
@@ -223,14 +223,6 @@ export function redisStore(
     counts: async () => ({ waiting: null, running: null, held: await countHeld() }),
     close: async () => {},
   };
-
-  async function checkRoom(maxHeld: number): Promise<void> {
-    const held = await countHeld();
-    if (held < maxHeld) return;
-    throw new PayhooksError("ERR_HELD_FULL", `${held} events are held, the bound.`, {
-      fix: "Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
-    });
-  }
 
   async function* listHeld(filter: HeldFilter): AsyncGenerator<Held> {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
@@ -314,16 +306,4 @@ function isOnlyExpiry(before: string, record: IdempotencyRecord, old: Idempotenc
   const { expiresAt, signedAt } = old;
   const moved = record.expiresAt - expiresAt;
   return moved > 0 && moved <= EXPIRY_STEP_MS && encodeRecord({ ...record, expiresAt, signedAt }) === before;
-}
-
-const NONE: ReadonlySet<string> = new Set();
-
-function heldSlots(record: IdempotencyRecord | null): ReadonlySet<string> {
-  let held: Set<string> | null = null;
-  for (const key in record?.slots) {
-    if (record?.slots[key]?.state !== "held") continue;
-    held ??= new Set();
-    held.add(key);
-  }
-  return held ?? NONE;
 }

@@ -1,5 +1,4 @@
 import type { Clock } from "../clock.ts";
-import { PayhooksError } from "../errors.ts";
 import { decodeRecord, encodeRecord } from "../inbox/codec.ts";
 import { type Held, type HeldFilter, type Job, jobId, recordKeyOf, slotKeyOf } from "../inbox/inbox.ts";
 import type { IdempotencyRecord } from "../inbox/record.ts";
@@ -65,11 +64,11 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
     },
   ): T {
     const before = load(key);
-    const heldBefore = heldSlots(before);
+    const heldBefore = records.heldSlots(before);
     const { record, answer } = step(before);
     if (record === null) return answer;
     upsert.run(key, encodeRecord(record), records.isFinished(record) ? Math.ceil(record.expiresAt) : null);
-    const heldAfter = heldSlots(record);
+    const heldAfter = records.heldSlots(record);
     for (const slot of heldAfter) {
       if (!heldBefore.has(slot)) addHeld.run(key + slot, record.slots[slot]?.work?.heldAt ?? clock.now());
     }
@@ -116,7 +115,7 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
             referenceReused = claim !== undefined && claim !== null && claim.owner !== event.key;
           }
           const { outcome } = records.decide(before, records.judged(event, referenceReused));
-          if (outcome === "held" && heldCount() >= maxHeld) throw heldFull(maxHeld);
+          if (outcome === "held") records.checkHeldRoom(heldCount(), maxHeld);
           if (event.referenceKey !== null && event.fresh && !referenceReused) {
             const expires = Math.ceil(Math.max(now, event.signedAt) + event.retentionMs);
             claimReference.run(event.referenceKey, event.key, expires);
@@ -133,11 +132,7 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
       if (queued) onQueued();
       return accepted;
     },
-    markQueued: (job) =>
-      changeSlot(job, (record, key) => {
-        const slot = record?.slots[key];
-        if (slot !== undefined && slot.replays === job.replay) slot.queued = true;
-      }),
+    markQueued: (job) => changeSlot(job, (record, key) => records.markQueued(record, key, job)),
     begin: (job, options) =>
       changeSlot(job, (record, key) => records.begin(record, key, job, options, clock.now())),
     renew: (job, token, leaseMs) =>
@@ -188,17 +183,4 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
       if (page.length < HELD_PAGE) return;
     }
   }
-}
-
-function heldFull(maxHeld: number): PayhooksError {
-  return new PayhooksError("ERR_HELD_FULL", `${maxHeld} events are held, the bound.`, {
-    fix: "Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
-  });
-}
-
-function heldSlots(record: IdempotencyRecord | null): ReadonlySet<string> {
-  const held = new Set<string>();
-  if (record === null) return held;
-  for (const [key, slot] of Object.entries(record.slots)) if (slot.state === "held") held.add(key);
-  return held;
 }

@@ -114,9 +114,8 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
         const owner = event.referenceKey === null ? undefined : references.get(event.referenceKey);
         const referenceReused = event.fresh && owner !== undefined && owner !== event.key;
         const { outcome } = records.decide(before, records.judged(event, referenceReused));
-        if (outcome === "new" || outcome === "progress")
-          checkRoom("ERR_INBOX_FULL", unfinished, maxUnfinished);
-        if (outcome === "held") checkRoom("ERR_HELD_FULL", held, maxHeld);
+        if (outcome === "new" || outcome === "progress") checkRoom(unfinished, maxUnfinished);
+        if (outcome === "held") records.checkHeldRoom(held, maxHeld);
         if (event.referenceKey !== null && event.fresh && !referenceReused) {
           const lifetime = Math.max(clock.now(), event.signedAt) + event.retentionMs - clock.now();
           references.set(event.referenceKey, event.key, { ttl: lifetime });
@@ -126,10 +125,7 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
       });
     },
     async markQueued(job) {
-      changeSlot(job, (record, key) => {
-        const slot = record?.slots[key];
-        if (slot !== undefined && slot.replays === job.replay) slot.queued = true;
-      });
+      changeSlot(job, (record, key) => records.markQueued(record, key, job));
     },
     begin: async (job, options) =>
       changeSlot(job, (record, key) => records.begin(record, key, job, options, clock.now())),
@@ -161,15 +157,15 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
   };
 }
 
-function checkRoom(code: "ERR_INBOX_FULL" | "ERR_HELD_FULL", used: number, bound: number): void {
-  if (used < bound) return;
-  throw code === "ERR_INBOX_FULL"
-    ? new PayhooksError(code, `The memory inbox holds ${used} unfinished events, its bound.`, {
-        fix: "Make the handlers faster, raise memoryInbox({ maxUnfinished }), or use an inbox on disk or Redis.",
-      })
-    : new PayhooksError(code, `${used} events are held, the bound.`, {
-        fix: "Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
-      });
+function checkRoom(unfinished: number, maxUnfinished: number): void {
+  if (unfinished < maxUnfinished) return;
+  throw new PayhooksError(
+    "ERR_INBOX_FULL",
+    `The memory inbox holds ${unfinished} unfinished events, its bound.`,
+    {
+      fix: "Make the handlers faster, raise memoryInbox({ maxUnfinished }), or use an inbox on disk or Redis.",
+    },
+  );
 }
 
 /** Unfinished and held slots of a record. */
