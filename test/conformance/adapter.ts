@@ -383,6 +383,24 @@ export function conformanceCases(
         ";",
       ].map((type) => request("POST", CONNECT_PATH, [["Content-Type", type]], webhook().rawBody)),
     ]),
+    refusedAs(
+      "content type repeated",
+      415,
+      "ERR_CONTENT_TYPE",
+      [
+        [JSON_TYPE, JSON_TYPE],
+        [JSON_TYPE, "text/plain"],
+        ["application/json; charset=utf-8", "text/plain"],
+      ].map((types) =>
+        // Without a signature: a server that shows one of the values only refuses it all the same.
+        request(
+          "POST",
+          CONNECT_PATH,
+          types.map((type) => ["Content-Type", type] as const),
+          webhook().rawBody,
+        ),
+      ),
+    ),
     {
       name: "content types that are JSON",
       send: inTurn(

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { Cancellation } from "./cancellation.ts";
 import { systemClock } from "./clock.ts";
 import type { Delivery, Reply } from "./delivery.ts";
 import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "./errors.ts";
@@ -13,8 +14,16 @@ import { consoleLogger } from "./notices.ts";
 import type { Receiver } from "./receiver.ts";
 import { isShared } from "./shared.ts";
 
+export type { Cancellation } from "./cancellation.ts";
 export type { Delivery, DeliveryHead, Reply } from "./delivery.ts";
-export { type KeptBody, type ReadOptions, type ReadStream, readNodeBody, writeReply } from "./node.ts";
+export {
+  type KeptBody,
+  nodeHeader,
+  type ReadOptions,
+  type ReadStream,
+  readNodeBody,
+  writeReply,
+} from "./node.ts";
 export { type SharedReceiver, sharedReceiver } from "./shared.ts";
 export { answerRequest, type RequestFacts } from "./web.ts";
 export { answerWork, type WorkRouteOptions } from "./work-route.ts";
@@ -36,10 +45,10 @@ export interface BodyFault {
 /** One request, its body not read yet. */
 export interface Incoming extends Omit<Delivery, "rawBody"> {
   /**
-   * The body's exact bytes, at most so many, or why not. Never rejects. Nobody waits for it any longer once the signal
-   * aborts.
+   * The body's exact bytes, at most so many, or why not. Never rejects. Nobody waits for it any longer once it is
+   * cancelled.
    */
-  readBody(maxBodyBytes: number, signal: AbortSignal): Promise<Uint8Array | BodyFault>;
+  readBody(maxBodyBytes: number, cancellation: Cancellation): Promise<Uint8Array | BodyFault>;
 }
 
 /** A flow at the place where it is mounted. */
@@ -102,23 +111,19 @@ export function mountFlow<Platform = void>(
 }
 
 /** A body that is not complete within `bodyTimeoutMs` is not waited for. */
-async function inTime(
+function inTime(
   readBody: Incoming["readBody"],
   { maxBodyBytes, bodyTimeoutMs }: Endpoint,
 ): Promise<Uint8Array | BodyFault> {
-  const abort = new AbortController();
-  let cancel: (() => void) | undefined;
-  const timeUp = new Promise<BodyFault>((resolve) => {
-    cancel = systemClock.after(bodyTimeoutMs, () => {
-      resolve({ code: "ERR_BODY_TIMEOUT", why: `the body was not complete after ${bodyTimeoutMs} ms` });
-      abort.abort();
+  const cancellation = new Cancellation();
+  return new Promise((resolve, reject) => {
+    const cancelTimer = systemClock.after(bodyTimeoutMs, () => {
+      const why = `the body was not complete after ${bodyTimeoutMs} ms`;
+      resolve({ code: "ERR_BODY_TIMEOUT", why });
+      cancellation.cancel(new Error(why));
     });
+    readBody(maxBodyBytes, cancellation).then(resolve, reject).finally(cancelTimer);
   });
-  try {
-    return await Promise.race([readBody(maxBodyBytes, abort.signal), timeUp]);
-  } finally {
-    cancel?.();
-  }
 }
 
 /** The receiver of a source: itself, or what the factory makes. */

@@ -52,7 +52,8 @@ export function refusal(code: DeliveryErrorCode, status: number): Reply {
   return { status, headers, body: JSON.stringify({ error: { code } }) };
 }
 
-const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;|$)/i;
+/** One JSON type: a comma means that the header was repeated, and which of its values is true nobody can know. */
+const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;[^,]*)?$/i;
 
 /** What is wrong with a request whatever its body is (docs/outcomes.md), or null. */
 export function findHeadFault(

@@ -58,6 +58,14 @@ const incomplete: BodyFault = {
   why: "the connection ended in the middle of the body",
 };
 
+/** A header, repeated ones joined as web-standard requests do it: of several content types Node keeps only the first. */
+export function nodeHeader({ headers, rawHeaders }: IncomingMessage, name: string): string | undefined {
+  const value = headers[name];
+  if (name !== "content-type") return Array.isArray(value) ? value.join(", ") : value;
+  const sent = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
+  return sent.length > 1 ? sent.join(", ") : headers["content-type"];
+}
+
 /** Bytes that a parser kept are the body only if they are as many as were sent. */
 function isWhole(kept: Uint8Array, { headers }: IncomingMessage): boolean {
   const length = headers["content-length"];

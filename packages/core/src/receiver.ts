@@ -47,7 +47,7 @@ export interface PaymentsEndpoint extends Endpoint {
   /**
    * Feeds the result of a transaction look-up through the table of deduplication, so that a result that arrives both
    * ways runs once. `updated_at` is its signed time.
-   * @throws PayhooksError `ERR_TRANSACTION_INVALID`, or what the inbox throws.
+   * @throws PayhooksError `ERR_TRANSACTION_INVALID`, `ERR_CLOSING` after `close()`, or what the inbox throws.
    */
   ingest(
     transaction: LookupTransaction,
@@ -376,13 +376,23 @@ class MountedReceiver implements Receiver {
     transaction: LookupTransaction,
     tenant: string = ONLY_TENANT,
   ): Promise<Ingested> {
+    this.#refuseWhenClosing();
     await this.#prepare();
+    // Connecting takes its time: an event taken in after the close could be lost with nobody told.
+    this.#refuseWhenClosing();
     const now = this.#clock.now();
     const { windowMs, maxHeld } = this.#settings;
     const { reading } = withFreshness(flow.read(flow.fromLookup(transaction, tenant, now)), now, windowMs);
     const accepted = await this.#inbox.accept(reading.verified, { maxHeld });
     this.#intake.notice(reading, accepted);
     return { outcome: accepted.outcome, eventId: accepted.job.eventId };
+  }
+
+  #refuseWhenClosing(): void {
+    if (this.#closing === null) return;
+    throw new PayhooksError("ERR_CLOSING", "The receiver is closing: the look-up was not taken in.", {
+      fix: "Ingest it again where a receiver runs.",
+    });
   }
 
   async work(options: Parameters<Receiver["work"]>[0] = {}): Promise<WorkReport> {

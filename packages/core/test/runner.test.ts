@@ -119,6 +119,33 @@ describe("which handlers run", () => {
     ]);
     expect(ran).toBe(1);
   });
+
+  it("a look-up is not taken in by a receiver that closes, nor by one that closes while it connects", async () => {
+    let connect = (): void => {};
+    const connecting = new Promise<void>((resolve) => {
+      connect = resolve;
+    });
+    const inbox = Object.assign(memoryInbox(), { ready: () => connecting });
+    const receiver = createReceiver({ ...payments({}), inbox });
+    receiver.onDeposit(() => {});
+    const transaction = {
+      id: "tx-1",
+      reference: "o-1",
+      type: "DEPOSIT",
+      status: "SUCCESS",
+      base_amount: "10.00",
+      callback_url: "https://merchant.example/pay",
+      updated_at: new Date().toISOString(),
+    };
+    const early = receiver.payments.ingest(transaction);
+    const closing = receiver.close();
+    const late = receiver.payments.ingest(transaction);
+    connect();
+    const refused = { code: "ERR_CLOSING", status: 503 };
+    await expect(early).rejects.toMatchObject(refused);
+    await expect(late).rejects.toMatchObject(refused);
+    expect(await closing).toEqual({ unfinished: 0 });
+  });
 });
 
 describe("handlers and their time", () => {

@@ -8,6 +8,7 @@ import type { IncomingMessage } from "node:http";
 import {
   type KeptBody,
   mountFlow,
+  nodeHeader,
   type ReceiverSource,
   readNodeBody,
   writeReply,
@@ -66,7 +67,7 @@ function mount(
       .answer({
         method: request.method,
         url: request.originalUrl,
-        headers: { get: (name) => request.get(name) },
+        headers: { get: (name) => nodeHeader(request, name) },
         remoteAddress: request.ip,
         tenant: tenant?.(request),
         readBody: (maxBodyBytes) =>

@@ -7,6 +7,7 @@
 import {
   type KeptBody,
   mountFlow,
+  nodeHeader,
   type ReceiverSource,
   readNodeBody,
   writeReply,
@@ -61,7 +62,7 @@ function mount(
       const answered = await mounted.answer({
         method: request.method,
         url: request.originalUrl,
-        headers: { get: (name) => headerOf(raw.headers[name]) },
+        headers: { get: (name) => nodeHeader(raw, name) },
         remoteAddress: request.ip,
         tenant: tenant?.(request),
         readBody: (maxBodyBytes) =>
@@ -80,8 +81,4 @@ function mount(
     app.all("/", answer);
     done();
   };
-}
-
-function headerOf(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value.join(", ") : value;
 }
