@@ -25,8 +25,15 @@ export interface Target {
   readonly port: number;
   /** What its own routes do with the body before Payhooks; those that begin with `exact` leave the bytes as they came. */
   readonly traps: readonly string[];
-  /** Cases that the framework answers by itself, before any adapter: what it says, and why that cannot be changed. */
-  readonly own?: Readonly<Record<string, { readonly answers: readonly string[]; readonly why: string }>>;
+  /** Cases that the framework decides, before any adapter. */
+  readonly own?: Readonly<Record<string, OwnAnswer>>;
+}
+
+/** What a framework makes of a case, and why that cannot be changed. */
+export interface OwnAnswer extends Pick<Outcome, "answers"> {
+  /** Those that reach the receiver all the same; none unless given. */
+  readonly effects?: readonly string[];
+  readonly why: string;
 }
 
 /** What is done, and what has to come of it. */
@@ -753,7 +760,7 @@ export class Session {
     const own = this.target.own?.[one.name];
     const pick = (list: Case["answers"]): readonly string[] =>
       typeof list === "function" ? list(this.target) : list;
-    if (own !== undefined) return { answers: own.answers, effects: [] };
+    if (own !== undefined) return { answers: own.answers, effects: own.effects ?? [] };
     return { answers: pick(one.answers), effects: [...pick(one.effects)].sort() };
   }
 

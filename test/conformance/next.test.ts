@@ -13,12 +13,16 @@ import { NEXT_TRAPS } from "./traps.ts";
 const app = "test/conformance/next-app";
 const cwd = join(root, app);
 
-/** Next.js answers a method that a route does not export by itself, before any handler. */
 const why = "Next.js answers methods that the route does not export";
 const OWN = {
   "wrong method": { answers: ["405", "405", "405", "405"], why },
   HEAD: { answers: ["405"], why },
   OPTIONS: { answers: ["204 allow: OPTIONS, POST"], why },
+  "content type repeated": {
+    answers: Array(3).fill('400 {"error":{"code":"ERR_SIGNATURE_MISSING"}} application/json'),
+    effects: Array(3).fill("refused 400 ERR_SIGNATURE_MISSING"),
+    why: "Next.js hands over the first of several content types, and drops the others",
+  },
 } as const;
 
 let first: Promise<Server> | undefined;

@@ -26,27 +26,30 @@ describe("the example for Next.js, built without secrets or Redis, and started",
   beforeAll(async () => {
     await buildNext(cwd, [folder, "packages/core/dist", "packages/next/dist"]);
     redis = await RedisServer.start(scope);
-    server = scope.add(
+    server = await start({ CRON_SECRET });
+  }, 300_000);
+  afterAll(() => scope.close());
+
+  const start = async (env: Readonly<Record<string, string>>): Promise<Server> =>
+    scope.add(
       await startServer({
         command: process.execPath,
         args: [NEXT, "start", "--port", "0", "--hostname", "127.0.0.1"],
         cwd,
-        env: { ...QUIET, REDIS_URL: redis.url, CRON_SECRET },
+        env: { ...QUIET, REDIS_URL: redis.url, ...env },
         listening: /http:\/\/127\.0\.0\.1:(\d+)[\s\S]*Ready/,
       }),
       (one) => one.stop(),
     );
-  }, 300_000);
-  afterAll(() => scope.close());
 
   const post = async (path: string, { headers, rawBody }: SignedDelivery): Promise<string> => {
     const url = `http://127.0.0.1:${server.port}${path}`;
     const answer = await fetch(url, { method: "POST", headers, body: Buffer.from(rawBody) });
     return `${answer.status} ${await answer.text()}`;
   };
-  const work = async (authorization?: string): Promise<string> => {
+  const work = async (authorization?: string, { port } = server): Promise<string> => {
     const headers = authorization === undefined ? {} : { authorization };
-    const answer = await fetch(`http://127.0.0.1:${server.port}/api/work`, { headers });
+    const answer = await fetch(`http://127.0.0.1:${port}/api/work`, { headers });
     return `${answer.status} ${await answer.text()}`;
   };
   const linesWith = (text: string): readonly string[] =>
@@ -87,4 +90,17 @@ describe("the example for Next.js, built without secrets or Redis, and started",
     // The test's own, the path of deliveries, and BullMQ's two for taking jobs.
     expect(before).toBe(4);
   });
+
+  it.each([{}, { CRON_SECRET: "" }, { CRON_SECRET: " " }])(
+    "lets nobody work without a secret: %o",
+    async (env) => {
+      const open = await start(env);
+      const misconfigured = '500 {"error":{"code":"ERR_MISCONFIGURED"}}';
+      for (const authorization of [undefined, "", "Bearer", "Bearer ", "Bearer undefined"]) {
+        expect(await work(authorization, open)).toBe(misconfigured);
+      }
+      expect(open.output()).toContain("workRoute was given no secret");
+      await open.stop();
+    },
+  );
 });
