@@ -1,0 +1,37 @@
+/** Verification as it is written by hand into a route. */
+import { createHmac, createPublicKey, createSecretKey, timingSafeEqual, verify } from "node:crypto";
+import type { Mode, Scheme, Surroundings } from "../protocol.ts";
+
+/** True for an authentic delivery, which is then handled. */
+export type Check = (body: Buffer, signature: string | undefined) => boolean;
+
+export function inlineCheck(
+  mode: Mode & ("inline" | "pem"),
+  scheme: Scheme,
+  { publicKey, secret }: Surroundings,
+  handle: (event: unknown) => Promise<void>,
+): Check {
+  if (scheme === "rsa") {
+    const key = mode === "pem" ? publicKey : createPublicKey(publicKey);
+    return (body) => {
+      const event = JSON.parse(body.toString("utf8")) as Record<string, unknown>;
+      const canonical = Object.keys(event)
+        .filter((name) => name !== "signature" && event[name] !== null)
+        .sort()
+        .map((name) => `${name}=${event[name]}`)
+        .join("&");
+      const signature = Buffer.from(String(event.signature), "base64");
+      if (!verify("sha256", Buffer.from(canonical), key, signature)) return false;
+      void handle(event);
+      return true;
+    };
+  }
+  const key = mode === "pem" ? secret : createSecretKey(Buffer.from(secret));
+  return (body, signature = "") => {
+    const expected = Buffer.from(`sha256=${createHmac("sha256", key).update(body).digest("hex")}`);
+    const claimed = Buffer.from(signature);
+    if (claimed.length !== expected.length || !timingSafeEqual(claimed, expected)) return false;
+    void handle(JSON.parse(body.toString("utf8")));
+    return true;
+  };
+}

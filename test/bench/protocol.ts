@@ -1,0 +1,57 @@
+/** What the bench and the server process say to each other. */
+
+export type FrameworkName = "express" | "fastify" | "hono" | "fetch";
+
+/** RSA: payment callbacks; HMAC: connected-account webhooks. */
+export type Scheme = "rsa" | "hmac";
+
+/**
+ * What a server does with a delivery. `bare`: read the bytes and answer. `inline`: what a good developer writes by
+ * hand, with a key that is read once. `pem`: what people write today, with the PEM text in every call. The others are
+ * ours, by inbox; `-accept` leaves the handlers to another process, so that only the accepting is measured.
+ */
+export type Mode =
+  | "bare"
+  | "inline"
+  | "pem"
+  | "memory"
+  | "memory-accept"
+  | "sqlite"
+  | "sqlite-accept"
+  | "redis"
+  | "redis-accept";
+
+export interface Variant {
+  readonly framework: FrameworkName;
+  readonly scheme: Scheme;
+  readonly mode: Mode;
+}
+
+/** Secrets and addresses that the server process is started with. */
+export interface Surroundings {
+  readonly publicKey: string;
+  readonly secret: string;
+  readonly redisUrl: string | null;
+}
+
+/** Orders to the server process, one at a time. */
+export type Order =
+  /** A new server with a new receiver and an empty inbox, in place of the one before. */
+  | { readonly do: "open"; readonly variant: Variant }
+  /** The counters, once so many events in all have been handled and nothing is left to do. */
+  | { readonly do: "read"; readonly handled: number }
+  | { readonly do: "end" };
+
+export interface Counters {
+  readonly cpuUs: number;
+  readonly heapBytes: number;
+  readonly rssBytes: number;
+}
+
+export interface Answers {
+  readonly open: { readonly port: number; readonly path: string };
+  readonly read: Counters;
+  readonly end: null;
+}
+
+export type Reply = { readonly ok: unknown } | { readonly error: string };
