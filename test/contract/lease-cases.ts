@@ -129,7 +129,7 @@ export const leaseCases: readonly ContractCase[] = [
     await working;
     expect(await other.inbox.read(eventId)).toEqual(before);
     expect(doubleRisks(one.runner)).toEqual(["lease-lost"]);
-    expect(one.runner.leases[0]?.signal.aborted).toBe(true);
+    expect(one.runner.leases[0]?.cancellation.isCancelled).toBe(true);
   }),
   onFreshData("a late step of a frozen process does not count in the run of its successor", async (rig) => {
     const frozen = rig.start((moment, call) =>
@@ -194,7 +194,7 @@ export const leaseCases: readonly ContractCase[] = [
     one.process.thaw();
     await rig.advance(rig.leaseMs / 2);
     // The renewal that hung came back as lost: the handler is told, and the observer.
-    expect(one.runner.leases[0]?.signal.aborted).toBe(true);
+    expect(one.runner.leases[0]?.cancellation.isCancelled).toBe(true);
     expect(doubleRisks(one.runner)).toEqual(["lease-lost"]);
     other.letGo();
     expect(await other.wrote).toBe(true);

@@ -190,7 +190,7 @@ export const workCases: readonly ContractCase[] = [
     expect(one.inbox.close({ graceMs: 1 })).toBe(closing);
     await rig.advance(rig.leaseMs / 2);
     expect((await other.inbox.read(event.key + event.slot))?.state).toBe("running");
-    expect(runner.leases[0]?.signal.aborted).toBe(false);
+    expect(runner.leases[0]?.cancellation.isCancelled).toBe(false);
     free.open();
     await rig.advance(rig.leaseMs / 2);
     expect(await closing).toEqual({ unfinished: 0 });
@@ -213,7 +213,7 @@ export const workCases: readonly ContractCase[] = [
       const closing = one.inbox.close({ graceMs: rig.leaseMs });
       await rig.advance(rig.leaseMs * 1.25);
       expect(await closing).toEqual({ unfinished: 1 });
-      expect(runner.leases[0]?.signal.aborted).toBe(true);
+      expect(runner.leases[0]?.cancellation.isCancelled).toBe(true);
       expect(runner.notices.flatMap((notice) => (notice.type === "double-risk" ? [notice.why] : []))).toEqual(
         ["closed-while-running"],
       );

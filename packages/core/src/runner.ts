@@ -1,3 +1,4 @@
+import type { Cancellation } from "./cancellation.ts";
 import type { Clock } from "./clock.ts";
 import type { AnyEvent, FlowName, PaymentEvent, PaymentStatus } from "./events.ts";
 import type { Flow, Reading } from "./flows/flow.ts";
@@ -227,42 +228,31 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /** Calls the handler with a signal and a limit of time. A handler that ignores both goes on, unheard. */
-  async function callInTime(
-    lease: Lease,
-    handler: Registered,
-    attempt: number,
-    call: Call,
-  ): Promise<Outcome> {
-    const abort = new AbortController();
-    const onLeaseLost = (): void => abort.abort(lease.signal.reason);
-    lease.signal.addEventListener("abort", onLeaseLost);
-    if (lease.signal.aborted) onLeaseLost();
-    let cancel: (() => void) | undefined;
-    const timeUp = new Promise<Outcome>((resolve) => {
-      cancel = clock.after(handler.timeoutMs, () => {
+  function callInTime(lease: Lease, handler: Registered, attempt: number, call: Call): Promise<Outcome> {
+    const cancellation = lease.cancellation.derive();
+    return new Promise((resolve) => {
+      const cancelTimer = clock.after(handler.timeoutMs, () => {
         const error = new Error(`timed out after ${handler.timeoutMs} ms`);
         notices.post({ type: "double-risk", why: "timeout", ...factsOf(lease) });
-        abort.abort(error);
+        cancellation.cancel(error);
         resolve({ ok: false, error });
       });
+      const settle = (outcome: Outcome): void => {
+        cancelTimer();
+        resolve(outcome);
+      };
+      call(contextOf(lease, handler, attempt, cancellation)).then(
+        (answer) => settle({ ok: true, final: answer === "final" }),
+        (error: unknown) => settle({ ok: false, error }),
+      );
     });
-    const called = (async () => call(contextOf(lease, handler, attempt, abort.signal)))().then(
-      (answer): Outcome => ({ ok: true, final: answer === "final" }),
-      (error: unknown): Outcome => ({ ok: false, error }),
-    );
-    try {
-      return await Promise.race([called, timeUp]);
-    } finally {
-      cancel?.();
-      lease.signal.removeEventListener("abort", onLeaseLost);
-    }
   }
 
   function contextOf(
     lease: Lease,
     handler: Registered,
     attempt: number,
-    signal: AbortSignal,
+    cancellation: Cancellation,
   ): HandlerContext {
     const { eventId } = lease.job;
     const { delivery } = lease;
@@ -270,7 +260,9 @@ export function createRunner(parts: RunnerParts): Runner {
       effectId: `${eventId}.${handler.name}`,
       eventId,
       attempt,
-      signal,
+      get signal() {
+        return cancellation.signal;
+      },
       receivedAt: new Date(delivery.receivedAt),
       previousStatus: lease.previousStatus as PaymentStatus | null,
       previousAmount: lease.previousAmount,

@@ -1,4 +1,5 @@
 import type { BodyFault, MountedFlow } from "./adapter.ts";
+import type { Cancellation } from "./cancellation.ts";
 import { systemClock } from "./clock.ts";
 import { LINGER_MS, type Reply } from "./delivery.ts";
 
@@ -36,12 +37,12 @@ export async function answerRequest<Platform>(
       url: request.url,
       headers: { get: (name) => withoutSpaceAround(request.headers.get(name)) },
       ...facts,
-      async readBody(maxBodyBytes, signal) {
+      async readBody(maxBodyBytes, cancellation) {
         if (bodyUsed === true || request.bodyUsed || request.body?.locked === true) {
           return { code: "ERR_BODY_CONSUMED", why: `the request's body was read before Payhooks: ${fix}` };
         }
         reader = open();
-        const read = reader === null ? new Uint8Array(0) : await readAll(reader, maxBodyBytes, signal);
+        const read = reader === null ? new Uint8Array(0) : await readAll(reader, maxBodyBytes, cancellation);
         isRead = read instanceof Uint8Array;
         return read;
       },
@@ -67,12 +68,12 @@ function withoutSpaceAround(value: string | null): string | null {
 async function readAll(
   reader: Reader,
   maxBodyBytes: number,
-  signal: AbortSignal,
+  cancellation: Cancellation,
 ): Promise<Uint8Array | BodyFault> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
-    while (!signal.aborted) {
+    while (!cancellation.isCancelled) {
       const part = await reader.read();
       if (part.done) return joined(chunks, length);
       length += part.value.byteLength;

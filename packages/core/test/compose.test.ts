@@ -110,7 +110,7 @@ describe("leases of a composed inbox", () => {
     const runner = runnerOf(async (lease) => {
       await lease.step("deposit", { kind: "started" });
       await new Promise<void>((resolve) => {
-        lease.signal.addEventListener("abort", () => {
+        lease.cancellation.signal.addEventListener("abort", () => {
           aborted = clock.now() - start;
           resolve();
         });

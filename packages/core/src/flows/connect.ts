@@ -5,7 +5,7 @@ import type { StoredDelivery } from "../inbox/inbox.ts";
 import { frozenCopy, type JsonBody, type JsonObject, type JsonValue, parseJsonBody } from "../json.ts";
 import { findSecret, isSignatureHeader } from "../signature/hmac.ts";
 import { importSecrets, type VerifyingSecret } from "../signature/keys.ts";
-import { entryOf, eventOf, type Flow, type Reading, type Verification, withFreshness } from "./flow.ts";
+import { entryOf, eventOf, type Flow, Reading, type Verification, withFreshness } from "./flow.ts";
 import { type KeyResolver, type Keyring, lazyKeys, resolvedKeys } from "./keyring.ts";
 import type { FlowContext } from "./payments.ts";
 
@@ -28,6 +28,8 @@ export function connectFlow(
   { windowMs, clock }: FlowContext,
   keyring: Keyring<VerifyingSecret> = keyringOf(options.secret, clock),
 ): Flow {
+  /** Where the process that accepted an event also runs it, from memory, it need not be read twice. */
+  const accepted = new WeakMap<StoredDelivery, Reading>();
   const unsigned = options.unsafeAllowUnsigned === true;
   if (unsigned && options.secret !== undefined) {
     throw new PayhooksError("ERR_OPTION_INVALID", "connect has both a secret and unsafeAllowUnsigned.", {
@@ -82,13 +84,15 @@ export function connectFlow(
       keyId,
       receivedAt: now,
     };
-    return withFreshness(judge(body, stored), now, windowMs);
+    const reading = judge(body, stored);
+    accepted.set(stored, reading);
+    return withFreshness(reading, now, windowMs);
   }
 
   function judge(body: JsonBody, stored: StoredDelivery): Reading {
     const envelope = body.flaw === null ? readEnvelope(body.object) : `the body has ${body.flaw}`;
     if (typeof envelope === "string") {
-      return { event: null, verified: entryOf("malformed", envelope, stored.rawBody, stored, windowMs) };
+      return new Reading(entryOf("malformed", envelope, stored.rawBody, stored, windowMs), null);
     }
     const { name, data, listed } = envelope;
     const identity: Record<string, string> = { event: name };
@@ -116,7 +120,7 @@ export function connectFlow(
       stored,
       windowMs,
     );
-    return { event: listed ? toEvent(body.object, data, stored.keyId !== null) : null, verified };
+    return new Reading(verified, listed ? () => toEvent(body.object, data, stored.keyId !== null) : null);
   }
 
   return {
@@ -131,12 +135,14 @@ export function connectFlow(
     },
     verify,
     read(stored) {
+      const known = accepted.get(stored);
+      if (known !== undefined) return known;
       const body = parseJsonBody(stored.rawBody);
       if (body !== null) return judge(body, stored);
-      return {
-        event: null,
-        verified: entryOf("malformed", "the stored body is not JSON", stored.rawBody, stored, windowMs),
-      };
+      return new Reading(
+        entryOf("malformed", "the stored body is not JSON", stored.rawBody, stored, windowMs),
+        null,
+      );
     },
   };
 }

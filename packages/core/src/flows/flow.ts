@@ -1,15 +1,30 @@
-import { createHash } from "node:crypto";
 import type { Delivery } from "../delivery.ts";
 import type { DeliveryErrorCode } from "../errors.ts";
 import type { AnyEvent, FlowName } from "../events.ts";
 import type { HeldReason, StoredDelivery, VerifiedEvent } from "../inbox/inbox.ts";
+import { sha256 } from "../sha256.ts";
 
 /** A stored delivery, read with today's rules. */
-export interface Reading {
-  /** The event, when its reading is certain and its fields are as documented. */
-  readonly event: AnyEvent | null;
+export class Reading {
   /** What the inbox is asked to record. `verdict` says whether it may run. */
   readonly verified: VerifiedEvent;
+  #make: (() => AnyEvent) | null;
+  #event: AnyEvent | null = null;
+
+  /** `make` is called when somebody asks for the event: a process that only accepts has no need of it. */
+  constructor(verified: VerifiedEvent, make: (() => AnyEvent) | null) {
+    this.verified = verified;
+    this.#make = make;
+  }
+
+  /** The event, when its reading is certain and its fields are as documented. */
+  get event(): AnyEvent | null {
+    if (this.#make !== null) {
+      this.#event = this.#make();
+      this.#make = null;
+    }
+    return this.#event;
+  }
 }
 
 /** A delivery that is authentic. */
@@ -47,7 +62,7 @@ const MAX_FUTURE_MS = 24 * 60 * 60 * 1000;
 const RETENTION_SLACK_MS = 24 * 60 * 60 * 1000;
 
 function hash(parts: readonly string[], hexDigits: number): string {
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, hexDigits);
+  return sha256(JSON.stringify(parts), "hex").slice(0, hexDigits);
 }
 
 /** The key of the record of one transaction or webhook. */
@@ -118,7 +133,7 @@ export function entryOf(
   windowMs: number,
 ): VerifiedEvent {
   const { tenant, flow } = delivery;
-  const id = createHash("sha256").update(signed).digest("hex").slice(0, 32);
+  const id = sha256(signed, "hex").slice(0, 32);
   const slot = hash([reason], 16);
   return {
     key: hash([tenant, flow, "entry", id], 32),
@@ -151,5 +166,6 @@ export function withFreshness(reading: Reading, now: number, windowMs: number): 
         ? "ERR_TIMESTAMP_FUTURE"
         : null;
   if (outside === null) return { ok: true, reading, outside };
-  return { ok: true, reading: { ...reading, verified: { ...reading.verified, fresh: false } }, outside };
+  const verified = { ...reading.verified, fresh: false };
+  return { ok: true, reading: new Reading(verified, () => reading.event as AnyEvent), outside };
 }

@@ -23,7 +23,7 @@ import {
   readCallback,
   undeclaredNames,
 } from "./callback.ts";
-import { entryOf, eventOf, type Flow, type Reading, type Verification, withFreshness } from "./flow.ts";
+import { entryOf, eventOf, type Flow, Reading, type Verification, withFreshness } from "./flow.ts";
 import { type KeyHint, type KeyResolver, type Keyring, lazyKeys, resolvedKeys } from "./keyring.ts";
 import { findReadings } from "./readings.ts";
 
@@ -103,6 +103,8 @@ export function paymentsFlow(
 ): PaymentsFlow {
   const rules = rulesOf(options, keyring.resolves);
   const lookupRules: CallbackRules = { ...rules, merchantIdRequired: false, callbackUrlRequired: false };
+  /** Where the process that accepted an event also runs it, from memory, it need not be read twice. */
+  const accepted = new WeakMap<StoredDelivery, Reading>();
   const merchantIds = setOf(options.expect?.merchantId, "payments.expect.merchantId");
 
   function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
@@ -137,23 +139,25 @@ export function paymentsFlow(
       keyId: key.keyId,
       receivedAt: now,
     };
-    return withFreshness(judge(body, stored), now, windowMs);
+    const reading = judge(body, stored);
+    accepted.set(stored, reading);
+    return withFreshness(reading, now, windowMs);
   }
 
   function judge(body: CallbackBody, stored: StoredDelivery): Reading {
     const violation = findViolation(body, rules);
     if (violation !== null) {
       const detail = `${violation.rule}: ${violation.detail}`;
-      return { event: null, verified: entryOf(violation.reason, detail, body.canonical, stored, windowMs) };
+      return new Reading(entryOf(violation.reason, detail, body.canonical, stored, windowMs), null);
     }
-    return readingOf(body.texts, stored, extraOf(body, rules));
+    return readingOf(body.texts, stored, () => extraOf(body, rules));
   }
 
   /** A certain reading: listed or not, expected or not. */
   function readingOf(
     texts: CallbackTexts,
     stored: StoredDelivery,
-    extra: Readonly<Record<string, string | boolean>>,
+    extra: () => Readonly<Record<string, string | boolean>>,
   ): Reading {
     const text = (name: string): string => texts.get(name) ?? "";
     const { name, status, listed } = listing(text("event"), text("status"));
@@ -182,7 +186,7 @@ export function paymentsFlow(
       windowMs,
     );
     const source = stored.source === "lookup" ? "lookup" : "callback";
-    return { event: listed ? toEvent(texts, extra, source) : null, verified };
+    return new Reading(verified, listed ? () => toEvent(texts, extra(), source) : null);
   }
 
   function findUnexpected(texts: CallbackTexts): string | null {
@@ -205,16 +209,18 @@ export function paymentsFlow(
     },
     verify,
     read(stored) {
-      if (stored.confirmed) return readingOf(textsOf(parseStored(stored) as PaymentEvent), stored, NO_EXTRA);
+      if (stored.confirmed) return readingOf(textsOf(parseStored(stored) as PaymentEvent), stored, noExtra);
       if (stored.source === "lookup") {
-        return readingOf(textsOfLookup(parseStored(stored) as LookupTransaction), stored, NO_EXTRA);
+        return readingOf(textsOfLookup(parseStored(stored) as LookupTransaction), stored, noExtra);
       }
+      const known = accepted.get(stored);
+      if (known !== undefined) return known;
       const body = readCallback(stored.rawBody);
       if (body !== null) return judge(body, stored);
-      return {
-        event: null,
-        verified: entryOf("malformed", "the stored body is not JSON", stored.rawBody, stored, windowMs),
-      };
+      return new Reading(
+        entryOf("malformed", "the stored body is not JSON", stored.rawBody, stored, windowMs),
+        null,
+      );
     },
     fromLookup(transaction, tenant, now) {
       const texts = textsOfLookup(transaction);
@@ -247,16 +253,17 @@ export function paymentsFlow(
       const fault = findMalformedField(texts, lookupRules);
       if (fault !== null) {
         const detail = `what payments.confirm returned is not an event: ${fault}`;
-        return { event: null, verified: entryOf("malformed", detail, stored.rawBody, stored, windowMs) };
+        return new Reading(entryOf("malformed", detail, stored.rawBody, stored, windowMs), null);
       }
       // Stored as what it now is, so that a later read gives this event and not the ambiguous body again.
       const rawBody = Buffer.from(JSON.stringify(Object.fromEntries(texts)), "utf8");
       const source = event.source === "lookup" ? "lookup" : "callback";
-      return readingOf(texts, { ...stored, source, rawBody, confirmed: true }, NO_EXTRA);
+      return readingOf(texts, { ...stored, source, rawBody, confirmed: true }, noExtra);
     },
   };
 }
 
+const noExtra = (): typeof NO_EXTRA => NO_EXTRA;
 const NO_EXTRA: Readonly<Record<string, string | boolean>> = Object.freeze(
   Object.create(null) as Record<string, string>,
 );

@@ -1,3 +1,4 @@
+import { Cancellation } from "../cancellation.ts";
 import { type Clock, sleep, systemClock } from "../clock.ts";
 import { PayhooksError } from "../errors.ts";
 import type { Notice } from "../notices.ts";
@@ -39,7 +40,7 @@ const LANES_AT_CLOSE = 16;
 interface ActiveRun {
   readonly job: Job;
   readonly data: LeaseData;
-  readonly abort: AbortController;
+  readonly cancellation: Cancellation;
   /** When the lease lapses, by this process's clock, unless renewed. */
   until: number;
   lost: boolean;
@@ -204,7 +205,7 @@ class ComposedInbox implements Inbox {
     const run: ActiveRun = {
       job: data.job,
       data,
-      abort: new AbortController(),
+      cancellation: new Cancellation(),
       until: this.#clock.now() + this.#leaseMs,
       lost: false,
       ending: false,
@@ -242,7 +243,7 @@ class ComposedInbox implements Inbox {
     const isHandBack = (): boolean => this.#closing && this.#queue.hurry === undefined;
     return {
       ...data,
-      signal: run.abort.signal,
+      cancellation: run.cancellation,
       get handBack() {
         return isHandBack();
       },
@@ -307,8 +308,8 @@ class ComposedInbox implements Inbox {
   }
 
   #warnOfDouble(run: ActiveRun, why: "lease-lost" | "closed-while-running"): void {
-    if (run.abort.signal.aborted) return;
-    run.abort.abort(new Error(why));
+    if (run.cancellation.isCancelled) return;
+    run.cancellation.cancel(new Error(why));
     if (!run.started) return;
     const { id, name, status, delivery } = run.data;
     const { flow, tenant } = delivery;

@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
+import { sha256 } from "../sha256.ts";
 
 const DIGEST_CHARS = 10;
 
 /** A fact in 11 characters, to be compared with: what differs has another digest, but for one chance in 2^60. */
 export function digestOf(fact: string): string {
-  return `#${createHash("sha256").update(fact).digest("base64url").slice(0, DIGEST_CHARS)}`;
+  return `#${sha256(fact, "base64url").slice(0, DIGEST_CHARS)}`;
 }
 
 /** The same facts, long ones as digests. */

@@ -1,3 +1,4 @@
+import type { Cancellation } from "../cancellation.ts";
 import type { FlowName } from "../events.ts";
 import type { EventFacts, Notice } from "../notices.ts";
 
@@ -282,8 +283,8 @@ export interface Health {
 
 /** A lease that is being worked under; given to the {@link Runner}. */
 export interface Lease extends LeaseData {
-  /** Aborts when the lease is lost, or when the inbox closes and its grace is over. */
-  readonly signal: AbortSignal;
+  /** Cancelled when the lease is lost, or when the inbox closes and its grace is over. */
+  readonly cancellation: Cancellation;
   /** True when the inbox closes and another worker can have this: end with `released` unless a handler has started. */
   readonly handBack: boolean;
   /** Writes a step, repeating while the store is down. False: the lease is lost and the write did not count. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+export type { Cancellation } from "../cancellation.ts";
 export { type ComposeOptions, composeInbox } from "./compose.ts";
 export * from "./inbox.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";

@@ -107,7 +107,7 @@ interface Ruling {
 }
 
 /** The table of deduplication. Rows in the order of `docs/deduplication.md`; rows 1 and 2 choose the slot. */
-export function decide(record: IdempotencyRecord | null, event: VerifiedEvent): Ruling {
+function decide(record: IdempotencyRecord | null, event: VerifiedEvent): Ruling {
   // Not an event of the table: an entry, or a name or status that the specification does not list.
   if (event.rank === null) {
     const slot = event.variantSlot();
@@ -178,10 +178,12 @@ export interface AcceptContext {
   readonly now: number;
   /** Another id has the reference already (`oneSuccessPerReference`). */
   readonly referenceReused: boolean;
+  /** Throws where the store has no room for that outcome; nothing is changed then. */
+  readonly admit?: (outcome: AcceptOutcome) => void;
 }
 
 /** The event with the verdict that it has once its reference was looked up. */
-export function judged(event: VerifiedEvent, referenceReused: boolean): VerifiedEvent {
+function judged(event: VerifiedEvent, referenceReused: boolean): VerifiedEvent {
   return referenceReused && event.verdict === "run" ? { ...event, verdict: "reference-reused" } : event;
 }
 
@@ -192,7 +194,7 @@ export function judged(event: VerifiedEvent, referenceReused: boolean): Verified
 export function accept(
   record: IdempotencyRecord | null,
   given: VerifiedEvent,
-  { now, referenceReused }: AcceptContext,
+  { now, referenceReused, admit }: AcceptContext,
 ): { readonly record: IdempotencyRecord | null; readonly accepted: Accepted } {
   const event = judged(given, referenceReused);
   const ruling = decide(record, event);
@@ -204,6 +206,7 @@ export function accept(
       accepted: { outcome: "expired", job, pending: false, reason: null, previousAmount: null },
     };
   }
+  admit?.(ruling.outcome);
   const changed = record ?? newRecord(event);
   extend(changed, event, now);
   if (ruling.outcome === "stale") {

@@ -1,6 +1,14 @@
 import type { Clock } from "../clock.ts";
 import { decodeRecord, encodeRecord } from "../inbox/codec.ts";
-import { type Held, type HeldFilter, type Job, jobId, recordKeyOf, slotKeyOf } from "../inbox/inbox.ts";
+import {
+  type AcceptOutcome,
+  type Held,
+  type HeldFilter,
+  type Job,
+  jobId,
+  recordKeyOf,
+  slotKeyOf,
+} from "../inbox/inbox.ts";
 import type { IdempotencyRecord } from "../inbox/record.ts";
 import * as records from "../inbox/record.ts";
 import type { IdempotencyStore } from "../inbox/store.ts";
@@ -114,13 +122,14 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
             const claim = findReference.get(event.referenceKey, now) as { owner: string } | undefined | null;
             referenceReused = claim !== undefined && claim !== null && claim.owner !== event.key;
           }
-          const { outcome } = records.decide(before, records.judged(event, referenceReused));
-          if (outcome === "held") records.checkHeldRoom(heldCount(), maxHeld);
+          const admit = (outcome: AcceptOutcome): void => {
+            if (outcome === "held") records.checkHeldRoom(heldCount(), maxHeld);
+          };
+          const { record, accepted: answer } = records.accept(before, event, { now, referenceReused, admit });
           if (event.referenceKey !== null && event.fresh && !referenceReused) {
             const expires = Math.ceil(Math.max(now, event.signedAt) + event.retentionMs);
             claimReference.run(event.referenceKey, event.key, expires);
           }
-          const { record, accepted: answer } = records.accept(before, event, { now, referenceReused });
           if (!answer.pending || record === null) return { record, answer };
           const slot = record.slots[slotKeyOf(answer.job.eventId)];
           if (slot !== undefined) slot.queued = true;

@@ -1,7 +1,14 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../clock.ts";
 import { PayhooksError } from "../../errors.ts";
-import { type Held, type HeldFilter, type Job, recordKeyOf, slotKeyOf } from "../inbox.ts";
+import {
+  type AcceptOutcome,
+  type Held,
+  type HeldFilter,
+  type Job,
+  recordKeyOf,
+  slotKeyOf,
+} from "../inbox.ts";
 import { pack, unpack } from "../pack.ts";
 import type { IdempotencyRecord } from "../record.ts";
 import * as records from "../record.ts";
@@ -52,8 +59,10 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
   });
 
   function load(key: string): IdempotencyRecord | null {
-    const record = open.get(key);
-    if (record !== undefined) return record;
+    return open.get(key) ?? loadFinished(key);
+  }
+
+  function loadFinished(key: string): IdempotencyRecord | null {
     const packed = finished.get(key);
     return packed === undefined ? null : unpack(packed);
   }
@@ -63,25 +72,24 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
     key: string,
     step: (record: IdempotencyRecord | null) => { record: IdempotencyRecord | null; answer: T },
   ): T {
-    const before = load(key);
-    const [unfinishedBefore, heldBefore] = count(before);
+    const opened = open.get(key);
+    const before = opened ?? loadFinished(key);
+    const unfinishedBefore = countUnfinished(before);
+    const heldBefore = countHeld(before);
     const { record, answer } = step(before);
     if (record === null) return answer;
-    const [unfinishedAfter, heldAfter] = count(record);
+    const unfinishedAfter = countUnfinished(record);
+    const heldAfter = countHeld(record);
     unfinished += unfinishedAfter - unfinishedBefore;
     held += heldAfter - heldBefore;
-    place(key, record, unfinishedAfter + heldAfter > 0);
-    return answer;
-  }
-
-  function place(key: string, record: IdempotencyRecord, keep: boolean): void {
-    if (keep) {
-      open.set(key, record);
-      finished.delete(key);
+    if (unfinishedAfter + heldAfter > 0) {
+      if (record !== opened) open.set(key, record);
+      if (opened === undefined && before !== null) finished.delete(key);
     } else {
-      open.delete(key);
+      if (opened !== undefined) open.delete(key);
       finished.set(key, pack(record), { ttl: Math.max(1, record.expiresAt - clock.now()) });
     }
+    return answer;
   }
 
   /** As {@link change}, for the slot of an event. */
@@ -113,14 +121,16 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
         }
         const owner = event.referenceKey === null ? undefined : references.get(event.referenceKey);
         const referenceReused = event.fresh && owner !== undefined && owner !== event.key;
-        const { outcome } = records.decide(before, records.judged(event, referenceReused));
-        if (outcome === "new" || outcome === "progress") checkRoom(unfinished, maxUnfinished);
-        if (outcome === "held") records.checkHeldRoom(held, maxHeld);
+        const now = clock.now();
+        const admit = (outcome: AcceptOutcome): void => {
+          if (outcome === "new" || outcome === "progress") checkRoom(unfinished, maxUnfinished);
+          if (outcome === "held") records.checkHeldRoom(held, maxHeld);
+        };
+        const { record, accepted } = records.accept(before, event, { now, referenceReused, admit });
         if (event.referenceKey !== null && event.fresh && !referenceReused) {
-          const lifetime = Math.max(clock.now(), event.signedAt) + event.retentionMs - clock.now();
+          const lifetime = Math.max(now, event.signedAt) + event.retentionMs - now;
           references.set(event.referenceKey, event.key, { ttl: lifetime });
         }
-        const { record, accepted } = records.accept(before, event, { now: clock.now(), referenceReused });
         return { record, answer: accepted };
       });
     },
@@ -168,17 +178,21 @@ function checkRoom(unfinished: number, maxUnfinished: number): void {
   );
 }
 
-/** Unfinished and held slots of a record. */
-function count(record: IdempotencyRecord | null): [number, number] {
-  let unfinished = 0;
-  let held = 0;
-  if (record === null) return [0, 0];
-  for (const key in record.slots) {
-    const state = record.slots[key]?.state;
-    if (state === "held") held++;
-    else if (state === "waiting" || state === "running") unfinished++;
+/** Slots of a record that wait or run. */
+function countUnfinished(record: IdempotencyRecord | null): number {
+  let count = 0;
+  for (const key in record?.slots) {
+    const state = record?.slots[key]?.state;
+    if (state === "waiting" || state === "running") count++;
   }
-  return [unfinished, held];
+  return count;
+}
+
+/** Slots of a record that wait for a person. */
+function countHeld(record: IdempotencyRecord | null): number {
+  let count = 0;
+  for (const key in record?.slots) if (record?.slots[key]?.state === "held") count++;
+  return count;
 }
 
 async function* listHeld(
