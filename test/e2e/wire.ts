@@ -80,6 +80,11 @@ export class Wire {
     return new Promise((resolve) => this.#socket.write(bytes, (error) => resolve(error == null)));
   }
 
+  /** Says that nothing more comes; what is under way can still be answered. */
+  end(): void {
+    this.#socket.end();
+  }
+
   /** Goes away without a word. */
   destroy(): void {
     this.#socket.destroy();
@@ -104,7 +109,13 @@ export class Wire {
     }
     const length =
       [100, 204].includes(status) || bodiless ? 0 : Number(headers.get("content-length") ?? Number.NaN);
-    if (Number.isNaN(length)) throw new Error(`An answer without content-length: ${statusLine}`);
+    if (Number.isNaN(length)) {
+      if (headers.get("connection") !== "close") {
+        throw new Error(`An answer without content-length: ${statusLine}`);
+      }
+      await this.closed;
+      return { status, headers, body: this.#take(this.#received.byteLength).toString("utf8") };
+    }
     while (this.#received.byteLength < length) await this.#more();
     return { status, headers, body: this.#take(length).toString("utf8") };
   }

@@ -1,68 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Fuzzer, type Tally } from "./fuzz/fuzzer.ts";
-import { REGRESSIONS } from "./fuzz/regressions.ts";
-import { ADAPTERS, startNaive, startTarget } from "./fuzz/targets.ts";
+import { describe, expect, it } from "vitest";
+import { Fuzzer } from "./fuzz/fuzzer.ts";
+import { fuzzAdapters, ON_NODE_REQUESTS } from "./fuzz/suite.ts";
+import { startNaive } from "./fuzz/targets.ts";
 import { seedOfRun } from "./random.ts";
-import { lengthOf, report, TIMEOUT_MS } from "./report.ts";
+import { report, TIMEOUT_MS } from "./report.ts";
+
+fuzzAdapters(ON_NODE_REQUESTS);
 
 const seed = seedOfRun();
-const fuzzer = new Fuzzer(seed);
-const perAdapter = lengthOf(12_500, 1_000_000) / Object.keys(ADAPTERS).length;
-/** A new receiver now and then: what is known already is not run again. */
-const CHUNK = 2_500;
 
-describe(`signed deliveries, changed in any way, seed ${seed}`, { timeout: TIMEOUT_MS }, () => {
-  const uncaught: unknown[] = [];
-  const note = (error: unknown): void => void uncaught.push(error);
-  beforeAll(() => void process.on("uncaughtExceptionMonitor", note).on("unhandledRejection", note));
-  afterAll(() => void process.off("uncaughtExceptionMonitor", note).off("unhandledRejection", note));
-
-  it.each(Object.entries(ADAPTERS))("forge nothing and break nothing behind %s", async (name, start) => {
-    const answers = new Map<string, number>();
-    const forged: string[] = [];
-    const broken: string[] = [];
-    let tried = 0;
-    while (tried < perAdapter) {
-      const target = await startTarget(start);
-      try {
-        const tally: Tally = await fuzzer.run(target, tried, Math.min(CHUNK, perAdapter - tried));
-        tried += tally.tried;
-        forged.push(...tally.forged);
-        broken.push(...tally.broken);
-        for (const [answer, count] of tally.answers) answers.set(answer, (answers.get(answer) ?? 0) + count);
-      } finally {
-        await target.close();
-      }
-    }
-    report({
-      proof: `fuzz: ${name}`,
-      cases: tried,
-      forged: forged.length,
-      crashes: broken.length + uncaught.length,
-      note: `${answers.get('200 {"received":true}') ?? 0} acknowledged, ${answers.size} answers, seed ${seed}`,
-    });
-    expect(forged).toEqual([]);
-    expect(broken).toEqual([]);
-    expect(uncaught).toEqual([]);
-    // It is worth something only if all kinds of answers are given.
-    expect(answers.size).toBeGreaterThan(8);
-    expect(answers.get('200 {"received":true}')).toBeGreaterThan(tried / 10);
-  });
-
-  it.each(Object.entries(ADAPTERS))(
-    "that once were answered wrongly are not, behind %s",
-    async (_, start) => {
-      for (const { seed: kept, number, why } of REGRESSIONS) {
-        const target = await startTarget(start);
-        try {
-          const { forged, broken } = await new Fuzzer(kept).run(target, number, 1);
-          expect({ why, forged, broken }).toEqual({ why, forged: [], broken: [] });
-        } finally {
-          await target.close();
-        }
-      }
-    },
-  );
+describe(`the attempts of seed ${seed}`, { timeout: TIMEOUT_MS }, () => {
+  const fuzzer = new Fuzzer(seed);
 
   it("are the same for the same seed", () => {
     const again = new Fuzzer(seed);

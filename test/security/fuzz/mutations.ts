@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import { chunked, request } from "../../e2e/wire.ts";
 import { quoted } from "../bodies.ts";
 import type { Random } from "../random.ts";
+import { breakFraming } from "./framing.ts";
 import { type Signed, webhookSignature } from "./signed.ts";
 
 export const PATHS = { payments: "/callbacks/pay", connect: "/webhooks/connect" } as const;
@@ -14,8 +15,11 @@ export interface Attempt {
   /** The flow whose path it is sent to. */
   readonly to: keyof typeof PATHS;
   readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body: Buffer;
+  /** Null where the bytes end before it does, or say two things of its length. */
+  readonly body: Buffer | null;
   readonly bytes: Buffer;
+  /** The server's own parser may answer it, or nobody: it is the last request of its connection. */
+  readonly framingBroken: boolean;
   /** Nothing was changed that the service would not write so: it must be accepted. */
   readonly genuine: boolean;
   /** What was done, in order. */
@@ -336,7 +340,12 @@ export function attempt(signed: readonly Signed[], random: Random): Attempt {
     genuine = false;
     done.push("to the other flow");
   }
-  return { of, method, to, headers, body, bytes: bytesOf(), genuine, done };
+  if (method === "POST" && random.oneIn(12)) {
+    const [name, broken] = breakFraming(PATHS[to], headers, body, random);
+    done.push(name);
+    return { of, method, to, headers, ...broken, framingBroken: true, genuine: false, done };
+  }
+  return { of, method, to, headers, body, bytes: bytesOf(), framingBroken: false, genuine, done };
 
   function apply(changes: readonly Change<Draft>[], to: Draft): void {
     const [name, change] = random.pick(changes);

@@ -8,6 +8,7 @@ import * as web from "@payhooks/core/fetch";
 import * as onExpress from "@payhooks/express";
 import * as onFastify from "@payhooks/fastify";
 import * as onHono from "@payhooks/hono";
+import * as onNext from "@payhooks/next";
 import express5 from "express";
 import express4 from "express4";
 import Fastify from "fastify";
@@ -74,13 +75,22 @@ export const ADAPTERS: Readonly<Record<string, Start>> = {
     });
   },
   fetch(receiver) {
-    const payments = web.paymentCallbacks(receiver);
-    const connect = web.connectWebhooks(receiver);
-    const app = (request: Request): Promise<Response> =>
-      new URL(request.url).pathname === PATHS.payments ? payments(request) : connect(request);
-    return listening(createServer(viaFetch(app)));
+    return onRoutes(web.paymentCallbacks(receiver), web.connectWebhooks(receiver));
+  },
+  /** Its route handlers alone, called as Next.js calls them, but for `after`: the receiver has been started. */
+  async "Next.js"(receiver) {
+    await receiver.start();
+    return onRoutes(onNext.paymentCallbacks(receiver), onNext.connectWebhooks(receiver));
   },
 };
+
+type Route = (request: Request) => Promise<Response>;
+
+function onRoutes(payments: Route, connect: Route): ReturnType<Start> {
+  const app: Route = (request) =>
+    new URL(request.url).pathname === PATHS.payments ? payments(request) : connect(request);
+  return listening(createServer(viaFetch(app)));
+}
 
 /** A receiver in memory behind an adapter, whose time stands still at {@link NOW}. */
 export async function startTarget(start: Start): Promise<Target> {
