@@ -35,6 +35,8 @@ const tasks = {
     process.env.PAYHOOKS_SECURITY = "long";
     await run("vitest", ["run", "--project", "security", ...args]);
   },
+  /** Changes the sources that decide what is believed, one place at a time; `--mutate <file>` names one of them. */
+  "test:mutants": (args) => run("stryker", ["run", ...args]),
   /** Memory and answer times under abuse; an argument says how many seconds each kind lasts. */
   "bench:abuse": (args) =>
     run(process.execPath, ["--conditions=payhooks-source", "--import=tsx", "test/bench/abuse.ts", ...args]),
@@ -161,7 +163,7 @@ function exitCode(command, args, { ownGroup = false } = {}) {
 
 /** Every file that belongs to the workspace, found without git: a downloaded archive has none. */
 function sourceFiles(directory = "") {
-  const skipped = new Set(["node_modules", "dist", "coverage", ".git", ".turbo", ".next"]);
+  const skipped = new Set(["node_modules", "dist", "coverage", ".git", ".turbo", ".next", ".stryker-tmp"]);
   return readdirSync(directory || ".", { withFileTypes: true }).flatMap((entry) => {
     const path = directory + entry.name;
     if (entry.isDirectory()) return skipped.has(entry.name) ? [] : sourceFiles(`${path}/`);

@@ -1,0 +1,21 @@
+/** Mutation testing of what decides whether a delivery is believed and run: `npm run test:mutants`. */
+export default {
+  testRunner: "vitest",
+  plugins: ["@stryker-mutator/vitest-runner"],
+  vitest: { configFile: "vitest.mutants.config.ts" },
+  mutate: [
+    "packages/core/src/json.ts",
+    "packages/core/src/signature/{canonical,rsa,hmac,keys}.ts",
+    "packages/core/src/flows/{callback,readings}.ts",
+    "packages/core/src/inbox/{record,table}.ts",
+  ],
+  coverageAnalysis: "perTest",
+  concurrency: 2,
+  reporters: ["clear-text", "json"],
+  clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
+  jsonReporter: { fileName: ".stryker-tmp/mutation.json" },
+  tempDirName: ".stryker-tmp/sandboxes",
+  ignorePatterns: ["dist", ".next", "coverage", "docs", "examples", "test/runtimes", "test/browser"],
+  thresholds: { high: 95, low: 90, break: 90 },
+  allowEmpty: true,
+};

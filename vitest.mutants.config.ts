@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { defineConfig } from "vitest/config";
+
+/**
+ * The fast tests that exercise the mutated sources directly: `npm run test:mutants`. Stryker runs them in a copy of the
+ * workspace whose installed packages are links to this one, so the core is found by its path in the copy.
+ */
+const { exports } = JSON.parse(readFileSync("packages/core/package.json", "utf8")) as {
+  exports: Readonly<Record<string, { readonly "payhooks-source"?: string }>>;
+};
+
+export default defineConfig({
+  resolve: {
+    alias: Object.entries(exports).flatMap(([path, { "payhooks-source": source }]) =>
+      source === undefined
+        ? []
+        : [
+            {
+              find: new RegExp(`^@payhooks/core${path.slice(1)}$`),
+              replacement: resolve("packages/core", source),
+            },
+          ],
+    ),
+    conditions: ["payhooks-source", "module", "node", "development|production"],
+  },
+  test: {
+    include: [
+      "packages/core/test/{json,signature,keys,verify,rules,resplit,readings,extra-fields,expect,record}.test.ts",
+      "packages/core/test/{connect,runner,memory}.test.ts",
+      "test/vectors/vectors.test.ts",
+      "test/contract/memory.test.ts",
+    ],
+    // The same random cases in every run, so that a survivor is one in the next run too.
+    env: { PAYHOOKS_SEED: "7" },
+  },
+});
