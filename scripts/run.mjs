@@ -37,21 +37,12 @@ const tasks = {
   },
   /** Changes the sources that decide what is believed, one place at a time; `--mutate <file>` names one of them. */
   "test:mutants": (args) => run("stryker", ["run", ...args]),
-  /** Memory and answer times under abuse; an argument says how many seconds each kind lasts. */
-  "bench:abuse": (args) =>
-    run(process.execPath, ["--conditions=payhooks-source", "--import=tsx", "test/bench/abuse.ts", ...args]),
-  "bench:redis": async (args) => {
+  /** On the built packages, as users get them. test/bench/bench.ts has the options. */
+  bench: async (args) => {
     provideRedis();
-    await run(process.execPath, [
-      "--conditions=payhooks-source",
-      "--import=tsx",
-      "test/bench/redis.ts",
-      ...args,
-    ]);
+    await build();
+    await run(process.execPath, ["--import=tsx", "test/bench/bench.ts", ...args]);
   },
-  /** Against the memory inbox in the same run; `--records 1000000` fills the file, `--folder` says on which disk. */
-  "bench:sqlite": (args) =>
-    run(process.execPath, ["--conditions=payhooks-source", "--import=tsx", "test/bench/sqlite.ts", ...args]),
   /** In Chromium: Debian's, or the one that PAYHOOKS_CHROMIUM names. */
   "test:browser": (args) => run("vitest", ["run", "--config", "vitest.browser.config.ts", ...args]),
   /** Installs other runtimes first (1 GB, once), into a folder below node_modules. */

@@ -4,23 +4,23 @@
  */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { connectEvent, createTestKeys, signConnectWebhook } from "@payhooks/core/testing";
 import { exchange, type HeaderLines, request, Wire } from "../e2e/wire.ts";
 
+const { values: options } = parseArgs({
+  options: { seconds: { type: "string", default: "8" } },
+  strict: false,
+});
 const { publicKey } = createTestKeys();
 const SECRET = "whsec_abuse_0123456789abcdef";
 const PATH = "/webhooks/connect";
-const SECONDS = Number(process.argv[2] ?? 8);
+const SECONDS = Number(options.seconds);
 
 const child = spawn(
   process.execPath,
-  [
-    "--expose-gc",
-    "--conditions=payhooks-source",
-    "--import=tsx",
-    fileURLToPath(new URL("abuse-server.ts", import.meta.url)),
-  ],
+  ["--expose-gc", "--import=tsx", fileURLToPath(new URL("abuse-server.ts", import.meta.url))],
   {
     env: { ...process.env, PAY_PUBLIC_KEY: publicKey, CONNECT_WEBHOOK_SECRET: SECRET },
     stdio: ["ignore", "pipe", "inherit"],

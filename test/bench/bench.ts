@@ -1,41 +1,129 @@
-/** `npm run bench`: what Payhooks costs on top of a framework and the signature check. */
+/**
+ * `npm run bench`: what Payhooks costs on top of a framework and the signature check, held against the goals of
+ * goals.ts. `--quick` measures less and writes nothing, `--all` measures more, and on Node 24 too. `--node 24` runs the
+ * server on that version alone. `--abuse`, `--redis` and `--sqlite` are benches of their own.
+ */
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
 import { createTestKeys } from "@payhooks/core/testing";
+import { hasRedis } from "../../scripts/redis-server.mjs";
+import { RedisServer } from "../faults/harness/redis-server.ts";
+import { type Scope, withScope } from "../faults/harness/scope.ts";
+import { installRuntimes, NODES } from "../runtimes/install.ts";
 import { signedDeliveries } from "./deliveries.ts";
-import type { Variant } from "./protocol.ts";
-import { measureRounds, PRIMERS, pairedRatios } from "./rounds.ts";
+import { RECORD_BYTES_GOAL } from "./goals.ts";
+import { GROUPS, type Group, measureGroup, QUICK_GROUPS } from "./groups.ts";
+import { recordBytes } from "./records.ts";
+import { goalTable, groupTable, writeReport } from "./report.ts";
+import { type GoalFigures, type GroupFigures, type Results, readResults, writeResults } from "./results.ts";
+import { PRIMERS } from "./rounds.ts";
 import { buildServer, startServer } from "./server.ts";
-import { estimate, median } from "./statistics.ts";
+import { verdictOf } from "./statistics.ts";
 
-const keys = { ...createTestKeys(), secret: "whsec_bench_0123456789abcdef" };
-const server = await startServer(await buildServer(), { ...keys, redisUrl: null });
-const R = Number(process.argv[2] ?? 8);
-const N = Number(process.argv[3] ?? 3000);
-const framework = (process.argv[4] ?? "express") as "express";
-console.log(server.node);
-for (const scheme of ["rsa", "hmac"] as const) {
-  const deliveries = await signedDeliveries(scheme, N + PRIMERS, keys);
-  const modes =
-    scheme === "rsa"
-      ? (["bare", "inline", "pem", "memory", "memory-accept"] as const)
-      : (["bare", "inline", "memory", "memory-accept"] as const);
-  const variants: Variant[] = modes.map((mode) => ({ framework, scheme, mode }));
-  const t = performance.now();
-  const samples = await measureRounds(server, { variants, deliveries, rounds: R, connections: 64 });
-  console.log(scheme, ((performance.now() - t) / 1000).toFixed(1), "s");
-  const inline = samples[1] ?? [];
-  modes.forEach((mode, i) => {
-    const own = samples[i] ?? [];
-    const ratio = estimate(pairedRatios(inline, own));
-    console.log(
-      mode.padEnd(16),
-      median(own.map((s) => s.cpuUs)).toFixed(1),
-      "µs",
-      median(own.map((s) => s.perSecond)).toFixed(0),
-      "/s",
-      "inline ÷ it",
-      ratio.median.toFixed(3),
-      `[${ratio.low.toFixed(3)}, ${ratio.high.toFixed(3)}]`,
-    );
+const { values: flags } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    all: { type: "boolean", default: false },
+    node: { type: "string" },
+    abuse: { type: "boolean", default: false },
+    redis: { type: "boolean", default: false },
+    sqlite: { type: "boolean", default: false },
+    seconds: { type: "string" },
+    records: { type: "string" },
+    folder: { type: "string" },
+  },
+});
+
+/** Requests of one turn; a pool of signed bodies is as large. */
+const REQUESTS = flags.quick ? 600 : 1_500;
+/** For all groups together. The rest of the 15 minutes, or 2, is for signing and records. */
+const BUDGET_MS = flags.quick ? 70_000 : 10 * 60_000;
+
+if (flags.abuse) await import("./abuse.ts");
+if (flags.redis) await import("./redis.ts");
+if (flags.sqlite) await import("./sqlite.ts");
+if (!flags.abuse && !flags.redis && !flags.sqlite) await withScope(main);
+
+async function main(scope: Scope): Promise<void> {
+  const redis = hasRedis() ? await RedisServer.start(scope, { aof: "everysec" }) : null;
+  const file = await buildServer();
+  for (const execPath of await nodes()) await measureOn(execPath, file, redis);
+  if (!flags.quick) writeReport();
+}
+
+/** The versions of Node to run the server on. */
+async function nodes(): Promise<readonly string[]> {
+  if (flags.node === undefined && !flags.all) return [process.execPath];
+  await installRuntimes();
+  const commandOf = (major: string): string => {
+    const runtime = NODES.find(({ name }) => name === `node-${major}`);
+    if (runtime === undefined)
+      throw new Error(`No Node ${major}: there are ${NODES.map(({ name }) => name)}.`);
+    return runtime.command;
+  };
+  return flags.node === undefined ? [process.execPath, commandOf("24")] : [commandOf(flags.node)];
+}
+
+async function measureOn(execPath: string, file: string, redis: RedisServer | null): Promise<void> {
+  const keys = { ...createTestKeys(), secret: "whsec_bench_0123456789abcdef" };
+  const server = await startServer(file, { ...keys, redisUrl: redis?.url ?? null }, execPath);
+  console.log(`\nNode ${server.node}, ${availableParallelism()} cores`);
+  const pools = {
+    rsa: await signedDeliveries("rsa", REQUESTS + PRIMERS, keys),
+    hmac: await signedDeliveries("hmac", REQUESTS + PRIMERS, keys),
+  };
+  const groups = (flags.quick ? QUICK_GROUPS : GROUPS).map((group) => withoutRedis(group, redis === null));
+  const modes = groups.reduce((sum, group) => sum + group.modes.length, 0);
+  const found: GroupFigures[] = [];
+  const goals: GoalFigures[] = [];
+  for (const group of groups) {
+    const measured = await measureGroup({
+      server,
+      group,
+      deliveries: pools[group.scheme],
+      budgetMs: (BUDGET_MS * group.modes.length) / modes,
+      prepare: async ({ mode }) => {
+        if (mode.startsWith("redis")) await redis?.tell("FLUSHALL");
+      },
+    });
+    console.log(`\n${groupTable(measured.figures)}`);
+    found.push(measured.figures);
+    goals.push(...measured.goals);
+  }
+  const bytes = await recordBytes(
+    server,
+    redis,
+    await signedDeliveries("rsa", flags.quick ? 6_000 : 20_000, keys),
+  );
+  await server.end();
+  goals.push(...bytesGoals(bytes));
+  console.log(`\n${goalTable(goals)}`);
+  if (flags.quick) return;
+  const major = Number(server.node.split(".")[0]);
+  const results: Results = {
+    ...readResults(major),
+    node: server.node,
+    cores: availableParallelism(),
+    measuredOn: new Date().toISOString().slice(0, 10),
+    goals,
+    groups: found,
+    recordBytes: bytes,
+  };
+  writeResults(major, results);
+}
+
+function withoutRedis(group: Group, isMissing: boolean): Group {
+  return isMissing ? { ...group, modes: group.modes.filter((mode) => !mode.startsWith("redis")) } : group;
+}
+
+/** Counted, not timed: the same in every run. */
+function bytesGoals(bytes: Results["recordBytes"]): readonly GoalFigures[] {
+  return (["memory", "redis"] as const).flatMap((inbox) => {
+    const median = bytes[inbox];
+    if (median === undefined) return [];
+    const figure = { median, low: median, high: median, rounds: 1 };
+    const goal = `≤ ${RECORD_BYTES_GOAL}`;
+    const verdict = verdictOf({ low: -median, high: -median }, -RECORD_BYTES_GOAL);
+    return [{ what: `bytes of a finished record: ${inbox}`, goal, figure, acceptingAlone: null, verdict }];
   });
 }
-await server.end();

@@ -39,13 +39,15 @@ export type Order =
   /** A new server with a new receiver and an empty inbox, in place of the one before. */
   | { readonly do: "open"; readonly variant: Variant }
   /** The counters, once so many events in all have been handled and nothing is left to do. */
-  | { readonly do: "read"; readonly handled: number }
+  | { readonly do: "read"; readonly handled: number; readonly kept?: boolean }
   | { readonly do: "end" };
+
+export type InboxKind = "memory" | "sqlite" | "redis";
 
 export interface Counters {
   readonly cpuUs: number;
-  readonly heapBytes: number;
-  readonly rssBytes: number;
+  /** Of the heap, without garbage; or of the SQLite file. Null unless asked for. */
+  readonly keptBytes: number | null;
 }
 
 export interface Answers {

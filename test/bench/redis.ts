@@ -1,6 +1,6 @@
 /**
  * What Redis costs: bytes per finished record, and how many events a second are accepted, against BullMQ's `add` alone
- * in the same run. `npm run bench:redis [-- --records 100000]`.
+ * in the same run. `npm run bench -- --redis [--records 100000]`.
  */
 import { randomUUID } from "node:crypto";
 import type { IdempotencyStore, VerifiedEvent } from "@payhooks/core/inbox";

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:sqlite [-- --records 1000000]`: the SQLite inbox against the memory inbox in the same run, since only
+ * `npm run bench -- --sqlite [--records 1000000]`: the SQLite inbox against the memory inbox in the same run, since only
  * ratios mean something on a machine that does other things too. `--folder` says on which disk.
  */
 import { createHash } from "node:crypto";

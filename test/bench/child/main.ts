@@ -2,6 +2,7 @@
  * The server process of the bench: every variant of every framework in one process, since two processes of the same
  * program differ by more than what is measured. It runs as plain JavaScript on the built packages.
  */
+import { statSync } from "node:fs";
 import type { Server } from "node:http";
 import type { Answers, Counters, FrameworkName, Order, Reply, Surroundings, Variant } from "../protocol.ts";
 import { onExpress } from "./express.ts";
@@ -55,7 +56,7 @@ async function open({ framework, scheme, mode }: Variant): Promise<Answers["open
 }
 
 /** Waits until what was accepted is handled and its record finished, then reads the counters. */
-async function read(expected: number): Promise<Counters> {
+async function read(expected: number, kept: boolean): Promise<Counters> {
   while (handled < expected) await turn();
   while (expected > 0 && fresh !== null) {
     const { waiting, running } = await fresh.receiver.health();
@@ -63,8 +64,13 @@ async function read(expected: number): Promise<Counters> {
     await turn();
   }
   const { user, system } = process.cpuUsage();
-  const { heapUsed, rss } = process.memoryUsage();
-  return { cpuUs: user + system, heapBytes: heapUsed, rssBytes: rss };
+  return { cpuUs: user + system, keptBytes: kept ? keptBytes() : null };
+}
+
+function keptBytes(): number {
+  if (fresh?.file != null) return statSync(fresh.file).size;
+  globalThis.gc?.();
+  return process.memoryUsage().heapUsed;
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));
@@ -74,7 +80,7 @@ async function obey(order: Order): Promise<unknown> {
     case "open":
       return open(order.variant);
     case "read":
-      return read(order.handled);
+      return read(order.handled, order.kept === true);
     case "end":
       await close();
       process.disconnect();

@@ -5,11 +5,13 @@ import { createReceiver, memoryInbox, type Receiver } from "@payhooks/core";
 import type { Inbox } from "@payhooks/core/inbox";
 import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
-import type { Mode, Surroundings } from "../protocol.ts";
+import type { InboxKind, Mode, Surroundings } from "../protocol.ts";
 
 /** A receiver with an empty inbox. */
 export interface Fresh {
   readonly receiver: Receiver;
+  /** Of SQLite. */
+  readonly file: string | null;
   end(): Promise<void>;
 }
 
@@ -20,8 +22,8 @@ export async function freshReceiver(
   surroundings: Surroundings,
   handle: () => Promise<void>,
 ): Promise<Fresh> {
-  const [kind = "", accepting] = mode.split("-");
-  const { inbox, end } = freshInbox(kind, surroundings);
+  const [kind, accepting] = mode.split("-") as [InboxKind, string | undefined];
+  const { inbox, file = null, end } = freshInbox(kind, surroundings);
   const receiver = createReceiver({
     payments: { publicKey: surroundings.publicKey },
     connect: { secret: surroundings.secret },
@@ -34,6 +36,7 @@ export async function freshReceiver(
   await receiver.start();
   return {
     receiver,
+    file,
     async end() {
       await receiver.close({ graceMs: 0 });
       end();
@@ -42,21 +45,23 @@ export async function freshReceiver(
 }
 
 function freshInbox(
-  kind: string,
+  kind: InboxKind,
   { redisUrl }: Surroundings,
-): { readonly inbox: Inbox; readonly end: () => void } {
+): { readonly inbox: Inbox; readonly file?: string; readonly end: () => void } {
   switch (kind) {
     case "memory":
-      // Accepting only, nothing finishes: there must be room for a whole round.
-      return { inbox: memoryInbox({ maxUnfinished: 100_000 }), end: () => {} };
+      // Accepting only, nothing finishes: there must be room for a whole round. And filled, nothing is to be evicted.
+      return { inbox: memoryInbox({ maxUnfinished: 100_000, maxRecords: 2_000_000 }), end: () => {} };
     case "sqlite": {
       const folder = mkdtempSync(join(tmpdir(), "payhooks-bench-"));
+      const file = join(folder, "inbox.db");
       return {
-        inbox: sqliteInbox(join(folder, "inbox.db")),
+        inbox: sqliteInbox(file),
+        file,
         end: () => rmSync(folder, { recursive: true }),
       };
     }
-    default:
+    case "redis":
       return { inbox: redisInbox(redisUrl ?? undefined), end: () => {} };
   }
 }

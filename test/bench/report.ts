@@ -1,0 +1,134 @@
+/** Results as Markdown: the tables that a run prints, and the page of the documentation. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { chart } from "./chart.ts";
+import type { FrameworkName, Mode, Scheme } from "./protocol.ts";
+import { type GoalFigures, type GroupFigures, type Results, readResults, VERSIONS } from "./results.ts";
+import type { Estimate } from "./statistics.ts";
+
+const FRAMEWORKS: Readonly<Record<FrameworkName, string>> = {
+  express: "Express 5",
+  fastify: "Fastify 5",
+  hono: "Hono on Node",
+  fetch: "node:http through fetch",
+};
+const SCHEMES: Readonly<Record<Scheme, string>> = { rsa: "RSA, 778 bytes", hmac: "HMAC, 419 bytes" };
+export const MODES: Readonly<Record<Mode, string>> = {
+  bare: "bare framework",
+  inline: "inline verification, cached key",
+  pem: "inline verification, PEM per call",
+  memory: "ours, memory",
+  "memory-accept": "ours, memory, accepting only",
+  sqlite: "ours, SQLite",
+  "sqlite-accept": "ours, SQLite, accepting only",
+  redis: "ours, Redis",
+  "redis-accept": "ours, Redis, accepting only",
+};
+
+/** A table with columns of one width, as the formatter of this repository leaves it. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, column) =>
+    Math.max(3, title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const line = (cells: readonly string[]): string =>
+    `| ${widths.map((width, column) => (cells[column] ?? "").padEnd(width)).join(" | ")} |`;
+  const rule = `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`;
+  return [line(head), rule, ...rows.map(line)].join("\n");
+}
+
+const figureOf = (value: number): string => (value >= 10 ? value.toFixed(0) : value.toFixed(2));
+const intervalOf = ({ low, high, rounds }: Estimate): string =>
+  rounds < 2 ? "counted" : `${figureOf(low)} … ${figureOf(high)}`;
+
+export function goalTable(goals: readonly GoalFigures[]): string {
+  const rows = goals.map(({ what, goal, figure, acceptingAlone, verdict }) => [
+    what,
+    goal,
+    figureOf(figure.median),
+    intervalOf(figure),
+    verdict === "met" ? "met" : `**${verdict}**`,
+    acceptingAlone === null ? "" : `${figureOf(acceptingAlone.median)} (${intervalOf(acceptingAlone)})`,
+  ]);
+  return table(["", "goal", "figure", "95 % interval", "verdict", "accepting only"], rows);
+}
+
+export function groupTitle({ framework, scheme }: Pick<GroupFigures, "framework" | "scheme">): string {
+  return `${FRAMEWORKS[framework]}, ${SCHEMES[scheme]}`;
+}
+
+export function groupTable(group: GroupFigures): string {
+  const rows = group.modes.map(({ mode, cpuUs, perSecond, ratio }) => [
+    MODES[mode],
+    figureOf(cpuUs.median),
+    figureOf(perSecond.median),
+    mode === group.reference ? "1" : `${figureOf(ratio.median)} (${intervalOf(ratio)})`,
+  ]);
+  const reference = `${MODES[group.reference]} ÷ it`;
+  return table([groupTitle(group), "µs per request", "requests per second", reference], rows);
+}
+
+const PAGE = fileURLToPath(new URL("../../docs/performance.md", import.meta.url));
+const CHARTS = fileURLToPath(new URL("../../docs/performance", import.meta.url));
+
+/** Writes the page and its charts from the files of results. */
+export function writeReport(): void {
+  const all = allResults();
+  writeFileSync(PAGE, render(all));
+  mkdirSync(CHARTS, { recursive: true });
+  for (const results of all) writeFileSync(`${CHARTS}/${chartName(results)}`, chart(results));
+}
+
+export function allResults(): readonly Results[] {
+  return VERSIONS.map(readResults).filter((results) => results !== null);
+}
+
+export const majorOf = ({ node }: Pick<Results, "node">): number => Number(node.split(".")[0]);
+export const chartName = (results: Pick<Results, "node">): string => `node-${majorOf(results)}.svg`;
+
+export function render(all: readonly Results[]): string {
+  return `${[INTRODUCTION, ...all.map(renderVersion), READING].join("\n\n")}\n`;
+}
+
+function renderVersion(results: Results): string {
+  const { node, cores, measuredOn, goals, groups, recordBytes } = results;
+  const bytes = Object.entries(recordBytes).map(([inbox, value]) => [inbox, figureOf(value)]);
+  return [
+    `## Node ${majorOf(results)}`,
+    `Node ${node}, ${cores} cores, ${measuredOn}.`,
+    goalTable(goals),
+    `![Processor time per request on Node ${majorOf(results)}](performance/${chartName(results)})`,
+    ...groups.map(groupTable),
+    table(["a finished record", "bytes"], bytes),
+  ].join("\n\n");
+}
+
+const INTRODUCTION = `# Performance
+
+What Payhooks costs on top of a framework and the signature check. \`npm run bench\` measures it and writes this page.`;
+
+const READING = `## How to read it
+
+- Every delivery is another genuine event, signed beforehand: a payment callback of 778 bytes (RSA), or a webhook of 419
+  bytes (HMAC). 64 are in flight, each on a connection of its own.
+- All variants of a framework run in one server process, on the packages as they are built, in rounds: each has its turn, and
+  the order moves on from round to round. Each turn has a new receiver with an empty inbox, and some requests that do not count.
+- µs per request is the processor time of the server process, handlers and the writing of their results included: a turn is over
+  when all its events are finished and their records written. "Accepting only" leaves that to another process
+  (\`run: "elsewhere"\`). Verification by hand runs its handler too, but it knows no copy, keeps nothing, and tries nothing again.
+- Figures are medians over the rounds. Ratios are taken within a round, since a busy machine slows both sides; they say how much
+  of the other's processor time ours takes, turned round: 1 is no difference, 0.5 is twice as much. The 95 % interval is
+  that of the sign test (order statistics), which assumes nothing about the distribution.
+- A goal is met when the whole interval reaches it, missed when none of it does, and undecided otherwise.
+- Bytes: the growth of the heap or of the file over many records, divided; in Redis \`MEMORY USAGE\` of key and value.
+
+## How to repeat it
+
+| command                     | measures                                                                                 |
+| --------------------------- | ---------------------------------------------------------------------------------------- |
+| \`npm run bench\`             | the goals and all frameworks on this version of Node, in under 15 minutes                |
+| \`npm run bench -- --quick\`  | the goals with wider intervals, in under 2 minutes; writes nothing                       |
+| \`npm run bench -- --all\`    | the same, and on Node 24 as well                                                         |
+| \`npm run bench -- --node 24\` | on that version alone; it is installed below node_modules first                          |
+| \`npm run bench -- --abuse\`  | memory and answer times under abuse; \`--seconds 8\` for each kind                         |
+| \`npm run bench -- --redis\`  | what Redis costs: bytes of a record, events per second against BullMQ's \`add\` alone       |
+| \`npm run bench -- --sqlite\` | SQLite against memory; \`--records 1000000\` fills the file, \`--folder\` says on which disk |`;

@@ -1,0 +1,65 @@
+/** What a run has found, as it is kept in a file for each version of Node. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { FrameworkName, Mode, Scheme } from "./protocol.ts";
+import type { Estimate, Verdict } from "./statistics.ts";
+
+export interface ModeFigures {
+  readonly mode: Mode;
+  /** Processor time of the server process per request, microseconds. */
+  readonly cpuUs: Estimate;
+  readonly perSecond: Estimate;
+  /** The processor time of the reference ÷ that of this mode. */
+  readonly ratio: Estimate;
+}
+
+export interface GroupFigures {
+  readonly framework: FrameworkName;
+  readonly scheme: Scheme;
+  /** What the others of the group are compared with. */
+  readonly reference: Mode;
+  readonly modes: readonly ModeFigures[];
+}
+
+export interface GoalFigures {
+  readonly what: string;
+  /** "≥ 0.96" */
+  readonly goal: string;
+  readonly figure: Estimate;
+  readonly acceptingAlone: Estimate | null;
+  readonly verdict: Verdict;
+}
+
+/** Sections that a run has not measured stay as an earlier run has left them. */
+export interface Results {
+  readonly node: string;
+  readonly cores: number;
+  /** The day of the newest section. */
+  readonly measuredOn: string;
+  readonly goals: readonly GoalFigures[];
+  readonly groups: readonly GroupFigures[];
+  readonly recordBytes: Readonly<Partial<Record<"memory" | "sqlite" | "redis", number>>>;
+}
+
+export const VERSIONS = [20, 24] as const;
+
+const fileOf = (major: number): string =>
+  fileURLToPath(new URL(`results/node-${major}.json`, import.meta.url));
+
+export function readResults(major: number): Results | null {
+  const file = fileOf(major);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Results) : null;
+}
+
+export function writeResults(major: number, results: Results): void {
+  mkdirSync(new URL("results", import.meta.url), { recursive: true });
+  writeFileSync(fileOf(major), `${JSON.stringify(rounded(results), null, 2)}\n`);
+}
+
+/** Four significant digits: more are noise, and change every line of the file. */
+function rounded(value: unknown): unknown {
+  if (typeof value === "number") return Number.isInteger(value) ? value : Number(value.toPrecision(4));
+  if (Array.isArray(value)) return value.map(rounded);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, rounded(inner)]));
+}
