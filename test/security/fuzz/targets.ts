@@ -28,7 +28,7 @@ export interface Target {
 }
 
 /** How a server with a receiver on it is started. */
-type Start = (receiver: Receiver) => Promise<{ readonly port: number; close(): Promise<unknown> }>;
+export type Start = (receiver: Receiver) => Promise<{ readonly port: number; close(): Promise<unknown> }>;
 
 async function listening(server: Server): Promise<{ port: number; close(): Promise<unknown> }> {
   await new Promise<void>((resolve) => {

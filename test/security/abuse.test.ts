@@ -1,0 +1,250 @@
+/** What hostile senders do to a server, all at once and over sockets: afterwards it is as it was before. */
+import { gzipSync } from "node:zlib";
+import { createReceiver, memoryInbox, type Notice, type Receiver } from "@payhooks/core";
+import {
+  callbackFields,
+  connectEvent,
+  createTestKeys,
+  signConnectWebhook,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Answer, chunked, exchange, type HeaderLines, request, Wire } from "../e2e/wire.ts";
+import { PATHS } from "./fuzz/mutations.ts";
+import { ADAPTERS } from "./fuzz/targets.ts";
+import { report } from "./report.ts";
+
+const ON = ["Express 5", "Fastify", "Hono", "fetch"];
+const keys = createTestKeys();
+const SECRET = "whsec_abuse_0123456789abcdef";
+const BOUND = { inFlight: 32, held: 20, bodyTimeoutMs: 300, records: 100 };
+const JSON_TYPE: HeaderLines = [["Content-Type", "application/json"]];
+const FORGED: HeaderLines = [...JSON_TYPE, ["X-Connect-Signature", `sha256=${"0".repeat(64)}`]];
+
+/** A server, and what was seen of it. */
+interface Ground {
+  readonly receiver: Receiver;
+  readonly port: number;
+  readonly ran: string[];
+  readonly notices: Notice[];
+  /** What the resolver of payments was asked for. */
+  readonly asked: string[];
+  /** Lets the look-ups go that wait: those of merchants whose name begins with "gated". */
+  open(): void;
+  stop(): Promise<void>;
+}
+
+async function startGround(adapter: string): Promise<Ground> {
+  const start = ADAPTERS[adapter];
+  if (start === undefined) throw new Error(`no adapter is called ${adapter}`);
+  const [ran, notices, asked]: [string[], Notice[], string[]] = [[], [], []];
+  let open = (): void => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const receiver = createReceiver({
+    payments: {
+      async publicKey({ merchantId = "" }) {
+        asked.push(merchantId);
+        if (merchantId.startsWith("gated")) await gate;
+        return /^(good|gated)/.test(merchantId) ? { tenant: merchantId, keys: keys.publicKey } : null;
+      },
+    },
+    connect: { secret: SECRET },
+    inbox: memoryInbox({ maxRecords: BOUND.records }),
+    maxInFlight: BOUND.inFlight,
+    maxHeld: BOUND.held,
+    bodyTimeoutMs: BOUND.bodyTimeoutMs,
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
+  });
+  receiver.onDeposit(({ payTxnId }) => void ran.push(payTxnId));
+  receiver.onSettlementApproved(({ idempotency_key }) => void ran.push(idempotency_key));
+  receiver.ignore("WITHDRAWAL").ignore("settlement.declined");
+  receiver.ignore("connected_account.approved").ignore("connected_account.declined");
+  receiver.observe((notice) => notices.push(notice));
+  await receiver.start();
+  const { port, close } = await start(receiver);
+  const stop = async (): Promise<void> => {
+    open();
+    await close();
+    await receiver.close({ graceMs: 0 });
+  };
+  return { receiver, port, ran, notices, asked, open: () => open(), stop };
+}
+
+const callback = (merchantId: string): Buffer => {
+  const { rawBody } = signPaymentCallback(callbackFields({ merchantId }), keys.privateKey);
+  return request("POST", PATHS.payments, JSON_TYPE, rawBody);
+};
+const webhook = (body: Uint8Array | object): Buffer => {
+  const { rawBody, headers } = signConnectWebhook(body, SECRET);
+  return request("POST", PATHS.connect, Object.entries(headers), rawBody);
+};
+const forged = (body: Uint8Array, headers: HeaderLines = FORGED): Buffer =>
+  request("POST", PATHS.connect, headers, body);
+const codeOf = ({ status, body }: Answer): string =>
+  `${status} ${/ERR_\w+/.exec(body)?.[0] ?? body}`.trimEnd();
+
+/** One request on a connection that the server has to close, and how it was answered. */
+async function untilClosed(port: number, bytes: Uint8Array, drip?: () => Uint8Array): Promise<string> {
+  const wire = await Wire.open(port);
+  await wire.write(bytes);
+  const dripping = drip === undefined ? undefined : setInterval(() => void wire.write(drip()), 40);
+  const answer = await wire.answer();
+  clearInterval(dripping);
+  await wire.closed;
+  wire.destroy();
+  return codeOf(answer);
+}
+
+/** Bodies that do not come, or byte by byte. */
+function slowBodies(port: number): readonly Promise<string>[] {
+  const head = request("POST", PATHS.connect, [...FORGED, ["Content-Length", "60000"]]);
+  const chunks = request("POST", PATHS.connect, [...FORGED, ["Transfer-Encoding", "chunked"]]);
+  return [
+    untilClosed(port, head),
+    untilClosed(port, head, () => Buffer.from(" ")),
+    untilClosed(port, chunks, () => Buffer.from("1\r\n \r\n")),
+  ];
+}
+
+const ANNOUNCED = request("POST", PATHS.connect, [...FORGED, ["Content-Length", "999999999999"]]);
+
+/** Names whose hashes are the same where a hash is made as Java makes it. */
+const alike = Array.from({ length: 12 }, (_, bit) => bit);
+const names = Array.from({ length: 2_000 }, (_, n) =>
+  alike.map((bit) => ((n >> bit) & 1 ? "Aa" : "BB")).join(""),
+);
+const wide = Buffer.from(`{${names.map((name) => `"${name}":1`).join(",")}}`);
+const deep = Buffer.from(`{"a":${"[".repeat(30_000)}${"]".repeat(30_000)}}`);
+const numbered = Buffer.from(`{${Array.from({ length: 5_000 }, (_, n) => `"${n}":0`).join(",")}}`);
+
+/** What takes time by itself begins at all servers at once, and goes on while the rest is tried. */
+const grounds = new Map<
+  string,
+  { readonly ground: Ground; readonly lingering: readonly Promise<string>[] }
+>();
+beforeAll(async () => {
+  for (const adapter of ON) {
+    const ground = await startGround(adapter);
+    const lingering = Array.from({ length: 10 }, () => slowBodies(ground.port)).flat();
+    grounds.set(adapter, { ground, lingering: [...lingering, untilClosed(ground.port, ANNOUNCED)] });
+  }
+});
+afterAll(async () => {
+  for (const { ground } of grounds.values()) await ground.stop();
+});
+
+describe.each(ON)("a server with %s", { timeout: 20_000 }, (adapter) => {
+  let ground: Ground;
+  let lingering: readonly Promise<string>[] = [];
+  let idle: readonly Wire[] = [];
+  let cases = 0;
+  beforeAll(async () => {
+    const begun = grounds.get(adapter);
+    if (begun === undefined) throw new Error(`${adapter} was not started`);
+    ({ ground, lingering } = begun);
+    idle = await Promise.all(Array.from({ length: 500 }, () => Wire.open(ground.port)));
+  });
+  afterAll(() => {
+    for (const wire of idle) wire.destroy();
+    report({ proof: `abuse: ${adapter}`, cases, note: "500 idle sockets meanwhile" });
+  });
+  const send = async (bytes: Uint8Array): Promise<string> => {
+    cases++;
+    return codeOf(await exchange(ground.port, bytes));
+  };
+  /** How often each was answered. */
+  const counted = (codes: readonly string[]): Record<string, number> =>
+    Object.fromEntries([...new Set(codes)].map((code) => [code, codes.filter((one) => one === code).length]));
+
+  it("refuses bodies that are too large or compressed, and reads no more of them", async () => {
+    const large = Buffer.alloc(1_000_000, " ");
+    const streamed = request(
+      "POST",
+      PATHS.connect,
+      [...FORGED, ["Transfer-Encoding", "chunked"]],
+      chunked([large]),
+    );
+    const bomb = forged(gzipSync(Buffer.alloc(10_000_000)), [...FORGED, ["Content-Encoding", "gzip"]]);
+    const refused = [forged(large), streamed].map((bytes) => untilClosed(ground.port, bytes));
+    cases += refused.length;
+    expect(counted(await Promise.all(refused))).toEqual({ "413 ERR_BODY_TOO_LARGE": 2 });
+    expect(await send(bomb)).toBe("415 ERR_CONTENT_ENCODING");
+  });
+
+  it("takes no harm from bodies that are deep, wide or alike in all their names, signed or not", async () => {
+    const hostile = [deep, wide, numbered];
+    for (const body of hostile) {
+      expect(await send(forged(body))).toBe("400 ERR_SIGNATURE_INVALID");
+      expect(await send(webhook(body))).toBe('200 {"received":true}');
+    }
+    for (const body of hostile) {
+      const unsigned = request("POST", PATHS.payments, JSON_TYPE, body);
+      expect(await send(unsigned)).toBe("401 ERR_SIGNATURE_MISSING");
+    }
+  });
+
+  it("refuses floods of headers by itself, and reads many of them", async () => {
+    const lines = (count: number, length: number): HeaderLines =>
+      Array.from({ length: count }, (_, n) => [`X-${n}`, "y".repeat(length)] as const);
+    expect(await send(forged(wide, [...FORGED, ...lines(400, 8)]))).toBe("400 ERR_SIGNATURE_INVALID");
+    for (const flood of [lines(10, 4_000), lines(3_000, 8)]) {
+      cases++;
+      expect(await untilClosed(ground.port, forged(wide, [...FORGED, ...flood]))).toMatch(/^431/);
+    }
+  });
+
+  it("raises one alert, not one per failure", async () => {
+    const forgeries = await Promise.all(Array.from({ length: 100 }, () => send(forged(Buffer.from("{}")))));
+    expect(counted(forgeries)).toEqual({ "400 ERR_SIGNATURE_INVALID": 100 });
+    const alerts = ground.notices.filter((notice) => notice.type === "alert" && notice.flow === "connect");
+    expect(alerts.length).toBeGreaterThan(0);
+    expect(alerts.length).toBeLessThanOrEqual(2); // "all-failing" and "probing"
+  });
+
+  it("asks its resolver once for each unknown merchant, and not for good ones that it knows", async () => {
+    expect(await send(callback("good"))).toBe('200 {"received":true}');
+    const unknown = Array.from({ length: 200 }, (_, n) => callback(`unknown-${n % 50}`));
+    expect(counted(await Promise.all(unknown.map(send)))).toEqual({ "401 ERR_SIGNATURE_INVALID": 200 });
+    expect(await send(callback("good"))).toBe('200 {"received":true}');
+    expect(ground.asked).toHaveLength(51);
+  });
+
+  it("holds no more than it may, and goes on with what is good", async () => {
+    const bodies = Array.from({ length: BOUND.held * 2 }, (_, n) => ({
+      ...connectEvent(),
+      event: `none.${n}`,
+    }));
+    const codes: string[] = [];
+    for (const body of bodies) codes.push(await send(webhook(body)));
+    const { "503 ERR_HELD_FULL": refused = 0 } = counted(codes);
+    expect(refused).toBeGreaterThanOrEqual(BOUND.held);
+    expect((await ground.receiver.health()).held).toBe(BOUND.held);
+    expect(await send(webhook(connectEvent()))).toBe('200 {"received":true}');
+  });
+
+  it("has closed the sockets of bodies that did not come, or byte by byte, and of one too large to come", async () => {
+    cases += lingering.length;
+    expect(counted(await Promise.all(lingering))).toEqual({
+      "408 ERR_BODY_TIMEOUT": 30,
+      "413 ERR_BODY_TOO_LARGE": 1,
+    });
+  });
+
+  it("is as it was before: as many deliveries are in flight as may be, every good one runs, and nothing is left", async () => {
+    const before = ground.ran.length;
+    const gated = Array.from({ length: BOUND.inFlight }, (_, n) => send(callback(`gated-${n}`)));
+    const waiting = (): number => ground.asked.filter((name) => name.startsWith("gated")).length;
+    await expect.poll(waiting).toBe(BOUND.inFlight);
+    expect(await send(callback("good"))).toBe("503 ERR_OVERLOADED");
+    ground.open();
+    expect(counted(await Promise.all(gated))).toEqual({ '200 {"received":true}': BOUND.inFlight });
+    expect(await send(callback("good"))).toBe('200 {"received":true}');
+    await expect.poll(() => ground.ran.length).toBe(before + BOUND.inFlight + 1);
+    await expect
+      .poll(() => ground.receiver.health())
+      .toMatchObject({ waiting: 0, running: 0, held: BOUND.held });
+    expect(new Set(ground.ran).size).toBe(ground.ran.length);
+  });
+});
