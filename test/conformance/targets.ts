@@ -20,8 +20,8 @@ export interface Server {
   /** Everything that it has printed. */
   readonly output: () => string;
   readonly process: ChildProcess;
-  /** Ends it, and waits for that. */
-  stop(): Promise<void>;
+  /** Ends it, and waits for that. SIGKILL unless it has processes of its own to end. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /** How to start one. */
@@ -67,8 +67,8 @@ export async function startServer({
     runtime: match[2] ?? "",
     output: () => output,
     process: child,
-    async stop() {
-      child.kill("SIGKILL");
+    async stop(signal = "SIGKILL") {
+      child.kill(signal);
       await closed;
     },
   };

@@ -30,8 +30,8 @@ export type Used = DepositEvent | WithdrawalEvent;
 const snippets = documents().flatMap(({ path, blocks }) =>
   blocks.flatMap((block, index) => {
     const name = `${path.replace(/[^A-Za-z0-9]+/g, "-")}-${index}.ts`;
-    // What imports a file of its own project is compiled with the example that it is (adapters.test.ts).
-    return block.language === "ts" && !/from "\.\.?\//.test(block.text)
+    // What imports a file of its own project is compiled in that project (test/package/starters.ts).
+    return block.language === "ts" && !/(?:from |import\()"\.\.?\//.test(block.text)
       ? [{ where: `${path}:${block.line}`, name, block, next: blocks[index + 1] }]
       : [];
   }),

@@ -1,10 +1,9 @@
-import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Manifest, packagesIn, readManifest, root, type WorkspacePackage } from "./workspace.ts";
+import { bin, install, pack, run, write } from "./pack.ts";
+import { type Manifest, packagesIn, readManifest, type WorkspacePackage } from "./workspace.ts";
 
 /** What a merchant writes with each package: `import <what> from <where>` lines and a body that prints one line. */
 const programs: Readonly<
@@ -162,37 +161,11 @@ const fileNameOf = (name: string): string => name.slice(name.indexOf("/") + 1);
 
 const entries = published.flatMap(entriesOf);
 
-const bin = (tool: string): string => join(root, "node_modules", ".bin", tool);
 const app: string = mkdtempSync(join(tmpdir(), "payhooks-tarballs-"));
-const tarballs = new Map<string, string>();
+const env = { CONNECT_WEBHOOK_SECRET: "only-for-this-test-0123456789" };
 
-const run = async (command: string, args: string[], cwd: string): Promise<string> => {
-  const env = {
-    ...process.env,
-    NODE_ENV: "test" as const,
-    CONNECT_WEBHOOK_SECRET: "only-for-this-test-0123456789",
-  };
-  try {
-    const { stdout } = await promisify(execFile)(command, args, { cwd, env });
-    return stdout.trim();
-  } catch (error) {
-    const { stdout, stderr } = error as { stdout?: string; stderr?: string };
-    throw new Error(`${command} ${args.join(" ")} failed:\n${stdout ?? ""}${stderr ?? ""}`, { cause: error });
-  }
-};
-
-const node = (file: string): Promise<string> => run(process.execPath, [file], app);
+const node = (file: string): Promise<string> => run(process.execPath, [file], app, env);
 const tsc = (project: string): Promise<string> => run(bin("tsc"), ["-p", project], app);
-const write = (file: string, text: string): void => writeFileSync(join(app, file), text);
-const writeJson = (file: string, value: unknown): void => write(file, JSON.stringify(value, null, 2));
-
-const pack = async ({ directory, manifest }: WorkspacePackage): Promise<void> => {
-  if (!existsSync(join(directory, "dist"))) throw new Error(`${manifest.name} is not built: npm run build`);
-  const printed = await run(bin("pnpm"), ["pack", "--json", "--pack-destination", app], directory);
-  const { filename }: { filename: string } = JSON.parse(printed);
-  tarballs.set(manifest.name, filename);
-};
-
 /** Peers of the published packages and the types of both, at the versions that the workspace has. */
 const peersInWorkspace = (): Record<string, string> => {
   const versions: Record<string, string> = {};
@@ -211,28 +184,13 @@ const peersInWorkspace = (): Record<string, string> => {
   return versions;
 };
 
-const installTarballs = async (): Promise<void> => {
-  const files = Object.fromEntries([...tarballs].map(([name, file]) => [name, `file:${file}`]));
-  writeJson("package.json", {
-    name: "merchant",
-    private: true,
-    dependencies: { ...peersInWorkspace(), ...files },
-  });
-  // Siblings are not on the registry: whoever asks for one gets its tarball. JSON is YAML.
-  writeJson("pnpm-workspace.yaml", {
-    overrides: files,
-    autoInstallPeers: false,
-    strictPeerDependencies: true,
-  });
-  // pnpm's layout, unlike npm's, gives a package nothing that it did not declare.
-  await run(bin("pnpm"), ["install", "--prefer-offline", "--ignore-scripts"], app);
-};
-
 const installedManifest = (name: string): Manifest => readManifest(join(app, "node_modules", name));
 
 beforeAll(async () => {
-  await Promise.all(published.map(pack));
-  await installTarballs();
+  const tarballs = await pack(published, app);
+  const dependencies = { ...peersInWorkspace(), ...tarballs };
+  write(app, "package.json", { name: "merchant", private: true, dependencies });
+  await install(app, tarballs);
 }, 180_000);
 
 afterAll(() => rmSync(app, { recursive: true, force: true }));
@@ -307,14 +265,14 @@ describe.each([
   { format: "commonjs" as const, extension: "cjs" },
 ])("from a JavaScript project, as $format", { timeout: 60_000 }, ({ format, extension }) => {
   it("every entry point exports what its source exports, once", async () => {
-    write(`inventory.${extension}`, inventory[format] + inventory.print);
+    write(app, `inventory.${extension}`, inventory[format] + inventory.print);
     const printed: unknown = JSON.parse(await node(`inventory.${extension}`));
     expect(printed).toEqual({ named: await namesInSource(), split: [] });
   });
 
   it.each(Object.entries(programs))("a program with %s works", async (name, { imports, body, prints }) => {
     const file = `${fileNameOf(name)}.${extension}`;
-    write(file, imports.map(header[format]).join("\n") + body);
+    write(app, file, imports.map(header[format]).join("\n") + body);
     expect(await node(file)).toBe(prints);
   });
 });
@@ -353,12 +311,12 @@ const writeTypeScriptProject = async (
 ): Promise<void> => {
   mkdirSync(join(app, folder));
   for (const extension of extensions) {
-    write(`${folder}/types.${extension}`, await typeChecks());
+    write(app, `${folder}/types.${extension}`, await typeChecks());
     for (const [name, { imports, body }] of Object.entries(programs)) {
-      write(`${folder}/${fileNameOf(name)}.${extension}`, imports.map(header.esm).join("\n") + body);
+      write(app, `${folder}/${fileNameOf(name)}.${extension}`, imports.map(header.esm).join("\n") + body);
     }
   }
-  writeJson(`${folder}/tsconfig.json`, { compilerOptions: { ...compilerOptions, ...options } });
+  write(app, `${folder}/tsconfig.json`, { compilerOptions: { ...compilerOptions, ...options } });
 };
 
 describe.concurrent("from a strict TypeScript project", { timeout: 120_000 }, () => {

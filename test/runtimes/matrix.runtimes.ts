@@ -1,12 +1,11 @@
 /** The packages as they are published, on every runtime: loaded, verifying, receiving, running. */
-import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer } from "../conformance/targets.ts";
-import { packagesIn, readManifest, root, type WorkspacePackage } from "../package/workspace.ts";
+import { install, pack, run, write } from "../package/pack.ts";
+import { packagesIn, readManifest, root } from "../package/workspace.ts";
 import { BUN, DENO, installRuntimes, NODES, type Runtime, versionSaidBy, WORKERD } from "./install.ts";
 import { onWorkerd } from "./workerd.ts";
 
@@ -35,19 +34,6 @@ const vectors = JSON.parse(
 const publicKey = readFileSync(join(root, "test/vectors/keys/primary.public.pem"), "utf8");
 const SECRET = "whsec_matrix_0123456789";
 
-const run = async (command: string, args: readonly string[]): Promise<string> => {
-  try {
-    const { stdout } = await promisify(execFile)(command, [...args], {
-      cwd: app,
-      maxBuffer: 16 * 1024 * 1024,
-    });
-    return stdout.trim();
-  } catch (error) {
-    const { stdout, stderr } = error as { stdout?: string; stderr?: string };
-    throw new Error(`${command} failed:\n${stdout}${stderr}`, { cause: error });
-  }
-};
-
 /** A module whose `check` loads every entry, verifies a vector, receives a signed delivery and runs its handler. */
 const program = (entries: readonly string[]): string => `
 ${entries.map((entry, n) => `import * as e${n} from "${entry}";`).join("\n")}
@@ -72,38 +58,26 @@ export async function check(context) {
 }
 `;
 
-const pack = async ({ directory }: WorkspacePackage): Promise<string> => {
-  const pnpm = join(root, "node_modules/.bin/pnpm");
-  const { stdout } = await promisify(execFile)(pnpm, ["pack", "--json", "--pack-destination", app], {
-    cwd: directory,
-  });
-  return (JSON.parse(stdout) as { filename: string }).filename;
-};
-
 beforeAll(async () => {
   await installRuntimes();
-  const files: Record<string, string> = {};
-  for (const one of packages) files[one.manifest.name] = `file:${await pack(one)}`;
+  const tarballs = await pack(packages, app);
   const peers = ["express", "fastify", "hono", "next", "react", "react-dom"].map((name) => [
     name,
     readManifest(join(root, "test/node_modules", name)).version,
   ]);
-  const dependencies = { ...Object.fromEntries(peers), ...files };
-  writeFileSync(join(app, "package.json"), JSON.stringify({ name: "merchant", private: true, dependencies }));
-  // JSON is YAML. Siblings are not on the registry: whoever asks for one gets its tarball.
-  writeFileSync(
-    join(app, "pnpm-workspace.yaml"),
-    JSON.stringify({ overrides: files, autoInstallPeers: false }),
-  );
-  await run(join(root, "node_modules/.bin/pnpm"), ["install", "--prefer-offline", "--ignore-scripts"]);
-  writeFileSync(join(app, "check.mjs"), program(entriesOf(LIBRARIES)));
-  writeFileSync(
-    join(app, "main.mjs"),
+  const dependencies = { ...Object.fromEntries(peers), ...tarballs };
+  write(app, "package.json", { name: "merchant", private: true, dependencies });
+  await install(app, tarballs);
+  write(app, "check.mjs", program(entriesOf(LIBRARIES)));
+  write(
+    app,
+    "main.mjs",
     'import { check } from "./check.mjs";\nconsole.log(await check());\nprocess.exit(0);\n',
   );
-  writeFileSync(join(app, "check-worker.mjs"), program(entriesOf(ON_WORKERS)));
-  writeFileSync(
-    join(app, "worker.mjs"),
+  write(app, "check-worker.mjs", program(entriesOf(ON_WORKERS)));
+  write(
+    app,
+    "worker.mjs",
     'import { check } from "./check-worker.mjs";\nexport default { fetch: async (_request, _env, context) => new Response(await check(context)) };\n',
   );
 }, 600_000);
@@ -124,7 +98,7 @@ describe("the packed packages", { timeout: 120_000 }, () => {
   });
 
   it.each(runtimes)("load, verify, receive and run on $name", async ({ command, args }) => {
-    expect(JSON.parse(await run(command, [...args, join(app, "main.mjs")]))).toEqual(GOOD);
+    expect(JSON.parse(await run(command, [...args, join(app, "main.mjs")], app))).toEqual(GOOD);
   });
 
   it("load, verify, receive and run on workerd", async () => {

@@ -1,0 +1,72 @@
+/** What the documentation shows works at the first try, copied into a new project and installed from the tarballs. */
+import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startServer } from "../conformance/targets.ts";
+import { bin, install, pack, run } from "./pack.ts";
+import { lay, receives } from "./project.ts";
+import { codeOf, HANDLERS, NEXT_APP, NEXT_BACKGROUND, SERVERS } from "./starters.ts";
+import { packagesIn, root } from "./workspace.ts";
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), "payhooks-starters-")));
+const projectOf = (name: string): string => join(folder, name);
+const adapters = packagesIn("packages").filter(({ manifest }) =>
+  /core|express|fastify|hono/.test(manifest.name),
+);
+
+beforeAll(async () => {
+  const tarballs = await pack(adapters, folder);
+  for (const starter of [...SERVERS, ...HANDLERS]) lay(starter, projectOf(starter.name), tarballs);
+  await install(folder, tarballs);
+}, 180_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** As its reader does it: with the compiler and the configuration of the project. */
+async function build(name: string): Promise<void> {
+  const project = projectOf(name);
+  if (existsSync(join(project, "tsconfig.json"))) expect(await run(bin("tsc"), [], project)).toBe("");
+}
+
+describe("in a new project", { timeout: 60_000 }, () => {
+  it.each(SERVERS)("of $name, the code of $document", async ({ name, runs }) => {
+    await build(name);
+    const server = await startServer({
+      command: process.execPath,
+      args: [runs],
+      cwd: projectOf(name),
+      env: { PORT: "0" },
+      listening: /listening .*port: (\d+)/,
+    });
+    try {
+      await receives(server);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it.each(HANDLERS)("of a $name, the code of $document", async ({ name, runs, mounts }) => {
+    await build(name);
+    const server = await startServer({
+      command: process.execPath,
+      args: ["--import=tsx", join(root, "test/conformance/servers/module.ts"), join(projectOf(name), runs)],
+      cwd: join(root, "test"),
+    });
+    try {
+      await receives(server, mounts);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("is everything that the pages of the adapters show", () => {
+    const tried = [...SERVERS, ...HANDLERS, NEXT_APP, NEXT_BACKGROUND].flatMap(({ document, files }) =>
+      Object.values(files).map((at) => `${document} ${at}`),
+    );
+    const pages = ["express", "fastify", "hono", "next"].map((name) => `packages/${name}/README.md`);
+    const shown = ["docs/adapters.md", ...pages].flatMap((page) =>
+      [...codeOf(page).keys()].map((at) => `${page} ${at}`),
+    );
+    expect(new Set(tried)).toEqual(new Set(["README.md 0", ...shown]));
+  });
+});
