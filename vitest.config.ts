@@ -6,7 +6,12 @@ import { hasRedis } from "./scripts/redis-server.mjs";
 const conditions = ["payhooks-source", "module", "node", "development|production"];
 
 /** Suites that start a Redis of their own. */
-const onRedis = ["test/faults/**/*.test.ts", "test/contract/redis*.test.ts", "test/examples/next.test.ts"];
+const onRedis = [
+  "test/faults/**/*.test.ts",
+  "test/contract/redis*.test.ts",
+  "test/examples/next.test.ts",
+  "test/package/next.test.ts",
+];
 
 const packagesWithTests = readdirSync("packages").filter((name) => existsSync(`packages/${name}/test`));
 
