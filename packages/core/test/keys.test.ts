@@ -110,6 +110,13 @@ const REFUSED: readonly (readonly [string, unknown, ErrorCode, RegExp])[] = [
   ["a private key with \\n written out", written(privatePem), "ERR_KEY_PRIVATE", /rotate the private key/],
   ["a private key as base64", base64(privatePem), "ERR_KEY_PRIVATE", /public key only/],
   ["a private KeyObject", privateObject, "ERR_KEY_PRIVATE", /public key only/],
+  [
+    "a public key with the private one behind it",
+    `${pem}\n${privatePem}`,
+    "ERR_KEY_PRIVATE",
+    /public key only/,
+  ],
+  ["a public key with the private one behind it (PKCS#1)", `${pem}\n${pkcs1}`, "ERR_KEY_PRIVATE", /rotate/],
   ["a private EC key", ec.privateKey, "ERR_KEY_PRIVATE", /public key only/],
   ["an EC key", spki(ec.publicKey), "ERR_KEY_NOT_RSA", /Security Keys/],
   ["an EC KeyObject", ec.publicKey, "ERR_KEY_NOT_RSA", /Security Keys/],
@@ -147,6 +154,7 @@ const REFUSED: readonly (readonly [string, unknown, ErrorCode, RegExp])[] = [
   ["null", null, "ERR_OPTION_MISSING", /environment variable/],
   ["an empty list", [], "ERR_OPTION_MISSING", /environment variable/],
   ["a list with undefined", [pem, undefined], "ERR_OPTION_MISSING", /environment variable/],
+  ["a list with null", [pem, null], "ERR_OPTION_MISSING", /environment variable/],
   ["a list with an empty key", [pem, ""], "ERR_OPTION_MISSING", /environment variable/],
   ["five keys", Array(5).fill(pem), "ERR_KEY_COUNT", /rotated in or out/],
   ["a good and a private key", [pem, privatePem], "ERR_KEY_PRIVATE", /public key only/],
@@ -178,6 +186,38 @@ describe("a public key is refused", () => {
     const error = await rejectedBy(setUp({ payments: { publicKey } }));
     expect(error.code).toBe(code);
     expect(error.message).toContain("payments.publicKey");
+  });
+});
+
+describe("the message", () => {
+  it.each([
+    ["is not set", undefined],
+    ["is not set", null],
+    ["is an empty list", []],
+    ["has an entry that is not set", [pem, undefined]],
+    ["is empty", " "],
+    ["is a private key", privatePem],
+    ['is a key of type "ec", not RSA', spki(ec.publicKey)],
+    ["is a secret key, not an RSA public key", createSecretKey(Buffer.from(SECRET))],
+    ["is an RSA key of 1024 bits; 2048 are the least", spki(rsa1024.publicKey)],
+    ["has the public exponent 3, with which signatures can be forged", pemOf(String(jwk.n), [3])],
+    ["is neither PEM text nor a KeyObject but of type number", 42],
+    ['has no "-----BEGIN PUBLIC KEY-----" part (it has 7 characters)', "garbage"],
+    ['looks like PEM ("PUBLIC KEY") but cannot be read', [lines[0], lines.at(-1)].join("\n")],
+    ["lists 5 keys; 4 at one time are the most", Array(5).fill(pem)],
+  ])("about a public key that %s says so, of the option by its name", (what, key) => {
+    const error = thrownBy(() => importPublicKeys(key as PublicKeyInput));
+    expect(error.message.startsWith(`publicKey ${what}. ${error.fix}`)).toBe(true);
+  });
+
+  it.each([
+    ["is not set", undefined],
+    ["is empty or blank", "\t"],
+    ["is of type number", 42],
+    ["begins or ends with white space, which would be part of the key", ` ${SECRET}`],
+  ])("about a secret that %s says so, of the option by its name", (what, secret) => {
+    const error = thrownBy(() => importSecrets(secret as string));
+    expect(error.message.startsWith(`secret ${what}. ${error.fix}`)).toBe(true);
   });
 });
 
@@ -265,6 +305,8 @@ describe("a webhook secret", () => {
   it("has a fingerprint that is stable and does not give it away", () => {
     const [first, second] = importSecrets([SECRET, `${SECRET}2`]);
     expect(first?.keyId).toMatch(/^[0-9a-f]{8}$/);
+    // Kept in logs and in held entries: it must not change with a new version.
+    expect(importSecrets("whsec_known_0123456789")[0]?.keyId).toBe("c856cb74");
     expect(importSecrets(SECRET)[0]?.keyId).toBe(first?.keyId);
     expect(second?.keyId).not.toBe(first?.keyId);
     const plain = createHash("sha256").update(SECRET).digest("hex");

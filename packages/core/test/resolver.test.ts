@@ -172,13 +172,15 @@ describe("what a resolver answered", () => {
           }),
       },
     });
-    const posting = [...Array(50)].map(() => t.post("payments", callback()));
+    const sent = [...Array(20)].map(() => callback());
+    const posting = [...Array(1_000).keys()].map((n) => t.post("payments", sent[n % 20] ?? callback()));
     await noticed();
     expect(waiting).toHaveLength(1);
     waiting[0]?.();
     const replies = await Promise.all(posting);
-    expect(replies.every(({ status }) => status === 200)).toBe(true);
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(1_000);
     expect(waiting).toHaveLength(1);
+    expect(t.ran).toHaveLength(20);
   });
 
   it("is bounded, and a flood of unknown merchants evicts none that is known", async () => {
@@ -193,15 +195,15 @@ describe("what a resolver answered", () => {
         deliveryOf({ rawBody: body, headers: { "content-type": "application/json" } }),
       );
     };
-    for (let i = 0; i < 1_500; i++) await send(i);
-    expect(asked).toHaveLength(1_501);
+    for (let i = 0; i < 10_000; i++) await send(i);
+    expect(asked).toHaveLength(10_001);
     await t.post("payments", callback());
-    expect(asked).toHaveLength(1_501);
-    // The last thousand unknown ones are remembered, the first five hundred are not.
-    await send(1_499);
-    expect(asked).toHaveLength(1_501);
-    await send(0);
-    expect(asked).toHaveLength(1_502);
+    expect(asked).toHaveLength(10_001);
+    // The last thousand unknown ones are remembered, those before them are not.
+    await send(9_000);
+    expect(asked).toHaveLength(10_001);
+    await send(8_999);
+    expect(asked).toHaveLength(10_002);
     expect(t.ran).toHaveLength(2);
   });
 
@@ -226,6 +228,45 @@ describe("what a resolver answered", () => {
     expect(asked).toHaveLength(1_001);
     await send(0);
     expect(asked).toHaveLength(1_002);
+  });
+
+  it("is kept for its own hint: none that a sender writes is taken for another", async () => {
+    const { asked, resolve } = merchants();
+    const t = await setUp({ payments: { publicKey: resolve }, alerts: { threshold: 1_000_000 } });
+    const pairs = [
+      ["alpha", 'x","y'],
+      ['alpha","x', "y"],
+      ["alpha", "null"],
+      ["alpha", "__proto__"],
+      ["__proto__", "alpha"],
+      ["alpha\0", "alpha"],
+      ["Alpha", "alpha"],
+    ] as const;
+    for (const [tenant, merchantId] of pairs) {
+      const reply = await t.post("payments", callback({ merchantId }), { tenant });
+      expect(reply.status).toBe(tenant === "alpha" ? 200 : 401);
+    }
+    expect(asked).toHaveLength(pairs.length);
+  });
+
+  it("is not changed by deliveries that are refused: whoever is known stays known, with the same keys", async () => {
+    const { asked, resolve } = merchants();
+    const t = await setUp({ payments: { publicKey: resolve }, alerts: { threshold: 1_000_000 } });
+    for (let round = 0; round < 3; round++) {
+      expect(await t.post("payments", callback({ merchantId: "alpha" }, beta))).toMatchObject({
+        status: 401,
+      });
+      expect(await t.post("payments", callback({ merchantId: "beta" }, alpha))).toMatchObject({
+        status: 401,
+      });
+      expect(await t.post("payments", callback({ merchantId: "alpha" }, alpha))).toMatchObject({
+        status: 200,
+      });
+      expect(await t.post("payments", callback({ merchantId: "beta" }, beta))).toMatchObject({ status: 200 });
+    }
+    expect(asked).toEqual([{ merchantId: "alpha" }, { merchantId: "beta" }]);
+    const tenants = t.notices.flatMap((notice) => (notice.type === "accepted" ? [notice.tenant] : []));
+    expect(tenants).toEqual(["alpha", "beta", "alpha", "beta", "alpha", "beta"]);
   });
 
   it("is not asked for with long hints, which are unknown at once", async () => {

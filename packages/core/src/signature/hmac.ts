@@ -17,11 +17,11 @@ export function findSecret(
   header: string,
   secrets: readonly VerifyingSecret[],
 ): VerifyingSecret | null {
-  const claimed = Buffer.from(header.slice("sha256=".length), "latin1");
+  const claimed = Buffer.from(header.slice("sha256=".length));
   let found: VerifyingSecret | null = null;
   for (const candidate of secrets) {
     const digest = createHmac("sha256", candidate.key).update(rawBody).digest("hex");
-    if (timingSafeEqual(Buffer.from(digest, "latin1"), claimed) && found === null) found = candidate;
+    if (timingSafeEqual(Buffer.from(digest), claimed)) found = candidate;
   }
   return found;
 }

@@ -107,7 +107,7 @@ function readKeyObject(input: KeyObject, option: string): KeyObject {
 
 function readPem(input: string, option: string): KeyObject {
   if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(input)) throw privateKey(option);
-  const pem = findPem(input) ?? findPem(Buffer.from(unquote(input), "base64").toString("latin1"));
+  const pem = findPem(input) ?? findPem(Buffer.from(input.replace(/["']/g, ""), "base64").toString("latin1"));
   if (pem === null) {
     throw new PayhooksError(
       "ERR_KEY_UNREADABLE",
@@ -134,20 +134,11 @@ function readPem(input: string, option: string): KeyObject {
 
 /** The PEM block in a text, laid out anew: environment variables lose line ends, or have them written out as `\n`. */
 function findPem(text: string): { readonly label: string; readonly text: string } | null {
-  const match = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/.exec(
-    unquote(text).replace(/\\r|\\n/g, "\n"),
-  );
+  const match = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/.exec(text.replace(/\\[rn]/g, ""));
   if (match === null) return null;
   const [, label = "", body = ""] = match;
-  const lines = body.replace(/\s+/g, "").match(/.{1,64}/g) ?? [];
+  const lines = body.replace(/\s/g, "").match(/.{1,64}/g) ?? [];
   return { label, text: `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n` };
-}
-
-function unquote(text: string): string {
-  return text
-    .trim()
-    .replace(/^(["'])([\s\S]*)\1$/, "$2")
-    .trim();
 }
 
 function toBigInt(base64url: string | undefined): bigint {
