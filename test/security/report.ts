@@ -3,7 +3,7 @@ import { inject } from "vitest";
 import type { Row } from "./table.ts";
 
 /** `npm run test:security`: every proof at its full length. */
-const isLong: boolean = process.env.PAYHOOKS_SECURITY === "long";
+export const isLong: boolean = process.env.PAYHOOKS_SECURITY === "long";
 
 /** How many cases are tried. */
 export function lengthOf(short: number, long: number): number {
