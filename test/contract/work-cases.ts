@@ -229,7 +229,7 @@ export const workCases: readonly ContractCase[] = [
       const runner = sampleRunner(async (lease) => {
         begun.open();
         await free.passed;
-        return lease.handBack ? { kind: "released" } : { kind: "done" };
+        return lease.isHandBack() ? { kind: "released" } : { kind: "done" };
       });
       await one.inbox.run(runner, { concurrency: 1 });
       await begun.passed;

@@ -90,6 +90,7 @@ export class Intake {
   /** Tells what became of a verified event in the inbox. */
   notice({ verified }: Reading, { outcome, job, reason, previousAmount }: Accepted): void {
     const { notices } = this.#parts;
+    if (!notices.observed && outcome !== "held" && previousAmount === null) return;
     const { delivery, id, name, status, amount, detail } = verified;
     const { flow, tenant, keyId } = delivery;
     const facts: EventFacts = { flow, tenant, eventId: job.eventId, id, event: name, status };

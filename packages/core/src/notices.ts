@@ -124,6 +124,7 @@ export class NoticeBoard {
     this.#log = logger;
   }
 
+  /** Without an observer nobody hears of what goes as it should: such notices need not even be made. */
   get observed(): boolean {
     return this.#observer !== null;
   }

@@ -1,6 +1,6 @@
-import type { Cancellation } from "./cancellation.ts";
 import type { Clock } from "./clock.ts";
-import type { AnyEvent, FlowName, PaymentEvent, PaymentStatus } from "./events.ts";
+import { RunContext } from "./context.ts";
+import type { AnyEvent, FlowName, PaymentEvent } from "./events.ts";
 import type { Flow, Reading } from "./flows/flow.ts";
 import type { PaymentsFlow } from "./flows/payments.ts";
 import {
@@ -176,7 +176,6 @@ export function createRunner(parts: RunnerParts): Runner {
       return "open";
     }
     const tries = before?.tries ?? 0;
-    const facts = { ...factsOf(lease), handler: handler.name };
     if (before?.state === "started") {
       notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease) });
       if (handler.onCrash === "hold" || tries >= handler.maxTries) {
@@ -188,19 +187,23 @@ export function createRunner(parts: RunnerParts): Runner {
       retryIn(progress, waitMs);
       return "open";
     }
-    if (lease.handBack) {
+    if (lease.isHandBack()) {
       progress.released = true;
       return "open";
     }
     const attempt = tries + 1;
     if (!(await lease.step(handler.name, { kind: "started" }))) return lose(progress);
-    notices.post({ type: "started", ...facts, attempt });
+    if (notices.observed)
+      notices.post({ type: "started", ...factsOf(lease), handler: handler.name, attempt });
     const startedAt = clock.now();
     const outcome = await callInTime(lease, handler, attempt, call);
     if (outcome.ok && outcome.final) return "final";
     if (outcome.ok) {
       if (!(await lease.step(handler.name, { kind: "done" }))) return lose(progress);
-      notices.post({ type: "done", ...facts, attempt, durationMs: clock.now() - startedAt });
+      if (notices.observed) {
+        const durationMs = clock.now() - startedAt;
+        notices.post({ type: "done", ...factsOf(lease), handler: handler.name, attempt, durationMs });
+      }
       return "done";
     }
     const error = textOf(outcome.error);
@@ -208,7 +211,7 @@ export function createRunner(parts: RunnerParts): Runner {
     if (attempt >= handler.maxTries) return giveUp(lease, handler, progress, "exhausted", error, attempt);
     const delayMs = retryAfterOf(outcome.error) ?? backoffOf(handler, attempt);
     if (!(await lease.step(handler.name, { kind: "failed", delayMs, error }))) return lose(progress);
-    notices.post({ type: "retry", ...facts, attempt, delayMs, error });
+    notices.post({ type: "retry", ...factsOf(lease), handler: handler.name, attempt, delayMs, error });
     retryIn(progress, delayMs);
     return "open";
   }
@@ -241,42 +244,18 @@ export function createRunner(parts: RunnerParts): Runner {
         cancelTimer();
         resolve(outcome);
       };
-      call(contextOf(lease, handler, attempt, cancellation)).then(
+      call(new RunContext(lease, handler.name, attempt, cancellation, logger)).then(
         (answer) => settle({ ok: true, final: answer === "final" }),
         (error: unknown) => settle({ ok: false, error }),
       );
     });
   }
 
-  function contextOf(
-    lease: Lease,
-    handler: Registered,
-    attempt: number,
-    cancellation: Cancellation,
-  ): HandlerContext {
-    const { eventId } = lease.job;
-    const { delivery } = lease;
-    return {
-      effectId: `${eventId}.${handler.name}`,
-      eventId,
-      attempt,
-      get signal() {
-        return cancellation.signal;
-      },
-      receivedAt: new Date(delivery.receivedAt),
-      previousStatus: lease.previousStatus as PaymentStatus | null,
-      previousAmount: lease.previousAmount,
-      tenant: delivery.tenant,
-      keyId: delivery.keyId,
-      log: logger,
-    };
-  }
-
   return {
     async run(lease) {
       try {
         const ending = lease.mode === "tell" ? await tell(lease) : await runEvent(lease);
-        if (ending.kind === "done") notices.post({ type: "finished", ...factsOf(lease) });
+        if (ending.kind === "done" && notices.observed) notices.post({ type: "finished", ...factsOf(lease) });
         if (ending.kind !== "held") return ending;
         notices.post({ type: "held", ...factsOf(lease), reason: ending.reason, detail: ending.detail });
         const toConfirm = ending.reason === "ambiguous" && flows.payments?.confirm !== undefined;

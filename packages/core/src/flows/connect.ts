@@ -5,7 +5,16 @@ import type { StoredDelivery } from "../inbox/inbox.ts";
 import { frozenCopy, type JsonBody, type JsonObject, type JsonValue, parseJsonBody } from "../json.ts";
 import { findSecret, isSignatureHeader } from "../signature/hmac.ts";
 import { importSecrets, type VerifyingSecret } from "../signature/keys.ts";
-import { entryOf, eventOf, type Flow, Reading, type Verification, withFreshness } from "./flow.ts";
+import {
+  entryOf,
+  eventOf,
+  type Flow,
+  keepReading,
+  keptReading,
+  Reading,
+  type Verification,
+  withFreshness,
+} from "./flow.ts";
 import { type KeyResolver, type Keyring, lazyKeys, resolvedKeys } from "./keyring.ts";
 import type { FlowContext } from "./payments.ts";
 
@@ -28,8 +37,6 @@ export function connectFlow(
   { windowMs, clock }: FlowContext,
   keyring: Keyring<VerifyingSecret> = keyringOf(options.secret, clock),
 ): Flow {
-  /** Where the process that accepted an event also runs it, from memory, it need not be read twice. */
-  const accepted = new WeakMap<StoredDelivery, Reading>();
   const unsigned = options.unsafeAllowUnsigned === true;
   if (unsigned && options.secret !== undefined) {
     throw new PayhooksError("ERR_OPTION_INVALID", "connect has both a secret and unsafeAllowUnsigned.", {
@@ -85,7 +92,7 @@ export function connectFlow(
       receivedAt: now,
     };
     const reading = judge(body, stored);
-    accepted.set(stored, reading);
+    keepReading(stored, reading);
     return withFreshness(reading, now, windowMs);
   }
 
@@ -96,13 +103,10 @@ export function connectFlow(
     }
     const { name, data, listed } = envelope;
     const identity: Record<string, string> = { event: name };
-    for (const [fact, value] of [
-      ["object", data.object],
-      ["id", data.id],
-      ["status", data.kyc_status ?? data.status],
-    ] as const) {
-      if (typeof value === "string") identity[fact] = value;
-    }
+    const status = data.kyc_status ?? data.status;
+    if (typeof data.object === "string") identity.object = data.object;
+    if (typeof data.id === "string") identity.id = data.id;
+    if (typeof status === "string") identity.status = status;
     const verified = eventOf(
       {
         id: envelope.key,
@@ -135,7 +139,7 @@ export function connectFlow(
     },
     verify,
     read(stored) {
-      const known = accepted.get(stored);
+      const known = keptReading(stored);
       if (known !== undefined) return known;
       const body = parseJsonBody(stored.rawBody);
       if (body !== null) return judge(body, stored);
@@ -198,14 +202,13 @@ function findDataFault(object: keyof typeof DATA_FIELDS, data: JsonObject): stri
   return null;
 }
 
+const SETTLEMENT_FIELDS: ReadonlySet<string> = new Set(["object", "amount", ...DATA_FIELDS.settlement]);
+const ACCOUNT_FIELDS: ReadonlySet<string> = new Set(["object", ...DATA_FIELDS.connected_account]);
 const ENVELOPE_FIELDS: ReadonlySet<string> = new Set(["event", "idempotency_key", "occurred_at", "data"]);
 
 /** A frozen event without prototypes; what the specification does not list goes to `extra`. */
 function toEvent(object: JsonObject, data: JsonObject, authenticated: boolean): ConnectEvent {
-  const documented: ReadonlySet<string> =
-    data.object === "settlement"
-      ? new Set(["object", "amount", ...DATA_FIELDS.settlement])
-      : new Set(["object", ...DATA_FIELDS.connected_account]);
+  const documented = data.object === "settlement" ? SETTLEMENT_FIELDS : ACCOUNT_FIELDS;
   const event: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
   const extra = split(object, ENVELOPE_FIELDS, event);
   const eventData: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
@@ -222,13 +225,19 @@ function split(
   documented: ReadonlySet<string>,
   target: Record<string, JsonValue>,
 ): JsonObject {
-  const rest: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
-  for (const [name, value] of Object.entries(source)) {
-    if (documented.has(name)) target[name] = frozenCopy(value);
-    else rest[name] = frozenCopy(value);
+  let rest: Record<string, JsonValue> | null = null;
+  for (const name of Object.keys(source)) {
+    const value = frozenCopy(source[name] as JsonValue);
+    if (documented.has(name)) target[name] = value;
+    else {
+      rest ??= Object.create(null) as Record<string, JsonValue>;
+      rest[name] = value;
+    }
   }
-  return Object.freeze(rest);
+  return rest === null ? NOTHING_ELSE : Object.freeze(rest);
 }
+
+const NOTHING_ELSE: JsonObject = Object.freeze(Object.create(null) as Record<string, JsonValue>);
 
 function refused(code: Extract<Verification, { ok: false }>["code"], why: string): Verification {
   return { ok: false, code, why };

@@ -35,6 +35,25 @@ export interface Verified {
   readonly outside: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
 }
 
+const READING: unique symbol = Symbol("reading");
+
+/** A delivery that was read in this process, so that whoever runs it from memory need not read it twice. */
+interface ReadDelivery extends StoredDelivery {
+  [READING]?: Reading;
+}
+
+/** Keeps a reading with its delivery. */
+export function keepReading(delivery: ReadDelivery, reading: Reading): void {
+  delivery[READING] = reading;
+}
+
+/** The reading that was kept with the delivery. */
+export function keptReading(delivery: ReadDelivery): Reading | undefined {
+  const kept = delivery[READING];
+  // A copy of the delivery, changed, is another one.
+  return kept?.verified.delivery === delivery ? kept : undefined;
+}
+
 /** The outcome of the verification of one delivery. */
 export type Verification =
   | Verified

@@ -23,7 +23,16 @@ import {
   readCallback,
   undeclaredNames,
 } from "./callback.ts";
-import { entryOf, eventOf, type Flow, Reading, type Verification, withFreshness } from "./flow.ts";
+import {
+  entryOf,
+  eventOf,
+  type Flow,
+  keepReading,
+  keptReading,
+  Reading,
+  type Verification,
+  withFreshness,
+} from "./flow.ts";
 import { type KeyHint, type KeyResolver, type Keyring, lazyKeys, resolvedKeys } from "./keyring.ts";
 import { findReadings } from "./readings.ts";
 
@@ -103,8 +112,6 @@ export function paymentsFlow(
 ): PaymentsFlow {
   const rules = rulesOf(options, keyring.resolves);
   const lookupRules: CallbackRules = { ...rules, merchantIdRequired: false, callbackUrlRequired: false };
-  /** Where the process that accepted an event also runs it, from memory, it need not be read twice. */
-  const accepted = new WeakMap<StoredDelivery, Reading>();
   const merchantIds = setOf(options.expect?.merchantId, "payments.expect.merchantId");
 
   function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
@@ -140,7 +147,7 @@ export function paymentsFlow(
       receivedAt: now,
     };
     const reading = judge(body, stored);
-    accepted.set(stored, reading);
+    keepReading(stored, reading);
     return withFreshness(reading, now, windowMs);
   }
 
@@ -213,7 +220,7 @@ export function paymentsFlow(
       if (stored.source === "lookup") {
         return readingOf(textsOfLookup(parseStored(stored) as LookupTransaction), stored, noExtra);
       }
-      const known = accepted.get(stored);
+      const known = keptReading(stored);
       if (known !== undefined) return known;
       const body = readCallback(stored.rawBody);
       if (body !== null) return judge(body, stored);

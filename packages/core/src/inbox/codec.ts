@@ -55,35 +55,23 @@ function base64Of({ rawBody }: StoredDelivery): string {
 }
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-const SLOT = /"[0-9a-f]{16}"/g;
-const NAMES: readonly (readonly [name: string, short: string])[] = [
-  ['"event":"DEPOSIT"', "~D"],
-  ['"event":"WITHDRAWAL"', "~W"],
-  ['"referenceId":', "~r"],
-  ['"merchantId":', "~m"],
-  ['"SUCCESS"', "~S"],
-  ['"FAILED"', "~F"],
-];
+const SLOT = /^[0-9a-f]{16}$/gm;
 
-/** Spells out less of what is in every record. A `~` of the text itself is doubled, so that nothing is mistaken. */
+/** Writes hex digits in base64, where there are many. A `~` of the text itself is doubled, so that nothing is mistaken. */
 function shorten(text: string): string {
-  let short = text.replaceAll("~", "~~");
-  for (const [name, sign] of NAMES) short = short.replaceAll(name, sign);
-  return short
+  return text
+    .replaceAll("~", "~~")
     .replace(UUID, (uuid) => `~u${Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url")}`)
-    .replace(SLOT, (slot) => `~s${Buffer.from(slot.slice(1, -1), "hex").toString("base64url")}`);
+    .replace(SLOT, (slot) => `~s${Buffer.from(slot, "hex").toString("base64url")}`);
 }
 
-const SIGN = /~(?:u([\w-]{22})|s([\w-]{11})|([~DWrmSF]))/g;
-const SPELLED: ReadonlyMap<string, string> = new Map(NAMES.map(([name, sign]) => [sign.slice(1), name]));
+const SIGN = /~(?:u([\w-]{22})|s([\w-]{11})|~)/g;
 
 function lengthen(short: string): string {
-  return short.replace(SIGN, (_, uuid?: string, slot?: string, name?: string) => {
-    if (uuid !== undefined) {
-      const hex = Buffer.from(uuid, "base64url").toString("hex");
-      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-    }
-    if (slot !== undefined) return `"${Buffer.from(slot, "base64url").toString("hex")}"`;
-    return name === "~" ? "~" : (SPELLED.get(name ?? "") ?? "");
+  return short.replace(SIGN, (_, uuid?: string, slot?: string) => {
+    if (slot !== undefined) return Buffer.from(slot, "base64url").toString("hex");
+    if (uuid === undefined) return "~";
+    const hex = Buffer.from(uuid, "base64url").toString("hex");
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
   });
 }

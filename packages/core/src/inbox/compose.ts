@@ -1,14 +1,13 @@
-import { Cancellation } from "../cancellation.ts";
 import { type Clock, sleep, systemClock } from "../clock.ts";
 import { PayhooksError } from "../errors.ts";
 import type { Notice } from "../notices.ts";
+import { ActiveRun, type RunSurroundings } from "./active-run.ts";
 import type {
   Accepted,
   Decision,
   Ending,
   Inbox,
   Job,
-  Lease,
   LeaseData,
   ReplayDecision,
   Runner,
@@ -32,23 +31,9 @@ export interface ComposeOptions {
 
 const DEFAULT_LEASE_MS = 30_000;
 const NO_LIMIT = Number.POSITIVE_INFINITY;
-const REPEAT_MIN_MS = 100;
-const REPEAT_MAX_MS = 5_000;
+/** A job whose begin failed is tried again so much later. */
+const BEGIN_AGAIN_MS = 5_000;
 const LANES_AT_CLOSE = 16;
-
-/** A run in progress. */
-interface ActiveRun {
-  readonly job: Job;
-  readonly data: LeaseData;
-  readonly cancellation: Cancellation;
-  /** When the lease lapses, by this process's clock, unless renewed. */
-  until: number;
-  lost: boolean;
-  /** Its end is being written: from then on only the answer to that tells whether the lease was lost. */
-  ending: boolean;
-  started: boolean;
-  readonly notify: (notice: Notice) => void;
-}
 
 /**
  * Makes an inbox from a store of idempotency records and a queue. The order of its steps is what keeps an
@@ -67,6 +52,7 @@ class ComposedInbox implements Inbox {
   readonly #queue: Queue;
   readonly #clock: Clock;
   readonly #leaseMs: number;
+  readonly #surroundings: RunSurroundings;
   #owner: string | null = null;
   readonly #active = new Set<ActiveRun>();
   #renewing = false;
@@ -82,6 +68,14 @@ class ComposedInbox implements Inbox {
     this.durability = durability;
     this.#leaseMs = leaseMs;
     this.#clock = clock;
+    this.#surroundings = {
+      store,
+      clock,
+      leaseMs,
+      isHandBack: () => this.#closing && queue.hurry === undefined,
+      isAbandoned: () => this.#abandoned,
+      accept: (event) => this.accept(event),
+    };
     this.held = {
       list: (filter = {}) => store.listHeld(filter),
       replay: (eventId, decision) => this.#replay(eventId, decision),
@@ -194,7 +188,7 @@ class ComposedInbox implements Inbox {
       }
     } catch (error) {
       notify({ type: "inbox-error", during: "begin", error: String(error) });
-      return { report: { state: "waiting", ran: false }, next: { againInMs: REPEAT_MAX_MS }, ending: null };
+      return { report: { state: "waiting", ran: false }, next: { againInMs: BEGIN_AGAIN_MS }, ending: null };
     }
   }
 
@@ -202,32 +196,17 @@ class ComposedInbox implements Inbox {
     runner: Runner,
     data: LeaseData,
   ): Promise<{ readonly report: RunReport; readonly next: Disposition; readonly ending: Ending["kind"] }> {
-    const run: ActiveRun = {
-      job: data.job,
-      data,
-      cancellation: new Cancellation(),
-      until: this.#clock.now() + this.#leaseMs,
-      lost: false,
-      ending: false,
-      started: false,
-      notify: (notice) => runner.notify(notice),
-    };
+    const run = new ActiveRun(data, runner, this.#surroundings);
     this.#active.add(run);
     this.#keepRenewing();
     try {
-      const ending = await runner.run(this.#leaseOf(run));
-      run.ending = true;
-      const finished = await this.#persist(run, "finish", () =>
-        this.#store.finish(data.job, data.token, ending),
-      );
-      if (finished === null || finished.fenced === "lost") {
-        this.#lose(run);
+      const ending = await runner.run(run);
+      const next = await run.finish(ending);
+      if (next === null) {
         // Also when this very write was made and only its answer got lost: whoever takes the job next will see.
         return { report: { state: "running", ran: true }, next: { againInMs: 0 }, ending: ending.kind };
       }
-      for (const next of finished.next) {
-        await this.#persist(run, "hasten", () => this.#queue.hasten(next));
-      }
+      for (const job of next) await run.persist("hasten", () => this.#queue.hasten(job));
       return {
         report: { state: stateAfter(ending, data), ran: true },
         next: dispositionOf(ending),
@@ -238,42 +217,6 @@ class ComposedInbox implements Inbox {
     }
   }
 
-  #leaseOf(run: ActiveRun): Lease {
-    const { data } = run;
-    const isHandBack = (): boolean => this.#closing && this.#queue.hurry === undefined;
-    return {
-      ...data,
-      cancellation: run.cancellation,
-      get handBack() {
-        return isHandBack();
-      },
-      step: async (name, change) => {
-        if (run.lost) return false;
-        if (change.kind === "started") run.started = true;
-        const fenced = await this.#persist(run, "step", () =>
-          this.#store.step(data.job, data.token, name, change),
-        );
-        if (fenced === "ok") return true;
-        this.#lose(run);
-        return false;
-      },
-      accept: (event) => this.accept(event),
-    };
-  }
-
-  /** The result of a handler is kept while the store is down, and the write repeated: the handler is not. */
-  async #persist<T>(run: ActiveRun, during: string, write: () => Promise<T>): Promise<T | null> {
-    for (let delayMs = REPEAT_MIN_MS; !this.#abandoned; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
-      try {
-        return await write();
-      } catch (error) {
-        run.notify({ type: "inbox-error", during, error: String(error) });
-        await sleep(this.#clock, delayMs);
-      }
-    }
-    return null;
-  }
-
   /** One timer renews every lease of this process. */
   #keepRenewing(): void {
     if (this.#renewing) return;
@@ -281,39 +224,9 @@ class ComposedInbox implements Inbox {
     this.#clock.after(this.#leaseMs / 3, () => {
       this.#renewing = false;
       if (this.#active.size === 0) return;
-      for (const run of this.#active) void this.#renew(run);
+      for (const run of this.#active) void run.renew();
       this.#keepRenewing();
     });
-  }
-
-  async #renew(run: ActiveRun): Promise<void> {
-    if (run.lost) return;
-    const asked = this.#clock.now();
-    try {
-      const fenced = await this.#store.renew(run.job, run.data.token, this.#leaseMs);
-      if (fenced === "ok") run.until = asked + this.#leaseMs;
-      else if (!run.ending) this.#lose(run);
-    } catch (error) {
-      run.notify({ type: "inbox-error", during: "renew", error: String(error) });
-      // Out of the store's reach for a whole lease: another worker may have it by now.
-      if (run.until <= this.#clock.now()) this.#warnOfDouble(run, "lease-lost");
-    }
-  }
-
-  /** Another worker has the event, or may have: what this one still does, may happen twice. */
-  #lose(run: ActiveRun): void {
-    if (run.lost) return;
-    run.lost = true;
-    this.#warnOfDouble(run, "lease-lost");
-  }
-
-  #warnOfDouble(run: ActiveRun, why: "lease-lost" | "closed-while-running"): void {
-    if (run.cancellation.isCancelled) return;
-    run.cancellation.cancel(new Error(why));
-    if (!run.started) return;
-    const { id, name, status, delivery } = run.data;
-    const { flow, tenant } = delivery;
-    run.notify({ type: "double-risk", why, flow, tenant, eventId: run.job.eventId, id, event: name, status });
   }
 
   async #replay(eventId: string, decision: ReplayDecision): Promise<void> {
@@ -341,7 +254,7 @@ class ComposedInbox implements Inbox {
       this.#abandoned = true;
       for (const run of this.#active) {
         if (run.started) unfinished++;
-        this.#warnOfDouble(run, "closed-while-running");
+        run.warnOfDouble("closed-while-running");
       }
     }
     if (this.#queue.hurry !== undefined) unfinished = await this.#countLost();

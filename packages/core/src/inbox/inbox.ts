@@ -286,7 +286,7 @@ export interface Lease extends LeaseData {
   /** Cancelled when the lease is lost, or when the inbox closes and its grace is over. */
   readonly cancellation: Cancellation;
   /** True when the inbox closes and another worker can have this: end with `released` unless a handler has started. */
-  readonly handBack: boolean;
+  isHandBack(): boolean;
   /** Writes a step, repeating while the store is down. False: the lease is lost and the write did not count. */
   step(name: string, change: StepChange): Promise<boolean>;
   /** Enters another event, released from this entry, into the same inbox. */

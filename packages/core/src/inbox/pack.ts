@@ -1,114 +1,179 @@
-import type { HeldReason, HistoryEntry, SlotState } from "./inbox.ts";
+import type { HeldReason, SlotState } from "./inbox.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
-/** A slot's fields in order. What is usual is written as 0, so that a record takes little room. */
-type PackedSlot = [
-  key: string,
-  name: string | 0,
-  status: string | 0,
-  amounts: Readonly<Record<string, string>> | string | 0,
-  verdict: HeldReason | 0,
-  queued: 0 | 1,
-  state: SlotState | 0,
-  replays: number,
-  discarded?: HistoryEntry,
+/*
+ * A packed record is one line per field: those of the record, its facts as name and value, then six per slot. What a
+ * field has in nearly every record is a sign instead: `\` and a letter, or nothing at all.
+ */
+
+const SIGNS: readonly (readonly [text: string, sign: string])[] = [
+  ["", "\\0"],
+  ["event", "\\e"],
+  ["referenceId", "\\r"],
+  ["merchantId", "\\m"],
+  ["object", "\\o"],
+  ["id", "\\i"],
+  ["status", "\\s"],
+  ["DEPOSIT", "\\D"],
+  ["WITHDRAWAL", "\\W"],
+  ["SUCCESS", "\\S"],
+  ["FAILED", "\\F"],
+];
+const signOf: ReadonlyMap<string, string> = new Map(SIGNS);
+const textOf: ReadonlyMap<string, string> = new Map(SIGNS.map(([text, sign]) => [sign, text]));
+
+const NULL = "\\n";
+const FLOWS = ["payments", "connect"] as const;
+const STATES: readonly SlotState[] = ["done", "stale", "discarded", "held", "waiting", "running"];
+const VERDICTS: readonly ("run" | HeldReason)[] = [
+  "run",
+  "ambiguous",
+  "malformed",
+  "unexpected",
+  "unrecognized",
+  "conflict",
+  "mismatch",
+  "reference-reused",
+  "exhausted",
+  "rejected",
+  "crashed",
+  "unhandled",
 ];
 
-type Packed = [
-  flow: 0 | 1,
-  tenant: string | 0,
-  id: string,
-  identity: Readonly<Record<string, string>>,
-  fence: number,
-  signedAt: number,
-  expiresAt: number,
-  status: string | 0,
-  statusSlot: string | 0,
-  terminal: 0 | 1,
-  ...slots: PackedSlot[],
-];
+const RECORD_FIELDS = 10;
+const SLOT_FIELDS = 6;
 
 /**
  * A finished record as one short string. Nothing in it runs, waits or is held, so that only what recognises copies
- * has to be kept. Names and statuses that stand in the record's facts already are not repeated in its slots.
+ * has to be kept.
  */
 export function pack(record: IdempotencyRecord): string {
-  const packed: Packed = [
-    record.flow === "payments" ? 0 : 1,
-    record.tenant || 0,
-    record.id,
-    record.identity,
-    record.fence,
-    record.signedAt,
-    record.expiresAt,
-    record.status ?? 0,
-    record.statusSlot ?? 0,
-    record.terminal ? 1 : 0,
-    ...Object.entries(record.slots).map(([key, slot]) => packSlot(record, key, slot)),
+  const facts = Object.keys(record.identity);
+  const fields = [
+    String(FLOWS.indexOf(record.flow)),
+    writeText(record.tenant),
+    writeText(record.id),
+    writeNumber(record.fence),
+    writeNumber(record.signedAt),
+    writeNumber(record.expiresAt),
+    record.status === null ? NULL : writeText(record.status),
+    record.statusSlot ?? NULL,
+    record.terminal ? "1" : "0",
+    writeNumber(facts.length),
   ];
-  return JSON.stringify(packed);
+  for (const fact of facts) fields.push(writeText(fact), writeText(record.identity[fact] ?? ""));
+  for (const key in record.slots) {
+    const slot = record.slots[key];
+    if (slot !== undefined) writeSlot(fields, record, key, slot);
+  }
+  return fields.join("\n");
 }
 
-function packSlot(record: IdempotencyRecord, key: string, slot: Slot): PackedSlot {
-  const { callback, ...others } = slot.amounts;
-  const amounts = Object.keys(others).length > 0 ? slot.amounts : (callback ?? 0);
-  const packed: PackedSlot = [
-    key === record.statusSlot ? "" : key,
-    slot.name === record.identity.event ? 0 : slot.name,
-    slot.status === record.status ? 0 : slot.status,
-    amounts,
-    slot.verdict === "run" ? 0 : slot.verdict,
-    slot.queued ? 1 : 0,
-    slot.state === "done" ? 0 : slot.state,
-    slot.replays,
-  ];
-  if (slot.discarded !== undefined) packed.push(slot.discarded);
-  return packed;
+function writeSlot(
+  fields: string[],
+  { statusSlot, identity, status }: IdempotencyRecord,
+  key: string,
+  slot: Slot,
+): void {
+  fields.push(
+    key === statusSlot ? "" : key,
+    slot.name === identity.event ? "" : writeText(slot.name),
+    slot.status === status ? "" : writeText(slot.status),
+    writeAmounts(slot.amounts),
+    writeState(slot),
+    slot.discarded === undefined ? "" : writeText(JSON.stringify(slot.discarded)),
+  );
+}
+
+/** An amount from a callback alone is digits; anything else is JSON. */
+function writeAmounts(amounts: Slot["amounts"]): string {
+  let usual: string | undefined;
+  for (const source in amounts) {
+    if (source !== "callback" || amounts[source] === "") return writeText(JSON.stringify(amounts));
+    usual = amounts[source];
+  }
+  return usual ?? "";
+}
+
+function readAmounts(field: string): Slot["amounts"] {
+  if (field === "") return {};
+  const text = readText(field);
+  return text.startsWith("{") ? (JSON.parse(text) as Slot["amounts"]) : { callback: text };
+}
+
+/** Queued, done, to be run and never replayed: nearly all of them. */
+function writeState({ queued, state, verdict, replays }: Slot): string {
+  if (queued && state === "done" && verdict === "run" && replays === 0) return "";
+  const parts = [queued ? 1 : 0, STATES.indexOf(state), VERDICTS.indexOf(verdict), replays];
+  return parts.join(" ");
+}
+
+function readState(field: string): Pick<Slot, "queued" | "state" | "verdict" | "replays"> {
+  const [queued = 1, state = 0, verdict = 0, replays = 0] = field === "" ? [] : field.split(" ").map(Number);
+  return {
+    queued: queued === 1,
+    state: STATES[state] ?? "done",
+    verdict: VERDICTS[verdict] ?? "run",
+    replays,
+  };
 }
 
 /** The reverse of {@link pack}. */
-export function unpack(text: string): IdempotencyRecord {
-  const [
-    flow,
-    tenant,
-    id,
-    identity,
-    fence,
-    signedAt,
-    expiresAt,
-    status,
-    statusSlot,
-    terminal,
-    ...packedSlots
-  ] = JSON.parse(text) as Packed;
-  const record: IdempotencyRecord = {
-    flow: flow === 0 ? "payments" : "connect",
-    tenant: tenant || "",
-    id,
-    status: status === 0 ? null : status,
-    statusSlot: statusSlot === 0 ? null : statusSlot,
-    terminal: terminal === 1,
-    identity,
-    fence,
-    lease: null,
-    slots: {},
-    signedAt,
-    expiresAt,
-  };
-  for (const packed of packedSlots) {
-    const [key, name, slotStatus, amounts, verdict, queued, state, replays, discarded] = packed;
-    record.slots[key === "" ? (record.statusSlot ?? "") : key] = {
-      name: name === 0 ? (identity.event ?? "") : name,
-      status: slotStatus === 0 ? (record.status ?? "") : slotStatus,
-      amounts: amounts === 0 ? {} : typeof amounts === "string" ? { callback: amounts } : amounts,
-      verdict: verdict === 0 ? "run" : verdict,
-      queued: queued === 1,
-      state: state === 0 ? "done" : state,
+export function unpack(packed: string): IdempotencyRecord {
+  const fields = packed.split("\n");
+  const field = (index: number): string => fields[index] ?? "";
+  const status = field(6) === NULL ? null : readText(field(6));
+  const statusSlot = field(7) === NULL ? null : field(7);
+  const identity: Record<string, string> = {};
+  let at = RECORD_FIELDS;
+  for (let facts = readNumber(field(9)); facts > 0; facts--, at += 2) {
+    identity[readText(field(at))] = readText(field(at + 1));
+  }
+  const slots: Record<string, Slot> = {};
+  for (; at < fields.length; at += SLOT_FIELDS) {
+    slots[field(at) || (statusSlot ?? "")] = {
+      name: field(at + 1) === "" ? (identity.event ?? "") : readText(field(at + 1)),
+      status: field(at + 2) === "" ? (status ?? "") : readText(field(at + 2)),
+      amounts: readAmounts(field(at + 3)),
+      ...readState(field(at + 4)),
       told: false,
-      replays,
       work: null,
-      ...(discarded === undefined ? {} : { discarded }),
+      ...(field(at + 5) === "" ? {} : { discarded: JSON.parse(readText(field(at + 5))) }),
     };
   }
-  return record;
+  return {
+    flow: FLOWS[Number(field(0))] ?? "payments",
+    tenant: readText(field(1)),
+    id: readText(field(2)),
+    status,
+    statusSlot,
+    terminal: field(8) === "1",
+    identity,
+    fence: readNumber(field(3)),
+    lease: null,
+    slots,
+    signedAt: readNumber(field(4)),
+    expiresAt: readNumber(field(5)),
+  };
+}
+
+/** A text in which no line ends. */
+function writeText(text: string): string {
+  const sign = signOf.get(text);
+  if (sign !== undefined) return sign;
+  if (!text.includes("\\") && !text.includes("\n")) return text;
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\/");
+}
+
+function readText(field: string): string {
+  if (!field.includes("\\")) return field;
+  return textOf.get(field) ?? field.replace(/\\(.)/g, (_, sign: string) => (sign === "/" ? "\n" : sign));
+}
+
+function writeNumber(value: number): string {
+  return Number.isSafeInteger(value) ? value.toString(36) : `\\${value}`;
+}
+
+function readNumber(field: string): number {
+  return field.startsWith("\\") ? Number(field.slice(1)) : Number.parseInt(field, 36);
 }

@@ -46,17 +46,13 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
     max: maxRecords,
     ttl: 1,
     ttlResolution: 0,
-    perf: { now: () => clock.now() },
+    perf: clockOf(clock),
     dispose(packed, _key, reason) {
       if (reason === "evict") signedBefore = Math.max(signedBefore, unpack(packed).signedAt);
     },
   });
-  const references = new LRUCache<string, string>({
-    max: maxRecords,
-    ttl: 1,
-    ttlResolution: 0,
-    perf: { now: () => clock.now() },
-  });
+  /** Made when it is first needed: seldom is `oneSuccessPerReference` on. */
+  let references: LRUCache<string, string> | null = null;
 
   function load(key: string): IdempotencyRecord | null {
     return open.get(key) ?? loadFinished(key);
@@ -119,7 +115,7 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
           } as const;
           return { record: null, answer: { ...expired, signedBefore } };
         }
-        const owner = event.referenceKey === null ? undefined : references.get(event.referenceKey);
+        const owner = event.referenceKey === null ? undefined : references?.get(event.referenceKey);
         const referenceReused = event.fresh && owner !== undefined && owner !== event.key;
         const now = clock.now();
         const admit = (outcome: AcceptOutcome): void => {
@@ -129,6 +125,7 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
         const { record, accepted } = records.accept(before, event, { now, referenceReused, admit });
         if (event.referenceKey !== null && event.fresh && !referenceReused) {
           const lifetime = Math.max(now, event.signedAt) + event.retentionMs - now;
+          references ??= new LRUCache({ max: maxRecords, ttl: 1, ttlResolution: 0, perf: clockOf(clock) });
           references.set(event.referenceKey, event.key, { ttl: lifetime });
         }
         return { record, answer: accepted };
@@ -176,6 +173,10 @@ function checkRoom(unfinished: number, maxUnfinished: number): void {
       fix: "Make the handlers faster, raise memoryInbox({ maxUnfinished }), or use an inbox on disk or Redis.",
     },
   );
+}
+
+function clockOf(clock: Clock): { now(): number } {
+  return { now: () => clock.now() };
 }
 
 /** Slots of a record that wait or run. */

@@ -1,0 +1,156 @@
+import { Cancellation } from "../cancellation.ts";
+import { type Clock, sleep } from "../clock.ts";
+import type { Notice } from "../notices.ts";
+import type { Accepted, Ending, Job, Lease, LeaseData, Runner, StepChange, VerifiedEvent } from "./inbox.ts";
+import type { Fenced, IdempotencyStore } from "./store.ts";
+
+/** What a run takes from its inbox. */
+export interface RunSurroundings {
+  readonly store: IdempotencyStore;
+  readonly clock: Clock;
+  readonly leaseMs: number;
+  isHandBack(): boolean;
+  /** The process is about to end: nothing is repeated any more. */
+  isAbandoned(): boolean;
+  accept(event: VerifiedEvent): Promise<Accepted>;
+}
+
+const REPEAT_MIN_MS = 100;
+const REPEAT_MAX_MS = 5_000;
+
+/** A run in progress. */
+export class ActiveRun implements Lease {
+  readonly job: Job;
+  readonly token: string;
+  readonly mode: LeaseData["mode"];
+  readonly verdict: LeaseData["verdict"];
+  readonly reason: LeaseData["reason"];
+  readonly detail: string | null;
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly delivery: LeaseData["delivery"];
+  readonly steps: LeaseData["steps"];
+  readonly only: readonly string[] | null;
+  readonly previousStatus: string | null;
+  readonly previousAmount: string | null;
+  readonly now: number;
+  readonly force: boolean;
+  readonly cancellation: Cancellation = new Cancellation();
+  readonly #runner: Runner;
+  readonly #inbox: RunSurroundings;
+  /** When the lease lapses, by this process's clock, unless renewed. */
+  #until: number;
+  #started = false;
+  #lost = false;
+  /** Its end is being written: from then on only the answer to that tells whether the lease was lost. */
+  #ending = false;
+
+  /** Field by field: a spread of so many makes an object that is slow and takes 2 KB. */
+  constructor(data: LeaseData, runner: Runner, inbox: RunSurroundings) {
+    this.job = data.job;
+    this.token = data.token;
+    this.mode = data.mode;
+    this.verdict = data.verdict;
+    this.reason = data.reason;
+    this.detail = data.detail;
+    this.id = data.id;
+    this.name = data.name;
+    this.status = data.status;
+    this.delivery = data.delivery;
+    this.steps = data.steps;
+    this.only = data.only;
+    this.previousStatus = data.previousStatus;
+    this.previousAmount = data.previousAmount;
+    this.now = data.now;
+    this.force = data.force;
+    this.#runner = runner;
+    this.#inbox = inbox;
+    this.#until = inbox.clock.now() + inbox.leaseMs;
+  }
+
+  /** A handler has been started: if it goes on unheard, its effect may come twice. */
+  get started(): boolean {
+    return this.#started;
+  }
+
+  isHandBack(): boolean {
+    return this.#inbox.isHandBack();
+  }
+
+  accept(event: VerifiedEvent): Promise<Accepted> {
+    return this.#inbox.accept(event);
+  }
+
+  async step(name: string, change: StepChange): Promise<boolean> {
+    if (this.#lost) return false;
+    if (change.kind === "started") this.#started = true;
+    const write = (): Promise<Fenced> => this.#inbox.store.step(this.job, this.token, name, change);
+    if ((await this.persist("step", write)) === "ok") return true;
+    this.#lose();
+    return false;
+  }
+
+  /** Writes how the run ended. Null: the lease was lost, and nothing was written. */
+  async finish(ending: Ending): Promise<readonly Job[] | null> {
+    this.#ending = true;
+    const finished = await this.persist("finish", () =>
+      this.#inbox.store.finish(this.job, this.token, ending),
+    );
+    if (finished?.fenced === "ok") return finished.next;
+    this.#lose();
+    return null;
+  }
+
+  /** The result of a handler is kept while the store is down, and the write repeated: the handler is not. */
+  persist<T>(during: string, write: () => Promise<T>): Promise<T | null> {
+    if (this.#inbox.isAbandoned()) return Promise.resolve(null);
+    return write().catch((error: unknown) => this.#repeat(during, write, error));
+  }
+
+  async #repeat<T>(during: string, write: () => Promise<T>, first: unknown): Promise<T | null> {
+    let error = first;
+    for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
+      this.#runner.notify({ type: "inbox-error", during, error: String(error) });
+      await sleep(this.#inbox.clock, delayMs);
+      if (this.#inbox.isAbandoned()) return null;
+      try {
+        return await write();
+      } catch (again) {
+        error = again;
+      }
+    }
+  }
+
+  async renew(): Promise<void> {
+    if (this.#lost) return;
+    const { store, clock, leaseMs } = this.#inbox;
+    const asked = clock.now();
+    try {
+      const fenced = await store.renew(this.job, this.token, leaseMs);
+      if (fenced === "ok") this.#until = asked + leaseMs;
+      else if (!this.#ending) this.#lose();
+    } catch (error) {
+      this.#runner.notify({ type: "inbox-error", during: "renew", error: String(error) });
+      // Out of the store's reach for a whole lease: another worker may have it by now.
+      if (this.#until <= clock.now()) this.warnOfDouble("lease-lost");
+    }
+  }
+
+  /** Another worker has the event, or may have: what this one still does, may happen twice. */
+  #lose(): void {
+    if (this.#lost) return;
+    this.#lost = true;
+    this.warnOfDouble("lease-lost");
+  }
+
+  warnOfDouble(why: Extract<Notice, { type: "double-risk" }>["why"]): void {
+    if (this.cancellation.isCancelled) return;
+    this.cancellation.cancel(new Error(why));
+    if (!this.#started) return;
+    const { id, name, status } = this;
+    const { flow, tenant } = this.delivery;
+    const { eventId } = this.job;
+    this.#runner.notify({ type: "double-risk", why, flow, tenant, eventId, id, event: name, status });
+  }
+}
