@@ -6,5 +6,10 @@ const conditions = ["payhooks-source", "module", "node", "development|production
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
-  test: { name: "runtimes", include: ["test/runtimes/**/*.runtimes.ts"], maxWorkers: 2 },
+  test: {
+    name: "runtimes",
+    include: ["test/runtimes/**/*.runtimes.ts"],
+    globalSetup: "test/runtimes/global-setup.ts",
+    maxWorkers: 2,
+  },
 });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer } from "../conformance/targets.ts";
 import { install, pack, run, write } from "../package/pack.ts";
 import { packagesIn, readManifest, root } from "../package/workspace.ts";
-import { BUN, DENO, installRuntimes, NODES, type Runtime, versionSaidBy, WORKERD } from "./install.ts";
+import { BUN, DENO, NODES, type Runtime, versionSaidBy, WORKERD } from "./install.ts";
 import { onWorkerd } from "./workerd.ts";
 
 const app = mkdtempSync(join(tmpdir(), "payhooks-matrix-"));
@@ -59,7 +59,6 @@ export async function check(context) {
 `;
 
 beforeAll(async () => {
-  await installRuntimes();
   const tarballs = await pack(packages, app);
   const peers = ["express", "fastify", "hono", "next", "react", "react-dom"].map((name) => [
     name,

@@ -10,13 +10,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { contractCases, isFor } from "../contract/inbox-contract.ts";
 import { sqliteGround } from "../contract/sqlite-ground.ts";
 import { root } from "../package/workspace.ts";
-import { BUN, installRuntimes, NODES, type Runtime } from "./install.ts";
+import { BUN, NODES, type Runtime } from "./install.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "payhooks-sqlite-contract-"));
 const require = createRequire(import.meta.url);
 
 beforeAll(async () => {
-  await installRuntimes();
   await build({
     config: false,
     entry: { contract: join(root, "test/runtimes/sqlite-contract.ts") },

@@ -8,14 +8,12 @@ import { install, pack } from "../package/pack.ts";
 import { lay, receives } from "../package/project.ts";
 import { HANDLERS } from "../package/starters.ts";
 import { packagesIn, root } from "../package/workspace.ts";
-import { installRuntimes } from "./install.ts";
 import { onWorkerd } from "./workerd.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "payhooks-worker-")));
 const starters = HANDLERS.filter(({ name }) => name === "worker");
 
 beforeAll(async () => {
-  await installRuntimes();
   const core = packagesIn("packages").filter(({ manifest }) => manifest.name === "@payhooks/core");
   const tarballs = await pack(core, folder);
   for (const starter of starters) lay(starter, join(folder, starter.name), tarballs);
