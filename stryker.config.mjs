@@ -11,6 +11,8 @@ export default {
   ],
   coverageAnalysis: "perTest",
   concurrency: 2,
+  // Long, so that a busy machine is not taken for a change that never ends.
+  timeoutMS: 30_000,
   reporters: ["clear-text", "json"],
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
   jsonReporter: { fileName: ".stryker-tmp/mutation.json" },
