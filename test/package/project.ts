@@ -20,7 +20,10 @@ export function lay(starter: Starter, folder: string, tarballs: Readonly<Record<
   const { name, document, manifest, brings, own } = starter;
   for (const [path, content] of Object.entries(own)) write(folder, path, content);
   copy(starter, folder);
-  const versions = [...brings, ...installsOf(document)].map((one) => [one, tarballs[one] ?? versionOf(one)]);
+  const versions = [...brings, ...installsOf(document)].map((one) => {
+    const [name = "", version] = one.split(/(?<!^)@/);
+    return [name, version ?? tarballs[name] ?? versionOf(name)];
+  });
   const dependencies = Object.fromEntries(versions);
   write(folder, "package.json", { name, private: true, ...manifest, dependencies });
 }

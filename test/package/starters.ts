@@ -9,7 +9,7 @@ export interface Starter {
   /** Where the starter wants its code, by the place of the code among the document's TypeScript. */
   readonly files: Readonly<Record<string, number>>;
   readonly manifest: Readonly<Record<string, unknown>>;
-  /** Packages that the starter itself brings. */
+  /** Packages that the starter itself brings, at the workspace's version where none is named. */
   readonly brings: readonly string[];
   /** Its further files. */
   readonly own: Readonly<Record<string, unknown>>;
@@ -135,6 +135,34 @@ export const HANDLERS: readonly (Starter & { readonly runs: string; readonly mou
       mounts: ["payments"],
     },
   ];
+
+/** SvelteKit's own project, with its server for Node: what the workspace has no need of, so `npm run test:runtimes`. */
+export const SVELTEKIT: Starter = {
+  name: "sveltekit-app",
+  document: "docs/adapters.md",
+  files: { "src/routes/callbacks/pay/+server.ts": 2 },
+  manifest: ESM,
+  brings: [
+    "@sveltejs/adapter-node@5.5.7",
+    "@sveltejs/kit@2.70.4",
+    "@sveltejs/vite-plugin-svelte@6.2.4",
+    "svelte@5.57.3",
+    "vite@7.3.8",
+    ...TYPED,
+  ],
+  own: {
+    "svelte.config.js":
+      'import adapter from "@sveltejs/adapter-node";\n\nexport default { kit: { adapter: adapter() } };\n',
+    "vite.config.ts":
+      'import { sveltekit } from "@sveltejs/kit/vite";\nimport { defineConfig } from "vite";\n\nexport default defineConfig({ plugins: [sveltekit()] });\n',
+    "tsconfig.json": {
+      extends: "./.svelte-kit/tsconfig.json",
+      compilerOptions: { strict: true, skipLibCheck: true },
+    },
+    "src/app.html":
+      '<!doctype html>\n<html lang="en">\n<head>%sveltekit.head%</head>\n<body>%sveltekit.body%</body>\n</html>\n',
+  },
+};
 
 /** As create-next-app lays it out: `app/` and its configuration in the project's folder. */
 export const NEXT_APP: Starter = {
