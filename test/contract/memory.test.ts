@@ -1,8 +1,9 @@
 import { contractCases, inboxContract } from "./inbox-contract.ts";
-import { memoryGround, sharedMemoryGround } from "./memory-ground.ts";
+import { memoryGround, oneStepMemoryGround, sharedMemoryGround } from "./memory-ground.ts";
 import { tableCases } from "./table-cases.ts";
 
-inboxContract("memory", memoryGround);
+inboxContract("memory", oneStepMemoryGround);
+inboxContract("memory in the steps of a composed inbox", memoryGround);
 inboxContract(
   "memory with a queue that outlives its process",
   sharedMemoryGround,

@@ -91,10 +91,10 @@ export function writingRunner(): Runner & { readonly ran: string[]; readonly not
   return {
     ran,
     notices,
-    async run({ id, step }: Lease) {
-      await step("main", { kind: "started" });
-      ran.push(id);
-      await step("main", { kind: "done" });
+    async run(lease: Lease) {
+      await lease.step("main", { kind: "started" });
+      ran.push(lease.id);
+      await lease.step("main", { kind: "done" });
       return { kind: "done" };
     },
     notify: (notice) => notices.push(notice),

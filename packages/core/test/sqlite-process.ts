@@ -9,10 +9,10 @@ const inbox = sqliteInbox(file, { pollMs: 20 });
 const outcomes: Partial<Record<AcceptOutcome, number>> = {};
 const running = await inbox.run(
   {
-    async run({ id, step }) {
-      await step("main", { kind: "started" });
-      appendFileSync(log, `${id}\n`);
-      await step("main", { kind: "done" });
+    async run(lease) {
+      await lease.step("main", { kind: "started" });
+      appendFileSync(log, `${lease.id}\n`);
+      await lease.step("main", { kind: "done" });
       return { kind: "done" };
     },
     notify: ({ type }) => {

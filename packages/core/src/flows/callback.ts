@@ -85,16 +85,19 @@ function sortedNames({ object }: JsonBody): readonly string[] {
  */
 export function findViolation({ json, texts }: CallbackBody, rules: CallbackRules): Violation | null {
   if (json.flaw !== null) return malformed("JSON", `the body has ${json.flaw}`);
+  // UTF-8 has no surrogates: only an escape can spell half of a pair.
+  const hasEscapes = json.text.includes("\\u");
   for (const name of Object.keys(json.object)) {
-    if (!isFieldName(name)) return malformed("R1", "a field has a name that is not allowed");
+    const isKnown = documented.has(name);
+    if (!isKnown && !isFieldName(name)) return malformed("R1", "a field has a name that is not allowed");
     const value = json.object[name];
-    if (typeof value === "object" && value !== null)
+    if (typeof value === "string") {
+      if (hasEscapes && hasLoneSurrogate(value)) return malformed("R2", `${name} is not well-formed text`);
+    } else if (typeof value === "object" && value !== null) {
       return malformed("R2", `${name} is an array or an object`);
-    if (documented.has(name) && value !== null && typeof value !== "string") {
+    } else if (isKnown && value !== null) {
       return malformed("R2", `${name} is not a string`);
     }
-    if (typeof value === "string" && hasLoneSurrogate(value))
-      return malformed("R2", `${name} is not well-formed text`);
   }
   const missing = findMalformedField(texts, rules);
   if (missing !== null) return malformed("R3", missing);
@@ -161,15 +164,17 @@ function findAmbiguousName(texts: CallbackTexts, rules: CallbackRules): Violatio
 }
 
 /** Undocumented, undeclared names with the documented field that they follow in sorted order, others between them or not. */
-export function* undeclaredNames(
+export function undeclaredNames(
   texts: CallbackTexts,
   { extraFields }: CallbackRules,
-): Generator<[string, CallbackField | null]> {
+): readonly [name: string, after: CallbackField | null][] {
+  const undeclared: [string, CallbackField | null][] = [];
   let field: CallbackField | null = null;
   for (const name of texts.keys()) {
     if (isDocumented(name)) field = name;
-    else if (!extraFields.has(name)) yield [name, field];
+    else if (!extraFields.has(name)) undeclared.push([name, field]);
   }
+  return undeclared;
 }
 
 /** `String.prototype.isWellFormed` is not there on Node 20 in every build. */

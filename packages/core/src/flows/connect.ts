@@ -92,7 +92,7 @@ export function connectFlow(
       receivedAt: now,
     };
     const reading = judge(body, stored);
-    keepReading(stored, reading);
+    keepReading(stored, keyring, reading);
     return withFreshness(reading, now, windowMs);
   }
 
@@ -139,7 +139,7 @@ export function connectFlow(
     },
     verify,
     read(stored) {
-      const known = keptReading(stored);
+      const known = keptReading(stored, keyring);
       if (known !== undefined) return known;
       const body = parseJsonBody(stored.rawBody);
       if (body !== null) return judge(body, stored);

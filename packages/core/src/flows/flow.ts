@@ -35,23 +35,22 @@ export interface Verified {
   readonly outside: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
 }
 
-const READING: unique symbol = Symbol("reading");
+const READ: unique symbol = Symbol("read");
 
 /** A delivery that was read in this process, so that whoever runs it from memory need not read it twice. */
 interface ReadDelivery extends StoredDelivery {
-  [READING]?: Reading;
+  [READ]?: { readonly by: object; readonly reading: Reading };
 }
 
-/** Keeps a reading with its delivery. */
-export function keepReading(delivery: ReadDelivery, reading: Reading): void {
-  delivery[READING] = reading;
+/** Keeps a reading with its delivery. `by` stands for the rules: others would read it differently. */
+export function keepReading(delivery: ReadDelivery, by: object, reading: Reading): void {
+  delivery[READ] = { by, reading };
 }
 
-/** The reading that was kept with the delivery. */
-export function keptReading(delivery: ReadDelivery): Reading | undefined {
-  const kept = delivery[READING];
-  // A copy of the delivery, changed, is another one.
-  return kept?.verified.delivery === delivery ? kept : undefined;
+/** The reading that was kept with this very delivery, not with one that it was copied from. */
+export function keptReading(delivery: ReadDelivery, by: object): Reading | undefined {
+  const kept = delivery[READ];
+  return kept?.by === by && kept.reading.verified.delivery === delivery ? kept.reading : undefined;
 }
 
 /** The outcome of the verification of one delivery. */

@@ -147,7 +147,7 @@ export function paymentsFlow(
       receivedAt: now,
     };
     const reading = judge(body, stored);
-    keepReading(stored, reading);
+    keepReading(stored, rules, reading);
     return withFreshness(reading, now, windowMs);
   }
 
@@ -220,7 +220,7 @@ export function paymentsFlow(
       if (stored.source === "lookup") {
         return readingOf(textsOfLookup(parseStored(stored) as LookupTransaction), stored, noExtra);
       }
-      const known = keptReading(stored);
+      const known = keptReading(stored, rules);
       if (known !== undefined) return known;
       const body = readCallback(stored.rawBody);
       if (body !== null) return judge(body, stored);

@@ -98,7 +98,7 @@ class ComposedInbox implements Inbox {
   /** Add, barrier, flag. Whoever dies in between has acknowledged nothing; a copy does all of it again. */
   async #enqueue(job: Job, delayMs: number): Promise<void> {
     await this.#queue.add(job, { delayMs });
-    await this.#queue.barrier?.();
+    if (this.#queue.barrier !== undefined) await this.#queue.barrier();
     await this.#store.markQueued(job);
   }
 

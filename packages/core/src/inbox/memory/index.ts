@@ -29,9 +29,10 @@ export function memoryInbox({
   leaseMs,
   clock = systemClock,
 }: MemoryInboxOptions = {}): Inbox {
+  const queue = memoryQueue({ clock });
   return composeInbox({
-    store: memoryStore({ clock, maxRecords, maxUnfinished }),
-    queue: memoryQueue({ clock }),
+    store: memoryStore({ clock, maxRecords, maxUnfinished, enqueue: queue.schedule }),
+    queue,
     durability: "process",
     leaseMs,
     clock,

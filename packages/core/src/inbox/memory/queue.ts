@@ -10,8 +10,13 @@ interface Entry {
 
 type Process = (job: Job) => Promise<Disposition>;
 
+/** A queue that also takes a job at once, for a store that queues what it accepts in one step. */
+export interface MemoryQueue extends Queue {
+  schedule(job: Job, delayMs: number): void;
+}
+
 /** Jobs in this process: due ones in order of arrival, later ones by time. Bounded by the store's unfinished events. */
-export function memoryQueue({ clock }: { readonly clock: Clock }): Queue {
+export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
   /** What waits, by id; an entry elsewhere that is not this very one was replaced. */
   const waiting = new Map<string, Entry>();
   const due = new Set<Entry>();
@@ -87,6 +92,7 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): Queue {
   }
 
   return {
+    schedule,
     ready: async () => {},
     async add(job, { delayMs }) {
       schedule(job, delayMs);

@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { Clock } from "../../clock.ts";
 import { PayhooksError } from "../../errors.ts";
 import {
+  type Accepted,
   type AcceptOutcome,
   type Held,
   type HeldFilter,
@@ -21,6 +22,8 @@ export interface MemoryStoreOptions {
   readonly maxRecords: number;
   /** Events that are accepted but not finished; beyond, deliveries are answered 503. Held ones count apart. */
   readonly maxUnfinished: number;
+  /** Queues the job in the step that accepts it. Left out, the inbox does that in steps of its own. */
+  readonly enqueue?: (job: Job, delayMs: number) => void;
 }
 
 /** A memory store, and what its composition and the test harness need beside the interface. */
@@ -37,7 +40,7 @@ export interface MemoryStore extends IdempotencyStore {
  * with a lifetime. When the bound throws one out early, every unknown event that was signed before it is refused
  * from then on, so that the loss of memory never runs an event twice.
  */
-export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOptions): MemoryStore {
+export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: MemoryStoreOptions): MemoryStore {
   const open = new Map<string, IdempotencyRecord>();
   let unfinished = 0;
   let held = 0;
@@ -101,8 +104,8 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
 
   return {
     ready: async () => {},
-    async accept(event, { maxHeld }) {
-      return change(event.key, (before) => {
+    async accept(event, { maxHeld, delayMs }) {
+      const accepted = change(event.key, (before): { record: IdempotencyRecord | null; answer: Accepted } => {
         const known = before !== null;
         if (!known && event.signedAt !== 0 && event.signedAt <= signedBefore) {
           const job = { eventId: event.key + event.slot, replay: 0 };
@@ -128,8 +131,13 @@ export function memoryStore({ clock, maxRecords, maxUnfinished }: MemoryStoreOpt
           references ??= new LRUCache({ max: maxRecords, ttl: 1, ttlResolution: 0, perf: clockOf(clock) });
           references.set(event.referenceKey, event.key, { ttl: lifetime });
         }
+        if (enqueue !== undefined && accepted.pending)
+          records.markQueued(record, slotKeyOf(accepted.job.eventId), accepted.job);
         return { record, answer: accepted };
       });
+      if (enqueue === undefined || !accepted.pending) return accepted;
+      enqueue(accepted.job, delayMs);
+      return { ...accepted, pending: false };
     },
     async markQueued(job) {
       changeSlot(job, (record, key) => records.markQueued(record, key, job));
