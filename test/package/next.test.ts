@@ -50,7 +50,7 @@ async function serve(command: "start" | "dev"): Promise<Server> {
 
 const connections = async (): Promise<number> => Number(await redis.info("connected_clients"));
 
-describe("in a new Next.js project", { timeout: 90_000 }, () => {
+describe("in a new Next.js project", { timeout: 180_000 }, () => {
   it("the code of the README is built and receives", async () => {
     await build();
     const server = await serve("start");
