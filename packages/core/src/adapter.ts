@@ -63,6 +63,8 @@ export interface MountedFlow<Platform = void> {
   startSoon(platform: Platform): void;
 }
 
+const MOUNTED = { mounted: true } as const;
+
 /** Receivers by the factory that made them. */
 const made = new WeakMap<object, Promise<Receiver>>();
 
@@ -77,27 +79,23 @@ export function mountFlow<Platform = void>(
 ): MountedFlow<Platform> {
   if (typeof source !== "function") void source[flow];
 
-  async function endpointFor(platform: Platform): Promise<{ receiver: Receiver; endpoint: Endpoint }> {
-    const receiver = await receiverOf(source, platform);
-    return { receiver, endpoint: receiver[flow] };
-  }
-
   return {
     async answer(incoming, platform) {
-      const { endpoint } = await endpointFor(platform);
-      const { readBody, ...head } = incoming;
-      const early = endpoint.check(head, head.remoteAddress);
+      const receiver = typeof source === "function" ? await receiverOf(source, platform) : source;
+      const endpoint = receiver[flow];
+      const { method, url, headers, remoteAddress, tenant, waitUntil } = incoming;
+      const early = endpoint.check(incoming, remoteAddress);
       if (early !== null) return early;
-      const rawBody = await inTime(readBody, endpoint);
-      if (!(rawBody instanceof Uint8Array))
-        return endpoint.refuse(rawBody.code, rawBody.why, head.remoteAddress);
-      return endpoint.receive({ ...head, rawBody }, { start: true });
+      const rawBody = await inTime(incoming, endpoint);
+      if (!(rawBody instanceof Uint8Array)) return endpoint.refuse(rawBody.code, rawBody.why, remoteAddress);
+      return endpoint.receive({ method, url, headers, remoteAddress, tenant, waitUntil, rawBody }, MOUNTED);
     },
     startSoon(platform) {
       setImmediate(async () => {
         let receiver: Receiver | null = null;
         try {
-          ({ receiver } = await endpointFor(platform));
+          receiver = await receiverOf(source, platform);
+          void receiver[flow];
           await receiver.start();
         } catch (error) {
           if (isSetupError(error)) setImmediate(() => throwUncaught(error));
@@ -112,7 +110,7 @@ export function mountFlow<Platform = void>(
 
 /** A body that is not complete within `bodyTimeoutMs` is not waited for. */
 function inTime(
-  readBody: Incoming["readBody"],
+  incoming: Incoming,
   { maxBodyBytes, bodyTimeoutMs }: Endpoint,
 ): Promise<Uint8Array | BodyFault> {
   const cancellation = new Cancellation();
@@ -122,7 +120,16 @@ function inTime(
       resolve({ code: "ERR_BODY_TIMEOUT", why });
       cancellation.cancel(new Error(why));
     });
-    readBody(maxBodyBytes, cancellation).then(resolve, reject).finally(cancelTimer);
+    incoming.readBody(maxBodyBytes, cancellation).then(
+      (body) => {
+        cancelTimer();
+        resolve(body);
+      },
+      (error: unknown) => {
+        cancelTimer();
+        reject(error);
+      },
+    );
   });
 }
 

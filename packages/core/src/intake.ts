@@ -24,10 +24,11 @@ export interface Endpoint {
   /** What can be answered before the body is read, or null to read it. */
   check(head: DeliveryHead, remoteAddress?: string): Reply | null;
   /**
-   * The whole way of a delivery to its answer. Never rejects. With `start`, a background receiver that does not run
-   * yet is started, within the deadline; otherwise it answers 503 `ERR_NOT_STARTED`.
+   * The whole way of a delivery to its answer. Never rejects. `mounted` is for adapters, which have had the head
+   * checked: a background receiver that does not run yet is then started, within the deadline; otherwise it answers
+   * 503 `ERR_NOT_STARTED`.
    */
-  receive(delivery: Delivery, options?: { readonly start?: boolean | undefined }): Promise<Reply>;
+  receive(delivery: Delivery, options?: { readonly mounted?: boolean | undefined }): Promise<Reply>;
   /** The answer when the adapter could not get the bytes; `why` goes to the log only. */
   refuse(code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply;
 }
@@ -82,7 +83,7 @@ export class Intake {
         if (fault !== null) return refuse(fault, "the request's head", remoteAddress);
         return lifecycle.isClosing() ? refuse("ERR_CLOSING", "the receiver is closing", remoteAddress) : null;
       },
-      receive: (delivery, options) => this.#receive(flow, delivery, options?.start === true),
+      receive: (delivery, options) => this.#receive(flow, delivery, options?.mounted === true),
       refuse,
     };
   }
@@ -127,10 +128,10 @@ export class Intake {
     return refusal(code, status);
   }
 
-  async #receive(flow: Flow, delivery: Delivery, start: boolean): Promise<Reply> {
+  async #receive(flow: Flow, delivery: Delivery, mounted: boolean): Promise<Reply> {
     const { settings, lifecycle } = this.#parts;
     const refuse: Refuse = (code, why) => this.#refuse(flow, code, why, delivery.remoteAddress ?? null);
-    const fault = findHeadFault(delivery, settings.maxBodyBytes);
+    const fault = mounted ? null : findHeadFault(delivery, settings.maxBodyBytes);
     if (fault !== null) return refuse(fault, "the request's head");
     if (delivery.rawBody.byteLength > settings.maxBodyBytes)
       return refuse("ERR_BODY_TOO_LARGE", "the body's length");
@@ -141,7 +142,7 @@ export class Intake {
     this.#inFlight++;
     const deadline = new Deadline(this.#parts.clock, settings.acceptTimeoutMs);
     try {
-      return await this.#accept(flow, delivery, start, deadline, refuse);
+      return await this.#accept(flow, delivery, mounted, deadline, refuse);
     } catch (error) {
       return refuse(codeOf(error), describe(error));
     } finally {
@@ -154,7 +155,7 @@ export class Intake {
   async #accept(
     flow: Flow,
     delivery: Delivery,
-    start: boolean,
+    mounted: boolean,
     deadline: Deadline,
     refuse: Refuse,
   ): Promise<Reply> {
@@ -166,7 +167,7 @@ export class Intake {
     alerts.succeeded(flow.name);
     const run = this.#runOf(delivery);
     if (run === "background" && !lifecycle.isRunning()) {
-      if (!lifecycle.isStarting() && !start) {
+      if (!lifecycle.isStarting() && !mounted) {
         return refuse("ERR_NOT_STARTED", 'run is "background" and receiver.start() has not been called');
       }
       await deadline.race(lifecycle.start());
