@@ -1,0 +1,263 @@
+import { describe, expect, it } from "vitest";
+import { checkHeldRoom, markQueued } from "../src/inbox/record.ts";
+import { thrownBy } from "./receiving.ts";
+import { DAY, event, FAILED, Ground, KEY, lookedUp, OTHER, PENDING, SUCCESS } from "./record-ground.ts";
+
+describe("what is accepted", () => {
+  it("makes a record with one waiting slot that knows all it takes to run it", () => {
+    const ground = new Ground();
+    const given = event("SUCCESS");
+    expect(ground.accept(given)).toEqual({
+      outcome: "new",
+      job: { eventId: KEY + SUCCESS, replay: 0 },
+      pending: true,
+      reason: null,
+      previousAmount: null,
+    });
+    expect(ground.record).toEqual({
+      flow: "payments",
+      tenant: "t",
+      id: "tx-1",
+      status: "SUCCESS",
+      statusSlot: SUCCESS,
+      terminal: true,
+      identity: { event: "DEPOSIT", referenceId: "o-1" },
+      fence: 0,
+      lease: null,
+      signedAt: 500,
+      expiresAt: 1_000 + DAY,
+      slots: {
+        [SUCCESS]: {
+          name: "DEPOSIT",
+          status: "SUCCESS",
+          amounts: { callback: "10" },
+          verdict: "run",
+          queued: false,
+          state: "waiting",
+          told: false,
+          replays: 0,
+          work: {
+            delivery: given.delivery,
+            retentionMs: DAY,
+            reason: null,
+            detail: null,
+            heldAt: 0,
+            dueAt: 0,
+            steps: {},
+            only: null,
+            previousStatus: null,
+            previousAmount: null,
+            history: [{ at: 1_000, what: "accepted" }],
+          },
+        },
+      },
+    });
+  });
+
+  it("is kept from the later of its signed time and now, and every delivery prolongs that, none shortens it", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS", { signedAt: 5_000 }));
+    expect(ground.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
+    ground.now = 2_000;
+    ground.accept(event("SUCCESS", { signedAt: 400 }));
+    expect(ground.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
+    ground.now = 9_000;
+    ground.accept(event("SUCCESS", { signedAt: 400, retentionMs: 10 }));
+    expect(ground.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
+    ground.accept(event("SUCCESS"));
+    expect(ground.record?.expiresAt).toBe(9_000 + DAY);
+  });
+
+  it("is resumed until it is queued, and then a duplicate; neither changes its slot", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    const before = structuredClone(ground.slot(SUCCESS));
+    const job = { eventId: KEY + SUCCESS, replay: 0 };
+    const copy = { job, reason: null, previousAmount: null };
+    expect(ground.accept(event("SUCCESS"))).toEqual({ ...copy, outcome: "resume", pending: true });
+    expect(ground.slot(SUCCESS)).toEqual(before);
+    markQueued(ground.record, SUCCESS, { ...job, replay: 1 });
+    markQueued(ground.record, PENDING, job);
+    markQueued(null, SUCCESS, job);
+    expect(ground.slot(SUCCESS).queued).toBe(false);
+    markQueued(ground.record, SUCCESS, job);
+    expect(ground.accept(event("SUCCESS"))).toEqual({ ...copy, outcome: "duplicate", pending: false });
+    expect(ground.slot(SUCCESS)).toEqual({ ...before, queued: true });
+  });
+
+  it("outside of the window is expired and leaves nothing, unless it is recorded already", () => {
+    const late = event("SUCCESS", { fresh: false });
+    const ground = new Ground();
+    expect(ground.accept(late)).toEqual({
+      outcome: "expired",
+      job: { eventId: KEY + SUCCESS, replay: 0 },
+      pending: false,
+      reason: null,
+      previousAmount: null,
+    });
+    expect(ground.record).toBeNull();
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(late).outcome).toBe("resume");
+    expect(ground.accept(event("FAILED", { fresh: false })).outcome).toBe("expired");
+    expect(Object.keys(ground.record?.slots ?? {})).toEqual([SUCCESS]);
+  });
+
+  it("after PENDING says which status and amount were before it", () => {
+    const ground = new Ground();
+    ground.accept(event("PENDING", { amount: "9" }));
+    expect(ground.record).toMatchObject({ status: "PENDING", statusSlot: PENDING, terminal: false });
+    const accepted = ground.accept(event("SUCCESS"));
+    expect(accepted).toMatchObject({ outcome: "progress", pending: true, previousAmount: "9" });
+    expect(ground.slot(SUCCESS).work).toMatchObject({ previousStatus: "PENDING", previousAmount: "9" });
+  });
+
+  it.each([
+    ["the same amount", "10", "10", null],
+    ["no amount before", null, "10", null],
+    ["no amount now", "9", null, null],
+  ])("after PENDING with %s names no other amount", (_, before, now, previousAmount) => {
+    const ground = new Ground();
+    ground.accept(event("PENDING", { amount: before }));
+    expect(ground.accept(event("SUCCESS", { amount: now })).previousAmount).toBe(previousAmount);
+    expect(ground.slot(SUCCESS).amounts).toEqual(now === null ? {} : { callback: now });
+  });
+
+  it("as a PENDING under a terminal status is stale and ends what waited", () => {
+    const ground = new Ground();
+    ground.accept(event("PENDING"));
+    ground.accept(event("SUCCESS"));
+    const stale = { outcome: "stale", pending: false, reason: null, previousAmount: null };
+    expect(ground.accept(event("PENDING"))).toEqual({
+      ...stale,
+      job: { eventId: KEY + PENDING, replay: 0 },
+    });
+    expect(ground.slot(PENDING)).toMatchObject({ state: "stale", work: null });
+    const late = new Ground();
+    late.accept(event("SUCCESS"));
+    expect(late.accept(event("PENDING", { fresh: false }))).toMatchObject(stale);
+    expect(Object.keys(late.record?.slots ?? {})).toEqual([SUCCESS]);
+  });
+
+  it("does not end a PENDING that runs", () => {
+    const ground = new Ground();
+    ground.accept(event("PENDING"));
+    ground.begin(PENDING);
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(event("PENDING")).outcome).toBe("stale");
+    expect(ground.slot(PENDING).state).toBe("running");
+  });
+});
+
+describe("what is held at once", () => {
+  const held = (outcome: string, reason: string, slot: string) => ({
+    outcome,
+    job: { eventId: KEY + slot, replay: 0 },
+    pending: true,
+    reason,
+    previousAmount: null,
+  });
+
+  it("is the other terminal status: a conflict", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(event("FAILED"))).toEqual(held("held", "conflict", FAILED));
+    expect(ground.record).toMatchObject({ status: "SUCCESS", statusSlot: SUCCESS });
+    expect(ground.slot(FAILED)).toMatchObject({ state: "held", verdict: "conflict", told: false });
+    expect(ground.slot(FAILED).work).toMatchObject({
+      reason: "conflict",
+      detail: null,
+      heldAt: 1_000,
+      previousStatus: null,
+      previousAmount: null,
+      history: [{ at: 1_000, what: "held: conflict" }],
+    });
+    expect(ground.accept(event("FAILED"))).toEqual(held("resume", "conflict", FAILED));
+  });
+
+  it.each([
+    ["another reference", { identity: { event: "DEPOSIT", referenceId: "o-2" } }],
+    ["another amount", { amount: "11" }],
+  ])("is %s under the same id: a mismatch, in a slot of its own", (_, changes) => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(event("SUCCESS", changes))).toEqual(held("held", "mismatch", OTHER));
+    expect(ground.accept(event("SUCCESS", changes))).toEqual(held("resume", "mismatch", OTHER));
+    expect(ground.record?.identity).toEqual({ event: "DEPOSIT", referenceId: "o-1" });
+  });
+
+  it("is not what lacks a field of its identity, or has one more", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(event("SUCCESS", { identity: { event: "DEPOSIT" } })).outcome).toBe("resume");
+    const more = { event: "DEPOSIT", referenceId: "o-1", merchantId: "m" };
+    expect(ground.accept(event("SUCCESS", { identity: more })).outcome).toBe("resume");
+  });
+
+  it("is what the rules found wrong, with their words, and a status of it sets no rank", () => {
+    const ground = new Ground();
+    const broken = event("SUCCESS", { verdict: "unexpected", detail: "of another merchant" });
+    expect(ground.accept(broken)).toEqual(held("held", "unexpected", SUCCESS));
+    expect(ground.record).toMatchObject({ status: null, statusSlot: null, terminal: false, identity: {} });
+    expect(ground.slot(SUCCESS).work?.detail).toBe("of another merchant");
+    expect(ground.accept(event("FAILED"))).toMatchObject({ outcome: "new", reason: null });
+  });
+
+  it("is an event that the specification does not list, in a slot of its own", () => {
+    const ground = new Ground();
+    const unlisted = event("REVERSED", { rank: null, verdict: "unrecognized" });
+    expect(ground.accept(unlisted)).toEqual(held("held", "unrecognized", OTHER));
+    expect(ground.accept(unlisted)).toEqual(held("resume", "unrecognized", OTHER));
+    ground.slot(OTHER).queued = true;
+    expect(ground.accept(unlisted)).toEqual({ ...held("duplicate", "unrecognized", OTHER), pending: false });
+  });
+
+  it("is a progress that the rules hold", () => {
+    const ground = new Ground();
+    ground.accept(event("PENDING"));
+    const broken = event("SUCCESS", { verdict: "unexpected" });
+    expect(ground.accept(broken)).toEqual(held("held", "unexpected", SUCCESS));
+    expect(ground.record).toMatchObject({ status: "PENDING", terminal: false });
+  });
+
+  it("is a SUCCESS whose reference another id has; what is held anyway keeps its own reason", () => {
+    expect(new Ground().accept(event("SUCCESS"), true)).toMatchObject({ reason: "reference-reused" });
+    const broken = event("SUCCESS", { verdict: "unexpected" });
+    expect(new Ground().accept(broken, true)).toMatchObject({ reason: "unexpected" });
+  });
+
+  it("has no room beyond the bound", () => {
+    checkHeldRoom(4, 5);
+    const error = thrownBy(() => checkHeldRoom(5, 5));
+    expect(error.code).toBe("ERR_HELD_FULL");
+    expect(error.message).toBe(
+      "5 events are held, the bound. Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
+    );
+  });
+});
+
+describe("amounts of different sources", () => {
+  it("are not compared: the other one is a change, told once", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(lookedUp("SUCCESS", "9.5"))).toMatchObject({
+      outcome: "resume",
+      previousAmount: "10",
+    });
+    expect(ground.slot(SUCCESS).amounts).toEqual({ callback: "10", lookup: "9.5" });
+    expect(ground.accept(lookedUp("SUCCESS", "9.5")).previousAmount).toBeNull();
+    expect(ground.accept(lookedUp("SUCCESS", "9")).reason).toBe("mismatch");
+  });
+
+  it("that are the same are no change", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(lookedUp("SUCCESS", "10")).previousAmount).toBeNull();
+    expect(ground.slot(SUCCESS).amounts).toEqual({ callback: "10", lookup: "10" });
+  });
+
+  it("before and after PENDING are told where only the other source's is known", () => {
+    const ground = new Ground();
+    ground.accept(lookedUp("PENDING", "9"));
+    expect(ground.accept(event("SUCCESS"))).toMatchObject({ outcome: "progress", previousAmount: "9" });
+  });
+});
