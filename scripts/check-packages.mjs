@@ -3,6 +3,25 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { entrySizes } from "./entry-sizes.mjs";
+
+/** Bytes of an entry point, minified and gzipped, with room for a few lines more. Raising one is a decision. */
+const SIZE_BUDGET = {
+  "@payhooks/client": 11500,
+  "@payhooks/core": 36000,
+  "@payhooks/core/signature": 3100,
+  "@payhooks/core/adapter": 3600,
+  "@payhooks/core/fetch": 2700,
+  "@payhooks/core/inbox": 16000,
+  "@payhooks/core/redis": 20500,
+  "@payhooks/core/sqlite": 13000,
+  "@payhooks/core/testing": 37500,
+  "@payhooks/express": 2600,
+  "@payhooks/fastify": 2700,
+  "@payhooks/hono": 2800,
+  "@payhooks/next": 3200,
+  "@payhooks/sandbox": 32500,
+};
 
 const directory = mkdtempSync(join(tmpdir(), "payhooks-pack-"));
 const failed = [];
@@ -32,6 +51,14 @@ for (const name of readdirSync("packages")) {
   run("publint", ["run", filename, "--strict"]);
   run("attw", [filename]);
   if (failed.length === failedBefore) process.stdout.write(`${manifest.name}: the tarball is sound\n`);
+}
+
+for (const { entry, gzipBytes } of await entrySizes()) {
+  const budget = SIZE_BUDGET[entry];
+  if (budget !== undefined && gzipBytes <= budget) continue;
+  const wanted = budget === undefined ? "has no size budget" : `is larger than its budget of ${budget} bytes`;
+  process.stderr.write(`${entry} ${wanted}: ${gzipBytes} bytes, minified and gzipped\n`);
+  failed.push(`size of ${entry}`);
 }
 
 rmSync(directory, { recursive: true });

@@ -9,15 +9,17 @@ import { createTestKeys } from "@payhooks/core/testing";
 import { hasRedis } from "../../scripts/redis-server.mjs";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { type Scope, withScope } from "../faults/harness/scope.ts";
-import { installRuntimes, NODES } from "../runtimes/install.ts";
 import { signedDeliveries } from "./deliveries.ts";
 import { RECORD_BYTES_GOAL } from "./goals.ts";
 import { GROUPS, type Group, measureGroup, QUICK_GROUPS } from "./groups.ts";
+import { installNode, installPeers } from "./install.ts";
+import { measureMore } from "./more/measure.ts";
 import { recordBytes } from "./records.ts";
 import { goalTable, groupTable, writeReport } from "./report.ts";
+import { moreSections } from "./report-more.ts";
 import { type GoalFigures, type GroupFigures, type Results, readResults, writeResults } from "./results.ts";
 import { PRIMERS } from "./rounds.ts";
-import { buildServer, startServer } from "./server.ts";
+import { buildServer, type ServerProcess, startServer } from "./server.ts";
 import { verdictOf } from "./statistics.ts";
 
 const { values: flags } = parseArgs({
@@ -53,20 +55,20 @@ async function main(scope: Scope): Promise<void> {
 
 /** The versions of Node to run the server on. */
 async function nodes(): Promise<readonly string[]> {
-  if (flags.node === undefined && !flags.all) return [process.execPath];
-  await installRuntimes();
-  const commandOf = (major: string): string => {
-    const runtime = NODES.find(({ name }) => name === `node-${major}`);
-    if (runtime === undefined)
-      throw new Error(`No Node ${major}: there are ${NODES.map(({ name }) => name)}.`);
-    return runtime.command;
-  };
-  return flags.node === undefined ? [process.execPath, commandOf("24")] : [commandOf(flags.node)];
+  if (flags.node !== undefined) return [await installNode(flags.node)];
+  return flags.all ? [process.execPath, await installNode("24")] : [process.execPath];
 }
 
 async function measureOn(execPath: string, file: string, redis: RedisServer | null): Promise<void> {
   const keys = { ...createTestKeys(), secret: "whsec_bench_0123456789abcdef" };
-  const server = await startServer(file, { ...keys, redisUrl: redis?.url ?? null }, execPath);
+  const surroundings = {
+    publicKey: keys.publicKey,
+    secret: keys.secret,
+    redisUrl: redis?.url ?? null,
+    peers: flags.all ? await installPeers() : null,
+  };
+  const start = (): Promise<ServerProcess> => startServer(file, surroundings, execPath);
+  const server = await start();
   console.log(`\nNode ${server.node}, ${availableParallelism()} cores`);
   const pools = {
     rsa: await signedDeliveries("rsa", REQUESTS + PRIMERS, keys),
@@ -90,14 +92,15 @@ async function measureOn(execPath: string, file: string, redis: RedisServer | nu
     found.push(measured.figures);
     goals.push(...measured.goals);
   }
-  const bytes = await recordBytes(
-    server,
-    redis,
-    await signedDeliveries("rsa", flags.quick ? 6_000 : 20_000, keys),
-  );
-  await server.end();
+  const many = await signedDeliveries("rsa", flags.quick ? 6_000 : 12_000, keys);
+  const bytes = await recordBytes(server, redis, many);
   goals.push(...bytesGoals(bytes));
+  const more = flags.all
+    ? await measureMore({ server, start, execPath, redis, secret: keys.secret, rsa: many, hmac: pools.hmac })
+    : {};
+  await server.end();
   console.log(`\n${goalTable(goals)}`);
+  for (const section of moreSections(more)) console.log(`\n${section}`);
   if (flags.quick) return;
   const major = Number(server.node.split(".")[0]);
   const results: Results = {
@@ -108,6 +111,7 @@ async function measureOn(execPath: string, file: string, redis: RedisServer | nu
     goals,
     groups: found,
     recordBytes: bytes,
+    ...more,
   };
   writeResults(major, results);
 }

@@ -1,7 +1,8 @@
 /** Bars of processor time per request, as an image that is readable on a light and on a dark page. */
 
-import { groupTitle, MODES } from "./report.ts";
+import { groupTitle } from "./report.ts";
 import type { GroupFigures, ModeFigures, Results } from "./results.ts";
+import { MODES } from "./table.ts";
 
 const WIDTH = 880;
 const LABELS = 260;

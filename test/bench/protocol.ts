@@ -1,6 +1,10 @@
 /** What the bench and the server process say to each other. */
 
-export type FrameworkName = "express" | "fastify" | "hono" | "fetch";
+/** `fetch` is node:http behind the bridge of `@hono/node-server`; `node` is node:http alone, for peers. */
+export type FrameworkName = "express" | "fastify" | "hono" | "fetch" | "node";
+
+/** Other webhook libraries. */
+export type PeerName = "octokit" | "bolt" | "stripe" | "standardwebhooks" | "svix";
 
 /** RSA: payment callbacks; HMAC: connected-account webhooks. */
 export type Scheme = "rsa" | "hmac";
@@ -19,12 +23,17 @@ export type Mode =
   | "sqlite"
   | "sqlite-accept"
   | "redis"
-  | "redis-accept";
+  | "redis-accept"
+  | "peer";
 
 export interface Variant {
   readonly framework: FrameworkName;
   readonly scheme: Scheme;
   readonly mode: Mode;
+  /** Whose deliveries these are, if not the service's. */
+  readonly peer?: PeerName;
+  /** How long each handler takes. Default: no time at all. */
+  readonly handlerMs?: number;
 }
 
 /** Secrets and addresses that the server process is started with. */
@@ -32,6 +41,8 @@ export interface Surroundings {
   readonly publicKey: string;
   readonly secret: string;
   readonly redisUrl: string | null;
+  /** The module that exports the peers. */
+  readonly peers: string | null;
 }
 
 /** Orders to the server process, one at a time. */
@@ -40,12 +51,18 @@ export type Order =
   | { readonly do: "open"; readonly variant: Variant }
   /** The counters, once so many events in all have been handled and nothing is left to do. */
   | { readonly do: "read"; readonly handled: number; readonly kept?: boolean }
+  /** Adds so many finished records to the inbox of the receiver, without HTTP. */
+  | { readonly do: "fill"; readonly records: number }
   | { readonly do: "end" };
 
 export type InboxKind = "memory" | "sqlite" | "redis";
 
 export interface Counters {
   readonly cpuUs: number;
+  /** Calls of the handler since the server was opened. */
+  readonly handled: number;
+  /** The longest time that the event loop was away since the last reading. */
+  readonly lagMs: number;
   /** Of the heap, without garbage; or of the SQLite file. Null unless asked for. */
   readonly keptBytes: number | null;
 }
@@ -53,6 +70,7 @@ export interface Counters {
 export interface Answers {
   readonly open: { readonly port: number; readonly path: string };
   readonly read: Counters;
+  readonly fill: null;
   readonly end: null;
 }
 

@@ -2,44 +2,19 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { chart } from "./chart.ts";
-import type { FrameworkName, Mode, Scheme } from "./protocol.ts";
+import type { FrameworkName, Scheme } from "./protocol.ts";
+import { moreSections } from "./report-more.ts";
 import { type GoalFigures, type GroupFigures, type Results, readResults, VERSIONS } from "./results.ts";
-import type { Estimate } from "./statistics.ts";
+import { figureOf, intervalOf, MODES, table } from "./table.ts";
 
 const FRAMEWORKS: Readonly<Record<FrameworkName, string>> = {
   express: "Express 5",
   fastify: "Fastify 5",
   hono: "Hono on Node",
   fetch: "node:http through fetch",
+  node: "node:http",
 };
 const SCHEMES: Readonly<Record<Scheme, string>> = { rsa: "RSA, 778 bytes", hmac: "HMAC, 419 bytes" };
-export const MODES: Readonly<Record<Mode, string>> = {
-  bare: "bare framework",
-  inline: "inline verification, cached key",
-  pem: "inline verification, PEM per call",
-  memory: "ours, memory",
-  "memory-accept": "ours, memory, accepting only",
-  sqlite: "ours, SQLite",
-  "sqlite-accept": "ours, SQLite, accepting only",
-  redis: "ours, Redis",
-  "redis-accept": "ours, Redis, accepting only",
-};
-
-/** A table with columns of one width, as the formatter of this repository leaves it. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, column) =>
-    Math.max(3, title.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const line = (cells: readonly string[]): string =>
-    `| ${widths.map((width, column) => (cells[column] ?? "").padEnd(width)).join(" | ")} |`;
-  const rule = `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`;
-  return [line(head), rule, ...rows.map(line)].join("\n");
-}
-
-const figureOf = (value: number): string => (value >= 10 ? value.toFixed(0) : value.toFixed(2));
-const intervalOf = ({ low, high, rounds }: Estimate): string =>
-  rounds < 2 ? "counted" : `${figureOf(low)} … ${figureOf(high)}`;
-
 export function goalTable(goals: readonly GoalFigures[]): string {
   const rows = goals.map(({ what, goal, figure, acceptingAlone, verdict }) => [
     what,
@@ -82,7 +57,7 @@ export function allResults(): readonly Results[] {
   return VERSIONS.map(readResults).filter((results) => results !== null);
 }
 
-export const majorOf = ({ node }: Pick<Results, "node">): number => Number(node.split(".")[0]);
+const majorOf = ({ node }: Pick<Results, "node">): number => Number(node.split(".")[0]);
 export const chartName = (results: Pick<Results, "node">): string => `node-${majorOf(results)}.svg`;
 
 export function render(all: readonly Results[]): string {
@@ -99,6 +74,7 @@ function renderVersion(results: Results): string {
     `![Processor time per request on Node ${majorOf(results)}](performance/${chartName(results)})`,
     ...groups.map(groupTable),
     table(["a finished record", "bytes"], bytes),
+    ...moreSections(results),
   ].join("\n\n");
 }
 
@@ -127,7 +103,7 @@ const READING = `## How to read it
 | --------------------------- | ---------------------------------------------------------------------------------------- |
 | \`npm run bench\`             | the goals and all frameworks on this version of Node, in under 15 minutes                |
 | \`npm run bench -- --quick\`  | the goals with wider intervals, in under 2 minutes; writes nothing                       |
-| \`npm run bench -- --all\`    | the same, and on Node 24 as well                                                         |
+| \`npm run bench -- --all\`    | peers, latency, load and sizes too, and all of it on Node 24 as well                      |
 | \`npm run bench -- --node 24\` | on that version alone; it is installed below node_modules first                          |
 | \`npm run bench -- --abuse\`  | memory and answer times under abuse; \`--seconds 8\` for each kind                         |
 | \`npm run bench -- --redis\`  | what Redis costs: bytes of a record, events per second against BullMQ's \`add\` alone       |

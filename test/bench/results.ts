@@ -1,7 +1,7 @@
 /** What a run has found, as it is kept in a file for each version of Node. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { FrameworkName, Mode, Scheme } from "./protocol.ts";
+import type { FrameworkName, Mode, PeerName, Scheme } from "./protocol.ts";
 import type { Estimate, Verdict } from "./statistics.ts";
 
 export interface ModeFigures {
@@ -30,8 +30,76 @@ export interface GoalFigures {
   readonly verdict: Verdict;
 }
 
-/** Sections that a run has not measured stay as an earlier run has left them. */
-export interface Results {
+/** A peer, and ours, each beside its own bare framework: the bare one's processor time ÷ its. */
+export interface PeerFigures {
+  readonly peer: PeerName;
+  readonly framework: "node" | "express";
+  readonly cpuUs: Estimate;
+  readonly besideBare: Estimate;
+  readonly oursBesideBare: Estimate;
+  /** Ours ÷ the peer's; above 1, ours costs less. */
+  readonly ratio: Estimate;
+  readonly acceptingAlone: Estimate;
+  readonly verdict: Verdict;
+}
+
+export interface LatencyFigures {
+  readonly mode: Mode;
+  readonly requests: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
+}
+
+export interface BurstFigures {
+  readonly mode: Mode;
+  readonly deliveries: number;
+  /** Until the last answer. */
+  readonly ms: number;
+  readonly lagMs: number;
+}
+
+export interface ThroughputFigures {
+  readonly processes: number;
+  readonly events: number;
+  readonly perSecond: number;
+  /** Of all server processes together, per event. */
+  readonly cpuUs: number;
+  readonly redisCpuUs: number;
+}
+
+export interface ScalingFigures {
+  readonly mode: Mode;
+  readonly records: number;
+  readonly cpuUs: number;
+}
+
+export interface EntryFigures {
+  readonly entry: string;
+  readonly minifiedBytes: number;
+  readonly gzipBytes: number;
+  readonly importMs: number;
+}
+
+/** Milliseconds from the start of a process on Express until it listens. */
+export interface StartFigures {
+  readonly bareMs: number;
+  readonly oursMs: number;
+}
+
+/** What only `--all` measures. A run without it leaves these as an earlier one has found them. */
+export interface MoreResults {
+  readonly peers?: readonly PeerFigures[];
+  readonly latency?: readonly LatencyFigures[];
+  readonly bursts?: readonly BurstFigures[];
+  readonly throughput?: readonly ThroughputFigures[];
+  readonly scaling?: readonly ScalingFigures[];
+  readonly entries?: readonly EntryFigures[];
+  readonly start?: StartFigures;
+}
+
+export interface Results extends MoreResults {
   readonly node: string;
   readonly cores: number;
   /** The day of the newest section. */

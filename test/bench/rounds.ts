@@ -66,7 +66,7 @@ async function measureTurn(server: ServerProcess, variant: Variant, plan: Plan):
 }
 
 /** Whether a handler runs in the server: its work is part of the cost then. */
-export function handles({ mode }: Variant): boolean {
+function handles({ mode }: Variant): boolean {
   return mode !== "bare" && !mode.endsWith("-accept");
 }
 

@@ -10,12 +10,13 @@ import type { InboxKind, Mode, Surroundings } from "../protocol.ts";
 /** A receiver with an empty inbox. */
 export interface Fresh {
   readonly receiver: Receiver;
+  readonly inbox: Inbox;
   /** Of SQLite. */
   readonly file: string | null;
   end(): Promise<void>;
 }
 
-export type OurMode = Exclude<Mode, "bare" | "inline" | "pem">;
+export type OurMode = Exclude<Mode, "bare" | "inline" | "pem" | "peer">;
 
 export async function freshReceiver(
   mode: OurMode,
@@ -28,6 +29,8 @@ export async function freshReceiver(
     payments: { publicKey: surroundings.publicKey },
     connect: { secret: surroundings.secret },
     inbox,
+    // A server that is closed in mid-work says so, once for each event. What goes wrong shows in the answers.
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
     ...(accepting === undefined ? {} : { run: "elsewhere" as const }),
   });
   receiver.onDeposit(handle).ignore("WITHDRAWAL");
@@ -36,6 +39,7 @@ export async function freshReceiver(
   await receiver.start();
   return {
     receiver,
+    inbox,
     file,
     async end() {
       await receiver.close({ graceMs: 0 });

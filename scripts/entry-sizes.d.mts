@@ -1,0 +1,3 @@
+export function entrySizes(): Promise<
+  readonly { readonly entry: string; readonly minifiedBytes: number; readonly gzipBytes: number }[]
+>;
