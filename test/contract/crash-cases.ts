@@ -283,6 +283,34 @@ export const crashCases: readonly ContractCase[] = [
       }),
     ),
   ),
+  ...(["succeeds", "throws once", "rejects"] as const).map((how) =>
+    onFreshData(
+      `a finish whose answer was lost does not remove the job: a handler that ${how} is run to its end`,
+      async (rig) => {
+        let lost = 0;
+        const process = rig.start((moment, call) =>
+          moment === "after" && call.startsWith("store.finish") && lost++ === 0 ? "fail" : undefined,
+        );
+        const event = sampleEvent(newId(), rig.now());
+        await process.inbox.accept(event);
+        const tries: string[] = [];
+        const runner = handler(tries, how);
+        const working = workAll(process.inbox, runner);
+        // The write is repeated, and refused: it was made.
+        await rig.advance(rig.leaseMs);
+        await working;
+        await rig.advance(rig.leaseMs);
+        await workAll(process.inbox, runner);
+        expect(lost).toBeGreaterThan(0);
+        expect(tries).toEqual(how === "throws once" ? ["try 1", "try 2"] : ["try 1"]);
+        const life = await process.inbox.read(event.key + event.slot);
+        expect(life).toMatchObject(
+          how === "rejects" ? { state: "held", reason: "rejected" } : { state: "done" },
+        );
+        expect(await workAll(process.inbox, runner)).toMatchObject({ ran: 0, remaining: 0, nextDueAt: null });
+      },
+    ),
+  ),
   onFreshData("without any redelivery: what was flagged is run by whoever is left", async (rig) => {
     const dying = dyingAt(rig, "after", rig.accepts === "at-once" ? "store.accept" : "store.markQueued");
     void dying.inbox.accept(sampleEvent(newId(), rig.now()));

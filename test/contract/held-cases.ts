@@ -199,6 +199,8 @@ export const heldCases: readonly ContractCase[] = [
     await expect(inbox.accept(conflict, maxHeld)).rejects.toMatchObject({ code: "ERR_HELD_FULL" });
     expect(await inbox.read(conflict.key + conflict.slot)).toBeNull();
     expect((await inbox.accept(entry, maxHeld)).outcome).toBe("duplicate");
+    // So does a process that has seen nothing of it yet.
+    expect((await rig.start().inbox.accept(entry, maxHeld)).outcome).toBe("duplicate");
     // Other deliveries go on, and what has been accepted is held when its run ends so.
     const other = sampleEvent(newId(), rig.now());
     expect((await inbox.accept(other, maxHeld)).outcome).toBe("new");

@@ -21,6 +21,7 @@ import { crashCases } from "./crash-cases.ts";
 import { expiryCases } from "./expiry-cases.ts";
 import { heldCases } from "./held-cases.ts";
 import { leaseCases } from "./lease-cases.ts";
+import { referenceCases } from "./reference-cases.ts";
 import { retryCases } from "./retry-cases.ts";
 import type { ContractCase, Ground, MakeGround } from "./rig.ts";
 import { tableCases } from "./table-cases.ts";
@@ -29,6 +30,7 @@ import { workCases } from "./work-cases.ts";
 /** Every behaviour, by name; `mutants.test.ts` runs them against inboxes that must fail them. */
 export const contractCases: readonly ContractCase[] = [
   ...tableCases,
+  ...referenceCases,
   ...leaseCases,
   ...crashCases,
   ...retryCases,
@@ -44,15 +46,19 @@ export function isFor({ timeTravel, only, accepts }: ContractCase, ground: Groun
   return (only ?? ends) === ends && (accepts ?? ground.accepts) === ground.accepts;
 }
 
-/** Runs the contract. Cases that are not meant for the ground are skipped, and shown as such. */
+/**
+ * Runs the contract; `concurrent` where time is real, and the cases wait for most of it. Cases that are not meant for the ground are skipped, and shown
+ * as such.
+ */
 export function inboxContract(
   name: string,
   make: MakeGround,
   cases: readonly ContractCase[] = contractCases,
+  { concurrent = false }: { readonly concurrent?: boolean } = {},
 ): void {
   describe(`the inbox contract: ${name}`, () => {
     for (const contractCase of cases) {
-      it(contractCase.name, { timeout: 60_000 }, async ({ skip }) => {
+      it(contractCase.name, { timeout: 60_000, concurrent }, async ({ skip }) => {
         const ground = await make();
         const meant = isFor(contractCase, ground);
         await ground.close();

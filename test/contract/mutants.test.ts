@@ -1,5 +1,12 @@
 /** Proves the contract: each of these inboxes has one plausible mistake, and must fail the case that is named. */
-import { type IdempotencyStore, type Job, memoryQueue, memoryStore, type Queue } from "@payhooks/core/inbox";
+import {
+  type Disposition,
+  type IdempotencyStore,
+  type Job,
+  memoryQueue,
+  memoryStore,
+  type Queue,
+} from "@payhooks/core/inbox";
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { contractCases, isFor } from "./inbox-contract.ts";
@@ -379,6 +386,47 @@ const mutants: readonly Mutant[] = [
         },
       }),
     ),
+  },
+  {
+    name: "a job is dropped once its run is over, although another should look whether it is done",
+    caughtBy: "a finish whose answer was lost",
+    make: withStore(
+      () => ({}),
+      (queue) => ({
+        async take() {
+          const taking = await queue.take();
+          if (taking === null) return null;
+          const isAgain = (next: Disposition): boolean => next !== "finished" && next.againInMs === 0;
+          return {
+            job: taking.job,
+            settle: (next: Disposition) => taking.settle(isAgain(next) ? "finished" : next),
+          };
+        },
+      }),
+    ),
+  },
+  {
+    name: "a reference is claimed by whatever is refused",
+    caughtBy: "what is refused claims no reference",
+    make: withStore((store) => {
+      const owners = new Map<string, string>();
+      return {
+        accept(event, options) {
+          const { referenceKey, key } = event;
+          const owner = referenceKey === null ? undefined : owners.get(referenceKey);
+          if (referenceKey !== null) owners.set(referenceKey, owner ?? key);
+          const isAnothers = owner !== undefined && owner !== key;
+          return store.accept(isAnothers ? { ...event, verdict: "unexpected" } : event, options);
+        },
+      };
+    }),
+  },
+  {
+    name: "a reference is nobody's",
+    caughtBy: "of many transactions that want one reference",
+    make: withStore((store) => ({
+      accept: (event, options) => store.accept({ ...event, referenceKey: null }, options),
+    })),
   },
   {
     name: "what remains counts all jobs that were ever added",

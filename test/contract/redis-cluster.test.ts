@@ -23,4 +23,5 @@ inboxContract(
         ),
     ),
   wayCases,
+  { concurrent: true },
 );

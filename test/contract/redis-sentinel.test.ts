@@ -34,7 +34,7 @@ const ground = () =>
       }),
   );
 
-inboxContract("Redis behind a Sentinel", ground, leaseCases);
+inboxContract("Redis behind a Sentinel", ground, leaseCases, { concurrent: true });
 
 describe("a failover by the Sentinel", () => {
   it("makes the replica the primary", { timeout: 60_000 }, async () => {
@@ -58,4 +58,6 @@ describe("a failover by the Sentinel", () => {
   });
 });
 
-inboxContract("Redis after a failover by its Sentinel", ground, [...leaseCases, ...crashCases]);
+inboxContract("Redis after a failover by its Sentinel", ground, [...leaseCases, ...crashCases], {
+  concurrent: true,
+});

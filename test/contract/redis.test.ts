@@ -5,6 +5,7 @@ import { Scope } from "../faults/harness/scope.ts";
 import { expiryCases } from "./expiry-cases.ts";
 import { inboxContract } from "./inbox-contract.ts";
 import { redisCases, redisGround, shiftedRedisGround } from "./redis-ground.ts";
+import { referenceCases, strictReferenceCases } from "./reference-cases.ts";
 
 const scope = new Scope();
 let server: RedisServer;
@@ -13,9 +14,10 @@ beforeAll(async () => {
 });
 afterAll(() => scope.close());
 
-inboxContract("Redis", () => redisGround(() => new Redis(server.url, { lazyConnect: true })), redisCases);
-inboxContract(
-  "Redis, as days pass",
-  () => shiftedRedisGround(() => new Redis(server.url, { lazyConnect: true })),
-  expiryCases,
-);
+const connect = () => new Redis(server.url, { lazyConnect: true });
+inboxContract("Redis", () => redisGround(connect), redisCases, { concurrent: true });
+inboxContract("Redis, as days pass", () => shiftedRedisGround(connect), [
+  ...expiryCases,
+  ...referenceCases,
+  ...strictReferenceCases,
+]);

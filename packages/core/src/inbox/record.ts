@@ -172,6 +172,11 @@ function amountDiffers(slot: Slot, event: VerifiedEvent): boolean {
   return known !== undefined && event.amount !== null && known !== event.amount;
 }
 
+/** Whether the event claims its reference: only a SUCCESS that runs, or ran, does. */
+export function claimsReference(record: IdempotencyRecord | null, event: VerifiedEvent): boolean {
+  return event.referenceKey !== null && event.fresh && decide(record, event).verdict === "run";
+}
+
 /** What a store has to know to accept an event, beside its record. */
 export interface AcceptContext {
   /** The store's clock. */

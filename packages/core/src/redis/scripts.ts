@@ -36,11 +36,22 @@ local time = redis.call('TIME')
 return {tostring(time[1] * 1000 + math.floor(time[2] / 1000)), redis.call('GET', KEYS[1]) or ''}
 `;
 
-/** Claims a reference for a record; returns whose it is. KEYS[1] reference; ARGV: record key, lifetime (ms). */
+/**
+ * Claims a reference for a record, for as long as the record lives at least; returns whose it is.
+ *
+ * KEYS[1] reference, which keeps "expiry owner"; ARGV: owner, signed timestamp (ms), how long it is kept (ms), what is
+ * added to the server's time (ms).
+ */
 export const CLAIM_REFERENCE = `
-local owner = redis.call('GET', KEYS[1])
-if owner and owner ~= ARGV[1] then return owner end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[4])
+local expiry, owner = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (.*)$')
+expiry = tonumber(expiry or 0)
+if expiry > now and owner ~= ARGV[1] then return owner end
+if owner ~= ARGV[1] then expiry = 0 end
+expiry = math.max(expiry, math.max(now, tonumber(ARGV[2])) + tonumber(ARGV[3]))
+local value = string.format('%.0f %s', expiry, ARGV[1])
+redis.call('SET', KEYS[1], value, 'PXAT', string.format('%.0f', expiry - tonumber(ARGV[4])))
 return ARGV[1]
 `;
 

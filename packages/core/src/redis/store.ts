@@ -9,10 +9,12 @@ import {
   type Job,
   recordKeyOf,
   slotKeyOf,
+  type VerifiedEvent,
 } from "../inbox/inbox.ts";
 import type { IdempotencyRecord } from "../inbox/record.ts";
 import * as records from "../inbox/record.ts";
 import type { IdempotencyStore } from "../inbox/store.ts";
+import { commonEnds } from "./common-ends.ts";
 import type { ScriptClient } from "./script-client.ts";
 import { ADD_HELD, CLAIM_REFERENCE, COUNT_HELD, PAGE_HELD, READ, REMOVE_HELD, SWAP } from "./scripts.ts";
 
@@ -34,6 +36,22 @@ interface Seen {
   record: IdempotencyRecord | null;
 }
 
+/** What a step makes of a record; null is no change. */
+interface Stepped<T> {
+  readonly record: IdempotencyRecord | null;
+  readonly answer: T;
+}
+
+/**
+ * One step. It is first given what was last seen; an answer that writes nothing counts only when it was given what is
+ * there now (`isCurrent`), and one that answers null asks for just that.
+ */
+type Step<T> = (
+  record: IdempotencyRecord | null,
+  now: number,
+  isCurrent: boolean,
+) => Stepped<T> | Promise<Stepped<T> | null>;
+
 const NOTHING: Seen = { version: "", text: "", record: null };
 /** Records whose last state is remembered between the steps of one delivery. */
 const MAX_SEEN = 5_000;
@@ -41,8 +59,6 @@ const MAX_SEEN = 5_000;
 const MAX_ATTEMPTS = 50;
 /** Copies move a record's expiry on; a move of less than this is not worth a write (the slack is a whole day). */
 const EXPIRY_STEP_MS = 60 * 60 * 1000;
-/** Below this length it is not worth looking for what two texts have in common. */
-const MIN_SHARED = 200;
 const PAGE = 100;
 
 /**
@@ -72,18 +88,8 @@ export function redisStore(
     return { seen: found, now: learnTime(time, askedAt) };
   }
 
-  /**
-   * Runs one step of a record. It is first computed from what was last seen; an answer that writes nothing counts
-   * only when it was computed from what is there now. `mayWrite` is asked before a write.
-   */
-  async function change<T>(
-    key: string,
-    step: (
-      record: IdempotencyRecord | null,
-      now: number,
-    ) => { readonly record: IdempotencyRecord | null; readonly answer: T },
-    mayWrite?: (answer: T) => Promise<void> | undefined,
-  ): Promise<T> {
+  /** Runs one step of a record. */
+  async function change<T>(key: string, step: Step<T>): Promise<T> {
     let state = seen.get(key) ?? NOTHING;
     let now = offset === null ? null : performance.now() + offset + shiftMs();
     let current = false;
@@ -94,15 +100,19 @@ export function redisStore(
       }
       const time = Math.floor(now);
       const before = recordOf(state, time);
-      const { record, answer } = step(before === null ? null : copyRecord(before), time);
+      const stepping = step(before === null ? null : copyRecord(before), time, current);
+      const stepped = stepping instanceof Promise ? await stepping : stepping;
+      if (stepped === null) {
+        now = null;
+        continue;
+      }
+      const { record, answer } = stepped;
       const text = record === null ? state.text : encodeRecord(record);
       if (record === null || text === state.text || isOnlyExpiry(state.text, record, before)) {
         if (current) return answer;
         now = null;
         continue;
       }
-      const asked = mayWrite?.(answer);
-      if (asked !== undefined) await asked;
       const heldBefore = records.heldSlots(before);
       const heldAfter = records.heldSlots(record);
       if (heldAfter.size > 0) await indexHeld(key, record, heldBefore, heldAfter);
@@ -168,17 +178,33 @@ export function redisStore(
     }
   }
 
-  async function isReferenceReused(event: Parameters<IdempotencyStore["accept"]>[0]): Promise<boolean> {
-    if (event.referenceKey === null || !event.fresh) return false;
-    const lifetime = Math.max(0, event.signedAt - Date.now()) + event.retentionMs;
-    const args = [event.key, String(Math.ceil(lifetime))];
-    return (
-      (await (await client()).eval(CLAIM_REFERENCE, [`${prefix}:${event.referenceKey}`], args)) !== event.key
+  /** Claims the event's reference, unless another has it. */
+  async function isReferenceReused(referenceKey: string, event: VerifiedEvent): Promise<boolean> {
+    const times = [Math.ceil(event.signedAt), event.retentionMs, Math.round(shiftMs())].map(String);
+    const owner = await (await client()).eval(
+      CLAIM_REFERENCE,
+      [`${prefix}:${referenceKey}`],
+      [event.key, ...times],
     );
+    return owner !== event.key;
   }
 
-  async function checkRoom(maxHeld: number): Promise<void> {
-    records.checkHeldRoom(await countHeld(), maxHeld);
+  /** The table. What it asks for beside the record, a claim or a count, is asked for of what is there now only. */
+  async function decide(
+    { event, maxHeld }: { readonly event: VerifiedEvent; readonly maxHeld: number },
+    [record, now, isCurrent]: Parameters<Step<Accepted>>,
+  ): Promise<Stepped<Accepted> | null> {
+    let referenceReused = false;
+    if (event.referenceKey !== null && records.claimsReference(record, event)) {
+      if (!isCurrent) return null;
+      referenceReused = await isReferenceReused(event.referenceKey, event);
+    }
+    const { record: changed, accepted } = records.accept(record, event, { now, referenceReused });
+    if (accepted.outcome === "held" && Number.isFinite(maxHeld)) {
+      if (!isCurrent) return null;
+      records.checkHeldRoom(await countHeld(), maxHeld);
+    }
+    return { record: changed, answer: accepted };
   }
 
   async function countHeld(): Promise<number> {
@@ -189,17 +215,7 @@ export function redisStore(
     async ready() {
       await read("ready");
     },
-    async accept(event, { maxHeld }) {
-      const referenceReused = await isReferenceReused(event);
-      return change<Accepted>(
-        event.key,
-        (record, now) => {
-          const { record: changed, accepted } = records.accept(record, event, { now, referenceReused });
-          return { record: changed, answer: accepted };
-        },
-        ({ outcome }) => (outcome === "held" && Number.isFinite(maxHeld) ? checkRoom(maxHeld) : undefined),
-      );
-    },
+    accept: (event, { maxHeld }) => change(event.key, (...args) => decide({ event, maxHeld }, args)),
     markQueued: (job) => changeSlot(job, (record, key) => records.markQueued(record, key, job)),
     begin: (job, options) =>
       changeSlot(job, (record, key, now) => records.begin(record, key, job, options, now)),
@@ -270,34 +286,6 @@ function newVersion(): string {
   if (poolAt >= pool.length) [pool, poolAt] = [randomBytes(6 * 512).toString("base64url"), 0];
   poolAt += 8;
   return pool.slice(poolAt - 8, poolAt);
-}
-
-/**
- * How many characters two texts have in common at their starts and at their ends: the server has them already. None
- * where a character may take several bytes, since it counts in bytes.
- */
-function commonEnds(before: string, after: string): readonly [first: number, last: number] {
-  const shorter = Math.min(before.length, after.length);
-  if (shorter < MIN_SHARED || Buffer.byteLength(after) !== after.length) return [0, 0];
-  if (Buffer.byteLength(before) !== before.length) return [0, 0];
-  const first = longest(shorter, (length) => before.slice(0, length) === after.slice(0, length));
-  const [end, newEnd] = [before.length, after.length];
-  const last = longest(
-    shorter - first,
-    (length) => before.slice(end - length) === after.slice(newEnd - length),
-  );
-  return [first, last];
-}
-
-/** The greatest length up to `most` that is in common, where all shorter ones are. */
-function longest(most: number, isCommon: (length: number) => boolean): number {
-  let [low, high] = [0, most];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (isCommon(middle)) low = middle;
-    else high = middle - 1;
-  }
-  return low;
 }
 
 /** True when nothing but the expiry moved, and not far. */
