@@ -82,6 +82,36 @@ describe("the readings of a canonical string", () => {
     expect([...names].sort()).toEqual([...Object.keys(GENUINE), "v", "zone"].sort());
   });
 
+  it("have no signature of their own, also where the order of names would allow one", () => {
+    const genuine = { ...GENUINE, referenceId: "o-1&signature=x" };
+    expect(readingsOf(genuine)).toEqual([genuine]);
+  });
+
+  it.each([
+    ["referenceId", `V-7&status=SUCCESS&timestamp=${T}&userId=u`],
+    ["message", "m&payTxnId=tx-9&providerTxId=p"],
+    ["callbackUrl", "https://m.example/cb?a=1&event=DEPOSIT&merchantId=m"],
+  ])("begin with the one where it is %s that has the &, as may well be", (name, text) => {
+    const genuine = { ...GENUINE, [name]: text };
+    const readings = readingsOf(genuine);
+    expect(readings.length).toBeGreaterThan(1);
+    expect(readings[0]).toEqual(genuine);
+  });
+
+  it("all have the canonical string that was signed", () => {
+    const bodies = [
+      { ...GENUINE, userId: "u&zz=1&y=2" },
+      { ...GENUINE, userId: "u&zz=1&y=2&zz=3&y=4" },
+      { ...GENUINE, referenceId: `V-7&status=SUCCESS&timestamp=${T}&userId=u&zz=1&v=2` },
+      { ...GENUINE, message: "m&payTxnId=tx-9&providerTxId=p&n=1&o=2&n=3" },
+    ];
+    for (const body of bodies) {
+      const readings = readingsOf(body);
+      expect(readings.length).toBeGreaterThan(1);
+      for (const fields of readings) expect(canonicalString(fields)).toBe(canonicalString(body));
+    }
+  });
+
   it("are well formed, each of them", () => {
     const genuine = { ...GENUINE, referenceId: "V-7&status=success&timestamp=yesterday&userId=u" };
     expect(readingsOf(genuine)).toEqual([genuine]);
