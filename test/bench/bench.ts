@@ -3,7 +3,7 @@
  * goals.ts. `--quick` measures less and writes nothing, `--all` measures more, and on Node 24 too. `--node 24` runs the
  * server on that version alone. `--abuse`, `--redis` and `--sqlite` are benches of their own.
  */
-import { availableParallelism } from "node:os";
+import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { createTestKeys } from "@payhooks/core/testing";
 import { hasRedis } from "../../scripts/redis-server.mjs";
@@ -107,6 +107,7 @@ async function measureOn(execPath: string, file: string, redis: RedisServer | nu
     ...readResults(major),
     node: server.node,
     cores: availableParallelism(),
+    load: loadavg()[1] ?? Number.NaN,
     measuredOn: new Date().toISOString().slice(0, 10),
     goals,
     groups: found,

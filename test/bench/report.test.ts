@@ -18,6 +18,7 @@ const goal = (what: string, middle: number, verdict: Verdict) => ({
 const results: Results = {
   node: "20.20.2",
   cores: 2,
+  load: 2.04,
   measuredOn: "2026-11-21",
   goals: [goal("first", 0.98, "met"), goal("second", 0.9, "missed"), goal("third", 0.96, "undecided")],
   groups: [
@@ -60,7 +61,7 @@ describe("the page", () => {
   it("has a section, its date and its chart for each version of Node", () => {
     const page = render([results, { ...results, node: "24.21.0" }]);
     expect(page.match(/^## Node \d+$/gm)).toEqual(["## Node 20", "## Node 24"]);
-    expect(page).toContain("Node 24.21.0, 2 cores, 2026-11-21.");
+    expect(page).toContain("Node 24.21.0, 2 cores, 2026-11-21, at a load of 2.0.");
     expect(page).toContain("(performance/node-24.svg)");
   });
 });

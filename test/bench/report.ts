@@ -19,7 +19,7 @@ export function goalTable(goals: readonly GoalFigures[]): string {
   const rows = goals.map(({ what, goal, figure, acceptingAlone, verdict }) => [
     what,
     goal,
-    figureOf(figure.median),
+    figure.rounds < 2 ? figure.median.toFixed(1) : figureOf(figure.median),
     intervalOf(figure),
     verdict === "met" ? "met" : `**${verdict}**`,
     acceptingAlone === null ? "" : `${figureOf(acceptingAlone.median)} (${intervalOf(acceptingAlone)})`,
@@ -65,11 +65,11 @@ export function render(all: readonly Results[]): string {
 }
 
 function renderVersion(results: Results): string {
-  const { node, cores, measuredOn, goals, groups, recordBytes } = results;
+  const { node, cores, load, measuredOn, goals, groups, recordBytes } = results;
   const bytes = Object.entries(recordBytes).map(([inbox, value]) => [inbox, figureOf(value)]);
   return [
     `## Node ${majorOf(results)}`,
-    `Node ${node}, ${cores} cores, ${measuredOn}.`,
+    `Node ${node}, ${cores} cores, ${measuredOn}, at a load of ${load.toFixed(1)}.`,
     goalTable(goals),
     `![Processor time per request on Node ${majorOf(results)}](performance/${chartName(results)})`,
     ...groups.map(groupTable),
@@ -95,16 +95,27 @@ const READING = `## How to read it
   of the other's processor time ours takes, turned round: 1 is no difference, 0.5 is twice as much. The 95 % interval is
   that of the sign test (order statistics), which assumes nothing about the distribution.
 - A goal is met when the whole interval reaches it, missed when none of it does, and undecided otherwise.
+- The load is the system's in the last five minutes. The bench is about 2 of it; what is more comes from other programs, which
+  widen the intervals and make every request dearer.
 - Bytes: the growth of the heap or of the file over many records, divided; in Redis \`MEMORY USAGE\` of key and value.
 
 ## How to repeat it
 
-| command                     | measures                                                                                 |
-| --------------------------- | ---------------------------------------------------------------------------------------- |
-| \`npm run bench\`             | the goals and all frameworks on this version of Node, in under 15 minutes                |
-| \`npm run bench -- --quick\`  | the goals with wider intervals, in under 2 minutes; writes nothing                       |
-| \`npm run bench -- --all\`    | peers, latency, load and sizes too, and all of it on Node 24 as well                      |
-| \`npm run bench -- --node 24\` | on that version alone; it is installed below node_modules first                          |
-| \`npm run bench -- --abuse\`  | memory and answer times under abuse; \`--seconds 8\` for each kind                         |
-| \`npm run bench -- --redis\`  | what Redis costs: bytes of a record, events per second against BullMQ's \`add\` alone       |
-| \`npm run bench -- --sqlite\` | SQLite against memory; \`--records 1000000\` fills the file, \`--folder\` says on which disk |`;
+${table(
+  ["command", "measures"],
+  [
+    ["`npm run bench`", "the goals and all frameworks on this version of Node, in under 15 minutes"],
+    ["`npm run bench -- --quick`", "the goals with wider intervals, in under 2 minutes; writes nothing"],
+    ["`npm run bench -- --all`", "peers, latency, load and sizes too, and all of it on Node 24 as well"],
+    ["`npm run bench -- --node 24`", "on that version alone; it is installed below node_modules first"],
+    ["`npm run bench -- --abuse`", "memory and answer times under abuse; `--seconds 8` for each kind"],
+    [
+      "`npm run bench -- --redis`",
+      "what Redis costs: bytes of a record, events per second against BullMQ's `add` alone",
+    ],
+    [
+      "`npm run bench -- --sqlite`",
+      "SQLite against memory; `--records 1000000` fills the file, `--folder` says on which disk",
+    ],
+  ],
+)}`;

@@ -102,6 +102,8 @@ export interface MoreResults {
 export interface Results extends MoreResults {
   readonly node: string;
   readonly cores: number;
+  /** The system's load in the last minutes of the run; the bench itself is about 2 of it. */
+  readonly load: number;
   /** The day of the newest section. */
   readonly measuredOn: string;
   readonly goals: readonly GoalFigures[];
