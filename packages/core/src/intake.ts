@@ -57,7 +57,8 @@ export interface IntakeParts {
   readonly lifecycle: Lifecycle;
 }
 
-type Refuse = (code: DeliveryErrorCode, why: string) => Reply;
+type Fault = readonly [code: DeliveryErrorCode, why: string];
+type Refuse = (...fault: Fault) => Reply;
 
 /** The way of a delivery: verify, accept, acknowledge. One per receiver, shared by its flows. */
 export class Intake {
@@ -128,21 +129,37 @@ export class Intake {
     return refusal(code, status);
   }
 
+  /** From bytes to an answer. Verification and acceptance share one deadline. */
   async #receive(flow: Flow, delivery: Delivery, mounted: boolean): Promise<Reply> {
-    const { settings, lifecycle } = this.#parts;
+    const { settings, clock, alerts, inbox, lifecycle } = this.#parts;
     const refuse: Refuse = (code, why) => this.#refuse(flow, code, why, delivery.remoteAddress ?? null);
-    const fault = mounted ? null : findHeadFault(delivery, settings.maxBodyBytes);
-    if (fault !== null) return refuse(fault, "the request's head");
-    if (delivery.rawBody.byteLength > settings.maxBodyBytes)
-      return refuse("ERR_BODY_TOO_LARGE", "the body's length");
-    if (lifecycle.isClosing()) return refuse("ERR_CLOSING", "the receiver is closing");
-    if (this.#inFlight >= settings.maxInFlight) {
-      return refuse("ERR_OVERLOADED", `${this.#inFlight} deliveries are in flight`);
-    }
+    const fault = this.#findFault(delivery, mounted);
+    if (fault !== null) return refuse(...fault);
     this.#inFlight++;
-    const deadline = new Deadline(this.#parts.clock, settings.acceptTimeoutMs);
+    const deadline = new Deadline(clock, settings.acceptTimeoutMs);
     try {
-      return await this.#accept(flow, delivery, mounted, deadline, refuse);
+      if (!lifecycle.isPrepared()) await deadline.race(lifecycle.prepare());
+      const verifying = flow.verify(delivery, clock.now());
+      const verification =
+        verifying instanceof Promise ? await deadline.race(resolving(verifying)) : verifying;
+      if (!verification.ok) return refuse(verification.code, verification.why);
+      alerts.succeeded(flow.name);
+      const run = this.#runOf(delivery);
+      if (run === "background" && !lifecycle.isRunning()) {
+        if (!lifecycle.isStarting() && !mounted) {
+          return refuse("ERR_NOT_STARTED", 'run is "background" and receiver.start() has not been called');
+        }
+        await deadline.race(lifecycle.start());
+      }
+      const { verified } = verification.reading;
+      const delayMs = settings.ack === "handled" ? settings.handledBudgetMs : 0;
+      const accepted = await deadline.race(inbox.accept(verified, { maxHeld: settings.maxHeld, delayMs }));
+      if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
+      this.notice(verification.reading, accepted);
+      if (accepted.outcome === "stale") return RECEIVED;
+      if (settings.ack === "handled") return await this.#handle(accepted, refuse);
+      if (run === "after-response") this.#workAfter(delivery, accepted);
+      return RECEIVED;
     } catch (error) {
       return refuse(codeOf(error), describe(error));
     } finally {
@@ -151,40 +168,23 @@ export class Intake {
     }
   }
 
-  /** From verified bytes to an answer. Verification and acceptance share one deadline. */
-  async #accept(
-    flow: Flow,
-    delivery: Delivery,
-    mounted: boolean,
-    deadline: Deadline,
-    refuse: Refuse,
-  ): Promise<Reply> {
-    const { settings, clock, notices, alerts, inbox, lifecycle } = this.#parts;
-    if (!lifecycle.isPrepared()) await deadline.race(lifecycle.prepare());
-    const verifying = flow.verify(delivery, clock.now());
-    const verification = verifying instanceof Promise ? await deadline.race(resolving(verifying)) : verifying;
-    if (!verification.ok) return refuse(verification.code, verification.why);
-    alerts.succeeded(flow.name);
-    const run = this.#runOf(delivery);
-    if (run === "background" && !lifecycle.isRunning()) {
-      if (!lifecycle.isStarting() && !mounted) {
-        return refuse("ERR_NOT_STARTED", 'run is "background" and receiver.start() has not been called');
-      }
-      await deadline.race(lifecycle.start());
+  /** What keeps a delivery from being looked at. */
+  #findFault(delivery: Delivery, mounted: boolean): Fault | null {
+    const { settings, lifecycle } = this.#parts;
+    const code = mounted ? null : findHeadFault(delivery, settings.maxBodyBytes);
+    if (code !== null) return [code, "the request's head"];
+    if (delivery.rawBody.byteLength > settings.maxBodyBytes) {
+      return ["ERR_BODY_TOO_LARGE", "the body's length"];
     }
-    const { verified } = verification.reading;
-    const delayMs = settings.ack === "handled" ? settings.handledBudgetMs : 0;
-    const accepted = await deadline.race(inbox.accept(verified, { maxHeld: settings.maxHeld, delayMs }));
-    if (accepted.outcome === "expired") {
-      const { signedBefore } = accepted;
-      if (signedBefore !== undefined) notices.post({ type: "window-shrunk", signedBefore });
-      return refuse(...expiry(verification, accepted));
-    }
-    this.notice(verification.reading, accepted);
-    if (accepted.outcome === "stale") return RECEIVED;
-    if (settings.ack === "handled") return await this.#handle(accepted, refuse);
-    if (run === "after-response") this.#workAfter(delivery, accepted);
-    return RECEIVED;
+    if (lifecycle.isClosing()) return ["ERR_CLOSING", "the receiver is closing"];
+    if (this.#inFlight < settings.maxInFlight) return null;
+    return ["ERR_OVERLOADED", `${this.#inFlight} deliveries are in flight`];
+  }
+
+  #refuseExpired(verification: Verified, accepted: Accepted, refuse: Refuse): Reply {
+    const { signedBefore } = accepted;
+    if (signedBefore !== undefined) this.#parts.notices.post({ type: "window-shrunk", signedBefore });
+    return refuse(...expiry(verification, accepted));
   }
 
   /**
@@ -246,7 +246,7 @@ async function resolving(verifying: Promise<Verification>): Promise<Verification
   }
 }
 
-function expiry(verification: Verified, { signedBefore }: Accepted): [DeliveryErrorCode, string] {
+function expiry(verification: Verified, { signedBefore }: Accepted): Fault {
   if (verification.outside === "ERR_TIMESTAMP_FUTURE") {
     return [verification.outside, "signed more than 24 h in the future, and not recorded"];
   }

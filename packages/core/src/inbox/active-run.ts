@@ -20,23 +20,8 @@ const REPEAT_MAX_MS = 5_000;
 
 /** A run in progress. */
 export class ActiveRun implements Lease {
-  readonly job: Job;
-  readonly token: string;
-  readonly mode: LeaseData["mode"];
-  readonly verdict: LeaseData["verdict"];
-  readonly reason: LeaseData["reason"];
-  readonly detail: string | null;
-  readonly id: string;
-  readonly name: string;
-  readonly status: string;
-  readonly delivery: LeaseData["delivery"];
-  readonly steps: LeaseData["steps"];
-  readonly only: readonly string[] | null;
-  readonly previousStatus: string | null;
-  readonly previousAmount: string | null;
-  readonly now: number;
-  readonly force: boolean;
   readonly cancellation: Cancellation = new Cancellation();
+  readonly #data: LeaseData;
   readonly #runner: Runner;
   readonly #inbox: RunSurroundings;
   /** When the lease lapses, by this process's clock, unless renewed. */
@@ -46,27 +31,75 @@ export class ActiveRun implements Lease {
   /** Its end is being written: from then on only the answer to that tells whether the lease was lost. */
   #ending = false;
 
-  /** Field by field: a spread of so many makes an object that is slow and takes 2 KB. */
   constructor(data: LeaseData, runner: Runner, inbox: RunSurroundings) {
-    this.job = data.job;
-    this.token = data.token;
-    this.mode = data.mode;
-    this.verdict = data.verdict;
-    this.reason = data.reason;
-    this.detail = data.detail;
-    this.id = data.id;
-    this.name = data.name;
-    this.status = data.status;
-    this.delivery = data.delivery;
-    this.steps = data.steps;
-    this.only = data.only;
-    this.previousStatus = data.previousStatus;
-    this.previousAmount = data.previousAmount;
-    this.now = data.now;
-    this.force = data.force;
+    this.#data = data;
     this.#runner = runner;
     this.#inbox = inbox;
     this.#until = inbox.clock.now() + inbox.leaseMs;
+  }
+
+  get job(): Job {
+    return this.#data.job;
+  }
+
+  get token(): string {
+    return this.#data.token;
+  }
+
+  get mode(): LeaseData["mode"] {
+    return this.#data.mode;
+  }
+
+  get verdict(): LeaseData["verdict"] {
+    return this.#data.verdict;
+  }
+
+  get reason(): LeaseData["reason"] {
+    return this.#data.reason;
+  }
+
+  get detail(): string | null {
+    return this.#data.detail;
+  }
+
+  get id(): string {
+    return this.#data.id;
+  }
+
+  get name(): string {
+    return this.#data.name;
+  }
+
+  get status(): string {
+    return this.#data.status;
+  }
+
+  get delivery(): LeaseData["delivery"] {
+    return this.#data.delivery;
+  }
+
+  get steps(): LeaseData["steps"] {
+    return this.#data.steps;
+  }
+
+  get only(): readonly string[] | null {
+    return this.#data.only;
+  }
+
+  get previousStatus(): string | null {
+    return this.#data.previousStatus;
+  }
+
+  get previousAmount(): string | null {
+    return this.#data.previousAmount;
+  }
+
+  get now(): number {
+    return this.#data.now;
+  }
+
+  get force(): boolean {
+    return this.#data.force;
   }
 
   /** A handler has been started: if it goes on unheard, its effect may come twice. */
