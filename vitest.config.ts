@@ -1,17 +1,9 @@
 import { existsSync, readdirSync } from "node:fs";
-import { defineConfig } from "vitest/config";
-import { hasRedis } from "./scripts/redis-server.mjs";
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { hasRedis, redisSuites } from "./scripts/redis-server.mjs";
 
 /** Workspace packages resolve to their TypeScript source: tests need no build and never see a stale one. */
 const conditions = ["payhooks-source", "module", "node", "development|production"];
-
-/** Suites that start a Redis of their own. */
-const onRedis = [
-  "test/faults/**/*.test.ts",
-  "test/contract/redis*.test.ts",
-  "test/examples/next.test.ts",
-  "test/package/next.test.ts",
-];
 
 const packagesWithTests = readdirSync("packages").filter((name) => existsSync(`packages/${name}/test`));
 
@@ -37,7 +29,13 @@ export default defineConfig({
         test: {
           name: "workspace",
           include: ["test/**/*.test.ts"],
-          exclude: ["**/node_modules/**", "test/browser/**", "test/security/**", ...onRedis],
+          exclude: [
+            "**/node_modules/**",
+            "test/browser/**",
+            "test/security/**",
+            "test/faults/**",
+            ...redisSuites,
+          ],
         },
       },
       {
@@ -48,23 +46,25 @@ export default defineConfig({
           globalSetup: "test/security/global-setup.ts",
         },
       },
-      ...(hasRedis()
-        ? [
-            {
-              extends: true as const,
-              test: {
-                name: "faults",
-                include: onRedis,
-                globalSetup: "test/faults/harness/global-setup.ts",
-                pool: "forks" as const,
-                maxWorkers: 1,
-                fileParallelism: false,
-                // After the others: what is measured in seconds here has both cores to itself.
-                sequence: { groupOrder: 1 },
-              },
-            },
-          ]
-        : []),
+      // After the others, and one after the other: what is measured in seconds here has both cores to itself.
+      inTurn("faults-sqlite", ["test/faults/sqlite.test.ts"], 1),
+      ...(hasRedis() ? [inTurn("faults", redisSuites, 2)] : []),
     ],
   },
 });
+
+/** A project whose files run one by one, once those of a lower order have ended. */
+function inTurn(name: string, include: string[], groupOrder: number): TestProjectInlineConfiguration {
+  return {
+    extends: true,
+    test: {
+      name,
+      include,
+      globalSetup: "test/faults/harness/global-setup.ts",
+      pool: "forks",
+      maxWorkers: 1,
+      fileParallelism: false,
+      sequence: { groupOrder },
+    },
+  };
+}

@@ -3,7 +3,13 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
 const INSTALL = "apt-get install -y redis-server";
-const SUITES = "test/faults and test/contract/redis*.test.ts";
+/** Suites that start a Redis of their own. */
+export const redisSuites = [
+  "test/faults/!(sqlite).test.ts",
+  "test/contract/redis*.test.ts",
+  "test/examples/next.test.ts",
+  "test/package/next.test.ts",
+];
 
 /** True where a redis-server can be started. */
 export function hasRedis() {
@@ -16,7 +22,7 @@ export function hasRedis() {
  */
 export function provideRedis() {
   if (hasRedis() || (isDebianRoot() && installs() && hasRedis())) return;
-  const line = `redis-server is missing: ${SUITES} are left out. Install it: ${INSTALL}`;
+  const line = `redis-server is missing: ${redisSuites.join(", ")} are left out. Install it: ${INSTALL}`;
   process.stderr.write(`\u001b[31m${line}\u001b[0m\n`);
   if (process.env.CI) process.exit(1);
 }

@@ -28,7 +28,7 @@ const tasks = {
     process.env.PAYHOOKS_FAULTS = "long";
     const at = args.indexOf("--kills");
     if (at >= 0) [, process.env.PAYHOOKS_FAULTS_KILLS] = args.splice(at, 2);
-    await run("vitest", ["run", "--project", "faults", "test/faults", ...args]);
+    await run("vitest", ["run", "--project", "faults*", "test/faults", ...args]);
   },
   /** The proofs of the security at full length: hours. `PAYHOOKS_SEED=7` repeats a run. */
   "test:security": async (args) => {
