@@ -138,6 +138,14 @@ describe("what is accepted", () => {
     expect(Object.keys(late.record?.slots ?? {})).toEqual([SUCCESS]);
   });
 
+  it("as a PENDING that was queued before is a duplicate, also under a terminal status", () => {
+    const ground = new Ground();
+    ground.accept(event("PENDING"));
+    markQueued(ground.record, PENDING, { eventId: KEY + PENDING, replay: 0 });
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(event("PENDING")).outcome).toBe("duplicate");
+  });
+
   it("does not end a PENDING that runs", () => {
     const ground = new Ground();
     ground.accept(event("PENDING"));
@@ -185,9 +193,18 @@ describe("what is held at once", () => {
     expect(ground.record?.identity).toEqual({ event: "DEPOSIT", referenceId: "o-1" });
   });
 
-  it("is not what lacks a field of its identity, or has one more", () => {
+  it("has no words of another reason", () => {
     const ground = new Ground();
     ground.accept(event("SUCCESS"));
+    const changes = { amount: "11", verdict: "unexpected", detail: "of another merchant" } as const;
+    expect(ground.accept(event("SUCCESS", changes)).reason).toBe("mismatch");
+    expect(ground.slot(OTHER).work?.detail).toBeNull();
+  });
+
+  it("is not what lacks an amount or a field of its identity, or has one more", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(event("SUCCESS", { amount: null })).outcome).toBe("resume");
     expect(ground.accept(event("SUCCESS", { identity: { event: "DEPOSIT" } })).outcome).toBe("resume");
     const more = { event: "DEPOSIT", referenceId: "o-1", merchantId: "m" };
     expect(ground.accept(event("SUCCESS", { identity: more })).outcome).toBe("resume");

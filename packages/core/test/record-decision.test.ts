@@ -50,7 +50,8 @@ describe("a person's decision", () => {
   it("to replay some handlers forgets that those were done", () => {
     const ground = held();
     replay(ground.record, SUCCESS, KEY + SUCCESS, { ...decision, handlers: ["first"] }, 2_000);
-    expect(ground.slot(SUCCESS).work).toMatchObject({ steps: {}, only: ["first"] });
+    expect(ground.slot(SUCCESS).work?.steps).toEqual({});
+    expect(ground.slot(SUCCESS).work?.only).toEqual(["first"]);
     const begun = ground.begin(SUCCESS, { replay: 1 });
     expect(begun).toMatchObject({ kind: "leased", lease: { only: ["first"], mode: "run" } });
   });

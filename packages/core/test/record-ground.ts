@@ -14,7 +14,7 @@ const slots: Readonly<Record<string, string>> = { PENDING, SUCCESS, FAILED };
 export function event(status: string, changes: Partial<VerifiedEvent> = {}): VerifiedEvent {
   return {
     key: KEY,
-    slot: slots[status] ?? OTHER,
+    slot: slots[status] ?? "3".repeat(16),
     variantSlot: () => OTHER,
     id: "tx-1",
     name: "DEPOSIT",

@@ -159,8 +159,12 @@ describe("the end of a run", () => {
 
   it("retry and released: it waits again", () => {
     const { ground, token } = running();
-    ground.finish(SUCCESS, token, { kind: "retry", delayMs: 50 });
+    step(ground.record, SUCCESS, token, "h", { kind: "done" }, 1_000);
+    const { next } = ground.finish(SUCCESS, token, { kind: "retry", delayMs: 50 });
+    expect(next).toEqual([]);
     expect(ground.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { dueAt: 1_050 } });
+    expect(ground.record !== null && isFinished(ground.record)).toBe(false);
+    expect(ground.begin(SUCCESS, {}, true)).toMatchObject({ lease: { steps: { h: { state: "done" } } } });
     const other = running();
     other.ground.finish(SUCCESS, other.token, { kind: "released" });
     expect(other.ground.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { dueAt: 0 } });
@@ -192,11 +196,11 @@ describe("the end of a run", () => {
   it("held: whoever is to be told of it is leased once; a retry of that leaves it held", () => {
     const { ground, token } = running();
     ground.finish(SUCCESS, token, { kind: "held", reason: "rejected", detail: null, tell: true });
-    const begun = ground.begin(SUCCESS);
-    if (begun.kind !== "leased") throw new Error(begun.kind);
-    expect(begun.lease).toMatchObject({ mode: "tell", reason: "rejected" });
-    for (const kind of ["retry", "released"] as const) {
-      ground.finish(SUCCESS, begun.lease.token, { kind, delayMs: 0 } as Parameters<typeof finish>[4]);
+    for (const ending of [{ kind: "retry", delayMs: 0 }, { kind: "released" }] as const) {
+      const begun = ground.begin(SUCCESS);
+      if (begun.kind !== "leased") throw new Error(begun.kind);
+      expect(begun.lease).toMatchObject({ mode: "tell", reason: "rejected" });
+      expect(ground.finish(SUCCESS, begun.lease.token, ending)).toEqual({ fenced: "ok", next: [] });
       expect(ground.slot(SUCCESS).state).toBe("held");
     }
     const again = ground.begin(SUCCESS);
@@ -228,5 +232,6 @@ describe("the end of a run", () => {
     const begun = ground.begin(SUCCESS, { replay: 3 });
     if (begun.kind !== "leased") throw new Error(begun.kind);
     expect(ground.finish(SUCCESS, begun.lease.token, { kind: "done" }).next).toEqual([]);
+    expect(ground.record !== null && isFinished(ground.record)).toBe(false);
   });
 });
