@@ -30,7 +30,7 @@ describe.runIf(isLong)("the sources that decide what is believed", { timeout: TI
       proof: "changed sources (Stryker)",
       cases: statuses.length,
       mutants: { killed, of: statuses.length },
-      note: `${Object.keys(files).length} files; survivors: docs/mutants.md`,
+      note: `${Object.keys(files).length} files; survivors: docs/security.md`,
     });
     expect(killed / statuses.length).toBeGreaterThanOrEqual(0.9);
     expect(exit).toBe(0);
