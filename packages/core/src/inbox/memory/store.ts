@@ -144,10 +144,11 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
     },
     begin: async (job, options) =>
       changeSlot(job, (record, key) => records.begin(record, key, job, options, clock.now())),
-    renew: async (job, token, leaseMs) =>
-      changeSlot(job, (record, key) => records.renew(record, key, token, leaseMs, clock.now())),
-    step: async (job, token, name, made) =>
-      changeSlot(job, (record, key) => records.step(record, key, token, name, made, clock.now())),
+    // These two change no slot's state, and only what runs: the record stays where it is.
+    renew: async ({ eventId }, token, leaseMs) =>
+      records.renew(load(recordKeyOf(eventId)), slotKeyOf(eventId), token, leaseMs, clock.now()),
+    step: async ({ eventId }, token, name, made) =>
+      records.step(load(recordKeyOf(eventId)), slotKeyOf(eventId), token, name, made, clock.now()),
     finish: async (job, token, ending) =>
       changeSlot(job, (record, key) => records.finish(record, key, job, token, ending, clock.now())),
     async read(eventId) {
