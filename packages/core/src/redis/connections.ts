@@ -26,9 +26,13 @@ const SILENCE_MS = 20_000;
 const RECONNECT: Pick<RedisOptions, "retryStrategy" | "connectTimeout" | "reconnectOnError"> = {
   connectTimeout: CONNECT_TIMEOUT_MS,
   retryStrategy: (times: number) => Math.min(50 * 2 ** times, MAX_RECONNECT_MS),
-  // After a failover the old primary refuses writes: connect anew, to whoever is the primary now.
-  reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
+  reconnectOnError: isReadOnly,
 };
+
+/** After a failover the old primary refuses writes: connect anew, to whoever is the primary now. */
+function isReadOnly(error: Error): boolean {
+  return error.message.startsWith("READONLY");
+}
 
 /** The connections of one inbox. Nothing is opened before it is needed. */
 export interface Connections {
@@ -81,6 +85,10 @@ export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs:
     const made = await make(options);
     // Commands report their own errors; a connection without a listener would end the process.
     made.on("error", () => {});
+    if (!isCluster(made)) {
+      // Many commands are refused at once: leaving for the first is enough, and each leaving adds a listener.
+      made.options.reconnectOnError = (error) => isReadOnly(error) && !made.stream?.writableEnded;
+    }
     try {
       await made.connect();
       return made;
