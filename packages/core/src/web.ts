@@ -22,36 +22,94 @@ type Reader = ReadableStreamDefaultReader<Uint8Array>;
 export async function answerRequest<Platform>(
   mounted: MountedFlow<Platform>,
   request: Request,
-  { bodyUsed, fix, ...facts }: RequestFacts,
+  { bodyUsed, fix, remoteAddress, tenant, waitUntil }: RequestFacts,
   platform: Platform,
 ): Promise<Response> {
-  let reader: Reader | null = null;
-  let isRead = false;
-  const open = (): Reader | null => {
-    if (request.bodyUsed || request.body === null || request.body.locked) return null;
-    return request.body.getReader();
-  };
+  const body = new RequestBody(request);
   const reply = await mounted.answer(
     {
       method: request.method,
       url: request.url,
       headers: { get: (name) => withoutSpaceAround(request.headers.get(name)) },
-      ...facts,
-      async readBody(maxBodyBytes, cancellation) {
-        if (bodyUsed === true || request.bodyUsed || request.body?.locked === true) {
-          return { code: "ERR_BODY_CONSUMED", why: `the request's body was read before Payhooks: ${fix}` };
-        }
-        reader = open();
-        const read = reader === null ? new Uint8Array(0) : await readAll(reader, maxBodyBytes, cancellation);
-        isRead = read instanceof Uint8Array;
-        return read;
-      },
+      remoteAddress,
+      tenant,
+      waitUntil,
+      readBody: async (maxBodyBytes, cancellation) =>
+        (bodyUsed === true ? null : await body.read(maxBodyBytes, cancellation)) ?? {
+          code: "ERR_BODY_CONSUMED",
+          why: `the request's body was read before Payhooks: ${fix}`,
+        },
     },
     platform,
   );
-  if (isRead) return asResponse(reply);
-  reader ??= open();
-  return reader === null ? asResponse(reply) : withoutTheRest(reply, discard(reader));
+  const rest = body.discardRest();
+  return rest === null ? asResponse(reply) : withoutTheRest(reply, rest);
+}
+
+/** A request's body, read once. */
+class RequestBody {
+  readonly #request: Request;
+  #isRead = false;
+  #reader: Reader | null = null;
+  #whole: Promise<unknown> | null = null;
+
+  constructor(request: Request) {
+    this.#request = request;
+  }
+
+  /** The exact bytes, bounded in size, or why not; null when somebody else has read them. */
+  async read(maxBodyBytes: number, cancellation: Cancellation): Promise<Uint8Array | BodyFault | null> {
+    if (this.#request.bodyUsed) return null;
+    const length = lengthOf(this.#request);
+    const bytes =
+      length === null || length > maxBodyBytes
+        ? await this.#readParts(maxBodyBytes, cancellation)
+        : await this.#readWhole(length);
+    this.#isRead = bytes instanceof Uint8Array;
+    return bytes;
+  }
+
+  /** With a length that is bound by the protocol: several times as fast as a stream, on every runtime. */
+  async #readWhole(length: number): Promise<Uint8Array | BodyFault | null> {
+    try {
+      const whole = this.#request.arrayBuffer();
+      this.#whole = whole;
+      const bytes = new Uint8Array(await whole);
+      return bytes.byteLength === length ? bytes : incomplete("it is shorter than its content-length");
+    } catch (error) {
+      // A body that was locked, but never read from, has been left as it was.
+      return this.#request.bodyUsed ? incomplete(String(error)) : null;
+    }
+  }
+
+  async #readParts(maxBodyBytes: number, cancellation: Cancellation): Promise<Uint8Array | BodyFault | null> {
+    if (this.#request.body?.locked === true) return null;
+    this.#reader = this.#open();
+    return this.#reader === null ? new Uint8Array(0) : readAll(this.#reader, maxBodyBytes, cancellation);
+  }
+
+  #open(): Reader | null {
+    const { bodyUsed, body } = this.#request;
+    return bodyUsed || body === null || body.locked ? null : body.getReader();
+  }
+
+  /** Reads on and throws away, for a while: a sender that is still sending would not see its answer otherwise. */
+  discardRest(): Promise<void> | null {
+    if (this.#isRead) return null;
+    if (this.#whole !== null) return lingering(this.#whole);
+    this.#reader ??= this.#open();
+    return this.#reader === null ? null : discard(this.#reader);
+  }
+}
+
+/** The length that the sender has announced, where it has. */
+function lengthOf({ headers }: Request): number | null {
+  const text = headers.get("content-length");
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+function incomplete(why: string): BodyFault {
+  return { code: "ERR_BODY_INCOMPLETE", why };
 }
 
 /** White space around a value is no part of it (RFC 9110, 5.5); workerd leaves tabs there. */
@@ -84,7 +142,7 @@ async function readAll(
     }
     return { code: "ERR_BODY_TIMEOUT", why: "nobody waits for it any longer" };
   } catch (error) {
-    return { code: "ERR_BODY_INCOMPLETE", why: String(error) };
+    return incomplete(String(error));
   }
 }
 
@@ -100,7 +158,18 @@ function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
   return body;
 }
 
-/** Reads on and throws away, for a while: a sender that is still sending would not see its answer otherwise. */
+/** What is being read anyhow is only waited for. */
+function lingering(reading: Promise<unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = systemClock.after(LINGER_MS, resolve);
+    const end = (): void => {
+      stop();
+      resolve();
+    };
+    reading.then(end, end);
+  });
+}
+
 async function discard(reader: Reader): Promise<void> {
   const stop = systemClock.after(LINGER_MS, () => void reader.cancel().catch(() => {}));
   try {
