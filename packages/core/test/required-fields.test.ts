@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { type CallbackRules, findMalformedField } from "../src/flows/callback.ts";
+import {
+  type CallbackRules,
+  findMalformedField,
+  findViolation,
+  readCallback,
+} from "../src/flows/callback.ts";
 
 const RULES: CallbackRules = {
   extraFields: new Set(),
@@ -61,5 +66,17 @@ describe("the fields that every callback must have", () => {
     expect(faultOf({ callbackUrl: undefined }, lookUp)).toBeNull();
     expect(faultOf({ callbackUrl: "/cb" }, lookUp)).toBe("callbackUrl is not an absolute URL");
     expect(faultOf({}, lookUp)).toBeNull();
+  });
+});
+
+describe("a name that R1 does not allow", () => {
+  it("is not shown: it may be anything", () => {
+    const body = readCallback(Buffer.from(JSON.stringify({ ...WHOLE, "a&b": "c" })));
+    if (body === null) throw new Error("not read");
+    expect(findViolation(body, RULES)).toEqual({
+      rule: "R1",
+      reason: "malformed",
+      detail: "a field has a name that is not allowed",
+    });
   });
 });
