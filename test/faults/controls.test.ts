@@ -61,7 +61,7 @@ function control(
   });
 }
 
-describe("the suite catches", () => {
+describe.concurrent("the suite catches", () => {
   control("BullMQ's default maxStalledCount", "default-stalled-count", async (stage) => {
     const { scope, system, config, sender } = stage;
     const events = Array.from({ length: 8 }, () => testEvent(keys.privateKey, { manner: "slow" }));

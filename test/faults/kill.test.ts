@@ -3,7 +3,7 @@ import { describe } from "vitest";
 import { KILL_POINTS } from "./harness/child-config.ts";
 import { type KillGround, killAfterSteps, killUnderLoad } from "./harness/kill-cases.ts";
 import { RedisServer } from "./harness/redis-server.ts";
-import { lengthOf } from "./harness/report.ts";
+import { isLong, lengthOf } from "./harness/report.ts";
 
 const onRedis: KillGround = {
   name: "Redis",
@@ -11,5 +11,7 @@ const onRedis: KillGround = {
   inboxAt: async (scope) => ({ kind: "redis", target: (await RedisServer.start(scope)).url }),
 };
 
-describe("kill -9 under load", () => killUnderLoad(onRedis, lengthOf(25, 1_000)));
-describe("kill -9 right after a step", () => killAfterSteps(onRedis, KILL_POINTS, lengthOf(2, 20)));
+// At full length the machine has nothing else to do: how many run twice depends on it.
+const options = { concurrent: !isLong };
+describe("kill -9 under load", options, () => killUnderLoad(onRedis, lengthOf(25, 1_000)));
+describe("kill -9 right after a step", options, () => killAfterSteps(onRedis, KILL_POINTS, lengthOf(2, 20)));

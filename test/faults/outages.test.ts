@@ -63,7 +63,7 @@ async function killAndRestart(redis: RedisServer, downMs: number): Promise<void>
   await redis.up();
 }
 
-describe("Redis", () => {
+describe.concurrent("Redis", () => {
   const times = isLong ? 5 : 1;
   it("is killed and restarted, frozen for 5 s, away for 12 s: every answer in time, nothing lost", {
     timeout: 120_000 + times * 60_000,

@@ -8,7 +8,7 @@ import { newSeed, until, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
 import { keys, System } from "./harness/system.ts";
 
-describe("handlers", () => {
+describe.concurrent("handlers", () => {
   it(
     "an event that kills its process is held as crashed after its tries, and all others are done",
     {
@@ -77,7 +77,7 @@ describe("handlers", () => {
   );
 });
 
-describe("clocks", () => {
+describe.concurrent("clocks", () => {
   it("processes whose clocks are off by ±1 h and ±23 h lose and repeat nothing", { timeout: 120_000 }, () =>
     withScope(async (scope) => {
       const seed = newSeed("wrong clocks");
@@ -102,7 +102,7 @@ describe("clocks", () => {
   );
 });
 
-describe("restarts", () => {
+describe.concurrent("restarts", () => {
   const restarts = lengthOf(4, 20);
   it(
     `${restarts} rolling restarts of two processes by SIGTERM lose and repeat nothing`,
