@@ -34,6 +34,8 @@ export interface Variant {
   readonly peer?: PeerName;
   /** How long each handler takes. Default: no time at all. */
   readonly handlerMs?: number;
+  /** Finished records that are kept in memory. Default: as many as by default. */
+  readonly maxRecords?: number;
 }
 
 /** Secrets and addresses that the server process is started with. */

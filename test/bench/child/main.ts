@@ -59,7 +59,7 @@ async function open(variant: Variant): Promise<Answers["open"]> {
   return { port: portOf(server), path };
 }
 
-async function serve({ framework, scheme, mode, peer }: Variant, path: string): Promise<Server> {
+async function serve({ framework, scheme, mode, peer, maxRecords }: Variant, path: string): Promise<Server> {
   if (mode === "peer") {
     const { secret, peers: module } = surroundings;
     if (peer === undefined || module === null || (framework !== "node" && framework !== "express")) {
@@ -73,7 +73,7 @@ async function serve({ framework, scheme, mode, peer }: Variant, path: string): 
   if (mode === "inline" || mode === "pem") {
     return on.byHand(path, inlineCheck(mode, scheme, surroundings, handle));
   }
-  fresh = await freshReceiver(mode, surroundings, handle);
+  fresh = await freshReceiver(mode, surroundings, handle, maxRecords);
   return on.ours(path, scheme, fresh.receiver);
 }
 

@@ -22,9 +22,10 @@ export async function freshReceiver(
   mode: OurMode,
   surroundings: Surroundings,
   handle: () => Promise<void>,
+  maxRecords?: number,
 ): Promise<Fresh> {
   const [kind, accepting] = mode.split("-") as [InboxKind, string | undefined];
-  const { inbox, file = null, end } = freshInbox(kind, surroundings);
+  const { inbox, file = null, end } = freshInbox(kind, surroundings, maxRecords);
   const receiver = createReceiver({
     payments: { publicKey: surroundings.publicKey },
     connect: { secret: surroundings.secret },
@@ -51,11 +52,12 @@ export async function freshReceiver(
 function freshInbox(
   kind: InboxKind,
   { redisUrl }: Surroundings,
+  maxRecords: number | undefined,
 ): { readonly inbox: Inbox; readonly file?: string; readonly end: () => void } {
   switch (kind) {
     case "memory":
-      // Accepting only, nothing finishes: there must be room for a whole round. And filled, nothing is to be evicted.
-      return { inbox: memoryInbox({ maxUnfinished: 100_000, maxRecords: 2_000_000 }), end: () => {} };
+      // Accepting only, nothing finishes: there must be room for a whole round.
+      return { inbox: memoryInbox({ maxUnfinished: 100_000, maxRecords }), end: () => {} };
     case "sqlite": {
       const folder = mkdtempSync(join(tmpdir(), "payhooks-bench-"));
       const file = join(folder, "inbox.db");

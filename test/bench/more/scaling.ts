@@ -19,7 +19,8 @@ export async function measureScaling(
   for (const mode of ["memory", "sqlite", "redis"] as const) {
     if (mode === "redis" && redis === null) continue;
     await redis?.tell("FLUSHALL");
-    const variant = { framework: "express", scheme: "rsa", mode } as const;
+    // Nothing is to be evicted.
+    const variant = { framework: "express", scheme: "rsa", mode, maxRecords: 2_000_000 } as const;
     const sender = senderTo(await server.tell({ do: "open", variant }), 64);
     await sender.send(deliveries.slice(0, turn));
     await server.tell({ do: "read", handled: turn });
