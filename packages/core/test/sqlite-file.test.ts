@@ -121,8 +121,30 @@ describe("the schema", () => {
     database.close();
     for (const file of [empty, marked]) {
       expect((await fresh(file).accept(eventOf(1, Date.now()))).outcome).toBe("new");
-      expect([ask(file, "PRAGMA user_version"), ask(file, "PRAGMA application_id")]).toEqual([1, 0x5059484b]);
+      expect([ask(file, "PRAGMA user_version"), ask(file, "PRAGMA application_id")]).toEqual([2, 0x5059484b]);
     }
+  });
+
+  it("of version 1 is brought up to date, with the jobs that wait in it", async () => {
+    const file = newFile();
+    const inbox = sqliteInbox(file);
+    for (const n of [1, 2]) await inbox.accept(eventOf(n, Date.now()));
+    await inbox.close({ graceMs: 0 });
+    const database = openFile(file);
+    database.exec(`
+      CREATE TABLE old (id TEXT PRIMARY KEY, due INTEGER NOT NULL) WITHOUT ROWID;
+      INSERT INTO old SELECT id, due FROM jobs;
+      INSERT INTO old VALUES ('${"0".repeat(48)}-0', 1);
+      DROP TABLE jobs;
+      ALTER TABLE old RENAME TO jobs;
+      CREATE INDEX jobs_by_time ON jobs (due);
+      PRAGMA user_version = 1`);
+    database.close();
+    const runner = writingRunner();
+    expect(await fresh(file).work(runner, EVERYTHING)).toMatchObject({ ran: 2, remaining: 0 });
+    expect(runner.ran.toSorted()).toEqual(["tx-1", "tx-2"]);
+    expect(runner.notices).toEqual([{ type: "record-missing", eventId: "0".repeat(48) }]);
+    expect([ask(file, "PRAGMA user_version"), ask(file, "SELECT count(*) FROM jobs")]).toEqual([2, 0]);
   });
 
   it("of a newer version is refused, and left as it is", async () => {

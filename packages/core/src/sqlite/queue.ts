@@ -1,10 +1,25 @@
-import { type Job, jobId, parseJobId } from "../inbox/inbox.ts";
+import { type Job, jobId, parseJobId, recordKeyOf } from "../inbox/inbox.ts";
 import type { Disposition, Queue } from "../inbox/store.ts";
+import type { SqliteDatabase } from "./driver.ts";
 import type { SqliteFile } from "./store.ts";
 
 /** A queue that the store can wake when it has added a job itself. */
 export interface SqliteQueue extends Queue {
   wake(): void;
+}
+
+/** A job, and where its row lies: beside those of the records that came with its own. */
+interface Taken {
+  readonly job: Job;
+  readonly place: number;
+}
+
+const PLACE = "coalesce((SELECT rowid FROM records WHERE key = ?), 0)";
+
+/** Adds a job unless it is known; inside a transaction, after its record was written. */
+export function jobAdder(database: SqliteDatabase): (job: Job, due: number) => void {
+  const insert = database.prepare(`INSERT OR IGNORE INTO jobs (place, id, due) VALUES (${PLACE}, ?, ?)`);
+  return (job, due) => insert.run(recordKeyOf(job.eventId), jobId(job), Math.ceil(due));
 }
 
 /**
@@ -15,36 +30,36 @@ export function sqliteQueue(
   { database, batch, clock }: SqliteFile,
   { leaseMs, pollMs }: { readonly leaseMs: number; readonly pollMs: number },
 ): SqliteQueue {
-  const insert = database.prepare("INSERT OR IGNORE INTO jobs (id, due) VALUES (?, ?)");
-  const hasten = database.prepare("UPDATE jobs SET due = ? WHERE id = ? AND due > ?");
-  const selectDue = database.prepare("SELECT id FROM jobs WHERE due <= ? ORDER BY due LIMIT ?");
-  const setDue = database.prepare("UPDATE jobs SET due = ? WHERE id = ?");
-  const remove = database.prepare("DELETE FROM jobs WHERE id = ?");
+  const addJob = jobAdder(database);
+  const hasten = database.prepare(`UPDATE jobs SET due = ? WHERE place = ${PLACE} AND id = ? AND due > ?`);
+  const selectDue = database.prepare("SELECT place, id FROM jobs WHERE due <= ? ORDER BY due LIMIT ?");
+  const setDue = database.prepare("UPDATE jobs SET due = ? WHERE place = ? AND id = ?");
+  const remove = database.prepare("DELETE FROM jobs WHERE place = ? AND id = ?");
   const countDue = database.prepare("SELECT count(*) AS n FROM jobs WHERE due <= ?");
   const nextDue = database.prepare("SELECT min(due) AS due FROM jobs WHERE due > ?");
   const consumers = new Set<() => void>();
 
-  function takeSome(limit: number): Promise<readonly Job[]> {
+  function takeSome(limit: number): Promise<readonly Taken[]> {
     return batch.run(() => {
       const now = clock.now();
-      const jobs: Job[] = [];
-      for (const row of selectDue.all(now, limit) as { id: string }[]) {
-        const job = parseJobId(row.id);
-        if (job === null) remove.run(row.id);
+      const taken: Taken[] = [];
+      for (const { place, id } of selectDue.all(now, limit) as { place: number; id: string }[]) {
+        const job = parseJobId(id);
+        if (job === null) remove.run(place, id);
         else {
-          setDue.run(Math.ceil(now + leaseMs), row.id);
-          jobs.push(job);
+          setDue.run(Math.ceil(now + leaseMs), place, id);
+          taken.push({ job, place });
         }
       }
-      return jobs;
+      return taken;
     });
   }
 
-  async function settle(job: Job, disposition: Disposition): Promise<void> {
+  async function settle({ job, place }: Taken, disposition: Disposition): Promise<void> {
     const id = jobId(job);
     await batch.run(() => {
-      if (disposition === "finished") remove.run(id);
-      else setDue.run(Math.ceil(clock.now() + disposition.againInMs), id);
+      if (disposition === "finished") remove.run(place, id);
+      else setDue.run(Math.ceil(clock.now() + disposition.againInMs), place, id);
     });
     if (disposition !== "finished" && disposition.againInMs <= 0) wake();
   }
@@ -62,12 +77,12 @@ export function sqliteQueue(
     wake,
     ready: async () => {},
     async add(job, { delayMs }) {
-      await batch.run(() => insert.run(jobId(job), Math.ceil(clock.now() + delayMs)));
+      await batch.run(() => addJob(job, clock.now() + delayMs));
       wake();
     },
     async hasten(job) {
       const now = clock.now();
-      await batch.run(() => hasten.run(now, jobId(job), now));
+      await batch.run(() => hasten.run(now, recordKeyOf(job.eventId), jobId(job), now));
       wake();
     },
     async consume(process, { concurrency, notify }) {
@@ -77,10 +92,10 @@ export function sqliteQueue(
       let again = false;
       let cancelPoll: (() => void) | null = null;
 
-      async function run(job: Job): Promise<void> {
-        const disposition = await process(job);
+      async function run(taken: Taken): Promise<void> {
+        const disposition = await process(taken.job);
         // Not settled: the job is due again after its lease, and the record then says that it is finished.
-        await settle(job, disposition).catch((error: unknown) =>
+        await settle(taken, disposition).catch((error: unknown) =>
           notify({ type: "inbox-error", during: "settle", error: String(error) }),
         );
       }
@@ -89,9 +104,8 @@ export function sqliteQueue(
       async function take(): Promise<number> {
         const free = concurrency - running.size;
         if (free <= 0 || stopped) return pollMs;
-        const jobs = await takeSome(free);
-        for (const job of jobs) {
-          const started = run(job).finally(() => {
+        for (const taken of await takeSome(free)) {
+          const started = run(taken).finally(() => {
             running.delete(started);
             pump();
           });
@@ -135,8 +149,9 @@ export function sqliteQueue(
       };
     },
     async take() {
-      const [job] = await takeSome(1);
-      return job === undefined ? null : { job, settle: (disposition) => settle(job, disposition) };
+      const [taken] = await takeSome(1);
+      if (taken === undefined) return null;
+      return { job: taken.job, settle: (disposition) => settle(taken, disposition) };
     },
     recover: async () => {},
     async pending() {

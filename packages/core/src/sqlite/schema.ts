@@ -14,6 +14,14 @@ const MIGRATIONS: readonly string[] = [
    CREATE TABLE refs (key TEXT PRIMARY KEY, owner TEXT NOT NULL, expires INTEGER NOT NULL) WITHOUT ROWID;
    CREATE TABLE jobs (id TEXT PRIMARY KEY, due INTEGER NOT NULL) WITHOUT ROWID;
    CREATE INDEX jobs_by_time ON jobs (due);`,
+  // Ids are random, so that each job by id changes a page of its own; by the place of its record, many share one.
+  `ALTER TABLE jobs RENAME TO jobs_by_id;
+   DROP INDEX jobs_by_time;
+   CREATE TABLE jobs (place INTEGER, id TEXT, due INTEGER NOT NULL, PRIMARY KEY (place, id)) WITHOUT ROWID;
+   CREATE INDEX jobs_by_time ON jobs (due);
+   INSERT INTO jobs (place, id, due)
+     SELECT coalesce((SELECT rowid FROM records WHERE key = substr(id, 1, 32)), 0), id, due FROM jobs_by_id;
+   DROP TABLE jobs_by_id;`,
 ];
 
 /** Above this, the start does not read the whole file to check it. */

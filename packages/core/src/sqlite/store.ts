@@ -1,11 +1,11 @@
 import type { Clock } from "../clock.ts";
 import { decodeRecord, encodeRecord } from "../inbox/codec.ts";
 import {
+  type Accepted,
   type AcceptOutcome,
   type Held,
   type HeldFilter,
   type Job,
-  jobId,
   recordKeyOf,
   slotKeyOf,
 } from "../inbox/inbox.ts";
@@ -14,12 +14,21 @@ import * as records from "../inbox/record.ts";
 import type { IdempotencyStore } from "../inbox/store.ts";
 import type { Batch } from "./batch.ts";
 import type { SqliteDatabase } from "./driver.ts";
+import { jobAdder } from "./queue.ts";
 
 /** What a store and a queue on one file share. */
 export interface SqliteFile {
   readonly database: SqliteDatabase;
   readonly batch: Batch;
   readonly clock: Clock;
+}
+
+/** What a step makes of a record: null when nothing is to be written. */
+interface Change<T> {
+  readonly record: IdempotencyRecord | null;
+  readonly answer: T;
+  /** A job that is queued with it. */
+  readonly queue?: { readonly job: Job; readonly due: number };
 }
 
 /** Expired records that go with one write, so that no delivery waits for a long clean-up. */
@@ -47,7 +56,7 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
   const claimReference = database.prepare(
     "INSERT OR REPLACE INTO refs (key, owner, expires) VALUES (?, ?, ?)",
   );
-  const addJob = database.prepare("INSERT OR IGNORE INTO jobs (id, due) VALUES (?, ?)");
+  const addJob = jobAdder(database);
   const pruneRecords = database.prepare(
     "DELETE FROM records WHERE key IN (SELECT key FROM records WHERE expires < ? LIMIT ?)",
   );
@@ -64,16 +73,10 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
   }
 
   /** One step of a record, inside the transaction of this turn. */
-  function change<T>(
-    key: string,
-    step: (record: IdempotencyRecord | null) => {
-      readonly record: IdempotencyRecord | null;
-      readonly answer: T;
-    },
-  ): T {
+  function change<T>(key: string, step: (record: IdempotencyRecord | null) => Change<T>): T {
     const before = load(key);
     const heldBefore = records.heldSlots(before);
-    const { record, answer } = step(before);
+    const { record, answer, queue } = step(before);
     if (record === null) return answer;
     upsert.run(key, encodeRecord(record), records.isFinished(record) ? Math.ceil(record.expiresAt) : null);
     const heldAfter = records.heldSlots(record);
@@ -81,6 +84,7 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
       if (!heldBefore.has(slot)) addHeld.run(key + slot, record.slots[slot]?.work?.heldAt ?? clock.now());
     }
     for (const slot of heldBefore) if (!heldAfter.has(slot)) removeHeld.run(key + slot);
+    if (queue !== undefined) addJob(queue.job, queue.due);
     prune();
     return answer;
   }
@@ -114,30 +118,32 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
     ready: async () => {},
     async accept(event, { maxHeld, delayMs }) {
       let queued = false;
-      const accepted = await batch.run(() =>
-        change(event.key, (before) => {
-          const now = clock.now();
-          let referenceReused = false;
-          if (event.referenceKey !== null && event.fresh) {
-            const claim = findReference.get(event.referenceKey, now) as { owner: string } | undefined | null;
-            referenceReused = claim !== undefined && claim !== null && claim.owner !== event.key;
-          }
-          const admit = (outcome: AcceptOutcome): void => {
-            if (outcome === "held") records.checkHeldRoom(heldCount(), maxHeld);
-          };
-          const { record, accepted: answer } = records.accept(before, event, { now, referenceReused, admit });
-          if (event.referenceKey !== null && event.fresh && !referenceReused) {
-            const expires = Math.ceil(Math.max(now, event.signedAt) + event.retentionMs);
-            claimReference.run(event.referenceKey, event.key, expires);
-          }
-          if (!answer.pending || record === null) return { record, answer };
-          const slot = record.slots[slotKeyOf(answer.job.eventId)];
-          if (slot !== undefined) slot.queued = true;
-          addJob.run(jobId(answer.job), Math.ceil(now + delayMs));
-          queued = true;
-          return { record, answer: { ...answer, pending: false } };
-        }),
-      );
+      const step = (before: IdempotencyRecord | null): Change<Accepted> => {
+        const now = clock.now();
+        let referenceReused = false;
+        if (event.referenceKey !== null && event.fresh) {
+          const claim = findReference.get(event.referenceKey, now) as { owner: string } | undefined | null;
+          referenceReused = claim !== undefined && claim !== null && claim.owner !== event.key;
+        }
+        const admit = (outcome: AcceptOutcome): void => {
+          if (outcome === "held") records.checkHeldRoom(heldCount(), maxHeld);
+        };
+        const { record, accepted: answer } = records.accept(before, event, { now, referenceReused, admit });
+        if (event.referenceKey !== null && event.fresh && !referenceReused) {
+          const expires = Math.ceil(Math.max(now, event.signedAt) + event.retentionMs);
+          claimReference.run(event.referenceKey, event.key, expires);
+        }
+        if (!answer.pending || record === null) return { record, answer };
+        const slot = record.slots[slotKeyOf(answer.job.eventId)];
+        if (slot !== undefined) slot.queued = true;
+        queued = true;
+        return {
+          record,
+          answer: { ...answer, pending: false },
+          queue: { job: answer.job, due: now + delayMs },
+        };
+      };
+      const accepted = await batch.run(() => change(event.key, step));
       if (queued) onQueued();
       return accepted;
     },
