@@ -58,10 +58,12 @@ describe("group commit", () => {
   });
 
   it("fails one event alone whose record cannot be read", async () => {
-    const database = openFile(newFile());
-    const inbox = closing(sqliteInbox(database));
+    const file = newFile();
+    const inbox = closing(sqliteInbox(file));
     await inbox.accept(eventOf(1, Date.now()));
-    database.exec("UPDATE records SET value = 'o{'");
+    const other = openFile(file);
+    other.exec("UPDATE records SET value = 'o{'");
+    other.close();
     const answers = await Promise.allSettled([0, 1, 2].map((n) => inbox.accept(eventOf(n, Date.now()))));
     expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
     expect(answers[1]).toMatchObject({ reason: { code: "ERR_INBOX_UNAVAILABLE" } });

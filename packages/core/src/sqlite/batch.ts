@@ -1,5 +1,6 @@
 import { PayhooksError } from "../errors.ts";
 import type { SqliteDatabase } from "./driver.ts";
+import type { Records } from "./records.ts";
 
 /** Work that waits for the next transaction. */
 interface Waiting {
@@ -19,11 +20,13 @@ const BUSY_PAUSE_MS = 5;
  */
 export class Batch {
   readonly #database: SqliteDatabase;
+  readonly #rows: Records;
   #waiting: Waiting[] = [];
   #scheduled = false;
 
-  constructor(database: SqliteDatabase) {
+  constructor(database: SqliteDatabase, rows: Records) {
     this.#database = database;
+    this.#rows = rows;
   }
 
   /**
@@ -58,6 +61,7 @@ export class Batch {
       else for (const { reject } of batch) reject(unavailable(error));
       return;
     }
+    this.#rows.begin();
     const done: (() => void)[] = [];
     for (const { work, resolve, reject } of batch) {
       try {
@@ -85,6 +89,7 @@ export class Batch {
   }
 
   #rollBack(): void {
+    this.#rows.forget();
     try {
       this.#database.exec("ROLLBACK");
     } catch {

@@ -12,6 +12,7 @@ import { Batch } from "./batch.ts";
 import { deferredInbox } from "./deferred.ts";
 import { openDatabase, type SqliteDatabase, type SqliteHandle } from "./driver.ts";
 import { sqliteQueue } from "./queue.ts";
+import { Records } from "./records.ts";
 import { prepareSchema } from "./schema.ts";
 import { sqliteStore } from "./store.ts";
 
@@ -90,7 +91,8 @@ export function sqliteParts(
 ): { readonly store: IdempotencyStore; readonly queue: Queue } {
   const database = handle as SqliteDatabase;
   prepareSchema(database);
-  const file = { database, batch: new Batch(database), clock };
+  const rows = new Records(database);
+  const file = { database, rows, batch: new Batch(database, rows), clock };
   const queue = sqliteQueue(file, { leaseMs, pollMs });
   return { store: sqliteStore(file, () => queue.wake()), queue };
 }

@@ -1,5 +1,4 @@
 import type { Clock } from "../clock.ts";
-import { decodeRecord, encodeRecord } from "../inbox/codec.ts";
 import {
   type Accepted,
   type AcceptOutcome,
@@ -15,10 +14,12 @@ import type { IdempotencyStore } from "../inbox/store.ts";
 import type { Batch } from "./batch.ts";
 import type { SqliteDatabase } from "./driver.ts";
 import { jobAdder } from "./queue.ts";
+import type { Records } from "./records.ts";
 
 /** What a store and a queue on one file share. */
 export interface SqliteFile {
   readonly database: SqliteDatabase;
+  readonly rows: Records;
   readonly batch: Batch;
   readonly clock: Clock;
 }
@@ -41,11 +42,10 @@ const HELD_PAGE = 100;
  * Idempotency records in SQLite. Accepting an event and queueing its job are one transaction: a slot is never claimed
  * without being queued.
  */
-export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: () => void): IdempotencyStore {
-  const select = database.prepare("SELECT value, expires FROM records WHERE key = ?");
-  const upsert = database.prepare(
-    "INSERT INTO records (key, value, expires) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires",
-  );
+export function sqliteStore(
+  { database, rows, batch, clock }: SqliteFile,
+  onQueued: () => void,
+): IdempotencyStore {
   const addHeld = database.prepare("INSERT OR IGNORE INTO held (event, at) VALUES (?, ?)");
   const removeHeld = database.prepare("DELETE FROM held WHERE event = ?");
   const countHeld = database.prepare("SELECT count(*) AS n FROM held");
@@ -66,19 +66,13 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
   const changes = database.prepare("SELECT changes() AS n");
   let pruneAt = 0;
 
-  function load(key: string): IdempotencyRecord | null {
-    const row = select.get(key) as { value: string; expires: number | null } | undefined;
-    if (row === undefined || row === null) return null;
-    return row.expires !== null && row.expires <= clock.now() ? null : decodeRecord(row.value);
-  }
-
   /** One step of a record, inside the transaction of this turn. */
   function change<T>(key: string, step: (record: IdempotencyRecord | null) => Change<T>): T {
-    const before = load(key);
+    const before = rows.take(key, clock.now());
     const heldBefore = records.heldSlots(before);
     const { record, answer, queue } = step(before);
     if (record === null) return answer;
-    upsert.run(key, encodeRecord(record), records.isFinished(record) ? Math.ceil(record.expiresAt) : null);
+    rows.write(key, record);
     const heldAfter = records.heldSlots(record);
     for (const slot of heldAfter) {
       if (!heldBefore.has(slot)) addHeld.run(key + slot, record.slots[slot]?.work?.heldAt ?? clock.now());
@@ -157,7 +151,7 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
     finish: (job, token, ending) =>
       changeSlot(job, (record, key) => records.finish(record, key, job, token, ending, clock.now())),
     async read(eventId) {
-      const record = load(recordKeyOf(eventId));
+      const record = rows.read(recordKeyOf(eventId), clock.now());
       const slot = record?.slots[slotKeyOf(eventId)];
       return record === null || slot === undefined ? null : records.lifeOf(record, eventId, slot);
     },
@@ -188,7 +182,7 @@ export function sqliteStore({ database, batch, clock }: SqliteFile, onQueued: ()
       const page = pageHeld.all(last.at, last.event, HELD_PAGE) as { event: string; at: number }[];
       for (const row of page) {
         last = row;
-        const record = load(recordKeyOf(row.event));
+        const record = rows.read(recordKeyOf(row.event), clock.now());
         const slot = record?.slots[slotKeyOf(row.event)];
         const entry = record === null || slot === undefined ? null : records.heldOf(record, row.event, slot);
         if (entry === null || !records.matchesFilter(entry, filter)) continue;
