@@ -57,7 +57,10 @@ interface Progress {
   released: boolean;
 }
 
-type Call = (context: HandlerContext) => Promise<void> | Promise<"final" | undefined>;
+/** What a question answers that has settled the whole event; whatever a handler returns says nothing. */
+const FINAL: unique symbol = Symbol("final");
+
+type Call = (context: HandlerContext) => unknown;
 type Outcome =
   | { readonly ok: true; readonly final: boolean }
   | { readonly ok: false; readonly error: unknown };
@@ -91,7 +94,7 @@ export function createRunner(parts: RunnerParts): Runner {
     if (parts.alreadyHandled !== undefined) {
       const { alreadyHandled } = parts;
       const asked = await runStep(lease, ALREADY_HANDLED, progress, async () =>
-        (await alreadyHandled(event)) === true ? "final" : undefined,
+        (await alreadyHandled(event)) === true ? FINAL : undefined,
       );
       if (asked === "final") return { kind: "done" };
       if (asked === "open") return endingOf(progress);
@@ -100,9 +103,7 @@ export function createRunner(parts: RunnerParts): Runner {
       if (only !== null && !only.includes(handler.name)) continue;
       const handle = handler.pick(event);
       if (handle === null) continue;
-      await runStep(lease, handler, progress, async (context) => {
-        await handle(event, context);
-      });
+      await runStep(lease, handler, progress, (context) => handle(event, context));
       if (progress.lost || progress.released) break;
     }
     return endingOf(progress);
@@ -129,9 +130,7 @@ export function createRunner(parts: RunnerParts): Runner {
     const entry = heldEventOf(lease);
     for (const handler of registry.heldHandlers) {
       const step = { ...handler, name: TELL_PREFIX + handler.name };
-      await runStep(lease, step, progress, async (context) => {
-        await handler.handle(entry, context);
-      });
+      await runStep(lease, step, progress, (context) => handler.handle(entry, context));
       if (progress.lost || progress.released) break;
     }
     // It is held already: a handler that used up its tries has been noticed, and makes no second entry.
@@ -154,13 +153,13 @@ export function createRunner(parts: RunnerParts): Runner {
         const { outcome } = await lease.accept(verified);
         if (outcome === "expired") throw new Error(TOO_OLD);
       }
-      return "final";
+      return FINAL;
     });
     return asked === "final";
   }
 
   /**
-   * One handler, as far as it may run now. A call that answers `final` has settled the whole event: its end is
+   * One handler, as far as it may run now. A call that answers `FINAL` has settled the whole event: its end is
    * written instead of the step's, so that a crash in between asks again rather than forgets the answer.
    */
   async function runStep(
@@ -244,10 +243,13 @@ export function createRunner(parts: RunnerParts): Runner {
         cancelTimer();
         resolve(outcome);
       };
-      call(new RunContext(lease, handler.name, attempt, cancellation, logger)).then(
-        (answer) => settle({ ok: true, final: answer === "final" }),
-        (error: unknown) => settle({ ok: false, error }),
-      );
+      const fail = (error: unknown): void => settle({ ok: false, error });
+      try {
+        const answer = call(new RunContext(lease, handler.name, attempt, cancellation, logger));
+        Promise.resolve(answer).then((value) => settle({ ok: true, final: value === FINAL }), fail);
+      } catch (error) {
+        fail(error);
+      }
     });
   }
 

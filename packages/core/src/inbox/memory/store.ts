@@ -86,7 +86,7 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
       if (opened === undefined && before !== null) finished.delete(key);
     } else {
       if (opened !== undefined) open.delete(key);
-      finished.set(key, pack(record), { ttl: Math.max(1, record.expiresAt - clock.now()) });
+      finished.set(whole(key), pack(record), { ttl: Math.max(1, record.expiresAt - clock.now()) });
     }
     return answer;
   }
@@ -182,6 +182,11 @@ function checkRoom(unfinished: number, maxUnfinished: number): void {
       fix: "Make the handlers faster, raise memoryInbox({ maxUnfinished }), or use an inbox on disk or Redis.",
     },
   );
+}
+
+/** A text that was cut from another one keeps all of that in memory; this one stands alone. */
+function whole(text: string): string {
+  return Buffer.from(text, "latin1").toString("latin1");
 }
 
 function clockOf(clock: Clock): { now(): number } {
