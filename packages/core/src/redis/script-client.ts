@@ -1,9 +1,15 @@
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
+import { isCluster } from "./connections.ts";
 
 /** All that the record store asks of a Redis client: a REST client fits as well as a socket. */
 export interface ScriptClient {
-  /** Runs a Lua script. Every script of Payhooks touches one key, so that any cluster will do. */
+  /**
+   * True where a script may touch several keys, as on one primary: what one turn writes is then sent together. Left out,
+   * as for a cluster, every script touches one key.
+   */
+  readonly manyKeys?: boolean | undefined;
+  /** Runs a Lua script. */
   eval(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown>;
 }
 
@@ -11,6 +17,7 @@ export interface ScriptClient {
 export function scriptClient(redis: Redis | Cluster): ScriptClient {
   const hashes = new Map<string, string>();
   return {
+    manyKeys: !isCluster(redis),
     async eval(script, keys, args) {
       let hash = hashes.get(script);
       if (hash === undefined) {

@@ -1,33 +1,34 @@
 /**
- * Compare and swap of one record, on the server's clock. The record's first eight characters are its version.
+ * Compare and swap of records, each by itself, on the server's clock. A record's first eight characters are its version.
  *
  * A writer computes with the time that it believes the server has. It is refused when it runs ahead, since it might
  * take a lease that has not lapsed, or so far behind that its leases would be too short.
  *
- * KEYS[1] record; ARGV: version that is expected ("" = none), time computed with (ms), new version, bytes to keep from
- * the start and from the end of the current text, new text between them, expiry (ms since the epoch, "0" = never).
- * Returns { 1, time } or { 0, time, current value }.
+ * KEYS records; ARGV, seven for each: version that is expected ("" = none), time computed with (ms), new version, bytes
+ * to keep from the start and from the end of the current text, new text between them, expiry (ms since the epoch, "0" =
+ * never). Returns the time, and for each record nil or, where nothing was written, what is there.
  */
 export const SWAP = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local current = redis.call('GET', KEYS[1])
-local version = current and string.sub(current, 1, 8) or ''
-local lag = now - tonumber(ARGV[2])
-if version ~= ARGV[1] or lag < -100 or lag > 5000 then
-  return {0, tostring(now), current or ''}
+local answers = {tostring(now)}
+for i, key in ipairs(KEYS) do
+  local version, computed, new, first, last, text, expiry = unpack(ARGV, i * 7 - 6, i * 7)
+  local lag = now - tonumber(computed)
+  if redis.call('GETRANGE', key, 0, 7) ~= version or lag < -100 or lag > 5000 then
+    answers[i + 1] = redis.call('GET', key) or ''
+  else
+    local head = first == '0' and '' or redis.call('GETRANGE', key, 8, 7 + first)
+    local tail = last == '0' and '' or redis.call('GETRANGE', key, -last, -1)
+    if expiry == '0' then
+      redis.call('SET', key, new .. head .. text .. tail)
+    else
+      redis.call('SET', key, new .. head .. text .. tail, 'PXAT', expiry)
+    end
+    answers[i + 1] = false
+  end
 end
-local first, last = tonumber(ARGV[4]), tonumber(ARGV[5])
-local value = ARGV[6]
-if first > 0 then value = string.sub(current, 9, 8 + first) .. value end
-if last > 0 then value = value .. string.sub(current, -last) end
-value = ARGV[3] .. value
-if ARGV[7] == '0' then
-  redis.call('SET', KEYS[1], value)
-else
-  redis.call('SET', KEYS[1], value, 'PXAT', ARGV[7])
-end
-return {1, tostring(now)}
+return answers
 `;
 
 /** The time and a record: { time, value or "" }. KEYS[1] record. */

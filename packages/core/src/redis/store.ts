@@ -16,7 +16,8 @@ import * as records from "../inbox/record.ts";
 import type { IdempotencyStore } from "../inbox/store.ts";
 import { commonEnds } from "./common-ends.ts";
 import type { ScriptClient } from "./script-client.ts";
-import { ADD_HELD, CLAIM_REFERENCE, COUNT_HELD, PAGE_HELD, READ, REMOVE_HELD, SWAP } from "./scripts.ts";
+import { ADD_HELD, CLAIM_REFERENCE, COUNT_HELD, PAGE_HELD, READ, REMOVE_HELD } from "./scripts.ts";
+import { swapper } from "./swaps.ts";
 
 /** Options of {@link redisStore}. */
 export interface RedisStoreOptions {
@@ -70,6 +71,7 @@ export function redisStore(
   { prefix = "payhooks", shiftMs = () => 0 }: RedisStoreOptions = {},
 ): IdempotencyStore {
   const heldKey = `${prefix}:held`;
+  const swap = swapper(client);
   const seen = new LRUCache<string, Seen>({ max: MAX_SEEN });
   /** The server's time minus this process's monotonic time; null before the first answer. */
   let offset: number | null = null;
@@ -124,19 +126,14 @@ export function redisStore(
         ...[text.slice(first, text.length - last), String(expireAt)],
       ];
       const askedAt = performance.now();
-      const open = await client();
-      const [swapped, serverTime, value] = (await open.eval(SWAP, [`${prefix}:${key}`], args)) as [
-        number,
-        string,
-        string,
-      ];
+      const { time: serverTime, current: other } = await swap(`${prefix}:${key}`, args);
       now = learnTime(serverTime, askedAt);
-      if (swapped === 1) {
+      if (other === null) {
         seen.set(key, { version, text, record });
         if (heldBefore.size > 0) await unindexHeld(key, heldBefore, heldAfter);
         return answer;
       }
-      state = split(value);
+      state = split(other);
       seen.set(key, state);
       current = true;
     }
