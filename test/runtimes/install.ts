@@ -1,7 +1,8 @@
-/** Other runtimes, installed on demand into a folder that git does not see. */
+/** Other runtimes, and SQLite drivers that need a compiler, installed on demand into a folder that git does not see. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { root } from "../package/workspace.ts";
@@ -16,12 +17,36 @@ export interface Runtime {
   readonly version: string;
 }
 
-const manifest = join(root, "test/runtimes/package.json");
-const { dependencies } = JSON.parse(readFileSync(manifest, "utf8")) as {
+/** A manifest in this folder, and the folder into which it is installed. */
+function installed(manifest: string): {
   readonly dependencies: Readonly<Record<string, string>>;
-};
-const hash = createHash("sha256").update(JSON.stringify(dependencies)).digest("hex").slice(0, 12);
-const folder = join(root, "node_modules/.cache/payhooks-runtimes", hash);
+  readonly folder: string;
+  install(...options: readonly string[]): Promise<void>;
+} {
+  const path = join(root, "test/runtimes", manifest);
+  const { dependencies } = JSON.parse(readFileSync(path, "utf8")) as {
+    readonly dependencies: Readonly<Record<string, string>>;
+  };
+  const hash = createHash("sha256").update(JSON.stringify(dependencies)).digest("hex").slice(0, 12);
+  const folder = join(root, "node_modules/.cache/payhooks-runtimes", hash);
+  return {
+    dependencies,
+    folder,
+    async install(...options) {
+      const done = join(folder, ".installed");
+      if (existsSync(done)) return;
+      mkdirSync(folder, { recursive: true });
+      copyFileSync(path, join(folder, "package.json"));
+      const args = ["install", "--no-package-lock", "--no-audit", "--no-fund", ...options];
+      await promisify(execFile)("npm", args, { cwd: folder, maxBuffer: 16 * 1024 * 1024 });
+      writeFileSync(done, "");
+    },
+  };
+}
+
+const runtimes = installed("package.json");
+const drivers = installed("drivers/package.json");
+const { dependencies, folder } = runtimes;
 
 const versionOf = (name: string): string => (dependencies[name] ?? "").replace(/^.*@/, "");
 const inside = (path: string): string => join(folder, "node_modules", path);
@@ -51,15 +76,16 @@ export const WORKERD: Runtime = {
   version: versionOf("workerd"),
 };
 
-/** Installs them unless they are there. No package's scripts are run: the programs are called by their paths. */
+/** Loads a SQLite driver that is no dependency of the workspace. */
+export const requireDriver: NodeJS.Require = createRequire(join(drivers.folder, "package.json"));
+
+/**
+ * Installs them unless they are there. No runtime's scripts are run: the programs are called by their paths. A driver
+ * is compiled by its own, where there is no compiled one for the platform.
+ */
 export async function installRuntimes(): Promise<void> {
-  const done = join(folder, ".installed");
-  if (existsSync(done)) return;
-  mkdirSync(folder, { recursive: true });
-  copyFileSync(manifest, join(folder, "package.json"));
-  const args = ["install", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund"];
-  await promisify(execFile)("npm", args, { cwd: folder, maxBuffer: 16 * 1024 * 1024 });
-  writeFileSync(done, "");
+  await runtimes.install("--ignore-scripts");
+  await drivers.install();
 }
 
 /** The version that a runtime says it has. */

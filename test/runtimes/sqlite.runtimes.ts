@@ -1,16 +1,17 @@
-/** The inbox contract on `node:sqlite` and `bun:sqlite`; `test/contract` runs it on libsql. */
+/** The inbox contract on `node:sqlite`, `bun:sqlite` and better-sqlite3; `test/contract` runs it on libsql. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { SqliteHandle } from "@payhooks/core/sqlite";
 import { build } from "tsup";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { contractCases, isFor } from "../contract/inbox-contract.ts";
+import { contractCases, inboxContract, isFor } from "../contract/inbox-contract.ts";
 import { sqliteGround } from "../contract/sqlite-ground.ts";
 import { root } from "../package/workspace.ts";
-import { BUN, NODES, type Runtime } from "./install.ts";
+import { BUN, NODES, type Runtime, requireDriver } from "./install.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "payhooks-sqlite-contract-"));
 const require = createRequire(import.meta.url);
@@ -39,7 +40,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const withSqlite = [...NODES.filter(({ name }) => name === "node-24" || name === "node-26"), BUN];
+const withSqlite = [...NODES.filter(({ name }) => name !== "node-20"), BUN];
 
 describe("the inbox contract on the runtime's own SQLite", () => {
   it.each(withSqlite)("$name", { timeout: 300_000 }, async ({ name, command, args, version }: Runtime) => {
@@ -56,3 +57,10 @@ describe("the inbox contract on the runtime's own SQLite", () => {
     });
   });
 });
+
+inboxContract("SQLite with better-sqlite3", () =>
+  sqliteGround((file) => {
+    const Database = requireDriver("better-sqlite3") as new (name: string) => SqliteHandle;
+    return new Database(file);
+  }),
+);
