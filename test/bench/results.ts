@@ -88,6 +88,13 @@ export interface StartFigures {
   readonly oursMs: number;
 }
 
+/** Microseconds of processor time for one delivery in a loop, each part with the one before. */
+export interface PartFigures {
+  readonly scheme: Scheme;
+  readonly part: "signature" | "byHand" | "accepted" | "handled";
+  readonly cpuUs: number;
+}
+
 /** What only `--all` measures. A run without it leaves these as an earlier one has found them. */
 export interface MoreResults {
   readonly peers?: readonly PeerFigures[];
@@ -100,6 +107,7 @@ export interface MoreResults {
 }
 
 export interface Results extends MoreResults {
+  readonly parts?: readonly PartFigures[];
   readonly node: string;
   readonly cores: number;
   /** The system's load in the last minutes of the run; the bench itself is about 2 of it. */
