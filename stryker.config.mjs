@@ -7,7 +7,7 @@ export default {
     "packages/core/src/json.ts",
     "packages/core/src/signature/{canonical,rsa,hmac,keys}.ts",
     "packages/core/src/flows/{callback,readings}.ts",
-    "packages/core/src/inbox/{record,table}.ts",
+    "packages/core/src/inbox/{accept,decisions,lease,record,table}.ts",
   ],
   coverageAnalysis: "perTest",
   concurrency: 2,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkHeldRoom, markQueued } from "../src/inbox/record.ts";
+import { checkHeldRoom, markQueued } from "../src/inbox/steps.ts";
 import { thrownBy } from "./receiving.ts";
 import { DAY, event, FAILED, Ground, KEY, lookedUp, OTHER, PENDING, SUCCESS } from "./record-ground.ts";
 

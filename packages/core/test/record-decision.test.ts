@@ -8,7 +8,7 @@ import {
   matchesFilter,
   replay,
   step,
-} from "../src/inbox/record.ts";
+} from "../src/inbox/steps.ts";
 import { DAY, event, FAILED, Ground, KEY, running, SUCCESS } from "./record-ground.ts";
 
 describe("a person's decision", () => {

@@ -1,6 +1,7 @@
 /** One record without a store around it, and a clock that is set by hand. */
 import type { Accepted, Begun, Ending, Job, Life, VerifiedEvent } from "../src/inbox/inbox.ts";
-import { accept, begin, finish, type IdempotencyRecord, lifeOf, type Slot } from "../src/inbox/record.ts";
+import type { IdempotencyRecord, Slot } from "../src/inbox/record.ts";
+import { accept, begin, finish, lifeOf } from "../src/inbox/steps.ts";
 
 export const DAY: number = 86_400_000;
 export const KEY: string = "a".repeat(32);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { finish, heldSlots, isFinished, renew, step } from "../src/inbox/record.ts";
+import { finish, heldSlots, isFinished, renew, step } from "../src/inbox/steps.ts";
 import { DAY, event, FAILED, Ground, KEY, PENDING, running, SUCCESS } from "./record-ground.ts";
 
 describe("taking an event", () => {

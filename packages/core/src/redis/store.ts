@@ -12,7 +12,7 @@ import {
   type VerifiedEvent,
 } from "../inbox/inbox.ts";
 import type { IdempotencyRecord } from "../inbox/record.ts";
-import * as records from "../inbox/record.ts";
+import * as records from "../inbox/steps.ts";
 import type { IdempotencyStore } from "../inbox/store.ts";
 import { commonEnds } from "./common-ends.ts";
 import type { ScriptClient } from "./script-client.ts";

@@ -9,7 +9,7 @@ import {
   slotKeyOf,
 } from "../inbox/inbox.ts";
 import type { IdempotencyRecord } from "../inbox/record.ts";
-import * as records from "../inbox/record.ts";
+import * as records from "../inbox/steps.ts";
 import type { IdempotencyStore } from "../inbox/store.ts";
 import type { Batch } from "./batch.ts";
 import type { SqliteDatabase } from "./driver.ts";

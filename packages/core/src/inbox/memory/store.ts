@@ -12,7 +12,7 @@ import {
 } from "../inbox.ts";
 import { pack, unpack } from "../pack.ts";
 import type { IdempotencyRecord } from "../record.ts";
-import * as records from "../record.ts";
+import * as records from "../steps.ts";
 import type { IdempotencyStore } from "../store.ts";
 
 /** Bounds of the memory store. */

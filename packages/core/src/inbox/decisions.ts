@@ -1,0 +1,85 @@
+import type { Decision, Held, HeldFilter, Job, Life, ReplayDecision } from "./inbox.ts";
+import { end, type IdempotencyRecord, type Slot } from "./record.ts";
+
+/** Makes a held slot wait again, as its next replay. One that waits for its job already is given out again. */
+export function replay(
+  record: IdempotencyRecord | null,
+  slotKey: string,
+  eventId: string,
+  decision: ReplayDecision,
+  now: number,
+): Job | null {
+  const slot = record?.slots[slotKey];
+  if (record === null || slot === undefined || slot.work === null) return null;
+  if (slot.state === "waiting" && slot.replays > 0 && !slot.queued) return { eventId, replay: slot.replays };
+  if (slot.state !== "held") return null;
+  const { work } = slot;
+  const only = decision.handlers ?? null;
+  // Whoever tells the onHeld handlers about it at this moment loses the lease.
+  if (record.lease?.slot === slotKey) record.lease = null;
+  slot.state = "waiting";
+  slot.told = false;
+  slot.queued = false;
+  slot.replays++;
+  work.dueAt = 0;
+  work.only = only;
+  work.steps = Object.fromEntries(
+    Object.entries(work.steps).filter(
+      ([name, kept]) => kept.state === "done" && !(only?.includes(name) ?? false),
+    ),
+  );
+  work.history.push({ at: now, what: `replay ${slot.replays}`, by: decision.by, note: decision.note });
+  return { eventId, replay: slot.replays };
+}
+
+/** Drops a held slot for good: copies stay duplicates. */
+export function discard(
+  record: IdempotencyRecord | null,
+  slotKey: string,
+  { by, note }: Decision,
+  now: number,
+): boolean {
+  const slot = record?.slots[slotKey];
+  if (record === null || slot === undefined || slot.state !== "held") return false;
+  if (record.lease?.slot === slotKey) record.lease = null;
+  slot.queued = true;
+  slot.discarded = { at: now, what: "discarded", by, note };
+  end(record, slot, "discarded", now);
+  return true;
+}
+
+/** The slot's life, as far as the record still knows it. */
+export function lifeOf(record: IdempotencyRecord, eventId: string, slot: Slot): Life {
+  const { work } = slot;
+  return {
+    eventId,
+    flow: record.flow,
+    tenant: record.tenant,
+    id: record.id,
+    event: slot.name,
+    status: slot.status,
+    state: slot.state,
+    reason: work?.reason ?? null,
+    detail: work?.detail ?? null,
+    replays: slot.replays,
+    steps: { ...work?.steps },
+    history: work?.history.slice() ?? (slot.discarded === undefined ? [] : [slot.discarded]),
+  };
+}
+
+/** The slot as an entry of the held list, or null when it is not held. */
+export function heldOf(record: IdempotencyRecord, eventId: string, slot: Slot): Held | null {
+  const life = lifeOf(record, eventId, slot);
+  if (life.state !== "held" || life.reason === null || slot.work === null) return null;
+  const { heldAt, delivery } = slot.work;
+  return { ...life, state: "held", reason: life.reason, heldAt, delivery };
+}
+
+/** True for an entry that a filter of the held list lets through. */
+export function matchesFilter(entry: Held, { flow, tenant, reason }: HeldFilter): boolean {
+  return (
+    (flow === undefined || entry.flow === flow) &&
+    (tenant === undefined || entry.tenant === tenant) &&
+    (reason === undefined || entry.reason === reason)
+  );
+}
