@@ -18,6 +18,14 @@ const SIGNS: readonly (readonly [text: string, sign: string])[] = [
   ["WITHDRAWAL", "\\W"],
   ["SUCCESS", "\\S"],
   ["FAILED", "\\F"],
+  ["settlement", "\\t"],
+  ["settlement.approved", "\\A"],
+  ["settlement.declined", "\\B"],
+  ["connected_account", "\\c"],
+  ["connected_account.approved", "\\G"],
+  ["connected_account.declined", "\\H"],
+  ["approved", "\\a"],
+  ["declined", "\\d"],
 ];
 const signOf: ReadonlyMap<string, string> = new Map(SIGNS);
 const textOf: ReadonlyMap<string, string> = new Map(SIGNS.map(([text, sign]) => [sign, text]));

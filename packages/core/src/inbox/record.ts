@@ -9,8 +9,8 @@
  *        |<--------------replay---------------'  '--------> discarded
  *        '--(PENDING under a terminal status)--> stale
  *
- * Stores that keep records in this process's reach (memory, SQLite) call these functions inside their atomic step;
- * others must do the same thing on their server. `docs/deduplication.md` has the table that `decide` follows.
+ * Stores call these functions inside their atomic step: in memory at once, in SQLite in a transaction, on Redis before a
+ * compare-and-swap (decision 0007). `docs/deduplication.md` has the table that `table.ts` follows.
  */
 import { PayhooksError } from "../errors.ts";
 import type { FlowName } from "../events.ts";
