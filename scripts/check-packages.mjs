@@ -14,11 +14,11 @@ const SIZE_BUDGET = {
   "@payhooks/core/fetch": 2700,
   "@payhooks/core/inbox": 16000,
   "@payhooks/core/redis": 20500,
-  "@payhooks/core/sqlite": 13000,
+  "@payhooks/core/sqlite": 20000,
   "@payhooks/core/testing": 37500,
   "@payhooks/express": 2600,
   "@payhooks/fastify": 2700,
-  "@payhooks/hono": 2800,
+  "@payhooks/hono": 3000,
   "@payhooks/next": 3200,
   "@payhooks/sandbox": 32500,
 };

@@ -2,9 +2,10 @@ import type { Accepted, AcceptOutcome, Job, VerifiedEvent } from "./inbox.ts";
 import { end, type IdempotencyRecord, type Slot } from "./record.ts";
 import { decide, type Ruling } from "./table.ts";
 
-/** Whether the event claims its reference: only a SUCCESS that runs, or ran, does. */
-export function claimsReference(record: IdempotencyRecord | null, event: VerifiedEvent): boolean {
-  return event.referenceKey !== null && event.fresh && decide(record, event).verdict === "run";
+/** The reference that the event claims (`oneSuccessPerReference`), or null: only a SUCCESS that runs, or ran, does. */
+export function claimedReference(record: IdempotencyRecord | null, event: VerifiedEvent): string | null {
+  if (event.referenceKey === null || !event.fresh) return null;
+  return decide(record, event).verdict === "run" ? event.referenceKey : null;
 }
 
 /** What a store has to know to accept an event, beside its record. */

@@ -192,9 +192,10 @@ export function redisStore(
     [record, now, isCurrent]: Parameters<Step<Accepted>>,
   ): Promise<Stepped<Accepted> | null> {
     let referenceReused = false;
-    if (event.referenceKey !== null && records.claimsReference(record, event)) {
+    const reference = records.claimedReference(record, event);
+    if (reference !== null) {
       if (!isCurrent) return null;
-      referenceReused = await isReferenceReused(event.referenceKey, event);
+      referenceReused = await isReferenceReused(reference, event);
     }
     const { record: changed, accepted } = records.accept(record, event, { now, referenceReused });
     if (accepted.outcome === "held" && Number.isFinite(maxHeld)) {

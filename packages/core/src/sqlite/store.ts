@@ -114,18 +114,18 @@ export function sqliteStore(
       let queued = false;
       const step = (before: IdempotencyRecord | null): Change<Accepted> => {
         const now = clock.now();
-        let referenceReused = false;
-        if (event.referenceKey !== null && event.fresh) {
-          const claim = findReference.get(event.referenceKey, now) as { owner: string } | undefined | null;
-          referenceReused = claim !== undefined && claim !== null && claim.owner !== event.key;
-        }
+        const reference = records.claimedReference(before, event);
+        const claim =
+          reference === null ? null : (findReference.get(reference, now) as { owner: string } | null);
+        // Drivers answer null or undefined where there is no row.
+        const referenceReused = claim != null && claim.owner !== event.key;
         const admit = (outcome: AcceptOutcome): void => {
           if (outcome === "held") records.checkHeldRoom(heldCount(), maxHeld);
         };
         const { record, accepted: answer } = records.accept(before, event, { now, referenceReused, admit });
-        if (event.referenceKey !== null && event.fresh && !referenceReused) {
+        if (reference !== null && !referenceReused) {
           const expires = Math.ceil(Math.max(now, event.signedAt) + event.retentionMs);
-          claimReference.run(event.referenceKey, event.key, expires);
+          claimReference.run(reference, event.key, expires);
         }
         if (!answer.pending || record === null) return { record, answer };
         const slot = record.slots[slotKeyOf(answer.job.eventId)];

@@ -118,18 +118,19 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
           } as const;
           return { record: null, answer: { ...expired, signedBefore } };
         }
-        const owner = event.referenceKey === null ? undefined : references?.get(event.referenceKey);
-        const referenceReused = event.fresh && owner !== undefined && owner !== event.key;
+        const reference = records.claimedReference(before, event);
+        const owner = reference === null ? undefined : references?.get(reference);
+        const referenceReused = owner !== undefined && owner !== event.key;
         const now = clock.now();
         const admit = (outcome: AcceptOutcome): void => {
           if (outcome === "new" || outcome === "progress") checkRoom(unfinished, maxUnfinished);
           if (outcome === "held") records.checkHeldRoom(held, maxHeld);
         };
         const { record, accepted } = records.accept(before, event, { now, referenceReused, admit });
-        if (event.referenceKey !== null && event.fresh && !referenceReused) {
+        if (reference !== null && !referenceReused) {
           const lifetime = Math.max(now, event.signedAt) + event.retentionMs - now;
           references ??= new LRUCache({ max: maxRecords, ttl: 1, ttlResolution: 0, perf: clockOf(clock) });
-          references.set(event.referenceKey, event.key, { ttl: lifetime });
+          references.set(reference, event.key, { ttl: lifetime });
         }
         if (enqueue !== undefined && accepted.pending)
           records.markQueued(record, slotKeyOf(accepted.job.eventId), accepted.job);
