@@ -11,7 +11,7 @@ import { testEvent } from "./harness/events.ts";
 import { openHandle } from "./harness/inbox.ts";
 import { type KillGround, killAfterSteps, killUnderLoad } from "./harness/kill-cases.ts";
 import { ProcessUnderTest } from "./harness/processes.ts";
-import { lengthOf, report } from "./harness/report.ts";
+import { isLong, lengthOf, report } from "./harness/report.ts";
 import { newSeed, type Scope, seededRandom, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
 import { keys, SOUND, System } from "./harness/system.ts";
@@ -31,8 +31,11 @@ const onSqlite: KillGround = {
   inboxAt: async (scope) => newFile(scope),
 };
 
-describe("kill -9 under load", () => killUnderLoad(onSqlite, lengthOf(5, 200)));
-describe("kill -9 right after a step", () => killAfterSteps(onSqlite, KILL_POINTS_AT_ONCE, lengthOf(1, 20)));
+const options = { concurrent: !isLong };
+describe("kill -9 under load", options, () => killUnderLoad(onSqlite, lengthOf(5, 200)));
+describe("kill -9 right after a step", options, () =>
+  killAfterSteps(onSqlite, KILL_POINTS_AT_ONCE, lengthOf(1, 20)),
+);
 
 describe("kill -9 in the middle of", () => {
   const kills = lengthOf(3, 50);
