@@ -5,7 +5,7 @@ import { Scope } from "../faults/harness/scope.ts";
 import { expiryCases } from "./expiry-cases.ts";
 import { inboxContract } from "./inbox-contract.ts";
 import { redisCases, redisGround, shiftedRedisGround } from "./redis-ground.ts";
-import { referenceCases, strictReferenceCases } from "./reference-cases.ts";
+import { referenceCases } from "./reference-cases.ts";
 
 const scope = new Scope();
 let server: RedisServer;
@@ -16,8 +16,4 @@ afterAll(() => scope.close());
 
 const connect = () => new Redis(server.url, { lazyConnect: true });
 inboxContract("Redis", () => redisGround(connect), redisCases, { concurrent: true });
-inboxContract("Redis, as days pass", () => shiftedRedisGround(connect), [
-  ...expiryCases,
-  ...referenceCases,
-  ...strictReferenceCases,
-]);
+inboxContract("Redis, as days pass", () => shiftedRedisGround(connect), [...expiryCases, ...referenceCases]);

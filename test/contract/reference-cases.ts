@@ -80,10 +80,6 @@ export const referenceCases: readonly ContractCase[] = [
     },
     { timeTravel: true },
   ),
-];
-
-/** What the store in Redis holds to beyond that: the others claim for everything that is fresh, by its last copy. */
-export const strictReferenceCases: readonly ContractCase[] = [
   onFreshData("what is held claims no reference: a conflict, a mismatch", async (rig) => {
     const { inbox } = rig.start();
     const [one, other] = [newReference(), newReference()];

@@ -54,7 +54,7 @@ export function sqliteStore(
   );
   const findReference = database.prepare("SELECT owner FROM refs WHERE key = ? AND expires > ?");
   const claimReference = database.prepare(
-    "INSERT OR REPLACE INTO refs (key, owner, expires) VALUES (?, ?, ?)",
+    "INSERT INTO refs (key, owner, expires) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET owner = excluded.owner, expires = max(expires, excluded.expires)",
   );
   const addJob = jobAdder(database);
   const pruneRecords = database.prepare(

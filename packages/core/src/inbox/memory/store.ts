@@ -128,9 +128,12 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
         };
         const { record, accepted } = records.accept(before, event, { now, referenceReused, admit });
         if (reference !== null && !referenceReused) {
-          const lifetime = Math.max(now, event.signedAt) + event.retentionMs - now;
+          const wanted = Math.max(now, event.signedAt) + event.retentionMs - now;
+          // A copy that was signed earlier does not shorten it.
+          const ttl =
+            owner === undefined ? wanted : Math.max(wanted, references?.getRemainingTTL(reference) ?? 0);
           references ??= new LRUCache({ max: maxRecords, ttl: 1, ttlResolution: 0, perf: clockOf(clock) });
-          references.set(reference, event.key, { ttl: lifetime });
+          references.set(reference, event.key, { ttl });
         }
         if (enqueue !== undefined && accepted.pending)
           records.markQueued(record, slotKeyOf(accepted.job.eventId), accepted.job);
