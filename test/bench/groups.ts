@@ -1,7 +1,7 @@
 /** The comparisons of one framework and one signature each, and what they come to. */
 import type { SignedDelivery } from "@payhooks/core/testing";
 import { COST_GOALS, type CostGoal, goalsOf } from "./goals.ts";
-import type { FrameworkName, Mode, Scheme, Variant } from "./protocol.ts";
+import type { FrameworkName, Mode, Scheme } from "./protocol.ts";
 import type { GoalFigures, GroupFigures } from "./results.ts";
 import { measureRounds, pairedRatios, type Sample } from "./rounds.ts";
 import type { ServerProcess } from "./server.ts";
@@ -58,24 +58,23 @@ export interface GroupRun {
   readonly server: ServerProcess;
   readonly group: Group;
   readonly deliveries: readonly SignedDelivery[];
+  readonly turnLength: number;
   readonly budgetMs: number;
-  readonly prepare: (variant: Variant) => Promise<void>;
 }
 
 export async function measureGroup({
   server,
   group,
   deliveries,
+  turnLength,
   budgetMs,
-  prepare,
 }: GroupRun): Promise<{ readonly figures: GroupFigures; readonly goals: readonly GoalFigures[] }> {
   const { framework, scheme, reference, modes } = group;
   const samples = await measureRounds(server, {
     variants: modes.map((mode) => ({ framework, scheme, mode })),
-    deliveriesFor: () => deliveries,
+    deliveriesFor: (_variant, round) => deliveries.slice(round * turnLength, (round + 1) * turnLength),
     budgetMs,
     connections: CONNECTIONS,
-    prepare,
   });
   const of = (mode: Mode): readonly Sample[] => samples[modes.indexOf(mode)] ?? [];
   const figures: GroupFigures = {

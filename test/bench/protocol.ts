@@ -49,10 +49,12 @@ export interface Surroundings {
 
 /** Orders to the server process, one at a time. */
 export type Order =
-  /** A new server with a new receiver and an empty inbox, in place of the one before. */
-  | { readonly do: "open"; readonly variant: Variant }
-  /** The counters, once so many events in all have been handled and nothing is left to do. */
-  | { readonly do: "read"; readonly handled: number; readonly kept?: boolean }
+  /** A new server with a new receiver and an empty inbox, in place of all before, or beside them. */
+  | { readonly do: "open"; readonly variant: Variant; readonly beside?: boolean }
+  /** The counters, once so many events in all have been handled and nothing is left to do; of the newest server. */
+  | { readonly do: "read"; readonly handled: number; readonly kept?: boolean; readonly of?: number }
+  /** Handles what the receiver of a server has accepted for others. */
+  | { readonly do: "work-off"; readonly of: number }
   /** Adds so many finished records to the inbox of the receiver, without HTTP. */
   | { readonly do: "fill"; readonly records: number }
   | { readonly do: "end" };
@@ -61,7 +63,7 @@ export type InboxKind = "memory" | "sqlite" | "redis";
 
 export interface Counters {
   readonly cpuUs: number;
-  /** Calls of the handler since the server was opened. */
+  /** Calls of the handler since the first of these servers was opened. */
   readonly handled: number;
   /** The longest time that the event loop was away since the last reading. */
   readonly lagMs: number;
@@ -70,8 +72,9 @@ export interface Counters {
 }
 
 export interface Answers {
-  readonly open: { readonly port: number; readonly path: string };
+  readonly open: { readonly port: number; readonly path: string; readonly id: number };
   readonly read: Counters;
+  readonly "work-off": null;
   readonly fill: null;
   readonly end: null;
 }

@@ -1,6 +1,6 @@
 /** Rounds: every variant in turn, so that all of them get the same of a machine that does other things too. */
 import type { SignedDelivery } from "@payhooks/core/testing";
-import { senderTo } from "./load.ts";
+import { type Sender, senderTo } from "./load.ts";
 import type { Variant } from "./protocol.ts";
 import type { ServerProcess } from "./server.ts";
 
@@ -11,58 +11,65 @@ export interface Sample {
 
 export interface Plan {
   readonly variants: readonly Variant[];
-  readonly deliveriesFor: (variant: Variant) => readonly SignedDelivery[];
-  /** Rounds go on until this time is over, whatever they show. */
+  /** Requests that no turn of the variant has had before; none when there are no more. */
+  readonly deliveriesFor: (variant: Variant, round: number) => readonly SignedDelivery[];
+  /** Rounds go on until this time is over, whatever they show, or the deliveries are. */
   readonly budgetMs: number;
   readonly connections: number;
-  /** Before each variant's turn. */
-  readonly prepare?: (variant: Variant) => Promise<void>;
 }
 
-/** Requests of each turn that are not measured: they open the connections. */
+/** Requests that open the connections, where there is one turn only. */
 export const PRIMERS = 128;
-/** Requests of each variant before the first round that is measured: the engine compiles what is hot. */
-const WARM_UP = 3_000;
+/** Rounds that are not measured: the engine compiles what is hot, which takes some thousand requests of each variant. */
+export const WARM_UP_ROUNDS = 6;
 /** Fewer give no 95 % interval. */
-const ROUNDS_MIN = 6;
+export const ROUNDS_MIN = 6;
+
+/** A variant on its server, which lives as long as the measurement, as a merchant's does: with the code that the engine has compiled. */
+interface Running {
+  readonly variant: Variant;
+  readonly id: number;
+  readonly sender: Sender;
+}
 
 /** Samples by variant, in the order of the plan; the n-th ones of two variants are of the same round. */
 export async function measureRounds(server: ServerProcess, plan: Plan): Promise<readonly Sample[][]> {
-  const samples: Sample[][] = plan.variants.map(() => []);
-  const count = plan.variants.length;
-  const [first] = plan.variants;
-  const warmUp = first === undefined ? 0 : Math.ceil(WARM_UP / plan.deliveriesFor(first).length);
+  const running: Running[] = [];
+  for (const variant of plan.variants) {
+    const { id, ...target } = await server.tell({ do: "open", variant, beside: running.length > 0 });
+    running.push({ variant, id, sender: senderTo(target, plan.connections) });
+  }
+  const samples: Sample[][] = running.map(() => []);
   const end = performance.now() + plan.budgetMs;
-  for (let round = 0; round < warmUp + ROUNDS_MIN || performance.now() < end; round++) {
-    for (let turn = 0; turn < count; turn++) {
-      const index = (turn + round) % count;
-      const variant = plan.variants[index];
-      if (variant === undefined) continue;
-      const sample = await measureTurn(server, variant, plan);
-      if (round >= warmUp) samples[index]?.push(sample);
+  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS_MIN || performance.now() < end; round++) {
+    if (plan.variants.some((variant) => plan.deliveriesFor(variant, round).length === 0)) break;
+    for (let turn = 0; turn < running.length; turn++) {
+      const index = (turn + round) % running.length;
+      const one = running[index];
+      if (one === undefined) continue;
+      const sample = await measureTurn(server, one, plan.deliveriesFor(one.variant, round));
+      if (round >= WARM_UP_ROUNDS) samples[index]?.push(sample);
     }
   }
+  for (const { sender } of running) await sender.close();
   return samples;
 }
 
-async function measureTurn(server: ServerProcess, variant: Variant, plan: Plan): Promise<Sample> {
-  await plan.prepare?.(variant);
-  const deliveries = plan.deliveriesFor(variant);
-  const [primers, measured] = [deliveries.slice(0, PRIMERS), deliveries.slice(PRIMERS)];
-  const handled = handles(variant) ? deliveries.length : 0;
-  const sender = senderTo(await server.tell({ do: "open", variant }), plan.connections);
-  try {
-    await sender.send(primers);
-    const before = await server.tell({ do: "read", handled: Math.min(handled, PRIMERS) });
-    const ms = await sender.send(measured);
-    const after = await server.tell({ do: "read", handled });
-    return {
-      cpuUs: (after.cpuUs - before.cpuUs) / measured.length,
-      perSecond: (measured.length / ms) * 1_000,
-    };
-  } finally {
-    await sender.close();
-  }
+async function measureTurn(
+  server: ServerProcess,
+  { variant, id, sender }: Running,
+  deliveries: readonly SignedDelivery[],
+): Promise<Sample> {
+  const before = await server.tell({ do: "read", handled: 0, of: id });
+  const ms = await sender.send(deliveries);
+  const handled = handles(variant) ? before.handled + deliveries.length : 0;
+  const after = await server.tell({ do: "read", handled, of: id });
+  // What nobody else works off would fill the memory, and be paid for by the collector.
+  if (variant.mode === "memory-accept") await server.tell({ do: "work-off", of: id });
+  return {
+    cpuUs: (after.cpuUs - before.cpuUs) / deliveries.length,
+    perSecond: (deliveries.length / ms) * 1_000,
+  };
 }
 
 /** Whether a handler runs in the server: its work is part of the cost then. */

@@ -37,48 +37,56 @@ const handle = async (): Promise<void> => {
 const lag = monitorEventLoopDelay({ resolution: 10 });
 lag.enable();
 
-let server: Server | null = null;
-let fresh: Fresh | null = null;
+/** A server that listens, and the receiver behind it, if it is ours. */
+interface Opened {
+  readonly server: Server;
+  readonly fresh: Fresh | null;
+}
+let opened: Opened[] = [];
+const newest = (): Opened | undefined => opened.at(-1);
 
 async function close(): Promise<void> {
-  server?.closeAllConnections();
-  await new Promise<unknown>((resolve) => (server === null ? resolve(null) : server.close(resolve)));
-  await fresh?.end();
-  server = null;
-  fresh = null;
+  for (const { server, fresh } of opened) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await fresh?.end();
+  }
+  opened = [];
+  handled = 0;
 }
 
-async function open(variant: Variant): Promise<Answers["open"]> {
-  await close();
-  handled = 0;
+async function open(variant: Variant, beside: boolean): Promise<Answers["open"]> {
+  if (!beside) await close();
   handlerMs = variant.handlerMs ?? 0;
   const path = PATHS[variant.scheme];
-  server = await serve(variant, path);
-  // Nobody pays for what another variant has left behind.
-  globalThis.gc?.();
-  return { port: portOf(server), path };
+  const server = await serve(variant, path);
+  // Its turn comes again after all others have had theirs.
+  server.server.keepAliveTimeout = 120_000;
+  opened.push(server);
+  return { port: portOf(server.server), path, id: opened.length - 1 };
 }
 
-async function serve({ framework, scheme, mode, peer, maxRecords }: Variant, path: string): Promise<Server> {
+async function serve({ framework, scheme, mode, peer, maxRecords }: Variant, path: string): Promise<Opened> {
+  const alone = async (server: Promise<Server>): Promise<Opened> => ({ server: await server, fresh: null });
   if (mode === "peer") {
     const { secret, peers: module } = surroundings;
     if (peer === undefined || module === null || (framework !== "node" && framework !== "express")) {
       throw new Error(`no ${peer} on ${framework}`);
     }
-    return mountPeer({ peer, framework, path, secret, module, handle });
+    return alone(mountPeer({ peer, framework, path, secret, module, handle }));
   }
-  if (framework === "node") return bareOnNode(path);
+  if (framework === "node") return alone(bareOnNode(path));
   const on = FRAMEWORKS[framework];
-  if (mode === "bare") return on.byHand(path, null);
+  if (mode === "bare") return alone(on.byHand(path, null));
   if (mode === "inline" || mode === "pem") {
-    return on.byHand(path, inlineCheck(mode, scheme, surroundings, handle));
+    return alone(on.byHand(path, inlineCheck(mode, scheme, surroundings, handle)));
   }
-  fresh = await freshReceiver(mode, surroundings, handle, maxRecords);
-  return on.ours(path, scheme, fresh.receiver);
+  const fresh = await freshReceiver(mode, surroundings, handle, maxRecords);
+  return { server: await on.ours(path, scheme, fresh.receiver), fresh };
 }
 
 /** Waits until what was accepted is handled and its record finished, then reads the counters. */
-async function read(expected: number, kept: boolean): Promise<Counters> {
+async function read(expected: number, kept: boolean, fresh = newest()?.fresh ?? null): Promise<Counters> {
   while (handled < expected) await pause(1);
   while (expected > 0 && fresh !== null) {
     const { waiting, running } = await fresh.receiver.health();
@@ -90,21 +98,22 @@ async function read(expected: number, kept: boolean): Promise<Counters> {
   const { user, system } = process.cpuUsage();
   const lagMs = lag.max / 1e6;
   lag.reset();
-  return { cpuUs: user + system, handled, lagMs, keptBytes: kept ? keptBytes() : null };
+  return { cpuUs: user + system, handled, lagMs, keptBytes: kept ? keptBytes(fresh) : null };
 }
 
-function keptBytes(): number {
+function keptBytes(fresh: Fresh | null): number {
   if (fresh?.file != null) return statSync(fresh.file).size;
   globalThis.gc?.();
   return process.memoryUsage().heapUsed;
 }
 
 async function fill(records: number): Promise<null> {
+  const fresh = newest()?.fresh ?? null;
   if (fresh === null) throw new Error("there is no inbox to fill");
   const before = handled;
   for (let done = 0; done < records; ) {
     const events = Array.from({ length: Math.min(500, records - done) }, benchEvent);
-    await Promise.all(events.map((event) => fresh?.inbox.accept(event)));
+    await Promise.all(events.map((event) => fresh.inbox.accept(event)));
     done += events.length;
     while (handled < before + done) await pause(1);
   }
@@ -114,9 +123,12 @@ async function fill(records: number): Promise<null> {
 async function obey(order: Order): Promise<unknown> {
   switch (order.do) {
     case "open":
-      return open(order.variant);
+      return open(order.variant, order.beside === true);
     case "read":
-      return read(order.handled, order.kept === true);
+      return read(order.handled, order.kept === true, opened[order.of ?? opened.length - 1]?.fresh);
+    case "work-off":
+      await opened[order.of]?.fresh?.receiver.work({ deadlineMs: 60_000, limit: Number.POSITIVE_INFINITY });
+      return null;
     case "fill":
       return fill(order.records);
     case "end":

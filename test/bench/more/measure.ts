@@ -20,13 +20,14 @@ export interface More {
   readonly secret: string;
   readonly rsa: readonly SignedDelivery[];
   readonly hmac: readonly SignedDelivery[];
+  readonly turnLength: number;
 }
 
 export async function measureMore(more: More): Promise<MoreResults> {
-  const { server, execPath, redis, secret, rsa, hmac } = more;
+  const { server, execPath, redis, secret, rsa, hmac, turnLength } = more;
   const ours: readonly Mode[] = redis === null ? ["memory", "sqlite"] : ["memory", "sqlite", "redis"];
   const fresh = async (): Promise<void> => void (await redis?.tell("FLUSHALL"));
-  const peers = await comparePeers(server, { deliveries: hmac, secret, budgetMs: 4 * 60_000 });
+  const peers = await comparePeers(server, { deliveries: hmac, turnLength, secret, budgetMs: 4 * 60_000 });
   await fresh();
   const latency = await measureLatency(server, ["inline", ...ours], rsa.slice(0, 6_000));
   await fresh();

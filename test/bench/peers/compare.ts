@@ -24,13 +24,14 @@ const OURS: Readonly<Record<On, "fetch" | "express">> = { node: "fetch", express
 
 export interface PeerPlan {
   readonly deliveries: readonly SignedDelivery[];
+  readonly turnLength: number;
   readonly secret: string;
   readonly budgetMs: number;
 }
 
 export async function comparePeers(
   server: ServerProcess,
-  { deliveries, secret, budgetMs }: PeerPlan,
+  { deliveries, turnLength, secret, budgetMs }: PeerPlan,
 ): Promise<readonly PeerFigures[]> {
   const scheme = "hmac";
   const variants: Variant[] = (["fetch", "express"] as const).flatMap((framework) =>
@@ -41,8 +42,10 @@ export async function comparePeers(
   }
   const samples = await measureRounds(server, {
     variants,
-    deliveriesFor: ({ peer }) =>
-      peer === undefined ? deliveries : peerDeliveries(peer, deliveries.length, secret),
+    deliveriesFor: ({ peer }, round) =>
+      peer === undefined
+        ? deliveries.slice(round * turnLength, (round + 1) * turnLength)
+        : peerDeliveries(peer, turnLength, secret),
     budgetMs,
     connections: 64,
   });
