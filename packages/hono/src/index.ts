@@ -54,6 +54,7 @@ function mount<E extends Env>(
   { tenant, remoteAddress = peerOf }: MountOptions,
 ): Handler<E> {
   const mounted = mountFlow(source, flow);
+  const waitUntilOf = platformWaitUntil();
   if (typeof source !== "function" && LIVES_ON.has(getRuntimeKey()))
     mounted.startSoon(undefined as E["Bindings"]);
   return (context) => {
@@ -75,12 +76,18 @@ function peerOf({ env }: Context): string | undefined {
     ?.remoteAddress;
 }
 
-function waitUntilOf(context: Context): ((work: Promise<unknown>) => void) | undefined {
-  try {
-    const { executionCtx } = context;
-    return (work) => executionCtx.waitUntil(work);
-  } catch {
-    // Hono throws where the platform has none.
-    return undefined;
-  }
+/** How to ask for more time, where the platform gives any. */
+function platformWaitUntil(): (context: Context) => ((work: Promise<unknown>) => void) | undefined {
+  let givesNone = false;
+  return (context) => {
+    if (givesNone) return undefined;
+    try {
+      const { executionCtx } = context;
+      return (work) => executionCtx.waitUntil(work);
+    } catch {
+      // Hono throws where there is none: it is not asked with every request, since an error is dear.
+      givesNone = true;
+      return undefined;
+    }
+  };
 }
