@@ -25,7 +25,9 @@ export async function freshReceiver(
   maxRecords?: number,
 ): Promise<Fresh> {
   const [kind, accepting] = mode.split("-") as [InboxKind, string | undefined];
-  const { inbox, file = null, end } = freshInbox(kind, surroundings, maxRecords);
+  // What is accepted for others must not be run by the one beside it.
+  const prefix = accepting === undefined ? "payhooks" : "payhooks-accepting";
+  const { inbox, file = null, end } = freshInbox({ kind, prefix, maxRecords }, surroundings);
   const receiver = createReceiver({
     payments: { publicKey: surroundings.publicKey },
     connect: { secret: surroundings.secret },
@@ -50,9 +52,12 @@ export async function freshReceiver(
 }
 
 function freshInbox(
-  kind: InboxKind,
+  {
+    kind,
+    prefix,
+    maxRecords,
+  }: { readonly kind: InboxKind; readonly prefix: string; readonly maxRecords: number | undefined },
   { redisUrl }: Surroundings,
-  maxRecords: number | undefined,
 ): { readonly inbox: Inbox; readonly file?: string; readonly end: () => void } {
   switch (kind) {
     case "memory":
@@ -68,6 +73,6 @@ function freshInbox(
       };
     }
     case "redis":
-      return { inbox: redisInbox(redisUrl ?? undefined), end: () => {} };
+      return { inbox: redisInbox(redisUrl ?? undefined, { prefix }), end: () => {} };
   }
 }
