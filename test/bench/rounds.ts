@@ -23,7 +23,7 @@ export const PRIMERS = 128;
 /** Rounds that are not measured: the engine compiles what is hot, which takes some thousand requests of each variant. */
 export const WARM_UP_ROUNDS = 6;
 /** Fewer give no 95 % interval. */
-export const ROUNDS_MIN = 6;
+const ROUNDS_MIN = 6;
 
 /** A variant on its server, which lives as long as the measurement, as a merchant's does: with the code that the engine has compiled. */
 interface Running {
