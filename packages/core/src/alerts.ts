@@ -70,7 +70,7 @@ export class Alerts {
       max: MAX_SOURCES,
       ttl: options.cooldownMs ?? 15 * 60_000,
       ttlResolution: 0,
-      perf: { now: () => clock.now() },
+      perf: clock,
     });
   }
 

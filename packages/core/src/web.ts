@@ -170,6 +170,7 @@ function lingering(reading: Promise<unknown>): Promise<void> {
   });
 }
 
+/** Reads to the end, or for as long as a sender is waited for. */
 async function discard(reader: Reader): Promise<void> {
   const stop = systemClock.after(LINGER_MS, () => void reader.cancel().catch(() => {}));
   try {

@@ -129,7 +129,7 @@ describe("a person's decision", () => {
     };
     expect(ground.life(SUCCESS)).toEqual(life);
     if (ground.record === null) throw new Error("no record");
-    const entry = heldOf(ground.record, KEY + SUCCESS, ground.slot(SUCCESS));
+    const entry = heldOf(ground.record, KEY + SUCCESS);
     expect(entry).toEqual({ ...life, heldAt: 1_000, delivery: event("SUCCESS").delivery });
     if (entry === null) throw new Error("not held");
     expect(matchesFilter(entry, {})).toBe(true);
@@ -142,7 +142,7 @@ describe("a person's decision", () => {
   it("is not asked for where nothing is held", () => {
     const { ground, token } = running();
     if (ground.record === null) throw new Error("no record");
-    expect(heldOf(ground.record, KEY + SUCCESS, ground.slot(SUCCESS))).toBeNull();
+    expect(heldOf(ground.record, KEY + SUCCESS)).toBeNull();
     expect(heldSlots(ground.record).size).toBe(0);
     expect(heldSlots(null).size).toBe(0);
     expect(isFinished(ground.record)).toBe(false);

@@ -75,7 +75,9 @@ export class Ground {
 
   life(key: string): Life {
     if (this.record === null) throw new Error("no record");
-    return lifeOf(this.record, KEY + key, this.slot(key));
+    const life = lifeOf(this.record, KEY + key);
+    if (life === null) throw new Error(`nothing is known of ${key}`);
+    return life;
   }
 }
 

@@ -99,7 +99,7 @@ export function connectFlow(
   function judge(body: JsonBody, stored: StoredDelivery): Reading {
     const envelope = body.flaw === null ? readEnvelope(body.object) : `the body has ${body.flaw}`;
     if (typeof envelope === "string") {
-      return new Reading(entryOf("malformed", envelope, stored.rawBody, stored, windowMs), null);
+      return entryOf("malformed", envelope, stored.rawBody, stored, windowMs);
     }
     const { name, data, listed } = envelope;
     const identity: Record<string, string> = { event: name };
@@ -143,10 +143,7 @@ export function connectFlow(
       if (known !== undefined) return known;
       const body = parseJsonBody(stored.rawBody);
       if (body !== null) return judge(body, stored);
-      return new Reading(
-        entryOf("malformed", "the stored body is not JSON", stored.rawBody, stored, windowMs),
-        null,
-      );
+      return entryOf("malformed", "the stored body is not JSON", stored.rawBody, stored, windowMs);
     },
   };
 }

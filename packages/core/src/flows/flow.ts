@@ -140,8 +140,8 @@ export function eventOf(facts: EventFacts, delivery: StoredDelivery, windowMs: n
 }
 
 /**
- * What the inbox records for a delivery that is authentic but whose reading is not certain, or not usable. It is
- * keyed by what was signed alone, never by an id that a forger may have chosen, and so touches no other record.
+ * The reading of a delivery that is authentic, but not certain or not usable. It is keyed by what was signed alone,
+ * never by an id that a forger may have chosen, and so touches no other record.
  */
 export function entryOf(
   reason: "malformed" | "ambiguous",
@@ -149,11 +149,11 @@ export function entryOf(
   signed: string | Uint8Array,
   delivery: StoredDelivery,
   windowMs: number,
-): VerifiedEvent {
+): Reading {
   const { tenant, flow } = delivery;
   const id = sha256(signed, "hex").slice(0, 32);
   const slot = hash([reason], 16);
-  return {
+  const verified: VerifiedEvent = {
     key: hash([tenant, flow, "entry", id], 32),
     slot,
     variantSlot: () => slot,
@@ -171,6 +171,7 @@ export function entryOf(
     referenceKey: null,
     delivery,
   };
+  return new Reading(verified, null);
 }
 
 /** Judges the signed time against the window. */

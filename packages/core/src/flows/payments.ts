@@ -155,7 +155,7 @@ export function paymentsFlow(
     const violation = findViolation(body, rules);
     if (violation !== null) {
       const detail = `${violation.rule}: ${violation.detail}`;
-      return new Reading(entryOf(violation.reason, detail, body.canonical, stored, windowMs), null);
+      return entryOf(violation.reason, detail, body.canonical, stored, windowMs);
     }
     return readingOf(body.texts, stored, () => extraOf(body, rules));
   }
@@ -224,10 +224,7 @@ export function paymentsFlow(
       if (known !== undefined) return known;
       const body = readCallback(stored.rawBody);
       if (body !== null) return judge(body, stored);
-      return new Reading(
-        entryOf("malformed", "the stored body is not JSON", stored.rawBody, stored, windowMs),
-        null,
-      );
+      return entryOf("malformed", "the stored body is not JSON", stored.rawBody, stored, windowMs);
     },
     fromLookup(transaction, tenant, now) {
       const texts = textsOfLookup(transaction);
@@ -260,7 +257,7 @@ export function paymentsFlow(
       const fault = findMalformedField(texts, lookupRules);
       if (fault !== null) {
         const detail = `what payments.confirm returned is not an event: ${fault}`;
-        return new Reading(entryOf("malformed", detail, stored.rawBody, stored, windowMs), null);
+        return entryOf("malformed", detail, stored.rawBody, stored, windowMs);
       }
       // Stored as what it now is, so that a later read gives this event and not the ambiguous body again.
       const rawBody = Buffer.from(JSON.stringify(Object.fromEntries(texts)), "utf8");

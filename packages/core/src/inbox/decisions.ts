@@ -1,5 +1,13 @@
-import type { Decision, Held, HeldFilter, Job, Life, ReplayDecision } from "./inbox.ts";
-import { end, type IdempotencyRecord, type Slot } from "./record.ts";
+import {
+  type Decision,
+  type Held,
+  type HeldFilter,
+  type Job,
+  type Life,
+  type ReplayDecision,
+  slotKeyOf,
+} from "./inbox.ts";
+import { end, type IdempotencyRecord } from "./record.ts";
 
 /** Makes a held slot wait again, as its next replay. One that waits for its job already is given out again. */
 export function replay(
@@ -48,8 +56,10 @@ export function discard(
   return true;
 }
 
-/** The slot's life, as far as the record still knows it. */
-export function lifeOf(record: IdempotencyRecord, eventId: string, slot: Slot): Life {
+/** The event's life, as far as the record still knows it; null when it knows nothing of it. */
+export function lifeOf(record: IdempotencyRecord | null, eventId: string): Life | null {
+  const slot = record?.slots[slotKeyOf(eventId)];
+  if (record === null || slot === undefined) return null;
   const { work } = slot;
   return {
     eventId,
@@ -67,11 +77,12 @@ export function lifeOf(record: IdempotencyRecord, eventId: string, slot: Slot): 
   };
 }
 
-/** The slot as an entry of the held list, or null when it is not held. */
-export function heldOf(record: IdempotencyRecord, eventId: string, slot: Slot): Held | null {
-  const life = lifeOf(record, eventId, slot);
-  if (life.state !== "held" || life.reason === null || slot.work === null) return null;
-  const { heldAt, delivery } = slot.work;
+/** The event as an entry of the held list, or null when it is not held. */
+export function heldOf(record: IdempotencyRecord | null, eventId: string): Held | null {
+  const life = lifeOf(record, eventId);
+  const work = record?.slots[slotKeyOf(eventId)]?.work ?? null;
+  if (life?.state !== "held" || life.reason === null || work === null) return null;
+  const { heldAt, delivery } = work;
   return { ...life, state: "held", reason: life.reason, heldAt, delivery };
 }
 

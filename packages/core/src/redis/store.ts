@@ -225,9 +225,7 @@ export function redisStore(
       changeSlot(job, (record, key, now) => records.finish(record, key, job, token, ending, now)),
     async read(eventId) {
       const { seen: found, now } = await read(recordKeyOf(eventId));
-      const record = recordOf(found, now);
-      const slot = record?.slots[slotKeyOf(eventId)];
-      return record === null || slot === undefined ? null : records.lifeOf(record, eventId, slot);
+      return records.lifeOf(recordOf(found, now), eventId);
     },
     listHeld,
     replay: (eventId, decision) =>
@@ -259,9 +257,7 @@ export function redisStore(
 
   async function heldEntry(eventId: string): Promise<Held | null> {
     const { seen: found, now } = await read(recordKeyOf(eventId));
-    const record = recordOf(found, now);
-    const slot = record?.slots[slotKeyOf(eventId)];
-    return record === null || slot === undefined ? null : records.heldOf(record, eventId, slot);
+    return records.heldOf(recordOf(found, now), eventId);
   }
 }
 

@@ -151,9 +151,7 @@ export function sqliteStore(
     finish: (job, token, ending) =>
       changeSlot(job, (record, key) => records.finish(record, key, job, token, ending, clock.now())),
     async read(eventId) {
-      const record = rows.read(recordKeyOf(eventId), clock.now());
-      const slot = record?.slots[slotKeyOf(eventId)];
-      return record === null || slot === undefined ? null : records.lifeOf(record, eventId, slot);
+      return records.lifeOf(rows.read(recordKeyOf(eventId), clock.now()), eventId);
     },
     listHeld,
     replay: (eventId, decision) =>
@@ -182,9 +180,7 @@ export function sqliteStore(
       const page = pageHeld.all(last.at, last.event, HELD_PAGE) as { event: string; at: number }[];
       for (const row of page) {
         last = row;
-        const record = rows.read(recordKeyOf(row.event), clock.now());
-        const slot = record?.slots[slotKeyOf(row.event)];
-        const entry = record === null || slot === undefined ? null : records.heldOf(record, row.event, slot);
+        const entry = records.heldOf(rows.read(recordKeyOf(row.event), clock.now()), row.event);
         if (entry === null || !records.matchesFilter(entry, filter)) continue;
         yield entry;
         if (--left <= 0) return;

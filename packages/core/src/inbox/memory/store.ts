@@ -49,7 +49,7 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
     max: maxRecords,
     ttl: 1,
     ttlResolution: 0,
-    perf: clockOf(clock),
+    perf: clock,
     dispose(packed, _key, reason) {
       if (reason === "evict") signedBefore = Math.max(signedBefore, unpack(packed).signedAt);
     },
@@ -74,11 +74,11 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
     const opened = open.get(key);
     const before = opened ?? loadFinished(key);
     const unfinishedBefore = countUnfinished(before);
-    const heldBefore = countHeld(before);
+    const heldBefore = records.heldSlots(before).size;
     const { record, answer } = step(before);
     if (record === null) return answer;
     const unfinishedAfter = countUnfinished(record);
-    const heldAfter = countHeld(record);
+    const heldAfter = records.heldSlots(record).size;
     unfinished += unfinishedAfter - unfinishedBefore;
     held += heldAfter - heldBefore;
     if (unfinishedAfter + heldAfter > 0) {
@@ -132,7 +132,7 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
           // A copy that was signed earlier does not shorten it.
           const ttl =
             owner === undefined ? wanted : Math.max(wanted, references?.getRemainingTTL(reference) ?? 0);
-          references ??= new LRUCache({ max: maxRecords, ttl: 1, ttlResolution: 0, perf: clockOf(clock) });
+          references ??= new LRUCache({ max: maxRecords, ttl: 1, ttlResolution: 0, perf: clock });
           references.set(reference, event.key, { ttl });
         }
         if (enqueue !== undefined && accepted.pending)
@@ -156,9 +156,7 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
     finish: async (job, token, ending) =>
       changeSlot(job, (record, key) => records.finish(record, key, job, token, ending, clock.now())),
     async read(eventId) {
-      const record = load(recordKeyOf(eventId));
-      const slot = record?.slots[slotKeyOf(eventId)];
-      return record === null || slot === undefined ? null : records.lifeOf(record, eventId, slot);
+      return records.lifeOf(load(recordKeyOf(eventId)), eventId);
     },
     listHeld: (filter) => listHeld(open, filter),
     replay: async (eventId, decision) =>
@@ -193,10 +191,6 @@ function whole(text: string): string {
   return Buffer.from(text, "latin1").toString("latin1");
 }
 
-function clockOf(clock: Clock): { now(): number } {
-  return { now: () => clock.now() };
-}
-
 /** Slots of a record that wait or run. */
 function countUnfinished(record: IdempotencyRecord | null): number {
   let count = 0;
@@ -207,21 +201,14 @@ function countUnfinished(record: IdempotencyRecord | null): number {
   return count;
 }
 
-/** Slots of a record that wait for a person. */
-function countHeld(record: IdempotencyRecord | null): number {
-  let count = 0;
-  for (const key in record?.slots) if (record?.slots[key]?.state === "held") count++;
-  return count;
-}
-
 async function* listHeld(
   open: ReadonlyMap<string, IdempotencyRecord>,
   filter: HeldFilter,
 ): AsyncGenerator<Held> {
   let left = filter.limit ?? Number.POSITIVE_INFINITY;
   for (const [key, record] of open) {
-    for (const [slotKey, slot] of Object.entries(record.slots)) {
-      const entry = records.heldOf(record, key + slotKey, slot);
+    for (const slotKey of Object.keys(record.slots)) {
+      const entry = records.heldOf(record, key + slotKey);
       if (entry === null || !records.matchesFilter(entry, filter)) continue;
       if (left-- <= 0) return;
       yield entry;
