@@ -4,11 +4,14 @@
  * server on that version alone. `--abuse`, `--redis` and `--sqlite` are benches of their own.
  */
 import { availableParallelism, loadavg } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createTestKeys } from "@payhooks/core/testing";
 import { hasRedis } from "../../scripts/redis-server.mjs";
+import { buildNext } from "../conformance/next.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { type Scope, withScope } from "../faults/harness/scope.ts";
+import { root } from "../package/workspace.ts";
 import { signedDeliveries } from "./deliveries.ts";
 import { RECORD_BYTES_GOAL } from "./goals.ts";
 import { GROUPS, type Group, measureGroup, QUICK_GROUPS } from "./groups.ts";
@@ -68,6 +71,7 @@ async function measureOn(execPath: string, file: string, redis: RedisServer | nu
     publicKey: keys.publicKey,
     secret: keys.secret,
     redisUrl: redis?.url ?? null,
+    nextApp: flags.quick ? null : await builtNextApp(),
     peers: flags.all ? await installPeers() : null,
   };
   const start = (): Promise<ServerProcess> => startServer(file, surroundings, execPath);
@@ -135,6 +139,13 @@ async function measureOn(execPath: string, file: string, redis: RedisServer | nu
 
 function withoutRedis(group: Group, isMissing: boolean): Group {
   return isMissing ? { ...group, modes: group.modes.filter((mode) => !mode.startsWith("redis")) } : group;
+}
+
+/** The folder of the application whose routes the server process fills. */
+async function builtNextApp(): Promise<string> {
+  const folder = "test/bench/next-app";
+  await buildNext(join(root, folder), [folder]);
+  return join(root, folder);
 }
 
 /** Counted, not timed: the same in every run. */

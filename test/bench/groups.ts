@@ -41,6 +41,8 @@ export const QUICK_GROUPS: readonly Group[] = [
 export const GROUPS: readonly Group[] = [
   ...QUICK_GROUPS.slice(0, -1),
   compared("hono", "hmac"),
+  compared("next", "rsa"),
+  compared("next", "hmac"),
   compared("fetch", "rsa"),
   compared("fetch", "hmac"),
   {

@@ -1,7 +1,7 @@
 /** What the bench and the server process say to each other. */
 
 /** `fetch` is node:http behind the bridge of `@hono/node-server`; `node` is node:http alone, for peers. */
-export type FrameworkName = "express" | "fastify" | "hono" | "fetch" | "node";
+export type FrameworkName = "express" | "fastify" | "hono" | "next" | "fetch" | "node";
 
 /** Other webhook libraries. */
 export type PeerName = "octokit" | "bolt" | "stripe" | "standardwebhooks" | "svix";
@@ -43,6 +43,8 @@ export interface Surroundings {
   readonly publicKey: string;
   readonly secret: string;
   readonly redisUrl: string | null;
+  /** The folder of the built Next.js application; null: no variant is on it. */
+  readonly nextApp: string | null;
   /** The module that exports the peers. */
   readonly peers: string | null;
 }
@@ -72,7 +74,13 @@ export interface Counters {
 }
 
 export interface Answers {
-  readonly open: { readonly port: number; readonly path: string; readonly id: number };
+  readonly open: {
+    readonly port: number;
+    readonly path: string;
+    readonly id: number;
+    /** Of SQLite. */
+    readonly file: string | null;
+  };
   readonly read: Counters;
   readonly "work-off": null;
   readonly fill: null;

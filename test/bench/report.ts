@@ -18,6 +18,7 @@ const FRAMEWORKS: Readonly<Record<FrameworkName, string>> = {
   express: "Express 5",
   fastify: "Fastify 5",
   hono: "Hono on Node",
+  next: "Next.js",
   fetch: "node:http through fetch",
   node: "node:http",
 };

@@ -17,11 +17,7 @@ import {
 } from "@payhooks/core/testing";
 import Database from "libsql";
 import { newId, sampleEvent } from "../contract/sample-events.ts";
-
-interface Statement {
-  get(...parameters: readonly unknown[]): unknown;
-  run(...parameters: readonly unknown[]): unknown;
-}
+import { fillSqlite } from "./fill.ts";
 
 const CONCURRENCY = 50;
 const EVENTS = 5_000;
@@ -108,15 +104,7 @@ async function openSqlite(
       { run: async () => ({ kind: "done" }), notify: () => {} },
       { deadlineMs: 60_000, limit: 1, concurrency: 1 },
     );
-    const { value } = (database.prepare("SELECT value FROM records") as Statement).get() as { value: string };
-    const insert = database.prepare(
-      "INSERT INTO records (key, value, expires) VALUES (?, ?, ?)",
-    ) as Statement;
-    const expires = Date.now() + 8 * 86_400_000;
-    database.exec("BEGIN");
-    for (let n = 0; n < records; n++) insert.run(hashed(`record ${n}`), value, expires + n);
-    database.exec("COMMIT");
-    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    fillSqlite(database, { from: 0, to: records });
   }
   commits = 0;
   return {

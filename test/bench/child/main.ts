@@ -15,18 +15,21 @@ import type { Framework } from "./framework.ts";
 import { PATHS, portOf } from "./framework.ts";
 import { onHono } from "./hono.ts";
 import { inlineCheck } from "./inline.ts";
+import { onNext } from "./next.ts";
 import { bareOnNode } from "./node.ts";
 import { mountPeer } from "./peers.ts";
 import { type Fresh, freshReceiver } from "./receiver.ts";
+
+const surroundings = JSON.parse(process.argv[2] ?? "") as Surroundings;
 
 const FRAMEWORKS: Readonly<Record<Exclude<FrameworkName, "node">, Framework>> = {
   express: onExpress,
   fastify: onFastify,
   hono: onHono,
+  next: onNext(surroundings.nextApp ?? "."),
   fetch: onFetch,
 };
 
-const surroundings = JSON.parse(process.argv[2] ?? "") as Surroundings;
 let handled = 0;
 let handlerMs = 0;
 const handle = async (): Promise<void> => {
@@ -63,7 +66,7 @@ async function open(variant: Variant, beside: boolean): Promise<Answers["open"]>
   // Its turn comes again after all others have had theirs.
   server.server.keepAliveTimeout = 120_000;
   opened.push(server);
-  return { port: portOf(server.server), path, id: opened.length - 1 };
+  return { port: portOf(server.server), path, id: opened.length - 1, file: server.fresh?.file ?? null };
 }
 
 async function serve({ framework, scheme, mode, peer, maxRecords }: Variant, path: string): Promise<Opened> {
