@@ -39,6 +39,8 @@ export type ReconcileResult =
       readonly eventId: string;
       readonly transaction: Transaction;
     }
+  /** No callback ever carries this status, so that it is no event: close the order. */
+  | { readonly reference: string; readonly outcome: "cancelled"; readonly transaction: Transaction }
   | { readonly reference: string; readonly outcome: "not-found" }
   | { readonly reference: string; readonly outcome: "error"; readonly error: unknown };
 
@@ -88,6 +90,7 @@ export async function reconcile(receiver: LookupSink, options: ReconcileOptions)
     try {
       const transaction = await client.transactionByReference(reference, { signal, timeoutMs });
       if (transaction === null) return { reference, outcome: "not-found" };
+      if (transaction.status === "CANCELLED") return { reference, outcome: "cancelled", transaction };
       const { outcome, eventId } = await receiver.payments.ingest(transaction, { tenant });
       return { reference, outcome, eventId, transaction };
     } catch (error) {

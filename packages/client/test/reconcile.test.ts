@@ -104,11 +104,20 @@ describe("reconcile", () => {
     expect(remaining).toEqual(["b", "c", "d", ""]);
   });
 
-  it("reports what the table of the receiver holds, cancelled transactions among it", async () => {
-    const { t, client } = await setUp({ a: { status: "CANCELLED" } });
+  it("reports what the table of the receiver holds", async () => {
+    const { t, client } = await setUp({ a: { type: "REFUND" } });
     const { counts } = await reconcile(t.receiver, { client, references: ["a"] });
     expect(counts).toEqual({ held: 1 });
     expect(await t.held()).toMatchObject([{ reason: "unrecognized" }]);
+  });
+
+  it("tells of cancelled transactions, which are no events, and holds none", async () => {
+    const { t, client } = await setUp({ a: { status: "CANCELLED" }, b: {} });
+    const { results, counts, remaining } = await reconcile(t.receiver, { client, references: ["a", "b"] });
+    expect(counts).toEqual({ cancelled: 1, new: 1 });
+    expect(results[0]).toMatchObject({ reference: "a", transaction: { status: "CANCELLED" } });
+    expect(await t.held()).toEqual([]);
+    expect(remaining).toEqual([]);
   });
 
   it("keeps to its concurrency and tells of each result as it comes", async () => {
