@@ -36,13 +36,13 @@ export type {
 } from "./events.ts";
 export type { ConnectOptions } from "./flows/connect.ts";
 export type { KeyHint, KeyResolver, TenantKeys } from "./flows/keyring.ts";
+export type { LookupTransaction } from "./flows/lookup.ts";
 export type {
   AmbiguousCallback,
   Confirmation,
-  LookupTransaction,
   PaymentExpectations,
   PaymentsOptions,
-} from "./flows/payments.ts";
+} from "./flows/payments-options.ts";
 export {
   type Handler,
   type HandlerContext,

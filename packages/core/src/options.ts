@@ -3,7 +3,7 @@ import type { Clock } from "./clock.ts";
 import { PayhooksError } from "./errors.ts";
 import type { AnyEvent } from "./events.ts";
 import type { ConnectOptions } from "./flows/connect.ts";
-import type { PaymentsOptions } from "./flows/payments.ts";
+import type { PaymentsOptions } from "./flows/payments-options.ts";
 import { checkPositive } from "./handlers.ts";
 import type { Inbox } from "./inbox/inbox.ts";
 import type { Logger } from "./notices.ts";

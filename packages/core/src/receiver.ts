@@ -16,7 +16,8 @@ import type {
 } from "./events.ts";
 import { connectFlow } from "./flows/connect.ts";
 import { type Flow, ONLY_TENANT, withFreshness } from "./flows/flow.ts";
-import { type LookupTransaction, type PaymentsFlow, paymentsFlow } from "./flows/payments.ts";
+import type { LookupTransaction } from "./flows/lookup.ts";
+import { type PaymentsFlow, paymentsFlow } from "./flows/payments.ts";
 import {
   type Handler,
   type HandlerOptions,

@@ -5,7 +5,8 @@ import type { AnyEvent, ConnectEvent, PaymentEvent } from "./events.ts";
 import { connectFlow, SIGNATURE_HEADER } from "./flows/connect.ts";
 import type { Flow, Verification } from "./flows/flow.ts";
 import { fixedKeys } from "./flows/keyring.ts";
-import { type PaymentExpectations, paymentsFlow } from "./flows/payments.ts";
+import { paymentsFlow } from "./flows/payments.ts";
+import type { PaymentExpectations } from "./flows/payments-options.ts";
 import type { HeldReason } from "./inbox/inbox.ts";
 import { importPublicKeys, importSecrets, type PublicKeyInput } from "./signature/keys.ts";
 

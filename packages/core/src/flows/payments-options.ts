@@ -1,0 +1,139 @@
+import type { Clock } from "../clock.ts";
+import { PayhooksError } from "../errors.ts";
+import type { PaymentEvent } from "../events.ts";
+import {
+  importPublicKeys,
+  type PublicKeyInput,
+  type PublicKeySource,
+  type VerifyingKey,
+} from "../signature/keys.ts";
+import { type CallbackRules, isDocumented, isFieldName } from "./callback.ts";
+import { type KeyResolver, type Keyring, lazyKeys, resolvedKeys } from "./keyring.ts";
+
+/** What signed fields must be, compared as whole values. */
+export interface PaymentExpectations {
+  readonly merchantId?: string | readonly string[] | undefined;
+  readonly callbackUrl?: string | readonly string[] | undefined;
+}
+
+/** What to do with a body whose signature fits more than one event. */
+export type Confirmation = "run" | "discard" | "keep" | PaymentEvent;
+
+/** A body whose signature fits more than one event (docs/security.md). */
+export interface AmbiguousCallback {
+  /** As the body has it. It may be the forged one. */
+  readonly event: PaymentEvent;
+  /** Up to eight events that the signature fits. */
+  readonly readings: readonly PaymentEvent[];
+  /** The rule that was broken, in words. */
+  readonly detail: string;
+  readonly tenant: string;
+}
+
+/** Options of the payments flow. */
+export interface PaymentsOptions {
+  /**
+   * The merchant's public key: PEM (also with `\n` written out, in quotes, or base64 of that), a `KeyObject` or
+   * `{ file }`; up to four during a rotation; or a resolver for many merchants.
+   */
+  readonly publicKey: PublicKeySource | readonly PublicKeySource[] | KeyResolver<PublicKeySource> | undefined;
+  /** Signed fields with a known value. An authentic callback with another one is held as `unexpected`. */
+  readonly expect?: PaymentExpectations | undefined;
+  /** Undocumented fields that the service sends with every callback. */
+  readonly extraFields?: readonly string[] | undefined;
+  /** A second SUCCESS for a reference, under another payTxnId, is held as `reference-reused`. Default false. */
+  readonly oneSuccessPerReference?: boolean | undefined;
+  /** Decides about a body whose signature fits more than one event; the service's look-up is the authority. */
+  readonly confirm?: ((callback: AmbiguousCallback) => Confirmation | Promise<Confirmation>) | undefined;
+}
+
+/** The keys that verify callbacks: fixed ones, or those that a resolver finds. */
+export function keyringOf(source: PaymentsOptions["publicKey"], clock: Clock): Keyring<VerifyingKey> {
+  const option = "payments.publicKey";
+  if (typeof source !== "function")
+    return lazyKeys(async () => importPublicKeys(await readFiles(source, option), option));
+  return resolvedKeys(
+    source,
+    async (keys) => importPublicKeys(await readFiles(keys, `the keys that ${option} returned`), option),
+    option,
+    clock,
+  );
+}
+
+type Sources = PublicKeySource | readonly PublicKeySource[] | undefined;
+
+async function readFiles(source: Sources, option: string): Promise<readonly PublicKeyInput[] | undefined> {
+  if (source === undefined || source === null) return undefined;
+  const list = Array.isArray(source) ? (source as readonly PublicKeySource[]) : [source as PublicKeySource];
+  return Promise.all(list.map((key) => readFileOf(key, option)));
+}
+
+async function readFileOf(source: PublicKeySource, option: string): Promise<PublicKeyInput> {
+  if (typeof source !== "object" || source === null || !("file" in source)) return source as PublicKeyInput;
+  // Imported here, since not every runtime has a file system.
+  const { readFile } = await import("node:fs/promises");
+  try {
+    return await readFile(source.file, "utf8");
+  } catch (cause) {
+    throw new PayhooksError(
+      "ERR_KEY_UNREADABLE",
+      `${option} names the file ${JSON.stringify(source.file)}, which cannot be read.`,
+      {
+        fix: "Check the path and its permissions; it is relative to the process's working directory.",
+        cause,
+      },
+    );
+  }
+}
+
+/** What the options say about bodies; throws their set-up error. */
+export function rulesOf(
+  { expect, extraFields = [] }: PaymentsOptions,
+  merchantIdRequired: boolean,
+): CallbackRules {
+  for (const name of extraFields) {
+    if (typeof name !== "string" || !isFieldName(name) || isDocumented(name) || name === "signature") {
+      throw new PayhooksError(
+        "ERR_OPTION_INVALID",
+        `payments.extraFields lists ${JSON.stringify(name)}, which cannot be an undocumented field.`,
+        {
+          fix: 'List names such as "currency": letters, digits and underscores, none that the specification has.',
+        },
+      );
+    }
+  }
+  const pinnedUrls = setOf(expect?.callbackUrl, "payments.expect.callbackUrl");
+  for (const url of pinnedUrls) {
+    if (!URL.canParse(url)) {
+      throw new PayhooksError(
+        "ERR_OPTION_INVALID",
+        `payments.expect.callbackUrl has ${JSON.stringify(url)}, which is not an absolute URL.`,
+        {
+          fix: "Give the whole callback_url as you send it to the service.",
+        },
+      );
+    }
+    for (const other of pinnedUrls) {
+      if (other.startsWith(`${url}&`)) {
+        throw new PayhooksError(
+          "ERR_OPTION_INVALID",
+          'payments.expect.callbackUrl has a URL that is another one followed by "&", so that one could be cut into the other.',
+          {
+            fix: "Use callback URLs that differ in their path.",
+          },
+        );
+      }
+    }
+  }
+  return { extraFields: new Set(extraFields), pinnedUrls, merchantIdRequired, callbackUrlRequired: true };
+}
+
+export function setOf(value: string | readonly string[] | undefined, option: string): ReadonlySet<string> {
+  const list: readonly unknown[] = value === undefined ? [] : typeof value === "string" ? [value] : value;
+  if (!Array.isArray(list) || list.some((item) => typeof item !== "string" || item === "")) {
+    throw new PayhooksError("ERR_OPTION_INVALID", `${option} has an entry that is empty or not text.`, {
+      fix: "Is the environment variable set? Leave the option out to expect nothing.",
+    });
+  }
+  return new Set(list as readonly string[]);
+}
