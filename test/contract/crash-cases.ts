@@ -7,7 +7,7 @@ import { newId, outcomes, type SampleRunner, sampleEvent, sampleRunner, workAll 
 /** A handler with its steps, as the receiver's runner writes them: skipped when done, and held when it rejects. */
 function handler(effects: string[], how: "succeeds" | "throws once" | "rejects"): SampleRunner {
   return sampleRunner(async (lease) => {
-    const before = lease.steps.deposit;
+    const before = lease.data.steps.deposit;
     if (before?.state === "given-up") return { kind: "held", reason: "rejected", detail: null, tell: false };
     if (before?.state !== "done") {
       await lease.step("deposit", { kind: "started" });

@@ -62,11 +62,11 @@ export const heldCases: readonly ContractCase[] = [
     expect(await inbox.runJob(runner, { eventId, replay: 0 })).toMatchObject({ ran: false });
     expect(runner.ran).toEqual([]);
     await workAll(inbox, runner);
-    expect(runner.leases.map(({ job }) => job)).toEqual([{ eventId, replay: 1 }]);
+    expect(runner.leases.map(({ data }) => data.job)).toEqual([{ eventId, replay: 1 }]);
     await inbox.held.replay(eventId, BY);
     const last = sampleRunner();
     await workAll(inbox, last);
-    expect(last.leases.map(({ job }) => job)).toEqual([{ eventId, replay: 2 }]);
+    expect(last.leases.map(({ data }) => data.job)).toEqual([{ eventId, replay: 2 }]);
     expect(await inbox.read(eventId)).toMatchObject({ state: "done", replays: 2 });
     await expect(inbox.held.replay(eventId, BY)).rejects.toMatchObject(notHeld);
   }),
@@ -104,7 +104,7 @@ export const heldCases: readonly ContractCase[] = [
       await expect(inbox.held.replay(eventId, BY)).resolves.toBeUndefined();
       const runner = sampleRunner();
       await workAll(inbox, runner);
-      expect(runner.leases.map(({ job }) => job)).toEqual([{ eventId, replay: 1 }]);
+      expect(runner.leases.map(({ data }) => data.job)).toEqual([{ eventId, replay: 1 }]);
       expect((await inbox.read(eventId))?.state).toBe("done");
     }),
   ),
@@ -117,7 +117,7 @@ export const heldCases: readonly ContractCase[] = [
     await Promise.allSettled([inbox.held.replay(eventId, BY), inbox.held.replay(eventId, BY)]);
     const runner = sampleRunner();
     await workAll(inbox, runner);
-    expect(runner.leases.map(({ job }) => job)).toEqual([{ eventId, replay: 1 }]);
+    expect(runner.leases.map(({ data }) => data.job)).toEqual([{ eventId, replay: 1 }]);
   }),
   onFreshData("a discarded entry is gone for good, and its copies are duplicates", async (rig) => {
     const { inbox } = rig.start();

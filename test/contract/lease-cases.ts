@@ -101,8 +101,8 @@ export const leaseCases: readonly ContractCase[] = [
       expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 0 });
       await rig.advance(rig.leaseMs);
       expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 1 });
-      expect(runner.leases[0]?.steps).toMatchObject({ deposit: { state: "started", tries: 1 } });
-      expect(runner.leases[0]?.token).not.toBe(one.runner.leases[0]?.token);
+      expect(runner.leases[0]?.data.steps).toMatchObject({ deposit: { state: "started", tries: 1 } });
+      expect(runner.leases[0]?.data.token).not.toBe(one.runner.leases[0]?.data.token);
     },
   ),
   onFreshData("every late write of a frozen process is lost, and changes nothing", async (rig) => {
@@ -244,6 +244,6 @@ export const leaseCases: readonly ContractCase[] = [
     broken = false;
     await rig.advance(Math.max(rig.leaseMs, (report.nextDueAt ?? 0) - rig.now()));
     expect(await workAll(process.inbox, runner)).toMatchObject({ ran: 1 });
-    expect(runner.leases[0]?.steps).toEqual({});
+    expect(runner.leases[0]?.data.steps).toEqual({});
   }),
 ];

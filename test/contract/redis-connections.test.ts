@@ -34,7 +34,7 @@ it("connections that a primary refuses again and again gather no listeners", { t
       return fulfilled;
     };
     const allDone = () =>
-      until("all ran", () => new Set(runner.leases.map(({ id }) => id)).size >= acknowledged);
+      until("all ran", () => new Set(runner.leases.map(({ data }) => data.id)).size >= acknowledged);
     const listeners = (): readonly number[] =>
       connections.map((one) =>
         one.eventNames().reduce((count: number, name) => count + one.listenerCount(name), 0),

@@ -95,10 +95,10 @@ export function sampleRunner(
     leases,
     notices,
     async run(lease) {
-      const name = slotNameOf(lease.job.eventId);
-      ran.push(lease.mode === "tell" ? `tell ${name}` : name);
+      const name = slotNameOf(lease.data.job.eventId);
+      ran.push(lease.data.mode === "tell" ? `tell ${name}` : name);
       leases.push(lease);
-      return lease.mode === "tell" ? { kind: "told" } : run(lease);
+      return lease.data.mode === "tell" ? { kind: "told" } : run(lease);
     },
     notify: (notice) => notices.push(notice),
   };

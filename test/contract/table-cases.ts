@@ -118,7 +118,13 @@ async function compareBatch(
   const { process, state } = mortal(rig);
   const runs = new Map<string, string[]>();
   const runner: Runner = {
-    async run({ mode, job: { eventId }, previousStatus }) {
+    async run({
+      data: {
+        mode,
+        job: { eventId },
+        previousStatus,
+      },
+    }) {
       if (mode === "tell") return { kind: "told" };
       const key = eventId.slice(0, 32);
       runs.set(key, [...(runs.get(key) ?? []), slotNameOf(eventId)]);
@@ -328,9 +334,9 @@ export const tableCases: readonly ContractCase[] = [
       expect(await inbox.accept(lookup)).toMatchObject({ outcome: "duplicate", previousAmount: null });
       const runner = sampleRunner();
       await workAll(inbox, runner);
-      const progressed = runner.leases.filter(({ id }) => id === `tx-${first}`);
+      const progressed = runner.leases.filter(({ data }) => data.id === `tx-${first}`);
       expect(
-        progressed.map(({ status, previousStatus, previousAmount }) => [
+        progressed.map(({ data: { status, previousStatus, previousAmount } }) => [
           status,
           previousStatus,
           previousAmount,

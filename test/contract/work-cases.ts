@@ -76,7 +76,7 @@ export const workCases: readonly ContractCase[] = [
     await workAll(inbox, runner);
     expect(runner.ran).toEqual([]);
     expect(await inbox.runJob(runner, job)).toEqual({ state: "done", ran: true });
-    expect(runner.leases.map(({ force }) => force)).toEqual([true]);
+    expect(runner.leases.map(({ data }) => data.force)).toEqual([true]);
     expect(await inbox.runJob(runner, job)).toEqual({ state: "done", ran: false });
     expect(await inbox.runJob(runner, { eventId: "f".repeat(48), replay: 0 })).toEqual({
       state: null,
@@ -239,7 +239,7 @@ export const workCases: readonly ContractCase[] = [
       expect(await closing).toEqual({ unfinished: 0 });
       const successor = sampleRunner();
       expect(await workAll(other.inbox, successor)).toMatchObject({ ran: 1 });
-      expect(successor.leases[0]?.steps).toEqual({});
+      expect(successor.leases[0]?.data.steps).toEqual({});
     },
     { only: "outlives-process" },
   ),
@@ -252,7 +252,7 @@ export const workCases: readonly ContractCase[] = [
       const runner = sampleRunner((lease) => {
         tries++;
         // The first event is never done; RetryAfter(0) must not keep the process from ending.
-        return lease.id === runner.leases[0]?.id ? { kind: "retry", delayMs: 0 } : { kind: "done" };
+        return lease.data.id === runner.leases[0]?.data.id ? { kind: "retry", delayMs: 0 } : { kind: "done" };
       });
       await inbox.work(runner, { deadlineMs: 60_000, limit: 1, concurrency: 1 });
       await inbox.accept(sampleEvent(newId(), rig.now()));

@@ -18,13 +18,13 @@ export class RunContext implements HandlerContext {
   readonly #cancellation: Cancellation;
 
   constructor(lease: Lease, handler: string, attempt: number, cancellation: Cancellation, log: Logger) {
-    const { delivery } = lease;
-    this.eventId = lease.job.eventId;
+    const { delivery } = lease.data;
+    this.eventId = lease.data.job.eventId;
     this.effectId = `${this.eventId}.${handler}`;
     this.attempt = attempt;
     this.receivedAt = new Date(delivery.receivedAt);
-    this.previousStatus = lease.previousStatus as PaymentStatus | null;
-    this.previousAmount = lease.previousAmount;
+    this.previousStatus = lease.data.previousStatus as PaymentStatus | null;
+    this.previousAmount = lease.data.previousAmount;
     this.tenant = delivery.tenant;
     this.keyId = delivery.keyId;
     this.log = log;

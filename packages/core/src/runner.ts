@@ -70,11 +70,11 @@ export function createRunner(parts: RunnerParts): Runner {
   const { registry, flows, notices, logger, clock } = parts;
 
   async function runEvent(lease: Lease): Promise<Ending> {
-    const flow = flows[lease.delivery.flow];
+    const flow = flows[lease.data.delivery.flow];
     if (flow === null)
-      return held("unhandled", `the ${lease.delivery.flow} flow is off in the process that runs it`);
-    const reading = flow.read(lease.delivery);
-    if (isEntry(lease.verdict)) return release(lease, reading);
+      return held("unhandled", `the ${lease.data.delivery.flow} flow is off in the process that runs it`);
+    const reading = flow.read(lease.data.delivery);
+    if (isEntry(lease.data.verdict)) return release(lease, reading);
     const { event, verified } = reading;
     if (event === null) {
       return held(verified.verdict === "run" ? "malformed" : verified.verdict, verified.detail);
@@ -82,7 +82,7 @@ export function createRunner(parts: RunnerParts): Runner {
     if (registry.isIgnored(event.event)) return { kind: "done" };
     const handlers = registry.handlersOf(event.event);
     if (handlers.length === 0) return held("unhandled", `no handler is registered for ${event.event}`);
-    const { only } = lease;
+    const { only } = lease.data;
     if (only !== null && !handlers.some(({ name }) => only.includes(name))) {
       return held(
         "unhandled",
@@ -114,14 +114,14 @@ export function createRunner(parts: RunnerParts): Runner {
     if (isEntry(verified.verdict)) return held(verified.verdict as HeldReason, verified.detail);
     const { outcome } = await lease.accept(verified);
     // Nobody can say any more whether it ran: it stays here, for a person.
-    if (outcome === "expired") return held(lease.verdict as HeldReason, TOO_OLD);
+    if (outcome === "expired") return held(lease.data.verdict as HeldReason, TOO_OLD);
     return { kind: "done" };
   }
 
   /** The onHeld handlers, and for an ambiguous entry `confirm` before them. */
   async function tell(lease: Lease): Promise<Ending> {
     const progress = newProgress();
-    if (lease.reason === "ambiguous" && flows.payments?.confirm !== undefined) {
+    if (lease.data.reason === "ambiguous" && flows.payments?.confirm !== undefined) {
       const released = await confirm(lease, flows.payments, progress);
       if (released || progress.retryInMs !== null || progress.lost || progress.released) {
         return released ? { kind: "done" } : endingOf(progress);
@@ -140,15 +140,15 @@ export function createRunner(parts: RunnerParts): Runner {
 
   /** Asks `confirm` about an ambiguous entry. True when the entry is settled. */
   async function confirm(lease: Lease, flow: PaymentsFlow, progress: Progress): Promise<boolean> {
-    const ambiguity = flow.ambiguity(lease.delivery);
+    const ambiguity = flow.ambiguity(lease.data.delivery);
     if (ambiguity === null) return false;
     const asked = await runStep(lease, CONFIRM, progress, async () => {
-      const question = { ...ambiguity, detail: lease.detail ?? "", tenant: lease.delivery.tenant };
+      const question = { ...ambiguity, detail: lease.data.detail ?? "", tenant: lease.data.delivery.tenant };
       const answer = (await flow.confirm?.(question)) ?? "keep";
       if (answer === "keep") return undefined;
       if (answer !== "discard") {
         const event: PaymentEvent = answer === "run" ? ambiguity.event : answer;
-        const { verified } = flow.released(event, lease.delivery);
+        const { verified } = flow.released(event, lease.data.delivery);
         if (verified.verdict === "malformed") throw new Error(verified.detail ?? "not an event");
         const { outcome } = await lease.accept(verified);
         if (outcome === "expired") throw new Error(TOO_OLD);
@@ -168,7 +168,7 @@ export function createRunner(parts: RunnerParts): Runner {
     progress: Progress,
     call: Call,
   ): Promise<"done" | "final" | "open"> {
-    const before = lease.steps[handler.name];
+    const before = lease.data.steps[handler.name];
     if (before?.state === "done") return "done";
     if (before?.state === "given-up") {
       progress.givenUp ??= { reason: before.reason ?? "exhausted", error: before.error ?? "" };
@@ -181,8 +181,8 @@ export function createRunner(parts: RunnerParts): Runner {
         return giveUp(lease, handler, progress, "crashed", `the process died in try ${tries}`, tries);
       }
     }
-    const waitMs = (before?.dueAt ?? 0) - lease.now;
-    if (waitMs > 0 && !lease.force) {
+    const waitMs = (before?.dueAt ?? 0) - lease.data.now;
+    if (waitMs > 0 && !lease.data.force) {
       retryIn(progress, waitMs);
       return "open";
     }
@@ -256,7 +256,7 @@ export function createRunner(parts: RunnerParts): Runner {
   return {
     async run(lease) {
       try {
-        const ending = lease.mode === "tell" ? await tell(lease) : await runEvent(lease);
+        const ending = lease.data.mode === "tell" ? await tell(lease) : await runEvent(lease);
         if (ending.kind === "done" && notices.observed) notices.post({ type: "finished", ...factsOf(lease) });
         if (ending.kind !== "held") return ending;
         notices.post({ type: "held", ...factsOf(lease), reason: ending.reason, detail: ending.detail });
@@ -302,14 +302,14 @@ function backoffOf(handler: Registered, attempt: number): number {
   return Number.isFinite(ms) && ms >= 0 ? ms : defaultBackoffMs(attempt);
 }
 
-function factsOf({ job, id, name, status, delivery }: Lease): EventFacts {
+function factsOf({ data: { job, id, name, status, delivery } }: Lease): EventFacts {
   const { flow, tenant }: { flow: FlowName; tenant: string } = delivery;
   return { flow, tenant, eventId: job.eventId, id, event: name, status };
 }
 
 function heldEventOf(lease: Lease): HeldEvent {
-  const { flow, tenant, rawBody } = lease.delivery;
-  const { id, name, status, reason, detail, job } = lease;
+  const { flow, tenant, rawBody } = lease.data.delivery;
+  const { id, name, status, reason, detail, job } = lease.data;
   return {
     eventId: job.eventId,
     flow,

@@ -137,7 +137,7 @@ describe("the memory inbox at its bounds", () => {
     // The onHeld run of the held one, and all that wait.
     expect(
       await inbox.work(
-        { ...done, run: async ({ mode }) => ({ kind: mode === "tell" ? "told" : "done" }) },
+        { ...done, run: async ({ data: { mode } }) => ({ kind: mode === "tell" ? "told" : "done" }) },
         all,
       ),
     ).toMatchObject({
@@ -160,7 +160,7 @@ describe("the memory inbox at its bounds", () => {
       (await inbox.accept(eventOf(2, clock.now(), { slot: "3".repeat(16), status: "FAILED" }))).outcome,
     ).toBe("held");
     await inbox.work(
-      { ...done, run: async ({ mode }) => ({ kind: mode === "tell" ? "told" : "done" }) },
+      { ...done, run: async ({ data: { mode } }) => ({ kind: mode === "tell" ? "told" : "done" }) },
       all,
     );
     expect((await inbox.accept(eventOf(3, clock.now()))).outcome).toBe("new");

@@ -93,7 +93,7 @@ export function writingRunner(): Runner & { readonly ran: string[]; readonly not
     notices,
     async run(lease: Lease) {
       await lease.step("main", { kind: "started" });
-      ran.push(lease.id);
+      ran.push(lease.data.id);
       await lease.step("main", { kind: "done" });
       return { kind: "done" };
     },

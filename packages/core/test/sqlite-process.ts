@@ -11,7 +11,7 @@ const running = await inbox.run(
   {
     async run(lease) {
       await lease.step("main", { kind: "started" });
-      appendFileSync(log, `${lease.id}\n`);
+      appendFileSync(log, `${lease.data.id}\n`);
       await lease.step("main", { kind: "done" });
       return { kind: "done" };
     },

@@ -85,6 +85,8 @@ const server = app.listen(config.port, "127.0.0.1", (error?: Error) => {
   if (error !== undefined) throw error;
   tellParent({ type: "listening" });
 });
+// Longer than a sender's connection is ever idle: one that is closed while a request is on its way has no answer.
+server.keepAliveTimeout = 120_000;
 
 function tellParent(message: FromChild): void {
   process.send?.(message);

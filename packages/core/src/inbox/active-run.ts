@@ -20,8 +20,8 @@ const REPEAT_MAX_MS = 5_000;
 
 /** A run in progress. */
 export class ActiveRun implements Lease {
+  readonly data: LeaseData;
   readonly cancellation: Cancellation = new Cancellation();
-  readonly #data: LeaseData;
   readonly #runner: Runner;
   readonly #inbox: RunSurroundings;
   /** When the lease lapses, by this process's clock, unless renewed. */
@@ -32,74 +32,10 @@ export class ActiveRun implements Lease {
   #ending = false;
 
   constructor(data: LeaseData, runner: Runner, inbox: RunSurroundings) {
-    this.#data = data;
+    this.data = data;
     this.#runner = runner;
     this.#inbox = inbox;
     this.#until = inbox.clock.now() + inbox.leaseMs;
-  }
-
-  get job(): Job {
-    return this.#data.job;
-  }
-
-  get token(): string {
-    return this.#data.token;
-  }
-
-  get mode(): LeaseData["mode"] {
-    return this.#data.mode;
-  }
-
-  get verdict(): LeaseData["verdict"] {
-    return this.#data.verdict;
-  }
-
-  get reason(): LeaseData["reason"] {
-    return this.#data.reason;
-  }
-
-  get detail(): string | null {
-    return this.#data.detail;
-  }
-
-  get id(): string {
-    return this.#data.id;
-  }
-
-  get name(): string {
-    return this.#data.name;
-  }
-
-  get status(): string {
-    return this.#data.status;
-  }
-
-  get delivery(): LeaseData["delivery"] {
-    return this.#data.delivery;
-  }
-
-  get steps(): LeaseData["steps"] {
-    return this.#data.steps;
-  }
-
-  get only(): readonly string[] | null {
-    return this.#data.only;
-  }
-
-  get previousStatus(): string | null {
-    return this.#data.previousStatus;
-  }
-
-  get previousAmount(): string | null {
-    return this.#data.previousAmount;
-  }
-
-  get now(): number {
-    return this.#data.now;
-  }
-
-  get force(): boolean {
-    return this.#data.force;
   }
 
   /** A handler has been started: if it goes on unheard, its effect may come twice. */
@@ -118,7 +54,8 @@ export class ActiveRun implements Lease {
   async step(name: string, change: StepChange): Promise<boolean> {
     if (this.#lost) return false;
     if (change.kind === "started") this.#started = true;
-    const write = (): Promise<Fenced> => this.#inbox.store.step(this.job, this.token, name, change);
+    const { job, token } = this.data;
+    const write = (): Promise<Fenced> => this.#inbox.store.step(job, token, name, change);
     if ((await this.persist("step", write)) === "ok") return true;
     this.#lose();
     return false;
@@ -127,9 +64,8 @@ export class ActiveRun implements Lease {
   /** Writes how the run ended. Null: the lease was lost, and nothing was written. */
   async finish(ending: Ending): Promise<readonly Job[] | null> {
     this.#ending = true;
-    const finished = await this.persist("finish", () =>
-      this.#inbox.store.finish(this.job, this.token, ending),
-    );
+    const { job, token } = this.data;
+    const finished = await this.persist("finish", () => this.#inbox.store.finish(job, token, ending));
     if (finished?.fenced === "ok") return finished.next;
     this.#lose();
     return null;
@@ -160,7 +96,7 @@ export class ActiveRun implements Lease {
     const { store, clock, leaseMs } = this.#inbox;
     const asked = clock.now();
     try {
-      const fenced = await store.renew(this.job, this.token, leaseMs);
+      const fenced = await store.renew(this.data.job, this.data.token, leaseMs);
       if (fenced === "ok") this.#until = asked + leaseMs;
       else if (!this.#ending) this.#lose();
     } catch (error) {
@@ -181,9 +117,9 @@ export class ActiveRun implements Lease {
     if (this.cancellation.isCancelled) return;
     this.cancellation.cancel(new Error(why));
     if (!this.#started) return;
-    const { id, name, status } = this;
-    const { flow, tenant } = this.delivery;
-    const { eventId } = this.job;
+    const { job, id, name, status, delivery } = this.data;
+    const { flow, tenant } = delivery;
+    const { eventId } = job;
     this.#runner.notify({ type: "double-risk", why, flow, tenant, eventId, id, event: name, status });
   }
 }

@@ -282,7 +282,9 @@ export interface Health {
 }
 
 /** A lease that is being worked under; given to the {@link Runner}. */
-export interface Lease extends LeaseData {
+export interface Lease {
+  /** What is run. */
+  readonly data: LeaseData;
   /** Cancelled when the lease is lost, or when the inbox closes and its grace is over. */
   readonly cancellation: Cancellation;
   /** True when the inbox closes and another worker can have this: end with `released` unless a handler has started. */
