@@ -18,6 +18,7 @@ import { GROUPS, type Group, measureGroup, QUICK_GROUPS } from "./groups.ts";
 import { installNode, installPeers } from "./install.ts";
 import { measureMore } from "./more/measure.ts";
 import { measureParts } from "./more/parts.ts";
+import { measureProfile } from "./more/profile.ts";
 import { recordBytes } from "./records.ts";
 import { goalTable, groupTable, writeReport } from "./report.ts";
 import { moreSections } from "./report-more.ts";
@@ -105,6 +106,7 @@ async function measureOn(execPath: string, file: string, redis: RedisServer | nu
   }
   goals.push(...bytesGoals(bytes));
   const parts = flags.quick ? {} : { parts: await measureParts(execPath) };
+  const profile = flags.quick ? {} : { profile: await measureProfile(server, pools.hmac) };
   const more = flags.all
     ? await measureMore({
         server,
@@ -132,6 +134,7 @@ async function measureOn(execPath: string, file: string, redis: RedisServer | nu
     groups: found,
     recordBytes: bytes,
     ...parts,
+    ...profile,
     ...more,
   };
   writeResults(major, results);

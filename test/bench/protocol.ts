@@ -59,6 +59,9 @@ export type Order =
   | { readonly do: "work-off"; readonly of: number }
   /** Adds so many finished records to the inbox of the receiver, without HTTP. */
   | { readonly do: "fill"; readonly records: number }
+  /** Begins to look where the time goes. */
+  | { readonly do: "profile" }
+  | { readonly do: "profiled" }
   | { readonly do: "end" };
 
 export type InboxKind = "memory" | "sqlite" | "redis";
@@ -84,6 +87,9 @@ export interface Answers {
   readonly read: Counters;
   readonly "work-off": null;
   readonly fill: null;
+  readonly profile: null;
+  /** Microseconds by place. */
+  readonly profiled: Readonly<Record<string, number>>;
   readonly end: null;
 }
 

@@ -8,6 +8,7 @@ import {
   type GoalFigures,
   type GroupFigures,
   type PartFigures,
+  type ProfileFigures,
   type Results,
   readResults,
   VERSIONS,
@@ -73,7 +74,7 @@ export function render(all: readonly Results[]): string {
 }
 
 function renderVersion(results: Results): string {
-  const { node, cores, load, measuredOn, goals, groups, recordBytes, parts } = results;
+  const { node, cores, load, measuredOn, goals, groups, recordBytes, parts, profile } = results;
   const bytes = Object.entries(recordBytes).map(([inbox, value]) => [inbox, figureOf(value)]);
   return [
     `## Node ${majorOf(results)}`,
@@ -83,6 +84,7 @@ function renderVersion(results: Results): string {
     ...groups.map(groupTable),
     table(["a finished record", "bytes"], bytes),
     ...(parts === undefined ? [] : [partTable(parts)]),
+    ...(profile === undefined ? [] : [profileTable(profile)]),
     ...moreSections(results),
   ].join("\n\n");
 }
@@ -103,6 +105,33 @@ function partTable(parts: readonly PartFigures[]): string {
   return table(
     ["one delivery in a loop, no HTTP", "RSA, µs", "HMAC, µs"],
     names.map((part) => [PARTS[part], of(part, "rsa"), of(part, "hmac")]),
+  );
+}
+
+/** Files of ours with a row of their own. */
+const PLACES = 14;
+
+function profileTable(profile: readonly ProfileFigures[]): string {
+  const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
+  const isOurs = (place: string): boolean => place.endsWith(".ts") || place === "Payhooks";
+  const most = (place: string): number => Math.max(...profile.map(({ cpuUs }) => cpuUs[place] ?? 0));
+  const places = [...new Set(profile.flatMap(({ cpuUs }) => Object.keys(cpuUs)))].sort(
+    (a, b) => most(b) - most(a),
+  );
+  const ours = places.filter(isOurs);
+  const shown = new Set(ours.slice(0, PLACES));
+  const row = (title: string, among: (place: string) => boolean): readonly string[] => [
+    title,
+    ...profile.map(({ cpuUs }) => figureOf(sum(places.filter(among).map((place) => cpuUs[place] ?? 0)))),
+  ];
+  return table(
+    ["Fastify 5, HMAC: a request by place, µs", ...profile.map(({ mode }) => MODES[mode])],
+    [
+      ...places.filter((place) => !isOurs(place)).map((place) => row(place, (one) => one === place)),
+      row("Payhooks", isOurs),
+      ...[...shown].map((place) => row(`… \`${place}\``, (one) => one === place)),
+      row(`… ${ours.length - shown.size} other files`, (place) => isOurs(place) && !shown.has(place)),
+    ],
   );
 }
 
@@ -130,6 +159,8 @@ const READING = `## How to read it
 - "One delivery in a loop" is the same work with everything in the processor's caches: the least of ten rounds of 4,000. Between two
   requests of a server the caches are full of other things, and the same code takes two to three times as long, which is why
   the rows of a framework differ by more than those of the loop.
+- By place: the same requests under the engine's sampling profiler, which makes each of them dearer; what is inlined counts
+  where it was inlined, and a built-in function, such as \`JSON.parse\`, where it was called.
 - Bytes: the growth of the heap or of the file over many records, divided; in Redis \`MEMORY USAGE\` of key and value.
 
 ## How to repeat it

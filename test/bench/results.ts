@@ -95,6 +95,12 @@ export interface PartFigures {
   readonly cpuUs: number;
 }
 
+/** Microseconds of a request by the place where they go, as a sampling profiler sees it. */
+export interface ProfileFigures {
+  readonly mode: Mode;
+  readonly cpuUs: Readonly<Record<string, number>>;
+}
+
 /** What only `--all` measures. A run without it leaves these as an earlier one has found them. */
 export interface MoreResults {
   readonly peers?: readonly PeerFigures[];
@@ -108,6 +114,7 @@ export interface MoreResults {
 
 export interface Results extends MoreResults {
   readonly parts?: readonly PartFigures[];
+  readonly profile?: readonly ProfileFigures[];
   readonly node: string;
   readonly cores: number;
   /** The system's load in the last minutes of the run; the bench itself is about 2 of it. */

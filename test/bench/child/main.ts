@@ -18,6 +18,7 @@ import { inlineCheck } from "./inline.ts";
 import { onNext } from "./next.ts";
 import { bareOnNode } from "./node.ts";
 import { mountPeer } from "./peers.ts";
+import { SamplingProfiler } from "./profile.ts";
 import { type Fresh, freshReceiver } from "./receiver.ts";
 
 const surroundings = JSON.parse(process.argv[2] ?? "") as Surroundings;
@@ -46,6 +47,7 @@ interface Opened {
   readonly fresh: Fresh | null;
 }
 let opened: Opened[] = [];
+const profiler = new SamplingProfiler();
 const newest = (): Opened | undefined => opened.at(-1);
 
 async function close(): Promise<void> {
@@ -134,6 +136,11 @@ async function obey(order: Order): Promise<unknown> {
       return null;
     case "fill":
       return fill(order.records);
+    case "profile":
+      await profiler.start();
+      return null;
+    case "profiled":
+      return profiler.stop();
     case "end":
       await close();
       process.disconnect();
