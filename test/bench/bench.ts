@@ -24,7 +24,7 @@ import { goalTable, groupTable, writeReport } from "./report.ts";
 import { moreSections } from "./report-more.ts";
 import { type GoalFigures, type GroupFigures, type Results, readResults, writeResults } from "./results.ts";
 import { WARM_UP_ROUNDS } from "./rounds.ts";
-import { buildServer, type ServerProcess, startServer } from "./server.ts";
+import { buildPrograms, type Programs, type ServerProcess, startServer } from "./server.ts";
 import { verdictOf } from "./statistics.ts";
 
 const { values: flags } = parseArgs({
@@ -55,8 +55,8 @@ if (!flags.abuse && !flags.redis && !flags.sqlite) await withScope(main);
 
 async function main(scope: Scope): Promise<void> {
   const redis = hasRedis() ? await RedisServer.start(scope, { aof: "everysec" }) : null;
-  const file = await buildServer();
-  for (const execPath of await nodes()) await measureOn(execPath, file, redis);
+  const programs = await buildPrograms();
+  for (const execPath of await nodes()) await measureOn(execPath, programs, redis);
   if (!flags.quick) writeReport();
 }
 
@@ -66,7 +66,7 @@ async function nodes(): Promise<readonly string[]> {
   return flags.all ? [process.execPath, await installNode("24")] : [process.execPath];
 }
 
-async function measureOn(execPath: string, file: string, redis: RedisServer | null): Promise<void> {
+async function measureOn(execPath: string, programs: Programs, redis: RedisServer | null): Promise<void> {
   const keys = { ...createTestKeys(), secret: "whsec_bench_0123456789abcdef" };
   const surroundings = {
     publicKey: keys.publicKey,
@@ -75,7 +75,7 @@ async function measureOn(execPath: string, file: string, redis: RedisServer | nu
     nextApp: flags.quick ? null : await builtNextApp(),
     peers: flags.all ? await installPeers() : null,
   };
-  const start = (): Promise<ServerProcess> => startServer(file, surroundings, execPath);
+  const start = (): Promise<ServerProcess> => startServer(programs.server, surroundings, execPath);
   const server = await start();
   console.log(`\nNode ${server.node}, ${availableParallelism()} cores`);
   const pools = {
@@ -105,7 +105,7 @@ async function measureOn(execPath: string, file: string, redis: RedisServer | nu
     goals.push(...measured.goals);
   }
   goals.push(...bytesGoals(bytes));
-  const parts = flags.quick ? {} : { parts: await measureParts(execPath) };
+  const parts = flags.quick ? {} : { parts: await measureParts(programs.parts, execPath) };
   const profile = flags.quick ? {} : { profile: await measureProfile(server, pools.hmac) };
   const more = flags.all
     ? await measureMore({

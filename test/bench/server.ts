@@ -15,13 +15,20 @@ export interface ServerProcess {
 
 /** Below the tests' own node_modules, from where the packages are found. */
 const folder = fileURLToPath(new URL("../node_modules/.cache/payhooks-bench", import.meta.url));
-const entry = fileURLToPath(new URL("child/main.ts", import.meta.url));
+const sources = fileURLToPath(new URL("child", import.meta.url));
 
-/** Makes one file of the server's sources; every package stays outside, as it was built. */
-export async function buildServer(): Promise<string> {
+/** The programs that are measured, as one file each. */
+export interface Programs {
+  readonly server: string;
+  readonly parts: string;
+}
+
+/** Makes plain JavaScript of their sources; every package stays outside, as it was built. */
+export async function buildPrograms(): Promise<Programs> {
   await build({
     config: false,
-    entry: { server: entry },
+    entry: { server: join(sources, "main.ts"), parts: join(sources, "parts.ts") },
+    splitting: false,
     outDir: folder,
     format: "esm",
     outExtension: () => ({ js: ".mjs" }),
@@ -30,7 +37,7 @@ export async function buildServer(): Promise<string> {
     skipNodeModulesBundle: true,
     silent: true,
   });
-  return join(folder, "server.mjs");
+  return { server: join(folder, "server.mjs"), parts: join(folder, "parts.mjs") };
 }
 
 /** @param execPath the Node to run it on. */
