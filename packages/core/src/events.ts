@@ -20,6 +20,7 @@ interface PaymentFields<Event extends string, Status extends string> {
   /** Decimal string with up to six decimals; `parseAmount` reads it. No currency comes with it: compare with your order. */
   readonly amount: string;
   readonly callbackUrl: string;
+  /** As the other optional fields: not there when it is null, missing, or not certain (docs/security.md). */
   readonly message?: string;
   readonly providerTxId?: string;
   /** ISO 8601, UTC, up to nanoseconds, as the service wrote it. */

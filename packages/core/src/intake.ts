@@ -64,6 +64,8 @@ type Refuse = (...fault: Fault) => Reply;
 export class Intake {
   readonly #parts: IntakeParts;
   #inFlight = 0;
+  /** Fields that were left out, as they were warned about: of four optional ones. */
+  readonly #leftOut = new Set<string>();
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
@@ -90,8 +92,9 @@ export class Intake {
   }
 
   /** Tells what became of a verified event in the inbox. */
-  notice({ verified }: Reading, { outcome, job, reason, previousAmount }: Accepted): void {
+  notice({ verified, leftOut }: Reading, { outcome, job, reason, previousAmount }: Accepted): void {
     const { notices } = this.#parts;
+    if (leftOut.length > 0) this.#warnOf(leftOut.join(", "));
     if (!notices.observed && outcome !== "held" && previousAmount === null) return;
     const { delivery, id, name, status, amount, detail } = verified;
     const { flow, tenant, keyId } = delivery;
@@ -117,6 +120,15 @@ export class Intake {
       case "expired":
         break;
     }
+  }
+
+  #warnOf(leftOut: string): void {
+    if (this.#leftOut.has(leftOut)) return;
+    this.#leftOut.add(leftOut);
+    const what = `Not handed to handlers: ${leftOut}, since an undocumented field before it may have carried it.`;
+    const fix =
+      "Declare that field in payments.extraFields if every callback has it and only the service chooses its value.";
+    this.#parts.notices.post({ type: "warning", what, fix });
   }
 
   #refuse(flow: Flow, code: DeliveryErrorCode, why: string, source: string | null): Reply {

@@ -44,6 +44,72 @@ describe("undocumented fields", () => {
   });
 });
 
+describe("an optional field", () => {
+  const OPTIONAL = ["merchantId", "message", "providerTxId", "userId"];
+  const absentIn = (event: PaymentEvent): readonly string[] => OPTIONAL.filter((name) => !(name in event));
+
+  it.each([
+    ["event", "fee", ["merchantId", "message"]],
+    ["merchantId", "merchantName", ["message"]],
+    ["payTxnId", "phone", ["providerTxId"]],
+    ["timestamp", "type", ["userId"]],
+  ])(
+    "is not handed on behind an undocumented one after %s, which may have carried it",
+    (_, name, leftOut) => {
+      expect(absentIn(eventOf(bodyWith(`,"${name}":"1"`)))).toEqual(leftOut);
+      expect(absentIn(eventOf(bodyWith(`,"${name}":1`)))).toEqual(leftOut);
+    },
+  );
+
+  it("is handed on behind one that a field which is always there divides from it", () => {
+    expect(absentIn(eventOf(bodyWith(',"accountName":"1","d":"2","pa":"3"')))).toEqual([]);
+  });
+
+  it("is handed on behind a declared one, and not behind a further one after that", () => {
+    expect(absentIn(eventOf(bodyWith(',"fee":"1"'), ["fee"]))).toEqual([]);
+    expect(absentIn(eventOf(bodyWith(',"aa":"0","fee":"1"'), ["fee"]))).toEqual([]);
+    expect(absentIn(eventOf(bodyWith(',"fee":"1","final":"2"'), ["fee"]))).toEqual(["merchantId", "message"]);
+    expect(absentIn(eventOf(bodyWith(',"fee":"1","final":"2"'), ["final"]))).toEqual([]);
+  });
+
+  it("that is known divides the next one from what is undocumented", () => {
+    const { merchantId } = callbackFields();
+    const { rawBody } = signText(bodyWith(',"fee":"1"'), privateKey);
+    const expecting = { publicKey, expect: { merchantId: String(merchantId) } };
+    expect(absentIn(verifyPaymentCallback(rawBody, expecting).event)).toEqual([]);
+  });
+
+  it("by which a resolver chose the keys is in every body that is run", async () => {
+    const t = await setUp({ payments: { publicKey: async () => ({ tenant: "m", keys: publicKey }) } });
+    await t.post("payments", signText(bodyWith(',"fee":"1"'), privateKey));
+    const [event] = t.ran as PaymentEvent[];
+    expect(absentIn(event as PaymentEvent)).toEqual([]);
+  });
+
+  it("cannot be made of the end of an undocumented one", async () => {
+    const genuine = callbackFields({ phone: "251900000000&providerTxId=FORGED", providerTxId: undefined });
+    const { signature } = JSON.parse(
+      Buffer.from(signPaymentCallback(genuine, privateKey).rawBody).toString("utf8"),
+    ) as { signature: string };
+    const forged = { ...genuine, phone: "251900000000", providerTxId: "FORGED", signature };
+    const rawBody = Buffer.from(JSON.stringify(forged));
+    expect(verifyPaymentCallback(rawBody, { publicKey }).event).not.toHaveProperty("providerTxId");
+  });
+
+  it("that is left out is warned about, once", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    for (const payTxnId of ["t-1", "t-2"]) {
+      const fields = callbackFields({ payTxnId, phone: "251900000000" });
+      expect(await t.post("payments", signPaymentCallback(fields, privateKey))).toMatchObject({
+        status: 200,
+      });
+    }
+    const warnings = t.notices.flatMap((notice) => (notice.type === "warning" ? [notice.what] : []));
+    expect(warnings.filter((what) => what.includes("providerTxId"))).toHaveLength(1);
+    expect(t.ran).toHaveLength(2);
+  });
+});
+
 describe("nulls", () => {
   it("can be added to a signed body without breaking its signature, and change nothing", () => {
     const text = bodyWith("");

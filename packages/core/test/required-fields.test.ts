@@ -10,6 +10,7 @@ const RULES: CallbackRules = {
   extraFields: new Set(),
   pinnedUrls: new Set(),
   merchantIdRequired: false,
+  merchantIdPinned: false,
   callbackUrlRequired: true,
 };
 const WHOLE: Readonly<Record<string, string>> = {

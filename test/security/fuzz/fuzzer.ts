@@ -1,6 +1,7 @@
 import { CALLBACK_FIELDS, importPublicKeys } from "@payhooks/core/signature";
 import { systemClock } from "../../../packages/core/src/clock.ts";
 import { ANSWER_STATUS, type DeliveryErrorCode } from "../../../packages/core/src/errors.ts";
+import { isDocumented } from "../../../packages/core/src/flows/callback.ts";
 import type { Verification } from "../../../packages/core/src/flows/flow.ts";
 import { fixedKeys } from "../../../packages/core/src/flows/keyring.ts";
 import { paymentsFlow } from "../../../packages/core/src/flows/payments.ts";
@@ -215,7 +216,9 @@ export class Fuzzer {
     if (sent === undefined) return `nothing was sent with payTxnId ${JSON.stringify(event.payTxnId)}`;
     const odd = CALLBACK_FIELDS.find((name) => event[name] != null && typeof event[name] !== "string");
     if (odd !== undefined) return `${odd} is no text`;
-    const name = findDifference(sent.fields, event);
+    // An optional field that was sent behind an undocumented one is not handed on (decision 0009); any other one is.
+    const arrived = Object.keys(sent.fields).every(isDocumented) ? event : sent.fields;
+    const name = findDifference(arrived, event, sent.fields);
     return name === null
       ? null
       : `${name} is ${JSON.stringify(event[name])}, not ${JSON.stringify(sent.fields[name])}`;

@@ -4,16 +4,25 @@ import type { AnyEvent, FlowName } from "../events.ts";
 import type { HeldReason, StoredDelivery, VerifiedEvent } from "../inbox/inbox.ts";
 import { sha256 } from "../sha256.ts";
 
+const EVERYTHING_CERTAIN: readonly string[] = [];
+
 /** A stored delivery, read with today's rules. */
 export class Reading {
   /** What the inbox is asked to record. `verdict` says whether it may run. */
   readonly verified: VerifiedEvent;
+  /** Documented fields that the body has and the event has not, since their reading is not certain. */
+  readonly leftOut: readonly string[];
   #make: (() => AnyEvent) | null;
   #event: AnyEvent | null = null;
 
   /** `make` is called when somebody asks for the event: a process that only accepts has no need of it. */
-  constructor(verified: VerifiedEvent, make: (() => AnyEvent) | null) {
+  constructor(
+    verified: VerifiedEvent,
+    make: (() => AnyEvent) | null,
+    leftOut: readonly string[] = EVERYTHING_CERTAIN,
+  ) {
     this.verified = verified;
+    this.leftOut = leftOut;
     this.#make = make;
   }
 
@@ -186,5 +195,9 @@ export function withFreshness(reading: Reading, now: number, windowMs: number): 
         : null;
   if (outside === null) return { ok: true, reading, outside };
   const verified = { ...reading.verified, fresh: false };
-  return { ok: true, reading: new Reading(verified, () => reading.event as AnyEvent), outside };
+  return {
+    ok: true,
+    reading: new Reading(verified, () => reading.event as AnyEvent, reading.leftOut),
+    outside,
+  };
 }

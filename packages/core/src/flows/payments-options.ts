@@ -39,7 +39,10 @@ export interface PaymentsOptions {
   readonly publicKey: PublicKeySource | readonly PublicKeySource[] | KeyResolver<PublicKeySource> | undefined;
   /** Signed fields with a known value. An authentic callback with another one is held as `unexpected`. */
   readonly expect?: PaymentExpectations | undefined;
-  /** Undocumented fields that the service sends with every callback. */
+  /**
+   * Undocumented fields that the service sends with every callback, and whose values nobody else can choose: what follows
+   * one of them is taken as certain.
+   */
   readonly extraFields?: readonly string[] | undefined;
   /** A second SUCCESS for a reference, under another payTxnId, is held as `reference-reused`. Default false. */
   readonly oneSuccessPerReference?: boolean | undefined;
@@ -125,7 +128,13 @@ export function rulesOf(
       }
     }
   }
-  return { extraFields: new Set(extraFields), pinnedUrls, merchantIdRequired, callbackUrlRequired: true };
+  return {
+    extraFields: new Set(extraFields),
+    pinnedUrls,
+    merchantIdRequired,
+    merchantIdPinned: setOf(expect?.merchantId, "payments.expect.merchantId").size > 0,
+    callbackUrlRequired: true,
+  };
 }
 
 export function setOf(value: string | readonly string[] | undefined, option: string): ReadonlySet<string> {

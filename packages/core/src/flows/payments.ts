@@ -11,6 +11,7 @@ import {
   type CallbackBody,
   type CallbackRules,
   type CallbackTexts,
+  certainTexts,
   findMalformedField,
   findViolation,
   isDocumented,
@@ -108,7 +109,10 @@ export function paymentsFlow(
       const detail = `${violation.rule}: ${violation.detail}`;
       return entryOf(violation.reason, detail, body.canonical, stored, windowMs);
     }
-    return readingOf(body.texts, stored, () => extraOf(body, rules));
+    const texts = certainTexts(body.texts, rules);
+    const leftOut =
+      texts === body.texts ? undefined : [...body.texts.keys()].filter((name) => !texts.has(name));
+    return readingOf(texts, stored, () => extraOf(body, rules), leftOut);
   }
 
   /** A certain reading: listed or not, expected or not. */
@@ -116,6 +120,7 @@ export function paymentsFlow(
     texts: CallbackTexts,
     stored: StoredDelivery,
     extra: () => Readonly<Record<string, string | boolean>>,
+    leftOut?: readonly string[],
   ): Reading {
     const text = (name: string): string => texts.get(name) ?? "";
     const { name, status, listed } = listing(text("event"), text("status"));
@@ -144,7 +149,7 @@ export function paymentsFlow(
       windowMs,
     );
     const source = stored.source === "lookup" ? "lookup" : "callback";
-    return new Reading(verified, listed ? () => toEvent(texts, extra(), source) : null);
+    return new Reading(verified, listed ? () => toEvent(texts, extra(), source) : null, leftOut);
   }
 
   function findUnexpected(texts: CallbackTexts): string | null {
