@@ -115,6 +115,7 @@ payment() {
   signed=''    # what was signed, where that is another text
   signature='' # the text of the signature, where it is not the ordinary one
   body=''      # @SIGNATURE@ stands for the signature
+  left_out=''  # documented fields that are not certain, and so not handed on: "userId", "message" …
 }
 
 sign() { # file, key, digest, further arguments -> base64
@@ -156,6 +157,7 @@ write() {
     printf '    "canonical": %s,\n' "$(json_of "$work/canonical")"
     printf '    "publicKey": "%s",\n    "valid": %s,\n    "run": %s,\n' "$verifier" "$valid" "$run"
     [ "$expectation" != unreadable ] || printf '    "readable": false,\n'
+    [ -z "$left_out" ] || printf '    "leftOut": [%s],\n' "$left_out"
     printf '    "note": %s\n  },\n' "$(json_text "$note")"
   } >> "$work/payments"
 }
@@ -277,6 +279,7 @@ write
 payment extra-strings runs 'Undocumented texts, each at its place in the order.'
 canonical='amount=10.000000&amountCurrency=ETB&callbackUrl=https://shop.example/cb&event=DEPOSIT&fee=0.250000&merchantId=m-1&merchantName=Abebe Coffee&message=ok&payTxnId=tx-1&prefix=P 9&providerTxId=p-1&referenceId=order-1&status=SUCCESS&statusCode=00&timestamp=2025-11-21T09:15:27.123456789Z&tz=Africa/Addis_Ababa&userId=u-1'
 body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","message":"ok","providerTxId":"p-1","timestamp":"2025-11-21T09:15:27.123456789Z","merchantId":"m-1","userId":"u-1","tz":"Africa/Addis_Ababa","statusCode":"00","prefix":"P 9","merchantName":"Abebe Coffee","fee":"0.250000","amountCurrency":"ETB","signature":"@SIGNATURE@"}'
+left_out='"merchantId", "message", "providerTxId", "userId"'
 write
 
 payment extra-booleans runs 'true and false as JSON writes them.'
@@ -1020,6 +1023,18 @@ payment resplit-reference-extra-forged never-run 'The forgery out of "resplit-re
 canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=VICTIM-7&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&zzz=&status=FAILED&timestamp=2025-11-21T09:15:27.123456789Z'
 signature=$(signature_of resplit-reference-extra-genuine)
 body='{"event":"DEPOSIT","referenceId":"VICTIM-7","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","zzz":"&status=FAILED&timestamp=2025-11-21T09:15:27.123456789Z","signature":"@SIGNATURE@"}'
+write
+
+payment resplit-optional-genuine never-run 'Genuine, without a providerTxId: a customer has chosen the undocumented text in front of it.'
+canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&phone=251900000000&providerTxId=FORGED&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
+body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","phone":"251900000000&providerTxId=FORGED","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+write
+
+payment resplit-optional-forged runs 'The forgery out of "resplit-optional-genuine": what it forges is not handed on.'
+canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&phone=251900000000&providerTxId=FORGED&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
+signature=$(signature_of resplit-optional-genuine)
+body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","phone":"251900000000","providerTxId":"FORGED","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+left_out='"providerTxId"'
 write
 
 payment resplit-message-genuine never-run 'Genuine and FAILED: the message carries a complete tail.'

@@ -12,6 +12,8 @@ export interface PaymentVector {
   readonly run: boolean;
   /** False where the body has no strict reading; `canonical` is then what a naive receiver makes of it. */
   readonly readable?: false;
+  /** Documented fields of the body that are not certain, and so not in the event. */
+  readonly leftOut?: readonly string[];
   readonly note: string;
 }
 
