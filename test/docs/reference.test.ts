@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ANSWER_STATUS } from "../../packages/core/src/errors.ts";
-import { Registry } from "../../packages/core/src/handlers.ts";
 import { settingsOf } from "../../packages/core/src/options.ts";
+import { Registry } from "../../packages/core/src/registry.ts";
 import { documents, namesIn, readDocument, rowsOf, sectionOf } from "./markdown.ts";
 import { VirtualProgram } from "./program.ts";
 
@@ -184,7 +184,7 @@ describe("defaults in options.md", () => {
 
   it.each(["timeoutMs", "maxTries", "onCrash"] as const)("of a handler's %s is what it gets", (option) => {
     const registry = new Registry();
-    registry.add("DEPOSIT", () => null, {});
+    registry.addPayment("DEPOSIT", () => {}, {});
     expect(defaultOf(defaultIn("Handlers", option))).toBe(registry.handlersOf("DEPOSIT")[0]?.[option]);
   });
 

@@ -4,7 +4,6 @@ import { PayhooksError } from "./errors.ts";
 import type { AnyEvent } from "./events.ts";
 import type { ConnectOptions } from "./flows/connect.ts";
 import type { PaymentsOptions } from "./flows/payments-options.ts";
-import { checkPositive } from "./handlers.ts";
 import type { Inbox } from "./inbox/inbox.ts";
 import type { Logger } from "./notices.ts";
 
@@ -136,4 +135,12 @@ const OPTION_NAMES: ReadonlySet<string> = new Set([
 
 function invalid(what: string, fix: string): PayhooksError {
   return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
+}
+
+/** Throws unless an option is a number above zero. */
+export function checkPositive(option: string, value: number): void {
+  if (typeof value === "number" && value > 0) return;
+  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is ${String(value)}, not a number above zero.`, {
+    fix: "Leave it out for the default.",
+  });
 }

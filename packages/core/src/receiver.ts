@@ -2,14 +2,11 @@ import { Alerts } from "./alerts.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { PayhooksError } from "./errors.ts";
 import type {
-  AnyEvent,
   ConnectedAccountApprovedEvent,
   ConnectedAccountDeclinedEvent,
   DepositEvent,
   EventName,
   FlowName,
-  PaymentEvent,
-  PaymentStatus,
   SettlementApprovedEvent,
   SettlementDeclinedEvent,
   WithdrawalEvent,
@@ -18,13 +15,7 @@ import { connectFlow } from "./flows/connect.ts";
 import { type Flow, ONLY_TENANT, withFreshness } from "./flows/flow.ts";
 import type { LookupTransaction } from "./flows/lookup.ts";
 import { type PaymentsFlow, paymentsFlow } from "./flows/payments.ts";
-import {
-  type Handler,
-  type HandlerOptions,
-  type HeldEvent,
-  type PaymentHandlers,
-  Registry,
-} from "./handlers.ts";
+import type { Handler, HandlerOptions, HeldEvent, PaymentHandlers } from "./handlers.ts";
 import {
   type AcceptOutcome,
   type Health,
@@ -41,6 +32,7 @@ import { memoryInbox } from "./inbox/memory/index.ts";
 import { type Endpoint, Intake } from "./intake.ts";
 import { consoleLogger, type Notice, NoticeBoard } from "./notices.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
+import { Registry } from "./registry.ts";
 import { createRunner } from "./runner.ts";
 
 /** The payments flow of a receiver. */
@@ -210,33 +202,39 @@ class MountedReceiver implements Receiver {
   }
 
   onDeposit(handlers: PaymentHandlers<DepositEvent>, options: HandlerOptions = {}): this {
-    return this.#onPayment("DEPOSIT", handlers, options);
+    this.#registry.addPayment("DEPOSIT", handlers, options);
+    return this;
   }
 
   onWithdrawal(handlers: PaymentHandlers<WithdrawalEvent>, options: HandlerOptions = {}): this {
-    return this.#onPayment("WITHDRAWAL", handlers, options);
+    this.#registry.addPayment("WITHDRAWAL", handlers, options);
+    return this;
   }
 
   onConnectedAccountApproved(
     handler: Handler<ConnectedAccountApprovedEvent>,
     options: HandlerOptions = {},
   ): this {
-    return this.#onConnect("connected_account.approved", handler, options);
+    this.#registry.addConnect("connected_account.approved", handler, options);
+    return this;
   }
 
   onConnectedAccountDeclined(
     handler: Handler<ConnectedAccountDeclinedEvent>,
     options: HandlerOptions = {},
   ): this {
-    return this.#onConnect("connected_account.declined", handler, options);
+    this.#registry.addConnect("connected_account.declined", handler, options);
+    return this;
   }
 
   onSettlementApproved(handler: Handler<SettlementApprovedEvent>, options: HandlerOptions = {}): this {
-    return this.#onConnect("settlement.approved", handler, options);
+    this.#registry.addConnect("settlement.approved", handler, options);
+    return this;
   }
 
   onSettlementDeclined(handler: Handler<SettlementDeclinedEvent>, options: HandlerOptions = {}): this {
-    return this.#onConnect("settlement.declined", handler, options);
+    this.#registry.addConnect("settlement.declined", handler, options);
+    return this;
   }
 
   onHeld(handler: Handler<HeldEvent>, options: HandlerOptions = {}): this {
@@ -251,34 +249,6 @@ class MountedReceiver implements Receiver {
 
   observe(observer: (notice: Notice) => void): this {
     this.#notices.observe(observer);
-    return this;
-  }
-
-  /** The registry keeps handlers of all events in one type; `pick` is only called with the event they are for. */
-  #onPayment<Event extends PaymentEvent>(
-    name: Event["event"],
-    handlers: PaymentHandlers<Event>,
-    options: HandlerOptions,
-  ): this {
-    const byStatus = typeof handlers === "function" ? { SUCCESS: handlers } : handlers;
-    checkHandlers(name, byStatus, STATUSES);
-    this.#registry.add(
-      name,
-      (event) =>
-        (byStatus as Partial<Record<PaymentStatus, Handler<AnyEvent>>>)[(event as PaymentEvent).status] ??
-        null,
-      options,
-    );
-    return this;
-  }
-
-  #onConnect<Event extends AnyEvent>(
-    name: Event["event"],
-    handler: Handler<Event>,
-    options: HandlerOptions,
-  ): this {
-    checkHandlers(name, { handler }, ONE_HANDLER);
-    this.#registry.add(name, () => handler as Handler<AnyEvent>, options);
     return this;
   }
 
@@ -440,25 +410,3 @@ function flowOff(flow: FlowName, option: string): never {
     fix: `Add ${option} to its options, or do not mount this flow.`,
   });
 }
-
-function checkHandlers(
-  name: EventName,
-  handlers: Readonly<Record<string, unknown>> | null | undefined,
-  keys: ReadonlySet<string>,
-): void {
-  const given = Object.entries(handlers ?? {}).filter(([, handler]) => handler !== undefined);
-  const wrong = given.find(([key, handler]) => typeof handler !== "function" || !keys.has(key));
-  if (given.length > 0 && wrong === undefined) return;
-  throw new PayhooksError(
-    "ERR_OPTION_INVALID",
-    wrong === undefined
-      ? `No handler for ${name} was given.`
-      : `The handler for ${name} under ${JSON.stringify(wrong[0])} cannot be used.`,
-    {
-      fix: "Give a function, or for payments an object of functions under SUCCESS, FAILED and PENDING.",
-    },
-  );
-}
-
-const STATUSES: ReadonlySet<string> = new Set(["SUCCESS", "FAILED", "PENDING"]);
-const ONE_HANDLER: ReadonlySet<string> = new Set(["handler"]);

@@ -3,15 +3,7 @@ import { RunContext } from "./context.ts";
 import type { AnyEvent, FlowName, PaymentEvent } from "./events.ts";
 import type { Flow, Reading } from "./flows/flow.ts";
 import type { PaymentsFlow } from "./flows/payments.ts";
-import {
-  defaultBackoffMs,
-  type HandlerContext,
-  type HeldEvent,
-  isReject,
-  type Registered,
-  type Registry,
-  retryAfterOf,
-} from "./handlers.ts";
+import { defaultBackoffMs, type HandlerContext, type HeldEvent, isReject, retryAfterOf } from "./handlers.ts";
 import {
   type Ending,
   type GivenUp,
@@ -22,6 +14,7 @@ import {
   TELL_PREFIX,
 } from "./inbox/inbox.ts";
 import type { EventFacts, Logger, NoticeBoard } from "./notices.ts";
+import type { Registered, Registry } from "./registry.ts";
 
 /** What the runner takes from the receiver. */
 export interface RunnerParts {
