@@ -122,6 +122,7 @@ export class Intake {
     }
   }
 
+  /** Once for the same fields: every callback may be like this from a day on. */
   #warnOf(leftOut: string): void {
     if (this.#leftOut.has(leftOut)) return;
     this.#leftOut.add(leftOut);
