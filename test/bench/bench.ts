@@ -106,7 +106,7 @@ async function measureOn(execPath: string, programs: Programs, redis: RedisServe
   }
   goals.push(...bytesGoals(bytes));
   const parts = flags.quick ? {} : { parts: await measureParts(programs.parts, execPath) };
-  const profile = flags.quick ? {} : { profile: await measureProfile(server, pools.hmac) };
+  const profile = flags.quick ? {} : { profile: await measureProfile(server, pools.hmac, TURN) };
   const more = flags.all
     ? await measureMore({
         server,

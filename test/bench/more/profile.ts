@@ -1,34 +1,49 @@
 /** Where the time goes in the cheapest framework, in which ours weighs the most. */
 import type { SignedDelivery } from "@payhooks/core/testing";
-import { senderTo } from "../load.ts";
+import { type Sender, senderTo } from "../load.ts";
 import type { Mode } from "../protocol.ts";
 import type { ProfileFigures } from "../results.ts";
+import { WARM_UP_ROUNDS } from "../rounds.ts";
 import type { ServerProcess } from "../server.ts";
 
 const MODES: readonly Mode[] = ["inline", "memory-accept", "memory"];
 
-/** The first half of the deliveries is not looked at: the engine compiles what is hot. */
+interface Running {
+  readonly mode: Mode;
+  readonly id: number;
+  readonly sender: Sender;
+  readonly perRequest: Record<string, number>;
+}
+
+/** In rounds, as all comparisons: a machine that does other things too does so to every mode. */
 export async function measureProfile(
   server: ServerProcess,
   deliveries: readonly SignedDelivery[],
+  turnLength: number,
 ): Promise<readonly ProfileFigures[]> {
-  const half = Math.floor(deliveries.length / 2);
-  const figures: ProfileFigures[] = [];
+  const running: Running[] = [];
   for (const mode of MODES) {
     const variant = { framework: "fastify", scheme: "hmac", mode } as const;
-    const { id, ...target } = await server.tell({ do: "open", variant });
-    const sender = senderTo(target, 64);
-    const handled = mode === "memory" ? half : 0;
-    await sender.send(deliveries.slice(0, half));
-    await server.tell({ do: "read", handled });
-    await server.tell({ do: "work-off", of: id });
-    await server.tell({ do: "profile" });
-    await sender.send(deliveries.slice(half, 2 * half));
-    await server.tell({ do: "read", handled: 2 * handled });
-    const profile = await server.tell({ do: "profiled" });
-    await sender.close();
-    const perRequest = Object.entries(profile).map(([place, us]) => [place, us / half] as const);
-    figures.push({ mode, cpuUs: Object.fromEntries(perRequest) });
+    const { id, ...target } = await server.tell({ do: "open", variant, beside: running.length > 0 });
+    running.push({ mode, id, sender: senderTo(target, 64), perRequest: {} });
   }
-  return figures;
+  const rounds = Math.floor(deliveries.length / turnLength);
+  for (let round = 0; round < rounds; round++) {
+    const turn = deliveries.slice(round * turnLength, (round + 1) * turnLength);
+    for (const { mode, id, sender, perRequest } of running) {
+      const { handled } = await server.tell({ do: "read", handled: 0, of: id });
+      await server.tell({ do: "profile" });
+      await sender.send(turn);
+      await server.tell({ do: "read", handled: mode === "memory" ? handled + turn.length : 0, of: id });
+      const profile = await server.tell({ do: "profiled" });
+      await server.tell({ do: "work-off", of: id });
+      if (round < WARM_UP_ROUNDS) continue;
+      const requests = (rounds - WARM_UP_ROUNDS) * turnLength;
+      for (const [place, us] of Object.entries(profile)) {
+        perRequest[place] = (perRequest[place] ?? 0) + us / requests;
+      }
+    }
+  }
+  for (const { sender } of running) await sender.close();
+  return running.map(({ mode, perRequest }) => ({ mode, cpuUs: perRequest }));
 }
