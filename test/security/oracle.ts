@@ -7,11 +7,11 @@ import fc from "fast-check";
 import {
   type CallbackBody,
   type CallbackRules,
-  certainTexts,
   findMalformedField,
   findViolation,
   isDocumented,
   isFieldName,
+  uncertainFields,
 } from "../../packages/core/src/flows/callback.ts";
 
 /** A body's fields but its signature, all of them text. */
@@ -21,7 +21,7 @@ const RULES: CallbackRules = {
   extraFields: new Set(),
   pinnedUrls: new Set(),
   merchantIdRequired: false,
-  merchantIdPinned: false,
+  pinnedMerchantIds: new Set(),
   callbackUrlRequired: true,
 };
 
@@ -234,7 +234,10 @@ export function findFault(
 }
 
 const isRun = (body: Body): boolean => isListed(body) && findViolation(readBody(body), RULES) === null;
-const certain = (body: Body): Given => Object.fromEntries(certainTexts(readBody(body).texts, RULES));
+function certain(body: Body): Given {
+  const uncertain = uncertainFields(readBody(body).texts, RULES);
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !uncertain.includes(name)));
+}
 
 export const accepts: Accepts = (body) => (isRun(body) ? certain(body) : null);
 

@@ -1,5 +1,12 @@
 import { PayhooksError } from "./errors.ts";
-import { type AnyEvent, EVENT_NAMES, type EventName, type FlowName, type PaymentEvent } from "./events.ts";
+import {
+  type AnyEvent,
+  EVENT_NAMES,
+  type EventName,
+  type FlowName,
+  type PaymentEvent,
+  STATUS_RANK,
+} from "./events.ts";
 import {
   defaultBackoffMs,
   type Handler,
@@ -29,7 +36,7 @@ export interface RegisteredHeldHandler extends Registered {
   readonly handle: Handler<HeldEvent>;
 }
 
-const STATUSES: ReadonlySet<string> = new Set(["SUCCESS", "FAILED", "PENDING"]);
+const STATUSES: ReadonlySet<string> = new Set(Object.keys(STATUS_RANK));
 const ONE_HANDLER: ReadonlySet<string> = new Set(["handler"]);
 const HANDLER_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 

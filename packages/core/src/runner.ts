@@ -1,11 +1,12 @@
 import type { Clock } from "./clock.ts";
 import { RunContext } from "./context.ts";
-import type { AnyEvent, FlowName, PaymentEvent } from "./events.ts";
+import type { AnyEvent, PaymentEvent } from "./events.ts";
 import type { Flow, Reading } from "./flows/flow.ts";
 import type { PaymentsFlow } from "./flows/payments.ts";
 import { defaultBackoffMs, type HandlerContext, type HeldEvent, isReject, retryAfterOf } from "./handlers.ts";
 import {
   type Ending,
+  factsOf,
   type GivenUp,
   type HeldReason,
   isEntry,
@@ -13,7 +14,7 @@ import {
   type Runner,
   TELL_PREFIX,
 } from "./inbox/inbox.ts";
-import type { EventFacts, Logger, NoticeBoard } from "./notices.ts";
+import type { Logger, NoticeBoard } from "./notices.ts";
 import type { Registered, Registry } from "./registry.ts";
 
 /** What the runner takes from the receiver. */
@@ -63,11 +64,12 @@ export function createRunner(parts: RunnerParts): Runner {
   const { registry, flows, notices, logger, clock } = parts;
 
   async function runEvent(lease: Lease): Promise<Ending> {
-    const flow = flows[lease.data.delivery.flow];
+    const { delivery, verdict, only } = lease.data;
+    const flow = flows[delivery.flow];
     if (flow === null)
-      return held("unhandled", `the ${lease.data.delivery.flow} flow is off in the process that runs it`);
-    const reading = flow.read(lease.data.delivery);
-    if (isEntry(lease.data.verdict)) return release(lease, reading);
+      return held("unhandled", `the ${delivery.flow} flow is off in the process that runs it`);
+    const reading = flow.read(delivery);
+    if (isEntry(verdict)) return release(lease, reading);
     const { event, verified } = reading;
     if (event === null) {
       return held(verified.verdict === "run" ? "malformed" : verified.verdict, verified.detail);
@@ -75,7 +77,6 @@ export function createRunner(parts: RunnerParts): Runner {
     if (registry.isIgnored(event.event)) return { kind: "done" };
     const handlers = registry.handlersOf(event.event);
     if (handlers.length === 0) return held("unhandled", `no handler is registered for ${event.event}`);
-    const { only } = lease.data;
     if (only !== null && !handlers.some(({ name }) => only.includes(name))) {
       return held(
         "unhandled",
@@ -133,15 +134,16 @@ export function createRunner(parts: RunnerParts): Runner {
 
   /** Asks `confirm` about an ambiguous entry. True when the entry is settled. */
   async function confirm(lease: Lease, flow: PaymentsFlow, progress: Progress): Promise<boolean> {
-    const ambiguity = flow.ambiguity(lease.data.delivery);
+    const { delivery, detail } = lease.data;
+    const ambiguity = flow.ambiguity(delivery);
     if (ambiguity === null) return false;
     const asked = await runStep(lease, CONFIRM, progress, async () => {
-      const question = { ...ambiguity, detail: lease.data.detail ?? "", tenant: lease.data.delivery.tenant };
+      const question = { ...ambiguity, detail: detail ?? "", tenant: delivery.tenant };
       const answer = (await flow.confirm?.(question)) ?? "keep";
       if (answer === "keep") return undefined;
       if (answer !== "discard") {
         const event: PaymentEvent = answer === "run" ? ambiguity.event : answer;
-        const { verified } = flow.released(event, lease.data.delivery);
+        const { verified } = flow.released(event, delivery);
         if (verified.verdict === "malformed") throw new Error(verified.detail ?? "not an event");
         const { outcome } = await lease.accept(verified);
         if (outcome === "expired") throw new Error(TOO_OLD);
@@ -169,7 +171,7 @@ export function createRunner(parts: RunnerParts): Runner {
     }
     const tries = before?.tries ?? 0;
     if (before?.state === "started") {
-      notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease) });
+      notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });
       if (handler.onCrash === "hold" || tries >= handler.maxTries) {
         return giveUp(lease, handler, progress, "crashed", `the process died in try ${tries}`, tries);
       }
@@ -186,7 +188,7 @@ export function createRunner(parts: RunnerParts): Runner {
     const attempt = tries + 1;
     if (!(await lease.step(handler.name, { kind: "started" }))) return lose(progress);
     if (notices.observed)
-      notices.post({ type: "started", ...factsOf(lease), handler: handler.name, attempt });
+      notices.post({ type: "started", ...factsOf(lease.data), handler: handler.name, attempt });
     const startedAt = clock.now();
     const outcome = await callInTime(lease, handler, attempt, call);
     if (outcome.ok && outcome.final) return "final";
@@ -194,7 +196,7 @@ export function createRunner(parts: RunnerParts): Runner {
       if (!(await lease.step(handler.name, { kind: "done" }))) return lose(progress);
       if (notices.observed) {
         const durationMs = clock.now() - startedAt;
-        notices.post({ type: "done", ...factsOf(lease), handler: handler.name, attempt, durationMs });
+        notices.post({ type: "done", ...factsOf(lease.data), handler: handler.name, attempt, durationMs });
       }
       return "done";
     }
@@ -203,7 +205,7 @@ export function createRunner(parts: RunnerParts): Runner {
     if (attempt >= handler.maxTries) return giveUp(lease, handler, progress, "exhausted", error, attempt);
     const delayMs = retryAfterOf(outcome.error) ?? backoffOf(handler, attempt);
     if (!(await lease.step(handler.name, { kind: "failed", delayMs, error }))) return lose(progress);
-    notices.post({ type: "retry", ...factsOf(lease), handler: handler.name, attempt, delayMs, error });
+    notices.post({ type: "retry", ...factsOf(lease.data), handler: handler.name, attempt, delayMs, error });
     retryIn(progress, delayMs);
     return "open";
   }
@@ -217,7 +219,7 @@ export function createRunner(parts: RunnerParts): Runner {
     attempt: number,
   ): Promise<"open"> {
     if (!(await lease.step(handler.name, { kind: "given-up", reason, error }))) return lose(progress);
-    notices.post({ type: "given-up", ...factsOf(lease), handler: handler.name, attempt, reason, error });
+    notices.post({ type: "given-up", ...factsOf(lease.data), handler: handler.name, attempt, reason, error });
     progress.givenUp ??= { reason, error };
     return "open";
   }
@@ -228,7 +230,7 @@ export function createRunner(parts: RunnerParts): Runner {
     return new Promise((resolve) => {
       const cancelTimer = clock.after(handler.timeoutMs, () => {
         const error = new Error(`timed out after ${handler.timeoutMs} ms`);
-        notices.post({ type: "double-risk", why: "timeout", ...factsOf(lease) });
+        notices.post({ type: "double-risk", why: "timeout", ...factsOf(lease.data) });
         cancellation.cancel(error);
         resolve({ ok: false, error });
       });
@@ -250,9 +252,10 @@ export function createRunner(parts: RunnerParts): Runner {
     async run(lease) {
       try {
         const ending = lease.data.mode === "tell" ? await tell(lease) : await runEvent(lease);
-        if (ending.kind === "done" && notices.observed) notices.post({ type: "finished", ...factsOf(lease) });
+        if (ending.kind === "done" && notices.observed)
+          notices.post({ type: "finished", ...factsOf(lease.data) });
         if (ending.kind !== "held") return ending;
-        notices.post({ type: "held", ...factsOf(lease), reason: ending.reason, detail: ending.detail });
+        notices.post({ type: "held", ...factsOf(lease.data), reason: ending.reason, detail: ending.detail });
         const toConfirm = ending.reason === "ambiguous" && flows.payments?.confirm !== undefined;
         return { ...ending, tell: toConfirm || registry.heldHandlers.length > 0 };
       } catch (error) {
@@ -295,25 +298,9 @@ function backoffOf(handler: Registered, attempt: number): number {
   return Number.isFinite(ms) && ms >= 0 ? ms : defaultBackoffMs(attempt);
 }
 
-function factsOf({ data: { job, id, name, status, delivery } }: Lease): EventFacts {
-  const { flow, tenant }: { flow: FlowName; tenant: string } = delivery;
-  return { flow, tenant, eventId: job.eventId, id, event: name, status };
-}
-
-function heldEventOf(lease: Lease): HeldEvent {
-  const { flow, tenant, rawBody } = lease.data.delivery;
-  const { id, name, status, reason, detail, job } = lease.data;
-  return {
-    eventId: job.eventId,
-    flow,
-    tenant,
-    id,
-    event: name,
-    status,
-    reason: reason ?? "malformed",
-    detail,
-    rawBody,
-  };
+function heldEventOf({ data }: Lease): HeldEvent {
+  const { reason, detail, delivery } = data;
+  return { ...factsOf(data), reason: reason ?? "malformed", detail, rawBody: delivery.rawBody };
 }
 
 /** An error as one line of bounded length. */

@@ -8,7 +8,7 @@ const RULES: CallbackRules = {
   extraFields: new Set(),
   pinnedUrls: new Set(),
   merchantIdRequired: false,
-  merchantIdPinned: false,
+  pinnedMerchantIds: new Set(),
   callbackUrlRequired: true,
 };
 const T = "2025-11-21T09:15:27.123456789Z";

@@ -10,7 +10,7 @@ const RULES: CallbackRules = {
   extraFields: new Set(),
   pinnedUrls: new Set(),
   merchantIdRequired: false,
-  merchantIdPinned: false,
+  pinnedMerchantIds: new Set(),
   callbackUrlRequired: true,
 };
 const WHOLE: Readonly<Record<string, string>> = {

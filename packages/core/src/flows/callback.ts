@@ -21,8 +21,8 @@ export interface CallbackRules {
   readonly pinnedUrls: ReadonlySet<string>;
   /** A resolver chose the keys by `merchantId`, so it must be there. */
   readonly merchantIdRequired: boolean;
-  /** `payments.expect.merchantId` says what it is. */
-  readonly merchantIdPinned: boolean;
+  /** `payments.expect.merchantId`; empty: any. */
+  readonly pinnedMerchantIds: ReadonlySet<string>;
   /** False for look-ups: a transaction may have been created without one. */
   readonly callbackUrlRequired: boolean;
 }
@@ -180,25 +180,22 @@ export function undeclaredNames(
 }
 
 /**
- * The fields without those documented ones whose reading is not certain: an optional one may be the cut-off end of an
- * undocumented value in front of it (decision 0009). A field that is in every genuine body cannot have been cut off.
+ * Documented fields whose reading is not certain: an optional one may be the cut-off end of an undocumented value in
+ * front of it (decision 0009). A field that is in every genuine body cannot have been cut off.
  */
-export function certainTexts(texts: CallbackTexts, rules: CallbackRules): CallbackTexts {
-  let certain: Map<string, string> | null = null;
+export function uncertainFields(texts: CallbackTexts, rules: CallbackRules): readonly string[] {
+  const uncertain: string[] = [];
   let mayBeCutOff = false;
   for (const name of texts.keys()) {
     if (isAlwaysThere(name, rules)) mayBeCutOff = false;
     else if (!isDocumented(name)) mayBeCutOff = true;
-    else if (mayBeCutOff) {
-      certain ??= new Map(texts);
-      certain.delete(name);
-    }
+    else if (mayBeCutOff) uncertain.push(name);
   }
-  return certain ?? texts;
+  return uncertain;
 }
 
 function isAlwaysThere(name: string, rules: CallbackRules): boolean {
-  if (name === "merchantId") return rules.merchantIdRequired || rules.merchantIdPinned;
+  if (name === "merchantId") return rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;
   if (name === "message" || name === "providerTxId" || name === "userId") return false;
   return isDocumented(name) || rules.extraFields.has(name);
 }

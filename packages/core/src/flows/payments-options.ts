@@ -132,12 +132,12 @@ export function rulesOf(
     extraFields: new Set(extraFields),
     pinnedUrls,
     merchantIdRequired,
-    merchantIdPinned: setOf(expect?.merchantId, "payments.expect.merchantId").size > 0,
+    pinnedMerchantIds: setOf(expect?.merchantId, "payments.expect.merchantId"),
     callbackUrlRequired: true,
   };
 }
 
-export function setOf(value: string | readonly string[] | undefined, option: string): ReadonlySet<string> {
+function setOf(value: string | readonly string[] | undefined, option: string): ReadonlySet<string> {
   const list: readonly unknown[] = value === undefined ? [] : typeof value === "string" ? [value] : value;
   if (!Array.isArray(list) || list.some((item) => typeof item !== "string" || item === "")) {
     throw new PayhooksError("ERR_OPTION_INVALID", `${option} has an entry that is empty or not text.`, {

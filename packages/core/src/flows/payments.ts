@@ -11,11 +11,11 @@ import {
   type CallbackBody,
   type CallbackRules,
   type CallbackTexts,
-  certainTexts,
   findMalformedField,
   findViolation,
   isDocumented,
   readCallback,
+  uncertainFields,
   undeclaredNames,
 } from "./callback.ts";
 import {
@@ -30,13 +30,7 @@ import {
 } from "./flow.ts";
 import type { KeyHint, Keyring } from "./keyring.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
-import {
-  type AmbiguousCallback,
-  keyringOf,
-  type PaymentsOptions,
-  rulesOf,
-  setOf,
-} from "./payments-options.ts";
+import { type AmbiguousCallback, keyringOf, type PaymentsOptions, rulesOf } from "./payments-options.ts";
 import { findReadings } from "./readings.ts";
 
 /** The payments flow: what {@link Flow} has, and what only it can do. */
@@ -64,7 +58,6 @@ export function paymentsFlow(
 ): PaymentsFlow {
   const rules = rulesOf(options, keyring.resolves);
   const lookupRules: CallbackRules = { ...rules, merchantIdRequired: false, callbackUrlRequired: false };
-  const merchantIds = setOf(options.expect?.merchantId, "payments.expect.merchantId");
 
   function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
     const body = readCallback(delivery.rawBody);
@@ -109,10 +102,8 @@ export function paymentsFlow(
       const detail = `${violation.rule}: ${violation.detail}`;
       return entryOf(violation.reason, detail, body.canonical, stored, windowMs);
     }
-    const texts = certainTexts(body.texts, rules);
-    const leftOut =
-      texts === body.texts ? undefined : [...body.texts.keys()].filter((name) => !texts.has(name));
-    return readingOf(texts, stored, () => extraOf(body, rules), leftOut);
+    const leftOut = uncertainFields(body.texts, rules);
+    return readingOf(without(body.texts, leftOut), stored, () => extraOf(body, rules), leftOut);
   }
 
   /** A certain reading: listed or not, expected or not. */
@@ -153,10 +144,11 @@ export function paymentsFlow(
   }
 
   function findUnexpected(texts: CallbackTexts): string | null {
-    if (merchantIds.size > 0 && !merchantIds.has(texts.get("merchantId") ?? "")) {
+    const { pinnedMerchantIds, pinnedUrls } = rules;
+    if (pinnedMerchantIds.size > 0 && !pinnedMerchantIds.has(texts.get("merchantId") ?? "")) {
       return "merchantId is none of payments.expect.merchantId";
     }
-    if (rules.pinnedUrls.size > 0 && !rules.pinnedUrls.has(texts.get("callbackUrl") ?? "")) {
+    if (pinnedUrls.size > 0 && !pinnedUrls.has(texts.get("callbackUrl") ?? "")) {
       return "callbackUrl is none of payments.expect.callbackUrl";
     }
     return null;
@@ -221,6 +213,10 @@ export function paymentsFlow(
       return readingOf(texts, { ...stored, source, rawBody, confirmed: true }, noExtra);
     },
   };
+}
+
+function without(texts: CallbackTexts, names: readonly string[]): CallbackTexts {
+  return names.length === 0 ? texts : new Map([...texts].filter(([name]) => !names.includes(name)));
 }
 
 const noExtra = (): typeof NO_EXTRA => NO_EXTRA;

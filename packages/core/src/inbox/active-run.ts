@@ -1,7 +1,17 @@
 import { Cancellation } from "../cancellation.ts";
 import { type Clock, sleep } from "../clock.ts";
 import type { Notice } from "../notices.ts";
-import type { Accepted, Ending, Job, Lease, LeaseData, Runner, StepChange, VerifiedEvent } from "./inbox.ts";
+import {
+  type Accepted,
+  type Ending,
+  factsOf,
+  type Job,
+  type Lease,
+  type LeaseData,
+  type Runner,
+  type StepChange,
+  type VerifiedEvent,
+} from "./inbox.ts";
 import type { Fenced, IdempotencyStore } from "./store.ts";
 
 /** What a run takes from its inbox. */
@@ -117,9 +127,6 @@ export class ActiveRun implements Lease {
     if (this.cancellation.isCancelled) return;
     this.cancellation.cancel(new Error(why));
     if (!this.#started) return;
-    const { job, id, name, status, delivery } = this.data;
-    const { flow, tenant } = delivery;
-    const { eventId } = job;
-    this.#runner.notify({ type: "double-risk", why, flow, tenant, eventId, id, event: name, status });
+    this.#runner.notify({ type: "double-risk", why, ...factsOf(this.data) });
   }
 }

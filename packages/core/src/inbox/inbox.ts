@@ -184,6 +184,12 @@ export interface LeaseData {
   readonly force: boolean;
 }
 
+/** What notices say of the event that is run. */
+export function factsOf({ job, id, name, status, delivery }: LeaseData): EventFacts {
+  const { flow, tenant } = delivery;
+  return { flow, tenant, eventId: job.eventId, id, event: name, status };
+}
+
 export type Begun =
   | { readonly kind: "leased"; readonly lease: LeaseData }
   /** Done, stale, discarded, or held and told: nothing to run. `overtaken` when this very call made a PENDING stale. */
