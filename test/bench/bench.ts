@@ -147,7 +147,7 @@ function withoutRedis(group: Group, isMissing: boolean): Group {
 /** The folder of the application whose routes the server process fills. */
 async function builtNextApp(): Promise<string> {
   const folder = "test/bench/next-app";
-  await buildNext(join(root, folder), [folder]);
+  await buildNext(join(root, folder), [folder, "packages/core/dist", "packages/next/dist"]);
   return join(root, folder);
 }
 

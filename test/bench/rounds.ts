@@ -7,6 +7,8 @@ import type { ServerProcess } from "./server.ts";
 export interface Sample {
   readonly cpuUs: number;
   readonly perSecond: number;
+  /** Microseconds of a request by place; null unless asked for. */
+  readonly places: Readonly<Record<string, number>> | null;
 }
 
 export interface Plan {
@@ -16,6 +18,8 @@ export interface Plan {
   /** Rounds go on until this time is over, whatever they show, or the deliveries are. */
   readonly budgetMs: number;
   readonly connections: number;
+  /** Looks where the time goes, which makes every request dearer. */
+  readonly profiled?: boolean;
 }
 
 /** Requests that open the connections, where there is one turn only. */
@@ -42,12 +46,13 @@ export async function measureRounds(server: ServerProcess, plan: Plan): Promise<
   const samples: Sample[][] = running.map(() => []);
   const end = performance.now() + plan.budgetMs;
   for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS_MIN || performance.now() < end; round++) {
-    if (plan.variants.some((variant) => plan.deliveriesFor(variant, round).length === 0)) break;
+    const turns = plan.variants.map((variant) => plan.deliveriesFor(variant, round));
+    if (turns.some((deliveries) => deliveries.length === 0)) break;
     for (let turn = 0; turn < running.length; turn++) {
       const index = (turn + round) % running.length;
-      const one = running[index];
-      if (one === undefined) continue;
-      const sample = await measureTurn(server, one, plan.deliveriesFor(one.variant, round));
+      const [one, deliveries] = [running[index], turns[index]];
+      if (one === undefined || deliveries === undefined) continue;
+      const sample = await measureTurn(server, one, deliveries, plan.profiled === true);
       if (round >= WARM_UP_ROUNDS) samples[index]?.push(sample);
     }
   }
@@ -59,17 +64,25 @@ async function measureTurn(
   server: ServerProcess,
   { variant, id, sender }: Running,
   deliveries: readonly SignedDelivery[],
+  profiled: boolean,
 ): Promise<Sample> {
   const before = await server.tell({ do: "read", handled: 0, of: id });
+  if (profiled) await server.tell({ do: "profile" });
   const ms = await sender.send(deliveries);
   const handled = handles(variant) ? before.handled + deliveries.length : 0;
   const after = await server.tell({ do: "read", handled, of: id });
+  const profile = profiled ? await server.tell({ do: "profiled" }) : null;
   // What nobody else works off would fill the memory, and be paid for by the collector.
   if (variant.mode === "memory-accept") await server.tell({ do: "work-off", of: id });
   return {
     cpuUs: (after.cpuUs - before.cpuUs) / deliveries.length,
     perSecond: (deliveries.length / ms) * 1_000,
+    places: profile && perRequest(profile, deliveries.length),
   };
+}
+
+function perRequest(profile: Readonly<Record<string, number>>, requests: number): Record<string, number> {
+  return Object.fromEntries(Object.entries(profile).map(([place, us]) => [place, us / requests]));
 }
 
 /** Whether a handler runs in the server: its work is part of the cost then. */

@@ -18,6 +18,7 @@ import {
 import Database from "libsql";
 import { newId, sampleEvent } from "../contract/sample-events.ts";
 import { fillSqlite } from "./fill.ts";
+import { median, percentile } from "./statistics.ts";
 
 const CONCURRENCY = 50;
 const EVENTS = 5_000;
@@ -118,10 +119,7 @@ async function openSqlite(
 }
 
 const hashed = (text: string): string => createHash("md5").update(text).digest("hex");
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
-const p99 = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? 0;
+const p99 = (values: readonly number[]): number => percentile(values, 0.99);
 
 function missing(): never {
   throw new Error("there is one for each");

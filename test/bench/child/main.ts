@@ -27,7 +27,7 @@ const FRAMEWORKS: Readonly<Record<Exclude<FrameworkName, "node">, Framework>> = 
   express: onExpress,
   fastify: onFastify,
   hono: onHono,
-  next: onNext(surroundings.nextApp ?? "."),
+  next: onNext(surroundings.nextApp),
   fetch: onFetch,
 };
 
@@ -48,7 +48,6 @@ interface Opened {
 }
 let opened: Opened[] = [];
 const profiler = new SamplingProfiler();
-const newest = (): Opened | undefined => opened.at(-1);
 
 async function close(): Promise<void> {
   for (const { server, fresh } of opened) {
@@ -91,7 +90,7 @@ async function serve({ framework, scheme, mode, peer, maxRecords }: Variant, pat
 }
 
 /** Waits until what was accepted is handled and its record finished, then reads the counters. */
-async function read(expected: number, kept: boolean, fresh = newest()?.fresh ?? null): Promise<Counters> {
+async function read(expected: number, kept: boolean, fresh: Fresh | null): Promise<Counters> {
   while (handled < expected) await pause(1);
   while (expected > 0 && fresh !== null) {
     const { waiting, running } = await fresh.receiver.health();
@@ -113,7 +112,7 @@ function keptBytes(fresh: Fresh | null): number {
 }
 
 async function fill(records: number): Promise<null> {
-  const fresh = newest()?.fresh ?? null;
+  const fresh = opened.at(-1)?.fresh ?? null;
   if (fresh === null) throw new Error("there is no inbox to fill");
   const before = handled;
   for (let done = 0; done < records; ) {
@@ -130,7 +129,7 @@ async function obey(order: Order): Promise<unknown> {
     case "open":
       return open(order.variant, order.beside === true);
     case "read":
-      return read(order.handled, order.kept === true, opened[order.of ?? opened.length - 1]?.fresh);
+      return read(order.handled, order.kept === true, opened.at(order.of ?? -1)?.fresh ?? null);
     case "work-off":
       await opened[order.of]?.fresh?.receiver.work({ deadlineMs: 60_000, limit: Number.POSITIVE_INFINITY });
       return null;

@@ -20,13 +20,14 @@ interface Application {
 }
 type StartNext = (options: { readonly dev: boolean; readonly dir: string }) => Application;
 
-/** @param folder of the application, built. One serves all variants: it takes a second to start. */
-export function onNext(folder: string): Framework {
+/** @param folder of the application, built, or null where none is. One serves all variants: it takes a second to start. */
+export function onNext(folder: string | null): Framework {
   const variants = new Map<string, NextVariant>();
   Object.assign(globalThis, { nextVariants: variants satisfies NextVariants });
   let application: Promise<RequestListener> | null = null;
 
   async function listen(variant: NextVariant): Promise<Server> {
+    if (folder === null) throw new Error("the Next.js application was not built");
     application ??= startNext(folder);
     const handle = await application;
     const name = String(variants.size);

@@ -9,6 +9,7 @@ export type Profile = Readonly<Record<string, number>>;
 
 const NODE = "Node: HTTP, streams, timers, system calls";
 const CRYPTO = "cryptography";
+const ENGINE = "the engine, and the start and the end of its profiler";
 const COLLECTOR = "garbage collection";
 const FRAMEWORK = "the framework and the bench";
 
@@ -48,6 +49,7 @@ export class SamplingProfiler {
   }: Profiler.ProfileNode["callFrame"]): string | null {
     if (functionName === "(idle)") return null;
     if (functionName === "(garbage collector)") return COLLECTOR;
+    if (functionName === "(program)") return ENGINE;
     if (url.startsWith("node:internal/crypto") || (url === "" && CRYPTO_CALLS.test(functionName)))
       return CRYPTO;
     if (url === "" || url.startsWith("node:")) return NODE;
