@@ -10,10 +10,12 @@ import { Redis } from "ioredis";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { withScope } from "../faults/harness/scope.ts";
 import { benchEvent } from "./redis-event.ts";
+import { type Estimate, estimate, median, verdictOf } from "./statistics.ts";
 
 const CONCURRENCY = 50;
-const ROUND = 5_000;
-const ROUNDS = 5;
+const ROUND = 2_000;
+const ROUNDS = 40;
+const WARM_UP_ROUNDS = 8;
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
 const at = process.argv.indexOf("--records");
@@ -49,23 +51,21 @@ async function measureRates(
   const adds: Cost[] = [];
   const accepts: Cost[] = [];
   // In turns, so that both get the same of a busy machine.
-  for (let round = 0; round <= ROUNDS; round++) {
+  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
     events = Array.from({ length: ROUND }, benchEvent);
     const [added, accepted] = [await cost(redis, add), await cost(redis, accept)];
-    if (round === 0) continue;
+    if (round < WARM_UP_ROUNDS) continue;
     adds.push(added);
     accepts.push(accepted);
   }
-  const [added, accepted] = [
-    describe("BullMQ add alone", adds),
-    describe("accept: claim, add, flag", accepts),
-  ];
+  describe("BullMQ add alone", adds);
+  describe("accept: claim, add, flag", accepts);
+  const rates = estimate(accepts.map(({ perSecond }, n) => perSecond / (adds[n]?.perSecond ?? Number.NaN)));
+  const cpu = estimate(accepts.map(({ cpuUs }, n) => (adds[n]?.cpuUs ?? Number.NaN) / cpuUs));
   console.log(
-    `ratio of the rates: ${(accepted.perSecond / added.perSecond).toFixed(2)} (at least 0.4; the aim is 0.5)`,
+    `ratio of the rates: ${written(rates)}, at least 0.4: ${verdictOf(rates, 0.4)} (the aim is 0.5)`,
   );
-  console.log(
-    `ratio of the processor time: ${(added.cpuUs / accepted.cpuUs).toFixed(2)} (what a busy machine does not blur)`,
-  );
+  console.log(`ratio of the processor time: ${written(cpu)} (what a busy machine blurs less)`);
   await bare.close();
   connection.disconnect();
 }
@@ -92,13 +92,16 @@ async function serverCpuUs(redis: RedisServer): Promise<number> {
   return seconds * 1_000_000;
 }
 
-function describe(what: string, costs: readonly Cost[]): Cost {
+function written({ median: middle, low, high }: Estimate): string {
+  return `${middle.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`;
+}
+
+function describe(what: string, costs: readonly Cost[]): void {
   const perSecond = median(costs.map((one) => one.perSecond));
   const cpuUs = median(costs.map((one) => one.cpuUs));
   console.log(
     `${what}, concurrency ${CONCURRENCY}: ${Math.round(perSecond)} per second, ${Math.round(cpuUs)} µs of processor time each`,
   );
-  return { perSecond, cpuUs };
 }
 
 async function measureRecords(redis: RedisServer, store: IdempotencyStore): Promise<void> {
@@ -132,8 +135,4 @@ async function many(count: number, lanes: number, call: () => Promise<unknown>):
     while (left-- > 0) await call();
   };
   await Promise.all(Array.from({ length: lanes }, lane));
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }

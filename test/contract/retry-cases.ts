@@ -3,6 +3,7 @@ import { Reject, RetryAfter } from "@payhooks/core";
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";
 import { type ContractCase, newGate, onFreshData } from "./rig.ts";
+import { newId, sampleEvent, sampleRunner } from "./sample-events.ts";
 
 export const retryCases: readonly ContractCase[] = [
   onFreshData("only the handlers that have not finished run again, each by its own backoff", async (rig) => {
@@ -220,6 +221,44 @@ export const retryCases: readonly ContractCase[] = [
       await merchant.work();
       expect(attempts).toEqual([1, 2]);
       expect((await merchant.life(eventId))?.state).toBe("done");
+    },
+  ),
+  onFreshData(
+    "bytes of any kind and text of any script come back as they came, at every try",
+    async (rig) => {
+      const bodies = ['{"a":"Zürich 東京 😀"}', '{\n  "a": 1\r\n}\n', "", "\ufeff{}"].map((text) =>
+        Buffer.from(text),
+      );
+      bodies.push(Buffer.from([0xff, 0x00, 0x0a, 0xc3, 0x28]));
+      const tenant = "Łódź, заказ 😀";
+      const error = "時間切れ 😀\n";
+      for (const rawBody of bodies) {
+        const sample = sampleEvent(newId(), rig.now(), { tenant, identity: { referenceId: "№ 1\n" } });
+        const event = { ...sample, delivery: { ...sample.delivery, rawBody, headers: { signed: "ß\n" } } };
+        const runner = sampleRunner(async (lease) => {
+          for (const name of ["einzahlung ✓", "deposit"]) {
+            await lease.step(name, { kind: "started" });
+            await lease.step(name, { kind: "failed", delayMs: 0, error });
+          }
+          return runner.leases.length < 3 ? { kind: "retry", delayMs: 0 } : { kind: "done" };
+        });
+        const [one, other] = [rig.start(), rig.start()];
+        await one.inbox.accept(event);
+        for (const { inbox } of [one, other, one]) {
+          await inbox.work(runner, { deadlineMs: 60_000, limit: 1, concurrency: 1 });
+        }
+        expect(runner.leases).toHaveLength(3);
+        for (const [at, { data }] of runner.leases.entries()) {
+          expect(Buffer.from(data.delivery.rawBody).equals(rawBody)).toBe(true);
+          expect(data.delivery).toMatchObject({ tenant, headers: { signed: "ß\n" } });
+          expect(data.steps["einzahlung ✓"]).toEqual(
+            at === 0
+              ? undefined
+              : { tries: at, state: "failed", dueAt: expect.any(Number), error, reason: null },
+          );
+        }
+        expect((await one.inbox.accept(event)).outcome).toBe("duplicate");
+      }
     },
   ),
 ];

@@ -15,8 +15,11 @@ interface Received {
   readonly header: string | undefined;
 }
 
-/** A server that keeps what comes and answers with one status. */
-async function target(status = 200): Promise<{ url: string; received: Received[]; most: () => number }> {
+/** A server that keeps what comes and answers with one status, the first ones not before so many have come. */
+async function target(
+  status = 200,
+  together = 1,
+): Promise<{ url: string; received: Received[]; most: () => number }> {
   const received: Received[] = [];
   let open = 0;
   let most = 0;
@@ -30,12 +33,9 @@ async function target(status = 200): Promise<{ url: string; received: Received[]
       body: Buffer.concat(chunks),
       header: request.headers["x-connect-signature"] as string | undefined,
     });
-    // One turn of the loop, in which others that were sent at the same time arrive.
     await new Promise<void>((resolve) => {
       waiting.push(resolve);
-      setImmediate(() => {
-        for (const go of waiting.splice(0)) go();
-      });
+      if (received.length >= together) for (const go of waiting.splice(0)) go();
     });
     open--;
     response.writeHead(status).end(`{"answer":${status}}`);
@@ -152,7 +152,7 @@ describe("payhooks send", () => {
   });
 
   it("sends in parallel when told to, and one by one when not", async () => {
-    const [alone, together] = [await target(), await target()];
+    const [alone, together] = [await target(), await target(200, 2)];
     const args = ["send", "deposit", "--private-key", privateKey, "--times", "12"];
     await payhooks([...args, "--to", alone.url]);
     await payhooks([...args, "--to", together.url, "--parallel", "6"]);

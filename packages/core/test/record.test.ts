@@ -1,12 +1,12 @@
 import { createHarness, createTestKeys, fakeClock, type Harness } from "@payhooks/core/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeRecord, encodeRecord } from "../src/inbox/codec.ts";
+import { decodeRecord, encodeRecord, partsOf } from "../src/inbox/codec.ts";
 import { digested } from "../src/inbox/digest.ts";
 import type { HeldReason, VerifiedEvent } from "../src/inbox/inbox.ts";
 import { memoryStore } from "../src/inbox/memory/store.ts";
 import { pack, unpack } from "../src/inbox/pack.ts";
-import type { IdempotencyRecord, Slot } from "../src/inbox/record.ts";
+import type { IdempotencyRecord, Slot, Work } from "../src/inbox/record.ts";
 
 const keys = createTestKeys();
 
@@ -98,7 +98,7 @@ describe("oneSuccessPerReference", () => {
   });
 });
 
-describe("a finished record", () => {
+describe("a record as text", () => {
   const text = fc.oneof(
     fc.string({ maxLength: 12 }),
     fc.string({ unit: fc.constantFrom("~", "\\", "\n", "u", "s", "D", "{", "0"), maxLength: 6 }),
@@ -170,6 +170,44 @@ describe("a finished record", () => {
     );
   });
 
+  it("is the same after it was stored as text while there is work in it", () => {
+    const any = fc.string({
+      unit: fc.constantFrom("a", "\n", "\r", '"', "\\", "\u2028", "é", "😀"),
+      maxLength: 8,
+    });
+    const delivery = fc.record({
+      flow: fc.constant("connect" as const),
+      tenant: text,
+      source: fc.constant("webhook" as const),
+      rawBody: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+      headers: fc.dictionary(fc.constantFrom("x-connect-signature", "x"), any, { noNullPrototype: true }),
+      keyId: fc.option(fc.constant("k1")),
+      receivedAt: fc.nat(),
+    });
+    const working = fc.tuple(slot, delivery, any).map(
+      ([one, arrived, detail]): Slot => ({
+        ...one,
+        state: "waiting",
+        work: { ...newWork, delivery: arrived, detail },
+      }),
+    );
+    const slots = fc.array(fc.tuple(hex, fc.oneof(slot, working)), { minLength: 1, maxLength: 4 });
+    const kept: (given: IdempotencyRecord) => IdempotencyRecord = (given) => {
+      const { head, tail } = encodeRecord(given);
+      const parts = partsOf(head + tail);
+      expect(parts).toEqual({ head, tail });
+      return decodeRecord(parts);
+    };
+    fc.assert(
+      fc.property(record, slots, hex, working, (given, others, key, work) => {
+        const open = { ...given, slots: { ...Object.fromEntries(others), [key]: work } };
+        expect(plain(kept(open))).toEqual(plain(open));
+        expect(encodeRecord(kept(open))).toEqual(encodeRecord(open));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   it("takes little room", () => {
     const given: IdempotencyRecord = {
       flow: "payments",
@@ -192,6 +230,19 @@ describe("a finished record", () => {
     expect(pack(given).length).toBeLessThan(160);
   });
 });
+
+const newWork: Omit<Work, "delivery"> = {
+  retentionMs: 1,
+  reason: null,
+  detail: null,
+  heldAt: 0,
+  dueAt: 0,
+  steps: {},
+  only: null,
+  previousStatus: null,
+  previousAmount: null,
+  history: [],
+};
 
 const doneSlot: Slot = {
   name: "DEPOSIT",

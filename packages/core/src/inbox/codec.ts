@@ -1,30 +1,52 @@
+import { isUtf8 } from "node:buffer";
 import { digested } from "./digest.ts";
 import type { StoredDelivery } from "./inbox.ts";
 import { pack, unpack } from "./pack.ts";
 import { type IdempotencyRecord, isFinished, type Slot } from "./record.ts";
 
-/** A record as text: packed when it is finished, JSON with raw bodies in base64 while there is work in it. */
-export function encodeRecord(record: IdempotencyRecord): string {
-  if (isFinished(record)) return `f${shorten(pack({ ...record, identity: digested(record.identity) }))}`;
-  const slots: Record<string, unknown> = {};
-  for (const [key, slot] of Object.entries(record.slots)) {
-    const { work } = slot;
-    const delivery = work === null ? null : { ...work.delivery, rawBody: base64Of(work.delivery) };
-    slots[key] = work === null ? slot : { ...slot, work: { ...work, delivery } };
+/** A record as text, in two parts: what its steps change, and behind that what stays as it came. */
+export interface EncodedRecord {
+  readonly head: string;
+  /** Two lines for the delivery of each slot that has work, each with its line end before it; empty when none has. */
+  readonly tail: string;
+}
+
+/** Packed when it is finished, JSON while there is work in it. */
+export function encodeRecord(record: IdempotencyRecord): EncodedRecord {
+  if (isFinished(record)) {
+    return { head: `f${shorten(pack({ ...record, identity: digested(record.identity) }))}`, tail: "" };
   }
-  return `o${JSON.stringify({ ...record, slots })}`;
+  const slots: Record<string, unknown> = {};
+  let tail = "";
+  for (const key in record.slots) {
+    const slot = record.slots[key];
+    if (slot?.work == null) slots[key] = slot;
+    else {
+      slots[key] = { ...slot, work: { ...slot.work, delivery: undefined } };
+      tail += linesOf(slot.work.delivery);
+    }
+  }
+  return { head: `o${JSON.stringify({ ...record, slots })}`, tail };
+}
+
+/** The parts of a record that was stored as one text. */
+export function partsOf(text: string): EncodedRecord {
+  const end = text.startsWith("o") ? text.indexOf("\n") : -1;
+  return end < 0 ? { head: text, tail: "" } : { head: text.slice(0, end), tail: text.slice(end) };
 }
 
 /** The reverse of {@link encodeRecord}, but for long facts of a finished record, which are digests from then on. */
-export function decodeRecord(text: string): IdempotencyRecord {
-  if (text.startsWith("f")) return unpack(lengthen(text.slice(1)));
-  const record = JSON.parse(text.slice(1)) as IdempotencyRecord;
-  for (const [key, slot] of Object.entries(record.slots)) {
-    const { work } = slot;
-    if (work === null) continue;
-    // In the text, rawBody is base64.
-    const rawBody = Buffer.from(work.delivery.rawBody as unknown as string, "base64");
-    record.slots[key] = { ...slot, work: { ...work, delivery: { ...work.delivery, rawBody } } };
+export function decodeRecord({ head, tail }: EncodedRecord): IdempotencyRecord {
+  if (head.startsWith("f")) return unpack(lengthen(head.slice(1)));
+  const record = JSON.parse(head.slice(1)) as IdempotencyRecord;
+  const lines = tail.split("\n");
+  let at = 1;
+  for (const key in record.slots) {
+    const slot = record.slots[key];
+    if (slot?.work == null) continue;
+    const delivery = deliveryOf(lines[at] ?? "", lines[at + 1] ?? "");
+    record.slots[key] = { ...slot, work: { ...slot.work, delivery } };
+    at += 2;
   }
   return record;
 }
@@ -42,16 +64,31 @@ export function copyRecord(record: IdempotencyRecord): IdempotencyRecord {
   return { ...record, lease: record.lease === null ? null : { ...record.lease }, slots };
 }
 
-const encoded = new WeakMap<Uint8Array, string>();
+const LINE_END = 10;
+const written = new WeakMap<StoredDelivery, string>();
 
-/** A record is written some seven times, with the same body. */
-function base64Of({ rawBody }: StoredDelivery): string {
-  let text = encoded.get(rawBody);
-  if (text === undefined) {
-    text = Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength).toString("base64");
-    encoded.set(rawBody, text);
+/** A delivery without its body, which is on the next line: as it reads, or in base64 where it is no line of UTF-8. */
+type Envelope = Omit<StoredDelivery, "rawBody"> & { readonly base64?: true };
+
+/** A record is written some seven times, with the same delivery. */
+function linesOf(delivery: StoredDelivery): string {
+  let lines = written.get(delivery);
+  if (lines === undefined) {
+    const { rawBody, ...rest } = delivery;
+    const bytes = Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
+    const readable = isUtf8(bytes) && !bytes.includes(LINE_END);
+    const envelope: Envelope = readable ? rest : { ...rest, base64: true };
+    lines = `\n${JSON.stringify(envelope)}\n${bytes.toString(readable ? "utf8" : "base64")}`;
+    written.set(delivery, lines);
   }
-  return text;
+  return lines;
+}
+
+function deliveryOf(envelope: string, body: string): StoredDelivery {
+  const { base64, ...rest } = JSON.parse(envelope) as Envelope;
+  const delivery = { ...rest, rawBody: Buffer.from(body, base64 ? "base64" : "utf8") };
+  written.set(delivery, `\n${envelope}\n${body}`);
+  return delivery;
 }
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;

@@ -157,26 +157,33 @@ async function loadIoredis(): Promise<typeof Redis> {
   }
 }
 
+/** Commands that wait for one another before they are written. */
+const GATHERED = 8;
+
 /**
- * What many deliveries write in one turn goes out in one system call: those are the greater part of what a command
- * costs this process.
+ * What many deliveries write in one turn goes out in few system calls: those are the greater part of what a command
+ * costs this process. Not in one, so that Redis works on the first while the last are being made.
  */
 function gatherWrites<Connection extends Redis | Cluster>(redis: Connection): Connection {
   if (isCluster(redis)) return redis;
   const single: Redis = redis;
   const send = single.sendCommand.bind(single);
-  let corked = false;
+  let corked: Redis["stream"] | null = null;
+  let gathered = 0;
+  function flush(): void {
+    corked?.uncork();
+    corked = null;
+  }
   single.sendCommand = (...args) => {
-    const { stream } = single;
-    if (!corked && stream !== undefined) {
-      corked = true;
-      stream.cork();
-      process.nextTick(() => {
-        corked = false;
-        stream.uncork();
-      });
+    if (corked === null && single.stream !== undefined) {
+      corked = single.stream;
+      corked.cork();
+      gathered = 0;
+      process.nextTick(flush);
     }
-    return send(...args);
+    const sent = send(...args);
+    if (++gathered >= GATHERED) flush();
+    return sent;
   };
   return redis;
 }

@@ -98,11 +98,10 @@ export function bullQueue(options: BullQueueOptions): Queue {
     async add(job, { delayMs }) {
       await (await theQueue()).add(NAME, null, {
         jobId: jobId(job),
-        delay: Math.max(0, Math.ceil(delayMs)),
+        ...(delayMs > 0 ? { delay: Math.ceil(delayMs) } : {}),
         attempts: NEVER_DECIDES,
         backoff: { type: "fixed", delay: 5_000 },
         removeOnComplete: true,
-        removeOnFail: false,
       });
     },
     async hasten(job) {

@@ -4,26 +4,28 @@
  * A writer computes with the time that it believes the server has. It is refused when it runs ahead, since it might
  * take a lease that has not lapsed, or so far behind that its leases would be too short.
  *
- * KEYS records; ARGV, seven for each: version that is expected ("" = none), time computed with (ms), new version, bytes
- * to keep from the start and from the end of the current text, new text between them, expiry (ms since the epoch, "0" =
- * never). Returns the time, and for each record nil or, where nothing was written, what is there.
+ * KEYS records; ARGV, five for each: version that is expected ("" = none), time computed with (ms), new version and text,
+ * "1" where that replaces only as many bytes at the beginning, expiry (ms since the epoch, "0" = never). Returns the time,
+ * and for each record nil or, where nothing was written, what is there.
+ *
+ * Lua hashes every byte of every string that it makes, which costs more than all else here: so it joins and cuts none.
  */
 export const SWAP = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local answers = {tostring(now)}
 for i, key in ipairs(KEYS) do
-  local version, computed, new, first, last, text, expiry = unpack(ARGV, i * 7 - 6, i * 7)
+  local version, computed, text, beginning, expiry = unpack(ARGV, i * 5 - 4, i * 5)
   local lag = now - tonumber(computed)
   if redis.call('GETRANGE', key, 0, 7) ~= version or lag < -100 or lag > 5000 then
     answers[i + 1] = redis.call('GET', key) or ''
   else
-    local head = first == '0' and '' or redis.call('GETRANGE', key, 8, 7 + first)
-    local tail = last == '0' and '' or redis.call('GETRANGE', key, -last, -1)
-    if expiry == '0' then
-      redis.call('SET', key, new .. head .. text .. tail)
+    if beginning == '1' then
+      redis.call('SETRANGE', key, 0, text)
+    elseif expiry == '0' then
+      redis.call('SET', key, text)
     else
-      redis.call('SET', key, new .. head .. text .. tail, 'PXAT', expiry)
+      redis.call('SET', key, text, 'PXAT', expiry)
     end
     answers[i + 1] = false
   end

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { PayhooksError } from "../errors.ts";
-import { copyRecord, decodeRecord, encodeRecord } from "../inbox/codec.ts";
+import { copyRecord, decodeRecord, type EncodedRecord, encodeRecord, partsOf } from "../inbox/codec.ts";
 import {
   type Accepted,
   type Held,
@@ -14,7 +14,6 @@ import {
 import type { IdempotencyRecord } from "../inbox/record.ts";
 import * as records from "../inbox/steps.ts";
 import type { IdempotencyStore } from "../inbox/store.ts";
-import { commonEnds } from "./common-ends.ts";
 import type { ScriptClient } from "./script-client.ts";
 import { ADD_HELD, CLAIM_REFERENCE, COUNT_HELD, PAGE_HELD, READ, REMOVE_HELD } from "./scripts.ts";
 import { swapper } from "./swaps.ts";
@@ -31,8 +30,8 @@ export interface RedisStoreOptions {
 interface Seen {
   /** Empty when there was no record. */
   readonly version: string;
-  /** Without its version. */
-  readonly text: string;
+  /** Without its version; empty when there was no record. */
+  readonly text: EncodedRecord;
   /** The text, read; not to be changed. */
   record: IdempotencyRecord | null;
 }
@@ -53,13 +52,15 @@ type Step<T> = (
   isCurrent: boolean,
 ) => Stepped<T> | Promise<Stepped<T> | null>;
 
-const NOTHING: Seen = { version: "", text: "", record: null };
-/** Records whose last state is remembered between the steps of one delivery. */
-const MAX_SEEN = 5_000;
+const NOTHING: Seen = { version: "", text: { head: "", tail: "" }, record: null };
+/** Records whose last state is remembered between the steps of one delivery. More would outlive the young generation. */
+const MAX_SEEN = 500;
 /** A swap that loses this often against others is given up: the outcome is then unknown. */
 const MAX_ATTEMPTS = 50;
 /** Copies move a record's expiry on; a move of less than this is not worth a write (the slack is a whole day). */
 const EXPIRY_STEP_MS = 60 * 60 * 1000;
+/** Bytes. */
+const HEAD_STEP = 256;
 const PAGE = 100;
 
 /**
@@ -109,8 +110,8 @@ export function redisStore(
         continue;
       }
       const { record, answer } = stepped;
-      const text = record === null ? state.text : encodeRecord(record);
-      if (record === null || text === state.text || isOnlyExpiry(state.text, record, before)) {
+      const text = record === null ? null : textOf(record);
+      if (record === null || text === null || isKept(state, text, record, before)) {
         if (current) return answer;
         now = null;
         continue;
@@ -120,11 +121,9 @@ export function redisStore(
       if (heldAfter.size > 0) await indexHeld(key, record, heldBefore, heldAfter);
       const version = newVersion();
       const expireAt = records.isFinished(record) ? Math.ceil(record.expiresAt - shiftMs()) : 0;
-      const [first, last] = commonEnds(state.text, text);
-      const args = [
-        ...[state.version, String(time - shiftMs()), version, String(first), String(last)],
-        ...[text.slice(first, text.length - last), String(expireAt)],
-      ];
+      const beginning = isBeginning(state.text, text);
+      const args = [state.version, String(time - shiftMs())];
+      args.push(version + text.head + (beginning ? "" : text.tail), beginning ? "1" : "0", String(expireAt));
       const askedAt = performance.now();
       const { time: serverTime, current: other } = await swap(`${prefix}:${key}`, args);
       now = learnTime(serverTime, askedAt);
@@ -261,13 +260,26 @@ export function redisStore(
   }
 }
 
+/** The text of a record. While there is work in it, its head is filled up, so that most steps change nothing behind it. */
+function textOf(record: IdempotencyRecord): EncodedRecord {
+  const { head, tail } = encodeRecord(record);
+  if (tail === "") return { head, tail };
+  return { head: head + " ".repeat(HEAD_STEP - (Buffer.byteLength(head) % HEAD_STEP)), tail };
+}
+
+/** True when the server has the tail already, in the right place. */
+function isBeginning(before: EncodedRecord, after: EncodedRecord): boolean {
+  if (after.tail === "" || after.tail !== before.tail) return false;
+  return Buffer.byteLength(after.head) === Buffer.byteLength(before.head);
+}
+
 function split(value: string): Seen {
-  return value === "" ? NOTHING : { version: value.slice(0, 8), text: value.slice(8), record: null };
+  return value === "" ? NOTHING : { version: value.slice(0, 8), text: partsOf(value.slice(8)), record: null };
 }
 
 /** The record, unless its time is over: a moment before Redis drops it, or long before where time is shifted. */
 function recordOf(state: Seen, now: number): IdempotencyRecord | null {
-  if (state.record === null && state.text !== "") state.record = decodeRecord(state.text);
+  if (state.record === null && state.version !== "") state.record = decodeRecord(state.text);
   const { record } = state;
   return record !== null && record.expiresAt <= now && records.isFinished(record) ? null : record;
 }
@@ -282,10 +294,18 @@ function newVersion(): string {
   return pool.slice(poolAt - 8, poolAt);
 }
 
-/** True when nothing but the expiry moved, and not far. */
-function isOnlyExpiry(before: string, record: IdempotencyRecord, old: IdempotencyRecord | null): boolean {
+/** True when a step changed nothing, or nothing but the expiry, and that not far. */
+function isKept(
+  { text }: Seen,
+  changed: EncodedRecord,
+  record: IdempotencyRecord,
+  old: IdempotencyRecord | null,
+): boolean {
+  if (changed.tail !== text.tail) return false;
+  if (changed.head === text.head) return true;
   if (old === null) return false;
   const { expiresAt, signedAt } = old;
   const moved = record.expiresAt - expiresAt;
-  return moved > 0 && moved <= EXPIRY_STEP_MS && encodeRecord({ ...record, expiresAt, signedAt }) === before;
+  if (moved <= 0 || moved > EXPIRY_STEP_MS) return false;
+  return textOf({ ...record, expiresAt, signedAt }).head === text.head;
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { decodeRecord, encodeRecord } from "../inbox/codec.ts";
+import { decodeRecord, encodeRecord, partsOf } from "../inbox/codec.ts";
 import { type IdempotencyRecord, isFinished } from "../inbox/record.ts";
 import type { SqliteDatabase, SqliteStatement } from "./driver.ts";
 
@@ -51,12 +51,13 @@ export class Records {
   read(key: string, now: number): IdempotencyRecord | null {
     const row = this.#select.get(key) as { value: string; expires: number | null } | undefined | null;
     if (row === undefined || row === null) return null;
-    return row.expires !== null && row.expires <= now ? null : decodeRecord(row.value);
+    return row.expires !== null && row.expires <= now ? null : decodeRecord(partsOf(row.value));
   }
 
   /** Inside a transaction; the record belongs to this from here on. */
   write(key: string, record: IdempotencyRecord): void {
-    const text = encodeRecord(record);
+    const { head, tail } = encodeRecord(record);
+    const text = head + tail;
     const finished = isFinished(record);
     this.#upsert.run(key, text, finished ? Math.ceil(record.expiresAt) : null);
     if (finished) this.#kept.delete(key);
