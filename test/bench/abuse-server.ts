@@ -1,27 +1,43 @@
-/** The Express adapter as it comes, in a process of its own, with a way to ask for its memory. */
+/**
+ * What is abused, in a process of its own, with a way to ask for its memory: the Express adapter as it comes, or, for
+ * comparison, Express alone, which reads the body within the same bound and believes everything.
+ */
 import type { AddressInfo } from "node:net";
 import { createReceiver, memoryInbox } from "@payhooks/core";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
-import express from "express";
-
-const receiver = createReceiver({
-  payments: { publicKey: process.env.PAY_PUBLIC_KEY },
-  connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
-  inbox: memoryInbox(),
-  bodyTimeoutMs: 2_000,
-  logger: { info: () => {}, warn: () => {}, error: () => {} },
-});
-receiver.onDeposit(() => {}).ignore("WITHDRAWAL");
-receiver.onSettlementApproved(() => {}).ignore("settlement.declined");
-receiver.ignore("connected_account.approved").ignore("connected_account.declined");
+import express, { type ErrorRequestHandler, type Express } from "express";
 
 const app = express();
-app.use("/callbacks/pay", paymentCallbacks(receiver));
-app.use("/webhooks/connect", connectWebhooks(receiver));
+if (process.argv[2] === "bare") mountBare(app);
+else mountPayhooks(app);
 app.get("/memory", (_request, response) => {
   globalThis.gc?.();
   response.json({ bytes: process.memoryUsage().rss });
 });
-const server = app.listen(0, "127.0.0.1", () => {
-  console.log(`listening on ${(server.address() as AddressInfo).port}`);
-});
+const server = app.listen(0, "127.0.0.1", () => process.send?.((server.address() as AddressInfo).port));
+process.once("disconnect", () => process.exit());
+
+function mountPayhooks(on: Express): void {
+  const receiver = createReceiver({
+    payments: { publicKey: process.env.PAY_PUBLIC_KEY },
+    connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
+    inbox: memoryInbox(),
+    bodyTimeoutMs: 2_000,
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
+  });
+  receiver.onDeposit(() => {}).ignore("WITHDRAWAL");
+  receiver.onSettlementApproved(() => {}).ignore("settlement.declined");
+  receiver.ignore("connected_account.approved").ignore("connected_account.declined");
+  on.use("/callbacks/pay", paymentCallbacks(receiver));
+  on.use("/webhooks/connect", connectWebhooks(receiver));
+}
+
+function mountBare(on: Express): void {
+  on.use(express.raw({ type: () => true, limit: 65_536, inflate: false }));
+  on.post(["/callbacks/pay", "/webhooks/connect"], (_request, response) => {
+    response.json({ received: true });
+  });
+  on.use(((error, _request, response, _next) => {
+    response.status(error.status ?? 500).end();
+  }) satisfies ErrorRequestHandler);
+}

@@ -1,8 +1,14 @@
 /**
  * What hostile senders do to a server with the Express adapter: how much its memory grows, and how long good
- * deliveries take meanwhile, against their own time before in the same run. It prints, and asserts nothing.
+ * deliveries take meanwhile, against their own time before in the same run. Beside it, the same done to Express alone:
+ * what a sender does to any server of this kind. It prints, and asserts nothing.
+ *
+ * Server, good sender and hostile senders are three processes. The hostile ones stand back where they compete for a
+ * processor, since in earnest they have machines of their own.
  */
-import { spawn } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
@@ -13,124 +19,143 @@ const { values: options } = parseArgs({
   options: { seconds: { type: "string", default: "8" } },
   strict: false,
 });
-const { publicKey } = createTestKeys();
-const SECRET = "whsec_abuse_0123456789abcdef";
-const PATH = "/webhooks/connect";
 const SECONDS = Number(options.seconds);
-
-const child = spawn(
-  process.execPath,
-  ["--expose-gc", "--import=tsx", fileURLToPath(new URL("abuse-server.ts", import.meta.url))],
-  {
-    env: { ...process.env, PAY_PUBLIC_KEY: publicKey, CONNECT_WEBHOOK_SECRET: SECRET },
-    stdio: ["ignore", "pipe", "inherit"],
-  },
-);
-const port = await new Promise<number>((resolve, reject) => {
-  child.stdout.on("data", (text: Buffer) => {
-    const found = /listening on (\d+)/.exec(text.toString());
-    if (found !== null) resolve(Number(found[1]));
-  });
-  child.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
-});
+const SECRET = "whsec_abuse_0123456789abcdef";
+const [PAYMENTS, CONNECT] = ["/callbacks/pay", "/webhooks/connect"];
+const env = {
+  ...process.env,
+  PAY_PUBLIC_KEY: createTestKeys().publicKey,
+  CONNECT_WEBHOOK_SECRET: SECRET,
+};
 
 const TYPE: HeaderLines = [["Content-Type", "application/json"]];
 const SIGNED: HeaderLines = [...TYPE, ["X-Connect-Signature", `sha256=${"0".repeat(64)}`]];
-const send = (body: Uint8Array, headers: HeaderLines = SIGNED): Promise<unknown> =>
-  exchange(port, request("POST", PATH, headers, body)).catch(() => null);
-
-/** Signed by nobody, and large, or hard to read. */
-const names = Array.from(
-  { length: 4_000 },
-  (_, n) => `"${"Aa".repeat(n % 7)}${"BB".repeat(6 - (n % 7))}${n}":1`,
-);
-const signed = (text: string): [Buffer, HeaderLines] => {
-  const { rawBody, headers } = signConnectWebhook(Buffer.from(text), SECRET);
-  return [Buffer.from(rawBody), Object.entries(headers)];
-};
-const [deep, deepHeaders] = signed(`{"a":${"[".repeat(30_000)}${"]".repeat(30_000)}}`);
-const [wide, wideHeaders] = signed(
-  `{${names
-    .join(",")
-    .slice(0, 60_000)
-    .replace(/,[^,]*$/, "")}}`,
-);
 
 // Made beforehand: what they cost is the server's time, not ours.
 const large = Buffer.alloc(1_000_000, " ");
 const bomb = gzipSync(Buffer.alloc(10_000_000));
 const stranger = Buffer.from(JSON.stringify(connectEvent()));
+/** Of the right length: without one, nothing else would be looked at. */
+const signature = `"signature":"${Buffer.alloc(256, 1).toString("base64")}"`;
+const deep = Buffer.from(`{${signature},"a":${"[".repeat(30_000)}${"]".repeat(30_000)}}`);
+/** Names that a weak hash takes for one another. */
+const names = Array.from({ length: 3_000 }, (_, n) => {
+  const pairs = n % 7;
+  return `"${"Aa".repeat(pairs)}${"BB".repeat(6 - pairs)}${n}":1`;
+});
+const wide = Buffer.from(`{${signature},${names.join(",")}}`);
+const FLOOD: HeaderLines = [...SIGNED, ...Array.from({ length: 400 }, (_, n) => [`X-${n}`, "y"] as const)];
 
-/** One hostile sender's turn; resolves when the server is through with it. */
-const ABUSES: Readonly<Record<string, () => Promise<unknown>>> = {
-  "slow bodies": async () => {
-    const wire = await Wire.open(port);
-    await wire.write(request("POST", PATH, [...SIGNED, ["Content-Length", "1000"]]));
-    await wire.write(Buffer.from("{"));
-    await wire.answer().catch(() => null);
-    await wire.closed;
-  },
-  "oversized bodies": () => send(large),
-  "compressed bodies": () => send(bomb, [...SIGNED, ["Content-Encoding", "gzip"]]),
-  "deep JSON": () => send(deep, deepHeaders),
-  "wide JSON, names alike": () => send(wide, wideHeaders),
-  "header floods": () =>
-    send(Buffer.from("{}"), [...SIGNED, ...Array.from({ length: 400 }, (_, n) => [`X-${n}`, "y"] as const)]),
-  "wrong signatures": () => send(stranger),
+type Abuse = (port: number) => Promise<unknown>;
+const send =
+  (path: string, body: Uint8Array, headers: HeaderLines = SIGNED): Abuse =>
+  (port) =>
+    exchange(port, request("POST", path, headers, body)).catch(() => null);
+/** With a signature that is right: only the service itself, gone mad, can send these. */
+const sendSigned = (body: Uint8Array): Abuse => {
+  const { rawBody, headers } = signConnectWebhook(body, SECRET);
+  return send(CONNECT, rawBody, Object.entries(headers));
 };
 
-async function memory(): Promise<number> {
-  const { body } = await exchange(port, request("GET", "/memory", []));
-  return (JSON.parse(body) as { bytes: number }).bytes;
+/** One hostile sender's turn; resolves when the server is through with it. */
+const ABUSES: Readonly<Record<string, Abuse>> = {
+  "slow bodies": async (port) => {
+    const wire = await Wire.open(port);
+    await wire.write(request("POST", CONNECT, [...SIGNED, ["Content-Length", "1000"]]));
+    await wire.write(Buffer.from("{"));
+    await Promise.race([wire.answer().catch(() => null), pause(2_500)]);
+    wire.destroy();
+  },
+  "oversized bodies": send(CONNECT, large),
+  "compressed bodies": send(CONNECT, bomb, [...SIGNED, ["Content-Encoding", "gzip"]]),
+  "deep JSON": send(PAYMENTS, deep, TYPE),
+  "wide JSON, names alike": send(PAYMENTS, wide, TYPE),
+  "header floods": send(CONNECT, Buffer.from("{}"), FLOOD),
+  "wrong signatures": send(CONNECT, stranger),
+  "deep JSON, signed": sendSigned(deep),
+  "wide JSON, signed": sendSigned(wide),
+};
+
+interface Result {
+  readonly turns: number;
+  readonly grownMb: number;
+  readonly p99: number;
+  readonly factor: number;
+  readonly refused: number;
 }
 
-/** The 99th percentile of good deliveries, one after the other, for some seconds. */
-async function goodTraffic(): Promise<{ p99: number; refused: number }> {
-  const times: number[] = [];
-  let refused = 0;
-  const wire = await Wire.open(port);
-  for (const end = performance.now() + SECONDS * 1_000; performance.now() < end; ) {
-    const { rawBody, headers } = signConnectWebhook(connectEvent(), SECRET);
-    const from = performance.now();
-    await wire.write(request("POST", PATH, Object.entries(headers), rawBody));
-    const { status } = await wire.answer();
-    times.push(performance.now() - from);
-    if (status !== 200) refused++;
-  }
-  wire.destroy();
-  times.sort((a, b) => a - b);
-  return { p99: times[Math.floor(times.length * 0.99)] ?? Number.NaN, refused };
-}
-
-await goodTraffic(); // warm
-const before = await goodTraffic();
-const atFirst = await memory();
-const idle = await Promise.all(Array.from({ length: 500 }, () => Wire.open(port)));
-console.log(`good traffic alone: p99 ${before.p99.toFixed(2)} ms; 500 idle sockets stay open meanwhile`);
+const [payhooksServer, bareServer] = [child("abuse-server.ts", "payhooks"), child("abuse-server.ts", "bare")];
+const good = child("abuse-good.ts");
+const [[payhooksPort], [barePort]] = (await Promise.all([
+  once(payhooksServer, "message"),
+  once(bareServer, "message"),
+])) as [[number], [number]];
+// After the others were started, which would inherit it.
+setPriority(10);
+const ours = await abuse(payhooksPort);
+const bare = await abuse(barePort);
+for (const process of [payhooksServer, bareServer, good]) process.disconnect();
+console.log(`\n${"".padEnd(26)}${"Payhooks on Express".padStart(44)}${"Express alone".padStart(26)}`);
 console.log(
-  `${"abuse".padEnd(26)}${"turns".padStart(8)}${"memory".padStart(12)}${"p99".padStart(12)}   against alone`,
+  ["abuse".padEnd(26), ...["turns", "memory", "p99", "of its own", "p99", "of its own"].map(cell)].join(""),
 );
-for (const [name, turn] of Object.entries(ABUSES)) {
-  let going = true;
-  let turns = 0;
-  const senders = Array.from({ length: 4 }, async () => {
-    while (going) {
-      await turn();
-      turns++;
-      // As an attacker with one slow line each would: the processor of this machine serves both sides.
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  });
-  const { p99, refused } = await goodTraffic();
-  going = false;
-  await Promise.all(senders);
-  const grown = ((await memory()) - atFirst) / 1e6;
-  const factor = (p99 / before.p99).toFixed(2);
-  const lost = refused === 0 ? "" : `, ${refused} good ones refused`;
-  console.log(
-    `${name.padEnd(26)}${String(turns).padStart(8)}${`${grown.toFixed(1)} MB`.padStart(12)}${`${p99.toFixed(2)} ms`.padStart(12)}   × ${factor}${lost}`,
-  );
+for (const [name, { turns, grownMb, p99, factor, refused }] of ours) {
+  const other = bare.get(name);
+  const cells = [String(turns), `${grownMb.toFixed(1)} MB`, `${p99.toFixed(2)} ms`, `× ${factor.toFixed(2)}`];
+  if (other !== undefined) cells.push(`${other.p99.toFixed(2)} ms`, `× ${other.factor.toFixed(2)}`);
+  console.log(name.padEnd(26) + cells.map(cell).join("") + (refused === 0 ? "" : `  ${refused} refused`));
 }
-for (const wire of idle) wire.destroy();
-console.log(`memory at the end: ${(((await memory()) - atFirst) / 1e6).toFixed(1)} MB more than before`);
-child.kill();
+
+function cell(text: string): string {
+  return text.padStart(13);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function child(file: string, ...args: readonly string[]): ChildProcess {
+  const execArgv = ["--expose-gc", "--import=tsx"];
+  return fork(fileURLToPath(new URL(file, import.meta.url)), args, { env, execArgv });
+}
+
+/** Does everything to one server, and says what it did to it, by the name of the abuse; "alone" comes first. */
+async function abuse(port: number): Promise<ReadonlyMap<string, Result>> {
+  const goodTraffic = async (): Promise<{ p99: number; refused: number }> => {
+    good.send({ port, seconds: SECONDS });
+    const [result] = (await once(good, "message")) as [{ p99: number; refused: number }];
+    return result;
+  };
+  const memory = async (): Promise<number> => {
+    const { body } = await exchange(port, request("GET", "/memory", []));
+    return (JSON.parse(body) as { bytes: number }).bytes / 1e6;
+  };
+  await goodTraffic(); // warm
+  const alone = await goodTraffic();
+  const atFirst = await memory();
+  const idle = await Promise.all(Array.from({ length: 500 }, () => Wire.open(port)));
+  const results = new Map<string, Result>([["alone", { turns: 0, grownMb: 0, factor: 1, ...alone }]]);
+  for (const [name, turn] of [["500 idle sockets", null] as const, ...Object.entries(ABUSES)]) {
+    let going = true;
+    let turns = 0;
+    const senders = Array.from({ length: turn === null ? 0 : 4 }, async (_, n) => {
+      await pause(n * 5);
+      while (going) {
+        await turn?.(port);
+        turns++;
+        await pause(20);
+      }
+    });
+    const { p99, refused } = await goodTraffic();
+    going = false;
+    await Promise.all(senders);
+    const grownMb = (await memory()) - atFirst;
+    results.set(name, { turns, grownMb, p99, factor: p99 / alone.p99, refused });
+  }
+  for (const wire of idle) wire.destroy();
+  await pause(100);
+  const grownMb = (await memory()) - atFirst;
+  const after = await goodTraffic();
+  results.set("after it", { turns: 0, grownMb, factor: after.p99 / alone.p99, ...after });
+  return results;
+}

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { frozenCopy, type JsonObject, parseJsonBody, rawMembers } from "../src/json.ts";
+import { frozenCopy, isUnwieldy, type JsonObject, parseJsonBody, rawMembers } from "../src/json.ts";
 import { busyMs } from "./receiving.ts";
 
 const parse = (text: string) => parseJsonBody(Buffer.from(text, "utf8"));
@@ -271,6 +271,44 @@ describe("raw members", () => {
 
   it("of an empty object are none", () => {
     expect(rawMembers(" { } ").size).toBe(0);
+  });
+});
+
+describe("an unwieldy body", () => {
+  /** Bytes of some length with so many of a part; what fills it up is no part. */
+  const bytesOf = (length: number, part: string, count: number): Buffer =>
+    Buffer.from(part.repeat(count) + " ".repeat(length - part.length * count));
+
+  it.each([",", "[", "{"])("has more than 8 KiB and more than 1,000 %s", (part) => {
+    expect(isUnwieldy(bytesOf(8_193, part, 1_001))).toBe(true);
+    expect(isUnwieldy(bytesOf(8_193, part, 1_000))).toBe(false);
+    expect(isUnwieldy(bytesOf(8_192, part, 1_001))).toBe(false);
+    expect(isUnwieldy(Buffer.from(" ".repeat(8_000) + part.repeat(1_001)))).toBe(true);
+  });
+
+  it.each([
+    ["text with many commas", `{"message":"${",".repeat(9_000)}"}`],
+    ["quotes in its text", `{"message":"${'\\",'.repeat(3_000)}"}`],
+    [
+      "backslashes at the end of its text",
+      `{"a":"${" ".repeat(9_000)}\\\\","message":"${",[{".repeat(1_001)}"}`,
+    ],
+    ["signs that are no parts", `{"a":[${"1 ".repeat(4_500)}]}]}:;-\\+|`],
+  ])("is not one with %s", (_, text) => {
+    expect(isUnwieldy(Buffer.from(text))).toBe(false);
+  });
+
+  it.each([
+    ["short texts", `{${'"a":"b",'.repeat(1_001)}"c":"${" ".repeat(2_000)}"}`],
+    ["texts that end in a backslash", `{${'"a":"\\\\",'.repeat(1_001)}"c":1}`],
+    ["texts with quotes in them", `{${'"a":"\\"",'.repeat(1_001)}"c":1}`],
+  ])("is one of many members with %s", (_, text) => {
+    expect(isUnwieldy(Buffer.from(text))).toBe(true);
+  });
+
+  it("is found out at its first parts", () => {
+    const deep = Buffer.from("[".repeat(4_000_000));
+    expect(busyMs(() => void isUnwieldy(deep))).toBeLessThan(50);
   });
 });
 

@@ -18,6 +18,7 @@ const { publicKey, privateKey } = createTestKeys();
 const key = importPublicKeys(publicKey)[0]?.key;
 const sign = (fields: Record<string, string> = {}) =>
   signPaymentCallback(callbackFields(fields), privateKey).rawBody;
+const thousandFields = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`field${n}`, "1"]));
 const body = (fields: object) => asDelivery(fields).rawBody;
 
 describe("verifyPaymentCallback", () => {
@@ -49,6 +50,7 @@ describe("verifyPaymentCallback", () => {
     ["text that is not JSON", Buffer.from("status=SUCCESS"), "ERR_BODY_NOT_JSON"],
     ["an array", Buffer.from("[]"), "ERR_BODY_NOT_JSON"],
     ["a byte order mark", Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), sign()]), "ERR_BODY_NOT_JSON"],
+    ["a thousand members, although signed", sign(thousandFields), "ERR_BODY_NOT_JSON"],
     ["no signature", body(callbackFields()), "ERR_SIGNATURE_MISSING"],
     ["a signature of null", body({ ...callbackFields(), signature: null }), "ERR_SIGNATURE_MISSING"],
     ["an empty signature", body({ ...callbackFields(), signature: "" }), "ERR_SIGNATURE_MISSING"],

@@ -4,6 +4,7 @@ import type { Delivery } from "../delivery.ts";
 import { PayhooksError } from "../errors.ts";
 import { EVENT_NAMES, type PaymentEvent, parseTimestamp, STATUS_RANK } from "../events.ts";
 import type { StoredDelivery } from "../inbox/inbox.ts";
+import { isUnwieldy } from "../json.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import type { VerifyingKey } from "../signature/keys.ts";
 import { decodeCanonicalBase64, findRsaKey } from "../signature/rsa.ts";
@@ -60,6 +61,12 @@ export function paymentsFlow(
   const lookupRules: CallbackRules = { ...rules, merchantIdRequired: false, callbackUrlRequired: false };
 
   function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
+    if (isUnwieldy(delivery.rawBody)) {
+      return refused(
+        "ERR_BODY_NOT_JSON",
+        "the body has more than 8 KiB and 1,000 parts: no payment callback",
+      );
+    }
     const body = readCallback(delivery.rawBody);
     if (body === null)
       return refused("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
