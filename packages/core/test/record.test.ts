@@ -7,6 +7,7 @@ import type { HeldReason, VerifiedEvent } from "../src/inbox/inbox.ts";
 import { memoryStore } from "../src/inbox/memory/store.ts";
 import { pack, unpack } from "../src/inbox/pack.ts";
 import type { IdempotencyRecord, Slot, Work } from "../src/inbox/record.ts";
+import { accept } from "../src/inbox/steps.ts";
 
 const keys = createTestKeys();
 
@@ -184,6 +185,8 @@ describe("a record as text", () => {
       keyId: fc.option(fc.constant("k1")),
       receivedAt: fc.nat(),
     });
+    const { record: claimed } = accept(null, sample, { now: 1, referenceReused: false });
+    const newWork = Object.values(claimed?.slots ?? {})[0]?.work as Work;
     const working = fc.tuple(slot, delivery, any).map(
       ([one, arrived, detail]): Slot => ({
         ...one,
@@ -230,19 +233,6 @@ describe("a record as text", () => {
     expect(pack(given).length).toBeLessThan(160);
   });
 });
-
-const newWork: Omit<Work, "delivery"> = {
-  retentionMs: 1,
-  reason: null,
-  detail: null,
-  heldAt: 0,
-  dueAt: 0,
-  steps: {},
-  only: null,
-  previousStatus: null,
-  previousAmount: null,
-  history: [],
-};
 
 const doneSlot: Slot = {
   name: "DEPOSIT",
