@@ -1,5 +1,6 @@
 /** Good deliveries, one after the other, from a process of its own: `{ port, seconds }` in, `{ p99, refused }` out. */
 import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
+import { PATHS } from "../e2e/merchant.ts";
 import { request, Wire } from "../e2e/wire.ts";
 import { percentile } from "./statistics.ts";
 
@@ -11,7 +12,7 @@ process.on("message", async ({ port, seconds }: { port: number; seconds: number 
   const wire = await Wire.open(port);
   for (const end = performance.now() + seconds * 1_000; performance.now() < end; ) {
     const { rawBody, headers } = signConnectWebhook(connectEvent(), SECRET);
-    const bytes = request("POST", "/webhooks/connect", Object.entries(headers), rawBody);
+    const bytes = request("POST", PATHS.connect, Object.entries(headers), rawBody);
     const from = performance.now();
     await wire.write(bytes);
     const { status } = await wire.answer();

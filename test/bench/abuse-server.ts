@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { createReceiver, memoryInbox } from "@payhooks/core";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express, { type ErrorRequestHandler, type Express } from "express";
+import { PATHS } from "../e2e/merchant.ts";
 
 const app = express();
 if (process.argv[2] === "bare") mountBare(app);
@@ -28,13 +29,13 @@ function mountPayhooks(on: Express): void {
   receiver.onDeposit(() => {}).ignore("WITHDRAWAL");
   receiver.onSettlementApproved(() => {}).ignore("settlement.declined");
   receiver.ignore("connected_account.approved").ignore("connected_account.declined");
-  on.use("/callbacks/pay", paymentCallbacks(receiver));
-  on.use("/webhooks/connect", connectWebhooks(receiver));
+  on.use(PATHS.payments, paymentCallbacks(receiver));
+  on.use(PATHS.connect, connectWebhooks(receiver));
 }
 
 function mountBare(on: Express): void {
   on.use(express.raw({ type: () => true, limit: 65_536, inflate: false }));
-  on.post(["/callbacks/pay", "/webhooks/connect"], (_request, response) => {
+  on.post(Object.values(PATHS), (_request, response) => {
     response.json({ received: true });
   });
   on.use(((error, _request, response, _next) => {

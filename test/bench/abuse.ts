@@ -13,7 +13,10 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { connectEvent, createTestKeys, signConnectWebhook } from "@payhooks/core/testing";
+import { PATHS } from "../e2e/merchant.ts";
 import { exchange, type HeaderLines, request, Wire } from "../e2e/wire.ts";
+import { pause } from "../faults/harness/scope.ts";
+import { table } from "./table.ts";
 
 const { values: options } = parseArgs({
   options: { seconds: { type: "string", default: "8" } },
@@ -21,7 +24,6 @@ const { values: options } = parseArgs({
 });
 const SECONDS = Number(options.seconds);
 const SECRET = "whsec_abuse_0123456789abcdef";
-const [PAYMENTS, CONNECT] = ["/callbacks/pay", "/webhooks/connect"];
 const env = {
   ...process.env,
   PAY_PUBLIC_KEY: createTestKeys().publicKey,
@@ -54,24 +56,24 @@ const send =
 /** With a signature that is right: only the service itself, gone mad, can send these. */
 const sendSigned = (body: Uint8Array): Abuse => {
   const { rawBody, headers } = signConnectWebhook(body, SECRET);
-  return send(CONNECT, rawBody, Object.entries(headers));
+  return send(PATHS.connect, rawBody, Object.entries(headers));
 };
 
 /** One hostile sender's turn; resolves when the server is through with it. */
 const ABUSES: Readonly<Record<string, Abuse>> = {
   "slow bodies": async (port) => {
     const wire = await Wire.open(port);
-    await wire.write(request("POST", CONNECT, [...SIGNED, ["Content-Length", "1000"]]));
+    await wire.write(request("POST", PATHS.connect, [...SIGNED, ["Content-Length", "1000"]]));
     await wire.write(Buffer.from("{"));
     await Promise.race([wire.answer().catch(() => null), pause(2_500)]);
     wire.destroy();
   },
-  "oversized bodies": send(CONNECT, large),
-  "compressed bodies": send(CONNECT, bomb, [...SIGNED, ["Content-Encoding", "gzip"]]),
-  "deep JSON": send(PAYMENTS, deep, TYPE),
-  "wide JSON, names alike": send(PAYMENTS, wide, TYPE),
-  "header floods": send(CONNECT, Buffer.from("{}"), FLOOD),
-  "wrong signatures": send(CONNECT, stranger),
+  "oversized bodies": send(PATHS.connect, large),
+  "compressed bodies": send(PATHS.connect, bomb, [...SIGNED, ["Content-Encoding", "gzip"]]),
+  "deep JSON": send(PATHS.payments, deep, TYPE),
+  "wide JSON, names alike": send(PATHS.payments, wide, TYPE),
+  "header floods": send(PATHS.connect, Buffer.from("{}"), FLOOD),
+  "wrong signatures": send(PATHS.connect, stranger),
   "deep JSON, signed": sendSigned(deep),
   "wide JSON, signed": sendSigned(wide),
 };
@@ -95,24 +97,30 @@ setPriority(10);
 const ours = await abuse(payhooksPort);
 const bare = await abuse(barePort);
 for (const process of [payhooksServer, bareServer, good]) process.disconnect();
-console.log(`\n${"".padEnd(26)}${"Payhooks on Express".padStart(44)}${"Express alone".padStart(26)}`);
-console.log(
-  ["abuse".padEnd(26), ...["turns", "memory", "p99", "of its own", "p99", "of its own"].map(cell)].join(""),
-);
-for (const [name, { turns, grownMb, p99, factor, refused }] of ours) {
-  const other = bare.get(name);
-  const cells = [String(turns), `${grownMb.toFixed(1)} MB`, `${p99.toFixed(2)} ms`, `× ${factor.toFixed(2)}`];
-  if (other !== undefined) cells.push(`${other.p99.toFixed(2)} ms`, `× ${other.factor.toFixed(2)}`);
-  console.log(name.padEnd(26) + cells.map(cell).join("") + (refused === 0 ? "" : `  ${refused} refused`));
-}
-
-function cell(text: string): string {
-  return text.padStart(13);
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
+const rows = [...ours].map(([name, { turns, grownMb, p99, factor, refused }]) => {
+  const { p99: bareP99 = Number.NaN, factor: bareFactor = Number.NaN } = bare.get(name) ?? {};
+  return [
+    name,
+    String(turns),
+    String(refused),
+    `${grownMb.toFixed(1)} MB`,
+    `${p99.toFixed(2)} ms`,
+    `× ${factor.toFixed(2)}`,
+    `${bareP99.toFixed(2)} ms`,
+    `× ${bareFactor.toFixed(2)}`,
+  ];
+});
+const head = [
+  "abuse",
+  "turns",
+  "good ones refused",
+  "memory",
+  "p99",
+  "of its own",
+  "Express alone: p99",
+  "of its own",
+];
+console.log(table(head, rows));
 
 function child(file: string, ...args: readonly string[]): ChildProcess {
   const execArgv = ["--expose-gc", "--import=tsx"];

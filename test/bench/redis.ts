@@ -10,7 +10,9 @@ import { Redis } from "ioredis";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { withScope } from "../faults/harness/scope.ts";
 import { benchEvent } from "./redis-event.ts";
+import { pairedRatios } from "./rounds.ts";
 import { type Estimate, estimate, median, verdictOf } from "./statistics.ts";
+import { figureOf, intervalOf } from "./table.ts";
 
 const CONCURRENCY = 50;
 const ROUND = 2_000;
@@ -61,7 +63,7 @@ async function measureRates(
   describe("BullMQ add alone", adds);
   describe("accept: claim, add, flag", accepts);
   const rates = estimate(accepts.map(({ perSecond }, n) => perSecond / (adds[n]?.perSecond ?? Number.NaN)));
-  const cpu = estimate(accepts.map(({ cpuUs }, n) => (adds[n]?.cpuUs ?? Number.NaN) / cpuUs));
+  const cpu = estimate(pairedRatios(adds, accepts));
   console.log(
     `ratio of the rates: ${written(rates)}, at least 0.4: ${verdictOf(rates, 0.4)} (the aim is 0.5)`,
   );
@@ -92,8 +94,8 @@ async function serverCpuUs(redis: RedisServer): Promise<number> {
   return seconds * 1_000_000;
 }
 
-function written({ median: middle, low, high }: Estimate): string {
-  return `${middle.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`;
+function written(ratio: Estimate): string {
+  return `${figureOf(ratio.median)} (${intervalOf(ratio)})`;
 }
 
 function describe(what: string, costs: readonly Cost[]): void {

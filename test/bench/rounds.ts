@@ -91,6 +91,9 @@ function handles({ mode }: Variant): boolean {
 }
 
 /** How many times as much processor time one takes as the other, round by round. */
-export function pairedRatios(one: readonly Sample[], other: readonly Sample[]): readonly number[] {
+export function pairedRatios(
+  one: readonly Pick<Sample, "cpuUs">[],
+  other: readonly Pick<Sample, "cpuUs">[],
+): readonly number[] {
   return one.map((sample, round) => sample.cpuUs / (other[round]?.cpuUs ?? Number.NaN));
 }

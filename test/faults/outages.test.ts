@@ -62,8 +62,8 @@ function play(
  * kill then shows its promise, not ours.
  */
 async function killAndRestart(redis: RedisServer, downMs: number): Promise<void> {
-  const isSyncing = async (): Promise<boolean> => Number(await redis.info("aof_pending_bio_fsync")) > 0;
-  await until("no sync of the disk is under way", async () => !(await isSyncing()), { everyMs: 1 });
+  const isIdle = async (): Promise<boolean> => Number(await redis.info("aof_pending_bio_fsync")) === 0;
+  await until("no sync of the disk is under way", isIdle, { everyMs: 1 });
   await redis.kill();
   await pause(downMs);
   await redis.up();

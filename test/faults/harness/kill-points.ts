@@ -1,3 +1,4 @@
+import { TELL_PREFIX } from "@payhooks/core/inbox";
 import type { ChildConfig, KillPoint } from "./child-config.ts";
 import type { Parts } from "./inbox.ts";
 
@@ -30,7 +31,7 @@ export function withKill(parts: Parts, killAt: ChildConfig["killAt"]): Parts {
       },
       async step(job, token, name, change) {
         // Of an event's own handler: that of an onHeld handler leaves no line in the log which could be there twice.
-        if (change.kind === "done" && !name.startsWith("held:")) reach("7 ran");
+        if (change.kind === "done" && !name.startsWith(TELL_PREFIX)) reach("7 ran");
         const fenced = await store.step(job, token, name, change);
         if (change.kind === "started") reach("7 started");
         if (change.kind === "done") reach("7 stored");

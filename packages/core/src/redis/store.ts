@@ -59,7 +59,7 @@ const MAX_SEEN = 500;
 const MAX_ATTEMPTS = 50;
 /** Copies move a record's expiry on; a move of less than this is not worth a write (the slack is a whole day). */
 const EXPIRY_STEP_MS = 60 * 60 * 1000;
-/** Bytes. */
+/** Bytes: heads are filled up to a multiple of it. */
 const HEAD_STEP = 256;
 const PAGE = 100;
 
@@ -110,8 +110,8 @@ export function redisStore(
         continue;
       }
       const { record, answer } = stepped;
-      const text = record === null ? null : textOf(record);
-      if (record === null || text === null || isKept(state, text, record, before)) {
+      const text = record === null ? state.text : textOf(record);
+      if (record === null || isKept(state, text, record, before)) {
         if (current) return answer;
         now = null;
         continue;
