@@ -2,6 +2,7 @@ import { type Clock, sleep, systemClock } from "../clock.ts";
 import { PayhooksError } from "../errors.ts";
 import type { Notice } from "../notices.ts";
 import { ActiveRun, type RunSurroundings } from "./active-run.ts";
+import { InFlight } from "./in-flight.ts";
 import type {
   Accepted,
   Decision,
@@ -54,7 +55,8 @@ class ComposedInbox implements Inbox {
   readonly #leaseMs: number;
   readonly #surroundings: RunSurroundings;
   #owner: string | null = null;
-  readonly #active = new Set<ActiveRun>();
+  readonly #active = new InFlight<number, ActiveRun>();
+  #runs = 0;
   #renewing = false;
   #consumers: { stop(): Promise<void> }[] = [];
   #lastRunner: Runner | null = null;
@@ -197,7 +199,8 @@ class ComposedInbox implements Inbox {
     data: LeaseData,
   ): Promise<{ readonly report: RunReport; readonly next: Disposition; readonly ending: Ending["kind"] }> {
     const run = new ActiveRun(data, runner, this.#surroundings);
-    this.#active.add(run);
+    const number = ++this.#runs;
+    this.#active.set(number, run);
     this.#keepRenewing();
     try {
       const ending = await runner.run(run);
@@ -213,7 +216,7 @@ class ComposedInbox implements Inbox {
         ending: ending.kind,
       };
     } finally {
-      this.#active.delete(run);
+      this.#active.delete(number);
     }
   }
 
@@ -224,7 +227,7 @@ class ComposedInbox implements Inbox {
     this.#clock.after(this.#leaseMs / 3, () => {
       this.#renewing = false;
       if (this.#active.size === 0) return;
-      for (const run of this.#active) void run.renew();
+      for (const [, run] of this.#active.entries()) void run.renew();
       this.#keepRenewing();
     });
   }
@@ -252,7 +255,7 @@ class ComposedInbox implements Inbox {
     let unfinished = 0;
     if (!inTime) {
       this.#abandoned = true;
-      for (const run of this.#active) {
+      for (const [, run] of this.#active.entries()) {
         if (run.started) unfinished++;
         run.warnOfDouble("closed-while-running");
       }

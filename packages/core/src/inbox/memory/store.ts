@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../clock.ts";
 import { PayhooksError } from "../../errors.ts";
+import { InFlight } from "../in-flight.ts";
 import {
   type Accepted,
   type AcceptOutcome,
@@ -41,7 +42,7 @@ export interface MemoryStore extends IdempotencyStore {
  * from then on, so that the loss of memory never runs an event twice.
  */
 export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: MemoryStoreOptions): MemoryStore {
-  const open = new Map<string, IdempotencyRecord>();
+  const open = new InFlight<string, IdempotencyRecord>();
   let unfinished = 0;
   let held = 0;
   let signedBefore = Number.NEGATIVE_INFINITY;
@@ -165,7 +166,7 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
       changeSlot({ eventId }, (record, key) => records.discard(record, key, decision, clock.now())),
     async counts() {
       let running = 0;
-      for (const { lease } of open.values()) if (lease !== null) running++;
+      for (const [, { lease }] of open.entries()) if (lease !== null) running++;
       return { waiting: Math.max(0, unfinished - running), running, held };
     },
     close: async () => {},
@@ -202,11 +203,11 @@ function countUnfinished(record: IdempotencyRecord | null): number {
 }
 
 async function* listHeld(
-  open: ReadonlyMap<string, IdempotencyRecord>,
+  open: InFlight<string, IdempotencyRecord>,
   filter: HeldFilter,
 ): AsyncGenerator<Held> {
   let left = filter.limit ?? Number.POSITIVE_INFINITY;
-  for (const [key, record] of open) {
+  for (const [key, record] of open.entries()) {
     for (const slotKey of Object.keys(record.slots)) {
       const entry = records.heldOf(record, key + slotKey);
       if (entry === null || !records.matchesFilter(entry, filter)) continue;
