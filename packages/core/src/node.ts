@@ -62,7 +62,11 @@ const incomplete: BodyFault = {
 export function nodeHeader({ headers, rawHeaders }: IncomingMessage, name: string): string | undefined {
   const value = headers[name];
   if (name !== "content-type") return Array.isArray(value) ? value.join(", ") : value;
-  const sent = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
+  const sent: (string | undefined)[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const other = rawHeaders[at];
+    if (other?.length === name.length && other.toLowerCase() === name) sent.push(rawHeaders[at + 1]);
+  }
   return sent.length > 1 ? sent.join(", ") : headers["content-type"];
 }
 

@@ -5,7 +5,7 @@ import { decodeRecord, encodeRecord, partsOf } from "../src/inbox/codec.ts";
 import { digested } from "../src/inbox/digest.ts";
 import type { HeldReason, VerifiedEvent } from "../src/inbox/inbox.ts";
 import { memoryStore } from "../src/inbox/memory/store.ts";
-import { pack, unpack } from "../src/inbox/pack.ts";
+import { pack, signedAtOf, unpack } from "../src/inbox/pack.ts";
 import type { IdempotencyRecord, Slot, Work } from "../src/inbox/record.ts";
 import { accept } from "../src/inbox/steps.ts";
 
@@ -156,6 +156,7 @@ describe("a record as text", () => {
     fc.assert(
       fc.property(record, (given) => {
         expect(plain(unpack(pack(given)))).toEqual(plain(given));
+        expect(signedAtOf(pack(given))).toBe(given.signedAt);
       }),
       { numRuns: 500 },
     );

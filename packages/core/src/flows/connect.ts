@@ -216,7 +216,7 @@ function toEvent(object: JsonObject, data: JsonObject, authenticated: boolean): 
   return Object.freeze(event) as unknown as ConnectEvent;
 }
 
-/** Puts documented members into `target` and returns the others. */
+/** Puts documented members into `target`, which are text and numbers but for `data`, and returns the others. */
 function split(
   source: JsonObject,
   documented: ReadonlySet<string>,
@@ -224,11 +224,11 @@ function split(
 ): JsonObject {
   let rest: Record<string, JsonValue> | null = null;
   for (const name of Object.keys(source)) {
-    const value = frozenCopy(source[name] as JsonValue);
+    const value = source[name] as JsonValue;
     if (documented.has(name)) target[name] = value;
     else {
       rest ??= Object.create(null) as Record<string, JsonValue>;
-      rest[name] = value;
+      rest[name] = frozenCopy(value);
     }
   }
   return rest === null ? NOTHING_ELSE : Object.freeze(rest);

@@ -49,6 +49,8 @@ const VERDICTS: readonly ("run" | HeldReason)[] = [
 ];
 
 const RECORD_FIELDS = 10;
+/** The place of `signedAt` among them. */
+const SIGNED_AT = 4;
 const SLOT_FIELDS = 6;
 
 /**
@@ -126,6 +128,13 @@ function readState(field: string): Pick<Slot, "queued" | "state" | "verdict" | "
   };
 }
 
+/** When a packed record's event was signed; all else in it stays packed. */
+export function signedAtOf(packed: string): number {
+  let start = 0;
+  for (let field = 0; field < SIGNED_AT; field++) start = packed.indexOf("\n", start) + 1;
+  return readNumber(packed.slice(start, packed.indexOf("\n", start)));
+}
+
 /** The reverse of {@link pack}. */
 export function unpack(packed: string): IdempotencyRecord {
   const fields = packed.split("\n");
@@ -160,7 +169,7 @@ export function unpack(packed: string): IdempotencyRecord {
     fence: readNumber(field(3)),
     lease: null,
     slots,
-    signedAt: readNumber(field(4)),
+    signedAt: readNumber(field(SIGNED_AT)),
     expiresAt: readNumber(field(5)),
   };
 }

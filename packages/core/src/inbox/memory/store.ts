@@ -11,7 +11,7 @@ import {
   recordKeyOf,
   slotKeyOf,
 } from "../inbox.ts";
-import { pack, unpack } from "../pack.ts";
+import { pack, signedAtOf, unpack } from "../pack.ts";
 import type { IdempotencyRecord } from "../record.ts";
 import * as records from "../steps.ts";
 import type { IdempotencyStore } from "../store.ts";
@@ -52,7 +52,7 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
     ttlResolution: 0,
     perf: clock,
     dispose(packed, _key, reason) {
-      if (reason === "evict") signedBefore = Math.max(signedBefore, unpack(packed).signedAt);
+      if (reason === "evict") signedBefore = Math.max(signedBefore, signedAtOf(packed));
     },
   });
   /** Made when it is first needed: seldom is `oneSuccessPerReference` on. */
