@@ -1,6 +1,7 @@
 /**
  * `npm run bench -- --sqlite [--records 1000000]`: the SQLite inbox against the memory inbox in the same run, since only
- * ratios mean something on a machine that does other things too. `--folder` says on which disk.
+ * ratios mean something on a machine that does other things too: the inbox's own step, the receiver without a server,
+ * and a server. `--folder` says on which disk.
  */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -17,12 +18,22 @@ import {
 } from "@payhooks/core/testing";
 import Database from "libsql";
 import { newId, sampleEvent } from "../contract/sample-events.ts";
+import { signedDeliveries } from "./deliveries.ts";
 import { fillSqlite } from "./fill.ts";
-import { median, percentile } from "./statistics.ts";
+import { measureRounds, pairedRatios, WARM_UP_ROUNDS } from "./rounds.ts";
+import { buildPrograms, startServer } from "./server.ts";
+import { estimate, median, percentile, verdictOf } from "./statistics.ts";
+import { figureOf, intervalOf } from "./table.ts";
 
 const CONCURRENCY = 50;
+/** Accepts of one turn. */
+const TURN = 1_000;
+const ROUNDS = 24;
+/** Accepts on each file whose p99 is told, and how often. */
 const EVENTS = 5_000;
-const ROUNDS = 5;
+const P99_ROUNDS = 5;
+/** Of accepts per second: SQLite's ÷ those of memory. */
+const RATE_GOAL = 0.5;
 
 const option = (name: string, otherwise: string): string => {
   const at = process.argv.indexOf(name);
@@ -31,16 +42,21 @@ const option = (name: string, otherwise: string): string => {
 const RECORDS = Number(option("--records", "100000"));
 const FOLDER = option("--folder", tmpdir());
 
-/** Calls `work` for each number, 50 at a time; milliseconds of each call, and of all. */
-async function measure(
-  work: (n: number) => Promise<unknown>,
-): Promise<{ each: number[]; perSecond: number; cpuUs: number }> {
+interface Measured {
+  /** Milliseconds of each call. */
+  readonly each: readonly number[];
+  readonly perSecond: number;
+  readonly cpuUs: number;
+}
+
+/** Calls `work` for each number below `count`, 50 at a time. */
+async function measure(count: number, work: (n: number) => Promise<unknown>): Promise<Measured> {
   const each: number[] = [];
   let next = 0;
   const startedAt = performance.now();
   const cpu = process.cpuUsage();
   const lane = async (): Promise<void> => {
-    while (next < EVENTS) {
+    while (next < count) {
       const n = next++;
       const from = performance.now();
       await work(n);
@@ -48,9 +64,9 @@ async function measure(
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, lane));
-  const perSecond = (EVENTS / (performance.now() - startedAt)) * 1_000;
+  const perSecond = (count / (performance.now() - startedAt)) * 1_000;
   const { user, system } = process.cpuUsage(cpu);
-  return { each, perSecond, cpuUs: (user + system) / EVENTS };
+  return { each, perSecond, cpuUs: (user + system) / count };
 }
 
 const { privateKey, publicKey } = createTestKeys();
@@ -60,26 +76,31 @@ function signed(count: number): readonly SignedDelivery[] {
   return Array.from({ length: count }, () => signPaymentCallback(callbackFields(), privateKey));
 }
 
+/** Makes the work of one turn on an inbox; what is not the inbox's or the receiver's is done beforehand. */
+type Turns = (inbox: Inbox) => (count: number) => (n: number) => Promise<unknown>;
+
 /** The inbox's own step, with events that are verified already. */
-const acceptOn = (inbox: Inbox) => {
-  const events = Array.from({ length: EVENTS }, () => sampleEvent(newId(), Date.now(), {}));
+const accepting: Turns = (inbox) => (count) => {
+  const events = Array.from({ length: count }, () => sampleEvent(newId(), Date.now(), {}));
   for (const event of events) (event as { key: string }).key = hashed(event.key);
-  return (n: number) => inbox.accept(events[n] ?? missing());
+  return (n) => inbox.accept(events[n] ?? missing());
 };
 
 /** The whole way of a delivery but for HTTP: verified, parsed, accepted, answered. */
-const receiveOn = (inbox: Inbox) => {
+const receiving: Turns = (inbox) => {
   const receiver = createReceiver({ payments: { publicKey }, inbox, run: "elsewhere", logger: silent });
-  const deliveries = signed(EVENTS);
-  return async (n: number) => {
-    const { rawBody, headers } = deliveries[n] ?? missing();
-    const { status } = await receiver.payments.receive({
-      method: "POST",
-      url: "/callbacks/pay",
-      headers: { get: (name) => headers[name] ?? null },
-      rawBody,
-    });
-    if (status !== 200) throw new Error(`answered ${status}`);
+  return (count) => {
+    const deliveries = signed(count);
+    return async (n) => {
+      const { rawBody, headers } = deliveries[n] ?? missing();
+      const { status } = await receiver.payments.receive({
+        method: "POST",
+        url: "/callbacks/pay",
+        headers: { get: (name) => headers[name] ?? null },
+        rawBody,
+      });
+      if (status !== 200) throw new Error(`answered ${status}`);
+    };
   };
 };
 
@@ -125,54 +146,98 @@ function missing(): never {
   throw new Error("there is one for each");
 }
 
-console.log(
-  `Node ${process.version}, ${FOLDER}, concurrency ${CONCURRENCY}, ${ROUNDS} rounds of ${EVENTS} events\n`,
-);
-for (const [name, workOn] of [
-  ["inbox.accept alone", acceptOn],
-  ["receive: verify, parse, accept, answer", receiveOn],
-] as const) {
-  const rates = {
-    memory: [] as number[],
-    sqlite: [] as number[],
-    ratio: [] as number[],
-    commits: [] as number[],
-    cpu: [] as number[],
-  };
-  for (let round = 0; round < ROUNDS; round++) {
-    const memory = memoryInbox({ maxUnfinished: 10 * EVENTS });
-    const inMemory = await measure(workOn(memory));
-    await memory.close({ graceMs: 0 });
-    const sqlite = await openSqlite(0);
-    const inSqlite = await measure(workOn(sqlite.inbox));
-    rates.commits.push(sqlite.commits() / EVENTS);
-    await sqlite.end();
-    rates.memory.push(inMemory.perSecond);
-    rates.sqlite.push(inSqlite.perSecond);
-    rates.ratio.push(inSqlite.perSecond / inMemory.perSecond);
-    rates.cpu.push(inSqlite.cpuUs / inMemory.cpuUs);
-  }
-  console.log(name);
-  console.log(`  memory   ${median(rates.memory).toFixed(0).padStart(7)} /s`);
-  console.log(`  SQLite   ${median(rates.sqlite).toFixed(0).padStart(7)} /s`);
-  console.log(
-    `  ratio    ${median(rates.ratio).toFixed(2).padStart(7)}   (rounds: ${rates.ratio.map((r) => r.toFixed(2)).join(" ")})`,
-  );
-  console.log(`  CPU      ${median(rates.cpu).toFixed(2).padStart(7)}   times that of memory, per event`);
-  console.log(`  commits  ${median(rates.commits).toFixed(3).padStart(7)}   per event, one fsync each\n`);
+interface Sides {
+  readonly memory: readonly Pick<Measured, "perSecond" | "cpuUs">[];
+  readonly sqlite: readonly Pick<Measured, "perSecond" | "cpuUs">[];
 }
+
+/** In turns, so that both get the same of a busy machine; the file grows as a merchant's does. */
+async function measureInboxes(turnsOn: Turns): Promise<Sides & { readonly commits: number }> {
+  const sqlite = await openSqlite(0);
+  const onFile = turnsOn(sqlite.inbox);
+  const sides = { memory: [] as Measured[], sqlite: [] as Measured[] };
+  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
+    // Nobody works off what is accepted: it would fill the memory, and be paid for by the collector.
+    const memory = memoryInbox({ maxUnfinished: TURN });
+    const inMemory = await measure(TURN, turnsOn(memory)(TURN));
+    await memory.close({ graceMs: 0 });
+    const inSqlite = await measure(TURN, onFile(TURN));
+    if (round < WARM_UP_ROUNDS) continue;
+    sides.memory.push(inMemory);
+    sides.sqlite.push(inSqlite);
+  }
+  const commits = sqlite.commits() / ((WARM_UP_ROUNDS + ROUNDS) * TURN);
+  await sqlite.end();
+  return { ...sides, commits };
+}
+
+/** Express, in a process of its own. */
+async function measureServed(): Promise<Sides> {
+  const secret = "whsec_bench_0123456789abcdef";
+  const { server: program } = await buildPrograms();
+  const server = await startServer(program, {
+    publicKey,
+    secret,
+    redisUrl: null,
+    nextApp: null,
+    peers: null,
+  });
+  const deliveries = await signedDeliveries("rsa", (WARM_UP_ROUNDS + ROUNDS) * TURN, { privateKey, secret });
+  const variants = (["memory-accept", "sqlite-accept"] as const).map(
+    (mode) => ({ framework: "express", scheme: "rsa", mode }) as const,
+  );
+  const [memory = [], sqlite = []] = await measureRounds(server, {
+    variants,
+    deliveriesFor: (_variant, round) => deliveries.slice(round * TURN, (round + 1) * TURN),
+    budgetMs: Number.POSITIVE_INFINITY,
+    connections: CONCURRENCY,
+  });
+  await server.end();
+  return { memory, sqlite };
+}
+
+function tell(what: string, { memory, sqlite }: Sides): void {
+  const rates = estimate(sqlite.map(({ perSecond }, n) => perSecond / (memory[n]?.perSecond ?? Number.NaN)));
+  const cpu = estimate(pairedRatios(sqlite, memory));
+  const perSecond = (side: Sides["memory"]): string =>
+    median(side.map((turn) => turn.perSecond))
+      .toFixed(0)
+      .padStart(7);
+  console.log(what);
+  console.log(`  memory   ${perSecond(memory)} /s`);
+  console.log(`  SQLite   ${perSecond(sqlite)} /s`);
+  console.log(
+    `  ratio    ${figureOf(rates.median).padStart(7)}   (${intervalOf(rates)}), at least ${RATE_GOAL}: ${verdictOf(rates, RATE_GOAL)}`,
+  );
+  console.log(`  CPU      ${figureOf(cpu.median).padStart(7)}   (${intervalOf(cpu)}) times that of memory`);
+}
+
+console.log(
+  `Node ${process.version}, ${FOLDER}, concurrency ${CONCURRENCY}, ${ROUNDS} rounds of ${TURN} accepts\n`,
+);
+for (const [what, turnsOn] of [
+  ["inbox.accept alone", accepting],
+  ["the receiver: verify, parse, accept, answer", receiving],
+] as const) {
+  const measured = await measureInboxes(turnsOn);
+  tell(what, measured);
+  console.log(`  commits  ${measured.commits.toFixed(3).padStart(7)}   per event, one fsync each\n`);
+}
+tell("a server: Express 5, RSA, in a process of its own", await measureServed());
 
 const empty: number[] = [];
 const full: number[] = [];
 const big = await openSqlite(RECORDS);
-for (let round = 0; round < ROUNDS; round++) {
+const p99On = async (inbox: Inbox): Promise<number> =>
+  p99((await measure(EVENTS, accepting(inbox)(EVENTS))).each);
+for (let round = 0; round < P99_ROUNDS; round++) {
   const small = await openSqlite(0);
-  empty.push(p99((await measure(acceptOn(small.inbox))).each));
+  empty.push(await p99On(small.inbox));
   await small.end();
-  full.push(p99((await measure(acceptOn(big.inbox))).each));
+  full.push(await p99On(big.inbox));
 }
 await big.end();
-console.log("p99 of inbox.accept");
+console.log("\np99 of inbox.accept");
 console.log(`  empty file              ${median(empty).toFixed(1).padStart(7)} ms`);
 console.log(`  ${String(RECORDS).padStart(9)} records       ${median(full).toFixed(1).padStart(7)} ms`);
 console.log(`  ratio                   ${(median(full) / median(empty)).toFixed(2).padStart(7)}`);

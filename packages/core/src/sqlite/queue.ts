@@ -16,10 +16,10 @@ interface Taken {
 
 const PLACE = "coalesce((SELECT rowid FROM records WHERE key = ?), 0)";
 
-/** Adds a job unless it is known; inside a transaction, after its record was written. */
-export function jobAdder(database: SqliteDatabase): (job: Job, due: number) => void {
-  const insert = database.prepare(`INSERT OR IGNORE INTO jobs (place, id, due) VALUES (${PLACE}, ?, ?)`);
-  return (job, due) => insert.run(recordKeyOf(job.eventId), jobId(job), Math.ceil(due));
+/** Adds a job unless it is known; inside a transaction, after its record was written at that place. */
+export function jobAdder(database: SqliteDatabase): (job: Job, place: number, due: number) => void {
+  const insert = database.prepare("INSERT OR IGNORE INTO jobs (place, id, due) VALUES (?, ?, ?)");
+  return (job, place, due) => insert.run(place, jobId(job), Math.ceil(due));
 }
 
 /**
@@ -31,6 +31,7 @@ export function sqliteQueue(
   { leaseMs, pollMs }: { readonly leaseMs: number; readonly pollMs: number },
 ): SqliteQueue {
   const addJob = jobAdder(database);
+  const findPlace = database.prepare(`SELECT ${PLACE} AS place`);
   const hasten = database.prepare(`UPDATE jobs SET due = ? WHERE place = ${PLACE} AND id = ? AND due > ?`);
   const selectDue = database.prepare("SELECT place, id FROM jobs WHERE due <= ? ORDER BY due LIMIT ?");
   const setDue = database.prepare("UPDATE jobs SET due = ? WHERE place = ? AND id = ?");
@@ -77,7 +78,10 @@ export function sqliteQueue(
     wake,
     ready: async () => {},
     async add(job, { delayMs }) {
-      await batch.run(() => addJob(job, clock.now() + delayMs));
+      await batch.run(() => {
+        const { place } = findPlace.get(recordKeyOf(job.eventId)) as { place: number };
+        addJob(job, place, clock.now() + delayMs);
+      });
       wake();
     },
     async hasten(job) {

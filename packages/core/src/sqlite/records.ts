@@ -6,23 +6,33 @@ import type { SqliteDatabase, SqliteStatement } from "./driver.ts";
 /** Records are kept up to so many characters of their text. */
 const KEPT_LENGTH = 8 * 1024 * 1024;
 
+/** A row of the table of records. */
+export interface Row {
+  readonly key: string;
+  /** Its rowid; null until it is written. */
+  place: number | null;
+  record: IdempotencyRecord | null;
+}
+
 /**
  * The rows of records. Between its accept and its end a record is read some five times: what this handle has written
  * itself, unfinished, it keeps decoded for as long as no other connection has written to the file.
  */
 export class Records {
   readonly #select: SqliteStatement;
-  readonly #upsert: SqliteStatement;
+  readonly #insert: SqliteStatement;
+  readonly #update: SqliteStatement;
   readonly #dataVersion: SqliteStatement;
-  readonly #kept = new LRUCache<string, IdempotencyRecord>({ maxSize: KEPT_LENGTH });
+  readonly #kept = new LRUCache<string, Row>({ maxSize: KEPT_LENGTH });
   #version: unknown;
   #checked = false;
 
   constructor(database: SqliteDatabase) {
-    this.#select = database.prepare("SELECT value, expires FROM records WHERE key = ?");
-    this.#upsert = database.prepare(
-      "INSERT INTO records (key, value, expires) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires",
+    this.#select = database.prepare("SELECT rowid AS place, value, expires FROM records WHERE key = ?");
+    this.#insert = database.prepare(
+      "INSERT INTO records (key, value, expires) VALUES (?, ?, ?) RETURNING rowid AS place",
     );
+    this.#update = database.prepare("UPDATE records SET value = ?, expires = ? WHERE rowid = ?");
     this.#dataVersion = database.prepare("PRAGMA data_version");
   }
 
@@ -32,12 +42,12 @@ export class Records {
   }
 
   /**
-   * Inside a transaction, in which nobody else can write: a record that the caller may change in place, if it writes
-   * it then.
+   * Inside a transaction, in which nobody else can write: a row whose record the caller may change in place, if it
+   * writes it then.
    */
-  take(key: string, now: number): IdempotencyRecord | null {
+  take(key: string, now: number): Row {
     if (!this.#checked) this.#forgetIfChanged();
-    return this.#kept.get(key) ?? this.read(key, now);
+    return this.#kept.get(key) ?? this.#read(key, now);
   }
 
   #forgetIfChanged(): void {
@@ -49,19 +59,31 @@ export class Records {
 
   /** What is committed, or written in this transaction. */
   read(key: string, now: number): IdempotencyRecord | null {
-    const row = this.#select.get(key) as { value: string; expires: number | null } | undefined | null;
-    if (row === undefined || row === null) return null;
-    return row.expires !== null && row.expires <= now ? null : decodeRecord(partsOf(row.value));
+    return this.#read(key, now).record;
   }
 
-  /** Inside a transaction; the record belongs to this from here on. */
-  write(key: string, record: IdempotencyRecord): void {
+  #read(key: string, now: number): Row {
+    const row = this.#select.get(key) as
+      | { place: number; value: string; expires: number | null }
+      | undefined
+      | null;
+    if (row === undefined || row === null) return { key, place: null, record: null };
+    const expired = row.expires !== null && row.expires <= now;
+    return { key, place: row.place, record: expired ? null : decodeRecord(partsOf(row.value)) };
+  }
+
+  /** Inside a transaction; the row belongs to this from here on. Returns its place. */
+  write(row: Row, record: IdempotencyRecord): number {
     const { head, tail } = encodeRecord(record);
     const text = head + tail;
     const finished = isFinished(record);
-    this.#upsert.run(key, text, finished ? Math.ceil(record.expiresAt) : null);
-    if (finished) this.#kept.delete(key);
-    else this.#kept.set(key, record, { size: text.length });
+    const expires = finished ? Math.ceil(record.expiresAt) : null;
+    if (row.place === null) row.place = (this.#insert.get(row.key, text, expires) as { place: number }).place;
+    else this.#update.run(text, expires, row.place);
+    row.record = record;
+    if (finished) this.#kept.delete(row.key);
+    else this.#kept.set(row.key, row, { size: text.length });
+    return row.place;
   }
 
   /** When a transaction was rolled back, nothing of what it wrote is so. */

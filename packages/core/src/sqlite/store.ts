@@ -68,17 +68,17 @@ export function sqliteStore(
 
   /** One step of a record, inside the transaction of this turn. */
   function change<T>(key: string, step: (record: IdempotencyRecord | null) => Change<T>): T {
-    const before = rows.take(key, clock.now());
-    const heldBefore = records.heldSlots(before);
-    const { record, answer, queue } = step(before);
+    const row = rows.take(key, clock.now());
+    const heldBefore = records.heldSlots(row.record);
+    const { record, answer, queue } = step(row.record);
     if (record === null) return answer;
-    rows.write(key, record);
+    const place = rows.write(row, record);
     const heldAfter = records.heldSlots(record);
     for (const slot of heldAfter) {
       if (!heldBefore.has(slot)) addHeld.run(key + slot, record.slots[slot]?.work?.heldAt ?? clock.now());
     }
     for (const slot of heldBefore) if (!heldAfter.has(slot)) removeHeld.run(key + slot);
-    if (queue !== undefined) addJob(queue.job, queue.due);
+    if (queue !== undefined) addJob(queue.job, place, queue.due);
     prune();
     return answer;
   }
