@@ -1,8 +1,9 @@
 import { isUtf8 } from "node:buffer";
+import type { JsonValue } from "../json.ts";
 import { digested } from "./digest.ts";
 import type { StoredDelivery } from "./inbox.ts";
 import { pack, unpack } from "./pack.ts";
-import { type IdempotencyRecord, isFinished, type Slot } from "./record.ts";
+import { type IdempotencyRecord, isFinished, type Slot, type Work } from "./record.ts";
 
 /** A record as text, in two parts: what its steps change, and behind that what stays as it came. */
 export interface EncodedRecord {
@@ -11,22 +12,21 @@ export interface EncodedRecord {
   readonly tail: string;
 }
 
-/** Packed when it is finished, JSON while there is work in it. */
+/** Packed when it is finished; while there is work in it, JSON arrays in which places stand for names. */
 export function encodeRecord(record: IdempotencyRecord): EncodedRecord {
   if (isFinished(record)) {
     return { head: `f${shorten(pack({ ...record, identity: digested(record.identity) }))}`, tail: "" };
   }
-  const slots: Record<string, unknown> = {};
+  const values = valuesOf(record, RECORD_FIELDS);
   let tail = "";
   for (const key in record.slots) {
     const slot = record.slots[key];
-    if (slot?.work == null) slots[key] = slot;
-    else {
-      slots[key] = { ...slot, work: { ...slot.work, delivery: undefined } };
-      tail += linesOf(slot.work.delivery);
-    }
+    if (slot === undefined) continue;
+    const { work } = slot;
+    values.push(key, valuesOf(slot, SLOT_FIELDS), work === null ? null : valuesOf(work, WORK_FIELDS));
+    if (work !== null) tail += linesOf(work.delivery);
   }
-  return { head: `o${JSON.stringify({ ...record, slots })}`, tail };
+  return { head: `o${JSON.stringify(values)}`, tail };
 }
 
 /** The parts of a record that was stored as one text. */
@@ -38,17 +38,80 @@ export function partsOf(text: string): EncodedRecord {
 /** The reverse of {@link encodeRecord}, but for long facts of a finished record, which are digests from then on. */
 export function decodeRecord({ head, tail }: EncodedRecord): IdempotencyRecord {
   if (head.startsWith("f")) return unpack(lengthen(head.slice(1)));
-  const record = JSON.parse(head.slice(1)) as IdempotencyRecord;
+  const values = JSON.parse(head.slice(1)) as readonly Value[];
   const lines = tail.split("\n");
-  let at = 1;
-  for (const key in record.slots) {
-    const slot = record.slots[key];
-    if (slot?.work == null) continue;
-    const delivery = deliveryOf(lines[at] ?? "", lines[at + 1] ?? "");
-    record.slots[key] = { ...slot, work: { ...slot.work, delivery } };
-    at += 2;
+  let line = 1;
+  const slots: Record<string, Slot> = {};
+  for (let at = RECORD_FIELDS.length; at < values.length; at += 3) {
+    const [key, slot, work] = values.slice(at) as [string, readonly Value[], readonly Value[] | null];
+    slots[key] = { ...objectOf<Slot>(SLOT_FIELDS, slot), work: null };
+    if (work === null) continue;
+    const delivery = deliveryOf(lines[line++] ?? "", lines[line++] ?? "");
+    slots[key].work = { ...objectOf<Work>(WORK_FIELDS, work), delivery };
   }
-  return record;
+  return { ...objectOf<IdempotencyRecord>(RECORD_FIELDS, values), slots };
+}
+
+/** The fields of each part in the order in which they are written; optional ones behind the others. */
+const RECORD_FIELDS = [
+  "flow",
+  "tenant",
+  "id",
+  "status",
+  "statusSlot",
+  "terminal",
+  "identity",
+  "fence",
+  "lease",
+  "signedAt",
+  "expiresAt",
+] as const satisfies readonly (keyof IdempotencyRecord)[];
+const SLOT_FIELDS = [
+  "name",
+  "status",
+  "amounts",
+  "verdict",
+  "queued",
+  "state",
+  "told",
+  "replays",
+  "discarded",
+] as const satisfies readonly (keyof Slot)[];
+const WORK_FIELDS = [
+  "retentionMs",
+  "reason",
+  "detail",
+  "heldAt",
+  "dueAt",
+  "steps",
+  "only",
+  "previousStatus",
+  "previousAmount",
+  "history",
+] as const satisfies readonly (keyof Work)[];
+const DELIVERY_FIELDS = [
+  "flow",
+  "tenant",
+  "source",
+  "headers",
+  "keyId",
+  "receivedAt",
+  "confirmed",
+] as const satisfies readonly (keyof StoredDelivery)[];
+const OPTIONAL: ReadonlySet<PropertyKey> = new Set(["discarded", "confirmed"]);
+
+type Value = JsonValue | undefined;
+
+function valuesOf<T>(object: T, names: readonly (keyof T)[]): unknown[] {
+  return names.map((name) => object[name]);
+}
+
+function objectOf<T>(names: readonly (keyof T)[], values: readonly Value[]): T {
+  const object: Partial<Record<keyof T, Value>> = {};
+  names.forEach((name, at) => {
+    if (values[at] !== null || !OPTIONAL.has(name)) object[name] = values[at];
+  });
+  return object as T;
 }
 
 /** A copy whose steps do not show in the original. What a step never changes is shared. */
@@ -67,27 +130,30 @@ export function copyRecord(record: IdempotencyRecord): IdempotencyRecord {
 const LINE_END = 10;
 const written = new WeakMap<StoredDelivery, string>();
 
-/** A delivery without its body, which is on the next line: as it reads, or in base64 where it is no line of UTF-8. */
-type Envelope = Omit<StoredDelivery, "rawBody"> & { readonly base64?: true };
-
-/** A record is written some seven times, with the same delivery. */
+/**
+ * A record is written some seven times, with the same delivery: its facts on one line, and its body on the next, as it
+ * reads, or in base64 where it is no line of UTF-8.
+ */
 function linesOf(delivery: StoredDelivery): string {
   let lines = written.get(delivery);
   if (lines === undefined) {
-    const { rawBody, ...rest } = delivery;
+    const { rawBody } = delivery;
     const bytes = Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
-    const readable = isUtf8(bytes) && !bytes.includes(LINE_END);
-    const envelope: Envelope = readable ? rest : { ...rest, base64: true };
-    lines = `\n${JSON.stringify(envelope)}\n${bytes.toString(readable ? "utf8" : "base64")}`;
+    const encoding = isUtf8(bytes) && !bytes.includes(LINE_END) ? "utf8" : "base64";
+    const facts = JSON.stringify([encoding, ...valuesOf(delivery, DELIVERY_FIELDS)]);
+    lines = `\n${facts}\n${bytes.toString(encoding)}`;
     written.set(delivery, lines);
   }
   return lines;
 }
 
-function deliveryOf(envelope: string, body: string): StoredDelivery {
-  const { base64, ...rest } = JSON.parse(envelope) as Envelope;
-  const delivery = { ...rest, rawBody: Buffer.from(body, base64 ? "base64" : "utf8") };
-  written.set(delivery, `\n${envelope}\n${body}`);
+function deliveryOf(facts: string, body: string): StoredDelivery {
+  const [encoding, ...values] = JSON.parse(facts) as ["utf8" | "base64", ...Value[]];
+  const delivery = {
+    ...objectOf<StoredDelivery>(DELIVERY_FIELDS, values),
+    rawBody: Buffer.from(body, encoding),
+  };
+  written.set(delivery, `\n${facts}\n${body}`);
   return delivery;
 }
 

@@ -22,6 +22,7 @@ export class Records {
   readonly #select: SqliteStatement;
   readonly #insert: SqliteStatement;
   readonly #update: SqliteStatement;
+  readonly #lastPlace: SqliteStatement;
   readonly #dataVersion: SqliteStatement;
   readonly #kept = new LRUCache<string, Row>({ maxSize: KEPT_LENGTH });
   #version: unknown;
@@ -29,10 +30,9 @@ export class Records {
 
   constructor(database: SqliteDatabase) {
     this.#select = database.prepare("SELECT rowid AS place, value, expires FROM records WHERE key = ?");
-    this.#insert = database.prepare(
-      "INSERT INTO records (key, value, expires) VALUES (?, ?, ?) RETURNING rowid AS place",
-    );
+    this.#insert = database.prepare("INSERT INTO records (key, value, expires) VALUES (?, ?, ?)");
     this.#update = database.prepare("UPDATE records SET value = ?, expires = ? WHERE rowid = ?");
+    this.#lastPlace = database.prepare("SELECT last_insert_rowid() AS place");
     this.#dataVersion = database.prepare("PRAGMA data_version");
   }
 
@@ -78,12 +78,21 @@ export class Records {
     const text = head + tail;
     const finished = isFinished(record);
     const expires = finished ? Math.ceil(record.expiresAt) : null;
-    if (row.place === null) row.place = (this.#insert.get(row.key, text, expires) as { place: number }).place;
+    if (row.place === null) row.place = this.#placeOf(this.#insert.run(row.key, text, expires));
     else this.#update.run(text, expires, row.place);
     row.record = record;
     if (finished) this.#kept.delete(row.key);
     else this.#kept.set(row.key, row, { size: text.length });
     return row.place;
+  }
+
+  /**
+   * Where a row was inserted: most drivers say so. Not by RETURNING: after an insert that found the disk full, libsql
+   * 0.5.29 then lost and mixed up rows of other transactions.
+   */
+  #placeOf(inserted: unknown): number {
+    const told = (inserted as { lastInsertRowid?: number | bigint } | null | undefined)?.lastInsertRowid;
+    return Number(told ?? (this.#lastPlace.get() as { place: number }).place);
   }
 
   /** When a transaction was rolled back, nothing of what it wrote is so. */
