@@ -13,6 +13,9 @@ interface Entry {
   addedMeanwhile: boolean;
 }
 
+/** Jobs that begin in one turn of the event loop at most, so that deliveries do not wait long for quick handlers. */
+const BEGUN_AT_ONCE = 256;
+
 type Process = (job: Job) => Promise<Disposition>;
 
 /** A queue that also takes a job at once, for a store that queues what it accepts in one step. */
@@ -110,6 +113,8 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
     },
     async consume(process: Process, { concurrency }) {
       let running = 0;
+      /** Jobs that may still begin before the event loop has had its turn. */
+      let left = 0;
       let stopped = false;
       let scheduled = false;
       let tellIdle = (): void => {};
@@ -122,20 +127,31 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
           running--;
           if (running === 0) tellIdle();
         }
+        begin();
         pump();
       }
 
-      /** Off the path of the delivery that woke it, so that the answer is written first. */
+      function begin(): void {
+        while (!stopped && left > 0 && running < concurrency) {
+          const entry = takeDue();
+          if (entry === null) return;
+          left--;
+          void run(entry);
+        }
+      }
+
+      /**
+       * Off the path of the delivery that woke it, so that the answer is written first. As many as are due by then may
+       * begin, however few at a time: were they fewer than are accepted in a turn, what waits would only grow.
+       */
       function pump(): void {
-        if (scheduled || stopped) return;
+        if (scheduled || stopped || due.size === 0) return;
         scheduled = true;
         setImmediate(() => {
           scheduled = false;
-          while (!stopped && running < concurrency) {
-            const entry = takeDue();
-            if (entry === null) break;
-            void run(entry);
-          }
+          moveDue();
+          left = Math.min(due.size, BEGUN_AT_ONCE);
+          begin();
         });
       }
 
