@@ -20,8 +20,9 @@ export class InFlight<K, V extends object> {
   }
 
   set(key: K, value: V): void {
-    this.delete(key);
-    this.#cells.set(key, { value });
+    const cell = this.#cells.get(key);
+    if (cell === undefined) this.#cells.set(key, { value });
+    else cell.value = value;
   }
 
   delete(key: K): void {

@@ -66,6 +66,7 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
   }
 
   function moveDue(): void {
+    if (later.peek() === undefined) return;
     const now = clock.now();
     for (let entry = later.peek(); entry !== undefined && entry.dueAt <= now; entry = later.peek()) {
       later.pop();
