@@ -93,11 +93,15 @@ export function createRunner(parts: RunnerParts): Runner {
       if (asked === "final") return { kind: "done" };
       if (asked === "open") return endingOf(progress);
     }
+    const calls: { readonly handler: Registered; readonly call: Call }[] = [];
     for (const handler of handlers) {
       if (only !== null && !only.includes(handler.name)) continue;
       const handle = handler.pick(event);
-      if (handle === null) continue;
-      await runStep(lease, handler, progress, (context) => handle(event, context));
+      if (handle !== null) calls.push({ handler, call: (context) => handle(event, context) });
+    }
+    const last = calls.at(-1);
+    for (const one of calls) {
+      await runStep(lease, one.handler, progress, one.call, one === last);
       if (progress.lost || progress.released) break;
     }
     return endingOf(progress);
@@ -155,13 +159,15 @@ export function createRunner(parts: RunnerParts): Runner {
 
   /**
    * One handler, as far as it may run now. A call that answers `FINAL` has settled the whole event: its end is
-   * written instead of the step's, so that a crash in between asks again rather than forgets the answer.
+   * written instead of the step's, so that a crash in between asks again rather than forgets the answer. So it is when
+   * the last handler is done, and with it the event: one write says both.
    */
   async function runStep(
     lease: Lease,
     handler: Registered,
     progress: Progress,
     call: Call,
+    isLast = false,
   ): Promise<"done" | "final" | "open"> {
     const before = lease.data.steps[handler.name];
     if (before?.state === "done") return "done";
@@ -193,7 +199,8 @@ export function createRunner(parts: RunnerParts): Runner {
     const outcome = await callInTime(lease, handler, attempt, call);
     if (outcome.ok && outcome.final) return "final";
     if (outcome.ok) {
-      if (!(await lease.step(handler.name, { kind: "done" }))) return lose(progress);
+      const endSaysSo = isLast && endingOf(progress).kind === "done";
+      if (!endSaysSo && !(await lease.step(handler.name, { kind: "done" }))) return lose(progress);
       if (notices.observed) {
         const durationMs = clock.now() - startedAt;
         notices.post({ type: "done", ...factsOf(lease.data), handler: handler.name, attempt, durationMs });

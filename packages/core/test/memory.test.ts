@@ -102,6 +102,68 @@ describe("the memory queue", () => {
   });
 });
 
+describe("the consumer of the memory queue", () => {
+  it("takes a delayed job once that has become due and is then added again", async () => {
+    const clock = fakeClock();
+    const queue = memoryQueue({ clock });
+    await queue.add(jobOf(1), { delayMs: 100 });
+    await clock.advance(100);
+    await queue.recover();
+    await queue.add(jobOf(1), { delayMs: 0 });
+    await queue.add(jobOf(1), { delayMs: 200 });
+    expect(await queue.pending()).toEqual({ due: 1, nextDueAt: null });
+    expect((await queue.take())?.job).toEqual(jobOf(1));
+    expect(await queue.take()).toBeNull();
+  });
+
+  it("begins what is due when its turn begins, so many at a time, before deliveries have theirs again", async () => {
+    const queue = memoryQueue({ clock: fakeClock() });
+    let running = 0;
+    let most = 0;
+    const ran: Job[] = [];
+    const consumer = await queue.consume(
+      async (job) => {
+        most = Math.max(most, ++running);
+        await Promise.resolve();
+        running--;
+        ran.push(job);
+        return "finished";
+      },
+      { concurrency: 4, notify: () => {} },
+    );
+    const jobs = Array.from({ length: 300 }, (_, n) => jobOf(n));
+    for (const job of jobs) await queue.add(job, { delayMs: 0 });
+    const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    await turn();
+    // A burst is no reason to keep deliveries waiting.
+    expect(ran).toEqual(jobs.slice(0, 256));
+    await turn();
+    expect(ran).toEqual(jobs);
+    expect(most).toBe(4);
+    await consumer.stop();
+  });
+
+  it("is stopped for everybody who stops it when what runs has ended", async () => {
+    const queue = memoryQueue({ clock: fakeClock() });
+    let end = (): void => {};
+    const ended = new Promise<"finished">((resolve) => {
+      end = () => resolve("finished");
+    });
+    await queue.add(jobOf(1), { delayMs: 0 });
+    await queue.add(jobOf(2), { delayMs: 0 });
+    const consumer = await queue.consume(() => ended, { concurrency: 1, notify: () => {} });
+    await new Promise((resolve) => setImmediate(resolve));
+    const stopped: number[] = [];
+    const stops = [1, 2].map((n) => consumer.stop().then(() => stopped.push(n)));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(stopped).toEqual([]);
+    end();
+    await Promise.all(stops);
+    expect(await queue.pending()).toEqual({ due: 1, nextDueAt: null });
+    await consumer.stop();
+  });
+});
+
 describe("the memory inbox at its bounds", () => {
   it("forgets the oldest finished records, and then refuses unknown events of that age", async () => {
     const clock = fakeClock();

@@ -59,6 +59,8 @@ receiver.onDeposit(
   { PENDING: handle, SUCCESS: handle, FAILED: handle },
   { maxTries: config.maxTries, timeoutMs: config.timeoutMs, backoffMs: () => 100 },
 );
+// What the last handler has done is stored with the event's end: there is a point between the two only before another.
+if (config.killAt?.point === "7 stored") receiver.onDeposit(() => {}, { name: "last" });
 receiver.ignore("WITHDRAWAL");
 receiver.onHeld(({ id, status, reason }) => write("told", `${id} ${status}`, reason, ""));
 receiver.observe((notice) => {

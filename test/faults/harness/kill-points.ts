@@ -38,6 +38,8 @@ export function withKill(parts: Parts, killAt: ChildConfig["killAt"]): Parts {
         return fenced;
       },
       async finish(job, token, ending) {
+        // The end of the event says that its last handler is done.
+        if (ending.kind === "done") reach("7 ran");
         const finished = await store.finish(job, token, ending);
         if (ending.kind === "done") reach("7 finished");
         if (ending.kind === "retry") reach("8 retried");

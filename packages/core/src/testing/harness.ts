@@ -99,13 +99,15 @@ export async function createHarness({
 }: HarnessOptions): Promise<Harness> {
   const clock = fakeClock();
   const memory = memoryStore({ clock, maxRecords: 10_000, maxUnfinished: 10_000 });
-  const beforeDone = new Map<string, IdempotencyRecord>();
+  /** Records as they were while a handler ran, by event and handler. */
+  const running = new Map<string, IdempotencyRecord>();
   const store: IdempotencyStore = {
     ...memory,
     async step(job, token, name, change) {
-      const record = change.kind === "done" ? memory.snapshot(recordKeyOf(job.eventId)) : null;
-      if (record !== null) beforeDone.set(`${job.eventId} ${name}`, record);
-      return memory.step(job, token, name, change);
+      const fenced = await memory.step(job, token, name, change);
+      const record = change.kind === "started" ? memory.snapshot(recordKeyOf(job.eventId)) : null;
+      if (record !== null) running.set(`${job.eventId} ${name}`, record);
+      return fenced;
     },
   };
   const queue = memoryQueue({ clock });
@@ -192,8 +194,11 @@ export async function createHarness({
     },
     async crashAfter(handler, delivery) {
       const { eventId } = delivery;
-      const record = beforeDone.get(`${eventId} ${handler}`);
-      if (eventId === null || record === undefined) {
+      const record = running.get(`${eventId} ${handler}`);
+      const isDone = notices.some(
+        (notice) => notice.type === "done" && notice.eventId === eventId && notice.handler === handler,
+      );
+      if (eventId === null || record === undefined || !isDone) {
         throw new Error(
           `The handler "${handler}" has not run to its end on this delivery: it can only crash after that.`,
         );

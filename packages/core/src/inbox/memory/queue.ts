@@ -42,7 +42,7 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
     }
     const dueAt = delayMs <= 0 ? 0 : clock.now() + delayMs;
     if (before !== undefined) {
-      if (before.dueAt <= dueAt) return;
+      if (before.state === "due" || before.dueAt <= dueAt) return;
       before.state = "gone";
     }
     const entry: Entry = { id, job, dueAt, state: "later", addedMeanwhile: false };
@@ -118,6 +118,7 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
       let left = 0;
       let stopped = false;
       let scheduled = false;
+      let idle: Promise<void> | null = null;
       let tellIdle = (): void => {};
 
       async function run(entry: Entry): Promise<void> {
@@ -164,9 +165,10 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
           stopped = true;
           consumers.delete(pump);
           if (running === 0) return;
-          await new Promise<void>((resolve) => {
+          idle ??= new Promise((resolve) => {
             tellIdle = resolve;
           });
+          await idle;
         },
       };
     },
