@@ -79,6 +79,24 @@ describe("the memory queue", () => {
     expect(taken).toEqual([jobOf(3), jobOf(1), jobOf(2)]);
   });
 
+  it("keeps that order among thousands, while others come and go", async () => {
+    const queue = memoryQueue({ clock: fakeClock() });
+    let added = 0;
+    let taken = 0;
+    // The line grows, shrinks to nothing, and grows again.
+    for (const [adds, takes] of [
+      [3_000, 1_700],
+      [900, 2_200],
+      [2_500, 2_499],
+      [1, 2],
+    ] as const) {
+      for (let n = 0; n < adds; n++) await queue.add(jobOf(added++), { delayMs: 0 });
+      for (let n = 0; n < takes; n++) expect((await queue.take())?.job).toEqual(jobOf(taken++));
+    }
+    expect(taken).toBe(added);
+    expect(await queue.take()).toBeNull();
+  });
+
   it("a job that is hastened is due at once; one that does not wait is left alone", async () => {
     const queue = memoryQueue({ clock: fakeClock() });
     await queue.add(jobOf(1), { delayMs: 60_000 });

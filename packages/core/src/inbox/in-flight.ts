@@ -6,7 +6,7 @@ interface Cell<V> {
 /**
  * What is under way, by key: a map that lets go of what leaves it. A `Map` does not, in V8: a table that it has outgrown
  * keeps its values and the next table, so that, once one is old, everything that ever passes through stays until a full
- * collection. With events in it that was a third of what a run cost.
+ * collection. With events in it, that was most of the collector's work (decision 0008).
  */
 export class InFlight<K, V extends object> {
   readonly #cells = new Map<K, Cell<V>>();

@@ -2,6 +2,7 @@ import type { Clock } from "../../clock.ts";
 import { InFlight } from "../in-flight.ts";
 import { type Job, jobId } from "../inbox.ts";
 import type { Disposition, Queue } from "../store.ts";
+import { EarliestFirst, FirstInFirstOut } from "./lines.ts";
 
 interface Entry {
   readonly id: string;
@@ -27,8 +28,8 @@ export interface MemoryQueue extends Queue {
 export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
   /** What waits or is worked on. */
   const known = new InFlight<string, Entry>();
-  const due = new FirstInFirstOut();
-  const later = new EarliestFirst();
+  const due = new FirstInFirstOut<Entry>();
+  const later = new EarliestFirst<Entry>();
   const consumers = new Set<() => void>();
   let cancelTimer: (() => void) | null = null;
   let timerAt = Number.POSITIVE_INFINITY;
@@ -194,79 +195,4 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
       consumers.clear();
     },
   };
-}
-
-const MANY = 1_000;
-
-/** A line of entries. */
-class FirstInFirstOut {
-  readonly #entries: (Entry | undefined)[] = [];
-  #head = 0;
-
-  get size(): number {
-    return this.#entries.length - this.#head;
-  }
-
-  push(entry: Entry): void {
-    this.#entries.push(entry);
-  }
-
-  shift(): Entry | undefined {
-    if (this.size === 0) return undefined;
-    const entry = this.#entries[this.#head];
-    this.#entries[this.#head++] = undefined;
-    // Places that are free go by many at a time, and when they are half of all: no entry is moved twice on average.
-    if (this.#head >= MANY && this.#head * 2 >= this.#entries.length) {
-      this.#entries.splice(0, this.#head);
-      this.#head = 0;
-    }
-    return entry;
-  }
-}
-
-/** A binary heap of entries, the earliest on top. */
-class EarliestFirst {
-  readonly #heap: Entry[] = [];
-
-  peek(): Entry | undefined {
-    return this.#heap[0];
-  }
-
-  push(entry: Entry): void {
-    const heap = this.#heap;
-    let at = heap.push(entry) - 1;
-    while (at > 0) {
-      const above = (at - 1) >> 1;
-      if (this.#dueAt(above) <= entry.dueAt) break;
-      this.#swap(at, above);
-      at = above;
-    }
-  }
-
-  pop(): void {
-    const heap = this.#heap;
-    const last = heap.pop();
-    if (last === undefined || heap.length === 0) return;
-    heap[0] = last;
-    for (let at = 0; ; ) {
-      let least = at;
-      for (const below of [2 * at + 1, 2 * at + 2])
-        if (this.#dueAt(below) < this.#dueAt(least)) least = below;
-      if (least === at) return;
-      this.#swap(at, least);
-      at = least;
-    }
-  }
-
-  #dueAt(index: number): number {
-    return this.#heap[index]?.dueAt ?? Number.POSITIVE_INFINITY;
-  }
-
-  #swap(a: number, b: number): void {
-    const heap = this.#heap;
-    const [first, second] = [heap[a], heap[b]];
-    if (first === undefined || second === undefined) return;
-    heap[a] = second;
-    heap[b] = first;
-  }
 }

@@ -1,0 +1,75 @@
+/** Free places of a line that go together. */
+const FREED_AT_ONCE = 1_000;
+
+/** A line: what came first goes first. */
+export class FirstInFirstOut<T> {
+  readonly #entries: (T | undefined)[] = [];
+  #head = 0;
+
+  get size(): number {
+    return this.#entries.length - this.#head;
+  }
+
+  push(entry: T): void {
+    this.#entries.push(entry);
+  }
+
+  shift(): T | undefined {
+    if (this.size === 0) return undefined;
+    const entry = this.#entries[this.#head];
+    this.#entries[this.#head++] = undefined;
+    // Places that are free go by many at a time, and when they are half of all: no entry is moved twice on average.
+    if (this.#head >= FREED_AT_ONCE && this.#head * 2 >= this.#entries.length) {
+      this.#entries.splice(0, this.#head);
+      this.#head = 0;
+    }
+    return entry;
+  }
+}
+
+/** A binary heap, the earliest on top. */
+export class EarliestFirst<T extends { readonly dueAt: number }> {
+  readonly #heap: T[] = [];
+
+  peek(): T | undefined {
+    return this.#heap[0];
+  }
+
+  push(entry: T): void {
+    const heap = this.#heap;
+    let at = heap.push(entry) - 1;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (this.#dueAt(above) <= entry.dueAt) break;
+      this.#swap(at, above);
+      at = above;
+    }
+  }
+
+  pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    heap[0] = last;
+    for (let at = 0; ; ) {
+      let least = at;
+      for (const below of [2 * at + 1, 2 * at + 2])
+        if (this.#dueAt(below) < this.#dueAt(least)) least = below;
+      if (least === at) return;
+      this.#swap(at, least);
+      at = least;
+    }
+  }
+
+  #dueAt(index: number): number {
+    return this.#heap[index]?.dueAt ?? Number.POSITIVE_INFINITY;
+  }
+
+  #swap(a: number, b: number): void {
+    const heap = this.#heap;
+    const [first, second] = [heap[a], heap[b]];
+    if (first === undefined || second === undefined) return;
+    heap[a] = second;
+    heap[b] = first;
+  }
+}
