@@ -146,6 +146,15 @@ export function rawMembers(text: string): Map<string, string> {
   return members;
 }
 
+/**
+ * An object without a prototype, for members whose names are known beforehand. `Object.create(null)` is for names that
+ * others choose: it keeps them in a hash table, and freezing it makes a hidden class for that one object, which only a
+ * full collection takes away.
+ */
+export function withoutPrototype(): Record<string, unknown> {
+  return Object.setPrototypeOf({}, null) as Record<string, unknown>;
+}
+
 /** A deep, frozen copy without prototypes, so that a name such as `constructor` is never found by accident. */
 export function frozenCopy<T extends JsonValue>(value: T): T {
   if (typeof value !== "object" || value === null) return value;

@@ -2,7 +2,14 @@ import type { Delivery } from "../delivery.ts";
 import { PayhooksError } from "../errors.ts";
 import { type ConnectEvent, EVENT_NAMES, parseTimestamp } from "../events.ts";
 import type { StoredDelivery } from "../inbox/inbox.ts";
-import { frozenCopy, type JsonBody, type JsonObject, type JsonValue, parseJsonBody } from "../json.ts";
+import {
+  frozenCopy,
+  type JsonBody,
+  type JsonObject,
+  type JsonValue,
+  parseJsonBody,
+  withoutPrototype,
+} from "../json.ts";
 import { findSecret, isSignatureHeader } from "../signature/hmac.ts";
 import { importSecrets, type VerifyingSecret } from "../signature/keys.ts";
 import {
@@ -206,9 +213,9 @@ const ENVELOPE_FIELDS: ReadonlySet<string> = new Set(["event", "idempotency_key"
 /** A frozen event without prototypes; what the specification does not list goes to `extra`. */
 function toEvent(object: JsonObject, data: JsonObject, authenticated: boolean): ConnectEvent {
   const documented = data.object === "settlement" ? SETTLEMENT_FIELDS : ACCOUNT_FIELDS;
-  const event: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
+  const event = withoutPrototype();
   const extra = split(object, ENVELOPE_FIELDS, event);
-  const eventData: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
+  const eventData = withoutPrototype();
   eventData.extra = split(data, documented, eventData);
   event.data = Object.freeze(eventData);
   event.extra = extra;
@@ -220,7 +227,7 @@ function toEvent(object: JsonObject, data: JsonObject, authenticated: boolean): 
 function split(
   source: JsonObject,
   documented: ReadonlySet<string>,
-  target: Record<string, JsonValue>,
+  target: Record<string, unknown>,
 ): JsonObject {
   let rest: Record<string, JsonValue> | null = null;
   for (const name of Object.keys(source)) {

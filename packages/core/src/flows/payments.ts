@@ -4,7 +4,7 @@ import type { Delivery } from "../delivery.ts";
 import { PayhooksError } from "../errors.ts";
 import { EVENT_NAMES, type PaymentEvent, parseTimestamp, STATUS_RANK } from "../events.ts";
 import type { StoredDelivery } from "../inbox/inbox.ts";
-import { isUnwieldy } from "../json.ts";
+import { isUnwieldy, withoutPrototype } from "../json.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import type { VerifyingKey } from "../signature/keys.ts";
 import { decodeCanonicalBase64, findRsaKey } from "../signature/rsa.ts";
@@ -280,7 +280,7 @@ function toEvent(
   extra: Readonly<Record<string, string | boolean>>,
   source: "callback" | "lookup",
 ): PaymentEvent {
-  const event: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+  const event = withoutPrototype();
   for (const name of CALLBACK_FIELDS) {
     const text = texts.get(name);
     if (text !== undefined) event[name] = text;
