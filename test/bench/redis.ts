@@ -10,7 +10,7 @@ import { Redis } from "ioredis";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { withScope } from "../faults/harness/scope.ts";
 import { benchEvent } from "./redis-event.ts";
-import { pairedRatios } from "./rounds.ts";
+import { pairedRates, pairedRatios } from "./rounds.ts";
 import { type Estimate, estimate, median, verdictOf } from "./statistics.ts";
 import { figureOf, intervalOf } from "./table.ts";
 
@@ -62,7 +62,7 @@ async function measureRates(
   }
   describe("BullMQ add alone", adds);
   describe("accept: claim, add, flag", accepts);
-  const rates = estimate(accepts.map(({ perSecond }, n) => perSecond / (adds[n]?.perSecond ?? Number.NaN)));
+  const rates = estimate(pairedRates(accepts, adds));
   const cpu = estimate(pairedRatios(adds, accepts));
   console.log(
     `ratio of the rates: ${written(rates)}, at least 0.4: ${verdictOf(rates, 0.4)} (the aim is 0.5)`,

@@ -97,3 +97,11 @@ export function pairedRatios(
 ): readonly number[] {
   return one.map((sample, round) => sample.cpuUs / (other[round]?.cpuUs ?? Number.NaN));
 }
+
+/** How many times as many of one are done in a second as of the other, round by round. */
+export function pairedRates(
+  one: readonly Pick<Sample, "perSecond">[],
+  other: readonly Pick<Sample, "perSecond">[],
+): readonly number[] {
+  return one.map((sample, round) => sample.perSecond / (other[round]?.perSecond ?? Number.NaN));
+}

@@ -10,17 +10,12 @@ import { join } from "node:path";
 import { createReceiver, memoryInbox } from "@payhooks/core";
 import type { Inbox } from "@payhooks/core/inbox";
 import { type SqliteHandle, sqliteInbox } from "@payhooks/core/sqlite";
-import {
-  callbackFields,
-  createTestKeys,
-  type SignedDelivery,
-  signPaymentCallback,
-} from "@payhooks/core/testing";
+import { createTestKeys } from "@payhooks/core/testing";
 import Database from "libsql";
 import { newId, sampleEvent } from "../contract/sample-events.ts";
 import { signedDeliveries } from "./deliveries.ts";
 import { fillSqlite } from "./fill.ts";
-import { measureRounds, pairedRatios, WARM_UP_ROUNDS } from "./rounds.ts";
+import { measureRounds, pairedRates, pairedRatios, WARM_UP_ROUNDS } from "./rounds.ts";
 import { buildPrograms, startServer } from "./server.ts";
 import { estimate, median, percentile, verdictOf } from "./statistics.ts";
 import { figureOf, intervalOf } from "./table.ts";
@@ -69,18 +64,15 @@ async function measure(count: number, work: (n: number) => Promise<unknown>): Pr
   return { each, perSecond, cpuUs: (user + system) / count };
 }
 
-const { privateKey, publicKey } = createTestKeys();
+const keys = { ...createTestKeys(), secret: "whsec_bench_0123456789abcdef" };
+const { publicKey } = keys;
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
-function signed(count: number): readonly SignedDelivery[] {
-  return Array.from({ length: count }, () => signPaymentCallback(callbackFields(), privateKey));
-}
-
 /** Makes the work of one turn on an inbox; what is not the inbox's or the receiver's is done beforehand. */
-type Turns = (inbox: Inbox) => (count: number) => (n: number) => Promise<unknown>;
+type Turns = (inbox: Inbox) => (count: number) => Promise<(n: number) => Promise<unknown>>;
 
 /** The inbox's own step, with events that are verified already. */
-const accepting: Turns = (inbox) => (count) => {
+const accepting: Turns = (inbox) => async (count) => {
   const events = Array.from({ length: count }, () => sampleEvent(newId(), Date.now(), {}));
   for (const event of events) (event as { key: string }).key = hashed(event.key);
   return (n) => inbox.accept(events[n] ?? missing());
@@ -89,8 +81,8 @@ const accepting: Turns = (inbox) => (count) => {
 /** The whole way of a delivery but for HTTP: verified, parsed, accepted, answered. */
 const receiving: Turns = (inbox) => {
   const receiver = createReceiver({ payments: { publicKey }, inbox, run: "elsewhere", logger: silent });
-  return (count) => {
-    const deliveries = signed(count);
+  return async (count) => {
+    const deliveries = await signedDeliveries("rsa", count, keys);
     return async (n) => {
       const { rawBody, headers } = deliveries[n] ?? missing();
       const { status } = await receiver.payments.receive({
@@ -159,9 +151,9 @@ async function measureInboxes(turnsOn: Turns): Promise<Sides & { readonly commit
   for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
     // Nobody works off what is accepted: it would fill the memory, and be paid for by the collector.
     const memory = memoryInbox({ maxUnfinished: TURN });
-    const inMemory = await measure(TURN, turnsOn(memory)(TURN));
+    const inMemory = await measure(TURN, await turnsOn(memory)(TURN));
     await memory.close({ graceMs: 0 });
-    const inSqlite = await measure(TURN, onFile(TURN));
+    const inSqlite = await measure(TURN, await onFile(TURN));
     if (round < WARM_UP_ROUNDS) continue;
     sides.memory.push(inMemory);
     sides.sqlite.push(inSqlite);
@@ -173,16 +165,15 @@ async function measureInboxes(turnsOn: Turns): Promise<Sides & { readonly commit
 
 /** Express, in a process of its own. */
 async function measureServed(): Promise<Sides> {
-  const secret = "whsec_bench_0123456789abcdef";
   const { server: program } = await buildPrograms();
   const server = await startServer(program, {
     publicKey,
-    secret,
+    secret: keys.secret,
     redisUrl: null,
     nextApp: null,
     peers: null,
   });
-  const deliveries = await signedDeliveries("rsa", (WARM_UP_ROUNDS + ROUNDS) * TURN, { privateKey, secret });
+  const deliveries = await signedDeliveries("rsa", (WARM_UP_ROUNDS + ROUNDS) * TURN, keys);
   const variants = (["memory-accept", "sqlite-accept"] as const).map(
     (mode) => ({ framework: "express", scheme: "rsa", mode }) as const,
   );
@@ -197,7 +188,7 @@ async function measureServed(): Promise<Sides> {
 }
 
 function tell(what: string, { memory, sqlite }: Sides): void {
-  const rates = estimate(sqlite.map(({ perSecond }, n) => perSecond / (memory[n]?.perSecond ?? Number.NaN)));
+  const rates = estimate(pairedRates(sqlite, memory));
   const cpu = estimate(pairedRatios(sqlite, memory));
   const perSecond = (side: Sides["memory"]): string =>
     median(side.map((turn) => turn.perSecond))
@@ -229,7 +220,7 @@ const empty: number[] = [];
 const full: number[] = [];
 const big = await openSqlite(RECORDS);
 const p99On = async (inbox: Inbox): Promise<number> =>
-  p99((await measure(EVENTS, accepting(inbox)(EVENTS))).each);
+  p99((await measure(EVENTS, await accepting(inbox)(EVENTS))).each);
 for (let round = 0; round < P99_ROUNDS; round++) {
   const small = await openSqlite(0);
   empty.push(await p99On(small.inbox));

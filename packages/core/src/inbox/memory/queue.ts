@@ -9,7 +9,7 @@ interface Entry {
   readonly job: Job;
   /** 0: at once. */
   readonly dueAt: number;
-  /** `gone`: replaced by an earlier one, or settled. */
+  /** `gone`: replaced by an earlier one. */
   state: "due" | "later" | "active" | "gone";
   addedMeanwhile: boolean;
 }
@@ -98,7 +98,6 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
   }
 
   function settle(entry: Entry, disposition: Disposition): void {
-    entry.state = "gone";
     known.delete(entry.id);
     if (entry.addedMeanwhile) schedule(entry.job, 0);
     else if (disposition !== "finished") schedule(entry.job, disposition.againInMs);
@@ -119,8 +118,8 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
       let left = 0;
       let stopped = false;
       let scheduled = false;
-      let idle: Promise<void> | null = null;
-      let tellIdle = (): void => {};
+      /** Those who have stopped it, and wait for what runs. */
+      const stoppers: (() => void)[] = [];
 
       async function run(entry: Entry): Promise<void> {
         running++;
@@ -128,7 +127,7 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
           settle(entry, await process(entry.job));
         } finally {
           running--;
-          if (running === 0) tellIdle();
+          if (running === 0) for (const tell of stoppers) tell();
         }
         begin();
         pump();
@@ -165,11 +164,7 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
         async stop() {
           stopped = true;
           consumers.delete(pump);
-          if (running === 0) return;
-          idle ??= new Promise((resolve) => {
-            tellIdle = resolve;
-          });
-          await idle;
+          if (running > 0) await new Promise<void>((resolve) => stoppers.push(resolve));
         },
       };
     },
