@@ -9,6 +9,8 @@ export interface CostGoal {
   readonly against: Mode;
   /** The same question with the handlers left to another process, to tell what is the accepting. */
   readonly acceptingAlone: readonly [ours: Mode, against: Mode] | null;
+  /** And with the least in place of ours: no receiver can come nearer to what is written by hand. */
+  readonly bound: Mode | null;
   /** By Node's major version. */
   readonly atLeast: Readonly<Record<20 | 24, number>>;
 }
@@ -27,6 +29,7 @@ const against = (
   ours: "memory",
   against: other,
   acceptingAlone: ["memory-accept", other],
+  bound: other === "inline" ? "least" : null,
   atLeast: { 20: on20, 24: on24 },
 });
 
@@ -44,6 +47,7 @@ export const COST_GOALS: readonly CostGoal[] = [
     ours: "redis-accept",
     against: "memory-accept",
     acceptingAlone: null,
+    bound: null,
     atLeast: { 20: 0.6, 24: 0.4 },
   },
 ];

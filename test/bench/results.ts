@@ -27,6 +27,7 @@ export interface GoalFigures {
   readonly goal: string;
   readonly figure: Estimate;
   readonly acceptingAlone: Estimate | null;
+  readonly least: Estimate | null;
   readonly verdict: Verdict;
 }
 

@@ -18,6 +18,8 @@ export interface Plan {
   /** Rounds go on until this time is over, whatever they show, or the deliveries are. */
   readonly budgetMs: number;
   readonly connections: number;
+  /** The sender has a core of its own: it does not sleep while it sends. */
+  readonly awake: boolean;
   /** Looks where the time goes, which makes every request dearer. */
   readonly profiled?: boolean;
 }
@@ -41,7 +43,7 @@ export async function measureRounds(server: ServerProcess, plan: Plan): Promise<
   const running: Running[] = [];
   for (const variant of plan.variants) {
     const { id, ...target } = await server.tell({ do: "open", variant, beside: running.length > 0 });
-    running.push({ variant, id, sender: senderTo(target, plan.connections) });
+    running.push({ variant, id, sender: senderTo(target, plan.connections, plan.awake) });
   }
   const samples: Sample[][] = running.map(() => []);
   const end = performance.now() + plan.budgetMs;

@@ -45,7 +45,7 @@ interface Measured {
 }
 
 /** Calls `work` for each number below `count`, 50 at a time. */
-async function measure(count: number, work: (n: number) => Promise<unknown>): Promise<Measured> {
+async function measure(count: number, work: (n: number) => unknown): Promise<Measured> {
   const each: number[] = [];
   let next = 0;
   const startedAt = performance.now();
@@ -69,7 +69,7 @@ const { publicKey } = keys;
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** Makes the work of one turn on an inbox; what is not the inbox's or the receiver's is done beforehand. */
-type Turns = (inbox: Inbox) => (count: number) => Promise<(n: number) => Promise<unknown>>;
+type Turns = (inbox: Inbox) => (count: number) => Promise<(n: number) => unknown>;
 
 /** The inbox's own step, with events that are verified already. */
 const accepting: Turns = (inbox) => async (count) => {
@@ -182,6 +182,7 @@ async function measureServed(): Promise<Sides> {
     deliveriesFor: (_variant, round) => deliveries.slice(round * TURN, (round + 1) * TURN),
     budgetMs: Number.POSITIVE_INFINITY,
     connections: CONCURRENCY,
+    awake: true,
   });
   await server.end();
   return { memory, sqlite };

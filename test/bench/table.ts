@@ -6,6 +6,7 @@ export const MODES: Readonly<Record<Mode, string>> = {
   bare: "bare framework",
   inline: "inline verification, cached key",
   pem: "inline verification, PEM per call",
+  least: "the least for one run per event",
   memory: "ours, memory",
   "memory-accept": "ours, memory, accepting only",
   sqlite: "ours, SQLite",

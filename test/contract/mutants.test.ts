@@ -218,7 +218,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "a lease is not renewed",
     caughtBy: "a lease that is renewed",
-    make: withStore(() => ({ renew: async () => "ok" })),
+    make: withStore(() => ({ renew: () => "ok" })),
   },
   {
     name: "slots of one transaction do not wait for each other",

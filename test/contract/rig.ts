@@ -3,7 +3,13 @@
  * can die, freeze or lose its connection between any two steps.
  */
 import type { Clock } from "@payhooks/core";
-import { composeInbox, type IdempotencyStore, type Inbox, type Queue } from "@payhooks/core/inbox";
+import {
+  type Awaitable,
+  composeInbox,
+  type IdempotencyStore,
+  type Inbox,
+  type Queue,
+} from "@payhooks/core/inbox";
 
 /** A store and a queue, as one process opens them. */
 export interface Parts {
@@ -170,7 +176,7 @@ function startProcess(ground: Ground, fates: Fates): Process {
     return fate === "freeze" ? gateOf(thawed) : null;
   }
 
-  async function call<T>(name: string, proceed: () => Promise<T>): Promise<T> {
+  async function call<T>(name: string, proceed: () => Awaitable<T>): Promise<T> {
     const before = meet("before", name);
     if (before !== null) await before;
     calls.push(name);

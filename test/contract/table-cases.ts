@@ -146,7 +146,7 @@ async function compareBatch(
       state.dies = !completed;
       const expected = model.deliver(delivery, completed);
       const where = (): string => `step ${at + 1} (${ends}) of ${shown(sequence)}`;
-      const accepting = process.inbox.accept(event);
+      const accepting = Promise.resolve(process.inbox.accept(event));
       const dies =
         !completed && (expected.outcome === "resume" || !["duplicate", "stale"].includes(expected.outcome));
       if (dies) {

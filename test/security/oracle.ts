@@ -91,6 +91,7 @@ const readBody = (body: Body): CallbackBody => ({
       .map((name) => [name, body[name] ?? ""]),
   ),
   canonical: "",
+  onlyDocumented: Object.keys(body).every((name) => isDocumented(name) || name === "signature"),
 });
 
 /** Whether the service could have sent it: names are names, and what it writes itself is in order. */
@@ -235,7 +236,7 @@ export function findFault(
 
 const isRun = (body: Body): boolean => isListed(body) && findViolation(readBody(body), RULES) === null;
 function certain(body: Body): Given {
-  const uncertain = uncertainFields(readBody(body).texts, RULES);
+  const uncertain = uncertainFields(readBody(body), RULES);
   return Object.fromEntries(Object.entries(body).filter(([name]) => !uncertain.includes(name)));
 }
 

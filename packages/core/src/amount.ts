@@ -1,6 +1,7 @@
 import { PayhooksError } from "./errors.ts";
 
 const AMOUNT = /^[0-9]{1,30}(?:\.[0-9]{1,6})?$/;
+const NORMAL = /^(?:0|[1-9][0-9]*)\.[0-9]{6}$/;
 
 /** True for an amount as the service writes it: digits with up to six decimals (specification, Payment callback events). */
 export function isAmount(text: string): boolean {
@@ -45,6 +46,7 @@ export function formatAmount(millionths: bigint): string {
 
 /** One spelling for each value, so that "10.5" and "10.500000" are the same fact. The text must be an amount. */
 export function normalizeAmount(text: string): string {
+  if (NORMAL.test(text)) return text;
   const [whole = "", decimals = ""] = text.split(".");
   return `${whole.replace(/^0+(?=[0-9])/, "")}.${decimals.padEnd(6, "0")}`;
 }

@@ -1,4 +1,5 @@
 import type { Alerts } from "./alerts.ts";
+import { isPending } from "./awaitable.ts";
 import type { Clock } from "./clock.ts";
 import { Deadline, TIME_IS_UP } from "./deadline.ts";
 import {
@@ -153,8 +154,7 @@ export class Intake {
     try {
       if (!lifecycle.isPrepared()) await deadline.race(lifecycle.prepare());
       const verifying = flow.verify(delivery, clock.now());
-      const verification =
-        verifying instanceof Promise ? await deadline.race(resolving(verifying)) : verifying;
+      const verification = isPending(verifying) ? await deadline.race(resolving(verifying)) : verifying;
       if (!verification.ok) return refuse(verification.code, verification.why);
       alerts.succeeded(flow.name);
       const run = this.#runOf(delivery);
@@ -166,7 +166,8 @@ export class Intake {
       }
       const { verified } = verification.reading;
       const delayMs = settings.ack === "handled" ? settings.handledBudgetMs : 0;
-      const accepted = await deadline.race(inbox.accept(verified, { maxHeld: settings.maxHeld, delayMs }));
+      const accepting = inbox.accept(verified, { maxHeld: settings.maxHeld, delayMs });
+      const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
       this.notice(verification.reading, accepted);
       if (accepted.outcome === "stale") return RECEIVED;

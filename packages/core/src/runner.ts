@@ -1,3 +1,4 @@
+import { isPending } from "./awaitable.ts";
 import type { Clock } from "./clock.ts";
 import { RunContext } from "./context.ts";
 import type { AnyEvent, PaymentEvent } from "./events.ts";
@@ -12,6 +13,7 @@ import {
   isEntry,
   type Lease,
   type Runner,
+  type StepChange,
   TELL_PREFIX,
 } from "./inbox/inbox.ts";
 import type { Logger, NoticeBoard } from "./notices.ts";
@@ -53,6 +55,8 @@ interface Progress {
 
 /** What a question answers that has settled the whole event; whatever a handler returns says nothing. */
 const FINAL: unique symbol = Symbol("final");
+
+const STARTED: StepChange = { kind: "started" };
 
 type Call = (context: HandlerContext) => unknown;
 type Outcome =
@@ -192,7 +196,8 @@ export function createRunner(parts: RunnerParts): Runner {
       return "open";
     }
     const attempt = tries + 1;
-    if (!(await lease.step(handler.name, { kind: "started" }))) return lose(progress);
+    const starting = lease.step(handler.name, STARTED);
+    if (!(isPending(starting) ? await starting : starting)) return lose(progress);
     if (notices.observed)
       notices.post({ type: "started", ...factsOf(lease.data), handler: handler.name, attempt });
     const startedAt = clock.now();
@@ -255,21 +260,25 @@ export function createRunner(parts: RunnerParts): Runner {
     });
   }
 
+  function concluded(lease: Lease, ending: Ending): Ending {
+    if (ending.kind === "done" && notices.observed)
+      notices.post({ type: "finished", ...factsOf(lease.data) });
+    if (ending.kind !== "held") return ending;
+    notices.post({ type: "held", ...factsOf(lease.data), reason: ending.reason, detail: ending.detail });
+    const toConfirm = ending.reason === "ambiguous" && flows.payments?.confirm !== undefined;
+    return { ...ending, tell: toConfirm || registry.heldHandlers.length > 0 };
+  }
+
+  /** Not a handler's error: those are outcomes. Reading or releasing failed, so nothing is known: try again. */
+  function failed(error: unknown): Ending {
+    notices.post({ type: "inbox-error", during: "run", error: textOf(error) });
+    return { kind: "retry", delayMs: defaultBackoffMs(3) };
+  }
+
   return {
-    async run(lease) {
-      try {
-        const ending = lease.data.mode === "tell" ? await tell(lease) : await runEvent(lease);
-        if (ending.kind === "done" && notices.observed)
-          notices.post({ type: "finished", ...factsOf(lease.data) });
-        if (ending.kind !== "held") return ending;
-        notices.post({ type: "held", ...factsOf(lease.data), reason: ending.reason, detail: ending.detail });
-        const toConfirm = ending.reason === "ambiguous" && flows.payments?.confirm !== undefined;
-        return { ...ending, tell: toConfirm || registry.heldHandlers.length > 0 };
-      } catch (error) {
-        // Not a handler's error: those are outcomes. Reading or releasing failed, so nothing is known: try again.
-        notices.post({ type: "inbox-error", during: "run", error: textOf(error) });
-        return { kind: "retry", delayMs: defaultBackoffMs(3) };
-      }
+    run(lease) {
+      const ending = lease.data.mode === "tell" ? tell(lease) : runEvent(lease);
+      return ending.then((found) => concluded(lease, found), failed);
     },
     notify: (notice) => notices.post(notice),
   };

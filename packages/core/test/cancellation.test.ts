@@ -39,4 +39,15 @@ describe("a cancellation", () => {
     expect(one.signal.reason).toBe("one");
     expect(whole.derive().signal.reason).toBe("all");
   });
+
+  it("reaches whoever listens to what was derived twice, and keeps the reason that came first", () => {
+    const whole = new Cancellation();
+    const middle = whole.derive();
+    const [listened, unheard] = [middle.derive(), middle.derive()];
+    const { signal } = listened;
+    whole.cancel("all");
+    expect([signal.aborted, signal.reason]).toEqual([true, "all"]);
+    unheard.cancel("late");
+    expect([unheard.isCancelled, unheard.signal.reason]).toEqual([true, "all"]);
+  });
 });

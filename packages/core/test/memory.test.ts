@@ -231,7 +231,7 @@ describe("the memory inbox at its bounds", () => {
     const inbox = memoryInbox({ clock, maxUnfinished: 2 });
     await inbox.accept(eventOf(1, clock.now()));
     await inbox.accept(eventOf(2, clock.now()));
-    await expect(inbox.accept(eventOf(3, clock.now()))).rejects.toMatchObject({
+    await expect(async () => inbox.accept(eventOf(3, clock.now()))).rejects.toMatchObject({
       code: "ERR_INBOX_FULL",
       status: 503,
     });

@@ -94,7 +94,9 @@ describe("oneSuccessPerReference", () => {
     });
     const options = { maxHeld: 0, delayMs: 0 };
     expect((await store.accept(success("1"), options)).outcome).toBe("new");
-    await expect(store.accept(success("2"), options)).rejects.toMatchObject({ code: "ERR_HELD_FULL" });
+    await expect(async () => store.accept(success("2"), options)).rejects.toMatchObject({
+      code: "ERR_HELD_FULL",
+    });
     expect((await store.accept(success("1"), options)).outcome).toBe("resume");
   });
 });
@@ -160,6 +162,21 @@ describe("a record as text", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("keeps every time when packed, to the millisecond, whatever came before it", () => {
+    const [given] = fc.sample(record, 1);
+    if (given === undefined) throw new Error("no record");
+    const four = 36 ** 4;
+    const edges = [0, 1, -1, four - 1, four, four + 1, 1_795_000_000_000, Number.MAX_SAFE_INTEGER, 0.5];
+    for (const signedAt of edges) {
+      for (const expiresAt of edges) {
+        const packed = pack({ ...given, signedAt, expiresAt });
+        expect([unpack(packed).signedAt, unpack(packed).expiresAt]).toEqual([signedAt, expiresAt]);
+      }
+    }
+    const text = pack({ ...given, signedAt: 1_795_000_000_000 });
+    expect(text.split("\n")).toContain((1_795_000_000_000).toString(36));
   });
 
   it("is the same after it was stored as text, but for long facts, which are digests then", () => {

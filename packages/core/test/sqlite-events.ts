@@ -114,11 +114,7 @@ export async function heldOf({ held }: Inbox): Promise<readonly Held[]> {
 }
 
 /** Does `work` for 0 to `count` - 1, some at a time. */
-export async function inLanes(
-  lanes: number,
-  count: number,
-  work: (n: number) => Promise<unknown>,
-): Promise<void> {
+export async function inLanes(lanes: number, count: number, work: (n: number) => unknown): Promise<void> {
   let next = 0;
   const lane = async (): Promise<void> => {
     while (next < count) await work(next++);

@@ -1,6 +1,6 @@
 /** One of several processes on one file: accepts what all of them accept, and runs what it can take. */
 import { appendFileSync } from "node:fs";
-import type { AcceptOutcome } from "../src/inbox/inbox.ts";
+import type { Accepted, AcceptOutcome } from "../src/inbox/inbox.ts";
 import { sqliteInbox } from "../src/sqlite/index.ts";
 import { eventOf, inLanes } from "./sqlite-events.ts";
 
@@ -28,7 +28,7 @@ await inLanes(20, Number(count), async (n) => {
 process.send?.(outcomes);
 
 /** As the service does: again, until it is acknowledged. */
-async function acknowledged(n: number): ReturnType<typeof inbox.accept> {
+async function acknowledged(n: number): Promise<Accepted> {
   for (;;) {
     try {
       return await inbox.accept(eventOf(n, Date.now()));

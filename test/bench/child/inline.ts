@@ -10,18 +10,20 @@ export function inlineCheck(
   scheme: Scheme,
   { publicKey, secret }: Surroundings,
   handle: (event: unknown) => Promise<void>,
+  isFlawed: (text: string, event: object) => boolean = () => false,
 ): Check {
   if (scheme === "rsa") {
     const key = mode === "pem" ? publicKey : createPublicKey(publicKey);
     return (body) => {
-      const event = JSON.parse(body.toString("utf8")) as Record<string, unknown>;
+      const text = body.toString("utf8");
+      const event = JSON.parse(text) as Record<string, unknown>;
       const canonical = Object.keys(event)
         .filter((name) => name !== "signature" && event[name] !== null)
         .sort()
         .map((name) => `${name}=${event[name]}`)
         .join("&");
       const signature = Buffer.from(String(event.signature), "base64");
-      if (!verify("sha256", Buffer.from(canonical), key, signature)) return false;
+      if (!verify("sha256", Buffer.from(canonical), key, signature) || isFlawed(text, event)) return false;
       void handle(event);
       return true;
     };
@@ -31,7 +33,10 @@ export function inlineCheck(
     const expected = Buffer.from(`sha256=${createHmac("sha256", key).update(body).digest("hex")}`);
     const claimed = Buffer.from(signature);
     if (claimed.length !== expected.length || !timingSafeEqual(claimed, expected)) return false;
-    void handle(JSON.parse(body.toString("utf8")));
+    const text = body.toString("utf8");
+    const event = JSON.parse(text) as object;
+    if (isFlawed(text, event)) return false;
+    void handle(event);
     return true;
   };
 }

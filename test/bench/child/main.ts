@@ -15,6 +15,7 @@ import type { Framework } from "./framework.ts";
 import { PATHS, portOf } from "./framework.ts";
 import { onHono } from "./hono.ts";
 import { inlineCheck } from "./inline.ts";
+import { leastCheck } from "./least.ts";
 import { onNext } from "./next.ts";
 import { bareOnNode } from "./node.ts";
 import { mountPeer } from "./peers.ts";
@@ -82,6 +83,7 @@ async function serve({ framework, scheme, mode, peer, maxRecords }: Variant, pat
   if (framework === "node") return alone(bareOnNode(path));
   const on = FRAMEWORKS[framework];
   if (mode === "bare") return alone(on.byHand(path, null));
+  if (mode === "least") return alone(on.byHand(path, leastCheck(scheme, surroundings, handle)));
   if (mode === "inline" || mode === "pem") {
     return alone(on.byHand(path, inlineCheck(mode, scheme, surroundings, handle)));
   }

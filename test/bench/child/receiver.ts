@@ -16,7 +16,7 @@ export interface Fresh {
   end(): Promise<void>;
 }
 
-export type OurMode = Exclude<Mode, "bare" | "inline" | "pem" | "peer">;
+export type OurMode = Exclude<Mode, "bare" | "inline" | "pem" | "least" | "peer">;
 
 export async function freshReceiver(
   mode: OurMode,

@@ -43,9 +43,10 @@ async function measureProcesses(
   { server, start, rsa }: More,
   redis: RedisServer,
 ): Promise<readonly ThroughputFigures[]> {
-  const alone = await measureThroughput([server], redis, rsa);
+  const events = rsa.slice(0, 30_000);
+  const alone = await measureThroughput([server], redis, events);
   const second = await start();
-  const both = await measureThroughput([server, second], redis, rsa);
+  const both = await measureThroughput([server, second], redis, events);
   await second.end();
   return [alone, both];
 }

@@ -18,6 +18,7 @@ export async function measureProfile(
     deliveriesFor: (_variant, round) => deliveries.slice(round * turnLength, (round + 1) * turnLength),
     budgetMs: BUDGET_MS,
     connections: 64,
+    awake: true,
     profiled: true,
   });
   return MODES.map((mode, index) => ({ mode, cpuUs: meanOf(samples[index] ?? []) }));

@@ -48,6 +48,7 @@ export async function comparePeers(
         : peerDeliveries(peer, turnLength, secret),
     budgetMs,
     connections: 64,
+    awake: true,
   });
   const of = (framework: Variant["framework"], mode: Variant["mode"], peer?: PeerName): readonly Sample[] =>
     samples[variants.findIndex((v) => v.framework === framework && v.mode === mode && v.peer === peer)] ?? [];

@@ -11,6 +11,8 @@ export interface CallbackBody {
   readonly json: JsonBody;
   readonly texts: CallbackTexts;
   readonly canonical: string;
+  /** The specification lists all of its fields, as nearly always: there is nothing undocumented to judge. */
+  readonly onlyDocumented: boolean;
 }
 
 /** What the rules need to know of the options. */
@@ -56,7 +58,8 @@ export function readCallback(rawBody: Uint8Array): CallbackBody | null {
   const texts = new Map<string, string>();
   let canonical = "";
   let raw: Map<string, string> | null = null;
-  for (const name of sortedNames(json)) {
+  const names = sortedNames(json);
+  for (const name of names) {
     const value = json.object[name];
     if (value === null || value === undefined) continue;
     let text: string;
@@ -68,7 +71,7 @@ export function readCallback(rawBody: Uint8Array): CallbackBody | null {
     texts.set(name, text);
     canonical += canonical === "" ? `${name}=${text}` : `&${name}=${text}`;
   }
-  return { json, texts, canonical };
+  return { json, texts, canonical, onlyDocumented: names === CALLBACK_FIELDS };
 }
 
 /** Names but `signature`, by code unit. The documented ones are sorted already, and seldom is there another. */
@@ -85,7 +88,8 @@ function sortedNames({ object }: JsonBody): readonly string[] {
  *
  * @returns the first broken rule, or null.
  */
-export function findViolation({ json, texts }: CallbackBody, rules: CallbackRules): Violation | null {
+export function findViolation(body: CallbackBody, rules: CallbackRules): Violation | null {
+  const { json, texts, onlyDocumented } = body;
   if (json.flaw !== null) return malformed("JSON", `the body has ${json.flaw}`);
   // UTF-8 has no surrogates: only an escape can spell half of a pair.
   const hasEscapes = json.text.includes("\\u");
@@ -106,7 +110,7 @@ export function findViolation({ json, texts }: CallbackBody, rules: CallbackRule
   for (const name of rules.extraFields) {
     if (!texts.has(name)) return ambiguous("R5", `${name} is declared in payments.extraFields but missing`);
   }
-  return findAmbiguousValue(texts, rules) ?? findAmbiguousName(texts, rules);
+  return findAmbiguousValue(texts, rules) ?? (onlyDocumented ? null : findAmbiguousName(texts, rules));
 }
 
 /** R3: what is wrong with a required field, or null. */
@@ -115,7 +119,7 @@ export function findMalformedField(texts: CallbackTexts, rules: CallbackRules): 
   if (amount === undefined || !isAmount(amount)) return "amount is not digits with up to six decimals";
   const url = texts.get("callbackUrl");
   const urlMissing = url === undefined && !rules.callbackUrlRequired;
-  if (!urlMissing && !URL.canParse(url ?? "")) return "callbackUrl is not an absolute URL";
+  if (!urlMissing && !isAbsoluteUrl(url ?? "")) return "callbackUrl is not an absolute URL";
   if (!CODE.test(texts.get("event") ?? "")) return "event is not an upper-case name";
   if (!CODE.test(texts.get("status") ?? "")) return "status is not an upper-case name";
   if (!texts.get("payTxnId")) return "payTxnId is missing or empty";
@@ -125,9 +129,19 @@ export function findMalformedField(texts: CallbackTexts, rules: CallbackRules): 
   return null;
 }
 
+/** The last text that was one: a merchant's callbacks nearly all name the same. */
+let lastUrl = "";
+
+function isAbsoluteUrl(text: string): boolean {
+  if (text === "" || (text !== lastUrl && !URL.canParse(text))) return false;
+  lastUrl = text;
+  return true;
+}
+
 /** R4: a value that could swallow, or be cut into, further fields. */
 function findAmbiguousValue(texts: CallbackTexts, { pinnedUrls }: CallbackRules): Violation | null {
-  for (const [name, text] of texts) {
+  for (const name of texts.keys()) {
+    const text = texts.get(name) ?? "";
     if (!text.includes("&")) continue;
     if (name === "callbackUrl") {
       // Its own name: an undocumented field before it may have carried a whole callbackUrl (decision 0002).
@@ -183,7 +197,11 @@ export function undeclaredNames(
  * Documented fields whose reading is not certain: an optional one may be the cut-off end of an undocumented value in
  * front of it (decision 0009). A field that is in every genuine body cannot have been cut off.
  */
-export function uncertainFields(texts: CallbackTexts, rules: CallbackRules): readonly string[] {
+export function uncertainFields(
+  { texts, onlyDocumented }: CallbackBody,
+  rules: CallbackRules,
+): readonly string[] {
+  if (onlyDocumented) return NONE;
   const uncertain: string[] = [];
   let mayBeCutOff = false;
   for (const name of texts.keys()) {
@@ -193,6 +211,8 @@ export function uncertainFields(texts: CallbackTexts, rules: CallbackRules): rea
   }
   return uncertain;
 }
+
+const NONE: readonly string[] = [];
 
 function isAlwaysThere(name: string, rules: CallbackRules): boolean {
   if (name === "merchantId") return rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;

@@ -72,7 +72,7 @@ export function paymentsFlow(
       return refused("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
     const signature = readSignature(body);
     if (!(signature instanceof Uint8Array)) return signature;
-    const found = keyring.find(hintOf(delivery, body));
+    const found = keyring.find(keyring.resolves ? hintOf(delivery, body) : NO_HINT);
     if (found instanceof Promise)
       return found.then((keys) => verifyWith(keys, body, signature, delivery, now));
     return verifyWith(found, body, signature, delivery, now);
@@ -109,7 +109,7 @@ export function paymentsFlow(
       const detail = `${violation.rule}: ${violation.detail}`;
       return entryOf(violation.reason, detail, body.canonical, stored, windowMs);
     }
-    const leftOut = uncertainFields(body.texts, rules);
+    const leftOut = uncertainFields(body, rules);
     return readingOf(without(body.texts, leftOut), stored, () => extraOf(body, rules), leftOut);
   }
 
@@ -239,6 +239,8 @@ function readSignature({ json }: CallbackBody): Uint8Array | Verification {
   return bytes ?? refused("ERR_SIGNATURE_MALFORMED", "the signature is not canonical base64");
 }
 
+const NO_HINT: KeyHint = {};
+
 function hintOf(delivery: Delivery, body: CallbackBody): KeyHint {
   const merchantId = body.json.object.merchantId;
   return {
@@ -260,8 +262,7 @@ function isListedEvent(name: string): name is PaymentEvent["event"] {
 
 /** Undocumented fields whose reading is certain: not what could have been cut off a callbackUrl or a message. */
 function extraOf(body: CallbackBody, rules: CallbackRules): Readonly<Record<string, string | boolean>> {
-  if (body.texts.size <= CALLBACK_FIELDS.length && [...body.texts.keys()].every(isDocumented))
-    return NO_EXTRA;
+  if (body.onlyDocumented) return NO_EXTRA;
   const uncertain = new Set<string>();
   for (const [name, field] of undeclaredNames(body.texts, rules)) {
     if (field === "callbackUrl" || field === "message") uncertain.add(name);

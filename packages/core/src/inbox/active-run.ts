@@ -1,3 +1,4 @@
+import { type Awaitable, isPending } from "../awaitable.ts";
 import { Cancellation } from "../cancellation.ts";
 import { type Clock, sleep } from "../clock.ts";
 import type { Notice } from "../notices.ts";
@@ -12,7 +13,7 @@ import {
   type StepChange,
   type VerifiedEvent,
 } from "./inbox.ts";
-import type { Fenced, IdempotencyStore } from "./store.ts";
+import type { Fenced, Finished, IdempotencyStore } from "./store.ts";
 
 /** What a run takes from its inbox. */
 export interface RunSurroundings {
@@ -22,7 +23,7 @@ export interface RunSurroundings {
   isHandBack(): boolean;
   /** The process is about to end: nothing is repeated any more. */
   isAbandoned(): boolean;
-  accept(event: VerifiedEvent): Promise<Accepted>;
+  accept(event: VerifiedEvent): Awaitable<Accepted>;
 }
 
 const REPEAT_MIN_MS = 100;
@@ -57,37 +58,51 @@ export class ActiveRun implements Lease {
     return this.#inbox.isHandBack();
   }
 
-  accept(event: VerifiedEvent): Promise<Accepted> {
+  accept(event: VerifiedEvent): Awaitable<Accepted> {
     return this.#inbox.accept(event);
   }
 
-  async step(name: string, change: StepChange): Promise<boolean> {
+  step(name: string, change: StepChange): Awaitable<boolean> {
     if (this.#lost) return false;
     if (change.kind === "started") this.#started = true;
     const { job, token } = this.data;
-    const write = (): Promise<Fenced> => this.#inbox.store.step(job, token, name, change);
-    if ((await this.persist("step", write)) === "ok") return true;
+    const writing = this.persist("step", () => this.#inbox.store.step(job, token, name, change));
+    return isPending(writing) ? writing.then((fenced) => this.#holds(fenced)) : this.#holds(writing);
+  }
+
+  #holds(fenced: Fenced | null): boolean {
+    if (fenced === "ok") return true;
     this.#lose();
     return false;
   }
 
   /** Writes how the run ended. Null: the lease was lost, and nothing was written. */
-  async finish(ending: Ending): Promise<readonly Job[] | null> {
+  finish(ending: Ending): Awaitable<readonly Job[] | null> {
     this.#ending = true;
     const { job, token } = this.data;
-    const finished = await this.persist("finish", () => this.#inbox.store.finish(job, token, ending));
+    const writing = this.persist("finish", () => this.#inbox.store.finish(job, token, ending));
+    return isPending(writing) ? writing.then((finished) => this.#nextOf(finished)) : this.#nextOf(writing);
+  }
+
+  #nextOf(finished: Finished | null): readonly Job[] | null {
     if (finished?.fenced === "ok") return finished.next;
     this.#lose();
     return null;
   }
 
   /** The result of a handler is kept while the store is down, and the write repeated: the handler is not. */
-  persist<T>(during: string, write: () => Promise<T>): Promise<T | null> {
-    if (this.#inbox.isAbandoned()) return Promise.resolve(null);
-    return write().catch((error: unknown) => this.#repeat(during, write, error));
+  persist<T>(during: string, write: () => Awaitable<T>): Awaitable<T | null> {
+    if (this.#inbox.isAbandoned()) return null;
+    try {
+      const writing = write();
+      if (!isPending(writing)) return writing;
+      return Promise.resolve(writing).catch((error: unknown) => this.#repeat(during, write, error));
+    } catch (error) {
+      return this.#repeat(during, write, error);
+    }
   }
 
-  async #repeat<T>(during: string, write: () => Promise<T>, first: unknown): Promise<T | null> {
+  async #repeat<T>(during: string, write: () => Awaitable<T>, first: unknown): Promise<T | null> {
     let error = first;
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
       this.#runner.notify({ type: "inbox-error", during, error: String(error) });

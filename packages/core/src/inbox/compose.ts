@@ -1,10 +1,11 @@
+import { type Awaitable, isPending } from "../awaitable.ts";
 import { type Clock, sleep, systemClock } from "../clock.ts";
 import { PayhooksError } from "../errors.ts";
-import type { Notice } from "../notices.ts";
 import { ActiveRun, type RunSurroundings } from "./active-run.ts";
 import { InFlight } from "./in-flight.ts";
 import type {
   Accepted,
+  Begun,
   Decision,
   Ending,
   Inbox,
@@ -44,6 +45,12 @@ const LANES_AT_CLOSE = 16;
  */
 export function composeInbox(options: ComposeOptions): Inbox {
   return new ComposedInbox(options);
+}
+
+/** What became of a job, and what its queue is to do with it. */
+interface Processed extends RunReport {
+  readonly next: Disposition;
+  readonly ending: Ending["kind"] | null;
 }
 
 class ComposedInbox implements Inbox {
@@ -90,9 +97,15 @@ class ComposedInbox implements Inbox {
     await this.#queue.ready();
   }
 
-  async accept(...[event, options = {}]: Parameters<Inbox["accept"]>): Promise<Accepted> {
+  accept(...[event, options = {}]: Parameters<Inbox["accept"]>): Awaitable<Accepted> {
     const { maxHeld = NO_LIMIT, delayMs = 0 } = options;
-    const accepted = await this.#store.accept(event, { maxHeld, delayMs });
+    const accepting = this.#store.accept(event, { maxHeld, delayMs });
+    if (!isPending(accepting) && !accepting.pending) return accepting;
+    return this.#enqueueAccepted(accepting, delayMs);
+  }
+
+  async #enqueueAccepted(accepting: Awaitable<Accepted>, delayMs: number): Promise<Accepted> {
+    const accepted = await accepting;
     if (accepted.pending) await this.#enqueue(accepted.job, delayMs);
     return accepted;
   }
@@ -107,7 +120,7 @@ class ComposedInbox implements Inbox {
   async run(...[runner, { concurrency }]: Parameters<Inbox["run"]>): ReturnType<Inbox["run"]> {
     this.#lastRunner = runner;
     const consumer = await this.#queue.consume(
-      async (job) => (await this.#process(runner, job, this.#closing)).next,
+      (job) => this.#process(runner, job, this.#closing).then(nextOf),
       { concurrency, notify: (notice) => runner.notify(notice) },
     );
     this.#consumers.push(consumer);
@@ -129,11 +142,11 @@ class ComposedInbox implements Inbox {
           taken--;
           return;
         }
-        const { report, next, ending } = await this.#process(runner, taking.job, false);
-        await taking.settle(next);
-        if (report.ran) ran++;
+        const processed = await this.#process(runner, taking.job, false);
+        await taking.settle(processed.next);
+        if (processed.ran) ran++;
         else taken--;
-        if (ending === "retry" || ending === "held") failed++;
+        if (processed.ending === "retry" || processed.ending === "held") failed++;
       }
     };
     await Promise.all(Array.from({ length: Math.min(concurrency, limit) }, lane));
@@ -143,9 +156,9 @@ class ComposedInbox implements Inbox {
 
   async runJob(runner: Runner, job: Job): Promise<RunReport> {
     this.#lastRunner = runner;
-    const { report, next } = await this.#process(runner, job, true);
+    const { state, ran, next } = await this.#process(runner, job, true);
     if (next !== "finished") await this.#queue.add(job, { delayMs: next.againInMs });
-    return report;
+    return { state, ran };
   }
 
   read(eventId: string): ReturnType<Inbox["read"]> {
@@ -161,60 +174,35 @@ class ComposedInbox implements Inbox {
   }
 
   /** Begin, run, finish. Never rejects: a job whose begin failed is due again. */
-  async #process(
-    runner: Runner,
-    job: Job,
-    force: boolean,
-  ): Promise<{
-    readonly report: RunReport;
-    readonly next: Disposition;
-    readonly ending: Ending["kind"] | null;
-  }> {
-    const notify = (notice: Notice): void => runner.notify(notice);
+  async #process(runner: Runner, job: Job, force: boolean): Promise<Processed> {
     try {
       this.#owner ??= crypto.randomUUID();
-      const begun = await this.#store.begin(job, { owner: this.#owner, leaseMs: this.#leaseMs, force });
-      switch (begun.kind) {
-        case "missing":
-          notify({ type: "record-missing", eventId: job.eventId });
-          return { report: { state: null, ran: false }, next: "finished", ending: null };
-        case "finished":
-          if (begun.overtaken !== null) notify({ type: "stale", ...begun.overtaken });
-          return { report: { state: begun.state, ran: false }, next: "finished", ending: null };
-        case "wait": {
-          const state = begun.running ? "running" : "waiting";
-          return { report: { state, ran: false }, next: { againInMs: begun.ms }, ending: null };
-        }
-        case "leased":
-          return await this.#runUnderLease(runner, begun.lease);
-      }
+      const beginning = this.#store.begin(job, { owner: this.#owner, leaseMs: this.#leaseMs, force });
+      const begun = isPending(beginning) ? await beginning : beginning;
+      return begun.kind === "leased"
+        ? await this.#runUnderLease(runner, begun.lease)
+        : withoutRun(begun, job, runner);
     } catch (error) {
-      notify({ type: "inbox-error", during: "begin", error: String(error) });
-      return { report: { state: "waiting", ran: false }, next: { againInMs: BEGIN_AGAIN_MS }, ending: null };
+      runner.notify({ type: "inbox-error", during: "begin", error: String(error) });
+      return { state: "waiting", ran: false, next: { againInMs: BEGIN_AGAIN_MS }, ending: null };
     }
   }
 
-  async #runUnderLease(
-    runner: Runner,
-    data: LeaseData,
-  ): Promise<{ readonly report: RunReport; readonly next: Disposition; readonly ending: Ending["kind"] }> {
+  async #runUnderLease(runner: Runner, data: LeaseData): Promise<Processed> {
     const run = new ActiveRun(data, runner, this.#surroundings);
     const number = ++this.#runs;
     this.#active.set(number, run);
     this.#keepRenewing();
     try {
       const ending = await runner.run(run);
-      const next = await run.finish(ending);
+      const finishing = run.finish(ending);
+      const next = isPending(finishing) ? await finishing : finishing;
       if (next === null) {
         // Also when this very write was made and only its answer got lost: whoever takes the job next will see.
-        return { report: { state: "running", ran: true }, next: { againInMs: 0 }, ending: ending.kind };
+        return { state: "running", ran: true, next: { againInMs: 0 }, ending: ending.kind };
       }
       for (const job of next) await run.persist("hasten", () => this.#queue.hasten(job));
-      return {
-        report: { state: stateAfter(ending, data), ran: true },
-        next: dispositionOf(ending),
-        ending: ending.kind,
-      };
+      return { state: stateAfter(ending, data), ran: true, next: dispositionOf(ending), ending: ending.kind };
     } finally {
       this.#active.delete(number);
     }
@@ -291,6 +279,26 @@ class ComposedInbox implements Inbox {
   async #countLost(): Promise<number> {
     const { waiting, running, held } = await this.#store.counts();
     return (waiting ?? 0) + (running ?? 0) + (held ?? 0);
+  }
+}
+
+function nextOf({ next }: Processed): Disposition {
+  return next;
+}
+
+/** What became of a job for which there was nothing to run. */
+function withoutRun(begun: Exclude<Begun, { kind: "leased" }>, job: Job, runner: Runner): Processed {
+  switch (begun.kind) {
+    case "missing":
+      runner.notify({ type: "record-missing", eventId: job.eventId });
+      return { state: null, ran: false, next: "finished", ending: null };
+    case "finished":
+      if (begun.overtaken !== null) runner.notify({ type: "stale", ...begun.overtaken });
+      return { state: begun.state, ran: false, next: "finished", ending: null };
+    case "wait": {
+      const state = begun.running ? "running" : "waiting";
+      return { state, ran: false, next: { againInMs: begun.ms }, ending: null };
+    }
   }
 }
 

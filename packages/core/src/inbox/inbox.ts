@@ -1,3 +1,4 @@
+import type { Awaitable } from "../awaitable.ts";
 import type { Cancellation } from "../cancellation.ts";
 import type { FlowName } from "../events.ts";
 import type { EventFacts, Notice } from "../notices.ts";
@@ -296,9 +297,9 @@ export interface Lease {
   /** True when the inbox closes and another worker can have this: end with `released` unless a handler has started. */
   isHandBack(): boolean;
   /** Writes a step, repeating while the store is down. False: the lease is lost and the write did not count. */
-  step(name: string, change: StepChange): Promise<boolean>;
+  step(name: string, change: StepChange): Awaitable<boolean>;
   /** Enters another event, released from this entry, into the same inbox. */
-  accept(event: VerifiedEvent): Promise<Accepted>;
+  accept(event: VerifiedEvent): Awaitable<Accepted>;
 }
 
 /** The receiver's side: it runs handlers and says how that ended. It never rejects. */
@@ -364,9 +365,9 @@ export interface Inbox {
   /**
    * Applies the table of deduplication in one atomic step and stores the event as durably as the inbox promises.
    * @throws PayhooksError `ERR_INBOX_UNAVAILABLE`, `ERR_INBOX_FULL` or `ERR_HELD_FULL`. Any throw means that the
-   * outcome is unknown: nothing may be acknowledged.
+   * outcome is unknown: nothing may be acknowledged. An inbox in this process's memory answers, or throws, at once.
    */
-  accept(event: VerifiedEvent, options?: AcceptOptions): Promise<Accepted>;
+  accept(event: VerifiedEvent, options?: AcceptOptions): Awaitable<Accepted>;
   /** Takes jobs in the background until stopped. */
   run(runner: Runner, options: RunOptions): Promise<Running>;
   /** Recovers lapsed leases, then works off what is due. */

@@ -3,10 +3,11 @@
  *
  * @module
  */
+export type { Awaitable } from "../awaitable.ts";
 export type { Cancellation } from "../cancellation.ts";
 export { type ComposeOptions, composeInbox } from "./compose.ts";
 export * from "./inbox.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
 export { type MemoryQueue, memoryQueue } from "./memory/queue.ts";
 export { type MemoryStoreOptions, memoryStore } from "./memory/store.ts";
-export type { BeginOptions, Disposition, Fenced, IdempotencyStore, Queue } from "./store.ts";
+export type { BeginOptions, Disposition, Fenced, Finished, IdempotencyStore, Queue } from "./store.ts";

@@ -1,7 +1,7 @@
 import type { Begun, Ending, Job, StepChange } from "./inbox.ts";
 import { isEntry, TELL_PREFIX } from "./inbox.ts";
 import { end, type IdempotencyRecord, type RecordLease, type Slot, type Work } from "./record.ts";
-import type { BeginOptions, Fenced } from "./store.ts";
+import type { BeginOptions, Fenced, Finished } from "./store.ts";
 
 /** Takes a slot under a lease. Changes the record unless the answer is `wait`, `finished` or `missing`. */
 export function begin(
@@ -129,7 +129,7 @@ export function finish(
   token: string,
   ending: Ending,
   now: number,
-): { readonly fenced: Fenced; readonly next: readonly Job[] } {
+): Finished {
   const run = leased(record, slotKey, token);
   if (record === null || run === null) return { fenced: "lost", next: [] };
   const { slot, work } = run;

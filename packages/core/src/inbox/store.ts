@@ -1,3 +1,4 @@
+import type { Awaitable } from "../awaitable.ts";
 import type { Notice } from "../notices.ts";
 import type {
   Accepted,
@@ -32,27 +33,30 @@ export interface BeginOptions {
 /** The outcome of a fenced write: `lost` means that another worker has the event, and nothing was written. */
 export type Fenced = "ok" | "lost";
 
+/** The answer to the end of a run. `next` are jobs of the same record that waited for it. */
+export interface Finished {
+  readonly fenced: Fenced;
+  readonly next: readonly Job[];
+}
+
 /**
- * One record per transaction, changed in atomic steps on one key. Every method may throw, which means that its
- * outcome is unknown; every method may be called again.
+ * One record per transaction, changed in atomic steps on one key. Every method may throw or reject, which means that its
+ * outcome is unknown; every method may be called again. The steps of every event may answer at once, where nothing has to
+ * be waited for.
  */
 export interface IdempotencyStore {
   /** Connects and checks; idempotent. */
   ready(): Promise<void>;
   /** The table of deduplication: claims a slot, or says why not. Not `pending`: the job is queued already. */
-  accept(event: VerifiedEvent, options: ClaimOptions): Promise<Accepted>;
+  accept(event: VerifiedEvent, options: ClaimOptions): Awaitable<Accepted>;
   /** Sets the flag that lets copies be acknowledged. Does nothing else. */
-  markQueued(job: Job): Promise<void>;
+  markQueued(job: Job): Awaitable<void>;
   /** Takes the slot under a lease: fence + 1. Finished slots are left alone. */
-  begin(job: Job, options: BeginOptions): Promise<Begun>;
-  renew(job: Job, token: string, leaseMs: number): Promise<Fenced>;
-  step(job: Job, token: string, name: string, change: StepChange): Promise<Fenced>;
-  /** Ends the run. `next` are jobs of the same record that waited for it. */
-  finish(
-    job: Job,
-    token: string,
-    ending: Ending,
-  ): Promise<{ readonly fenced: Fenced; readonly next: readonly Job[] }>;
+  begin(job: Job, options: BeginOptions): Awaitable<Begun>;
+  renew(job: Job, token: string, leaseMs: number): Awaitable<Fenced>;
+  step(job: Job, token: string, name: string, change: StepChange): Awaitable<Fenced>;
+  /** Ends the run. */
+  finish(job: Job, token: string, ending: Ending): Awaitable<Finished>;
   read(eventId: string): Promise<Life | null>;
   listHeld(filter: HeldFilter): AsyncIterable<Held>;
   /** Makes a held slot wait again and raises its number of replays, in one step; null when it is not held. */

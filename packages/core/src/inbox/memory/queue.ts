@@ -17,6 +17,11 @@ interface Entry {
 /** Jobs that begin in one turn of the event loop at most, so that deliveries do not wait long for quick handlers. */
 const BEGUN_AT_ONCE = 256;
 
+/** The event's own id, whose hash the engine knows already, unless it was replayed. */
+function idOf(job: Job): string {
+  return job.replay === 0 ? job.eventId : jobId(job);
+}
+
 type Process = (job: Job) => Promise<Disposition>;
 
 /** A queue that also takes a job at once, for a store that queues what it accepts in one step. */
@@ -35,7 +40,7 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
   let timerAt = Number.POSITIVE_INFINITY;
 
   function schedule(job: Job, delayMs: number): void {
-    const id = jobId(job);
+    const id = idOf(job);
     const before = known.get(id);
     if (before?.state === "active") {
       before.addedMeanwhile = true;
@@ -110,7 +115,7 @@ export function memoryQueue({ clock }: { readonly clock: Clock }): MemoryQueue {
       schedule(job, delayMs);
     },
     async hasten(job) {
-      if (known.get(jobId(job)) !== undefined) schedule(job, 0);
+      if (known.get(idOf(job)) !== undefined) schedule(job, 0);
     },
     async consume(process: Process, { concurrency }) {
       let running = 0;

@@ -48,9 +48,6 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
   let signedBefore = Number.NEGATIVE_INFINITY;
   const finished = new LRUCache<string, string>({
     max: maxRecords,
-    ttl: 1,
-    ttlResolution: 0,
-    perf: clock,
     dispose(packed, _key, reason) {
       if (reason === "evict") signedBefore = Math.max(signedBefore, signedAtOf(packed));
     },
@@ -64,7 +61,9 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
 
   function loadFinished(key: string): IdempotencyRecord | null {
     const packed = finished.get(key);
-    return packed === undefined ? null : unpack(packed);
+    if (packed === undefined) return null;
+    const record = unpack(packed);
+    return record.expiresAt > clock.now() ? record : null;
   }
 
   /** Runs one atomic step on a record and puts the record where it belongs. */
@@ -74,20 +73,18 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
   ): T {
     const opened = open.get(key);
     const before = opened ?? loadFinished(key);
-    const unfinishedBefore = countUnfinished(before);
-    const heldBefore = records.heldSlots(before).size;
+    const was = tallyOf(before);
     const { record, answer } = step(before);
     if (record === null) return answer;
-    const unfinishedAfter = countUnfinished(record);
-    const heldAfter = records.heldSlots(record).size;
-    unfinished += unfinishedAfter - unfinishedBefore;
-    held += heldAfter - heldBefore;
-    if (unfinishedAfter + heldAfter > 0) {
+    const is = tallyOf(record);
+    unfinished += is.unfinished - was.unfinished;
+    held += is.held - was.held;
+    if (is.unfinished + is.held > 0) {
       if (record !== opened) open.set(key, record);
       if (opened === undefined && before !== null) finished.delete(key);
     } else {
       if (opened !== undefined) open.delete(key);
-      finished.set(whole(key), pack(record), { ttl: Math.max(1, record.expiresAt - clock.now()) });
+      finished.set(whole(key), pack(record));
     }
     return answer;
   }
@@ -105,7 +102,7 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
 
   return {
     ready: async () => {},
-    async accept(event, { maxHeld, delayMs }) {
+    accept(event, { maxHeld, delayMs }) {
       const accepted = change(event.key, (before): { record: IdempotencyRecord | null; answer: Accepted } => {
         const known = before !== null;
         if (!known && event.signedAt !== 0 && event.signedAt <= signedBefore) {
@@ -144,17 +141,15 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
       enqueue(accepted.job, delayMs);
       return { ...accepted, pending: false };
     },
-    async markQueued(job) {
-      changeSlot(job, (record, key) => records.markQueued(record, key, job));
-    },
-    begin: async (job, options) =>
+    markQueued: (job) => changeSlot(job, (record, key) => records.markQueued(record, key, job)),
+    begin: (job, options) =>
       changeSlot(job, (record, key) => records.begin(record, key, job, options, clock.now())),
     // These two change no slot's state, and only what runs: the record stays where it is.
-    renew: async ({ eventId }, token, leaseMs) =>
+    renew: ({ eventId }, token, leaseMs) =>
       records.renew(load(recordKeyOf(eventId)), slotKeyOf(eventId), token, leaseMs, clock.now()),
-    step: async ({ eventId }, token, name, made) =>
+    step: ({ eventId }, token, name, made) =>
       records.step(load(recordKeyOf(eventId)), slotKeyOf(eventId), token, name, made, clock.now()),
-    finish: async (job, token, ending) =>
+    finish: (job, token, ending) =>
       changeSlot(job, (record, key) => records.finish(record, key, job, token, ending, clock.now())),
     async read(eventId) {
       return records.lifeOf(load(recordKeyOf(eventId)), eventId);
@@ -192,14 +187,16 @@ function whole(text: string): string {
   return Buffer.from(text, "latin1").toString("latin1");
 }
 
-/** Slots of a record that wait or run. */
-function countUnfinished(record: IdempotencyRecord | null): number {
-  let count = 0;
+/** How many slots of a record wait or run, and how many are held. */
+function tallyOf(record: IdempotencyRecord | null): { readonly unfinished: number; readonly held: number } {
+  let unfinished = 0;
+  let held = 0;
   for (const key in record?.slots) {
     const state = record?.slots[key]?.state;
-    if (state === "waiting" || state === "running") count++;
+    if (state === "waiting" || state === "running") unfinished++;
+    else if (state === "held") held++;
   }
-  return count;
+  return { unfinished, held };
 }
 
 async function* listHeld(
