@@ -8,7 +8,7 @@ export interface CostGoal {
   readonly ours: Mode;
   readonly against: Mode;
   /** The same question with the handlers left to another process, to tell what is the accepting. */
-  readonly acceptingAlone: readonly [ours: Mode, against: Mode] | null;
+  readonly acceptingAlone: Mode | null;
   /** And with the least in place of ours: no receiver can come nearer to what is written by hand. */
   readonly bound: Mode | null;
   /** By Node's major version. */
@@ -28,7 +28,7 @@ const against = (
   scheme,
   ours: "memory",
   against: other,
-  acceptingAlone: ["memory-accept", other],
+  acceptingAlone: "memory-accept",
   bound: other === "inline" ? "least" : null,
   atLeast: { 20: on20, 24: on24 },
 });

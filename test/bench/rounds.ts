@@ -51,7 +51,8 @@ export async function measureRounds(server: ServerProcess, plan: Plan): Promise<
     const turns = plan.variants.map((variant) => plan.deliveriesFor(variant, round));
     if (turns.some((deliveries) => deliveries.length === 0)) break;
     for (let turn = 0; turn < running.length; turn++) {
-      const index = (turn + round) % running.length;
+      // Every other round the other way round: nobody always comes after the same one.
+      const index = (round % 2 === 0 ? turn + round : 2 * running.length - 1 - turn + round) % running.length;
       const [one, deliveries] = [running[index], turns[index]];
       if (one === undefined || deliveries === undefined) continue;
       const sample = await measureTurn(server, one, deliveries, plan.profiled === true);

@@ -29,46 +29,59 @@ export interface PeerPlan {
   readonly budgetMs: number;
 }
 
+/** Each peer beside ours, each of both beside its own bare framework, in a process of their own. */
 export async function comparePeers(
-  server: ServerProcess,
-  { deliveries, turnLength, secret, budgetMs }: PeerPlan,
+  start: () => Promise<ServerProcess>,
+  plan: PeerPlan,
 ): Promise<readonly PeerFigures[]> {
-  const scheme = "hmac";
-  const variants: Variant[] = (["fetch", "express"] as const).flatMap((framework) =>
-    (["bare", "memory", "memory-accept"] as const).map((mode) => ({ framework, scheme, mode })),
-  );
+  const found: PeerFigures[] = [];
   for (const [peer, framework] of PEERS) {
-    variants.push({ framework, scheme, mode: "bare", peer }, { framework, scheme, mode: "peer", peer });
+    const server = await start();
+    found.push(await comparePeer(server, peer, framework, plan));
+    await server.end();
   }
-  const samples = await measureRounds(server, {
-    variants,
-    deliveriesFor: ({ peer }, round) =>
-      peer === undefined
+  return found;
+}
+
+async function comparePeer(
+  server: ServerProcess,
+  peer: PeerName,
+  framework: PeerFigures["framework"],
+  { deliveries, turnLength, secret, budgetMs }: PeerPlan,
+): Promise<PeerFigures> {
+  const scheme = "hmac";
+  const ours = { framework: OURS[framework], scheme } as const;
+  const its = { framework, scheme, peer } as const;
+  const [bareOfIt = [], it = [], bare = [], memory = [], accepting = []] = await measureRounds(server, {
+    variants: [
+      { ...its, mode: "bare" },
+      { ...its, mode: "peer" },
+      { ...ours, mode: "bare" },
+      { ...ours, mode: "memory" },
+      { ...ours, mode: "memory-accept" },
+    ],
+    deliveriesFor: ({ peer: its }, round) =>
+      its === undefined
         ? deliveries.slice(round * turnLength, (round + 1) * turnLength)
-        : peerDeliveries(peer, turnLength, secret),
-    budgetMs,
+        : peerDeliveries(its, turnLength, secret),
+    budgetMs: budgetMs / PEERS.length,
     connections: 64,
     awake: true,
   });
-  const of = (framework: Variant["framework"], mode: Variant["mode"], peer?: PeerName): readonly Sample[] =>
-    samples[variants.findIndex((v) => v.framework === framework && v.mode === mode && v.peer === peer)] ?? [];
-  return PEERS.map(([peer, framework]) => {
-    const own = OURS[framework];
-    const its = beside(of(framework, "bare", peer), of(framework, "peer", peer));
-    const ratioTo = (mode: "memory" | "memory-accept"): number[] =>
-      beside(of(own, "bare"), of(own, mode)).map((value, round) => value / (its[round] ?? Number.NaN));
-    const ratio = estimate(ratioTo("memory"));
-    return {
-      peer,
-      framework,
-      cpuUs: estimate(of(framework, "peer", peer).map(({ cpuUs }) => cpuUs)),
-      besideBare: estimate(its),
-      oursBesideBare: estimate(beside(of(own, "bare"), of(own, "memory"))),
-      ratio,
-      acceptingAlone: estimate(ratioTo("memory-accept")),
-      verdict: verdictOf(ratio, 1),
-    };
-  });
+  const itsBeside = beside(bareOfIt, it);
+  const ratioTo = (mode: readonly Sample[]): number[] =>
+    beside(bare, mode).map((value, round) => value / (itsBeside[round] ?? Number.NaN));
+  const ratio = estimate(ratioTo(memory));
+  return {
+    peer,
+    framework,
+    cpuUs: estimate(it.map(({ cpuUs }) => cpuUs)),
+    besideBare: estimate(itsBeside),
+    oursBesideBare: estimate(beside(bare, memory)),
+    ratio,
+    acceptingAlone: estimate(ratioTo(accepting)),
+    verdict: verdictOf(ratio, 1),
+  };
 }
 
 /** The bare framework's processor time ÷ that of what stands on it, round by round. */
