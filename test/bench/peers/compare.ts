@@ -1,6 +1,6 @@
 /** Ours and the peers, each beside its own bare framework, with its own deliveries. */
 import type { SignedDelivery } from "@payhooks/core/testing";
-import type { PeerName, Variant } from "../protocol.ts";
+import type { PeerName } from "../protocol.ts";
 import type { PeerFigures } from "../results.ts";
 import { measureRounds, type Sample } from "../rounds.ts";
 import type { ServerProcess } from "../server.ts";
