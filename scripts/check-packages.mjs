@@ -11,7 +11,7 @@ const SIZE_BUDGET = {
   "@payhooks/core": 36000,
   "@payhooks/core/signature": 3100,
   "@payhooks/core/adapter": 3600,
-  "@payhooks/core/fetch": 2700,
+  "@payhooks/core/fetch": 2750,
   "@payhooks/core/inbox": 16000,
   "@payhooks/core/redis": 20500,
   "@payhooks/core/sqlite": 20000,
@@ -19,7 +19,7 @@ const SIZE_BUDGET = {
   "@payhooks/express": 2600,
   "@payhooks/fastify": 2700,
   "@payhooks/hono": 3000,
-  "@payhooks/next": 3200,
+  "@payhooks/next": 3250,
   "@payhooks/sandbox": 32500,
 };
 
