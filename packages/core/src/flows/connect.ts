@@ -1,3 +1,4 @@
+import { isPending } from "../awaitable.ts";
 import type { Delivery } from "../delivery.ts";
 import { PayhooksError } from "../errors.ts";
 import { type ConnectEvent, EVENT_NAMES, parseTimestamp } from "../events.ts";
@@ -62,7 +63,7 @@ export function connectFlow(
       );
     }
     const found = keyring.find(delivery.tenant === undefined ? {} : { tenant: delivery.tenant });
-    if (found instanceof Promise) return found.then((keys) => verifyWith(keys, delivery, header, now));
+    if (isPending(found)) return found.then((keys) => verifyWith(keys, delivery, header, now));
     return verifyWith(found, delivery, header, now);
   }
 

@@ -97,13 +97,15 @@ function recordKey(tenant: string, flow: FlowName, id: string): string {
   return hash([tenant, flow, id], 32);
 }
 
-/** The key of a slot; the few normal ones, by name and status, are computed once. */
-const normalSlots = new Map<string, Map<string, string>>();
+/** The key of a slot; the few normal ones are computed once. */
+const normalSlots = new Map<string, string>();
 function slotKey(name: string, status: string): string {
-  const known = normalSlots.get(name)?.get(status);
-  if (known !== undefined) return known;
-  const key = hash([name, status, ""], 16);
-  normalSlots.set(name, new Map([...(normalSlots.get(name) ?? []), [status, key]]));
+  const label = `${name} ${status}`;
+  let key = normalSlots.get(label);
+  if (key === undefined) {
+    key = hash([name, status, ""], 16);
+    normalSlots.set(label, key);
+  }
   return key;
 }
 

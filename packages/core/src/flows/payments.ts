@@ -1,4 +1,5 @@
 import { normalizeAmount } from "../amount.ts";
+import { isPending } from "../awaitable.ts";
 import type { Clock } from "../clock.ts";
 import type { Delivery } from "../delivery.ts";
 import { PayhooksError } from "../errors.ts";
@@ -73,8 +74,7 @@ export function paymentsFlow(
     const signature = readSignature(body);
     if (!(signature instanceof Uint8Array)) return signature;
     const found = keyring.find(keyring.resolves ? hintOf(delivery, body) : NO_HINT);
-    if (found instanceof Promise)
-      return found.then((keys) => verifyWith(keys, body, signature, delivery, now));
+    if (isPending(found)) return found.then((keys) => verifyWith(keys, body, signature, delivery, now));
     return verifyWith(found, body, signature, delivery, now);
   }
 

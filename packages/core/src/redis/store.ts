@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { isPending } from "../awaitable.ts";
 import { PayhooksError } from "../errors.ts";
 import { copyRecord, decodeRecord, type EncodedRecord, encodeRecord, partsOf } from "../inbox/codec.ts";
 import {
@@ -104,7 +105,7 @@ export function redisStore(
       const time = Math.floor(now);
       const before = recordOf(state, time);
       const stepping = step(before === null ? null : copyRecord(before), time, current);
-      const stepped = stepping instanceof Promise ? await stepping : stepping;
+      const stepped = isPending(stepping) ? await stepping : stepping;
       if (stepped === null) {
         now = null;
         continue;
