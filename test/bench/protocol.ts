@@ -11,8 +11,8 @@ export type Scheme = "rsa" | "hmac";
 
 /**
  * What a server does with a delivery. `bare`: read the bytes and answer. `inline`: what a good developer writes by
- * hand, with a key that is read once. `pem`: what people write today, with the PEM text in every call. `least`: a bound for ours, see least.ts. The others are
- * ours, by inbox; `-accept` leaves the handlers to another process, so that only the accepting is measured.
+ * hand, with a key that is read once. `pem`: what people write today, with the PEM text in every call. `least`: a bound
+ * for ours, see least.ts. The others are ours, by inbox; `-accept` leaves the handlers to another process, so that only the accepting is measured.
  */
 export type Mode =
   | "bare"

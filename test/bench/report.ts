@@ -156,7 +156,7 @@ const READING = `## How to read it
   when all its events are finished and their records written. "Accepting only" leaves that to another process
   (\`run: "elsewhere"\`). Verification by hand runs its handler too, but it knows no copy, keeps nothing, and tries nothing again.
 - "The least" is the check by hand, and after it the least that has to be done so that an event has one reading, runs once, with a
-  limit of time, and is not forgotten while the process lives (\`test/bench/child/least.ts\`, 40 lines). It has no lease, no
+  limit of time, and is not forgotten while the process lives (\`test/bench/child/least.ts\`). It has no lease, no
   retry, no bound of memory and no other inbox: nobody could use it, and no receiver can cost less.
 - The sender never sleeps, where it has a core for itself (not beside Redis): on one machine a server pays for waking it up.
 - Figures are medians over the rounds. Ratios are taken within a round, since a busy machine slows both sides; they say how much

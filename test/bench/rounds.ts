@@ -50,9 +50,7 @@ export async function measureRounds(server: ServerProcess, plan: Plan): Promise<
   for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS_MIN || performance.now() < end; round++) {
     const turns = plan.variants.map((variant) => plan.deliveriesFor(variant, round));
     if (turns.some((deliveries) => deliveries.length === 0)) break;
-    for (let turn = 0; turn < running.length; turn++) {
-      // Every other round the other way round: nobody always comes after the same one.
-      const index = (round % 2 === 0 ? turn + round : 2 * running.length - 1 - turn + round) % running.length;
+    for (const index of orderOf(round, running.length)) {
       const [one, deliveries] = [running[index], turns[index]];
       if (one === undefined || deliveries === undefined) continue;
       const sample = await measureTurn(server, one, deliveries, plan.profiled === true);
@@ -61,6 +59,12 @@ export async function measureRounds(server: ServerProcess, plan: Plan): Promise<
   }
   for (const { sender } of running) await sender.close();
   return samples;
+}
+
+/** Who goes when: another one begins every two rounds, and every other round goes the other way round. */
+export function orderOf(round: number, count: number): readonly number[] {
+  const order = Array.from({ length: count }, (_, turn) => (turn + (round >> 1)) % count);
+  return round % 2 === 0 ? order : order.reverse();
 }
 
 async function measureTurn(
