@@ -6,7 +6,7 @@ export default {
   mutate: [
     "packages/core/src/json.ts",
     "packages/core/src/signature/{canonical,rsa,hmac,keys}.ts",
-    "packages/core/src/flows/{callback,readings}.ts",
+    "packages/core/src/flows/{callback,flow,judgement,keyring,reading-search,readings}.ts",
     "packages/core/src/inbox/{accept,decisions,lease,record,table}.ts",
   ],
   coverageAnalysis: "perTest",

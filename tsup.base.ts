@@ -13,4 +13,6 @@ export const libraryBuild = (entry: Record<string, string>): ReturnType<typeof d
     // Entry points share chunks, so that an error class is the same class whichever entry it comes from.
     splitting: true,
     treeshake: false,
+    // Not every runtime knows Node's modules without it.
+    removeNodeProtocol: false,
   });

@@ -1,11 +1,13 @@
 import { existsSync, readdirSync } from "node:fs";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { postgresBin, postgresSuites } from "./scripts/postgres-server.mjs";
 import { hasRedis, redisSuites } from "./scripts/redis-server.mjs";
 
 /** Workspace packages resolve to their TypeScript source: tests need no build and never see a stale one. */
 const conditions = ["payhooks-source", "module", "node", "development|production"];
 
-const packagesWithTests = readdirSync("packages").filter((name) => existsSync(`packages/${name}/test`));
+const withTests = (folder: string): string[] =>
+  readdirSync(folder).filter((name) => existsSync(`${folder}/${name}/test`));
 
 /** What a package's tests need once: the command line as one file. */
 const setupOf = (name: string): string[] => (name === "cli" ? ["packages/cli/test/support/bundle.ts"] : []);
@@ -15,7 +17,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     projects: [
-      ...packagesWithTests.map((name) => ({
+      ...withTests("packages").map((name) => ({
         extends: true as const,
         test: {
           name,
@@ -23,6 +25,10 @@ export default defineConfig({
           globalSetup: setupOf(name),
           exclude: ["**/node_modules/**", "**/test/browser/**"],
         },
+      })),
+      ...withTests("examples").map((name) => ({
+        extends: true as const,
+        test: { name: `example-${name}`, include: [`examples/${name}/test/**/*.test.ts`] },
       })),
       {
         extends: true,
@@ -35,6 +41,7 @@ export default defineConfig({
             "test/security/**",
             "test/faults/**",
             ...redisSuites,
+            ...(postgresBin() === null ? postgresSuites : []),
           ],
         },
       },

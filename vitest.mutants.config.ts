@@ -26,9 +26,9 @@ export default defineConfig({
   },
   test: {
     include: [
-      "packages/core/test/{json,signature,keys,verify,required-fields,rules,resplit,readings}.test.ts",
+      "packages/core/test/{json,signature,keys,verify,required-fields,judgement,resplit,readings}.test.ts",
       "packages/core/test/{extra-fields,expect,record,record-*}.test.ts",
-      "packages/core/test/{connect,runner,memory}.test.ts",
+      "packages/core/test/{connect,resolver,resolver-hangs,runner,memory}.test.ts",
       "test/vectors/vectors.test.ts",
       "test/contract/memory.test.ts",
     ],

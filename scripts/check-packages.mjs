@@ -8,18 +8,18 @@ import { entrySizes } from "./entry-sizes.mjs";
 /** Bytes of an entry point, minified and gzipped, with room for a few lines more. Raising one is a decision. */
 const SIZE_BUDGET = {
   "@payhooks/client": 11500,
-  "@payhooks/core": 36000,
-  "@payhooks/core/signature": 3100,
-  "@payhooks/core/adapter": 3600,
-  "@payhooks/core/fetch": 2750,
-  "@payhooks/core/inbox": 16000,
-  "@payhooks/core/redis": 20500,
-  "@payhooks/core/sqlite": 20000,
-  "@payhooks/core/testing": 37500,
+  "@payhooks/core": 41500,
+  "@payhooks/core/signature": 4250,
+  "@payhooks/core/adapter": 3850,
+  "@payhooks/core/fetch": 2950,
+  "@payhooks/core/inbox": 18000,
+  "@payhooks/core/redis": 23000,
+  "@payhooks/core/sqlite": 21500,
+  "@payhooks/core/testing": 43200,
   "@payhooks/express": 2600,
   "@payhooks/fastify": 2700,
-  "@payhooks/hono": 3000,
-  "@payhooks/next": 3250,
+  "@payhooks/hono": 3100,
+  "@payhooks/next": 3500,
   "@payhooks/sandbox": 32500,
 };
 

@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { constants } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { expectPostgres } from "./postgres-server.mjs";
 import { provideRedis } from "./redis-server.mjs";
 
 const root = resolve(fileURLToPath(import.meta.url), "../..");
@@ -19,6 +20,7 @@ const tasks = {
   build: () => build(),
   test: async (args) => {
     provideRedis();
+    expectPostgres();
     await build();
     await run("vitest", ["run", ...args]);
   },
@@ -81,14 +83,10 @@ async function install() {
   if (readStamp("install") === wanted) return;
   const pnpm = `pnpm@${readManifest().packageManager.split("@")[1]}`;
   process.stdout.write("Installing dependencies…\n");
-  process.env.CI ??= "true"; // pnpm asks no question and keeps the lockfile as it is
-  const code = await exitCode("npx", [
-    "--yes",
-    pnpm,
-    "install",
-    "--frozen-lockfile",
-    "--reporter=append-only",
-  ]);
+  const args = ["--yes", pnpm, "install", "--frozen-lockfile", "--reporter=append-only"];
+  // With CI set, pnpm asks no question and keeps the lockfile as it is. For pnpm alone: others read CI as that nobody
+  // is there to see what they say.
+  const code = await exitCode("npx", args, { env: { CI: "true", ...process.env } });
   if (code !== 0) {
     fail(
       "Installing failed; the lines above say why. The first run needs the npm registry: check the network and any proxy, then try again.",
@@ -125,10 +123,10 @@ async function serve(command, args) {
 }
 
 /** Runs a command with our terminal, passes our signals on to it, and answers with its exit code. */
-function exitCode(command, args, { ownGroup = false } = {}) {
+function exitCode(command, args, { ownGroup = false, env = process.env } = {}) {
   return new Promise((settle) => {
     const viaShell = onWindows && command !== process.execPath; // .cmd files need a shell there
-    const child = spawn(command, args, { stdio: "inherit", detached: ownGroup, shell: viaShell });
+    const child = spawn(command, args, { stdio: "inherit", detached: ownGroup, shell: viaShell, env });
     let lastSignalAt = 0;
     const passOn = (signal) => {
       if (ownGroup && Date.now() - lastSignalAt < 1000) return;

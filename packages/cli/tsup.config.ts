@@ -9,4 +9,5 @@ export default defineConfig({
   clean: true,
   // Each command is a chunk of its own, read when it is called.
   splitting: true,
+  removeNodeProtocol: false,
 });

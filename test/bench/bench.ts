@@ -48,7 +48,10 @@ const ROUNDS = WARM_UP_ROUNDS + (flags.quick ? 10 : 24);
 /** For all groups together. The rest of the 15 minutes, or 2, is for signing and records. */
 const BUDGET_MS = flags.quick ? 60_000 : 7 * 60_000;
 
-if (flags.abuse) await import("./abuse.ts");
+if (flags.abuse) {
+  await import("./abuse-loop.ts");
+  await import("./abuse.ts");
+}
 if (flags.redis) await import("./redis.ts");
 if (flags.sqlite) await import("./sqlite.ts");
 if (!flags.abuse && !flags.redis && !flags.sqlite) await withScope(main);

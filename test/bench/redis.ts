@@ -124,7 +124,7 @@ async function measureRecords(redis: RedisServer, store: IdempotencyStore): Prom
 async function finish(store: IdempotencyStore, event: VerifiedEvent): Promise<void> {
   const { job } = await store.accept(event, { maxHeld: Number.POSITIVE_INFINITY, delayMs: 0 });
   await store.markQueued(job);
-  const begun = await store.begin(job, { owner: "bench", leaseMs: 30_000, force: false });
+  const begun = await store.begin(job, { owner: "bench", leaseMs: 30_000, force: null });
   if (begun.kind !== "leased") throw new Error(`not leased but ${begun.kind}`);
   await store.step(job, begun.lease.token, "deposit", { kind: "started" });
   await store.step(job, begun.lease.token, "deposit", { kind: "done" });

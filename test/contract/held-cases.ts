@@ -1,4 +1,4 @@
-/** The one waiting room (design §5, Held): what enters it, stays until a person, or `confirm`, decides. */
+/** The one waiting room (docs/deduplication.md, Held): what enters it, stays until a person, or `confirm`, decides. */
 import { Reject } from "@payhooks/core";
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";
@@ -99,7 +99,7 @@ export const heldCases: readonly ContractCase[] = [
       await inbox.accept(event);
       await workAll(inbox, holding());
       broken = true;
-      await expect(inbox.held.replay(eventId, BY)).rejects.toThrow("the connection broke");
+      await expect(inbox.held.replay(eventId, BY)).rejects.toMatchObject({ code: "ERR_INBOX_UNAVAILABLE" });
       broken = false;
       await expect(inbox.held.replay(eventId, BY)).resolves.toBeUndefined();
       const runner = sampleRunner();
@@ -353,6 +353,40 @@ export const heldCases: readonly ContractCase[] = [
       expect((await lenient.life(entryId))?.state).toBe("done");
       expect((await noticed(lenient, "finished")).map(({ id }) => id)).toContain(fields.payTxnId);
       expect(await heldOf(lenient.receiver)).toEqual([]);
+    },
+  ),
+  onFreshData(
+    "an entry that was signed too long ago runs only where its replay says evenIfExpired, which is told",
+    async (rig) => {
+      const ran: string[] = [];
+      const register = (receiver: Parameters<Parameters<typeof merchantOn>[1]>[0]) =>
+        receiver.onDeposit(({ referenceId }) => void ran.push(referenceId));
+      const process = rig.start();
+      const strict = merchantOn(process, register);
+      const timestamp = new Date(rig.now() - 2 * 86_400_000).toISOString();
+      const entryId = await strict.deliver(
+        depositOf(rig, { referenceId: "o-1", region: "north", timestamp }),
+      );
+      await strict.work();
+      // Two days are nothing to the one, and too long for the other.
+      const lenient = merchantOn(rig.start(), register, {
+        payments: { publicKey: undefined, extraFields: ["region"] },
+        windowMs: 86_400_000,
+      });
+      await strict.receiver.held.replay(entryId, BY);
+      await lenient.work();
+      expect(ran).toEqual([]);
+      expect(await heldOf(lenient.receiver)).toMatchObject([
+        { eventId: entryId, reason: "ambiguous", detail: expect.stringContaining("evenIfExpired") },
+      ]);
+      await strict.receiver.held.replay(entryId, { ...BY, evenIfExpired: true });
+      await lenient.work();
+      await lenient.work();
+      expect(ran).toEqual(["o-1"]);
+      expect(await heldOf(lenient.receiver)).toEqual([]);
+      expect((await noticed(lenient, "double-risk")).map(({ why }) => why)).toEqual([
+        "replayed-after-expiry",
+      ]);
     },
   ),
   onFreshData("an entry whose event is a duplicate in the table closes and runs nothing", async (rig) => {

@@ -1,5 +1,5 @@
 /**
- * The contract of every inbox (design §4 and §5). A store's own test file gives it a `Ground`: fresh data each time,
+ * The contract of every inbox (docs/deduplication.md and docs/inboxes.md). A store's own test file gives it a `Ground`: fresh data each time,
  * on which the suite starts as many processes as it likes, each with an inbox composed of that store and queue.
  *
  * What a ground has to offer:

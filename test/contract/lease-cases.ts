@@ -1,4 +1,4 @@
-/** Leases and fences (design §5, steps 6–8): one worker per transaction, and no write of a former one. */
+/** Leases and fences (docs/inboxes.md, steps 6–8): one worker per transaction, and no write of a former one. */
 import { expect } from "vitest";
 import { type ContractCase, newGate, onFreshData, type Process, type Rig } from "./rig.ts";
 import { newId, outcomes, type SampleRunner, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";

@@ -7,8 +7,8 @@ import {
   type WorkReport,
 } from "@payhooks/core";
 import {
+  anyCallbackFields,
   type CallbackFields,
-  callbackFields,
   createTestKeys,
   signPaymentCallback,
   type TestKeys,
@@ -33,7 +33,7 @@ export interface Merchant {
 
 /** The fields of a deposit, to be delivered as often as one likes. */
 export function depositOf(rig: Rig, fields: CallbackFields = {}): CallbackFields {
-  return callbackFields(fields, rig.now());
+  return anyCallbackFields(fields, rig.now());
 }
 
 export function merchantOn(

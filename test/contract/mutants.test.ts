@@ -60,7 +60,7 @@ function meddle(
   store.restore(recordOf(job), record);
 }
 
-const TABLE = "the table of §4 over all pairs";
+const TABLE = "the table of deduplication over all pairs";
 
 const mutants: readonly Mutant[] = [
   {
@@ -94,7 +94,14 @@ const mutants: readonly Mutant[] = [
         async accept(event, options) {
           const job = seen.get(event.key);
           if (job !== undefined) {
-            return { outcome: "duplicate", job, pending: false, reason: null, previousAmount: null };
+            return {
+              outcome: "duplicate",
+              job,
+              pending: false,
+              reason: null,
+              detail: null,
+              previousAmount: null,
+            };
           }
           const accepted = await store.accept(event, options);
           seen.set(event.key, accepted.job);
@@ -274,7 +281,55 @@ const mutants: readonly Mutant[] = [
   {
     name: "the backoff is skipped",
     caughtBy: "only the handlers that have not finished run again",
-    make: withStore((store) => ({ begin: (job, options) => store.begin(job, { ...options, force: true }) })),
+    make: withStore((store) => ({
+      begin: (job, options) => store.begin(job, { ...options, force: "last" }),
+    })),
+  },
+  {
+    name: "a try before its time counts",
+    caughtBy: "asked for before its time",
+    make: withStore((store) => ({
+      step: (job, token, name, change) =>
+        store.step(
+          job,
+          token,
+          name,
+          change.kind === "failed-early"
+            ? { ...change, before: { ...change.before, tries: change.before.tries + 1 } }
+            : change,
+        ),
+    })),
+  },
+  {
+    name: "a try before its time puts off the next",
+    caughtBy: "a try before its time that fails does not use up",
+    make: withStore((store) => ({
+      step: (job, token, name, change) =>
+        store.step(
+          job,
+          token,
+          name,
+          change.kind === "failed-early"
+            ? { kind: "failed", delayMs: 3_600_000, error: change.error }
+            : change,
+        ),
+    })),
+  },
+  {
+    name: "copies have an event tried as often as they like",
+    caughtBy: "asked for before its time",
+    make: withStore((store) => ({
+      begin: (job, options) =>
+        store.begin(job, { ...options, force: options.force === null ? null : "last" }),
+    })),
+  },
+  {
+    name: "the last try before the end is rationed like any other",
+    caughtBy: "close of an inbox that ends with its process tries once more",
+    make: withStore((store) => ({
+      begin: (job, options) =>
+        store.begin(job, { ...options, force: options.force === null ? null : "asked" }),
+    })),
   },
   {
     name: "a replay keeps its number",
@@ -289,6 +344,13 @@ const mutants: readonly Mutant[] = [
         });
         return { eventId, replay: 0 };
       },
+    })),
+  },
+  {
+    name: "a replay forgets that it is to run what may have expired",
+    caughtBy: "an entry that was signed too long ago",
+    make: withStore((store) => ({
+      replay: (eventId, decision) => store.replay(eventId, { ...decision, evenIfExpired: false }),
     })),
   },
   {
@@ -367,6 +429,7 @@ const mutants: readonly Mutant[] = [
       async accept(event, options) {
         const accepted = await store.accept(event, options);
         meddle(store, accepted.job, (record) => {
+          if (event.signedAt === null) return;
           record.signedAt = event.signedAt;
           record.expiresAt = event.signedAt + event.retentionMs;
         });

@@ -1,5 +1,5 @@
-/** Handlers, their tries and their ends (design §3, §5 steps 7–9), run by the real receiver. */
-import { Reject, RetryAfter } from "@payhooks/core";
+/** Handlers, their tries and their ends (docs/handlers.md, Outcomes and retries), run by the real receiver. */
+import { Reject, RetryAfter, type RunReport } from "@payhooks/core";
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";
 import { type ContractCase, newGate, onFreshData } from "./rig.ts";
@@ -126,6 +126,121 @@ export const retryCases: readonly ContractCase[] = [
     expect(await merchant.work()).toMatchObject({ ran: 0 });
     expect(attempts).toHaveLength(3);
   }),
+  onFreshData(
+    "asked for before its time, a handler is tried at once, then at most once a second, and no such try counts",
+    async (rig) => {
+      const attempts: number[] = [];
+      let down = true;
+      const merchant = merchantOn(rig.start(), (receiver) =>
+        receiver.onDeposit(
+          (_, { attempt }) => {
+            attempts.push(attempt);
+            if (down) throw new Error("the database is down");
+          },
+          { maxTries: 3, backoffMs: () => 60_000 },
+        ),
+      );
+      const eventId = await merchant.deliver(depositOf(rig));
+      await merchant.work();
+      expect(attempts.splice(0)).toEqual([1]);
+      const due = (await merchant.life(eventId))?.steps.deposit?.dueAt;
+      const from = rig.now();
+      const runs: RunReport[] = [];
+      for (let second = 0; second < 3; second++) {
+        for (let copy = 0; copy < 10; copy++) runs.push(await merchant.receiver.run(`${eventId}-0`));
+        if (second < 2) await rig.advance(1_000);
+      }
+      const mayHaveRun = 1 + Math.floor((rig.now() - from) / 1_000);
+      expect(attempts.length).toBeGreaterThanOrEqual(3);
+      expect(attempts.length).toBeLessThanOrEqual(mayHaveRun);
+      expect(runs.filter(({ ran }) => ran)).toHaveLength(attempts.length);
+      expect(new Set(runs.map(({ state }) => state))).toEqual(new Set(["waiting"]));
+      // Each would have been the second.
+      expect(new Set(attempts)).toEqual(new Set([2]));
+      expect(await merchant.life(eventId)).toMatchObject({
+        state: "waiting",
+        steps: { deposit: { state: "failed", tries: 1, dueAt: due, error: "Error: the database is down" } },
+      });
+      expect(await noticed(merchant, "given-up")).toEqual([]);
+      down = false;
+      await rig.advance(1_000);
+      expect(await merchant.receiver.run(`${eventId}-0`)).toEqual({ state: "done", ran: true });
+      expect(attempts.at(-1)).toBe(2);
+    },
+  ),
+  onFreshData(
+    "a try before its time that fails does not use up the last try, nor move it, whatever it throws",
+    async (rig) => {
+      const attempts: number[] = [];
+      const merchant = merchantOn(rig.start(), (receiver) =>
+        receiver.onDeposit(
+          (_, { attempt }) => {
+            attempts.push(attempt);
+            throw attempts.length === 2 ? new RetryAfter(rig.leaseMs * 1_000) : new Error("no");
+          },
+          { maxTries: 2, backoffMs: () => rig.leaseMs * 4 },
+        ),
+      );
+      const eventId = await merchant.deliver(depositOf(rig));
+      await merchant.work();
+      expect(await merchant.receiver.run(`${eventId}-0`)).toEqual({ state: "waiting", ran: true });
+      await rig.advance(rig.leaseMs * 2);
+      await merchant.work();
+      expect(attempts).toEqual([1, 2]);
+      await rig.advance(rig.leaseMs * 2.25);
+      await merchant.work();
+      expect(attempts).toEqual([1, 2, 2]);
+      expect(await merchant.life(eventId)).toMatchObject({ state: "held", reason: "exhausted" });
+    },
+  ),
+  onFreshData("a try before its time in which the process dies counts", async (rig) => {
+    const attempts: number[] = [];
+    const process = rig.start();
+    const dying = merchantOn(process, (receiver) =>
+      receiver.onDeposit(
+        (_, { attempt }) => {
+          attempts.push(attempt);
+          if (attempt === 1) throw new Error("no");
+          process.kill();
+        },
+        { maxTries: 2, backoffMs: () => rig.leaseMs },
+      ),
+    );
+    const eventId = await dying.deliver(depositOf(rig));
+    await dying.work();
+    void dying.receiver.run(`${eventId}-0`);
+    await process.dead;
+    await rig.advance(rig.leaseMs * 1.5);
+    const survivor = merchantOn(rig.start(), (receiver) =>
+      receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { maxTries: 2 }),
+    );
+    await survivor.work();
+    expect(attempts).toEqual([1, 2]);
+    expect(await survivor.life(eventId)).toMatchObject({ state: "held", reason: "crashed" });
+    expect((await noticed(survivor, "double-risk")).map(({ why }) => why)).toEqual(["died-while-running"]);
+  }),
+  onFreshData(
+    "where another handler is due, one that was tried before its time in this second is left alone",
+    async (rig) => {
+      const ran: string[] = [];
+      const failing = (name: string) => () => {
+        ran.push(name);
+        throw new Error(name);
+      };
+      const merchant = merchantOn(rig.start(), (receiver) =>
+        receiver
+          .onDeposit(failing("eager"), { backoffMs: () => 0, maxTries: 4 })
+          .onDeposit(failing("late"), { name: "late", backoffMs: () => rig.leaseMs * 1_000 }),
+      );
+      const eventId = await merchant.deliver(depositOf(rig));
+      const from = rig.now();
+      for (let copy = 0; copy < 5; copy++) await merchant.receiver.run(`${eventId}-0`);
+      expect(ran.filter((name) => name === "eager")).toHaveLength(4);
+      const late = ran.filter((name) => name === "late").length;
+      expect(late).toBeGreaterThanOrEqual(2);
+      expect(late).toBeLessThanOrEqual(2 + Math.floor((rig.now() - from) / 1_000));
+    },
+  ),
   onFreshData(
     "deaths count as tries: a handler that kills its process each time is held as crashed",
     async (rig) => {

@@ -35,7 +35,7 @@ export interface Ground {
   /** Length of the sequences in the exhaustive run of the table. */
   readonly depth: number;
   readonly durability: Inbox["durability"];
-  /** `in-steps`: claim, add, barrier, flag (design §5, 2–5). `at-once`: the store's accept does all of it in one. */
+  /** `in-steps`: claim, add, barrier, flag (docs/inboxes.md, steps 2–5). `at-once`: the store's accept does all of it in one. */
   readonly accepts: "in-steps" | "at-once";
   open(): Parts;
   close(): Promise<void>;

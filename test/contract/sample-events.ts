@@ -8,7 +8,7 @@ export const RETENTION_MS: number = 8 * DAY_MS;
 /** What a sample event may say otherwise. */
 export interface Sample extends Partial<ModelDelivery> {
   readonly flow?: "payments" | "connect";
-  readonly signedAt?: number;
+  readonly signedAt?: number | null;
   readonly fresh?: boolean;
   readonly tenant?: string;
   readonly verdict?: VerifiedEvent["verdict"];

@@ -1,4 +1,4 @@
-/** The table of deduplication (design §4): every inbox against the reference model, over all short sequences. */
+/** The table of deduplication (docs/deduplication.md): every inbox against the reference model, over all short sequences. */
 import type { Runner } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { type ModelDelivery, ReferenceModel } from "./reference-model.ts";
@@ -243,21 +243,21 @@ function* followedBy(
 
 export const tableCases: readonly ContractCase[] = [
   {
-    name: "the table of §4 over all pairs of deliveries: statuses × identities × amounts × deaths, delivered twice",
+    name: "the table of deduplication over all pairs of deliveries: statuses × identities × amounts × deaths, delivered twice",
     async run(make) {
       const count = await compare(make, upTo(2, everything, everything), { after: "run-and-again" });
       expect(count).toBe(24 + 24 ** 2);
     },
   },
   {
-    name: "the table of §4 over all sequences of three deliveries, delivered twice",
+    name: "the table of deduplication over all sequences of three deliveries, delivered twice",
     async run(make) {
       const sequences = sequencesOf(named(everything), everything, 3);
       expect(await compare(make, sequences, { after: "run-and-again" })).toBe(6 * 24 ** 2);
     },
   },
   {
-    name: "the table of §4 over all sequences of four deliveries",
+    name: "the table of deduplication over all sequences of four deliveries",
     async run(make) {
       if ((await groundOf(make)).depth < 4) return;
       const sequences = followedBy(sequencesOf(named(everything), everything, 3), last(everything));

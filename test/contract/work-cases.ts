@@ -1,4 +1,4 @@
-/** Taking work, telling about it, and ending (design §5: run, work, close). */
+/** Taking work, telling about it, and ending (docs/inboxes.md: run, work, close). */
 import { expect } from "vitest";
 import { type ContractCase, newGate, onFreshData, type Rig } from "./rig.ts";
 import { newId, outcomes, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
@@ -261,6 +261,21 @@ export const workCases: readonly ContractCase[] = [
       await rig.advance(rig.leaseMs / 2);
       expect(await closing).toEqual({ unfinished: 1 });
       expect(tries - before).toBe(4);
+    },
+    { only: "ends-with-process" },
+  ),
+  onFreshData(
+    "close of an inbox that ends with its process tries once more what was tried before its time a moment ago",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const { job } = await inbox.accept(sampleEvent(newId(), rig.now()));
+      const runner = sampleRunner(() => ({ kind: "retry", delayMs: rig.leaseMs * 1_000 }));
+      for (let copy = 0; copy < 3; copy++) await inbox.runJob(runner, job);
+      expect(runner.ran).toHaveLength(2);
+      const closing = inbox.close({ graceMs: rig.leaseMs });
+      await rig.advance(rig.leaseMs / 2);
+      expect(await closing).toEqual({ unfinished: 1 });
+      expect(runner.ran).toHaveLength(3);
     },
     { only: "ends-with-process" },
   ),

@@ -1,7 +1,10 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { helpOf, labelOf, textOf } from "../../packages/cli/src/command-line/help.ts";
 import { COMMANDS } from "../../packages/cli/src/commands.ts";
 import { VARIABLES } from "../../packages/cli/src/sandbox/environment.ts";
+import { root } from "../package/workspace.ts";
 import { namesIn, readDocument, rowsOf, sectionOf } from "./markdown.ts";
 import { VirtualProgram } from "./program.ts";
 
@@ -56,9 +59,23 @@ describe("the documentation of the command line", { timeout: 60_000 }, () => {
     expect(listed.toSorted()).toEqual(program.literalsOf("faults.ts", "FaultName"));
   });
 
+  const { lines } = sectionOf(page, "What it reads from the environment");
+  const tables = lines.join("\n").split("What `payhooks sandbox --write-env` writes");
+
+  it("lists the variables that are read", () => {
+    const sources = join(root, "packages/cli/src");
+    const files = readdirSync(sources, { recursive: true, encoding: "utf8" }).filter((file) =>
+      file.endsWith(".ts"),
+    );
+    const read = files
+      .flatMap((file) => readFileSync(join(sources, file), "utf8").split("\n"))
+      .filter((line) => line.includes("process.env"))
+      .flatMap((line) => line.match(/\b(?:PAY|PAYHOOKS|CONNECT|REDIS)_[A-Z_]+\b/g) ?? []);
+    const listed = namesIn({ lines: (tables[0] ?? "").split("\n") });
+    expect(listed.toSorted()).toEqual([...new Set(read)].sort());
+  });
+
   it("lists the variables that are written", () => {
-    const { lines } = sectionOf(page, "What it reads from the environment");
-    const tables = lines.join("\n").split("What `payhooks sandbox --write-env` writes");
     expect(
       namesIn({ lines: (tables[1] ?? "").split("\n") }).filter((name) => /^[A-Z_]+$/.test(name)),
     ).toEqual([...VARIABLES]);

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { describe, expect, it } from "vitest";
-import { root } from "../package/workspace.ts";
+import { root, shown } from "../package/workspace.ts";
 import { type Document, documents, linksIn, parse, readDocument } from "./markdown.ts";
 
 const isElsewhere = (target: string): boolean => /^[a-z]+:/.test(target);
@@ -67,5 +67,44 @@ describe("commands in the documentation", () => {
     // Each that there is, and no other; typecheck is turbo's to call.
     const there = Object.keys(scripts).filter((name) => name !== "typecheck");
     expect([...new Set(named)].sort()).toEqual(there.sort());
+  });
+});
+
+describe("documents that the sources cite", () => {
+  const folders = ["packages", "examples", "test", "scripts"];
+  const left = /(^|[\\/])(node_modules|dist|\.next)([\\/]|$)/;
+  const sources = folders
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((file) =>
+        join(folder, file),
+      ),
+    )
+    .filter((file) => /\.(?:[cm]?tsx?|[cm]?js|sh)$/.test(file) && !left.test(file))
+    .map((file) => join(root, file));
+
+  /** Comments and names of tests that send the reader to a text that is not there. */
+  function deadCitations(text: string): readonly string[] {
+    const pages = [...text.matchAll(/\bdocs\/[\w./-]+\.md\b/g)].map(([page]) => page);
+    const elsewhere = [...text.matchAll(/§ ?\d|(?:\bthe\W+|\()design\b/g)].map(([cited]) => cited);
+    return [...pages.filter((page) => !existsSync(join(root, page))), ...elsewhere];
+  }
+
+  it("are in the repository", () => {
+    const dead = sources
+      .filter((file) => !file.endsWith(join("docs", "links.test.ts")))
+      .flatMap((file) =>
+        deadCitations(readFileSync(file, "utf8")).map((cited) => `${shown(file)}: ${cited}`),
+      );
+    expect(dead).toEqual([]);
+    expect(sources.length).toBeGreaterThan(300);
+  });
+
+  it("would be noticed if they were not", () => {
+    expect(deadCitations("see docs/errors.md, docs/nothing.md and (design §4), or the\n * design")).toEqual([
+      "docs/nothing.md",
+      "(design",
+      "§4",
+      "the\n * design",
+    ]);
   });
 });

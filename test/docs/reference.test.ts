@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { ANSWER_STATUS } from "../../packages/core/src/errors.ts";
+import { RULES } from "../../packages/core/src/log-lines.ts";
 import { settingsOf } from "../../packages/core/src/options.ts";
 import { Registry } from "../../packages/core/src/registry.ts";
 import { documents, namesIn, readDocument, rowsOf, sectionOf } from "./markdown.ts";
 import { VirtualProgram } from "./program.ts";
+import { declaredIn, entries } from "./public-names.ts";
 
 /** Where each name of a type has its row, and no other name has one. */
 const tables: Readonly<Record<string, { page: string; section: string; type: string }>> = {
@@ -47,15 +49,60 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "sqliteInbox",
     type: 'keyof import("@payhooks/core/sqlite").SqliteInboxOptions',
   },
+  "options of redisInbox": {
+    page: "docs/options.md",
+    section: "redisInbox",
+    type: 'keyof import("@payhooks/core/redis").RedisInboxOptions',
+  },
   "options of the Express adapter": {
     page: "docs/options.md",
     section: "Express",
-    type: 'keyof NonNullable<Parameters<typeof import("@payhooks/express").paymentCallbacks>[1]>',
+    type: 'keyof import("@payhooks/express").MountOptions',
+  },
+  "options of the Fastify adapter": {
+    page: "docs/options.md",
+    section: "Fastify",
+    type: 'keyof import("@payhooks/fastify").MountOptions',
+  },
+  "options of the Hono adapter": {
+    page: "docs/options.md",
+    section: "Hono",
+    type: 'keyof import("@payhooks/hono").MountOptions',
+  },
+  "options of the Next.js adapter": {
+    page: "docs/options.md",
+    section: "Next.js",
+    type: 'keyof import("@payhooks/next").MountOptions',
+  },
+  "options of workRoute": {
+    page: "docs/options.md",
+    section: "workRoute",
+    type: 'keyof import("@payhooks/next").WorkRouteOptions',
   },
   "options of the fetch adapter": {
     page: "docs/options.md",
     section: "Fetch",
     type: 'keyof import("@payhooks/core/fetch").FetchOptions',
+  },
+  "options of createHarness": {
+    page: "docs/testing.md",
+    section: "createHarness",
+    type: 'keyof import("@payhooks/core/testing").HarnessOptions',
+  },
+  "members of a harness": {
+    page: "docs/testing.md",
+    section: "The harness",
+    type: 'keyof import("@payhooks/core/testing").Harness',
+  },
+  "fields of a delivery to a harness": {
+    page: "docs/testing.md",
+    section: "What became of a delivery",
+    type: 'keyof import("@payhooks/core/testing").HarnessDelivery',
+  },
+  "functions for tests": {
+    page: "docs/testing.md",
+    section: "Signed deliveries",
+    type: 'keyof typeof import("@payhooks/core/testing")',
   },
   "fields of ctx": {
     page: "docs/handlers.md",
@@ -137,6 +184,65 @@ describe("the reference in the documentation", { timeout: 60_000 }, () => {
       expect([...codes].sort()).toEqual(program.literalsOf("types.ts", type));
     },
   );
+});
+
+describe("options that users can give", () => {
+  /** Why a type of options has no table. */
+  const without: Readonly<Record<string, string>> = {
+    VerifyPaymentOptions: "options.md has them in a sentence",
+    VerifyConnectOptions: "options.md has them in a sentence",
+    ComposeOptions: "experimental: the docstrings are the contract",
+    MemoryStoreOptions: "experimental: the docstrings are the contract",
+    RedisStoreOptions: "experimental: the docstrings are the contract",
+    BeginOptions: "given to a store, not by users",
+    AcceptOptions: "given to an inbox, not by users",
+    RunOptions: "given to an inbox, not by users",
+    WorkOptions: "given to an inbox, not by users",
+    ReadOptions: "given by adapters, not by users",
+    ResolveOptions: "given to a resolver, not by users",
+  };
+  const compared = Object.values(tables).map(({ type }) => type);
+  /** client.md and sandbox.md are compared by tests of their own. */
+  const elsewhere: ReadonlySet<string> = new Set(["@payhooks/client", "@payhooks/sandbox"]);
+
+  it("have a table that is compared above", () => {
+    const found = entries
+      .filter(({ specifier }) => !elsewhere.has(specifier))
+      .map((entry) => ({ ...entry, ...declaredIn(entry) }));
+    const options = found.flatMap(({ specifier, declared }) =>
+      declared.flatMap(({ name, kind, where }) =>
+        kind === "type" && name.endsWith("Options") ? [{ specifier, name, where }] : [],
+      ),
+    );
+    // What two entry points export is one type: one table is enough.
+    const isCompared = (name: string, where: string): boolean =>
+      options.some(
+        (one) =>
+          one.name === name &&
+          one.where === where &&
+          compared.includes(`keyof import("${one.specifier}").${name}`),
+      );
+    const missing = options.filter(
+      ({ name, where }) => !Object.hasOwn(without, name) && !isCompared(name, where),
+    );
+    expect(missing.map(({ specifier, name }) => `${specifier}: ${name}`)).toEqual([]);
+    expect(Object.keys(without).filter((name) => !options.some((one) => one.name === name))).toEqual([]);
+  });
+});
+
+describe("the log in the documentation", () => {
+  const rows = rowsOf(sectionOf(readDocument("docs/operations.md"), "Notices"));
+
+  it.each(Object.entries(RULES))("has the level of %s", (type, rule) => {
+    expect(rows.find(([name]) => name === `\`${type}\``)?.[1]).toBe(rule?.level ?? "");
+  });
+
+  it("has the bound of each", () => {
+    const bounds = rowsOf(sectionOf(readDocument("docs/operations.md"), "Log")).map(([, bound]) => bound);
+    expect(bounds).toEqual(["1", "10", "100", "every one"]);
+    const used = Object.values(RULES).flatMap((rule) => (rule === null ? [] : [rule.perMinute]));
+    expect([...new Set(used)].sort((a, b) => a - b)).toEqual([1, 10, 100, Number.POSITIVE_INFINITY]);
+  });
 });
 
 describe("HTTP statuses in the documentation", () => {

@@ -12,16 +12,15 @@ const AT_HAND = `
 import type { DepositEvent, Receiver, WithdrawalEvent } from "@payhooks/core";
 import type { Express } from "express";
 
-interface Transaction {
-  query(sql: string, values: readonly unknown[]): Promise<{ readonly rowCount: number }>;
-}
 declare global {
   const receiver: Receiver;
   const app: Express;
-  const db: { transaction(work: (tx: Transaction) => Promise<void>): Promise<void> };
   function credit(reference: string, amount: string, effectId: string): Promise<void>;
   function page(text: string): Promise<void>;
-  function findMerchant(id: string): Promise<{ readonly id: string; readonly publicKeys: string[] } | null>;
+  function findMerchant(
+    id: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly id: string; readonly publicKeys: string[] } | null>;
   function lookUp(payTxnId: string): Promise<{ readonly status: string; readonly reference: string } | null>;
 }
 export type Used = DepositEvent | WithdrawalEvent;
@@ -61,13 +60,24 @@ describe("the code in the documentation", { timeout: 60_000 }, () => {
     expect(program.errorsOf("wrong.ts")).toEqual([expect.stringContaining("'number' is not assignable")]);
   });
 
-  it("in the README is the quick start of the Express example, to the letter", () => {
-    const [first] = readDocument("README.md").blocks.filter(({ language }) => language === "ts");
-    expect(first?.text).toBe(readFileSync(join(root, "examples/express/src/quickstart.ts"), "utf8"));
+  it("in the README is the quick start of the Express example and that for PostgreSQL, to the letter", () => {
+    const shown = readDocument("README.md").blocks.filter(({ language }) => language === "ts");
+    const examples = ["examples/express/src/quickstart.ts", "examples/postgres/src/pay-orders.ts"];
+    expect(shown.map(({ text }) => text)).toEqual(
+      examples.map((file) => readFileSync(join(root, file), "utf8")),
+    );
+  });
+
+  it("asks a database and the service through clients that exist: none is made up for the reader", () => {
+    expect(AT_HAND).not.toMatch(/\b(?:db|database|sql|pool|client)\b/i);
   });
 
   it("is run where the document shows its output", () => {
-    expect(programs.map(({ where }) => where)).toEqual([expect.stringMatching(/^docs\/security\.md:/)]);
+    expect(programs.map(({ where }) => where.replace(/:\d+$/, ""))).toEqual([
+      "docs/security.md",
+      "docs/testing.md",
+      "docs/testing.md",
+    ]);
   });
 
   it.each(programs)("at $where prints what the document says", async ({ block, next }) => {

@@ -1,4 +1,4 @@
-import type { Inbox, ReceiverOptions } from "@payhooks/core";
+import type { AnyEvent, Inbox, ReceiverOptions } from "@payhooks/core";
 import { memoryInbox } from "@payhooks/core/inbox";
 import { canonicalString } from "@payhooks/core/signature";
 import {
@@ -27,7 +27,7 @@ afterEach(closeMerchants);
 
 const JSON_TYPE: HeaderLines = [["Content-Type", "application/json"]];
 
-/** The whole answer, as the design's table has it. */
+/** The whole answer, as docs/outcomes.md has it. */
 function expectReceived(answer: Answer): void {
   expect({ status: answer.status, body: answer.body }).toEqual({ status: 200, body: '{"received":true}' });
   expect(answer.headers.get("content-type")).toBe("application/json");
@@ -120,14 +120,39 @@ describe("200, and the sender need not come again", () => {
     expect(t.notices.some(({ type }) => type === "started")).toBe(false);
   });
 
-  it("payments: a body with a name twice is held, not read one way or the other", async () => {
-    const t = await startMerchant();
+  it("payments: of a body with a name twice runs what was signed, once", async () => {
+    const ran: AnyEvent[] = [];
+    const t = await startMerchant({
+      register: (receiver) => receiver.onDeposit((event) => void ran.push(event)),
+    });
     const fields = callbackFields({}, t.clock.now());
     const signature = signCanonicalString(canonicalString(fields), testKeys().privateKey);
-    const text = JSON.stringify({ ...fields, signature }).replace("{", '{"amount":"999999.000000",');
+    const text = JSON.stringify({ ...fields, signature });
+    const twice = text.replace("{", '{"amount":"999999.000000",');
+    expectReceived(await t.send("payments", signedText("payments", twice)));
+    await t.until(({ type }) => type === "finished");
     expectReceived(await t.send("payments", signedText("payments", text)));
-    expect(await t.held()).toMatchObject([{ reason: "malformed" }]);
+    await t.until(({ type }) => type === "duplicate");
+    expect(ran).toMatchObject([{ payTxnId: fields.payTxnId, amount: fields.amount }]);
+    expect(await t.held()).toEqual([]);
+    // The other way round it is not what was signed.
+    const forged = text.replace(/\}$/, ',"amount":"999999.000000"}');
+    expectRefused(await t.send("payments", signedText("payments", forged)), 401, "ERR_SIGNATURE_INVALID");
   });
+
+  it.each([
+    ["ambiguous", { referenceId: "A&s=1", timestamp: "2025-01-01T00:00:00Z" }],
+    ["malformed", { amount: "ten", timestamp: "2025-01-01T00:00:00Z" }],
+    ["malformed", { timestamp: "yesterday" }],
+    ["malformed", { timestamp: null }],
+  ])(
+    "payments: what would be held as %s, but may have been signed long ago, is 400 (%j)",
+    async (_, fields) => {
+      const t = await startMerchant();
+      expectRefused(await t.send("payments", t.callback(fields)), 400, "ERR_TIMESTAMP_EXPIRED");
+      expect(await t.held()).toEqual([]);
+    },
+  );
 
   it.each([
     ["malformed", '{"event":"settlement.approved"}'],
@@ -318,10 +343,12 @@ it("connect: a bad signature can be answered 401", async () => {
 describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
   it("inbox down", async () => {
     const t = await startMerchant({
-      receiver: accepting(async () => Promise.reject(new Error("ECONNREFUSED"))),
+      receiver: accepting(async () =>
+        Promise.reject(Object.assign(new Error("connect"), { code: "ECONNREFUSED" })),
+      ),
     });
     expectRefused(await t.send(flow, genuine(t, flow)), 503, "ERR_INBOX_UNAVAILABLE");
-    await t.until((notice) => notice.type === "refused" && notice.why === "ECONNREFUSED");
+    await t.until((notice) => notice.type === "refused" && notice.why.includes("Error: ECONNREFUSED."));
   });
 
   it("inbox out of reach at the start: logged, and the next delivery starts it", async () => {
@@ -430,15 +457,17 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
   });
 });
 
-it("both flows: the answer says nothing but the code, whatever the log knows", async () => {
-  const t = await startMerchant({
-    receiver: accepting(async () => Promise.reject(new Error("password=hunter2"))),
-  });
+it("both flows: the answer says nothing but the code, and the log nothing of what the store was given", async () => {
+  const error = Object.assign(new Error("password=hunter2"), { code: "E_AUTH" });
+  const t = await startMerchant({ receiver: accepting(async () => Promise.reject(error)) });
   for (const flow of FLOWS) {
     const answer = await t.send(flow, genuine(t, flow));
     expect(answer.body).not.toContain("hunter2");
     expectRefused(answer, 503, "ERR_INBOX_UNAVAILABLE");
   }
   await t.until(({ type }) => type === "refused", 2);
-  expect(t.lines.join("\n")).toContain("ERR_INBOX_UNAVAILABLE: password=hunter2");
+  expect(t.lines.join("\n")).toContain(
+    "refused with 503 ERR_INBOX_UNAVAILABLE: The inbox failed: Error: E_AUTH.",
+  );
+  expect(t.lines.join("\n")).not.toContain("hunter2");
 });

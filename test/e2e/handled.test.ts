@@ -103,6 +103,44 @@ describe('ack: "handled"', () => {
     },
   );
 
+  it.each(
+    (["process", "host"] as const).flatMap((durability) => [
+      { durability, how: "throws", error: () => new Error("database is down") },
+      { durability, how: "asks for a later time", error: () => new RetryAfter(3_600_000) },
+    ]),
+  )(
+    "copies use up no tries, in an inbox that survives the $durability, while a handler $how: it runs once the outage is over",
+    async ({ durability, error }) => {
+      const attempts: number[] = [];
+      let down = true;
+      const t = await startHandled(
+        async (_event, { attempt }) => {
+          attempts.push(attempt);
+          if (down) throw error();
+        },
+        { durability },
+      );
+      const delivery = t.callback();
+      const answers = new Set<string>();
+      for (let copy = 0; copy < 60; copy++) answers.add(short(await t.send("payments", delivery)));
+      // Neither 200 nor held: the service goes on sending.
+      expect(answers).toEqual(new Set([NOT_HANDLED]));
+      expect(attempts).toEqual([1, 2]);
+      for (let second = 0; second < 60; second++) {
+        await t.clock.advance(1_000);
+        answers.add(short(await t.send("payments", delivery)));
+      }
+      expect(answers).toEqual(new Set([NOT_HANDLED]));
+      expect(await t.held()).toEqual([]);
+      down = false;
+      await t.clock.advance(1_000);
+      expect(short(await t.send("payments", delivery))).toBe(RECEIVED);
+      expect(await t.held()).toEqual([]);
+      // As many as the backoff allows in a minute, and no more.
+      expect(Math.max(...attempts)).toBeLessThanOrEqual(8);
+    },
+  );
+
   it("answers 503 when handledBudgetMs runs out, not before, and 200 to a copy after the handler ended", async () => {
     const started = gate();
     const done = gate();

@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { createReceiver, type Held, type Notice, type Receiver, type ReceiverOptions } from "@payhooks/core";
 import { memoryInbox } from "@payhooks/core/inbox";
 import {
+  anyCallbackFields,
+  anyConnectEvent,
   type CallbackFields,
-  callbackFields,
-  connectEvent,
   createTestKeys,
   type FakeClock,
   fakeClock,
@@ -148,9 +148,9 @@ export async function startMerchant({
         watchers.add(look);
         look();
       }),
-    callback: (fields = {}) => signPaymentCallback(callbackFields(fields, clock.now()), keys.privateKey),
+    callback: (fields = {}) => signPaymentCallback(anyCallbackFields(fields, clock.now()), keys.privateKey),
     webhook: (event = "settlement.approved", overrides = {}) =>
-      signConnectWebhook(connectEvent(event, overrides, clock.now()), SECRET),
+      signConnectWebhook(anyConnectEvent(event, overrides, clock.now()), SECRET),
     send: (flow, delivery) => exchange(port, requestOf(PATHS[flow], delivery)),
     async held() {
       const entries: Held[] = [];

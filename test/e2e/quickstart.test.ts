@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
+  anyCallbackFields,
   callbackFields,
   connectEvent,
   createTestKeys,
@@ -19,7 +20,7 @@ const environment = { PAY_PUBLIC_KEY: publicKey, CONNECT_WEBHOOK_SECRET: secret,
 const quickstart = "examples/express/src/quickstart.ts";
 
 const deposit = (fields: Parameters<typeof callbackFields>[0] = {}): SignedDelivery =>
-  signPaymentCallback(callbackFields(fields), privateKey);
+  signPaymentCallback(anyCallbackFields(fields), privateKey);
 
 describe("the quick start of the README, as a process of its own", { timeout: 30_000 }, () => {
   let program: RunningProgram;

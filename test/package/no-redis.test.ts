@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { postgresBin, postgresSuites } from "../../scripts/postgres-server.mjs";
 import { redisSuites } from "../../scripts/redis-server.mjs";
 
 /** The only folder that is searched for programs: it has Node, and neither redis-server nor apt-get. */
@@ -49,7 +50,8 @@ describe("without redis-server", () => {
       /^(faults\/(?!sqlite)|contract\/redis|(examples|package)\/next\.)/.test(file);
     const others = readdirSync("test", { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".test.ts") && !/node_modules|^browser/.test(file) && !isOnRedis(file))
-      .map((file) => `test/${file}`);
+      .map((file) => `test/${file}`)
+      .filter((file) => postgresBin() !== null || !postgresSuites.includes(file));
     expect(listed.sort()).toEqual(others.sort());
     expect(listed).toContain("test/faults/sqlite.test.ts");
   });

@@ -1,7 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { builtinModules } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { importsIn } from "./imports.ts";
 import { bin, install, pack, run, write } from "./pack.ts";
 import { type Manifest, packagesIn, readManifest, type WorkspacePackage } from "./workspace.ts";
 
@@ -205,6 +207,18 @@ describe.each(names)("the tarball of %s", (name) => {
   it("holds the build, the licence and a README, and no sources or tests", () => {
     const top = readdirSync(directory).filter((entry) => entry !== "node_modules");
     expect(top.sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+  });
+
+  it("names Node's own modules with node:, as Workers, Deno and bundlers ask for them", () => {
+    const files = readdirSync(join(directory, "dist")).filter((file) => /\.(?:c?js|d\.c?ts)$/.test(file));
+    const named = files.flatMap((file) =>
+      importsIn(readFileSync(join(directory, "dist", file), "utf8"), file).map(({ specifier }) => specifier),
+    );
+    expect(named.filter((specifier) => builtinModules.includes(specifier.split("/", 1)[0] ?? ""))).toEqual(
+      [],
+    );
+    // The reading itself: it does see what a module names.
+    expect(named).not.toEqual([]);
   });
 
   it("has commands that run", async () => {

@@ -17,18 +17,21 @@ export interface Runtime {
   readonly version: string;
 }
 
-/** A manifest in this folder, and the folder into which it is installed. */
-function installed(manifest: string): {
+/** What a manifest asks for, installed into a folder of its own. */
+export interface Installation {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly folder: string;
+  /** Installs it unless it is there. Rejects with what npm said. */
   install(...options: readonly string[]): Promise<void>;
-} {
-  const path = join(root, "test/runtimes", manifest);
-  const { dependencies } = JSON.parse(readFileSync(path, "utf8")) as {
+}
+
+/** The installation of a manifest into a folder below another one, named after what the manifest asks for. */
+export function installationOf(manifest: string, parent: string): Installation {
+  const { dependencies } = JSON.parse(readFileSync(manifest, "utf8")) as {
     readonly dependencies: Readonly<Record<string, string>>;
   };
   const hash = createHash("sha256").update(JSON.stringify(dependencies)).digest("hex").slice(0, 12);
-  const folder = join(root, "node_modules/.cache/payhooks-runtimes", hash);
+  const folder = join(parent, hash);
   return {
     dependencies,
     folder,
@@ -36,7 +39,7 @@ function installed(manifest: string): {
       const done = join(folder, ".installed");
       if (existsSync(done)) return;
       mkdirSync(folder, { recursive: true });
-      copyFileSync(path, join(folder, "package.json"));
+      copyFileSync(manifest, join(folder, "package.json"));
       const args = ["install", "--no-package-lock", "--no-audit", "--no-fund", ...options];
       await promisify(execFile)("npm", args, { cwd: folder, maxBuffer: 16 * 1024 * 1024 });
       writeFileSync(done, "");
@@ -44,8 +47,24 @@ function installed(manifest: string): {
   };
 }
 
-const runtimes = installed("package.json");
-const drivers = installed("drivers/package.json");
+/** Installs what this machine may be unable to compile. Answers null, or in words why it is not there. */
+export async function whyNotInstalled(installation: Installation): Promise<string | null> {
+  try {
+    await installation.install();
+    return null;
+  } catch (error) {
+    const { stderr, message } = error as { readonly stderr?: string; readonly message: string };
+    const said = (stderr ?? message).trimEnd().split("\n").slice(-LINES_SHOWN).join("\n");
+    return `${Object.keys(installation.dependencies).join(", ")} is not installed: it could not be compiled. That takes a C++ compiler, Python, and the headers of Node.js, which npm fetches unless npm_config_nodedir says where they are. npm said:\n${said}`;
+  }
+}
+
+const LINES_SHOWN = 25;
+
+const here = join(root, "test/runtimes");
+const cache = join(root, "node_modules/.cache/payhooks-runtimes");
+const runtimes = installationOf(join(here, "package.json"), cache);
+const drivers = installationOf(join(here, "drivers/package.json"), cache);
 const { dependencies, folder } = runtimes;
 
 const versionOf = (name: string): string => (dependencies[name] ?? "").replace(/^.*@/, "");
@@ -81,11 +100,12 @@ export const requireDriver: NodeJS.Require = createRequire(join(drivers.folder, 
 
 /**
  * Installs them unless they are there. No runtime's scripts are run: the programs are called by their paths. A driver
- * is compiled by its own, where there is no compiled one for the platform.
+ * is compiled by its own, where there is no compiled one for the platform; where that fails, the answer says why, and
+ * whoever tests with it fails, not the others.
  */
-export async function installRuntimes(): Promise<void> {
+export async function installRuntimes(): Promise<{ readonly whyNoDrivers: string | null }> {
   await runtimes.install("--ignore-scripts");
-  await drivers.install();
+  return { whyNoDrivers: await whyNotInstalled(drivers) };
 }
 
 /** The version that a runtime says it has. */

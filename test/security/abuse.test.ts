@@ -17,7 +17,7 @@ import { report } from "./report.ts";
 const ON = ["Express 5", "Fastify", "Hono", "fetch"];
 const keys = createTestKeys();
 const SECRET = "whsec_abuse_0123456789abcdef";
-const BOUND = { inFlight: 32, held: 20, bodyTimeoutMs: 300, records: 100 };
+const BOUND = { inFlight: 32, resolving: 40, held: 20, bodyTimeoutMs: 300, records: 100 };
 const JSON_TYPE: HeaderLines = [["Content-Type", "application/json"]];
 const FORGED: HeaderLines = [...JSON_TYPE, ["X-Connect-Signature", `sha256=${"0".repeat(64)}`]];
 
@@ -53,6 +53,7 @@ async function startGround(adapter: string): Promise<Ground> {
     connect: { secret: SECRET },
     inbox: memoryInbox({ maxRecords: BOUND.records }),
     maxInFlight: BOUND.inFlight,
+    maxResolving: BOUND.resolving,
     maxHeld: BOUND.held,
     bodyTimeoutMs: BOUND.bodyTimeoutMs,
     logger: { info: () => {}, warn: () => {}, error: () => {} },
@@ -234,16 +235,18 @@ describe.each(ON)("a server with %s", { timeout: 20_000 }, (adapter) => {
     });
   });
 
-  it("is as it was before: as many deliveries are in flight as may be, every good one runs, and nothing is left", async () => {
+  it("is as it was before: as many deliveries wait for the resolver as may, in nobody's way, every good one runs, and nothing is left", async () => {
     const before = ground.ran.length;
-    const gated = Array.from({ length: BOUND.inFlight }, (_, n) => send(callback(`gated-${n}`)));
+    const gated = Array.from({ length: BOUND.resolving }, (_, n) => send(callback(`gated-${n}`)));
     const waiting = (): number => ground.asked.filter((name) => name.startsWith("gated")).length;
-    await expect.poll(waiting).toBe(BOUND.inFlight);
-    expect(await send(callback("good"))).toBe("503 ERR_OVERLOADED");
-    ground.open();
-    expect(counted(await Promise.all(gated))).toEqual({ '200 {"received":true}': BOUND.inFlight });
+    await expect.poll(waiting).toBe(BOUND.resolving);
+    expect(await send(callback("gated-too"))).toBe("503 ERR_OVERLOADED");
     expect(await send(callback("good"))).toBe('200 {"received":true}');
-    await expect.poll(() => ground.ran.length).toBe(before + BOUND.inFlight + 1);
+    expect(await send(webhook(connectEvent()))).toBe('200 {"received":true}');
+    ground.open();
+    expect(counted(await Promise.all(gated))).toEqual({ '200 {"received":true}': BOUND.resolving });
+    expect(await send(callback("gated-too"))).toBe('200 {"received":true}');
+    await expect.poll(() => ground.ran.length).toBe(before + BOUND.resolving + 3);
     await expect
       .poll(() => ground.receiver.health())
       .toMatchObject({ waiting: 0, running: 0, held: BOUND.held });

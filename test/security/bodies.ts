@@ -44,6 +44,7 @@ const NAMES = [
   "\\",
   "\\u0061",
   "\u2028",
+  "\udfff",
 ];
 const TEXTS = [
   "",
@@ -61,6 +62,7 @@ const TEXTS = [
   "\u2028",
   "null",
   "\u{10ffff}",
+  "\ud800",
   "{}",
   "}",
   ",",
@@ -86,11 +88,12 @@ const LITERALS = [
 ];
 const SPACES = ["", "", "", " ", "\n", "\t\r\n"];
 
-/** A JSON object as text, with members, values and spellings at random, and no name twice. */
+/** A JSON object as text, with members, values and spellings at random, and now and then a name twice. */
 export function randomBody(random: Random): string {
-  const names = new Set(Array.from({ length: random.below(14) }, () => random.pick(NAMES)));
+  const names = [...new Set(Array.from({ length: random.below(14) }, () => random.pick(NAMES)))];
+  if (names.length > 0 && random.oneIn(8)) names.push(random.pick(names));
   const space = (): string => random.pick(SPACES);
-  const members = random.shuffled([...names]).map((name) => {
+  const members = random.shuffled(names).map((name) => {
     const value = random.oneIn(3) ? random.pick(LITERALS) : quoted(randomText(random), random);
     return `${space()}${quoted(name, random)}${space()}:${space()}${value}${space()}`;
   });

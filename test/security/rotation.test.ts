@@ -113,6 +113,8 @@ describe("a rotation under load", { timeout: TIMEOUT_MS }, () => {
           return { tenant: "m", keys: merchantId === "unknown" ? [] : keys };
         },
       },
+      // All merchants are new at once here, and none of them is to be put off.
+      maxResolving: 1_000,
       inbox: memoryInbox(),
       run: "elsewhere",
       logger: { info: () => {}, warn: () => {}, error: () => {} },

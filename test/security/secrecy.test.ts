@@ -1,13 +1,21 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { inspect } from "node:util";
-import { createClient } from "@payhooks/client";
+import { ClientError, createClient } from "@payhooks/client";
 import {
   type AnyEvent,
   createReceiver,
   memoryInbox,
   type Notice,
+  type Receiver,
   verifyConnectWebhook,
   verifyPaymentCallback,
 } from "@payhooks/core";
+import { sharedReceiver } from "@payhooks/core/adapter";
+import { composeInbox, memoryQueue, memoryStore } from "@payhooks/core/inbox";
 import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import {
@@ -19,50 +27,13 @@ import {
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { createSandbox } from "@payhooks/sandbox";
-import { describe, expect, it } from "vitest";
-
-const keys = createTestKeys();
-const CANARY = {
-  webhookSecret: "CANARY-webhook-secret-0123456789",
-  redisPassword: "CANARY-redis-password",
-  clientSecret: "CANARY-client-secret",
-  apiKey: "CANARY-api-key",
-  /** A line from the middle of the private key. */
-  privateKey: keys.privateKey.split("\n")[5] ?? "",
-} as const;
-
-/** Every way in which an object comes to be text, by a logger or by hand. */
-function textsOf(value: unknown): string[] {
-  const error = value instanceof Error ? [value.stack ?? "", value.message, textsOf(value.cause).join()] : [];
-  const shown = inspect(value, { depth: 30, showHidden: true, getters: true });
-  return [shown, ...[JSON.stringify, String].map((write) => written(value, write)), ...error];
-}
-
-/** Empty for a cycle, or an object without a prototype: it cannot come to be text in this way. */
-function written(value: unknown, write: (value: unknown) => string | undefined): string {
-  try {
-    return write(value) ?? "";
-  } catch {
-    return "";
-  }
-}
-
-function canariesIn(values: readonly unknown[]): string[] {
-  const texts = values.flatMap(textsOf);
-  return Object.entries(CANARY)
-    .filter(([, canary]) => texts.some((text) => text.includes(canary)))
-    .map(([name]) => name);
-}
-
-/** What an action throws, now or later. */
-async function thrownBy(action: () => unknown): Promise<unknown> {
-  try {
-    await action();
-  } catch (error) {
-    return error;
-  }
-  throw new Error("nothing was thrown");
-}
+import Database from "libsql";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { systemClock } from "../../packages/core/src/clock.ts";
+import { CANARY, canariesIn, keys, textsOf, thrownBy } from "./canaries.ts";
+import { Breaker, breakable, DRIVER_ERRORS } from "./driver-errors.ts";
+import { everythingSaid } from "./said.ts";
+import { readingsOf, SPELLINGS } from "./spellings.ts";
 
 /** A receiver with planted secrets, and everything that it says. */
 function planted() {
@@ -94,6 +65,13 @@ describe("planted secrets", () => {
     expect(canariesIn([new Map([["k", keys.privateKey]])])).toEqual(["privateKey"]);
     expect(CANARY.privateKey.length).toBe(64);
     expect(canariesIn([{ line: CANARY.privateKey }])).toEqual(["privateKey"]);
+    expect(canariesIn([Object.assign(new Error("x"), { command: { args: [CANARY.personal] } })])).toEqual([
+      "personal",
+    ]);
+  });
+
+  it.each(SPELLINGS)("would be found %s", (_, write) => {
+    expect(canariesIn([{ told: write(CANARY.clientSecret) }])).toEqual(["clientSecret"]);
   });
 
   it("are in no receiver, inbox, client or sandbox that is printed", async () => {
@@ -179,5 +157,179 @@ describe("planted secrets", () => {
     } finally {
       await sandbox.close();
     }
+  });
+});
+
+describe("what a store fails with", { timeout: 60_000 }, () => {
+  it.each(DRIVER_ERRORS)("is said without what it was given: store and queue, %s", async (_, fail) => {
+    const breaker = new Breaker();
+    const queue = memoryQueue({ clock: systemClock });
+    const store = memoryStore({ clock: systemClock, maxRecords: 100, maxUnfinished: 100 });
+    const parts = { store: breakable(store, breaker, fail), queue: breakable(queue, breaker, fail) };
+    const inbox = composeInbox({ ...parts, durability: "process", leaseMs: 300 });
+    const said = await everythingSaid({ inbox, failsInside: true, fail: breaker.fail });
+    expect(canariesIn(said)).toEqual([]);
+  });
+
+  it.each(DRIVER_ERRORS)(
+    "is said without what it was given: an inbox of the merchant's own, %s",
+    async (_, fail) => {
+      const breaker = new Breaker();
+      const inbox = breakable(memoryInbox({ leaseMs: 300 }), breaker, fail);
+      expect(canariesIn(await everythingSaid({ inbox, failsInside: false, fail: breaker.fail }))).toEqual([]);
+    },
+  );
+
+  it.each(DRIVER_ERRORS)("is said without what it was given: a SQLite handle, %s", async (_, fail) => {
+    const breaker = new Breaker();
+    const folder = mkdtempSync(join(tmpdir(), "payhooks-secrecy-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const database = new Database(join(folder, "inbox.db"));
+    const inbox = sqliteInbox(breakable(database, breaker, fail), { leaseMs: 300, pollMs: 50 });
+    const said = await everythingSaid({ inbox, failsInside: true, fail: breaker.fail });
+    expect(canariesIn(said)).toEqual([]);
+    // What it is still says what to do.
+    expect(inspect(said, { depth: 9 })).toContain("ERR_INBOX_UNAVAILABLE");
+  });
+});
+
+describe("an address of Redis that cannot be read", () => {
+  const { redisPassword } = CANARY;
+  const addresses = [
+    `redis://:${redisPassword}/x@127.0.0.1:1`,
+    `redis://user:${redisPassword}#x@127.0.0.1:1`,
+    `redis://user:${redisPassword}?x@127.0.0.1:1`,
+    `redis://user:1/${redisPassword}@127.0.0.1:1`,
+    `redis://user:%${redisPassword}@127.0.0.1:1`,
+    `user:${redisPassword}/x@127.0.0.1:1`,
+    `//user:${redisPassword}#x@127.0.0.1:1`,
+    `https://user:${redisPassword}@127.0.0.1:1`,
+    `redis:/user:${redisPassword}@127.0.0.1:1`,
+    ` ${redisPassword} `,
+  ];
+
+  it.each(addresses)("is refused with the fix, and without the password: %#", async (address) => {
+    const said: unknown[] = [];
+    const write = (...parts: unknown[]): void => void said.push(...parts);
+    const receiver = createReceiver({
+      connect: { secret: CANARY.webhookSecret },
+      inbox: redisInbox(address),
+      logger: { info: write, warn: write, error: write },
+    });
+    receiver.onSettlementApproved(() => {}).observe((notice) => said.push(notice));
+    const errors = await Promise.all(
+      [
+        () => redisInbox(address).ready(),
+        () => receiver.start(),
+        () => receiver.read("0"),
+        () => receiver.held.list()[Symbol.asyncIterator]().next(),
+      ].map(thrownBy),
+    );
+    said.push(await receiver.health(), ...errors);
+    await receiver.close({ graceMs: 0 });
+    for (const error of errors) {
+      expect(error).toMatchObject({
+        code: "ERR_OPTION_INVALID",
+        fix: expect.stringMatching(/percent-encoded/),
+      });
+    }
+    expect(canariesIn(said)).toEqual([]);
+  });
+
+  it.each([
+    "redis://user:p%2Fa%23s%3Fs@127.0.0.1:1/0",
+    "rediss://127.0.0.1:1",
+    "redis://user:p@ss@127.0.0.1:1",
+    "127.0.0.1:1",
+    "/no/such/socket?db=1",
+    "1",
+  ])("is none of those that ioredis takes: %s", async (address) => {
+    const error = await thrownBy(() => redisInbox(address, { commandTimeoutMs: 300 }).ready());
+    expect(error).toMatchObject({ code: "ERR_INBOX_UNAVAILABLE" });
+  });
+});
+
+describe("what the process keeps for all", () => {
+  const silent = { info: () => {}, warn: () => {}, error: () => {} };
+
+  it("shows no address and no receiver when globalThis is printed", async () => {
+    /** A server that never answers, so that the connection stays as it is. */
+    const mute = createServer((socket) => void socket.on("error", () => {})).listen(0, "127.0.0.1");
+    await once(mute, "listening");
+    const { port } = mute.address() as AddressInfo;
+    const inbox = redisInbox(`redis://user:${CANARY.redisPassword}@127.0.0.1:${port}`, {
+      commandTimeoutMs: 300,
+    });
+    const shared = sharedReceiver(
+      (): Receiver => createReceiver({ connect: { secret: CANARY.webhookSecret }, inbox, logger: silent }),
+      crypto.randomUUID(),
+    );
+    const starting = shared()
+      .onSettlementApproved(() => {})
+      .start();
+    const failed = thrownBy(() => starting);
+    await once(mute, "connection");
+    const kept = Object.getOwnPropertySymbols(globalThis).filter(({ description }) =>
+      description?.startsWith("payhooks"),
+    );
+    expect(kept.map(({ description }) => description).sort()).toEqual([
+      "payhooks.receivers",
+      "payhooks.redis",
+    ]);
+    const home = globalThis as unknown as Readonly<Record<symbol, unknown>>;
+    expect(canariesIn(kept.map((symbol) => ({ kept: home[symbol] })))).toEqual([]);
+    mute.close();
+    await failed;
+  });
+});
+
+describe("a service that repeats what it was sent", () => {
+  /** An error of the client about an answer that repeats a text. */
+  async function errorAbout(
+    status: number,
+    body: string,
+    call: (client: ReturnType<typeof clientOf>) => Promise<unknown>,
+  ): Promise<unknown> {
+    const fetch = async (): Promise<Response> => new Response(body, { status });
+    return thrownBy(() => call(clientOf(fetch)));
+  }
+  const clientOf = (fetch: typeof globalThis.fetch) =>
+    createClient({
+      ...{ baseUrl: "https://pay.example", publicKey: "pk", secretKey: CANARY.clientSecret },
+      ...{ apiKey: CANARY.apiKey, fetch, tries: 1 },
+    });
+  const payment = {
+    amount: "10.50",
+    currency: "ETB",
+    phone_number: "251911000000",
+    medium: "TELEBIRR",
+    reference: "order-1",
+  } as const;
+  const settings = { webhook_url: "https://merchant.example/w", webhook_enabled: true };
+
+  it.each(SPELLINGS)("gets it blotted out of the error: %s", async (_, write) => {
+    const echo = write(`pk:${CANARY.clientSecret}`);
+    const told = [
+      await errorAbout(400, echo, (client) => client.pay(payment)),
+      await errorAbout(500, echo, (client) => client.transactionById("t")),
+      await errorAbout(200, JSON.stringify({ success: false, echo }), (client) => client.pay(payment)),
+      await errorAbout(401, write(CANARY.apiKey), (client) => client.webhookSettings()),
+      await errorAbout(400, write(CANARY.webhookSecret), (client) =>
+        client.setWebhookSettings({ ...settings, webhook_secret: CANARY.webhookSecret }),
+      ),
+    ];
+    expect(canariesIn([echo])).toEqual(["clientSecret"]);
+    for (const error of told) {
+      expect(error).toBeInstanceOf(ClientError);
+      expect(inspect((error as ClientError).body)).toContain("[secret]");
+      expect(canariesIn([error, (error as ClientError).body])).toEqual([]);
+    }
+  });
+
+  it("gets nothing blotted out that only looks alike", async () => {
+    const body = { message: "order-1 is unknown", amount: 10.5, list: [1, "a/b", null, true] };
+    const error = await errorAbout(400, JSON.stringify(body), (client) => client.pay(payment));
+    expect((error as ClientError).body).toEqual(body);
+    expect(readingsOf(JSON.stringify(body)).join()).not.toContain("CANARY");
   });
 });

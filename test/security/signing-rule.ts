@@ -3,10 +3,22 @@
  * and nothing of Payhooks in it. A mistake has to be made twice, in two ways, to go unnoticed.
  */
 
-/** The canonical string of a body, which is the text of a JSON object in UTF-8 whose names are given once. */
+/** The canonical string of a body, which is the text of a JSON object in UTF-8. */
 export function secondCanonicalString(body: Uint8Array): string {
-  const fields = new Reader(Buffer.from(body).toString("utf8")).fields();
-  const signed = fields.filter(([name, value]) => name !== "signature" && value !== "null");
+  return canonicalOfMembers(membersOf(body));
+}
+
+/** A body's members in their order, one more for a name given twice. */
+export function membersOf(body: Uint8Array): readonly Field[] {
+  return new Reader(Buffer.from(body).toString("utf8")).fields();
+}
+
+/** The canonical string of members. Of a name given twice the last one counts. */
+export function canonicalOfMembers(fields: readonly Field[]): string {
+  const signed = fields.filter(
+    ([name, value], at) =>
+      name !== "signature" && value !== "null" && !fields.slice(at + 1).some(([later]) => later === name),
+  );
   const sorted: Field[] = [];
   for (const field of signed) {
     // Insertion by hand: the first place whose name is the greater one.

@@ -105,8 +105,8 @@ mkdir -p "$work/signatures"
 # payment NAME EXPECTATION NOTE, then assignments, then `write`.
 #   runs        valid, and a receiver runs it
 #   never-run   the bare signature check says valid, and yet it must never be run
-#   unreadable  as never-run, and the strict reading of the body fails already; the canonical string is the one
-#               that a naive receiver makes of it
+#   unreadable  as never-run, and no canonical string is prescribed for the body; the one given is what a naive
+#               receiver makes of it
 #   refused     not valid
 payment() {
   name=$1 expectation=$2 note=$3
@@ -115,7 +115,8 @@ payment() {
   signed=''    # what was signed, where that is another text
   signature='' # the text of the signature, where it is not the ordinary one
   body=''      # @SIGNATURE@ stands for the signature
-  left_out=''  # documented fields that are not certain, and so not handed on: "userId", "message" …
+  left_out=''  # optional fields on which the readings do not agree, and so not handed on: "userId", "message" …
+  spells=''    # the vector whose signed string this body spells in an odd way: the same event
 }
 
 sign() { # file, key, digest, further arguments -> base64
@@ -157,6 +158,7 @@ write() {
     printf '    "canonical": %s,\n' "$(json_of "$work/canonical")"
     printf '    "publicKey": "%s",\n    "valid": %s,\n    "run": %s,\n' "$verifier" "$valid" "$run"
     [ "$expectation" != unreadable ] || printf '    "readable": false,\n'
+    [ -z "$spells" ] || printf '    "spells": "%s",\n' "$spells"
     [ -z "$left_out" ] || printf '    "leftOut": [%s],\n' "$left_out"
     printf '    "note": %s\n  },\n' "$(json_text "$note")"
   } >> "$work/payments"
@@ -325,10 +327,11 @@ signature=$(signature_of number-trailing-zero)
 body='{"event":"DEPOSIT","fee":10.00,"referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
 write
 
-payment amount-as-number never-run 'amount without quotes has the same canonical string as "short", but the field is documented as a text.'
+payment amount-as-number runs 'amount without quotes has the same canonical string as "short", and so is the same event.'
 canonical=$short_canonical
 signature=$(signature_of short)
 body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":10.000000,"callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+spells=short
 write
 
 payment amount-malformed never-run 'A signed amount that is no decimal number.'
@@ -371,22 +374,23 @@ signed='event=DEPOSIT&referenceId=order-1&payTxnId=tx-1&status=SUCCESS&amount=10
 body=$short_body
 write
 
-payment names-like-numbers never-run 'Names of digits sort as text ("10" before "9"), whatever order an object keeps them in; no such name is accepted.'
+payment names-like-numbers runs 'Names of digits sort as text ("10" before "9"), whatever order an object keeps them in.'
 canonical='10=a&9=b&amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
 body='{"9":"b","10":"a","event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
 write
 
-payment names-beyond-ascii never-run 'By code unit U+1D49C (surrogates D835 DC9C) sorts before U+FF41; by code point or by UTF-8 bytes it is the other way round. No such name is accepted.'
+payment names-beyond-ascii runs 'By code unit U+1D49C (surrogates D835 DC9C) sorts before U+FF41; by code point or by UTF-8 bytes it is the other way round. They may all be the end of the userId.'
 canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1&é=3&𝒜=1&ａ=2'
 body='{"ａ":"2","𝒜":"1","é":"3","event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+left_out='"userId"'
 write
 
-payment name-proto never-run 'A field named __proto__ is a field like any other for the signature; the name is not accepted.'
+payment name-proto runs 'A field named __proto__ is a field like any other.'
 canonical='__proto__=x&amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
 body='{"__proto__":"x","event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
 write
 
-payment name-constructor never-run 'A field named constructor is signed like any other; the name is not accepted.'
+payment name-constructor runs 'A field named constructor is a field like any other.'
 canonical='amount=10.000000&callbackUrl=https://shop.example/cb&constructor=x&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
 body='{"constructor":"x","event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
 write
@@ -443,10 +447,11 @@ canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&me
 body='{"event":"DEPOSIT","message":"a\ufffdb","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
 write
 
-payment lone-surrogate unreadable 'The body of "replacement-character" with a lone surrogate, which has no UTF-8 form and which naive encoders turn into U+FFFD.'
+payment lone-surrogate runs 'The body of "replacement-character" with a lone surrogate, which has no UTF-8 form and is signed as U+FFFD: the event has what was signed.'
 canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&message=a�b&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
 signature=$(signature_of replacement-character)
 body='{"event":"DEPOSIT","message":"a\ud800b","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+spells=replacement-character
 write
 
 payment control-characters runs 'Line ends, tabs, quotes, backslashes and U+2028 in a text are signed as the characters that the escapes stand for.'
@@ -501,28 +506,38 @@ signature=$(signature_of short)
 body=$'\xef\xbb\xbf'$short_body
 write
 
-payment duplicate-name-last-wins unreadable 'status twice: a reader that keeps the last one sees the signed body, one that keeps the first sees another.'
+payment duplicate-name-last-wins runs 'status twice: the last one is what was signed, and a reader that keeps the first sees another.'
 canonical=$short_canonical
 signature=$(signature_of short)
 body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"FAILED","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+spells=short
 write
 
-payment duplicate-name-escaped unreadable 'amount twice, once with an escape in its name.'
+payment duplicate-name-escaped runs 'amount twice, once with an escape in its name: the last one is what was signed.'
 canonical=$short_canonical
 signature=$(signature_of short)
 body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","\u0061mount":"99999.000000","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+spells=short
 write
 
-payment duplicate-name-same-value unreadable 'A name twice with the same value is still a name twice.'
+payment duplicate-name-same-value runs 'A name twice with the same value.'
 canonical=$short_canonical
 signature=$(signature_of short)
 body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+spells=short
 write
 
-payment duplicate-name-null unreadable 'A name twice, once with null.'
+payment duplicate-name-null runs 'A name twice, once with null.'
 canonical=$short_canonical
 signature=$(signature_of short)
 body='{"event":"DEPOSIT","payTxnId":null,"referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+spells=short
+write
+
+payment duplicate-name-first-wins refused 'status twice: the first one is what was signed, and the last one is what counts.'
+canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=FAILED&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
+signature=$(signature_of short)
+body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","status":"FAILED","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
 write
 
 payment array-of-one-text unreadable 'payTxnId in an array: turned into text carelessly it gives the same canonical string, and slips past a deduplication by identity.'
@@ -983,25 +998,63 @@ signature=$(signature_of reference-with-pair)
 body='{"event":"DEPOSIT","referenceId":"A","s":"1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
 write
 
-payment user-id-with-ampersand never-run 'An & in the userId.'
+payment user-id-with-ampersand runs 'An & in the userId that no name and = follow.'
 canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u&1'
 body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u&1","signature":"@SIGNATURE@"}'
 write
 
-payment provider-id-with-ampersand never-run 'An & in the providerTxId.'
+payment provider-id-with-ampersand runs 'An & in the providerTxId that no name and = follow.'
 canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&providerTxId=p&1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
 body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","providerTxId":"p&1","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
 write
 
-payment extra-behind-provider-id never-run 'An undocumented field directly behind providerTxId, not declared by the merchant.'
+payment extra-behind-provider-id runs 'An undocumented field directly behind providerTxId, not declared by the merchant: it may be the end of it.'
 canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&providerTxId=p-1&rate=1.0&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
 body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","providerTxId":"p-1","rate":1.0,"timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+left_out='"providerTxId"'
 write
 
-payment extra-behind-user-id never-run 'An undocumented field directly behind userId, not declared by the merchant.'
+payment extra-behind-user-id runs 'An undocumented field directly behind userId, not declared by the merchant: it may be the end of it.'
 canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1&version=2'
 body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","version":2,"signature":"@SIGNATURE@"}'
+left_out='"userId"'
 write
+
+payment user-id-with-pair runs 'An & in the userId with a name and = behind it: it may be a field of its own.'
+canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1&version=2'
+body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1&version=2","signature":"@SIGNATURE@"}'
+left_out='"userId"'
+write
+
+payment too-many-parts never-run 'A message with & more often than any string is read for.'
+canonical="amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&message=a$(repeat '&a=1' 130)&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1"
+body='{"event":"DEPOSIT","message":"a'$(repeat '&a=1' 130)'","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+write
+
+# --- bodies that spell a signed string in another way: the same event
+
+payment spelling-value-swallows-field runs 'The body of "short" with its status inside the referenceId: the service signed both.'
+canonical=$short_canonical
+signature=$(signature_of short)
+body='{"event":"DEPOSIT","referenceId":"order-1&status=SUCCESS","payTxnId":"tx-1","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+spells=short
+write
+
+payment spelling-name-swallows-field runs 'The body of "short" with event and payTxnId in one name.'
+canonical=$short_canonical
+signature=$(signature_of short)
+body='{"event=DEPOSIT&payTxnId":"tx-1","referenceId":"order-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+spells=short
+write
+
+payment spelling-all-in-one runs 'The body of "short" as a single field.'
+canonical=$short_canonical
+signature=$(signature_of short)
+body='{"amount":"10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1","signature":"@SIGNATURE@"}'
+spells=short
+write
+
+# --- forgeries by cutting a signed string in other places
 
 payment resplit-reference-genuine never-run 'Genuine and FAILED: the merchant let a customer choose the referenceId, which carries a complete tail.'
 canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&merchantId=m-1&message=Declined&payTxnId=tx-1&providerTxId=p-1&referenceId=VICTIM-7&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u&status=FAILED&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
@@ -1025,9 +1078,10 @@ signature=$(signature_of resplit-reference-extra-genuine)
 body='{"event":"DEPOSIT","referenceId":"VICTIM-7","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","zzz":"&status=FAILED&timestamp=2025-11-21T09:15:27.123456789Z","signature":"@SIGNATURE@"}'
 write
 
-payment resplit-optional-genuine never-run 'Genuine, without a providerTxId: a customer has chosen the undocumented text in front of it.'
+payment resplit-optional-genuine runs 'Genuine, without a providerTxId: a customer has chosen the undocumented text in front of it.'
 canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&phone=251900000000&providerTxId=FORGED&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T09:15:27.123456789Z&userId=u-1'
 body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","phone":"251900000000&providerTxId=FORGED","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
+left_out='"providerTxId"'
 write
 
 payment resplit-optional-forged runs 'The forgery out of "resplit-optional-genuine": what it forges is not handed on.'

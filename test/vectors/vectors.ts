@@ -10,9 +10,11 @@ export interface PaymentVector {
   readonly publicKey: string;
   readonly valid: boolean;
   readonly run: boolean;
-  /** False where the body has no strict reading; `canonical` is then what a naive receiver makes of it. */
+  /** False where no canonical string is prescribed for the body; `canonical` is then what a naive receiver makes of it. */
   readonly readable?: false;
-  /** Documented fields of the body that are not certain, and so not in the event. */
+  /** The vector whose signed string this body spells in an odd way, so that it is the same event. */
+  readonly spells?: string;
+  /** Optional fields on which the readings of the signed string do not agree, and which the event must not have. */
   readonly leftOut?: readonly string[];
   readonly note: string;
 }

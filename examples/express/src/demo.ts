@@ -116,7 +116,7 @@ async function heldEntries(): Promise<readonly string[]> {
 function curlCommand(base: string): string {
   const { headers, rawBody } = signConnectWebhook(connectEvent("settlement.approved"), keys.webhookSecret);
   const given = Object.entries(headers).map(([name, value]) => `-H '${name}: ${value}'`);
-  return `curl -i ${base}/webhooks/connect ${given.join(" ")} -d '${Buffer.from(rawBody).toString("utf8")}'`;
+  return `curl -i ${base}/webhooks/connect ${given.join(" ")} -d '${rawBody.toString()}'`;
 }
 
 let stopping = false;

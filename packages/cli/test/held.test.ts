@@ -7,6 +7,8 @@ import { sqliteInbox } from "@payhooks/core/sqlite";
 import {
   callbackFields,
   createTestKeys,
+  type FakeClock,
+  fakeClock,
   resplitPair,
   type SignedDelivery,
   signPaymentCallback,
@@ -68,7 +70,8 @@ describe("payhooks held", { timeout: 30_000 }, () => {
     const { database } = await application();
     const all = await payhooks(["held", "list", "--sqlite", database]);
     expect(all).toMatchObject({ code: 0, stderr: "" });
-    expect(all.stdout).toMatch(/exhausted {2}DEPOSIT SUCCESS/);
+    expect(all.stdout).toMatch(/exhausted {2}DEPOSIT SUCCESS \S+ reference order-1 /);
+    expect(all.stdout).toMatch(/ambiguous {2}\? \w+ {2}2/);
     expect(all.stdout).toMatch(/deposit: given-up, 1 try, .*the bank is down/);
     expect(all.stdout).toContain("ambiguous");
     expect(all.stdout).toContain("2 held.");
@@ -87,11 +90,77 @@ describe("payhooks held", { timeout: 30_000 }, () => {
       expect.objectContaining({
         reason: "exhausted",
         flow: "payments",
+        referenceId: "order-1",
         body: expect.stringContaining('"referenceId":"order-1"'),
       }),
     ]);
     const none = await payhooks(["held", "list", "--sqlite", database, "--flow", "connect"]);
     expect(none).toMatchObject({ code: 0, stdout: "Nothing is held.\n" });
+  });
+
+  it("says how many there are in all when it shows only some", async () => {
+    const { database, receiver } = await application();
+    for (let n = 3; n <= 7; n++) await deliver(receiver, resplitPair(`order-${n}`, keys.privateKey).forged);
+    const list = (...more: string[]) => payhooks(["held", "list", "--sqlite", database, ...more]);
+    const some = await list("--limit", "2");
+    expect(some.stdout).toMatch(/\n2 of 7 held are shown\.\n$/);
+    expect(some.stdout.match(/^[0-9a-f]{48} /gm)).toHaveLength(2);
+    expect((await list("--limit", "2", "--reason", "ambiguous")).stdout).toContain("2 of 6 held are shown.");
+    expect((await list("--limit", "7")).stdout).toMatch(/\n7 held\.\n$/);
+    expect((await list("--limit", "3", "--json")).json()).toHaveLength(3);
+  });
+
+  it("names the reference of a payment, and finds an entry by the id that is in it", async () => {
+    const { database, held } = await application();
+    const all = await payhooks(["held", "list", "--sqlite", database]);
+    expect(all.stdout).toMatch(/exhausted {2}DEPOSIT SUCCESS \S+ reference order-1 /);
+    for (const { delivery, eventId } of held) {
+      const { payTxnId } = JSON.parse(Buffer.from(delivery.rawBody).toString("utf8"));
+      const args = ["held", "list", "--sqlite", database, "--json", "--id", payTxnId.slice(0, 8)];
+      expect((await payhooks(args)).json()).toEqual([expect.objectContaining({ eventId })]);
+    }
+  });
+
+  it("takes the beginning of an id for the id, where it is that of one entry only", async () => {
+    const { database, receiver, held } = await application();
+    const eventId = idOf(held, "ambiguous");
+    // As the help writes it, and as a shell would have it copied.
+    const short = await payhooks([
+      "held",
+      "discard",
+      `${eventId.slice(0, 6)}…`,
+      eventId,
+      "--sqlite",
+      database,
+      ...who,
+    ]);
+    expect(short).toMatchObject({ code: 0, stdout: `${eventId}  discarded\n` });
+
+    const exhausted = idOf(held, "exhausted");
+    const { payTxnId } = JSON.parse(
+      Buffer.from(held.find((one) => one.eventId === exhausted)?.delivery.rawBody ?? "").toString("utf8"),
+    );
+    const fields = callbackFields({ referenceId: "order-1", payTxnId, amount: "99.000000" });
+    await deliver(receiver, signPaymentCallback(fields, keys.privateKey));
+    const replay = (id: string) => payhooks(["held", "replay", id, "--sqlite", database, ...who]);
+    // Two entries of one transaction have ids that begin alike.
+    const both = await replay(exhausted.slice(0, 12));
+    expect(both).toMatchObject({ code: 2, stdout: "" });
+    expect(both.stderr).toMatch(
+      /2 held events begin with [0-9a-f]{12}: give more of the id\.\n[0-9a-f]{48}\n/,
+    );
+    expect(await replay(exhausted.slice(0, 3))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("too short"),
+    });
+    expect(await replay(exhausted.slice(0, 40))).toMatchObject({
+      code: 0,
+      stdout: `${exhausted}  queued for your application's worker\n`,
+    });
+    expect(await replay("00000000")).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining("is not held"),
+    });
   });
 
   it("queues a replay, which the application's worker runs", async () => {
@@ -112,6 +181,48 @@ describe("payhooks held", { timeout: 30_000 }, () => {
     await receiver.work();
     expect(ran).toEqual(["order-1"]);
     expect((await receiver.read(eventId))?.state).toBe("done");
+  });
+
+  it("runs an entry that is too old only when it is told so expressly", async () => {
+    const database = join(folder, `inbox ${++databases}.db`);
+    const ran: string[] = [];
+    const receiverAt = async (clock: FakeClock | undefined, callbackUrl: string): Promise<Receiver> => {
+      const receiver = createReceiver({
+        payments: { publicKey: keys.publicKey, expect: { callbackUrl } },
+        inbox: sqliteInbox(database, { clock }),
+        clock,
+        run: "after-response",
+        logger: { info: () => {}, warn: () => {}, error: () => {} },
+      });
+      receiver.onDeposit(({ referenceId }) => void ran.push(referenceId));
+      await receiver.start();
+      return receiver;
+    };
+    const monthAgo = Date.now() - 30 * 86_400_000;
+    const before = await receiverAt(fakeClock(monthAgo), "https://m.example/new");
+    const fields = callbackFields({ referenceId: "order-9", callbackUrl: "https://m.example/old" }, monthAgo);
+    await deliver(before, signPaymentCallback(fields, keys.privateKey));
+    await before.close({ graceMs: 0 });
+    const after = await receiverAt(undefined, "https://m.example/old");
+    onTestFinished(async () => void (await after.close({ graceMs: 0 })));
+    const replay = [
+      "held",
+      "replay",
+      "--all",
+      "--sqlite",
+      database,
+      "--by",
+      "amina",
+      "--note",
+      "asked the bank",
+    ];
+    expect((await payhooks(replay)).code).toBe(0);
+    await after.work();
+    expect(ran).toEqual([]);
+    expect((await payhooks([...replay, "--even-if-expired"])).code).toBe(0);
+    await after.work();
+    await after.work();
+    expect(ran).toEqual(["order-9"]);
   });
 
   it("discards, keeping who and why", async () => {
@@ -167,7 +278,7 @@ describe("payhooks held", { timeout: 30_000 }, () => {
     const redis = await payhooks(["held", "list", "--redis", "redis://:hunter2@127.0.0.1:1"]);
     expect(redis).toMatchObject({ code: 1, stdout: "" });
     expect(redis.stderr).toMatch(
-      /Redis cannot be opened: (?:ECONNREFUSED|Connection is closed)\. \[ERR_INBOX_UNAVAILABLE\]/,
+      /Redis cannot be opened: Error: (?:ECONNREFUSED.*|Connection is closed)\. \[ERR_INBOX_UNAVAILABLE\]/,
     );
     expect(redis.stderr).not.toContain("hunter2");
     const sqlite = await payhooks([
@@ -205,9 +316,12 @@ describe("payhooks held", { timeout: 30_000 }, () => {
     [["replay", "--sqlite", "x.db", ...who], /Name the events/],
     [["replay", "abc", "--all", "--sqlite", "x.db", ...who], /not both/],
     [["replay", "abc", "--reason", "exhausted", "--sqlite", "x.db", ...who], /--reason goes with --all/],
+    [["discard", "--all", "--id", "", "--sqlite", "x.db", ...who], /--id must not be empty/],
+    [["discard", "abc", "--id", "3f2a", "--sqlite", "x.db", ...who], /--id goes with --all/],
     [["replay", "abc", "--sqlite", "x.db", "--note", "x"], /--by is missing/],
     [["discard", "abc", "--sqlite", "x.db", "--by", "x"], /--note is missing/],
     [["discard", "abc", "--sqlite", "x.db", "--handlers", "a", ...who], /--handlers is for replay/],
+    [["discard", "abc", "--sqlite", "x.db", "--even-if-expired", ...who], /--even-if-expired is for replay/],
   ])("%j exits with 2 and says why", async (args, why) => {
     const ended = await payhooks(["held", ...args], { cwd: folder });
     expect(ended).toMatchObject({ code: 2, stdout: "" });

@@ -98,6 +98,68 @@ describe("payhooks sandbox", { timeout: 30_000 }, () => {
     expect((await shop.next).path).toBe("/callbacks/pay");
   });
 
+  it("prints a line for each attempt to deliver: what, the answer, and how long it took", async () => {
+    const statuses = [503, 200];
+    const server = createServer((request, response) => {
+      request.resume().on("end", () => {
+        const status = request.url === "/webhooks/connect" ? 200 : (statuses.shift() ?? 500);
+        response.writeHead(status).end(status === 503 ? '{"error":{"code":"ERR_INBOX_FULL"}}' : "{}");
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const app = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const args = ["--app", app, "--delay-ms", "0", "--retry-ms", "10", "--attempts", "2"];
+    const { running, url } = await started([...args, "--fault", "duplicate"]);
+    const time = "\\d\\d:\\d\\d:\\d\\d";
+    const has = (line: string) => running.until(new RegExp(`^${time} ${line}\\n`, "m"));
+
+    // The two copies of the duplicate are answered with 503 and 200.
+    await call(`${url}/sandbox/deposits`, { reference: "order-1" });
+    await has(
+      'DEPOSIT SUCCESS order-1 \\((?:attempt 2, )?fault: duplicate\\) → 503 \\{"error":\\{"code":"ERR_INBOX_FULL"}} \\d+ ms',
+    );
+    await has("DEPOSIT SUCCESS order-1 \\((?:attempt 2, )?fault: duplicate\\) → 200 \\d+ ms");
+    await call(`${url}/sandbox/withdrawals`, { reference: "payout-1", outcome: "FAILED" });
+    await has("WITHDRAWAL FAILED payout-1 → 500 \\{} \\d+ ms, again in 0\\.0 s");
+    await has("WITHDRAWAL FAILED payout-1 \\(attempt 2\\) → 500 \\{} \\d+ ms, given up");
+    const { data: account } = (await (await call(`${url}/sandbox/connected-accounts`, {})).json()) as {
+      data: { id: string };
+    };
+    await call(`${url}/sandbox/connected-accounts/${account.id}/kyc`, { decision: "approved" });
+    await has("connected_account\\.approved evt_[0-9a-f-]+ → 200 \\d+ ms");
+    const nobody = { reference: "order-2", callback_url: "http://127.0.0.1:1/" };
+    await call(`${url}/sandbox/deposits`, nobody);
+    await has("DEPOSIT SUCCESS order-2 → no answer: .*ECONNREFUSED.* \\d+ ms, again in 0\\.0 s");
+    expect(running.stdout).not.toContain("signature");
+  });
+
+  it("tells programs of each attempt, without bodies and signatures", async () => {
+    const shop = await merchant();
+    const running = new Running(["sandbox", "--port", "0", "--app", shop.url, "--delay-ms", "0", "--json"]);
+    const [, url = ""] = await running.until(/"url":"(http[^"]+)"/);
+    await call(`${url}/sandbox/deposits`, { reference: "order-3" });
+    const [line] = await running.until(/^\{"event":"attempt".*\n/m);
+    expect(JSON.parse(line)).toEqual({
+      event: "attempt",
+      delivery: expect.objectContaining({
+        event: "DEPOSIT",
+        status: "SUCCESS",
+        reference: "order-3",
+        state: "delivered",
+      }),
+      attempt: {
+        number: 1,
+        at: expect.any(String),
+        answer: { status: 200, bodyExcerpt: "" },
+        error: null,
+        acknowledged: true,
+        durationMs: expect.any(Number),
+        faults: [],
+      },
+    });
+  });
+
   it("keeps keys and secret over a restart with --state, and send signs with them", async () => {
     const state = join(folder, "state file.json");
     const env = [join(folder, "first.env"), join(folder, "second.env")] as const;
@@ -110,7 +172,8 @@ describe("payhooks sandbox", { timeout: 30_000 }, () => {
     const shop = await merchant();
     await payhooks(["send", "deposit", "--to", `${shop.url}/callbacks/pay`, "--state", state]);
     const { body } = await shop.next;
-    expect(verifyPaymentCallback(body, { publicKey: after?.PAY_PUBLIC_KEY }).event.event).toBe("DEPOSIT");
+    const expected = { publicKey: after?.PAY_PUBLIC_KEY, expect: { merchantId: after?.PAY_MERCHANT_ID } };
+    expect(verifyPaymentCallback(body, expected).event.event).toBe("DEPOSIT");
   });
 
   it("accepts http:// callbacks on this machine, and HTTPS only with --strict-https", async () => {
@@ -197,6 +260,23 @@ describe("payhooks dev", { timeout: 30_000 }, () => {
       code: 0,
       stdout: expect.stringMatching(/^app \| true$/m),
     });
+  });
+
+  it("prints a line for each attempt to deliver, marked as the sandbox's", async () => {
+    const program = `
+      const app = require("node:http").createServer((request, response) => {
+        request.resume().on("end", () => response.end());
+      });
+      app.listen(0, "127.0.0.1", () => {
+        const callback_url = "http://127.0.0.1:" + app.address().port + "/";
+        const body = JSON.stringify({ reference: "order-9", callback_url });
+        const headers = { "content-type": "application/json" };
+        fetch(process.env.PAY_BASE_URL + "/sandbox/deposits", { method: "POST", headers, body });
+      });`;
+    const running = new Running(app(program));
+    await running.until(/^sandbox \| \d\d:\d\d:\d\d DEPOSIT SUCCESS order-9 → 200 \d+ ms\n/m);
+    running.process.kill("SIGTERM");
+    expect((await running.ended).code).toBe(128 + constants.signals.SIGTERM);
   });
 
   it("passes signals on, and ends with the app's exit code", async () => {

@@ -162,7 +162,7 @@ describe("payhooks send", () => {
     expect(together.received).toHaveLength(12);
   });
 
-  it.each(["amount", "signature", "resplit"])("forges (%s) what a receiver does not run", async (kind) => {
+  it.each(["amount", "signature"])("forges (%s) what is not authentic", async (kind) => {
     const { url, received } = await target(401);
     const ended = await payhooks([
       "send",
@@ -256,6 +256,10 @@ describe("payhooks send", () => {
     [["deposit", ...to, "--private-key", privateKey, "--forge", "reslit"], /Did you mean resplit\?/],
     [["settlement", ...to, "--secret", secret, "--forge", "resplit"], /webhooks have no canonical string/],
     [["settlement", ...to, "--secret", secret, "--reference", "x"], /--reference is for payment callbacks/],
+    [
+      ["settlement", ...to, "--secret", secret, "--merchant-id", "x"],
+      /--merchant-id is for payment callbacks/,
+    ],
     [["deposit", ...to, "--state", file("{}")], /not the state file of a sandbox/],
   ])("%j exits with 2 and says why", async (args, why) => {
     const ended = await payhooks(["send", ...args]);

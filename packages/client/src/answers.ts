@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from "./json.ts";
 /** An answer whose body the specification does not show: what is usual in this service, and the whole as it came. */
 export interface Answer {
   /** The HTTP status, 2xx. */
-  readonly status: number;
+  readonly httpStatus: number;
   /** The member `data`, where there is one. */
   readonly data: JsonValue | undefined;
   /** The member `message` of the body or of `data`, where there is one. */
@@ -39,9 +39,9 @@ export interface WebhookSettingsAnswer extends Answer {
   readonly webhook_enabled: boolean | undefined;
 }
 
-function readAnswer({ status, json, text }: HttpAnswer): Answer {
+function readAnswer({ httpStatus, json, text }: HttpAnswer): Answer {
   const body: JsonObject = isObject(json) ? json : {};
-  return { status, data: body.data, message: find(json, ["message"], isText), raw: text };
+  return { httpStatus, data: body.data, message: find(json, ["message"], isText), raw: text };
 }
 
 export function readPaymentAnswer(answer: HttpAnswer): PaymentAnswer {

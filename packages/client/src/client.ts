@@ -102,9 +102,9 @@ function paymentsClient({ rules, secrets, payments }: Settings): PaymentsClient<
   ): Promise<T> {
     const call: Call = { method: "POST", path: PAYMENT + path, body, reference, secrets };
     const answer = await send(call, payments(), options);
-    const { json, status } = answer;
+    const { json, httpStatus, text } = answer;
     if (isObject(json) && json.success === false) {
-      throw outcomeUnknown(call, `HTTP ${status} says success: false`, { status, body: json });
+      throw outcomeUnknown(call, `HTTP ${httpStatus} says success: false`, { httpStatus, text });
     }
     return read(answer);
   }

@@ -5,9 +5,6 @@ import type { Transaction } from "./transaction.ts";
 
 type Lookup = Pick<PaymentsClient, "transactionById">;
 
-/** Readings that core keeps of one body; as many may mean that there were more. */
-const MOST_READINGS = 8;
-
 /** Optional fields that no look-up can confirm. */
 const UNCONFIRMED = ["message", "providerTxId", "userId"] as const;
 
@@ -15,8 +12,8 @@ const UNCONFIRMED = ["message", "providerTxId", "userId"] as const;
  * A function for `payments.confirm` of the receiver: decides which reading of an ambiguous callback is true by asking
  * the service. Each reading's `payTxnId` is looked up; a reading counts when the service's transaction agrees with it
  * on id, reference, type, status, amount and merchant. The event returned has what all such readings agree on:
- * `message`, `providerTxId` or `userId` is left out where they differ, or where core may have kept only some readings.
- * In any doubt the entry stays held: `"keep"`. It never answers `"run"` or `"discard"`.
+ * `message`, `providerTxId` or `userId` is left out where they differ. In any doubt, and whenever there are more readings
+ * than are offered, the entry stays held: `"keep"`. It never answers `"discard"`.
  *
  * @param client one client, or for many merchants a function from the tenant to its client (null: keep).
  * @throws (its result) ClientError what a look-up throws, and `ERR_NOT_SETTLED` while the service still says PENDING
@@ -27,7 +24,8 @@ const UNCONFIRMED = ["message", "providerTxId", "userId"] as const;
 export function confirmWithLookup(
   client: Lookup | ((tenant: string) => Lookup | null | Promise<Lookup | null>),
 ): (callback: AmbiguousCallback) => Promise<PaymentEvent | "keep"> {
-  return async ({ readings, tenant }) => {
+  return async ({ readings, complete, tenant }) => {
+    if (!complete) return "keep";
     const lookup = typeof client === "function" ? await client(tenant) : client;
     if (lookup === null) return "keep";
     const ids = [...new Set(readings.map(({ payTxnId }) => payTxnId))];
@@ -39,7 +37,7 @@ export function confirmWithLookup(
     });
     await Promise.all(lookUps);
     const confirmed = readings.filter((reading) => agrees(reading, found.get(reading.payTxnId)));
-    if (confirmed.length > 0) return agreement(preferSameUrl(confirmed, found), readings.length);
+    if (confirmed.length > 0) return agreement(preferSameUrl(confirmed, found));
     const early = readings.find((reading) => isEarly(reading, found.get(reading.payTxnId)));
     if (early === undefined) return "keep";
     throw new ClientError(
@@ -107,7 +105,7 @@ function preferSameUrl(
 }
 
 /** One event of what all these readings say; keep when they differ in more than optional fields. */
-function agreement(readings: readonly PaymentEvent[], outOf: number): PaymentEvent | "keep" {
+function agreement(readings: readonly PaymentEvent[]): PaymentEvent | "keep" {
   const [first, ...others] = readings;
   if (first === undefined) return "keep";
   const differs = (name: keyof PaymentEvent): boolean => others.some((other) => other[name] !== first[name]);
@@ -116,7 +114,7 @@ function agreement(readings: readonly PaymentEvent[], outOf: number): PaymentEve
   const event: Record<string, unknown> = { ...first };
   if (differs("merchantId")) delete event.merchantId;
   for (const name of UNCONFIRMED) {
-    if (differs(name) || outOf >= MOST_READINGS) delete event[name];
+    if (differs(name)) delete event[name];
   }
   return Object.freeze(event) as unknown as PaymentEvent;
 }

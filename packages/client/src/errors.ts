@@ -45,7 +45,7 @@ export type ClientErrorCode = (typeof CLIENT_ERROR_CODES)[number];
 export interface ClientErrorDetail {
   readonly fix: string;
   readonly cause?: unknown;
-  readonly status?: number | undefined;
+  readonly httpStatus?: number | undefined;
   readonly body?: unknown;
   readonly field?: string | undefined;
   readonly reference?: string | undefined;
@@ -61,8 +61,11 @@ export class ClientError extends Error {
   /** What to do about it, in words. */
   readonly fix: string;
   /** The HTTP status, where an answer came. */
-  readonly status: number | undefined;
-  /** The body of an error answer: JSON where it is JSON, else its first 2,000 characters. Own secrets are blotted out. */
+  readonly httpStatus: number | undefined;
+  /**
+   * The body of an error answer: JSON where it is JSON of at most 64 KiB, else its first 2,000 characters. Own secrets are
+   * blotted out, however they are spelt.
+   */
   readonly body: unknown;
   /** The request field or option that is wrong. */
   readonly field: string | undefined;
@@ -76,7 +79,7 @@ export class ClientError extends Error {
     this.name = "ClientError";
     this.code = code;
     this.fix = detail.fix;
-    this.status = detail.status;
+    this.httpStatus = detail.httpStatus;
     this.body = detail.body;
     this.field = detail.field;
     this.reference = detail.reference;

@@ -6,6 +6,7 @@ import type { Transaction } from "./transaction.ts";
 /** The part of a receiver that takes the results of look-ups. */
 export interface LookupSink {
   readonly payments: {
+    /** Enters the transaction into the table of deduplication, as `receiver.payments.ingest` does. */
     ingest(
       transaction: LookupTransaction,
       options?: { readonly tenant?: string | undefined },

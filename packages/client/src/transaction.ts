@@ -5,6 +5,7 @@ import { isObject, type JsonObject, type JsonValue, memberText } from "./json.ts
 /** Transaction statuses (specification, States and transitions). Callbacks never carry `CANCELLED`. */
 export const TRANSACTION_STATUSES = ["SUCCESS", "FAILED", "PENDING", "CANCELLED"] as const;
 
+/** A transaction's status, as look-ups show it. */
 export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number];
 
 /** The `details` of a transaction. */
@@ -80,12 +81,12 @@ export function isNotFound(json: JsonValue | undefined): boolean {
  * @throws ClientError `ERR_ANSWER_UNREADABLE` when it is not the envelope of the specification.
  */
 export function readTransaction(answer: HttpAnswer, what: string): Transaction | null {
-  const { json, text, status } = answer;
+  const { json, text, httpStatus } = answer;
   if (isNotFound(json)) return null;
   const refuse = (why: string): ClientError =>
     new ClientError("ERR_ANSWER_UNREADABLE", `${what}: ${why}.`, {
       fix: "The service's answer differs from its specification: look at it by hand, and report it.",
-      status,
+      httpStatus,
     });
   if (!isObject(json)) throw refuse("the answer is not a JSON object");
   if (json.success !== true) throw refuse("the answer does not say success: true");
@@ -101,7 +102,7 @@ export function readTransaction(answer: HttpAnswer, what: string): Transaction |
   }
   const { status: state } = texts;
   if (!isStatus(state))
-    throw refuse(`data.status is ${JSON.stringify(state.slice(0, 40))}, which is not listed`);
+    throw refuse(`data.status is ${/^[A-Z]{1,20}$/.test(state) ? state : "a text"} that is not listed`);
   const received = data.webhook_received ?? false;
   if (typeof received !== "boolean") throw refuse("data.webhook_received is not true or false");
   const details = data.details ?? { RawMessage: null, Valid: false };

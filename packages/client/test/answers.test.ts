@@ -78,7 +78,7 @@ describe("a transaction", () => {
     ["details that are none", { success: true, data: { ...wireTransaction, details: "x" } }],
     ["a status that is not listed", { success: true, data: { ...wireTransaction, status: "REVERSED" } }],
   ])("is not read from %s", async (_what, body) => {
-    await expect(lookUp(body)).rejects.toMatchObject({ code: "ERR_ANSWER_UNREADABLE", status: 200 });
+    await expect(lookUp(body)).rejects.toMatchObject({ code: "ERR_ANSWER_UNREADABLE", httpStatus: 200 });
   });
 
   it("of another reference is not taken for the one that was asked for", async () => {
@@ -106,7 +106,7 @@ describe("a look-up that finds nothing", () => {
     [200, { success: true, data: { message: "x", id: "t" } }, "ERR_ANSWER_UNREADABLE"],
     [200, { success: true, data: {} }, "ERR_ANSWER_UNREADABLE"],
   ])("is nothing else: HTTP %i with %j", async (status, body, code) => {
-    await expect(lookUp(body, status)).rejects.toMatchObject({ code, status });
+    await expect(lookUp(body, status)).rejects.toMatchObject({ code, httpStatus: status });
   });
 });
 
@@ -122,7 +122,7 @@ describe("an answer", () => {
     const client = createClient({ baseUrl: service.url, ...keys });
     await expect(client.transactionById("t")).rejects.toMatchObject({
       code: "ERR_ANSWER_NOT_JSON",
-      status: 200,
+      httpStatus: 200,
     });
   });
 });

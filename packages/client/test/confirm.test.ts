@@ -109,6 +109,23 @@ describe("confirmWithLookup, in a real receiver,", () => {
   });
 });
 
+/** A genuine callback whose signature fits more events than are offered: each pair in its referenceId may be a field. */
+const MANY_READINGS = `A${["d", "s", "sa", "sb", "sc", "sd", "se", "sf", "sg"].map((name) => `&${name}=1`).join("")}`;
+
+describe("confirmWithLookup, in a real receiver, about more readings than are offered,", () => {
+  it("keeps the entry held, even where the service knows one of them", async () => {
+    const { t, handled, service } = await receiverWith({ "t-1": { reference: MANY_READINGS } });
+    const fields = { payTxnId: "t-1", amount: "10.500000", merchantId, callbackUrl };
+    await t.deposit({ ...fields, referenceId: MANY_READINGS });
+    await t.advance("1s");
+    expect(handled).toEqual([]);
+    expect(service.seen).toEqual([]);
+    expect(await t.held()).toMatchObject([
+      { reason: "ambiguous", detail: expect.stringContaining("referenceId") },
+    ]);
+  });
+});
+
 describe("confirmWithLookup", () => {
   const reading: PaymentEvent = {
     event: "DEPOSIT",
@@ -126,8 +143,8 @@ describe("confirmWithLookup", () => {
     source: "callback",
   };
   const question = (...readings: PaymentEvent[]): AmbiguousCallback => ({
-    event: reading,
     readings,
+    complete: true,
     detail: "",
     tenant: "shop",
   });
@@ -145,14 +162,17 @@ describe("confirmWithLookup", () => {
     expect(await confirmWithLookup(client)(question(reading, other))).toEqual(rest);
   });
 
-  it("leaves out what no look-up confirms when there may be more readings than it was given", async () => {
-    const { client } = await serviceWith({ "t-1": {} });
+  it("keeps, and asks nobody, when there are more readings than it was given", async () => {
+    const { client, service } = await serviceWith({ "t-1": {} });
     const others = Array.from(
       { length: 7 },
       (_, i): PaymentEvent => ({ ...reading, referenceId: `other-${i}` }),
     );
-    const { userId: _, message: __, providerTxId: ___, ...rest } = reading;
-    expect(await confirmWithLookup(client)(question(reading, ...others))).toEqual(rest);
+    const asked = question(reading, ...others);
+    expect(await confirmWithLookup(client)({ ...asked, complete: false })).toBe("keep");
+    expect(service.seen).toEqual([]);
+    // As many that are all there are: one of them is true, with all its fields.
+    expect(await confirmWithLookup(client)(asked)).toEqual(reading);
   });
 
   it("keeps when confirmed readings differ in their time", async () => {

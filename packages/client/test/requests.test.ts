@@ -15,7 +15,7 @@ describe("a direct payment", () => {
       redirects: { success_url: "https://shop.example/ok", failure_url: "https://shop.example/no" },
     });
     expect(answer).toEqual({
-      status: 200,
+      httpStatus: 200,
       data: { id: "t-1" },
       message: undefined,
       raw: '{"success":true,"data":{"id":"t-1"}}',
@@ -61,7 +61,7 @@ describe("a withdrawal", () => {
     );
     const client = createClient({ baseUrl: service.url, ...keys });
     const answer = await client.withdraw({ ...withdrawal, extra: { account_number: "1000123" } });
-    expect(answer).toMatchObject({ status: 202, transactionId: "t-2", message: "accepted" });
+    expect(answer).toMatchObject({ httpStatus: 202, transactionId: "t-2", message: "accepted" });
     expect(service.seen).toMatchObject([
       {
         method: "POST",
@@ -78,7 +78,7 @@ describe("a checkout session", () => {
     const service = await startService(json({ success: true, data }, 201));
     const client = createClient({ baseUrl: `${service.url}/gateway/`, ...keys });
     const answer = await client.checkout(checkout);
-    expect(answer).toMatchObject({ status: 201, transactionId: "t-3", checkoutUrl: data.checkout_url });
+    expect(answer).toMatchObject({ httpStatus: 201, transactionId: "t-3", checkoutUrl: data.checkout_url });
     expect(service.seen).toMatchObject([
       {
         method: "POST",
@@ -145,7 +145,7 @@ describe("webhook settings", () => {
   it("are set with a PUT under the API key alone", async () => {
     const service = await startService(json({ success: true, message: "saved" }));
     const client = createClient({ baseUrl: service.url, apiKey });
-    expect(await client.setWebhookSettings(settings)).toMatchObject({ status: 200, message: "saved" });
+    expect(await client.setWebhookSettings(settings)).toMatchObject({ httpStatus: 200, message: "saved" });
     expect(service.seen).toMatchObject([{ method: "PUT", path, body: JSON.stringify(settings) }]);
     expect(service.seen[0]?.headers["x-api-key"]).toBe(apiKey);
   });

@@ -87,15 +87,15 @@ describe.each(repeatable)("%s", (_name, call) => {
     const service = await startService(json({ error: "no" }, status, { location: "/elsewhere" }));
     await expect(call(clientOf(service.url).client)).rejects.toMatchObject({
       code,
-      status,
+      httpStatus: status,
       body: { error: "no" },
     });
     expect(service.seen).toHaveLength(1);
   });
 
   it.each([
-    ["ERR_SERVER", 500, { status: 500 }],
-    ["ERR_RATE_LIMITED", 429, { status: 429 }],
+    ["ERR_SERVER", 500, { httpStatus: 500 }],
+    ["ERR_RATE_LIMITED", 429, { httpStatus: 429 }],
   ])("ends with %s when no try succeeds", async (code, status, more) => {
     const service = await startService(json("<html>oops</html>", status));
     const error = await errorOf<ClientError>(call(clientOf(service.url).client));
@@ -186,7 +186,7 @@ describe.each(posts)("%s, which moves money,", (_name, reference, call) => {
     );
     const error = await errorOf<ClientError>(call(clientOf(service.url).client));
     expectUnknown(error);
-    expect(error).toMatchObject({ status, body: { error: "oops" } });
+    expect(error).toMatchObject({ httpStatus: status, body: { error: "oops" } });
     expect(service.seen).toHaveLength(1);
   });
 
@@ -198,7 +198,11 @@ describe.each(posts)("%s, which moves money,", (_name, reference, call) => {
     [307, "ERR_REDIRECTED"],
   ])("was refused after HTTP %i, and is not sent again", async (status, code) => {
     const service = await startService(json("nope", status, { location: "/x" }));
-    await expect(call(clientOf(service.url).client)).rejects.toMatchObject({ code, status, body: "nope" });
+    await expect(call(clientOf(service.url).client)).rejects.toMatchObject({
+      code,
+      httpStatus: status,
+      body: "nope",
+    });
     expect(service.seen).toHaveLength(1);
   });
 
@@ -210,7 +214,7 @@ describe.each(posts)("%s, which moves money,", (_name, reference, call) => {
     const service = await startService(answer);
     const error = await errorOf<ClientError>(call(clientOf(service.url, { maxAnswerBytes: 1_000 }).client));
     expectUnknown(error);
-    expect(error.status).toBe(200);
+    expect(error.httpStatus).toBe(200);
     expect(service.seen).toHaveLength(1);
   });
 

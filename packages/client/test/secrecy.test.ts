@@ -50,6 +50,56 @@ describe("keys and secrets", () => {
     },
   );
 
+  it("are in no error of a fetch that keeps the request, or speaks of it", async () => {
+    for (const thrown of [
+      Object.assign(new Error("failed"), { request: { headers: { "X-API-Key": `pk:${keys.secretKey}` } } }),
+      Object.assign(
+        new TypeError("fetch failed", {
+          cause: Object.assign(new Error(keys.secretKey), { code: "ECONNRESET" }),
+        }),
+      ),
+      new AggregateError([new Error(`X-API-Key: ${keys.secretKey}`)], keys.secretKey),
+      keys.secretKey,
+      { headers: keys.secretKey },
+    ]) {
+      const fetch = (): Promise<Response> => Promise.reject(thrown);
+      const client = createClient({
+        baseUrl: "https://api.example.com",
+        ...keys,
+        apiKey,
+        fetch,
+        clock: testClock(),
+      });
+      for (const call of [client.pay(payment), client.transactionById("t")])
+        expectSilence(await errorOf(call));
+    }
+  });
+
+  it("take no long time to find in a large body that is made for it", async () => {
+    for (const part of ["\\", "%25", "&#0", "s", "c2tf"]) {
+      const service = await startService((response) => {
+        response.writeHead(400);
+        response.end(part.repeat(1_000_000 / part.length));
+      });
+      const client = createClient({ baseUrl: service.url, ...keys, apiKey, clock: testClock() });
+      const before = process.cpuUsage();
+      await errorOf(client.pay(payment));
+      const { user, system } = process.cpuUsage(before);
+      expect((user + system) / 1_000).toBeLessThan(3_000);
+    }
+  });
+
+  it("are blotted out of an answer that is nested without end", async () => {
+    const service = await startService((response) => {
+      response.writeHead(400);
+      response.end(`${"[".repeat(20_000)}"${keys.secretKey}"${"]".repeat(20_000)}`);
+    });
+    const client = createClient({ baseUrl: service.url, ...keys, apiKey, clock: testClock() });
+    const error = await errorOf<ClientError>(client.pay(payment));
+    expect(error.code).toBe("ERR_BAD_REQUEST");
+    expectSilence(error);
+  });
+
   it("are not in errors of the network, of an answer, or of a request", async () => {
     const port = await freePort();
     const client = createClient({ baseUrl: `http://127.0.0.1:${port}`, ...keys, apiKey, clock: testClock() });

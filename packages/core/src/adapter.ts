@@ -13,6 +13,7 @@ import type { Endpoint } from "./intake.ts";
 import { consoleLogger } from "./notices.ts";
 import type { Receiver } from "./receiver.ts";
 import { isShared } from "./shared.ts";
+import { factsOfThrown } from "./thrown.ts";
 
 export type { Cancellation } from "./cancellation.ts";
 export type { Delivery, DeliveryHead, Reply } from "./delivery.ts";
@@ -101,7 +102,7 @@ export function mountFlow<Platform = void>(
           if (isSetupError(error)) setImmediate(() => throwUncaught(error));
           // A receiver that is there has posted a notice of its own.
           else if (receiver === null)
-            consoleLogger.error("no receiver was made; the next delivery tries again", { error });
+            consoleLogger.error("no receiver was made; the next delivery tries again", factsOfThrown(error));
         }
       });
     },

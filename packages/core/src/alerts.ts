@@ -16,6 +16,8 @@ export interface AlertOptions {
 
 /** Sources that are counted apart; a flood of more evicts the quietest. */
 const MAX_SOURCES = 1_000;
+/** Sources that are named, each in an alert of its own, within a cool-down: a sender can make up as many as he likes. */
+const MAX_NAMED = 10;
 /** A rolling count is kept in so many parts of the window. */
 const PARTS = 10;
 
@@ -35,6 +37,10 @@ class RollingCount {
     return this.#parts.reduce((sum, part) => sum + part, 0);
   }
 
+  clear(): void {
+    this.#parts.fill(0);
+  }
+
   #advance(now: number, windowMs: number): void {
     const part = Math.floor((now * PARTS) / windowMs);
     const steps = Math.min(part - this.#newest, PARTS);
@@ -44,18 +50,23 @@ class RollingCount {
 }
 
 interface FlowCounts {
-  readonly verified: RollingCount;
   readonly failed: RollingCount;
+  /** Failures since the last success. */
+  readonly unbroken: RollingCount;
+  hasUnbroken: boolean;
   readonly sources: LRUCache<string, RollingCount>;
+  /** Sources that were named in an alert. */
+  readonly named: RollingCount;
 }
 
 /**
  * Counts verification failures by flow and source (specification: repeated failures are a security signal), and
- * tells a wrong key, with which nothing verifies, from a source that probes while others succeed.
+ * tells a wrong key, with which nothing verifies any more, from a source that probes while others succeed.
  */
 export class Alerts {
   readonly #threshold: number;
   readonly #windowMs: number;
+  readonly #cooldownMs: number;
   readonly #clock: Clock;
   readonly #post: (alert: Alert) => void;
   readonly #flows = new Map<FlowName, FlowCounts>();
@@ -64,11 +75,12 @@ export class Alerts {
   constructor(options: AlertOptions, clock: Clock, post: (alert: Alert) => void) {
     this.#threshold = options.threshold ?? 10;
     this.#windowMs = options.windowMs ?? 5 * 60_000;
+    this.#cooldownMs = options.cooldownMs ?? 15 * 60_000;
     this.#clock = clock;
     this.#post = post;
     this.#recent = new LRUCache({
       max: MAX_SOURCES,
-      ttl: options.cooldownMs ?? 15 * 60_000,
+      ttl: this.#cooldownMs,
       ttlResolution: 0,
       perf: clock,
     });
@@ -76,64 +88,64 @@ export class Alerts {
 
   /** A delivery was authentic. */
   succeeded(flow: FlowName): void {
-    this.#countsOf(flow).verified.add(this.#clock.now(), this.#windowMs);
+    const counts = this.#flows.get(flow);
+    if (counts?.hasUnbroken !== true) return;
+    counts.hasUnbroken = false;
+    counts.unbroken.clear();
   }
 
-  /** A delivery was not authentic. */
-  failed(flow: FlowName, code: DeliveryErrorCode, source: string | null): void {
+  /** A delivery was not authentic. True for the first one of its source within the window. */
+  failed(flow: FlowName, code: DeliveryErrorCode, source: string | null): boolean {
     const now = this.#clock.now();
     const counts = this.#countsOf(flow);
     counts.failed.add(now, this.#windowMs);
+    counts.unbroken.add(now, this.#windowMs);
+    counts.hasUnbroken = true;
     const name = source ?? "";
     const ofSource = counts.sources.get(name) ?? new RollingCount();
     ofSource.add(now, this.#windowMs);
     counts.sources.set(name, ofSource);
-    const nothingVerifies = counts.verified.total(now, this.#windowMs) === 0;
-    const failures = (nothingVerifies ? counts.failed : ofSource).total(now, this.#windowMs);
-    if (failures < this.#threshold) return;
-    const kind = nothingVerifies ? "all-failing" : "probing";
-    const named = nothingVerifies ? null : source;
-    if (this.#isRecent(kind, flow, named)) return;
-    const sources = this.#activeSources(counts, now);
-    this.#post({
-      type: "alert",
-      kind,
-      flow,
-      code,
-      source: named,
-      failures,
-      sources,
-      windowMs: this.#windowMs,
-    });
+    const failures = ofSource.total(now, this.#windowMs);
+    const unbroken = counts.unbroken.total(now, this.#windowMs);
+    if (unbroken >= this.#threshold)
+      this.#raise("all-failing", { flow, code, source: null, failures: unbroken });
+    else if (failures >= this.#threshold) this.#raiseProbing(counts, { flow, code, source, failures });
+    return failures === 1;
+  }
+
+  /** Names the source; of too many, made up perhaps, only how many they are. */
+  #raiseProbing(counts: FlowCounts, given: Pick<Alert, "flow" | "code" | "source" | "failures">): void {
+    const now = this.#clock.now();
+    if (counts.named.total(now, this.#cooldownMs) >= MAX_NAMED) {
+      const failures = counts.failed.total(now, this.#windowMs);
+      if (!this.#recent.has(keyOf("probing", given)))
+        this.#raise("probing", { ...given, source: null, failures });
+    } else if (this.#raise("probing", given)) {
+      counts.named.add(now, this.#cooldownMs);
+    }
   }
 
   /** An event was refused because too many are held. */
   heldFull(flow: FlowName): void {
-    if (this.#isRecent("held-full", flow, null)) return;
-    const code = "ERR_HELD_FULL";
-    this.#post({
-      type: "alert",
-      kind: "held-full",
-      flow,
-      code,
-      source: null,
-      failures: 1,
-      sources: 0,
-      windowMs: this.#windowMs,
-    });
+    this.#raise("held-full", { flow, code: "ERR_HELD_FULL", source: null, failures: 1 });
   }
 
-  /** True within the cool-down of the same alert; otherwise the cool-down begins. */
-  #isRecent(kind: Alert["kind"], flow: FlowName, source: string | null): boolean {
-    const key = `${kind} ${flow} ${source ?? ""}`;
-    if (this.#recent.has(key)) return true;
+  /** False within the cool-down of the same alert; otherwise the cool-down begins. */
+  #raise(kind: Alert["kind"], facts: Pick<Alert, "flow" | "code" | "source" | "failures">): boolean {
+    const key = keyOf(kind, facts);
+    if (this.#recent.has(key)) return false;
     this.#recent.set(key, true);
-    return false;
+    const sources = kind === "held-full" ? 0 : this.#activeSources(facts.flow);
+    this.#post({ type: "alert", kind, ...facts, sources, windowMs: this.#windowMs });
+    return true;
   }
 
-  #activeSources({ sources }: FlowCounts, now: number): number {
+  #activeSources(flow: FlowName): number {
+    const now = this.#clock.now();
     let active = 0;
-    for (const count of sources.values()) if (count.total(now, this.#windowMs) > 0) active++;
+    for (const count of this.#countsOf(flow).sources.values()) {
+      if (count.total(now, this.#windowMs) > 0) active++;
+    }
     return active;
   }
 
@@ -141,12 +153,18 @@ export class Alerts {
     let counts = this.#flows.get(flow);
     if (counts === undefined) {
       counts = {
-        verified: new RollingCount(),
         failed: new RollingCount(),
+        unbroken: new RollingCount(),
+        hasUnbroken: false,
         sources: new LRUCache({ max: MAX_SOURCES }),
+        named: new RollingCount(),
       };
       this.#flows.set(flow, counts);
     }
     return counts;
   }
+}
+
+function keyOf(kind: Alert["kind"], { flow, source }: Pick<Alert, "flow" | "source">): string {
+  return `${kind} ${flow} ${source ?? ""}`;
 }

@@ -1,3 +1,5 @@
+import { withoutData } from "./foreign-error.ts";
+
 /**
  * Every code that Payhooks can throw or answer with. The union is closed: a `switch` over `error.code`
  * narrows, and `docs/errors.md` has a heading for each.
@@ -53,6 +55,7 @@ export type SetupErrorCode =
   | "ERR_KEY_COUNT"
   | "ERR_SECRET_BLANK"
   | "ERR_SECRET_WHITESPACE"
+  | "ERR_SECRET_KIND"
   | "ERR_PEER_MISSING"
   | "ERR_REDIS_UNSUITABLE"
   | "ERR_SQLITE_UNSUITABLE"
@@ -101,12 +104,14 @@ export interface ErrorDetail {
   readonly fix?: string | undefined;
   /** The HTTP status of the answer, where the error is one. */
   readonly status?: number | undefined;
+  /** What was thrown before it; its kind, code and frames are kept, and none of its words or fields. */
   readonly cause?: unknown;
 }
 
 /**
  * The one error class of Payhooks. `message` says what happened (never a secret, a signature or a whole body)
- * and ends with the fix; `code` is one of the closed union {@link ErrorCode}.
+ * and ends with the fix; `code` is one of the closed union {@link ErrorCode}; `cause` is a copy of what was thrown by
+ * a driver or the platform, without what that was given.
  */
 export class PayhooksError extends Error {
   readonly code: ErrorCode;
@@ -118,7 +123,7 @@ export class PayhooksError extends Error {
   constructor(code: ErrorCode, what: string, detail: ErrorDetail = {}) {
     super(
       detail.fix === undefined ? what : `${what} ${detail.fix}`,
-      detail.cause === undefined ? undefined : { cause: detail.cause },
+      detail.cause === undefined ? undefined : { cause: withoutData(detail.cause) },
     );
     this.name = "PayhooksError";
     this.code = code;

@@ -27,8 +27,8 @@ interface PaymentFields<Event extends string, Status extends string> {
   readonly timestamp: string;
   readonly merchantId?: string;
   readonly userId?: string;
-  /** Undocumented fields whose reading is certain; numbers as the text they were written with. */
-  readonly extra: Readonly<Record<string, string | boolean>>;
+  /** The undocumented fields that `payments.extraFields` declares, as text: a number or a boolean as it was written. */
+  readonly extra: Readonly<Record<string, string>>;
   readonly source: PaymentSource;
 }
 
@@ -77,9 +77,13 @@ interface ConnectEnvelope<Event extends string, Data> {
   readonly authenticated: boolean;
 }
 
+/** KYC of a connected merchant approved (specification, Connected-account events). */
 export type ConnectedAccountApprovedEvent = ConnectEnvelope<"connected_account.approved", ConnectedAccount>;
+/** KYC of a connected merchant declined (specification, Connected-account events). */
 export type ConnectedAccountDeclinedEvent = ConnectEnvelope<"connected_account.declined", ConnectedAccount>;
+/** A settlement approved (specification, Connected-account events). */
 export type SettlementApprovedEvent = ConnectEnvelope<"settlement.approved", Settlement>;
+/** A settlement declined (specification, Connected-account events). */
 export type SettlementDeclinedEvent = ConnectEnvelope<"settlement.declined", Settlement>;
 
 /** An event of the connect flow. */

@@ -10,6 +10,7 @@ export type { ReceiverSource } from "./adapter.ts";
 
 /** What some platforms hand over beside the request. */
 export interface FetchContext {
+  /** Keeps the platform from ending before the promise settles. */
   waitUntil?(work: Promise<unknown>): void;
 }
 

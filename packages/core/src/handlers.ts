@@ -10,7 +10,7 @@ export interface HandlerContext {
    */
   readonly effectId: string;
   readonly eventId: string;
-  /** 1 at the first try of this handler. */
+  /** 1 at the first try of this handler. A try before its time has the number of the next: it counts only if it succeeds. */
   readonly attempt: number;
   /** Aborts when the lease is lost, the handler's time is up, or the receiver closes and its grace is over. */
   readonly signal: AbortSignal;
@@ -48,7 +48,10 @@ export interface HandlerOptions {
   readonly name?: string | undefined;
   /** A try that takes longer counts as failed, and may still be running. Default 60 s. */
   readonly timeoutMs?: number | undefined;
-  /** Then the event is held as `exhausted`, or `crashed`. Default 25. */
+  /**
+   * How often the handler is started at most, crashes included. When the last try fails it is given up, and the event is
+   * held as `exhausted`, or `crashed`, once no other handler has tries left. Default 25.
+   */
   readonly maxTries?: number | undefined;
   /** Milliseconds to wait after the given try (1 = the first). Default min(1 s · 2ⁿ, 1 h) ± 50 %. */
   readonly backoffMs?: ((attempt: number) => number) | undefined;
@@ -65,6 +68,8 @@ export interface HeldEvent {
   /** Empty where the reading is not certain. */
   readonly event: string;
   readonly status: string;
+  /** The merchant's reference of a payment; null in the connect flow, and where the reading is not certain. */
+  readonly referenceId: string | null;
   readonly reason: HeldReason;
   readonly detail: string | null;
   readonly rawBody: Uint8Array;

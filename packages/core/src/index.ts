@@ -35,7 +35,7 @@ export type {
   WithdrawalEvent,
 } from "./events.ts";
 export type { ConnectOptions } from "./flows/connect.ts";
-export type { KeyHint, KeyResolver, TenantKeys } from "./flows/keyring.ts";
+export type { KeyHint, KeyResolver, ResolveOptions, TenantKeys } from "./flows/keyring.ts";
 export type { LookupTransaction } from "./flows/lookup.ts";
 export type {
   AmbiguousCallback,
@@ -71,10 +71,11 @@ export type {
 export { type MemoryInboxOptions, memoryInbox } from "./inbox/memory/index.ts";
 export type { Endpoint } from "./intake.ts";
 export type { JsonObject, JsonValue } from "./json.ts";
+export type { LogLevel } from "./log-lines.ts";
 export type { Alert, EventFacts, Logger, Notice } from "./notices.ts";
 export type { ReceiverOptions } from "./options.ts";
 export { createReceiver, type Ingested, type PaymentsEndpoint, type Receiver } from "./receiver.ts";
-export type { PublicKeyInput, PublicKeySource } from "./signature/keys.ts";
+export type { OneOrMore, PublicKeyInput, PublicKeySource, SecretInput } from "./signature/keys.ts";
 export {
   type VerifiedDelivery,
   type VerifyConnectOptions,

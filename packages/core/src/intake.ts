@@ -13,8 +13,10 @@ import {
 import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError, PayhooksError } from "./errors.ts";
 import type { FlowName } from "./events.ts";
 import type { Flow, Reading, Verification, Verified } from "./flows/flow.ts";
+import { describeError, originOf } from "./foreign-error.ts";
 import type { Accepted, Inbox, Runner } from "./inbox/inbox.ts";
-import type { EventFacts, NoticeBoard } from "./notices.ts";
+import { likelyCauseOf } from "./likely-cause.ts";
+import { type EventFacts, inboxError, type NoticeBoard } from "./notices.ts";
 import type { Settings } from "./options.ts";
 
 /** What an adapter mounts: one flow of a receiver. */
@@ -58,7 +60,8 @@ export interface IntakeParts {
   readonly lifecycle: Lifecycle;
 }
 
-type Fault = readonly [code: DeliveryErrorCode, why: string];
+/** `stack`: where the error was thrown that is the reason. */
+type Fault = readonly [code: DeliveryErrorCode, why: string, stack?: string | null];
 type Refuse = (...fault: Fault) => Reply;
 
 /** The way of a delivery: verify, accept, acknowledge. One per receiver, shared by its flows. */
@@ -77,7 +80,7 @@ export class Intake {
     const { settings, lifecycle } = this.#parts;
     const { maxBodyBytes, bodyTimeoutMs } = settings;
     const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
-      this.#refuse(flow, code, why, remoteAddress ?? null);
+      this.#refuse(flow, remoteAddress, [code, why]);
     return {
       flow: flow.name,
       maxBodyBytes,
@@ -93,13 +96,16 @@ export class Intake {
   }
 
   /** Tells what became of a verified event in the inbox. */
-  notice({ verified, leftOut }: Reading, { outcome, job, reason, previousAmount }: Accepted): void {
+  notice({ verified, leftOut }: Reading, accepted: Accepted): void {
+    const { outcome, job, reason, previousAmount } = accepted;
     const { notices } = this.#parts;
     if (leftOut.length > 0) this.#warnOf(leftOut.join(", "));
     if (!notices.observed && outcome !== "held" && previousAmount === null) return;
-    const { delivery, id, name, status, amount, detail } = verified;
+    const { delivery, id, name, status, amount } = verified;
     const { flow, tenant, keyId } = delivery;
-    const facts: EventFacts = { flow, tenant, eventId: job.eventId, id, event: name, status };
+    const { eventId } = job;
+    const referenceId = verified.identity.referenceId ?? null;
+    const facts: EventFacts = { flow, tenant, eventId, id, event: name, status, referenceId };
     if (previousAmount !== null && amount !== null) {
       notices.post({ type: "amount-changed", ...facts, previousAmount, amount });
     }
@@ -116,7 +122,7 @@ export class Intake {
         notices.post({ type: "stale", ...facts });
         break;
       case "held":
-        notices.post({ type: "held", ...facts, reason: reason ?? "malformed", detail });
+        notices.post({ type: "held", ...facts, reason: reason ?? "malformed", detail: accepted.detail });
         break;
       case "expired":
         break;
@@ -127,35 +133,48 @@ export class Intake {
   #warnOf(leftOut: string): void {
     if (this.#leftOut.has(leftOut)) return;
     this.#leftOut.add(leftOut);
-    const what = `Not handed to handlers: ${leftOut}, since an undocumented field before it may have carried it.`;
+    const what = `Not handed to handlers: ${leftOut}, since it could also be part of another value.`;
     const fix =
-      "Declare that field in payments.extraFields if every callback has it and only the service chooses its value.";
+      "If callbacks have an undocumented field beside it, and only the service chooses its value, declare that in payments.extraFields.";
     this.#parts.notices.post({ type: "warning", what, fix });
   }
 
-  #refuse(flow: Flow, code: DeliveryErrorCode, why: string, source: string | null): Reply {
+  #refuse(flow: Flow, remoteAddress: string | undefined, [code, why, stack = null]: Fault): Reply {
     const { alerts, notices } = this.#parts;
     const notAuthentic = code.startsWith("ERR_SIGNATURE_");
     const status = notAuthentic ? flow.badSignatureStatus : ANSWER_STATUS[code];
-    if (notAuthentic) alerts.failed(flow.name, code, source);
+    const source = sourceOf(remoteAddress);
+    const isFirst = notAuthentic && alerts.failed(flow.name, code, source);
     if (code === "ERR_HELD_FULL") alerts.heldFull(flow.name);
-    notices.post({ type: "refused", flow: flow.name, code, httpStatus: status, why, source });
+    const fix = isFirst ? likelyCauseOf(flow.name, code, why) : null;
+    notices.post({ type: "refused", flow: flow.name, code, httpStatus: status, why, source, fix, stack });
     return refusal(code, status);
   }
 
   /** From bytes to an answer. Verification and acceptance share one deadline. */
   async #receive(flow: Flow, delivery: Delivery, mounted: boolean): Promise<Reply> {
     const { settings, clock, alerts, inbox, lifecycle } = this.#parts;
-    const refuse: Refuse = (code, why) => this.#refuse(flow, code, why, delivery.remoteAddress ?? null);
+    const refuse: Refuse = (...given) => this.#refuse(flow, delivery.remoteAddress, given);
     const fault = this.#findFault(delivery, mounted);
     if (fault !== null) return refuse(...fault);
+    let isInFlight = true;
     this.#inFlight++;
     const deadline = new Deadline(clock, settings.acceptTimeoutMs);
     try {
       if (!lifecycle.isPrepared()) await deadline.race(lifecycle.prepare());
-      const verifying = flow.verify(delivery, clock.now());
-      const verification = isPending(verifying) ? await deadline.race(resolving(verifying)) : verifying;
+      let verification = flow.verify(delivery, clock.now());
+      if (isPending(verification)) {
+        // Who waits for a resolver is not in flight: strangers could fill that with merchants that do not exist.
+        isInFlight = false;
+        this.#inFlight--;
+        verification = await deadline.race(resolving(verification));
+      }
       if (!verification.ok) return refuse(verification.code, verification.why);
+      if (!isInFlight) {
+        if (this.#inFlight >= settings.maxInFlight) return refuse(...this.#overloaded());
+        isInFlight = true;
+        this.#inFlight++;
+      }
       alerts.succeeded(flow.name);
       const run = this.#runOf(delivery);
       if (run === "background" && !lifecycle.isRunning()) {
@@ -175,10 +194,10 @@ export class Intake {
       if (run === "after-response") this.#workAfter(delivery, accepted);
       return RECEIVED;
     } catch (error) {
-      return refuse(codeOf(error), describe(error));
+      return refuse(codeOf(error), describe(error), originOf(error));
     } finally {
       deadline.cancel();
-      this.#inFlight--;
+      if (isInFlight) this.#inFlight--;
     }
   }
 
@@ -191,7 +210,10 @@ export class Intake {
       return ["ERR_BODY_TOO_LARGE", "the body's length"];
     }
     if (lifecycle.isClosing()) return ["ERR_CLOSING", "the receiver is closing"];
-    if (this.#inFlight < settings.maxInFlight) return null;
+    return this.#inFlight < settings.maxInFlight ? null : this.#overloaded();
+  }
+
+  #overloaded(): Fault {
     return ["ERR_OVERLOADED", `${this.#inFlight} deliveries are in flight`];
   }
 
@@ -244,19 +266,23 @@ export class Intake {
     const work = (async () => {
       if (pending) await inbox.runJob(runner, job);
       await lifecycle.work();
-    })().catch((error: unknown) =>
-      notices.post({ type: "inbox-error", during: "work", error: describe(error) }),
-    );
+    })().catch((error: unknown) => notices.post(inboxError("work", error)));
     delivery.waitUntil?.(work);
   }
 }
 
-/** A resolver that fails says nothing about the signature: the sender must try again. */
+/**
+ * A resolver that fails says nothing about the signature: the sender must try again. Its words are not told, since they
+ * may be a stranger's: the resolver was asked about what he wrote.
+ */
 async function resolving(verifying: Promise<Verification>): Promise<Verification> {
   try {
     return await verifying;
   } catch (cause) {
-    throw new PayhooksError("ERR_RESOLVER_FAILED", `The key resolver failed: ${describe(cause)}`, { cause });
+    if (cause === TIME_IS_UP) throw cause;
+    throw new PayhooksError("ERR_RESOLVER_FAILED", `The key resolver failed: ${describeError(cause)}`, {
+      cause,
+    });
   }
 }
 
@@ -281,6 +307,14 @@ function codeOf(error: unknown): DeliveryErrorCode {
 
 function describe(error: unknown): string {
   if (error === TIME_IS_UP) return "no answer within acceptTimeoutMs";
-  if (isPayhooksError(error)) return `${error.code}: ${error.message}`;
-  return error instanceof Error ? error.message : String(error);
+  const isAnswer = isPayhooksError(error) && error.code === codeOf(error);
+  return isAnswer ? error.message : describeError(error);
+}
+
+const MAX_SOURCE = 64;
+
+/** Where senders choose their address, they choose how long it is, too. Cut off, it must not keep the whole alive. */
+function sourceOf(remoteAddress: string | undefined): string | null {
+  if (remoteAddress === undefined || remoteAddress.length <= MAX_SOURCE) return remoteAddress ?? null;
+  return Buffer.from(remoteAddress.slice(0, MAX_SOURCE)).toString();
 }

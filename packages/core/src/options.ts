@@ -5,6 +5,7 @@ import type { AnyEvent } from "./events.ts";
 import type { ConnectOptions } from "./flows/connect.ts";
 import type { PaymentsOptions } from "./flows/payments-options.ts";
 import type { Inbox } from "./inbox/inbox.ts";
+import type { LogLevel } from "./log-lines.ts";
 import type { Logger } from "./notices.ts";
 
 /** Options of {@link createReceiver}. A flow that is left out is off. */
@@ -28,6 +29,11 @@ export interface ReceiverOptions {
   readonly concurrency?: number | undefined;
   /** Deliveries between verification and answer at one time; beyond, 503. Default 1,000. */
   readonly maxInFlight?: number | undefined;
+  /**
+   * Deliveries of one flow that wait for its key resolver at one time; beyond, 503. Those of merchants that it has found
+   * before have as many places of their own. They do not count as in flight. Default 100.
+   */
+  readonly maxResolving?: number | undefined;
   /** Entries that deliveries may put on hold; beyond, such a delivery is answered 503. Default 10,000. */
   readonly maxHeld?: number | undefined;
   /** How long ago an event may have been signed. Default 7 days. */
@@ -41,8 +47,10 @@ export interface ReceiverOptions {
   /** Moving from another receiver: true for events that it has handled. Asked once, before the first try. */
   readonly alreadyHandled?: ((event: AnyEvent) => boolean | Promise<boolean>) | undefined;
   readonly alerts?: AlertOptions | undefined;
-  /** Default: warnings and errors to the console. */
+  /** Default: the console. */
   readonly logger?: Logger | undefined;
+  /** The least that is logged; `"info"` adds what goes as it should. Default `"warn"`. */
+  readonly logLevel?: LogLevel | undefined;
   /** For tests. */
   readonly clock?: Clock | undefined;
 }
@@ -55,11 +63,13 @@ export interface Settings {
   readonly run: "background" | "after-response" | "elsewhere" | undefined;
   readonly concurrency: number;
   readonly maxInFlight: number;
+  readonly maxResolving: number;
   readonly maxHeld: number;
   readonly windowMs: number;
   readonly acceptTimeoutMs: number;
   readonly maxBodyBytes: number;
   readonly bodyTimeoutMs: number;
+  readonly logLevel: LogLevel;
 }
 
 const DEFAULTS: Settings = {
@@ -68,11 +78,13 @@ const DEFAULTS: Settings = {
   run: undefined,
   concurrency: 16,
   maxInFlight: 1_000,
+  maxResolving: 100,
   maxHeld: 10_000,
   windowMs: 7 * 24 * 60 * 60 * 1000,
   acceptTimeoutMs: 2_000,
   maxBodyBytes: 64 * 1024,
   bodyTimeoutMs: 10_000,
+  logLevel: "warn",
 };
 
 /** Checks what can be checked without the environment, and fills in defaults. Throws `ERR_OPTION_INVALID`. */
@@ -88,12 +100,15 @@ export function settingsOf(options: ReceiverOptions): Settings {
       throw invalid(`There is no option "${name}".`, `Options: ${[...OPTION_NAMES].join(", ")}.`);
     }
   }
-  const { ack = DEFAULTS.ack, run } = options;
+  const { ack = DEFAULTS.ack, run, logLevel = DEFAULTS.logLevel } = options;
   if (!["enqueued", "handled"].includes(ack)) {
     throw invalid(`ack is ${JSON.stringify(ack)}.`, 'Use "enqueued" or "handled".');
   }
   if (run !== undefined && !["background", "after-response", "elsewhere"].includes(run)) {
     throw invalid(`run is ${JSON.stringify(run)}.`, 'Use "background", "after-response" or "elsewhere".');
+  }
+  if (!["info", "warn", "error"].includes(logLevel)) {
+    throw invalid(`logLevel is ${JSON.stringify(logLevel)}.`, 'Use "info", "warn" or "error".');
   }
   if (run === "elsewhere" && ack === "handled") {
     throw invalid(
@@ -112,15 +127,17 @@ export function settingsOf(options: ReceiverOptions): Settings {
     handledBudgetMs: number("handledBudgetMs"),
     concurrency: number("concurrency"),
     maxInFlight: number("maxInFlight"),
+    maxResolving: number("maxResolving"),
     maxHeld: number("maxHeld"),
     windowMs: number("windowMs"),
     acceptTimeoutMs: number("acceptTimeoutMs"),
     maxBodyBytes: number("maxBodyBytes"),
     bodyTimeoutMs: number("bodyTimeoutMs"),
+    logLevel,
   };
 }
 
-type NumberOption = Exclude<keyof Settings, "ack" | "run">;
+type NumberOption = Exclude<keyof Settings, "ack" | "run" | "logLevel">;
 
 const OPTION_NAMES: ReadonlySet<string> = new Set([
   "payments",

@@ -12,10 +12,11 @@ import type {
   WithdrawalEvent,
 } from "./events.ts";
 import { connectFlow } from "./flows/connect.ts";
-import { type Flow, ONLY_TENANT, withFreshness } from "./flows/flow.ts";
+import { type Flow, ONLY_TENANT, type SetupWarning } from "./flows/flow.ts";
 import type { LookupTransaction } from "./flows/lookup.ts";
 import { type PaymentsFlow, paymentsFlow } from "./flows/payments.ts";
 import type { Handler, HandlerOptions, HeldEvent, PaymentHandlers } from "./handlers.ts";
+import { withOwnErrors } from "./inbox/failures.ts";
 import {
   type AcceptOutcome,
   type Health,
@@ -30,7 +31,8 @@ import {
 } from "./inbox/inbox.ts";
 import { memoryInbox } from "./inbox/memory/index.ts";
 import { type Endpoint, Intake } from "./intake.ts";
-import { consoleLogger, type Notice, NoticeBoard } from "./notices.ts";
+import { fromLevel, LogLines } from "./log-lines.ts";
+import { consoleLogger, inboxError, type Notice, NoticeBoard } from "./notices.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
 import { Registry } from "./registry.ts";
 import { createRunner } from "./runner.ts";
@@ -40,7 +42,9 @@ export interface PaymentsEndpoint extends Endpoint {
   /**
    * Feeds the result of a transaction look-up through the table of deduplication, so that a result that arrives both
    * ways runs once. `updated_at` is its signed time.
-   * @throws PayhooksError `ERR_TRANSACTION_INVALID`, `ERR_CLOSING` after `close()`, or what the inbox throws.
+   * @param options `tenant` as the resolver names it: required where one chooses the keys, and refused where none does.
+   * @throws PayhooksError `ERR_TRANSACTION_INVALID`, `ERR_OPTION_MISSING` or `ERR_OPTION_INVALID` for the tenant,
+   * `ERR_CLOSING` after `close()`, or what the inbox throws.
    */
   ingest(
     transaction: LookupTransaction,
@@ -61,21 +65,54 @@ export interface Receiver {
   /** Throws `ERR_FLOW_OFF` where the options have no `connect`. */
   readonly connect: Endpoint;
 
+  /**
+   * Registers a handler of `DEPOSIT`: a function runs on SUCCESS only, an object has one for each status that is wanted
+   * (specification, Payment callback events). Another status is acknowledged and done.
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
   onDeposit(handlers: PaymentHandlers<DepositEvent>, options?: HandlerOptions): Receiver;
+  /**
+   * Registers a handler of `WITHDRAWAL`, as `onDeposit` does of deposits.
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
   onWithdrawal(handlers: PaymentHandlers<WithdrawalEvent>, options?: HandlerOptions): Receiver;
+  /**
+   * Registers a handler of `connected_account.approved`: the service approved the KYC of a connected merchant
+   * (specification, Connected-account events).
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
   onConnectedAccountApproved(
     handler: Handler<ConnectedAccountApprovedEvent>,
     options?: HandlerOptions,
   ): Receiver;
+  /**
+   * Registers a handler of `connected_account.declined`: the service declined the KYC of a connected merchant.
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
   onConnectedAccountDeclined(
     handler: Handler<ConnectedAccountDeclinedEvent>,
     options?: HandlerOptions,
   ): Receiver;
+  /**
+   * Registers a handler of `settlement.approved`. The service does not send settlement events yet (specification,
+   * Connected-account events).
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
   onSettlementApproved(handler: Handler<SettlementApprovedEvent>, options?: HandlerOptions): Receiver;
+  /**
+   * Registers a handler of `settlement.declined`. The service does not send settlement events yet.
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
   onSettlementDeclined(handler: Handler<SettlementDeclinedEvent>, options?: HandlerOptions): Receiver;
-  /** Runs, durably and with retries, about every event that is put on hold. */
+  /**
+   * Registers a handler that runs, durably and with retries, about every event that is put on hold.
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
   onHeld(handler: Handler<HeldEvent>, options?: HandlerOptions): Receiver;
-  /** Says that an event name is not wanted: without a handler it is then done, not held. */
+  /**
+   * Says that an event name is not wanted: it is then done when it arrives, not held.
+   * @throws PayhooksError `ERR_OPTION_INVALID` when the event has a handler, `ERR_REGISTRATION_CLOSED`.
+   */
   ignore(event: EventName): Receiver;
   /** The one observer of everything that happens; a second call replaces the first. It can neither slow nor break a delivery. */
   observe(observer: (notice: Notice) => void): Receiver;
@@ -91,12 +128,17 @@ export interface Receiver {
     readonly deadlineMs?: number | undefined;
     readonly limit?: number | undefined;
   }): Promise<WorkReport>;
-  /** Runs one job that a push carrier brought: the text that `jobId` made. Skips its backoff. */
+  /**
+   * Runs one job that a push carrier brought, named by the text that `jobId` of `@payhooks/core/inbox` makes of it. Skips
+   * its backoff, at most once a second; a try before its time that fails does not count against `maxTries`.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for any other text.
+   */
   run(job: string): Promise<RunReport>;
   /** One event's whole life, or null. */
   read(eventId: string): Promise<Life | null>;
   /** Events that wait for a person. */
   readonly held: HeldEntries;
+  /** Whether the inbox answers, and how much waits in it. */
   health(): Promise<Health>;
   /**
    * Answers 503 from now on, and waits for what runs. `unfinished` counts what still ran after `graceMs` (default
@@ -139,12 +181,15 @@ class MountedReceiver implements Receiver {
   constructor(options: ReceiverOptions) {
     this.#options = options;
     this.#settings = settingsOf(options);
-    const { payments, connect, logger = consoleLogger, clock = systemClock } = options;
+    const { payments, connect, clock = systemClock } = options;
     this.#clock = clock;
-    const notices = new NoticeBoard(logger);
+    const { logLevel } = this.#settings;
+    const logger = options.logger ?? fromLevel(consoleLogger, logLevel);
+    const notices = new NoticeBoard(new LogLines(logger, logLevel, clock), clock);
     this.#notices = notices;
-    this.#inbox = options.inbox ?? memoryInbox({ clock });
-    const context = { windowMs: this.#settings.windowMs, clock };
+    this.#inbox = withOwnErrors(options.inbox ?? memoryInbox({ clock }));
+    const { windowMs, acceptTimeoutMs, maxResolving } = this.#settings;
+    const context = { windowMs, acceptTimeoutMs, maxResolving, clock };
     this.#flows = {
       payments: payments === undefined ? null : paymentsFlow(payments, context),
       connect: connect === undefined ? null : connectFlow(connect, context),
@@ -279,26 +324,26 @@ class MountedReceiver implements Receiver {
         fix: 'Register one, such as receiver.onDeposit(…), before the start (is the module with your handlers imported?); or set run: "elsewhere" if another process runs them.',
       });
     }
-    const warnings: [string, string][] = [];
+    const warnings: SetupWarning[] = [];
     for (const flow of [this.#flows.payments, this.#flows.connect]) {
       if (flow === null) continue;
-      for (const what of await flow.prepare()) warnings.push([what, "Use a long random secret."]);
+      warnings.push(...(await flow.prepare()));
       if (this.#settings.run === "elsewhere") continue;
       for (const name of this.#registry.unhandled(flow.name)) {
-        warnings.push([
-          `No handler for ${name}: such events will be held.`,
-          `Register one, or call receiver.ignore("${name}").`,
-        ]);
+        warnings.push({
+          what: `No handler for ${name}: such events will be held.`,
+          fix: `Register one, or call receiver.ignore("${name}").`,
+        });
       }
     }
     if (inbox === undefined) {
-      warnings.push([
-        "No inbox is named: events live in memory and die with the process.",
-        "Name one for production.",
-      ]);
+      warnings.push({
+        what: "No inbox is named: events live in memory and die with the process.",
+        fix: "Name one for production.",
+      });
     }
     await this.#connect();
-    for (const [what, fix] of warnings) this.#notices.post({ type: "warning", what, fix });
+    for (const warning of warnings) this.#notices.post({ type: "warning", ...warning });
     this.#registry.close();
     this.#prepared = true;
   }
@@ -320,7 +365,7 @@ class MountedReceiver implements Receiver {
     try {
       await this.#inbox.ready();
     } catch (error) {
-      this.#notices.post({ type: "inbox-error", during: "start", error: String(error) });
+      this.#notices.post(inboxError("start", error));
       throw error;
     }
   }
@@ -330,7 +375,7 @@ class MountedReceiver implements Receiver {
     try {
       return await this.#inbox.run(this.#runner, { concurrency: this.#settings.concurrency });
     } catch (error) {
-      this.#notices.post({ type: "inbox-error", during: "start", error: String(error) });
+      this.#notices.post(inboxError("start", error));
       throw error;
     }
   }
@@ -345,15 +390,17 @@ class MountedReceiver implements Receiver {
   async #ingest(
     flow: PaymentsFlow,
     transaction: LookupTransaction,
-    tenant: string = ONLY_TENANT,
+    tenant: string | undefined,
   ): Promise<Ingested> {
+    checkTenant(flow, tenant);
     this.#refuseWhenClosing();
     await this.#prepare();
     // Connecting takes its time: an event taken in after the close could be lost with nobody told.
     this.#refuseWhenClosing();
     const now = this.#clock.now();
-    const { windowMs, maxHeld } = this.#settings;
-    const { reading } = withFreshness(flow.read(flow.fromLookup(transaction, tenant, now)), now, windowMs);
+    const { maxHeld } = this.#settings;
+    const delivery = flow.fromLookup(transaction, tenant ?? ONLY_TENANT, now);
+    const { reading } = flow.readAsNew(delivery, now);
     const accepted = await this.#inbox.accept(reading.verified, { maxHeld });
     this.#intake.notice(reading, accepted);
     return { outcome: accepted.outcome, eventId: accepted.job.eventId };
@@ -400,8 +447,26 @@ class MountedReceiver implements Receiver {
   }: {
     readonly graceMs?: number | undefined;
   } = {}): Promise<{ readonly unfinished: number }> {
-    this.#closing ??= this.#inbox.close({ graceMs }).finally(() => this.#notices.flush());
+    this.#closing ??= this.#inbox.close({ graceMs }).finally(() => this.#notices.close());
     return this.#closing;
+  }
+}
+
+/** A look-up that is recorded under another tenant than its callback would run a second time. */
+function checkTenant({ hasTenants }: PaymentsFlow, tenant: string | undefined): void {
+  if (hasTenants && !tenant) {
+    throw new PayhooksError(
+      "ERR_OPTION_MISSING",
+      "ingest was given no tenant, and a resolver chooses the keys.",
+      {
+        fix: "Pass { tenant } as the resolver names it for this merchant, so that the look-up meets its callback.",
+      },
+    );
+  }
+  if (!hasTenants && tenant) {
+    throw new PayhooksError("ERR_OPTION_INVALID", "ingest was given a tenant, and there is only one.", {
+      fix: "Leave { tenant } out: with fixed keys no event belongs to a tenant.",
+    });
   }
 }
 

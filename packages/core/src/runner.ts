@@ -1,8 +1,8 @@
 import { isPending } from "./awaitable.ts";
 import type { Clock } from "./clock.ts";
 import { RunContext } from "./context.ts";
-import type { AnyEvent, PaymentEvent } from "./events.ts";
-import type { Flow, Reading } from "./flows/flow.ts";
+import type { AnyEvent } from "./events.ts";
+import type { Flow, Verified } from "./flows/flow.ts";
 import type { PaymentsFlow } from "./flows/payments.ts";
 import { defaultBackoffMs, type HandlerContext, type HeldEvent, isReject, retryAfterOf } from "./handlers.ts";
 import {
@@ -13,11 +13,14 @@ import {
   isEntry,
   type Lease,
   type Runner,
+  type Step,
   type StepChange,
   TELL_PREFIX,
+  type VerifiedEvent,
 } from "./inbox/inbox.ts";
-import type { Logger, NoticeBoard } from "./notices.ts";
+import { inboxError, type Logger, type Notice, type NoticeBoard } from "./notices.ts";
 import type { Registered, Registry } from "./registry.ts";
+import { factsOfThrown } from "./thrown.ts";
 
 /** What the runner takes from the receiver. */
 export interface RunnerParts {
@@ -39,11 +42,14 @@ const QUESTION: Omit<Registered, "name"> = {
 const ALREADY_HANDLED: Registered = { ...QUESTION, name: "?alreadyHandled" };
 const CONFIRM: Registered = { ...QUESTION, name: `${TELL_PREFIX}?confirm` };
 
-/** Only the memory inbox at its bound says so of what a person or `confirm` releases. */
-const TOO_OLD = "the inbox no longer knows events that were signed that long ago";
+/** Nobody can say any more whether it ran: the record would have expired. */
+const TOO_OLD =
+  "signed so long ago that it may have run and been forgotten: only a replay with evenIfExpired runs it";
 
 /** Where the steps of one run have led. */
 interface Progress {
+  /** When the run began, by this process's clock. */
+  readonly begunAt: number;
   /** When the next try is due, in ms from now; null when none is. */
   retryInMs: number | null;
   givenUp: { readonly reason: GivenUp; readonly error: string } | null;
@@ -72,8 +78,8 @@ export function createRunner(parts: RunnerParts): Runner {
     const flow = flows[delivery.flow];
     if (flow === null)
       return held("unhandled", `the ${delivery.flow} flow is off in the process that runs it`);
+    if (isEntry(verdict)) return release(lease, flow.readAsNew(delivery, clock.now()));
     const reading = flow.read(delivery);
-    if (isEntry(verdict)) return release(lease, reading);
     const { event, verified } = reading;
     if (event === null) {
       return held(verified.verdict === "run" ? "malformed" : verified.verdict, verified.detail);
@@ -88,7 +94,7 @@ export function createRunner(parts: RunnerParts): Runner {
       );
     }
 
-    const progress = newProgress();
+    const progress = newProgress(clock.now());
     if (parts.alreadyHandled !== undefined) {
       const { alreadyHandled } = parts;
       const asked = await runStep(lease, ALREADY_HANDLED, progress, async () =>
@@ -112,17 +118,31 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /** A replay of what never met the table: it is read again, and enters the table as if it had just arrived. */
-  async function release(lease: Lease, { verified }: Reading): Promise<Ending> {
-    if (isEntry(verified.verdict)) return held(verified.verdict as HeldReason, verified.detail);
-    const { outcome } = await lease.accept(verified);
-    // Nobody can say any more whether it ran: it stays here, for a person.
-    if (outcome === "expired") return held(lease.data.verdict as HeldReason, TOO_OLD);
-    return { kind: "done" };
+  async function release(lease: Lease, { reading: { verified }, outside }: Verified): Promise<Ending> {
+    if (isEntry(verified.verdict)) {
+      const isLate = outside !== null && !lease.data.evenIfExpired;
+      return held(
+        verified.verdict as HeldReason,
+        isLate ? `${verified.detail}; ${TOO_OLD}` : verified.detail,
+      );
+    }
+    if (await enter(lease, verified)) return { kind: "done" };
+    return held(lease.data.verdict as HeldReason, TOO_OLD);
+  }
+
+  /** Enters a released event into the table. False: it may have run and been forgotten, and nobody said to run it. */
+  async function enter(lease: Lease, event: VerifiedEvent): Promise<boolean> {
+    const { outcome } = await lease.accept(event);
+    if (outcome !== "expired") return true;
+    if (!lease.data.evenIfExpired) return false;
+    notices.post({ type: "double-risk", why: "replayed-after-expiry", ...factsOf(lease.data) });
+    await lease.accept({ ...event, fresh: true, evenIfExpired: true });
+    return true;
   }
 
   /** The onHeld handlers, and for an ambiguous entry `confirm` before them. */
   async function tell(lease: Lease): Promise<Ending> {
-    const progress = newProgress();
+    const progress = newProgress(clock.now());
     if (lease.data.reason === "ambiguous" && flows.payments?.confirm !== undefined) {
       const released = await confirm(lease, flows.payments, progress);
       if (released || progress.retryInMs !== null || progress.lost || progress.released) {
@@ -142,21 +162,18 @@ export function createRunner(parts: RunnerParts): Runner {
 
   /** Asks `confirm` about an ambiguous entry. True when the entry is settled. */
   async function confirm(lease: Lease, flow: PaymentsFlow, progress: Progress): Promise<boolean> {
-    const { delivery, detail } = lease.data;
-    const ambiguity = flow.ambiguity(delivery);
-    if (ambiguity === null) return false;
+    const { delivery, detail, evenIfExpired } = lease.data;
+    const ambiguity = flow.ambiguity(delivery, clock.now());
+    if (ambiguity === null || (ambiguity.expired && !evenIfExpired)) return false;
+    const { readings, complete, signedSince } = ambiguity;
     const asked = await runStep(lease, CONFIRM, progress, async () => {
-      const question = { ...ambiguity, detail: detail ?? "", tenant: delivery.tenant };
+      const question = { readings, complete, detail: detail ?? "", tenant: delivery.tenant };
       const answer = (await flow.confirm?.(question)) ?? "keep";
       if (answer === "keep") return undefined;
-      if (answer !== "discard") {
-        const event: PaymentEvent = answer === "run" ? ambiguity.event : answer;
-        const { verified } = flow.released(event, delivery);
-        if (verified.verdict === "malformed") throw new Error(verified.detail ?? "not an event");
-        const { outcome } = await lease.accept(verified);
-        if (outcome === "expired") throw new Error(TOO_OLD);
-      }
-      return FINAL;
+      if (answer === "discard") return FINAL;
+      const { verified } = flow.released(answer, delivery, signedSince, clock.now()).reading;
+      if (verified.verdict === "malformed") throw new Error(verified.detail ?? "not an event");
+      return (await enter(lease, verified)) ? FINAL : undefined;
     });
     return asked === "final";
   }
@@ -183,12 +200,13 @@ export function createRunner(parts: RunnerParts): Runner {
     if (before?.state === "started") {
       notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });
       if (handler.onCrash === "hold" || tries >= handler.maxTries) {
-        return giveUp(lease, handler, progress, "crashed", `the process died in try ${tries}`, tries);
+        const error = `the process died in try ${tries}`;
+        return giveUp(lease, handler, progress, { reason: "crashed", error, attempt: tries, stack: null });
       }
     }
-    const waitMs = (before?.dueAt ?? 0) - lease.data.now;
-    if (waitMs > 0 && !lease.data.force) {
-      retryIn(progress, waitMs);
+    const isEarly = before !== undefined && before.dueAt > lease.data.now;
+    if (isEarly && !lease.data.force) {
+      retryIn(progress, waitOf(before, lease, progress));
       return "open";
     }
     if (lease.isHandBack()) {
@@ -212,26 +230,39 @@ export function createRunner(parts: RunnerParts): Runner {
       }
       return "done";
     }
-    const error = textOf(outcome.error);
-    if (isReject(outcome.error)) return giveUp(lease, handler, progress, "rejected", error, attempt);
-    if (attempt >= handler.maxTries) return giveUp(lease, handler, progress, "exhausted", error, attempt);
-    const delayMs = retryAfterOf(outcome.error) ?? backoffOf(handler, attempt);
-    if (!(await lease.step(handler.name, { kind: "failed", delayMs, error }))) return lose(progress);
-    notices.post({ type: "retry", ...factsOf(lease.data), handler: handler.name, attempt, delayMs, error });
+    const { error, stack } = factsOfThrown(outcome.error);
+    if (isReject(outcome.error))
+      return giveUp(lease, handler, progress, { reason: "rejected", error, attempt, stack });
+    // Anybody may have sent the copy that asked for an early try: it uses up none, and does not move the next one.
+    if (!isEarly && attempt >= handler.maxTries)
+      return giveUp(lease, handler, progress, { reason: "exhausted", error, attempt, stack });
+    const delayMs = isEarly
+      ? waitOf(before, lease, progress)
+      : (retryAfterOf(outcome.error) ?? backoffOf(handler, attempt));
+    const change: StepChange = isEarly
+      ? { kind: "failed-early", before, error }
+      : { kind: "failed", delayMs, error };
+    if (!(await lease.step(handler.name, change))) return lose(progress);
+    const facts = { ...factsOf(lease.data), handler: handler.name, attempt };
+    notices.post({ type: "retry", ...facts, delayMs, error, stack });
     retryIn(progress, delayMs);
     return "open";
+  }
+
+  /** How long a step's next try is away: the store's clock has told at the begin, and this one how long ago that was. */
+  function waitOf({ dueAt }: Step, { data }: Lease, { begunAt }: Progress): number {
+    return Math.max(0, dueAt - data.now - (clock.now() - begunAt));
   }
 
   async function giveUp(
     lease: Lease,
     handler: Registered,
     progress: Progress,
-    reason: GivenUp,
-    error: string,
-    attempt: number,
+    why: Pick<Extract<Notice, { type: "given-up" }>, "reason" | "error" | "attempt" | "stack">,
   ): Promise<"open"> {
+    const { reason, error } = why;
     if (!(await lease.step(handler.name, { kind: "given-up", reason, error }))) return lose(progress);
-    notices.post({ type: "given-up", ...factsOf(lease.data), handler: handler.name, attempt, reason, error });
+    notices.post({ type: "given-up", ...factsOf(lease.data), handler: handler.name, ...why });
     progress.givenUp ??= { reason, error };
     return "open";
   }
@@ -271,7 +302,7 @@ export function createRunner(parts: RunnerParts): Runner {
 
   /** Not a handler's error: those are outcomes. Reading or releasing failed, so nothing is known: try again. */
   function failed(error: unknown): Ending {
-    notices.post({ type: "inbox-error", during: "run", error: textOf(error) });
+    notices.post(inboxError("run", error));
     return { kind: "retry", delayMs: defaultBackoffMs(3) };
   }
 
@@ -284,8 +315,8 @@ export function createRunner(parts: RunnerParts): Runner {
   };
 }
 
-function newProgress(): Progress {
-  return { retryInMs: null, givenUp: null, lost: false, released: false };
+function newProgress(begunAt: number): Progress {
+  return { begunAt, retryInMs: null, givenUp: null, lost: false, released: false };
 }
 
 /** Held only when no handler has tries left: one that failed for good does not stop the others' retries. */
@@ -317,10 +348,4 @@ function backoffOf(handler: Registered, attempt: number): number {
 function heldEventOf({ data }: Lease): HeldEvent {
   const { reason, detail, delivery } = data;
   return { ...factsOf(data), reason: reason ?? "malformed", detail, rawBody: delivery.rawBody };
-}
-
-/** An error as one line of bounded length. */
-function textOf(error: unknown): string {
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return text.length > 500 ? `${text.slice(0, 500)}…` : text;
 }

@@ -9,7 +9,8 @@ interface Shelf {
 }
 
 const SHELVES = Symbol.for("payhooks.receivers");
-const home = globalThis as { [SHELVES]?: Map<string, Shelf> };
+/** A function, so that nothing of it shows when `globalThis` is printed. */
+const home = globalThis as { [SHELVES]?: () => Map<string, Shelf> };
 
 /** Factories whose receiver may be replaced by a newer one: adapters ask them each time. */
 const SHARED = Symbol.for("payhooks.shared");
@@ -23,8 +24,8 @@ const SHARED = Symbol.for("payhooks.shared");
  * @example export const receiver = sharedReceiver(() => createReceiver({ … }).onDeposit(credit));
  */
 export function sharedReceiver(make: () => Receiver, name = "default"): SharedReceiver {
-  home[SHELVES] ??= new Map();
-  const shelves = home[SHELVES];
+  home[SHELVES] ??= shelvesFor(new Map());
+  const shelves = home[SHELVES]();
   const known = shelves.get(name);
   const shelf = known ?? { receiver: null, make };
   shelves.set(name, shelf);
@@ -38,6 +39,10 @@ export function sharedReceiver(make: () => Receiver, name = "default"): SharedRe
     return shelf.receiver;
   };
   return Object.assign(shared, { [SHARED]: true });
+}
+
+function shelvesFor(shelves: Map<string, Shelf>): () => Map<string, Shelf> {
+  return () => shelves;
 }
 
 /** True for what {@link sharedReceiver} made, also in another copy of this module. */

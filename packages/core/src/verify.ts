@@ -8,7 +8,13 @@ import { fixedKeys } from "./flows/keyring.ts";
 import { paymentsFlow } from "./flows/payments.ts";
 import type { PaymentExpectations } from "./flows/payments-options.ts";
 import type { HeldReason } from "./inbox/inbox.ts";
-import { importPublicKeys, importSecrets, type PublicKeyInput } from "./signature/keys.ts";
+import {
+  importPublicKeys,
+  importSecrets,
+  type OneOrMore,
+  type PublicKeyInput,
+  type SecretInput,
+} from "./signature/keys.ts";
 
 /** A delivery that was verified, and nothing more: not deduplicated, its time not checked. */
 export interface VerifiedDelivery<Event> {
@@ -19,7 +25,7 @@ export interface VerifiedDelivery<Event> {
 
 /** Options of {@link verifyPaymentCallback}. */
 export interface VerifyPaymentOptions {
-  readonly publicKey: PublicKeyInput | readonly PublicKeyInput[] | undefined;
+  readonly publicKey: OneOrMore<PublicKeyInput> | undefined;
   readonly expect?: PaymentExpectations | undefined;
   readonly extraFields?: readonly string[] | undefined;
 }
@@ -45,7 +51,7 @@ export function verifyPaymentCallback(
 
 /** Options of {@link verifyConnectWebhook}. */
 export interface VerifyConnectOptions {
-  readonly secret: string | readonly string[] | undefined;
+  readonly secret: OneOrMore<SecretInput> | undefined;
 }
 
 /**
@@ -67,7 +73,13 @@ export function verifyConnectWebhook(
   return eventOrThrow(flow, deliveryOf(rawBody, signatureHeader ?? null)) as VerifiedDelivery<ConnectEvent>;
 }
 
-const UNLIMITED = { windowMs: Number.POSITIVE_INFINITY, clock: systemClock };
+const NO_LIMIT = Number.POSITIVE_INFINITY;
+const UNLIMITED = {
+  windowMs: NO_LIMIT,
+  acceptTimeoutMs: NO_LIMIT,
+  maxResolving: NO_LIMIT,
+  clock: systemClock,
+};
 
 const CODE_OF_REASON: Partial<Record<HeldReason, ErrorCode>> = {
   ambiguous: "ERR_EVENT_AMBIGUOUS",

@@ -3,6 +3,7 @@ import { type ReceiverSource, receiverOf } from "./adapter.ts";
 import { refusal } from "./delivery.ts";
 import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "./errors.ts";
 import { consoleLogger } from "./notices.ts";
+import { factsOfThrown } from "./thrown.ts";
 
 /** Options of a route that works off what is due. */
 export interface WorkRouteOptions {
@@ -32,7 +33,7 @@ export async function answerWork<Platform>(
     const report = await (await receiverOf(source, platform)).work(limits);
     return Response.json(report, { headers: { "cache-control": "no-store" } });
   } catch (error) {
-    consoleLogger.error("the work route failed", { error });
+    consoleLogger.error("the work route failed", factsOfThrown(error));
     const setup = isPayhooksError(error) && !Object.hasOwn(ANSWER_STATUS, error.code);
     return refused(setup ? "ERR_MISCONFIGURED" : "ERR_INBOX_UNAVAILABLE");
   }

@@ -1,5 +1,6 @@
 import type { Alert } from "@payhooks/core";
 import {
+  anyCallbackFields,
   callbackFields,
   createTestKeys,
   fakeClock,
@@ -89,9 +90,11 @@ describe("an alert", () => {
 
   it("tells that one source probes while others succeed", () => {
     const { alerts, fail, posted } = watch();
-    alerts.succeeded("payments");
-    fail(9, "192.0.2.66");
-    fail(9, "192.0.2.67");
+    for (let i = 0; i < 9; i++) {
+      fail(1, "192.0.2.66");
+      alerts.succeeded("payments");
+      fail(1, "192.0.2.67");
+    }
     expect(posted).toEqual([]);
     fail(1, "192.0.2.66");
     expect(posted).toMatchObject([{ kind: "probing", source: "192.0.2.66", failures: 10, sources: 2 }]);
@@ -99,10 +102,37 @@ describe("an alert", () => {
     expect(posted).toMatchObject([{}, { kind: "probing", source: "192.0.2.67" }]);
   });
 
+  it.each([
+    ["one source", () => "192.0.2.1"],
+    ["many sources", (n: number) => `192.0.2.${n}`],
+    ["a source that is not known", () => null],
+  ])(
+    "tells a rotation although everything had just succeeded, from %s: nothing verifies any more",
+    (_, sourceOf) => {
+      const { alerts, fail, posted } = watch();
+      for (let i = 0; i < 50; i++) alerts.succeeded("payments");
+      for (let i = 0; i < 10; i++) fail(1, sourceOf(i));
+      expect(posted).toMatchObject([{ kind: "all-failing", source: null, failures: 10 }]);
+      // With the new key it goes on, and the failures of the old one are no attack.
+      alerts.succeeded("payments");
+      expect(posted).toHaveLength(1);
+    },
+  );
+
+  it("tells an attack that began in a quiet hour once something genuine has come in between", () => {
+    const { alerts, fail, posted } = watch();
+    fail(12, "192.0.2.66");
+    expect(posted).toMatchObject([{ kind: "all-failing" }]);
+    alerts.succeeded("payments");
+    fail(1, "192.0.2.66");
+    expect(posted).toMatchObject([{}, { kind: "probing", source: "192.0.2.66", failures: 13 }]);
+  });
+
   it("comes for sources that are not known too", () => {
     const { alerts, fail, posted } = watch();
+    fail(9, null);
     alerts.succeeded("payments");
-    fail(10, null);
+    fail(1, null);
     expect(posted).toMatchObject([{ kind: "probing", source: null }]);
   });
 
@@ -137,12 +167,23 @@ describe("an alert", () => {
     expect(posted).toHaveLength(1);
   });
 
-  it("knows a bounded number of sources, also when each raises its own", () => {
-    const { alerts, fail, posted } = watch({ threshold: 1 });
-    alerts.succeeded("payments");
-    for (let i = 0; i < 3_000; i++) fail(1, `source-${i}`);
-    expect(posted).toHaveLength(3_000);
-    expect(posted.at(-1)).toMatchObject({ kind: "probing", source: "source-2999", sources: 1_000 });
+  it("names ten sources within a cool-down, and of more only how many they are", async () => {
+    const { alerts, clock, fail, posted } = watch({ threshold: 2, cooldownMs: 15 * MINUTE });
+    const probe = (from: number, to: number): void => {
+      for (let n = from; n < to; n++) {
+        fail(1, `source-${n}`);
+        alerts.succeeded("payments");
+        fail(1, `source-${n}`);
+        alerts.succeeded("payments");
+      }
+    };
+    probe(0, 3_000);
+    expect(posted).toHaveLength(11);
+    expect(posted[9]).toMatchObject({ kind: "probing", source: "source-9", failures: 2, sources: 10 });
+    expect(posted[10]).toMatchObject({ kind: "probing", source: null, failures: 22, sources: 11 });
+    await clock.advance(20 * MINUTE);
+    probe(3_000, 3_001);
+    expect(posted[11]).toMatchObject({ kind: "probing", source: "source-3000", sources: 1 });
   });
 
   it("is raised when too many are held, once per cool-down", async () => {
@@ -172,8 +213,10 @@ describe("a receiver", () => {
 
   it("names the source that probes", async () => {
     const t = await setUp({ payments: { publicKey }, alerts: { threshold: 3 } });
-    await t.post("payments", signPaymentCallback(callbackFields(), privateKey));
-    for (let i = 0; i < 3; i++) await t.post("payments", forged(), { remoteAddress: "198.51.100.7" });
+    for (let i = 0; i < 3; i++) {
+      await t.post("payments", signPaymentCallback(callbackFields(), privateKey));
+      await t.post("payments", forged(), { remoteAddress: "198.51.100.7" });
+    }
     expect(alertsOf(t)).toMatchObject([{ kind: "probing", source: "198.51.100.7", failures: 3 }]);
   });
 
@@ -188,7 +231,7 @@ describe("a receiver", () => {
 
   it("answers 503 and alerts when it holds too many, while other deliveries go on", async () => {
     const t = await setUp({ payments: { publicKey }, maxHeld: 2 });
-    const malformed = () => signPaymentCallback(callbackFields({ status: "success" }), privateKey);
+    const malformed = () => signPaymentCallback(anyCallbackFields({ status: "success" }), privateKey);
     const codes = [];
     for (let i = 0; i < 4; i++) codes.push(codeOfReply(await t.post("payments", malformed())));
     expect(codes).toEqual([null, null, "ERR_HELD_FULL", "ERR_HELD_FULL"]);

@@ -5,7 +5,7 @@ import type { Ending, Runner, VerifiedEvent } from "../src/inbox/inbox.ts";
 import { memoryInbox } from "../src/inbox/memory/index.ts";
 import { memoryQueue } from "../src/inbox/memory/queue.ts";
 import { memoryStore } from "../src/inbox/memory/store.ts";
-import type { Notice } from "../src/notices.ts";
+import type { Happening } from "../src/notices.ts";
 
 const LEASE_MS = 9_000;
 
@@ -40,8 +40,8 @@ function newEvent(signedAt: number, id = "tx"): VerifiedEvent {
 
 function runnerOf(
   run: (lease: Parameters<Runner["run"]>[0]) => Promise<Ending>,
-): Runner & { readonly notices: Notice[] } {
-  const notices: Notice[] = [];
+): Runner & { readonly notices: Happening[] } {
+  const notices: Happening[] = [];
   return { run, notices, notify: (notice) => notices.push(notice) };
 }
 
@@ -181,13 +181,13 @@ describe("the health of a composed inbox", () => {
     const store = {
       ...memoryStore({ clock, maxRecords: 10, maxUnfinished: 10 }),
       counts: async () => {
-        throw new Error("unreachable");
+        throw Object.assign(new Error("unreachable"), { code: "EHOSTUNREACH" });
       },
     };
     const inbox = composeInbox({ store, queue: memoryQueue({ clock }), durability: "host", clock });
     expect(await inbox.health()).toEqual({
       ok: false,
-      detail: "Error: unreachable",
+      detail: "Error: EHOSTUNREACH",
       waiting: null,
       running: null,
       held: null,

@@ -1,5 +1,5 @@
 import { type ConnectEvent, type ConnectOptions, verifyConnectWebhook } from "@payhooks/core";
-import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
+import { anyConnectEvent, connectEvent, signConnectWebhook } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { codeOfReply, rejectedBy, SECRET, setUp, thrownBy } from "./receiving.ts";
 
@@ -15,14 +15,14 @@ const verify = (event: object | Uint8Array) => {
   return verifyConnectWebhook(rawBody, headers["x-connect-signature"], { secret: SECRET }).event;
 };
 const withData = (name: string, changes: object) => {
-  const event = connectEvent(name);
+  const event = anyConnectEvent(name);
   return { ...event, data: { ...(event.data as object), ...changes } };
 };
 
 describe("a connected-account webhook", () => {
   it.each(EVENTS)("of %s is verified, run and recognised when it comes again", async (name) => {
     const t = await setUp({ connect });
-    const sent = connectEvent(name);
+    const sent = anyConnectEvent(name);
     const signed = signConnectWebhook(sent, SECRET);
     expect(await t.post("connect", signed)).toMatchObject({ status: 200, body: '{"received":true}' });
     expect(await t.post("connect", signed)).toMatchObject({ status: 200 });
@@ -86,32 +86,32 @@ describe("a connected-account webhook", () => {
   );
 
   const MALFORMED: readonly (readonly [string, object | Uint8Array, RegExp])[] = [
-    ["no event", connectEvent("settlement.approved", { event: undefined }), /^event/],
-    ["an event that is a number", connectEvent("settlement.approved", { event: 5 }), /^event/],
+    ["no event", anyConnectEvent("settlement.approved", { event: undefined }), /^event/],
+    ["an event that is a number", anyConnectEvent("settlement.approved", { event: 5 }), /^event/],
     [
       "no idempotency_key",
-      connectEvent("settlement.approved", { idempotency_key: undefined }),
+      anyConnectEvent("settlement.approved", { idempotency_key: undefined }),
       /^idempotency_key/,
     ],
     [
       "an empty idempotency_key",
-      connectEvent("settlement.approved", { idempotency_key: "" }),
+      anyConnectEvent("settlement.approved", { idempotency_key: "" }),
       /^idempotency_key/,
     ],
     [
       "an idempotency_key in an array",
-      connectEvent(undefined, { idempotency_key: ["e"] }),
+      anyConnectEvent(undefined, { idempotency_key: ["e"] }),
       /^idempotency_key/,
     ],
-    ["no occurred_at", connectEvent(undefined, { occurred_at: null }), /^occurred_at/],
+    ["no occurred_at", anyConnectEvent(undefined, { occurred_at: null }), /^occurred_at/],
     [
       "an occurred_at in another zone",
       connectEvent(undefined, { occurred_at: "2025-01-01T00:00:00+03:00" }),
       /^occ/,
     ],
-    ["no data", connectEvent(undefined, { data: undefined }), /^data/],
-    ["data of null", connectEvent(undefined, { data: null }), /^data/],
-    ["data in an array", connectEvent(undefined, { data: [{}] }), /^data/],
+    ["no data", anyConnectEvent(undefined, { data: undefined }), /^data/],
+    ["data of null", anyConnectEvent(undefined, { data: null }), /^data/],
+    ["data in an array", anyConnectEvent(undefined, { data: [{}] }), /^data/],
     [
       "data of another object",
       withData("settlement.approved", { object: "connected_account" }),
@@ -141,8 +141,13 @@ describe("a connected-account webhook", () => {
       /duplicate names/,
     ],
     [
+      "more than 8 KiB and 5,000 parts",
+      anyConnectEvent(undefined, { x: Array(5_001).fill(1) }),
+      /more than 8 KiB and 5,000 parts/,
+    ],
+    [
       "deep nesting",
-      connectEvent(undefined, { x: JSON.parse("[".repeat(20) + "]".repeat(20)) }),
+      anyConnectEvent(undefined, { x: JSON.parse("[".repeat(20) + "]".repeat(20)) }),
       /nested too deeply/,
     ],
   ];
@@ -158,11 +163,11 @@ describe("a connected-account webhook", () => {
     "of the unlisted event %j is held as unrecognized, whatever its data",
     async (name) => {
       const t = await setUp({ connect });
-      const signed = signConnectWebhook(connectEvent(name, { data: { object: "thing" } }), SECRET);
+      const signed = signConnectWebhook(anyConnectEvent(name, { data: { object: "thing" } }), SECRET);
       expect(await t.post("connect", signed)).toMatchObject({ status: 200 });
       expect(t.ran).toEqual([]);
       expect(await t.held()).toMatchObject([{ reason: "unrecognized", event: name }]);
-      expect(thrownBy(() => verify(connectEvent(name))).code).toBe("ERR_EVENT_UNRECOGNIZED");
+      expect(thrownBy(() => verify(anyConnectEvent(name))).code).toBe("ERR_EVENT_UNRECOGNIZED");
     },
   );
 
@@ -184,6 +189,11 @@ describe("a connected-account webhook", () => {
       expect(await t.held()).toEqual([]);
       expect(t.ran).toEqual([]);
     }
+  });
+
+  it("with some thousand parts is run, with all of them", () => {
+    const { extra } = verify(anyConnectEvent(undefined, { x: Array(4_900).fill(1) }));
+    expect(extra.x).toHaveLength(4_900);
   });
 
   it("is checked byte by byte: the same JSON with another space is refused", async () => {

@@ -1,5 +1,5 @@
 import { createReceiver, type PaymentExpectations, verifyPaymentCallback } from "@payhooks/core";
-import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
+import { anyCallbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { setUp, thrownBy } from "./receiving.ts";
 
@@ -7,7 +7,7 @@ const { publicKey, privateKey } = createTestKeys();
 const MERCHANT = "0b6f6e0c-6b0e-4f0e-9d7e-3f2f6a1c0001";
 const URL = "https://merchant.example/callbacks/pay";
 const signed = (fields: Record<string, string | null> = {}) =>
-  signPaymentCallback(callbackFields({ merchantId: MERCHANT, callbackUrl: URL, ...fields }), privateKey);
+  signPaymentCallback(anyCallbackFields({ merchantId: MERCHANT, callbackUrl: URL, ...fields }), privateKey);
 
 describe("payments.expect", () => {
   it.each<readonly [string, PaymentExpectations]>([

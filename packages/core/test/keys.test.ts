@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   createHash,
   createPrivateKey,
@@ -9,10 +10,22 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import type { ErrorCode, PayhooksError, PaymentsOptions } from "@payhooks/core";
-import { importPublicKeys, importSecrets, type PublicKeyInput } from "@payhooks/core/signature";
+import {
+  type ErrorCode,
+  type PayhooksError,
+  type PaymentsOptions,
+  type SecretInput,
+  verifyConnectWebhook,
+} from "@payhooks/core";
+import {
+  importPublicKeys,
+  importSecrets,
+  type PublicKeyInput,
+  verifyHmacSignature,
+} from "@payhooks/core/signature";
 import {
   callbackFields,
+  connectEvent,
   createTestKeys,
   signConnectWebhook,
   signPaymentCallback,
@@ -153,9 +166,7 @@ const REFUSED: readonly (readonly [string, unknown, ErrorCode, RegExp])[] = [
   ["undefined", undefined, "ERR_OPTION_MISSING", /environment variable/],
   ["null", null, "ERR_OPTION_MISSING", /environment variable/],
   ["an empty list", [], "ERR_OPTION_MISSING", /environment variable/],
-  ["a list with undefined", [pem, undefined], "ERR_OPTION_MISSING", /environment variable/],
-  ["a list with null", [pem, null], "ERR_OPTION_MISSING", /environment variable/],
-  ["a list with an empty key", [pem, ""], "ERR_OPTION_MISSING", /environment variable/],
+  ["a list with nothing set", [undefined, null, "", " \n"], "ERR_OPTION_MISSING", /environment variable/],
   ["five keys", Array(5).fill(pem), "ERR_KEY_COUNT", /rotated in or out/],
   ["a good and a private key", [pem, privatePem], "ERR_KEY_PRIVATE", /public key only/],
 ];
@@ -194,7 +205,7 @@ describe("the message", () => {
     ["is not set", undefined],
     ["is not set", null],
     ["is an empty list", []],
-    ["has an entry that is not set", [pem, undefined]],
+    ["has no entry that is set", [undefined, ""]],
     ["is empty", " "],
     ["is a private key", privatePem],
     ['is a key of type "ec", not RSA', spki(ec.publicKey)],
@@ -213,7 +224,9 @@ describe("the message", () => {
   it.each([
     ["is not set", undefined],
     ["is empty or blank", "\t"],
-    ["is of type number", 42],
+    ["is of type number, not a secret", 42],
+    ["is a public key, not a secret", publicObject],
+    ["is a private key, not a secret", privateObject],
     ["begins or ends with white space, which would be part of the key", ` ${SECRET}`],
   ])("about a secret that %s says so, of the option by its name", (what, secret) => {
     const error = thrownBy(() => importSecrets(secret as string));
@@ -260,17 +273,60 @@ describe("a key in a file", () => {
   });
 });
 
+describe("a list with entries that are not set, as between two rotations", () => {
+  const unset = [undefined, "", "  "];
+
+  it("is the list of the others", () => {
+    expect(importPublicKeys([...unset, pem, null as unknown as undefined]).map((key) => key.keyId)).toEqual([
+      keyId,
+    ]);
+    expect(importSecrets([...unset, SECRET])).toHaveLength(1);
+    expect(importSecrets([SECRET, "", "", "", "", undefined])).toHaveLength(1);
+  });
+
+  it("starts a receiver, which warns of them and verifies with the others", async () => {
+    const t = await setUp({
+      payments: { publicKey: [pem, undefined] },
+      connect: { secret: [SECRET, "", undefined] },
+    });
+    expect(await t.post("payments", signPaymentCallback(callbackFields(), privatePem))).toMatchObject({
+      status: 200,
+    });
+    expect(await t.post("connect", signConnectWebhook(connectEvent(), SECRET))).toMatchObject({
+      status: 200,
+    });
+    const said = t.notices.flatMap((notice) => (notice.type === "warning" ? [notice.what] : []));
+    expect(said).toEqual([
+      "payments.publicKey lists 1 entry that is not set.",
+      "connect.secret lists 2 entries that are not set.",
+    ]);
+  });
+
+  it("is a resolver's answer too", async () => {
+    const t = await setUp({ payments: { publicKey: () => ({ tenant: "t", keys: [pem, ""] }) } });
+    expect(await t.post("payments", signPaymentCallback(callbackFields(), privatePem))).toMatchObject({
+      status: 200,
+    });
+  });
+});
+
 describe("a webhook secret", () => {
   it.each([
     ["undefined", undefined, "ERR_OPTION_MISSING"],
     ["null", null, "ERR_OPTION_MISSING"],
     ["an empty list", [], "ERR_OPTION_MISSING"],
-    ["a list with undefined", [SECRET, undefined], "ERR_OPTION_MISSING"],
+    ["a list with nothing set", [undefined, null, "", " "], "ERR_OPTION_MISSING"],
     ["empty text", "", "ERR_SECRET_BLANK"],
     ["spaces", "   ", "ERR_SECRET_BLANK"],
     ["a line end", "\n", "ERR_SECRET_BLANK"],
-    ["a number", 42, "ERR_SECRET_BLANK"],
-    ["a list with empty text", [SECRET, ""], "ERR_SECRET_BLANK"],
+    ["a number", 42, "ERR_SECRET_KIND"],
+    ["an object", { secret: SECRET }, "ERR_SECRET_KIND"],
+    ["a public KeyObject", publicObject, "ERR_SECRET_KIND"],
+    ["a private KeyObject", privateObject, "ERR_SECRET_KIND"],
+    ["no bytes", new Uint8Array(), "ERR_SECRET_BLANK"],
+    ["bytes of blank text", Buffer.from(" \n"), "ERR_SECRET_BLANK"],
+    ["bytes of text with a line end behind", Buffer.from(`${SECRET}\n`), "ERR_SECRET_WHITESPACE"],
+    ["a KeyObject with a line end", createSecretKey(Buffer.from(`${SECRET}\n`)), "ERR_SECRET_WHITESPACE"],
     ["a space in front", ` ${SECRET}`, "ERR_SECRET_WHITESPACE"],
     ["a space behind", `${SECRET} `, "ERR_SECRET_WHITESPACE"],
     ["a line end behind", `${SECRET}\n`, "ERR_SECRET_WHITESPACE"],
@@ -280,12 +336,41 @@ describe("a webhook secret", () => {
     ["a byte order mark in front", `\ufeff${SECRET}`, "ERR_SECRET_WHITESPACE"],
     ["five of them", Array(5).fill(SECRET), "ERR_KEY_COUNT"],
   ] as const)("is refused for %s", async (_, secret, code) => {
-    const error = thrownBy(() => importSecrets(secret as string, "connect.secret"));
+    const error = thrownBy(() => importSecrets(secret as SecretInput, "connect.secret"));
     expect(error.code).toBe(code);
     expect(error.message).toContain("connect.secret");
     expect(error.fix).not.toBe("");
     expectNothingLeaked(error, SECRET);
-    expect((await rejectedBy(setUp({ connect: { secret: secret as string } }))).code).toBe(code);
+    expect((await rejectedBy(setUp({ connect: { secret: secret as SecretInput } }))).code).toBe(code);
+  });
+
+  const bytes = Buffer.from(SECRET);
+  const padded = new Uint8Array([0, ...bytes, 0]);
+  /** With white space at both ends, but no text. */
+  const random = Buffer.from([0x20, 0xff, 0x80, 0x01, 0x0a]);
+  it.each([
+    ["bytes", new Uint8Array(bytes), bytes],
+    ["a part of a longer buffer", padded.subarray(1, -1), bytes],
+    ["a secret KeyObject", createSecretKey(bytes), bytes],
+    ["bytes that are no text", random, random],
+    ["a KeyObject of bytes that are no text", createSecretKey(random), random],
+  ])("may be %s, of which a receiver and openssl make the same signature", async (_, secret, key) => {
+    const t = await setUp({ connect: { secret: [undefined, secret] } });
+    const { rawBody } = signConnectWebhook(connectEvent(), SECRET);
+    const openssl = ["dgst", "-sha256", "-mac", "HMAC", "-macopt", `hexkey:${key.toString("hex")}`];
+    const digest = execFileSync("openssl", openssl, { input: rawBody }).toString().trim().split(" ").at(-1);
+    const header = `sha256=${digest}`;
+    expect(verifyHmacSignature(rawBody, header, secret)).toMatch(/^[0-9a-f]{8}$/);
+    expect(verifyHmacSignature(rawBody, header, "another-secret-0123")).toBeNull();
+    const headers = { "content-type": "application/json", "x-connect-signature": header };
+    expect(verifyConnectWebhook(rawBody, header, { secret }).keyId).toBe(importSecrets(secret)[0]?.keyId);
+    expect(await t.post("connect", { rawBody, headers })).toMatchObject({ status: 200 });
+    expect(t.ran).toHaveLength(1);
+  });
+
+  it("is the same one as text, as bytes and as a KeyObject", () => {
+    const ids = importSecrets([SECRET, bytes, createSecretKey(bytes)]).map(({ keyId: id }) => id);
+    expect(new Set(ids).size).toBe(1);
   });
 
   it("may hold white space inside, and anything that is not ASCII", () => {

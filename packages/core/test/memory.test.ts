@@ -275,7 +275,7 @@ describe("the memory inbox at its bounds", () => {
     const event = eventOf(1, clock.now());
     const { job } = await store.accept(event, { maxHeld: 10, delayMs: 0 });
     await clock.advance("30d");
-    const begun = await store.begin(job, { owner: "me", leaseMs: 30_000, force: false });
+    const begun = await store.begin(job, { owner: "me", leaseMs: 30_000, force: null });
     if (begun.kind !== "leased") expect.fail(begun.kind);
     await store.finish(job, begun.lease.token, { kind: "done" });
     expect(store.size()).toMatchObject({ finished: 1, unfinished: 0 });

@@ -10,6 +10,8 @@ import {
   verifyPaymentCallback,
 } from "@payhooks/core";
 import {
+  anyCallbackFields,
+  anyConnectEvent,
   asDelivery,
   callbackFields,
   connectEvent,
@@ -24,7 +26,7 @@ import { deliveryOf, handleEverything, noticed, setUp, signatureOf, thrownBy } f
 const { publicKey, privateKey } = createTestKeys();
 const SECRET = "whsec_canary_5f3a9c71d2";
 const sign = (fields: Record<string, string | null> = {}) =>
-  signPaymentCallback(callbackFields(fields), privateKey);
+  signPaymentCallback(anyCallbackFields(fields), privateKey);
 
 describe("the observer", () => {
   it("is told of every outcome of a delivery, with the flow, the id and the event", async () => {
@@ -44,7 +46,7 @@ describe("the observer", () => {
       "stale",
     ]);
     expect(await typesOf(sign({ status: "success" }))).toContain("held");
-    expect(await typesOf(sign({ userId: "a&b" }))).toContain("held");
+    expect(await typesOf(sign({ referenceId: "a&s=1" }))).toContain("held");
     expect(await typesOf(asDelivery({ ...callbackFields(), signature: signatureOf(pending) }))).toEqual([
       "refused",
     ]);
@@ -70,6 +72,7 @@ describe("the observer", () => {
     await t.receiver.held.discard(entry?.eventId ?? "", { by: "ada", note: "a test" });
     await noticed();
     expect(t.notices.at(-1)).toEqual({
+      at: t.clock.now(),
       type: "discarded",
       eventId: entry?.eventId,
       by: "ada",
@@ -145,16 +148,84 @@ describe("the logger", () => {
     await noticed();
     expect(ran).toHaveLength(1);
   });
+});
 
-  it("gets what a person should see, and not what strangers can send at will", async () => {
-    const t = await setUp({ payments: { publicKey }, alerts: { threshold: 1_000 } });
-    const before = t.lines.length;
-    await t.post("payments", asDelivery({ ...callbackFields(), signature: "x" }));
-    await t.post("payments", sign());
-    expect(t.lines).toHaveLength(before);
-    await t.post("payments", sign({ status: "success" }));
-    expect(t.lines.slice(before)).toMatchObject([["warn", "held", { reason: "malformed" }]]);
+describe("a notice", () => {
+  it("has its time, from the receiver's clock", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    const start = t.clock.now();
+    const sent = sign();
+    await t.post("payments", sent);
+    await t.clock.advance("3m");
+    await t.post("payments", sent);
+    expect(t.notices.map(({ type, at }) => [type, at - start])).toEqual([
+      ...["accepted", "started", "done", "finished"].map((type) => [type, 0]),
+      ["duplicate", 180_000],
+    ]);
   });
+
+  it("names the merchant's reference, of a delivery and of a run", async () => {
+    const t = await setUp({ payments: { publicKey }, connect: { secret: SECRET } });
+    await t.post("payments", sign({ payTxnId: "tx-1", referenceId: "order-1" }));
+    await t.post("payments", sign({ payTxnId: "tx-1", referenceId: "order-1", status: "FAILED" }));
+    const told = t.notices.flatMap((notice) =>
+      "referenceId" in notice ? [[notice.type, notice.referenceId]] : [],
+    );
+    expect(told).toEqual(
+      ["accepted", "started", "done", "finished", "held"].map((type) => [type, "order-1"]),
+    );
+    const [entry] = await t.held();
+    expect(entry).toMatchObject({ referenceId: "order-1", reason: "conflict" });
+  });
+
+  it("names that of a look-up, and of a copy that was overtaken", async () => {
+    const t = await setUp({ payments: { publicKey }, run: "elsewhere" });
+    const transaction = {
+      ...{ id: "tx-9", reference: "order-9", type: "DEPOSIT", base_amount: "10.50" },
+      ...{ callback_url: "https://merchant.example/cb", updated_at: new Date(t.clock.now()).toISOString() },
+    };
+    await t.receiver.payments.ingest({ ...transaction, status: "PENDING" });
+    await t.receiver.payments.ingest({ ...transaction, status: "SUCCESS" });
+    await t.receiver.work();
+    await noticed();
+    expect(t.notices.filter(({ type }) => type === "stale" || type === "done")).toEqual([
+      expect.objectContaining({ type: "stale", referenceId: "order-9" }),
+      expect.objectContaining({ type: "done", referenceId: "order-9" }),
+    ]);
+  });
+
+  it("names none where the reading is not certain, nor of a webhook", async () => {
+    const t = await setUp({ payments: { publicKey }, connect: { secret: SECRET } });
+    await t.post("payments", sign({ referenceId: "order-1&status=SUCCESS" }));
+    await t.post("connect", signConnectWebhook(connectEvent(), SECRET), {});
+    const told = t.notices.flatMap((notice) => ("referenceId" in notice ? [notice.referenceId] : []));
+    expect(told.length).toBeGreaterThan(3);
+    expect(new Set(told)).toEqual(new Set([null]));
+    expect(await t.held()).toMatchObject([{ reason: "ambiguous", referenceId: null }]);
+  });
+
+  it.each([
+    ["conflict", { status: "FAILED" }, "status differs from the final one that is recorded"],
+    ["mismatch", { amount: "11.000000" }, "amount differs from the one that this source sent before"],
+    [
+      "mismatch",
+      { referenceId: "o-2", merchantId: "m-2" },
+      "referenceId, merchantId differ from what is recorded",
+    ],
+  ])(
+    "of a %s says which field differs, and so does its entry; none says a value",
+    async (reason, changes, detail) => {
+      const t = await setUp({ payments: { publicKey } });
+      const known = { payTxnId: "tx-1", referenceId: "o-1", merchantId: "m-1" };
+      await t.post("payments", sign(known));
+      await t.post("payments", sign({ ...known, ...changes }));
+      expect(t.notices).toContainEqual(expect.objectContaining({ type: "held", reason, detail }));
+      expect(await t.held()).toMatchObject([{ reason, detail }]);
+      // A copy is told the same.
+      await t.post("payments", sign({ ...known, ...changes }));
+      expect(await t.held()).toMatchObject([{ reason, detail }]);
+    },
+  );
 });
 
 describe("nothing secret", () => {
@@ -180,13 +251,19 @@ describe("nothing secret", () => {
     await send(sign({ ...canary, amount: CANARY }));
     await send(sign({ ...canary, event: "REVERSAL" }));
     for (let i = 0; i < 12; i++) {
-      await send(asDelivery({ ...callbackFields(canary), signature: signatureOf(sign()) }));
+      await send(asDelivery({ ...anyCallbackFields(canary), signature: signatureOf(sign()) }));
       failing++;
     }
-    await send(signConnectWebhook(connectEvent("settlement.approved", { note: CANARY }), SECRET), "connect");
-    await send(signConnectWebhook(connectEvent("settlement.approved", { data: CANARY }), SECRET), "connect");
     await send(
-      signConnectWebhook(connectEvent("settlement.approved", { note: CANARY }), `${SECRET}x`),
+      signConnectWebhook(anyConnectEvent("settlement.approved", { note: CANARY }), SECRET),
+      "connect",
+    );
+    await send(
+      signConnectWebhook(anyConnectEvent("settlement.approved", { data: CANARY }), SECRET),
+      "connect",
+    );
+    await send(
+      signConnectWebhook(anyConnectEvent("settlement.approved", { note: CANARY }), `${SECRET}x`),
       "connect",
     );
     expect(failing).toBe(12);
@@ -207,9 +284,9 @@ describe("nothing secret", () => {
   });
 
   it("is in an error of the verification functions", () => {
-    const ambiguous = sign({ userId: `${CANARY}&x`, message: CANARY });
+    const ambiguous = sign({ referenceId: `${CANARY}&s=x`, message: CANARY });
     const forged = asDelivery({ ...callbackFields({ message: CANARY }), signature: signatureOf(ambiguous) });
-    const webhook = signConnectWebhook(connectEvent(undefined, { note: CANARY, data: CANARY }), SECRET);
+    const webhook = signConnectWebhook(anyConnectEvent(undefined, { note: CANARY, data: CANARY }), SECRET);
     const header = String(webhook.headers["x-connect-signature"]);
     const wrong = `sha256=${"0".repeat(64)}`;
     const errors = [
@@ -260,11 +337,8 @@ describe("what a handler throws", () => {
       await Promise.all(work);
     }
     await noticed();
-    const told = notices.flatMap((notice) =>
-      notice.type === "retry" || notice.type === "given-up"
-        ? [{ type: notice.type, error: notice.error }]
-        : [],
-    );
+    const thrownBefore = notices.filter((notice) => notice.type === "retry" || notice.type === "given-up");
+    const told = thrownBefore.map(({ type, error }) => ({ type, error }));
     expect(told).toEqual([
       { type: "retry", error: expect.stringMatching(/^Error: e{100,500}…$/) },
       { type: "retry", error: "RetryAfter: to be tried again in 5000 ms" },
@@ -273,5 +347,58 @@ describe("what a handler throws", () => {
     ]);
     expect(notices).toContainEqual(expect.objectContaining({ type: "retry", delayMs: 5_000 }));
     expect(notices).toContainEqual(expect.objectContaining({ type: "held", reason: "rejected" }));
+  });
+
+  it("is told with its stack and those of its causes, in notice and log, and stored without", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    function deepInTheShop(): never {
+      throw new Error("no such order", { cause: new TypeError("the row is gone") });
+    }
+    const broken = createReceiver({
+      payments: { publicKey },
+      clock: t.clock,
+      inbox: memoryInbox({ clock: t.clock }),
+      run: "after-response",
+      logger: { info() {}, warn: (...line) => t.lines.push(["warn", ...line, null] as never), error() {} },
+    });
+    broken.onDeposit(deepInTheShop).observe((notice) => t.notices.push(notice));
+    const work: Promise<unknown>[] = [];
+    await broken.payments.receive({ ...deliveryOf(sign()), waitUntil: (one) => work.push(one) });
+    await Promise.all(work);
+    await noticed();
+    const [retry] = t.notices.filter((notice) => notice.type === "retry");
+    expect(retry?.error).toBe("Error: no such order");
+    expect(retry?.stack).toMatch(/^Error: no such order\n +at .*deepInTheShop.*notices\.test/);
+    expect(retry?.stack).toContain("\ncaused by TypeError: the row is gone\n    at");
+    expect(t.lines).toContainEqual(["warn", "retry", expect.objectContaining({ stack: retry?.stack }), null]);
+    const life = await broken.read(retry?.eventId ?? "");
+    expect(life?.steps.deposit).toMatchObject({ state: "failed", error: "Error: no such order" });
+    expect(JSON.stringify(life)).not.toContain("notices.test");
+  });
+
+  it("has a stack of bounded length, or none", async () => {
+    const endless = new Error("x");
+    endless.stack = `Error: x\n${"    at f (file.js:1:1)\n".repeat(5_000)}`;
+    const circular = new Error("round and round");
+    circular.cause = circular;
+    const t = await setUp({ payments: { publicKey } });
+    const thrown: unknown[] = [endless, circular, "text", null];
+    const stacks: (string | null)[] = [];
+    for (const one of thrown) {
+      const receiver = createReceiver({
+        ...{ payments: { publicKey }, clock: t.clock, inbox: memoryInbox({ clock: t.clock }) },
+        ...{ run: "after-response", logger: { info() {}, warn() {}, error() {} } },
+      });
+      receiver.onDeposit(() => Promise.reject(one));
+      receiver.observe((notice) => notice.type === "retry" && stacks.push(notice.stack));
+      const work: Promise<unknown>[] = [];
+      await receiver.payments.receive({ ...deliveryOf(sign()), waitUntil: (w) => work.push(w) });
+      await Promise.all(work);
+      await noticed();
+    }
+    const [long, round, ...none] = stacks;
+    expect(long?.length).toBeLessThan(4_100);
+    expect(round?.match(/round and round/g)).toHaveLength(3);
+    expect(none).toEqual([null, null]);
   });
 });

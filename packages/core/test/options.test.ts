@@ -22,6 +22,7 @@ const NUMBERS = [
     "handledBudgetMs",
     "concurrency",
     "maxInFlight",
+    "maxResolving",
     "maxHeld",
     "windowMs",
     "acceptTimeoutMs",

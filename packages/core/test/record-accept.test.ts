@@ -12,6 +12,7 @@ describe("what is accepted", () => {
       job: { eventId: KEY + SUCCESS, replay: 0 },
       pending: true,
       reason: null,
+      detail: null,
       previousAmount: null,
     });
     expect(ground.record).toEqual({
@@ -43,8 +44,10 @@ describe("what is accepted", () => {
             detail: null,
             heldAt: 0,
             dueAt: 0,
+            forcedAt: null,
             steps: {},
             only: null,
+            evenIfExpired: false,
             previousStatus: null,
             previousAmount: null,
             history: [{ at: 1_000, what: "accepted" }],
@@ -73,7 +76,7 @@ describe("what is accepted", () => {
     ground.accept(event("SUCCESS"));
     const before = structuredClone(ground.slot(SUCCESS));
     const job = { eventId: KEY + SUCCESS, replay: 0 };
-    const copy = { job, reason: null, previousAmount: null };
+    const copy = { job, reason: null, detail: null, previousAmount: null };
     expect(ground.accept(event("SUCCESS"))).toEqual({ ...copy, outcome: "resume", pending: true });
     expect(ground.slot(SUCCESS)).toEqual(before);
     markQueued(ground.record, SUCCESS, { ...job, replay: 1 });
@@ -93,6 +96,7 @@ describe("what is accepted", () => {
       job: { eventId: KEY + SUCCESS, replay: 0 },
       pending: false,
       reason: null,
+      detail: null,
       previousAmount: null,
     });
     expect(ground.record).toBeNull();
@@ -126,7 +130,7 @@ describe("what is accepted", () => {
     const ground = new Ground();
     ground.accept(event("PENDING"));
     ground.accept(event("SUCCESS"));
-    const stale = { outcome: "stale", pending: false, reason: null, previousAmount: null };
+    const stale = { outcome: "stale", pending: false, reason: null, detail: null, previousAmount: null };
     expect(ground.accept(event("PENDING"))).toEqual({
       ...stale,
       job: { eventId: KEY + PENDING, replay: 0 },
@@ -157,48 +161,63 @@ describe("what is accepted", () => {
 });
 
 describe("what is held at once", () => {
-  const held = (outcome: string, reason: string, slot: string) => ({
+  const held = (outcome: string, reason: string, slot: string, detail: string | null = null) => ({
     outcome,
     job: { eventId: KEY + slot, replay: 0 },
     pending: true,
     reason,
+    detail,
     previousAmount: null,
   });
 
   it("is the other terminal status: a conflict", () => {
     const ground = new Ground();
     ground.accept(event("SUCCESS"));
-    expect(ground.accept(event("FAILED"))).toEqual(held("held", "conflict", FAILED));
+    const detail = "status differs from the final one that is recorded";
+    expect(ground.accept(event("FAILED"))).toEqual(held("held", "conflict", FAILED, detail));
     expect(ground.record).toMatchObject({ status: "SUCCESS", statusSlot: SUCCESS });
     expect(ground.slot(FAILED)).toMatchObject({ state: "held", verdict: "conflict", told: false });
     expect(ground.slot(FAILED).work).toMatchObject({
       reason: "conflict",
-      detail: null,
+      detail,
       heldAt: 1_000,
       previousStatus: null,
       previousAmount: null,
       history: [{ at: 1_000, what: "held: conflict" }],
     });
-    expect(ground.accept(event("FAILED"))).toEqual(held("resume", "conflict", FAILED));
+    expect(ground.accept(event("FAILED"))).toEqual(held("resume", "conflict", FAILED, detail));
   });
 
   it.each([
-    ["another reference", { identity: { event: "DEPOSIT", referenceId: "o-2" } }],
-    ["another amount", { amount: "11" }],
-  ])("is %s under the same id: a mismatch, in a slot of its own", (_, changes) => {
-    const ground = new Ground();
-    ground.accept(event("SUCCESS"));
-    expect(ground.accept(event("SUCCESS", changes))).toEqual(held("held", "mismatch", OTHER));
-    expect(ground.accept(event("SUCCESS", changes))).toEqual(held("resume", "mismatch", OTHER));
-    expect(ground.record?.identity).toEqual({ event: "DEPOSIT", referenceId: "o-1" });
-  });
+    [
+      "another reference",
+      { identity: { event: "DEPOSIT", referenceId: "o-2" } },
+      "referenceId differs from what is recorded",
+    ],
+    [
+      "another event and reference",
+      { identity: { event: "WITHDRAWAL", referenceId: "o-2" } },
+      "event, referenceId differ from what is recorded",
+    ],
+    ["another amount", { amount: "11" }, "amount differs from the one that this source sent before"],
+  ])(
+    "is %s under the same id: a mismatch, in a slot of its own, which says what differs",
+    (_, changes, detail) => {
+      const ground = new Ground();
+      ground.accept(event("SUCCESS"));
+      expect(ground.accept(event("SUCCESS", changes))).toEqual(held("held", "mismatch", OTHER, detail));
+      expect(ground.accept(event("SUCCESS", changes))).toEqual(held("resume", "mismatch", OTHER, detail));
+      expect(ground.slot(OTHER).work?.detail).toBe(detail);
+      expect(ground.record?.identity).toEqual({ event: "DEPOSIT", referenceId: "o-1" });
+    },
+  );
 
   it("has no words of another reason", () => {
     const ground = new Ground();
     ground.accept(event("SUCCESS"));
     const changes = { amount: "11", verdict: "unexpected", detail: "of another merchant" } as const;
     expect(ground.accept(event("SUCCESS", changes)).reason).toBe("mismatch");
-    expect(ground.slot(OTHER).work?.detail).toBeNull();
+    expect(ground.slot(OTHER).work?.detail).toMatch(/^amount differs/);
   });
 
   it("is not what lacks an amount or a field of its identity, or has one more", () => {
@@ -213,7 +232,7 @@ describe("what is held at once", () => {
   it("is what the rules found wrong, with their words, and a status of it sets no rank", () => {
     const ground = new Ground();
     const broken = event("SUCCESS", { verdict: "unexpected", detail: "of another merchant" });
-    expect(ground.accept(broken)).toEqual(held("held", "unexpected", SUCCESS));
+    expect(ground.accept(broken)).toEqual(held("held", "unexpected", SUCCESS, "of another merchant"));
     expect(ground.record).toMatchObject({ status: null, statusSlot: null, terminal: false, identity: {} });
     expect(ground.slot(SUCCESS).work?.detail).toBe("of another merchant");
     expect(ground.accept(event("FAILED"))).toMatchObject({ outcome: "new", reason: null });
@@ -237,7 +256,10 @@ describe("what is held at once", () => {
   });
 
   it("is a SUCCESS whose reference another id has; what is held anyway keeps its own reason", () => {
-    expect(new Ground().accept(event("SUCCESS"), true)).toMatchObject({ reason: "reference-reused" });
+    expect(new Ground().accept(event("SUCCESS"), true)).toMatchObject({
+      reason: "reference-reused",
+      detail: "another payTxnId has a SUCCESS for this reference",
+    });
     const broken = event("SUCCESS", { verdict: "unexpected" });
     expect(new Ground().accept(broken, true)).toMatchObject({ reason: "unexpected" });
   });

@@ -130,7 +130,12 @@ describe("a person's decision", () => {
     expect(ground.life(SUCCESS)).toEqual(life);
     if (ground.record === null) throw new Error("no record");
     const entry = heldOf(ground.record, KEY + SUCCESS);
-    expect(entry).toEqual({ ...life, heldAt: 1_000, delivery: event("SUCCESS").delivery });
+    expect(entry).toEqual({
+      ...life,
+      referenceId: "o-1",
+      heldAt: 1_000,
+      delivery: event("SUCCESS").delivery,
+    });
     if (entry === null) throw new Error("not held");
     expect(matchesFilter(entry, {})).toBe(true);
     expect(matchesFilter(entry, { flow: "payments", tenant: "t", reason: "rejected" })).toBe(true);

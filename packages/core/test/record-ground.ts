@@ -2,6 +2,7 @@
 import type { Accepted, Begun, Ending, Job, Life, VerifiedEvent } from "../src/inbox/inbox.ts";
 import type { IdempotencyRecord, Slot } from "../src/inbox/record.ts";
 import { accept, begin, finish, lifeOf } from "../src/inbox/steps.ts";
+import type { BeginOptions } from "../src/inbox/store.ts";
 
 export const DAY: number = 86_400_000;
 export const KEY: string = "a".repeat(32);
@@ -33,7 +34,7 @@ export function event(status: string, changes: Partial<VerifiedEvent> = {}): Ver
       flow: "payments",
       tenant: "t",
       source: "callback",
-      rawBody: new Uint8Array([1]),
+      rawBody: new TextEncoder().encode('{"referenceId":"o-1"}'),
       headers: {},
       keyId: "k",
       receivedAt: 900,
@@ -58,7 +59,7 @@ export class Ground {
     return accepted;
   }
 
-  begin(slot: string, job: Partial<Job> = {}, force = false, owner = "w"): Begun {
+  begin(slot: string, job: Partial<Job> = {}, force: BeginOptions["force"] = null, owner = "w"): Begun {
     const whole = { eventId: KEY + slot, replay: 0, ...job };
     return begin(this.record, slot, whole, { owner, leaseMs: 100, force }, this.now);
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { finish, heldSlots, isFinished, renew, step } from "../src/inbox/steps.ts";
+import { finish, heldSlots, isFinished, renew, replay, step } from "../src/inbox/steps.ts";
 import { DAY, event, FAILED, Ground, KEY, PENDING, running, SUCCESS } from "./record-ground.ts";
 
 describe("taking an event", () => {
@@ -23,6 +23,7 @@ describe("taking an event", () => {
         delivery: given.delivery,
         steps: {},
         only: null,
+        evenIfExpired: false,
         previousStatus: "PENDING",
         previousAmount: "9",
         now: 1_000,
@@ -59,7 +60,7 @@ describe("taking an event", () => {
     ground.now = 1_099;
     expect(ground.begin(SUCCESS)).toMatchObject({ kind: "wait", ms: 1 });
     ground.now = 1_100;
-    expect(ground.begin(SUCCESS, {}, false, "v")).toMatchObject({ lease: { token: "2:v" } });
+    expect(ground.begin(SUCCESS, {}, null, "v")).toMatchObject({ lease: { token: "2:v" } });
   });
 
   it("of another slot makes that wait again whose lease lapsed", () => {
@@ -77,11 +78,115 @@ describe("taking an event", () => {
     ground.finish(SUCCESS, token, { kind: "retry", delayMs: 50 });
     ground.now = 1_020;
     expect(ground.begin(SUCCESS)).toEqual({ kind: "wait", ms: 30, running: false });
-    expect(ground.begin(SUCCESS, {}, true)).toMatchObject({ kind: "leased", lease: { force: true } });
+    expect(ground.begin(SUCCESS, {}, "asked")).toMatchObject({ kind: "leased", lease: { force: true } });
     const other = running();
     other.ground.finish(SUCCESS, other.token, { kind: "retry", delayMs: 50 });
     other.ground.now = 1_050;
     expect(other.ground.begin(SUCCESS)).toMatchObject({ kind: "leased" });
+  });
+
+  describe("before its time", () => {
+    /** An event whose handler failed at 1,000, to be tried again at 6,000. */
+    function failed(): Ground {
+      const { ground, token } = running();
+      step(ground.record, SUCCESS, token, "h", { kind: "started" }, ground.now);
+      step(ground.record, SUCCESS, token, "h", { kind: "failed", delayMs: 5_000, error: "down" }, ground.now);
+      ground.finish(SUCCESS, token, { kind: "retry", delayMs: 5_000 });
+      return ground;
+    }
+    /** Begins it, and gives it back as it was after a try that failed. */
+    function tryEarly(ground: Ground, force: "asked" | "last" = "asked"): string {
+      const begun = ground.begin(SUCCESS, {}, force);
+      if (begun.kind !== "leased") return begun.kind;
+      const { token, steps, now } = begun.lease;
+      step(ground.record, SUCCESS, token, "h", { kind: "started" }, now);
+      const before = steps.h;
+      if (before === undefined) throw new Error("it has no step");
+      step(ground.record, SUCCESS, token, "h", { kind: "failed-early", before, error: "still down" }, now);
+      ground.finish(SUCCESS, token, { kind: "retry", delayMs: 6_000 - now });
+      return begun.lease.force ? "forced" : "due";
+    }
+
+    it("begins at once when it is asked for, then at most once a second, however often that is", () => {
+      const ground = failed();
+      const begun: number[] = [];
+      for (ground.now = 1_000; ground.now < 6_000; ground.now += 10) {
+        if (tryEarly(ground) === "forced") begun.push(ground.now);
+      }
+      expect(begun).toEqual([1_000, 2_000, 3_000, 4_000, 5_000]);
+      expect(ground.begin(SUCCESS)).toMatchObject({ kind: "leased", lease: { force: false } });
+    });
+
+    it("leaves no trace of a try that failed but for its error: neither in the count nor in the time", () => {
+      const ground = failed();
+      for (ground.now = 1_500; ground.now < 6_000; ground.now += 1_000)
+        expect(tryEarly(ground)).toBe("forced");
+      expect(ground.slot(SUCCESS).work).toMatchObject({
+        dueAt: 6_000,
+        steps: { h: { tries: 1, state: "failed", dueAt: 6_000, error: "still down", reason: null } },
+      });
+      ground.now = 5_999;
+      expect(ground.begin(SUCCESS)).toEqual({ kind: "wait", ms: 1, running: false });
+    });
+
+    it("counts a try in which the process died", () => {
+      const ground = failed();
+      const begun = ground.begin(SUCCESS, {}, "asked");
+      if (begun.kind !== "leased") throw new Error(begun.kind);
+      step(ground.record, SUCCESS, begun.lease.token, "h", { kind: "started" }, ground.now);
+      ground.now = 6_000;
+      expect(ground.begin(SUCCESS)).toMatchObject({
+        lease: { steps: { h: { tries: 2, state: "started" } } },
+      });
+    });
+
+    it("leaves alone, where another handler is due, those that had their early try in this second", () => {
+      const { ground, token } = running();
+      for (const [name, delayMs] of [
+        ["soon", 100],
+        ["late", 9_000],
+      ] as const) {
+        step(ground.record, SUCCESS, token, name, { kind: "started" }, ground.now);
+        step(ground.record, SUCCESS, token, name, { kind: "failed", delayMs, error: "no" }, ground.now);
+      }
+      ground.finish(SUCCESS, token, { kind: "retry", delayMs: 100 });
+      for (const [now, force] of [
+        [1_200, true],
+        [1_300, false],
+        [2_200, true],
+      ] as const) {
+        ground.now = now;
+        const begun = ground.begin(SUCCESS, {}, "asked");
+        expect(begun).toMatchObject({ kind: "leased", lease: { force } });
+        if (begun.kind === "leased") ground.finish(SUCCESS, begun.lease.token, { kind: "retry", delayMs: 0 });
+      }
+    });
+
+    it("is not rationed where there will be no later one", () => {
+      const ground = failed();
+      expect([
+        tryEarly(ground),
+        tryEarly(ground),
+        tryEarly(ground, "last"),
+        tryEarly(ground, "last"),
+      ]).toEqual(["forced", "wait", "forced", "forced"]);
+    });
+
+    it("is asked for anew by a replay, which is due at once", () => {
+      const ground = failed();
+      tryEarly(ground);
+      const again = ground.begin(SUCCESS, {}, "last");
+      if (again.kind !== "leased") throw new Error(again.kind);
+      ground.finish(SUCCESS, again.lease.token, {
+        kind: "held",
+        reason: "rejected",
+        detail: null,
+        tell: false,
+      });
+      const { record } = ground;
+      expect(replay(record, SUCCESS, KEY + SUCCESS, { by: "me", note: "" }, ground.now)?.replay).toBe(1);
+      expect(ground.begin(SUCCESS, { replay: 1 })).toMatchObject({ kind: "leased" });
+    });
   });
 
   it("of a PENDING that was overtaken ends it, and says which one it was", () => {
@@ -98,6 +203,7 @@ describe("taking an event", () => {
         id: "tx-1",
         event: "DEPOSIT",
         status: "PENDING",
+        referenceId: "o-1",
       },
     });
     expect(ground.slot(PENDING)).toMatchObject({ state: "stale", work: null });
@@ -164,7 +270,7 @@ describe("the end of a run", () => {
     expect(next).toEqual([]);
     expect(ground.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { dueAt: 1_050 } });
     expect(ground.record !== null && isFinished(ground.record)).toBe(false);
-    expect(ground.begin(SUCCESS, {}, true)).toMatchObject({ lease: { steps: { h: { state: "done" } } } });
+    expect(ground.begin(SUCCESS, {}, "asked")).toMatchObject({ lease: { steps: { h: { state: "done" } } } });
     const other = running();
     other.ground.finish(SUCCESS, other.token, { kind: "released" });
     expect(other.ground.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { dueAt: 0 } });

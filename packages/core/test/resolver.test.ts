@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { Delivery, KeyHint, KeyResolver, PublicKeySource, TenantKeys } from "@payhooks/core";
 import {
+  anyCallbackFields,
   callbackFields,
   connectEvent,
   createTestKeys,
@@ -28,7 +29,7 @@ function merchants(): { readonly asked: KeyHint[]; readonly resolve: KeyResolver
   };
 }
 const callback = (fields: Record<string, string> = {}, keys = alpha) =>
-  signPaymentCallback(callbackFields({ merchantId: "alpha", ...fields }), keys.privateKey);
+  signPaymentCallback(anyCallbackFields({ merchantId: "alpha", ...fields }), keys.privateKey);
 const refusals = (t: Awaited<ReturnType<typeof setUp>>) =>
   t.notices.flatMap((notice) => (notice.type === "refused" ? [notice] : []));
 
@@ -102,7 +103,7 @@ describe("a resolver", () => {
   ])("that %s is answered 503, is not counted as an attack, and is asked again", async (_, resolve) => {
     let broken = true;
     const t = await setUp({
-      payments: { publicKey: (hint) => (broken ? resolve(hint) : merchants().resolve(hint)) },
+      payments: { publicKey: (...asked) => (broken ? resolve(...asked) : merchants().resolve(...asked)) },
       alerts: { threshold: 1 },
     });
     const sent = callback();
@@ -165,6 +166,7 @@ describe("what a resolver answered", () => {
   it("is asked for once by deliveries that arrive together", async () => {
     const waiting: (() => void)[] = [];
     const t = await setUp({
+      maxResolving: 1_000,
       payments: {
         publicKey: () =>
           new Promise((resolve) => {

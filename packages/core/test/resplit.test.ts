@@ -2,6 +2,7 @@ import { verify as verifyRsa } from "node:crypto";
 import { type AmbiguousCallback, type Confirmation, verifyPaymentCallback } from "@payhooks/core";
 import { CALLBACK_FIELDS } from "@payhooks/core/signature";
 import {
+  anyCallbackFields,
   asDelivery,
   type CallbackFields,
   callbackFields,
@@ -52,7 +53,7 @@ function attack(genuineFields: CallbackFields, forgedFields: CallbackFields): At
 /** The callbackUrl, which a customer may have a say in, carries a whole DEPOSIT. */
 function throughCallbackUrl(event: string): Attack {
   const callbackUrl = "https://m.example/cb?x=1";
-  const fields = callbackFields({
+  const fields = anyCallbackFields({
     event,
     timestamp: T,
     status: "FAILED",
@@ -95,7 +96,7 @@ function throughUndocumented(): Attack {
 
 /** A deposit's message begins another event; a URL with the true one in it is made of what stands before. */
 function throughMessage(): Attack {
-  const fields = callbackFields({ event: "REVERSAL", timestamp: T, merchantId: null });
+  const fields = anyCallbackFields({ event: "REVERSAL", timestamp: T, merchantId: null });
   return attack(
     { ...fields, message: "ok&event=DEPOSIT" },
     {
@@ -109,7 +110,7 @@ function throughMessage(): Attack {
 
 interface Case extends Attack {
   readonly what: string;
-  /** Bodies whose event is in lower case are malformed: they are held, but nobody is asked which was meant. */
+  /** A body whose event is in lower case is no reading: it is not offered. */
   readonly malformed: readonly ("genuine" | "forged")[];
 }
 
@@ -173,13 +174,9 @@ describe.each(CASES)("$what", ({ genuine, forged, malformed }) => {
     await t.clock.advance("2h");
     await t.receiver.work();
     expect(t.ran).toEqual([]);
-    // One canonical string: one entry, or two if one body is malformed and the other is not.
-    const reasons = sent.map((one) =>
-      malformed.includes(one === genuine ? "genuine" : "forged") ? "malformed" : "ambiguous",
-    );
+    // One canonical string: one entry, whichever body came.
     const entries = await t.held();
-    expect(entries.map(({ reason }) => reason)).toEqual([...new Set(reasons)]);
-    expect(new Set(entries.map(({ id }) => id)).size).toBe(1);
+    expect(entries.map(({ reason }) => reason)).toEqual([malformed.length === 2 ? "malformed" : "ambiguous"]);
     for (const entry of entries) expect(entry).toMatchObject({ event: "", status: "" });
     expect(Buffer.from(entries[0]?.delivery.rawBody ?? []).equals(sent[0]?.rawBody ?? Buffer.alloc(0))).toBe(
       true,
@@ -201,9 +198,9 @@ describe.each(CASES.filter(({ malformed }) => !malformed.includes("forged")))(
       await t.receiver.work();
       expect(asked).toHaveLength(1);
       const [question] = asked;
-      expect(question?.detail).toMatch(/^R[45]: /);
+      expect(question?.detail).toMatch(/differ in/);
+      expect(question?.complete).toBe(true);
       const shown = (question?.readings ?? []).map(({ extra, source, ...fields }) => fields);
-      expect(question?.event).toMatchObject({ ...documentedOf(forged), source: "callback" });
       expect(shown.length).toBeLessThanOrEqual(8);
       expect(shown).toContainEqual(documentedOf(forged));
       if (!malformed.includes("genuine")) expect(shown).toContainEqual(documentedOf(genuine));
@@ -268,7 +265,7 @@ describe("confirm", () => {
     };
     const t = await setUp({ payments: { publicKey, confirm } });
     await t.post("payments", signPaymentCallback(callbackFields(), privateKey));
-    await t.post("payments", signPaymentCallback(callbackFields({ status: "success" }), privateKey));
+    await t.post("payments", signPaymentCallback(anyCallbackFields({ status: "success" }), privateKey));
     await t.receiver.work();
     expect(t.ran).toHaveLength(1);
     expect(asked).toBe(0);

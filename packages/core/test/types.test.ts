@@ -103,12 +103,12 @@ describe("types", () => {
       // @ts-expect-error: only some notices are about an event
       void notice.eventId;
     };
-    handle({ type: "warning", what: "", fix: "" });
+    handle({ type: "warning", what: "", fix: "", at: 0 });
     expectTypeOf<ConnectEvent["authenticated"]>().toEqualTypeOf<boolean>();
   });
 });
 
-describe("the example of the design", () => {
+describe("a whole set-up", () => {
   it("compiles and registers, with the adapter of this package", () => {
     const booked: string[] = [];
     const credit = async (reference: string, amount: string, effectId: string): Promise<void> =>

@@ -2,6 +2,7 @@ import { inspect } from "node:util";
 import { isPayhooksError, PayhooksError, verifyConnectWebhook, verifyPaymentCallback } from "@payhooks/core";
 import { importPublicKeys, importSecrets } from "@payhooks/core/signature";
 import {
+  anyCallbackFields,
   asDelivery,
   callbackFields,
   connectEvent,
@@ -17,7 +18,7 @@ import { SECRET, signatureOf, thrownBy } from "./receiving.ts";
 const { publicKey, privateKey } = createTestKeys();
 const key = importPublicKeys(publicKey)[0]?.key;
 const sign = (fields: Record<string, string> = {}) =>
-  signPaymentCallback(callbackFields(fields), privateKey).rawBody;
+  signPaymentCallback(anyCallbackFields(fields), privateKey).rawBody;
 const thousandFields = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`field${n}`, "1"]));
 const body = (fields: object) => asDelivery(fields).rawBody;
 
@@ -83,7 +84,7 @@ describe("verifyPaymentCallback", () => {
       "ERR_SIGNATURE_INVALID",
     ],
     ["a missing field", sign({ status: "" }), "ERR_EVENT_MALFORMED"],
-    ["two readings", sign({ referenceId: "a&b=1" }), "ERR_EVENT_AMBIGUOUS"],
+    ["two readings", sign({ referenceId: "a&s=1" }), "ERR_EVENT_AMBIGUOUS"],
     ["an unlisted event", sign({ event: "REVERSAL" }), "ERR_EVENT_UNRECOGNIZED"],
     ["an unlisted status", sign({ status: "CANCELLED" }), "ERR_EVENT_UNRECOGNIZED"],
     ["a status of every object", sign({ status: "__PROTO__" }), "ERR_EVENT_UNRECOGNIZED"],

@@ -42,13 +42,18 @@ describe("an Express app with Payhooks, under supertest", () => {
       callbackFields({ referenceId: "order-7", amount: "12.500000" }),
       keys.privateKey,
     );
-    const response = await supertest(app)
-      .post("/callbacks/pay")
-      .set(headers)
-      .send(Buffer.from(rawBody).toString("utf8"));
+    const response = await supertest(app).post("/callbacks/pay").set(headers).send(rawBody.toString());
     expect(response.status).toBe(200);
     expect(response.body).toEqual({ received: true });
     expect(await credited).toBe("order-7 12.500000");
+  });
+
+  it("refuses what supertest makes of bytes: it wants the text", async () => {
+    const { app } = merchantApp();
+    const { headers, rawBody } = signPaymentCallback(callbackFields(), keys.privateKey);
+    const post = (body: Buffer | string) => supertest(app).post("/callbacks/pay").set(headers).send(body);
+    expect((await post(rawBody)).status).toBe(401);
+    expect((await post(rawBody.toString())).status).toBe(200);
   });
 
   it("refuses a webhook whose body was changed after it was signed", async () => {
@@ -57,7 +62,7 @@ describe("an Express app with Payhooks, under supertest", () => {
     const response = await supertest(app)
       .post("/webhooks/connect")
       .set(headers)
-      .send(`${Buffer.from(rawBody).toString("utf8")} `);
+      .send(`${rawBody.toString()} `);
     expect(response.status).toBe(400);
     expect(response.body).toEqual({ error: { code: "ERR_SIGNATURE_INVALID" } });
   });

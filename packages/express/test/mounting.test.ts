@@ -146,8 +146,10 @@ describe.each([
       testKeys().privateKey,
     );
     const bytes = requestOf(PATHS.payments, forged, [["X-Forwarded-For", "203.0.113.9"]]);
-    expect((await exchange(t.port, requestOf(PATHS.payments, t.callback()))).status).toBe(200);
-    for (let n = 0; n < 10; n++) expect((await exchange(t.port, bytes)).status).toBe(401);
+    for (let n = 0; n < 10; n++) {
+      expect((await exchange(t.port, requestOf(PATHS.payments, t.callback()))).status).toBe(200);
+      expect((await exchange(t.port, bytes)).status).toBe(401);
+    }
     await t.until(({ type }) => type === "alert");
     expect(t.notices.find(({ type }) => type === "refused")).toMatchObject({ source });
     expect(t.notices.find(({ type }) => type === "alert")).toMatchObject({

@@ -3,8 +3,7 @@ import { apiRoutes } from "./api/routes.ts";
 import { readSettings } from "./api/settings.ts";
 import { controlRoutes } from "./control/routes.ts";
 import { createChangeStream } from "./control/stream.ts";
-import type { Delivery } from "./deliveries/delivery.ts";
-import type { DeliveryRecord } from "./deliveries/dispatcher.ts";
+import type { Delivery, DeliveryRecord } from "./deliveries/delivery.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import type { JsonObject } from "./json.ts";
 import { type ResolvedOptions, resolveOptions, type SandboxOptions } from "./options.ts";
@@ -177,6 +176,7 @@ function deliveriesOf({ dispatcher, changes }: Engine): SandboxDeliveries {
           return `The last deliveries: ${seen.join(", ") || "none"}.`;
         },
       ),
+    onAttempt: (listener) => dispatcher.onAttempt((record, attempt) => listener(shown(record), attempt)),
     settled: dispatcher.settled,
   };
 }

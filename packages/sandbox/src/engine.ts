@@ -2,6 +2,7 @@ import type { OrderRules } from "./api/orders.ts";
 import { type Changes, createChanges } from "./changes.ts";
 import { nanosecondStamps } from "./clock.ts";
 import { type Connect, createConnect } from "./connect/connect.ts";
+import type { Delivery } from "./deliveries/delivery.ts";
 import { createDispatcher, type Dispatcher } from "./deliveries/dispatcher.ts";
 import { createSigner } from "./deliveries/signer.ts";
 import { createTransport } from "./deliveries/transport.ts";
@@ -67,6 +68,11 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
     acknowledged: ({ flow, deduplicationKey }) => {
       if (flow === "payments") transactions.markReceived(deduplicationKey);
     },
+    isForgeable: (delivery) => {
+      const record = transactions.get(delivery.deduplicationKey);
+      return record !== undefined && !isKnownToSucceed(record, delivery);
+    },
+    fail: ({ deduplicationKey }) => callbackFor(transactions.fail(deduplicationKey), merchant, stamp()),
   });
   const connect: Connect = createConnect({
     clock,
@@ -172,6 +178,14 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
       }
     },
   };
+}
+
+/** True when a SUCCESS of it was announced already, by another delivery than this one. */
+function isKnownToSucceed({ history }: TransactionRecord, delivery: Delivery): boolean {
+  const { status, attempts, replayOf } = delivery;
+  const isAnnouncing = status === "SUCCESS" && attempts.length === 0 && replayOf === null;
+  const successes = history.filter((entry) => entry.status === "SUCCESS").length;
+  return successes > (isAnnouncing ? 1 : 0);
 }
 
 function firstKey(options: ResolvedOptions, saved: Snapshot | null): SigningKey | Promise<SigningKey> {

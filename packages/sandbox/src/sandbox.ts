@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryState } from "./deliveries/delivery.ts";
+import type { Attempt, Delivery, DeliveryState } from "./deliveries/delivery.ts";
 import type { Faults } from "./faults/faults.ts";
 import type { Outcome, Script, ScriptMatch, Step } from "./payments/outcomes.ts";
 import type { TransactionRecord } from "./payments/transactions.ts";
@@ -47,6 +47,12 @@ export interface SandboxDeliveries {
   replay(id: string, options?: { readonly resign?: boolean | undefined }): Delivery;
   /** The first delivery that fits, as soon as there is one. Rejects with `ERR_WAIT_TIMEOUT` (default 5 s). */
   waitFor(filter: DeliveryFilter, options?: { readonly timeoutMs?: number | undefined }): Promise<Delivery>;
+  /**
+   * Calls back after every attempt, with its delivery as it stands then. The returned function ends that.
+   *
+   * @example sandbox.deliveries.onAttempt(({ reference }, { answer }) => console.log(reference, answer?.status));
+   */
+  onAttempt(listener: (delivery: Delivery, attempt: Attempt) => void): () => void;
   /** Resolves when no attempt is under way; waits for retries and delays do not count. */
   settled(): Promise<void>;
 }

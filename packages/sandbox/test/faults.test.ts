@@ -111,6 +111,60 @@ describe("a fault of deliveries", () => {
     expect(signed).toContain("referenceId=order-1&status=SUCCESS&timestamp=");
   });
 
+  it("resplit: the payment itself has failed, and its genuine callback comes when the forgery is refused", async () => {
+    const merchant = await receiver();
+    merchant.answerWith(401);
+    const sandbox = await start({ callbackUrl: merchant.url, ...quick });
+    sandbox.faults.add("resplit");
+    const outcome = [
+      { status: "PENDING", callback: false },
+      { status: "SUCCESS" },
+      { status: "PENDING" },
+    ] as const;
+    sandbox.deposit({ reference: "order-1", outcome });
+    const delivery = await sandbox.deliveries.waitFor({ reference: "order-1", state: "delivered" });
+    const record = sandbox.transactions.byReference("order-1");
+    expect(record?.transaction).toMatchObject({ status: "FAILED", details: { Valid: false } });
+    expect(record?.history.map(({ status }) => status)).toEqual(["PENDING", "PENDING", "FAILED"]);
+    expect(record?.coming).toEqual([]);
+    const callbacks = merchant.received.map(({ body }): Callback => JSON.parse(body));
+    expect(callbacks).toMatchObject([
+      { status: "SUCCESS", referenceId: "order-1" },
+      { status: "FAILED", referenceId: "order-1", message: record?.transaction.message },
+    ]);
+    expect(callbacks.map((one) => verifies(one, sandbox.keys.publicKey))).toEqual([true, true]);
+    expect(delivery).toMatchObject({ status: "FAILED", attempts: [{ faults: ["resplit"] }, { faults: [] }] });
+  });
+
+  it("resplit: sbx-forged is FAILED from the start, and announced as SUCCESS by the forgery alone", async () => {
+    const merchant = await receiver();
+    const sandbox = await start({ callbackUrl: merchant.url, ...quick });
+    sandbox.deposit({ reference: "sbx-forged" });
+    await sandbox.deliveries.waitFor({ reference: "sbx-forged", state: "delivered" });
+    const history = sandbox.transactions.byReference("sbx-forged")?.history;
+    expect(history?.map(({ status }) => status)).toEqual(["PENDING", "FAILED"]);
+    expect(merchant.received.map(({ body }) => JSON.parse(body).status)).toEqual(["SUCCESS"]);
+  });
+
+  it("resplit: waits for a payment that nobody knows to have succeeded", async () => {
+    const merchant = await receiver();
+    const sandbox = await start({ callbackUrl: merchant.url, ...quick });
+    const { id } = sandbox.deposit({ reference: "paid", outcome: "PENDING" }).transaction;
+    sandbox.transactions.setStatus(id, "SUCCESS");
+    const { id: delivered } = await sandbox.deliveries.waitFor({ reference: "paid", state: "delivered" });
+    sandbox.faults.add("resplit");
+    sandbox.deliveries.replay(delivered);
+    sandbox.transactions.setStatus(id, "PENDING");
+    sandbox.transactions.setStatus(id, "SUCCESS");
+    await sandbox.deliveries.settled();
+    expect(sandbox.faults.list()).toMatchObject([{ kind: "resplit", fired: 0 }]);
+    expect(sandbox.transactions.get(id)?.transaction.status).toBe("SUCCESS");
+
+    const other = sandbox.deposit({ reference: "other", outcome: "PENDING" }).transaction.id;
+    expect(sandbox.transactions.setStatus(other, "SUCCESS").transaction.status).toBe("FAILED");
+    expect(sandbox.faults.list()).toEqual([]);
+  });
+
   it("delay: sent later", async () => {
     const merchant = await receiver();
     const clock = manualClock();

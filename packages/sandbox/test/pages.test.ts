@@ -134,6 +134,34 @@ describe("the dashboard", () => {
     for (const path of loaded) expect((await get(sandbox.url + path)).status).toBe(200);
   });
 
+  it("filters by the address alone, without a script", async () => {
+    const merchant = await receiver();
+    merchant.answerWith(500);
+    const sandbox = await start({ callbackUrl: merchant.url, retry: { baseMs: 60_000, jitter: 0 } });
+    sandbox.deposit({ reference: "Order-7", outcome: "FAILED" });
+    await sandbox.deliveries.waitFor({ reference: "Order-7", state: "retrying" });
+    const { transaction } = sandbox.deposit({ reference: "order-17" });
+    await sandbox.deliveries.waitFor({ reference: "order-17", state: "delivered" });
+    const found = async (query: string) => {
+      const { text } = await get(`${sandbox.url}/${query}`);
+      const parts = await get(`${sandbox.url}/sandbox/parts/lists${query}`);
+      expect(text).toContain(parts.text);
+      const rows = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, reference]) => reference);
+      return [rows(/<span class="name">(order-\d+)</gi), rows(/<span class="sub mono">(order-\d+)</gi)];
+    };
+    expect(await found("")).toEqual([
+      ["order-17", "Order-7"],
+      ["order-17", "Order-7"],
+    ]);
+    expect(await found("?search=ORDER-7")).toEqual([["Order-7"], ["Order-7"]]);
+    expect(await found(`?search=%20${transaction.id}`)).toEqual([["order-17"], ["order-17"]]);
+    expect(await found("?failed=1")).toEqual([["Order-7"], ["Order-7"]]);
+    expect(await found("?failed=1&search=order-17")).toEqual([[], []]);
+    const { text } = await get(`${sandbox.url}/?search=${encodeURIComponent(HOSTILE)}`);
+    expect(text).toContain(`value="&quot;&gt;&lt;script&gt;alert(1)`);
+    expect(text).toContain("Nothing fits.");
+  });
+
   it("answers 404 for a delivery that left the log", async () => {
     const sandbox = await start();
     expect((await get(`${sandbox.url}/sandbox/parts/deliveries/x`)).status).toBe(404);

@@ -47,6 +47,34 @@ describe("the retries of a delivery", () => {
     expect(merchant.received).toHaveLength(5);
   });
 
+  it("are told one by one to whoever asks, with what comes next, until they no longer ask", async () => {
+    const merchant = await receiver();
+    merchant.answerWith(500, 404);
+    const clock = manualClock();
+    const retry = { ...noJitter, maxAttempts: 2 };
+    const sandbox = await start({ clock, callbackUrl: merchant.url, retry });
+    const told: unknown[] = [];
+    const stop = sandbox.deliveries.onAttempt(({ reference, state, nextAttemptAt }, { number, answer }) => {
+      const seconds = nextAttemptAt === null ? null : (Date.parse(nextAttemptAt) - clock.now()) / 1_000;
+      told.push([reference, number, answer?.status, state, seconds]);
+    });
+    sandbox.deposit({ reference: "order-1" });
+    await clock.advance(60_000, sandbox);
+    sandbox.faults.add({ kind: "duplicate" });
+    sandbox.deposit({ reference: "order-2" });
+    await clock.advance(0, sandbox);
+    expect(told).toEqual([
+      ["order-1", 1, 500, "retrying", 1],
+      ["order-1", 2, 404, "gave-up", null],
+      ["order-2", 1, 200, "delivered", null],
+      ["order-2", 2, 200, "delivered", null],
+    ]);
+    stop();
+    sandbox.deposit({ reference: "order-3" });
+    await clock.advance(0, sandbox);
+    expect(told).toHaveLength(4);
+  });
+
   it("repeat the same bytes", async () => {
     const { merchant, clock, sandbox } = await delivered([500, 500]);
     await clock.advance(60_000, sandbox);

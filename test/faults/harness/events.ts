@@ -1,3 +1,4 @@
+import type { PaymentStatus } from "@payhooks/core";
 import { callbackFields, type SignedDelivery, signPaymentCallback } from "@payhooks/core/testing";
 
 /**
@@ -40,7 +41,7 @@ export function testEvent(
 
 interface EventTraits {
   readonly manner: Manner;
-  readonly status: string;
+  readonly status: PaymentStatus;
   readonly payTxnId: string;
   readonly amount: string;
 }

@@ -37,7 +37,14 @@ export function withVariant(parts: Parts, config: ChildConfig): Parts {
           async accept(event, options) {
             if ((await redis.set(`seen:${event.key}`, 1, "NX")) === "OK") return store.accept(event, options);
             const job: Job = { eventId: event.key + event.slot, replay: 0 };
-            return { outcome: "duplicate", job, pending: false, reason: null, previousAmount: null };
+            return {
+              outcome: "duplicate",
+              job,
+              pending: false,
+              reason: null,
+              detail: null,
+              previousAmount: null,
+            };
           },
         },
       };

@@ -1,12 +1,19 @@
 import { CALLBACK_FIELDS, importPublicKeys } from "@payhooks/core/signature";
 import { systemClock } from "../../../packages/core/src/clock.ts";
 import { ANSWER_STATUS, type DeliveryErrorCode } from "../../../packages/core/src/errors.ts";
-import { isDocumented } from "../../../packages/core/src/flows/callback.ts";
 import type { Verification } from "../../../packages/core/src/flows/flow.ts";
 import { fixedKeys } from "../../../packages/core/src/flows/keyring.ts";
 import { paymentsFlow } from "../../../packages/core/src/flows/payments.ts";
 import { type Answer, Wire } from "../../e2e/wire.ts";
-import { type Body, findDifference } from "../oracle.ts";
+import {
+  agreementOf,
+  type Body,
+  canonicalOf,
+  findDifference,
+  type Given,
+  genuineOf,
+  SETTINGS,
+} from "../oracle.ts";
 import { Random } from "../random.ts";
 import { type Attempt, attempt, type PATHS } from "./mutations.ts";
 import {
@@ -62,10 +69,14 @@ const REFUSED_BY_PARSER: ReadonlySet<number> = new Set([400, 413, 431]);
 
 const CONNECTIONS = 8;
 
+const NO_LIMIT = Number.POSITIVE_INFINITY;
+/** What the receiver under test was told of the callbacks: nothing. */
+const [, RULES] = SETTINGS[0] as (typeof SETTINGS)[number];
+
 /** What a receiver makes of a callback, with keys that are imported once: that takes longer than verifying. */
 const CALLBACKS = paymentsFlow(
   { publicKey: undefined },
-  { windowMs: Number.POSITIVE_INFINITY, clock: systemClock },
+  { windowMs: NO_LIMIT, acceptTimeoutMs: NO_LIMIT, maxResolving: NO_LIMIT, clock: systemClock },
   fixedKeys(importPublicKeys(KEYS.publicKey)),
 );
 
@@ -89,6 +100,7 @@ export class Fuzzer {
   readonly #seed: number;
   readonly #signed: readonly Signed[];
   readonly #callbacks: ReadonlyMap<string, SignedCallback>;
+  readonly #agreed = new Map<string, Given>();
 
   constructor(seed: number) {
     this.#seed = seed;
@@ -216,11 +228,29 @@ export class Fuzzer {
     if (sent === undefined) return `nothing was sent with payTxnId ${JSON.stringify(event.payTxnId)}`;
     const odd = CALLBACK_FIELDS.find((name) => event[name] != null && typeof event[name] !== "string");
     if (odd !== undefined) return `${odd} is no text`;
-    // An optional field that was sent behind an undocumented one is not handed on (decision 0009); any other one is.
-    const arrived = Object.keys(sent.fields).every(isDocumented) ? event : sent.fields;
-    const name = findDifference(arrived, event, sent.fields);
-    return name === null
-      ? null
-      : `${name} is ${JSON.stringify(event[name])}, not ${JSON.stringify(sent.fields[name])}`;
+    if (Object.keys(event.extra ?? {}).length > 0) return "it has a field that was not declared";
+    const given = Object.fromEntries(
+      CALLBACK_FIELDS.flatMap((name) => (event[name] == null ? [] : [[name, event[name]]])),
+    );
+    const name = findDifference(given, sent.fields);
+    if (name !== null)
+      return `${name} is ${JSON.stringify(event[name])}, not ${JSON.stringify(sent.fields[name])}`;
+    const agreed = this.#agreedOf(sent.fields);
+    if (typeof agreed === "string") return `what was signed for ${event.payTxnId} is ${agreed}`;
+    const lost = Object.keys(agreed).find((field) => given[field] === undefined);
+    if (lost !== undefined) return `${lost} is left out, although every reading has it`;
+    const doubtful = Object.keys(given).find((field) => agreed[field] === undefined);
+    return doubtful === undefined ? null : `${doubtful} is handed on, although not every reading has it`;
+  }
+
+  /** What all readings of a callback's signed string say. */
+  #agreedOf(fields: Body): Given {
+    const canonical = canonicalOf(fields);
+    let agreed = this.#agreed.get(canonical);
+    if (agreed === undefined) {
+      agreed = agreementOf(genuineOf(canonical, RULES), RULES);
+      this.#agreed.set(canonical, agreed);
+    }
+    return agreed;
   }
 }

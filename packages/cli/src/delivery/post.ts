@@ -20,6 +20,9 @@ export interface Answer {
   readonly error: string | null;
 }
 
+export const isAccepted = ({ status }: Answer): boolean => status !== null && status >= 200 && status < 300;
+export const isRefused = ({ status }: Answer): boolean => status !== null && status >= 400 && status < 500;
+
 const EXCERPT_BYTES = 2_048;
 const MAX_SOCKETS = 64;
 

@@ -8,27 +8,39 @@ import { readText } from "../command-line/input.ts";
 export const SIGNING_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   "private-key": { value: "FILE", help: "RSA private key in PEM that signs payment callbacks" },
   secret: { value: "SECRET", help: "secret that signs webhooks; without it CONNECT_WEBHOOK_SECRET is taken" },
-  state: { value: "FILE", help: "state file of a sandbox (payhooks sandbox --state FILE), which has both" },
+  "merchant-id": {
+    value: "TEXT",
+    help: "the signed field merchantId, as payments.expect.merchantId has it; without it that of --state or PAY_MERCHANT_ID is taken",
+  },
+  state: {
+    value: "FILE",
+    help: "state file of a sandbox (payhooks sandbox --state FILE), which has all three",
+  },
 };
 
-/** What signs; null where none was given. */
-export interface SigningKeys {
+/** What deliveries are signed with, and whose they are; null where it was not given. */
+export interface Credentials {
   readonly privateKey: string | null;
   readonly secret: string | null;
+  readonly merchantId: string | null;
 }
 
-/** Reads the keys that were given. Fails for a file that holds none. */
-export async function readSigningKeys(given: Given): Promise<SigningKeys> {
+/** Reads the credentials that were given. Fails for a file that holds none. */
+export async function readCredentials(given: Given): Promise<Credentials> {
   const state = given.text("state");
   const saved = state === undefined ? null : readState(state, await readText(state));
   const file = given.text("private-key");
   const privateKey = file === undefined ? (saved?.privateKey ?? null) : await readText(file);
   if (privateKey !== null) checkPrivateKey(privateKey, file ?? state ?? "");
-  const secret = given.text("secret") ?? saved?.secret ?? process.env.CONNECT_WEBHOOK_SECRET ?? null;
-  return { privateKey, secret: secret === "" ? null : secret };
+  const { CONNECT_WEBHOOK_SECRET, PAY_MERCHANT_ID } = process.env;
+  return {
+    privateKey,
+    secret: (given.text("secret") ?? saved?.secret ?? CONNECT_WEBHOOK_SECRET) || null,
+    merchantId: (given.text("merchant-id") ?? saved?.merchantId ?? PAY_MERCHANT_ID) || null,
+  };
 }
 
-export function needPrivateKey({ privateKey }: SigningKeys): string {
+export function needPrivateKey({ privateKey }: Credentials): string {
   if (privateKey !== null) return privateKey;
   throw new UsageError(
     "There is no private key to sign payment callbacks with.",
@@ -36,7 +48,7 @@ export function needPrivateKey({ privateKey }: SigningKeys): string {
   );
 }
 
-export function needSecret({ secret }: SigningKeys): string {
+export function needSecret({ secret }: Credentials): string {
   if (secret !== null) return secret;
   throw new UsageError(
     "There is no secret to sign webhooks with.",
@@ -55,11 +67,26 @@ function checkPrivateKey(pem: string, file: string): void {
   throw new UsageError(`${file} must hold an RSA key of at least 2048 bits.`);
 }
 
-function readState(file: string, text: string): SigningKeys {
+/** Said where the merchantId is nobody's, and an answer of 2xx may come of that. */
+export const MERCHANT_MADE_UP: string =
+  "The merchantId was made up, and a receiver that expects another one holds such events: give --merchant-id, --state or PAY_MERCHANT_ID.";
+
+/** Nothing that a webhook carries is a payment's merchantId. */
+export function refuseMerchantId(given: Given): void {
+  if (given.flag("merchant-id")) {
+    throw new UsageError("--merchant-id is for payment callbacks; webhooks have no merchantId.");
+  }
+}
+
+function readState(file: string, text: string): Credentials {
   try {
-    const { privateKey, connect }: SavedState = JSON.parse(text);
+    const { privateKey, connect, merchant }: SavedState = JSON.parse(text);
     if (typeof privateKey === "string") {
-      return { privateKey, secret: connect?.settings?.webhook_secret ?? null };
+      return {
+        privateKey,
+        secret: connect?.settings?.webhook_secret ?? null,
+        merchantId: merchant?.merchantId ?? null,
+      };
     }
   } catch {
     // Told below.
@@ -71,4 +98,5 @@ function readState(file: string, text: string): SigningKeys {
 interface SavedState {
   readonly privateKey?: unknown;
   readonly connect?: { readonly settings?: { readonly webhook_secret?: string | null } };
+  readonly merchant?: { readonly merchantId?: string };
 }

@@ -3,13 +3,21 @@ import { EXIT, UsageError } from "../command-line/errors.ts";
 import { type Given, httpUrl } from "../command-line/given.ts";
 import { shown, type Terminal } from "../command-line/terminal.ts";
 import { createSender } from "../delivery/post.ts";
-import { needPrivateKey, needSecret, readSigningKeys, SIGNING_OPTIONS } from "../delivery/signing.ts";
+import {
+  needPrivateKey,
+  needSecret,
+  readCredentials,
+  refuseMerchantId,
+  SIGNING_OPTIONS,
+} from "../delivery/signing.ts";
+import { INBOX_OPTIONS, openInbox } from "../held/open-inbox.ts";
 import { connectProbes } from "./connect-probes.ts";
 import { examine, type Result } from "./examine.ts";
 import type { Finding } from "./findings.ts";
 import { judge } from "./judge.ts";
+import { findLeftBehind, heldFindings, printLeftBehind } from "./left-behind.ts";
 import { paymentProbes } from "./payment-probes.ts";
-import type { Probe } from "./probes.ts";
+import { createProbeIds, type Probe } from "./probes.ts";
 
 export const doctorCommand: Command = {
   name: "doctor",
@@ -19,44 +27,67 @@ export const doctorCommand: Command = {
     payments: { help: "the endpoint receives payment callbacks; said already by --private-key" },
     connect: { help: "the endpoint receives connected-account webhooks; said already by --secret" },
     ...SIGNING_OPTIONS,
+    "callback-url": { value: "URL", help: "the signed field callbackUrl", default: "the address examined" },
+    ...INBOX_OPTIONS,
+    redis: { value: "URL", help: "the Redis of redisInbox, to look for what is held afterwards" },
+    sqlite: { value: "FILE", help: "the file of sqliteInbox, to look for what is held afterwards" },
     timeout: { value: "MS", help: "an answer that takes longer counts as hanging", default: "10000" },
     slow: { value: "MS", help: "half of the genuine deliveries must be answered sooner", default: "2000" },
   },
   notes: [
     "Posts genuine deliveries that are sensitive to white space, letters and numbers, copies of them, forged ones and broken ones, and says what the answers mean. Exit code 1 when something is wrong; warnings do not count.",
     "It is for an endpoint of yours, in development: genuine deliveries are signed and will be handled. They are PENDING and FAILED deposits of 1.00 whose references begin with doctor-, and declined accounts and settlements.",
+    "A 2xx may also mean that a delivery is held, which no answer shows. With --redis or --sqlite it looks into your inbox, and names what it has left there. Without, it says how to look and how to discard it: the ids of all that it sends begin alike.",
   ],
   examples: [
     "payhooks doctor http://127.0.0.1:3000/callbacks/pay --private-key private.pem",
+    "payhooks doctor http://127.0.0.1:3000/callbacks/pay --payments --state sandbox.json --sqlite payhooks.db",
     "payhooks doctor http://127.0.0.1:3000/webhooks/connect --connect --state sandbox.json",
   ],
   arguments: { least: 1, most: 1 },
   async run(given, terminal) {
     const url = httpUrl("The address", given.positionals[0] ?? "");
-    const { flow, probes } = await probesFor(given, url);
-    const sender = createSender(url, given.number("timeout", { min: 1 }) ?? 10_000);
-    const slowMs = given.number("slow", { min: 1 }) ?? 2_000;
-    terminal.line(`${probes.length} probes of ${url.href} (${flow})\n`);
-    const { results, left } = await examine(probes, sender, (result) => printResult(result, terminal));
-    sender.close();
-    const findings = judge(results, { flow, slowMs });
-    const isHealthy = findings.every(({ severity }) => severity === "warning");
-    terminal.json({
-      url: url.href,
-      flow,
-      healthy: isHealthy,
-      findings,
-      probes: results.map(({ probe, answer: { status, error, durationMs } }) => {
-        return { name: probe.name, kind: probe.kind, status, error, durationMs };
-      }),
-      notSent: left.map(({ name }) => name),
-    });
-    printFindings(findings, left, terminal);
-    return isHealthy ? EXIT.ok : EXIT.failure;
+    const { flow, probes, ids, isMerchantMadeUp } = await probesFor(given, url);
+    const inbox = given.flag("sqlite") || given.flag("redis") ? await openInbox(given) : null;
+    try {
+      const sender = createSender(url, given.number("timeout", { min: 1 }) ?? 10_000);
+      const slowMs = given.number("slow", { min: 1 }) ?? 2_000;
+      terminal.line(`${probes.length} probes of ${url.href} (${flow})\n`);
+      const { results, left } = await examine(probes, sender, (result) => printResult(result, terminal));
+      sender.close();
+      const leftBehind = await findLeftBehind(results, { ids, isMerchantMadeUp }, inbox);
+      const findings = [...judge(results, { flow, slowMs }), ...heldFindings(leftBehind)];
+      const isHealthy = findings.every(({ severity }) => severity === "warning");
+      terminal.json({
+        url: url.href,
+        flow,
+        healthy: isHealthy,
+        findings,
+        probes: results.map(({ probe, answer: { status, error, durationMs } }) => {
+          return { name: probe.name, kind: probe.kind, id: probe.id, status, error, durationMs };
+        }),
+        notSent: left.map(({ name }) => name),
+        leftBehind,
+      });
+      printFindings(findings, left, inbox !== null, terminal);
+      printLeftBehind(leftBehind, given, terminal);
+      return isHealthy ? EXIT.ok : EXIT.failure;
+    } finally {
+      await inbox?.close({ graceMs: 0 });
+    }
   },
 };
 
-async function probesFor(given: Given, url: URL): Promise<{ flow: "payments" | "connect"; probes: Probe[] }> {
+/** What is to be examined. */
+interface Plan {
+  readonly flow: "payments" | "connect";
+  readonly probes: readonly Probe[];
+  /** How the ids of all probes begin. */
+  readonly ids: string;
+  readonly isMerchantMadeUp: boolean;
+}
+
+async function probesFor(given: Given, url: URL): Promise<Plan> {
   const said = ["payments", "connect"].filter((name) => given.flag(name));
   const meant = given.flag("private-key") ? "payments" : given.flag("secret") ? "connect" : undefined;
   const isBoth = said.length > 1 || (said.length === 0 && given.flag("private-key") && given.flag("secret"));
@@ -67,10 +98,19 @@ async function probesFor(given: Given, url: URL): Promise<{ flow: "payments" | "
       "Give --payments or --connect, one at a time.",
     );
   }
-  const keys = await readSigningKeys(given);
-  return flow === "payments"
-    ? { flow, probes: paymentProbes(url.href, needPrivateKey(keys)) }
-    : { flow: "connect", probes: connectProbes(needSecret(keys)) };
+  const credentials = await readCredentials(given);
+  if (flow === "connect") {
+    refuseMerchantId(given);
+    const ids = createProbeIds("evt_");
+    const probes = connectProbes(ids, needSecret(credentials));
+    return { flow, probes, ids: ids.beginning, isMerchantMadeUp: false };
+  }
+  const ids = createProbeIds("");
+  given.url("callback-url");
+  const callbackUrl = given.text("callback-url") ?? url.href;
+  const { merchantId } = credentials;
+  const probes = paymentProbes({ callbackUrl, merchantId, ids }, needPrivateKey(credentials));
+  return { flow: "payments", probes, ids: ids.beginning, isMerchantMadeUp: merchantId === null };
 }
 
 function printResult({ probe, answer }: Result, { line, paint }: Terminal): void {
@@ -81,6 +121,7 @@ function printResult({ probe, answer }: Result, { line, paint }: Terminal): void
 function printFindings(
   findings: readonly Finding[],
   left: readonly Probe[],
+  hasLookedInside: boolean,
   { line, paint }: Terminal,
 ): void {
   line();
@@ -90,5 +131,5 @@ function printFindings(
   }
   if (left.length > 0) line(`${left.length} further probes were not sent.`);
   if (findings.every(({ severity }) => severity === "warning"))
-    line(paint("green", "Nothing is wrong with this endpoint."));
+    line(paint("green", `Nothing is wrong with ${hasLookedInside ? "" : "the answers of "}this endpoint.`));
 }

@@ -1,20 +1,29 @@
 import { randomUUID } from "node:crypto";
-import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
-import { JSON_HEADERS, LARGE_BYTES, type Probe, type ProbeKind, STALE_MS } from "./probes.ts";
+import { anyConnectEvent, signConnectWebhook } from "@payhooks/core/testing";
+import {
+  idIn,
+  JSON_HEADERS,
+  LARGE_BYTES,
+  type Probe,
+  type ProbeIds,
+  type ProbeKind,
+  STALE_MS,
+} from "./probes.ts";
 
 const HEADER = "x-connect-signature";
 
 /** Declined accounts and settlements: nothing that a merchant would act on with money. */
-export function connectProbes(secret: string): Probe[] {
+export function connectProbes(ids: ProbeIds, secret: string): Probe[] {
   const text = (name = "connected_account.declined", at = Date.now()): string =>
-    JSON.stringify(connectEvent(name, {}, at));
+    JSON.stringify(anyConnectEvent(name, { idempotency_key: ids.next() }, at));
   const signed = (name: string, kind: ProbeKind, body: string | Uint8Array): Probe => {
     const { headers, rawBody } = signConnectWebhook(Buffer.from(body), secret);
-    return { name, kind, outgoing: { headers, body: rawBody } };
+    return { name, kind, id: idIn(rawBody), outgoing: { headers, body: rawBody } };
   };
   const withHeader = (name: string, body: string, headers: Record<string, string>): Probe => ({
     name,
     kind: "forged",
+    id: idIn(Buffer.from(body)),
     outgoing: { headers: { ...JSON_HEADERS, ...headers }, body: Buffer.from(body) },
   });
   const headerOf = (body: string, key = secret): string =>
@@ -60,7 +69,12 @@ export function connectProbes(secret: string): Probe[] {
     signed("an empty body", "not-json", ""),
     signed("signed 30 days ago", "stale", text("connected_account.declined", Date.now() - STALE_MS)),
     withHeader("a body of 1 MiB", `{"x":"${"x".repeat(LARGE_BYTES)}"}`, { [HEADER]: headerOf("") }),
-    { name: "GET", kind: "wrong-method", outgoing: { method: "GET", headers: {}, body: Buffer.alloc(0) } },
+    {
+      name: "GET",
+      kind: "wrong-method",
+      id: null,
+      outgoing: { method: "GET", headers: {}, body: Buffer.alloc(0) },
+    },
   ].map((probe) =>
     probe.name === "a body of 1 MiB" ? { ...probe, kind: "large" as const } : probe,
   ) as Probe[];

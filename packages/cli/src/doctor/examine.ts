@@ -47,6 +47,5 @@ function isHopeless({ status, error }: Answer): boolean {
 
 export const isRedirect = (status: number | null): boolean =>
   status !== null && status >= 300 && status < 400;
-export const isAccepted = ({ status }: Answer): boolean => status !== null && status >= 200 && status < 300;
 export const isServerError = ({ status }: Answer): boolean => status !== null && status >= 500;
 export const isGenuine = ({ probe }: Result): boolean => GENUINE.has(probe.kind);

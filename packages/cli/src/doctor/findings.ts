@@ -11,6 +11,7 @@ export type FaultName =
   | "wrong-status"
   | "server-error"
   | "fails-on-duplicates"
+  | "held"
   | "slow"
   | "lenient";
 

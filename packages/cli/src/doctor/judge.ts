@@ -1,4 +1,5 @@
-import { isAccepted, isGenuine, isRedirect, isServerError, type Result } from "./examine.ts";
+import { isAccepted } from "../delivery/post.ts";
+import { isGenuine, isRedirect, isServerError, type Result } from "./examine.ts";
 import type { FaultName, Finding } from "./findings.ts";
 
 /** What the judgement depends on beside the answers. */

@@ -1,29 +1,48 @@
 import { randomUUID } from "node:crypto";
 import { canonicalString } from "@payhooks/core/signature";
 import {
+  anyCallbackFields,
   asDelivery,
   type CallbackFields,
-  callbackFields,
   createTestKeys,
   forgedCallback,
   signCanonicalString,
   signPaymentCallback,
 } from "@payhooks/core/testing";
-import { JSON_HEADERS, LARGE_BYTES, type Probe, type ProbeKind, STALE_MS } from "./probes.ts";
+import {
+  idIn,
+  JSON_HEADERS,
+  LARGE_BYTES,
+  type Probe,
+  type ProbeIds,
+  type ProbeKind,
+  STALE_MS,
+} from "./probes.ts";
+
+/** What the signed fields have to say. */
+export interface PaymentSubject {
+  readonly callbackUrl: string;
+  /** Null for one that is made up. */
+  readonly merchantId: string | null;
+  readonly ids: ProbeIds;
+}
 
 /**
  * Deposits that are PENDING or FAILED, under references that begin with `doctor-`: nothing that a merchant would
  * give goods for, should an endpoint take them for real.
  */
-export function paymentProbes(url: string, privateKey: string): Probe[] {
+export function paymentProbes(subject: PaymentSubject, privateKey: string): Probe[] {
+  const { callbackUrl, merchantId, ids } = subject;
   const fields = (changes: CallbackFields = {}, at = Date.now()): CallbackFields =>
-    callbackFields(
+    anyCallbackFields(
       {
         referenceId: `doctor-${randomUUID()}`,
-        callbackUrl: url,
+        payTxnId: ids.next(),
+        callbackUrl,
         amount: "1.000000",
         status: "PENDING",
         message: "Sent by payhooks doctor",
+        ...(merchantId !== null && { merchantId }),
         ...changes,
       },
       at,
@@ -31,6 +50,7 @@ export function paymentProbes(url: string, privateKey: string): Probe[] {
   const probe = (name: string, kind: ProbeKind, rawBody: Uint8Array, headers = JSON_HEADERS): Probe => ({
     name,
     kind,
+    id: idIn(rawBody),
     outgoing: { headers, body: rawBody },
   });
   const signed = (given: CallbackFields): Uint8Array => signPaymentCallback(given, privateKey).rawBody;
@@ -93,7 +113,12 @@ export function paymentProbes(url: string, privateKey: string): Probe[] {
     probe("an empty body", "not-json", Buffer.alloc(0)),
     probe("signed 30 days ago", "stale", signed(fields({}, Date.now() - STALE_MS))),
     probe("a body of 1 MiB", "large", asDelivery({ ...unsigned, message: "x".repeat(LARGE_BYTES) }).rawBody),
-    { name: "GET", kind: "wrong-method", outgoing: { method: "GET", headers: {}, body: Buffer.alloc(0) } },
+    {
+      name: "GET",
+      kind: "wrong-method",
+      id: null,
+      outgoing: { method: "GET", headers: {}, body: Buffer.alloc(0) },
+    },
   ];
 }
 

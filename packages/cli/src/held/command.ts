@@ -1,9 +1,11 @@
-import type { Held, HeldFilter, Inbox } from "@payhooks/core";
+import type { Inbox } from "@payhooks/core";
 import type { Command } from "../command-line/command.ts";
-import { CliError, EXIT, tellable, UsageError } from "../command-line/errors.ts";
+import { CliError, EXIT, UsageError } from "../command-line/errors.ts";
 import { chosen, type Given } from "../command-line/given.ts";
 import { shown, type Terminal } from "../command-line/terminal.ts";
-import { openInbox } from "./open-inbox.ts";
+import { entryAsJson, printEntry } from "./entry.ts";
+import { INBOX_OPTIONS, openInbox } from "./open-inbox.ts";
+import { eventIdsOf, type Selection, select } from "./selection.ts";
 
 const ACTIONS = ["list", "replay", "discard"] as const;
 const REASONS = [
@@ -24,29 +26,29 @@ export const heldCommand: Command = {
   name: "held",
   summary: "List, replay and discard the events that wait for a person",
   usage: [
-    "list --redis URL | --sqlite FILE [--reason REASON] [--flow FLOW] [--body]",
-    "replay EVENT_ID … | --all --by NAME --note TEXT [--handlers a,b] --redis URL | --sqlite FILE",
+    "list --redis URL | --sqlite FILE [--reason REASON] [--flow FLOW] [--id TEXT] [--body]",
+    "replay EVENT_ID … | --all --by NAME --note TEXT [--handlers a,b] [--even-if-expired] --redis URL | --sqlite FILE",
     "discard EVENT_ID … | --all --by NAME --note TEXT --redis URL | --sqlite FILE",
   ],
   options: {
-    redis: {
-      value: "URL",
-      help: "the Redis of redisInbox; without --redis and --sqlite, REDIS_URL is taken",
-    },
-    prefix: { value: "TEXT", help: "prefix of the Redis keys, where the inbox has one", default: "payhooks" },
-    sqlite: { value: "FILE", help: "the file of sqliteInbox" },
+    ...INBOX_OPTIONS,
     reason: { value: "REASON", help: `only entries held for it: ${REASONS.join(", ")}` },
     flow: { value: "FLOW", help: "only entries of payments or connect" },
     tenant: { value: "TENANT", help: "only entries of this tenant" },
+    id: { value: "TEXT", help: "only entries whose payTxnId or idempotency_key begins with it" },
     limit: { value: "N", help: "at most so many entries" },
     body: { help: "show the raw body and the history of each entry; bodies hold personal data" },
     all: { help: "replay or discard every entry that the filters let through" },
     by: { value: "NAME", help: "who decides; kept in the entry's history" },
     note: { value: "TEXT", help: "why; kept in the entry's history" },
     handlers: { value: "NAMES", help: "replay these handlers only, finished ones too, separated by commas" },
+    "even-if-expired": {
+      help: "replay an entry that was signed longer ago than windowMs, although its event may have run before and be forgotten",
+    },
   },
   notes: [
     "A replay queues the event: a worker of your application runs it, with the handlers that it has then. A discarded event is kept, and never runs.",
+    "EVENT_ID is what list shows first; its beginning will do where no other held event begins so.",
   ],
   examples: [
     "payhooks held list --sqlite payhooks.db --reason exhausted",
@@ -57,53 +59,41 @@ export const heldCommand: Command = {
   async run(given, terminal) {
     const [word = "", ...ids] = given.positionals;
     const action = chosen("The action", word, ACTIONS);
-    const filter = filterOf(given);
+    const selection = selectionOf(given);
+    const limit = given.number("limit", { min: 1 }) ?? Number.POSITIVE_INFINITY;
     const decision = action === "list" ? null : decisionOf(given, ids);
     if (action === "list" && ids.length > 0) throw new UsageError("held list takes no event id.");
-    if (action !== "replay" && given.flag("handlers")) throw new UsageError("--handlers is for replay.");
+    for (const option of ["handlers", "even-if-expired"]) {
+      if (action !== "replay" && given.flag(option)) throw new UsageError(`--${option} is for replay.`);
+    }
     const inbox = await openInbox(given);
     try {
-      await opened(inbox, given);
-      if (decision === null) return await list(inbox, filter, given.flag("body"), terminal);
-      const chosenIds = given.flag("all") ? await idsOf(inbox, filter) : ids;
-      return await decide(inbox, action as "replay" | "discard", chosenIds, decision, terminal);
+      if (decision === null) return await list(inbox, selection, limit, given.flag("body"), terminal);
+      const eventIds = given.flag("all")
+        ? await selectedIds(inbox, selection, limit)
+        : await eventIdsOf(inbox, ids);
+      return await decide(inbox, action as "replay" | "discard", eventIds, decision, terminal);
     } finally {
       await inbox.close({ graceMs: 0 });
     }
   },
 };
 
-/** What a server or a file that is not there says, in our words; never with the address, which may hold a password. */
-async function opened(inbox: Inbox, given: Given): Promise<void> {
-  try {
-    await inbox.ready();
-  } catch (error) {
-    if (tellable(error) !== null) throw error;
-    const { code, message } = error as { code?: string; message?: string };
-    const what = given.flag("sqlite") ? "The SQLite file" : "Redis";
-    const fix = given.flag("sqlite")
-      ? "Is it the file of sqliteInbox?"
-      : "Is it running, and are address and password right?";
-    throw new CliError(
-      "ERR_INBOX_UNAVAILABLE",
-      `${what} cannot be opened: ${code ?? message?.replace(/\.$/, "")}.`,
-      fix,
-    );
-  }
-}
-
 interface Choice {
   readonly by: string;
   readonly note: string;
   readonly handlers?: readonly string[];
+  readonly evenIfExpired?: boolean;
 }
 
-function filterOf(given: Given): HeldFilter {
+function selectionOf(given: Given): Selection {
+  // It would be the beginning of every id: a shell's variable that is not set must not discard everything.
+  if (given.text("id") === "") throw new UsageError("--id must not be empty.");
   return {
     reason: given.choice("reason", REASONS),
     flow: given.choice("flow", ["payments", "connect"]),
     tenant: given.text("tenant"),
-    limit: given.number("limit", { min: 1 }),
+    id: given.text("id"),
   };
 }
 
@@ -112,7 +102,7 @@ function decisionOf(given: Given, ids: readonly string[]): Choice {
     throw new UsageError("Name the events (payhooks held list shows their ids), or give --all.");
   }
   if (ids.length > 0 && given.flag("all")) throw new UsageError("Give event ids or --all, not both.");
-  const filters = ["reason", "flow", "tenant", "limit"].filter((name) => given.flag(name));
+  const filters = ["reason", "flow", "tenant", "id", "limit"].filter((name) => given.flag(name));
   if (ids.length > 0 && filters.length > 0) throw new UsageError(`--${filters[0]} goes with --all.`);
   const by = given.required("by", "who decides");
   const note = given.required("note", "why");
@@ -121,71 +111,39 @@ function decisionOf(given: Given, ids: readonly string[]): Choice {
     ?.split(",")
     .map((name) => name.trim())
     .filter(Boolean);
-  return handlers === undefined ? { by, note } : { by, note, handlers };
+  return {
+    by,
+    note,
+    ...(handlers !== undefined && { handlers }),
+    ...(given.flag("even-if-expired") && { evenIfExpired: true }),
+  };
 }
 
 async function list(
   inbox: Inbox,
-  filter: HeldFilter,
+  selection: Selection,
+  limit: number,
   withBody: boolean,
   terminal: Terminal,
 ): Promise<number> {
   let count = 0;
-  for await (const entry of inbox.held.list(filter)) {
+  for await (const entry of select(inbox, selection)) {
     count++;
-    terminal.json(viewOf(entry, withBody));
-    print(entry, withBody, terminal);
+    if (count > limit) continue;
+    terminal.json(entryAsJson(entry, withBody));
+    printEntry(entry, withBody, terminal);
   }
-  terminal.line(count === 0 ? "Nothing is held." : `\n${count} held.`);
+  const total = count > limit ? `${limit} of ${count} held are shown.` : `${count} held.`;
+  terminal.line(count === 0 ? "Nothing is held." : `\n${total}`);
   return EXIT.ok;
 }
 
-function viewOf(entry: Held, withBody: boolean): Readonly<Record<string, unknown>> {
-  const { eventId, flow, tenant, id, event, status, reason, detail, heldAt, replays, steps } = entry;
-  const at = new Date(heldAt).toISOString();
-  const more = withBody ? { body: bodyOf(entry), history: entry.history } : {};
-  return {
-    eventId,
-    flow,
-    tenant,
-    id,
-    event,
-    status,
-    reason,
-    detail,
-    heldAt: at,
-    replays,
-    handlers: steps,
-    ...more,
-  };
-}
-
-function print(entry: Held, withBody: boolean, { line, paint }: Terminal): void {
-  const { eventId, id, event, status, reason, detail, heldAt, replays, steps } = entry;
-  const what = [event || "?", status, id].filter(Boolean).join(" ");
-  line(`${eventId}  ${paint("yellow", reason)}  ${shown(what)}  ${new Date(heldAt).toISOString()}`);
-  if (detail !== null) line(`  ${shown(detail)}`);
-  for (const [name, { tries, state, error }] of Object.entries(steps)) {
-    line(
-      `  ${shown(name)}: ${state}, ${tries} ${tries === 1 ? "try" : "tries"}${error === null ? "" : `, ${shown(error)}`}`,
-    );
-  }
-  if (replays > 0) line(`  replayed ${replays} ${replays === 1 ? "time" : "times"}`);
-  if (!withBody) return;
-  for (const { at, what: happened, by, note } of entry.history) {
-    const who = by === undefined ? "" : ` by ${shown(by)}: ${shown(note ?? "")}`;
-    line(`  ${new Date(at).toISOString()} ${shown(happened)}${who}`);
-  }
-  line(`  ${shown(bodyOf(entry), 100_000)}`);
-}
-
-function bodyOf({ delivery }: Held): string {
-  return Buffer.from(delivery.rawBody).toString("utf8");
-}
-
-async function idsOf(inbox: Inbox, filter: HeldFilter): Promise<readonly string[]> {
+async function selectedIds(inbox: Inbox, selection: Selection, limit: number): Promise<readonly string[]> {
   const ids: string[] = [];
-  for await (const { eventId } of inbox.held.list(filter)) ids.push(eventId);
+  for await (const { eventId } of select(inbox, selection)) {
+    ids.push(eventId);
+    if (ids.length >= limit) break;
+  }
   return ids;
 }
 

@@ -1,10 +1,32 @@
 import { existsSync } from "node:fs";
 import type { Inbox } from "@payhooks/core";
-import { UsageError } from "../command-line/errors.ts";
+import type { OptionSpec } from "../command-line/command.ts";
+import { CliError, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 
-/** The inbox that the options name, as the application opened it. */
+/** Options that name an inbox. */
+export const INBOX_OPTIONS: Readonly<Record<"redis" | "prefix" | "sqlite", OptionSpec>> = {
+  redis: {
+    value: "URL",
+    help: "the Redis of redisInbox; without --redis and --sqlite, REDIS_URL is taken",
+  },
+  prefix: { value: "TEXT", help: "prefix of the Redis keys, where the inbox has one", default: "payhooks" },
+  sqlite: { value: "FILE", help: "the file of sqliteInbox" },
+};
+
+/** Opens the inbox that the options name, as the application does. */
 export async function openInbox(given: Given): Promise<Inbox> {
+  const inbox = await inboxOf(given);
+  try {
+    await inbox.ready();
+    return inbox;
+  } catch (error) {
+    await inbox.close({ graceMs: 0 });
+    throw unavailable(error, given);
+  }
+}
+
+async function inboxOf(given: Given): Promise<Inbox> {
   const sqlite = given.text("sqlite");
   const redis = given.text("redis");
   if (sqlite !== undefined && redis !== undefined)
@@ -28,4 +50,12 @@ export async function openInbox(given: Given): Promise<Inbox> {
   const { redisInbox } = await import("@payhooks/core/redis");
   const silent = { info: () => {}, warn: () => {}, error: () => {} };
   return redisInbox(url, { prefix: given.text("prefix"), logger: silent });
+}
+
+/** Says of a server that is not there what to look at. A file that cannot be opened says so by itself. */
+function unavailable(error: unknown, given: Given): unknown {
+  const { code, cause } = error as { code?: string; cause?: { readonly message?: string } };
+  if (given.flag("sqlite") || code !== "ERR_INBOX_UNAVAILABLE") return error;
+  const what = `Redis cannot be opened: ${cause?.message ?? "it does not answer"}.`;
+  return new CliError(code, what, "Is it running, and are address and password right?");
 }

@@ -2,6 +2,7 @@ import type { Command } from "../command-line/command.ts";
 import { UsageError } from "../command-line/errors.ts";
 import { usesColour } from "../command-line/terminal.ts";
 import { runApp } from "./app.ts";
+import { printAttempts } from "./attempts.ts";
 import { environmentOf, VARIABLES } from "./environment.ts";
 import { SANDBOX_OPTIONS, startSandbox } from "./options.ts";
 import { announce } from "./sandbox-command.ts";
@@ -13,7 +14,7 @@ export const devCommand: Command = {
   options: SANDBOX_OPTIONS,
   notes: [
     `Sets ${VARIABLES.join(", ")} for COMMAND, over what is set already. Signals are passed on to it; when it ends, so does the sandbox, and its exit code is that of payhooks (127 when it cannot be started).`,
-    "What COMMAND prints has app | before it.",
+    "What COMMAND prints has app | before it. A line with sandbox | tells of an attempt to deliver: what, the answer and how long it took.",
   ],
   examples: [
     "payhooks dev -- node server.js",
@@ -36,6 +37,7 @@ export const devCommand: Command = {
     };
     try {
       announce(sandbox, given, prefixed);
+      printAttempts(sandbox, prefixed);
       const environment = {
         ...environmentOf(sandbox),
         ...(usesColour(process.stdout) && { FORCE_COLOR: "1" }),

@@ -3,6 +3,7 @@ import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import type { Terminal } from "../command-line/terminal.ts";
+import { printAttempts } from "./attempts.ts";
 import { environmentOf, VARIABLES, writeEnvironment } from "./environment.ts";
 import { SANDBOX_OPTIONS, startSandbox } from "./options.ts";
 
@@ -13,6 +14,7 @@ export const sandboxCommand: Command = {
   options: SANDBOX_OPTIONS,
   notes: [
     "Every endpoint, the hosted checkout, signed callbacks and webhooks, retries and faults. It runs until Ctrl-C. Callback addresses may be http:// on this machine, unlike the service's.",
+    "Prints a line for each attempt to deliver: what, the answer and how long it took.",
     `--write-env writes ${VARIABLES.join(", ")}.`,
   ],
   examples: [
@@ -25,6 +27,7 @@ export const sandboxCommand: Command = {
     const sandbox = await startSandbox(given);
     try {
       announce(sandbox, given, terminal);
+      printAttempts(sandbox, terminal);
       await stopped;
     } finally {
       await sandbox.close();

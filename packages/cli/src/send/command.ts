@@ -3,8 +3,15 @@ import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
 import { chosen, type Given, httpUrl } from "../command-line/given.ts";
 import { shown, type Terminal } from "../command-line/terminal.ts";
-import { type Answer, createSender, inParallel } from "../delivery/post.ts";
-import { needPrivateKey, needSecret, readSigningKeys, SIGNING_OPTIONS } from "../delivery/signing.ts";
+import { type Answer, createSender, inParallel, isAccepted, isRefused } from "../delivery/post.ts";
+import {
+  MERCHANT_MADE_UP,
+  needPrivateKey,
+  needSecret,
+  readCredentials,
+  refuseMerchantId,
+  SIGNING_OPTIONS,
+} from "../delivery/signing.ts";
 import { FORGERIES, type ForgeryKind, KINDS, type Prepared, prepare } from "./deliveries.ts";
 
 export const sendCommand: Command = {
@@ -29,7 +36,7 @@ export const sendCommand: Command = {
     shuffle: { help: "send in an order that the seed decides" },
     forge: {
       value: "KIND",
-      help: "amount: changed after signing; signature: one digit changed; resplit: a genuine FAILED signature on a SUCCESS (docs/security.md)",
+      help: "amount: changed after signing; signature: one digit changed; resplit: a SUCCESS under the genuine signature of a FAILED (docs/security.md)",
     },
     stale: { help: "date it 30 days back, signed properly" },
     seed: { value: "N", help: "decides ids and order: the same seed, the same events", default: "at random" },
@@ -38,7 +45,8 @@ export const sendCommand: Command = {
     ...SIGNING_OPTIONS,
   },
   notes: [
-    "Prints every answer. The exit code is 1 when one is not what the service, or an attacker, should get: 2xx for what is genuine, 4xx for what is forged or stale. A re-split forgery may also be answered 2xx, since a receiver holds it; see that nothing ran.",
+    "Prints every answer. The exit code is 1 when one is not what the service, or an attacker, should get: 2xx for what is genuine, 4xx for what is forged or stale.",
+    "A 2xx says that the delivery was received, and not that a handler ran: it may be held, for instance because the receiver expects another merchantId or callbackUrl. payhooks held list shows it then. A re-split forgery may be answered 2xx for the same reason; see that nothing ran.",
   ],
   examples: [
     "payhooks send deposit --to http://127.0.0.1:3000/callbacks/pay --state sandbox.json --reference order-1",
@@ -51,6 +59,10 @@ export const sendCommand: Command = {
     const to = httpUrl("--to", given.required("to", "the address of your endpoint"));
     const seed = given.number("seed") ?? Math.floor(Math.random() * 1_000_000);
     const forge = given.choice("forge", FORGERIES);
+    const isPayment = kind === "deposit" || kind === "withdrawal";
+    if (!isPayment) refuseMerchantId(given);
+    const credentials = await readCredentials(given);
+    const key = isPayment ? needPrivateKey(credentials) : needSecret(credentials);
     const wanted = {
       kind,
       statuses: given.text("status")?.split(",") ?? [],
@@ -59,19 +71,24 @@ export const sendCommand: Command = {
       transactionId: given.text("transaction-id"),
       message: given.text("message"),
       callbackUrl: given.text("callback-url") ?? to.href,
+      merchantId: credentials.merchantId,
       events: given.number("events", { min: 1, max: 10_000 }) ?? 1,
       times: given.number("times", { min: 1, max: 10_000 }) ?? 1,
       forge,
       isStale: given.flag("stale"),
       seed,
     };
-    const keys = await readSigningKeys(given);
-    const isPayment = kind === "deposit" || kind === "withdrawal";
-    const ordered = prepare(wanted, isPayment ? needPrivateKey(keys) : needSecret(keys), Date.now());
+    const ordered = prepare(wanted, key, Date.now());
     const deliveries = given.flag("shuffle") ? shuffled(ordered, seed) : ordered;
-    return sendAll(deliveries, to, { given, terminal, seed, forge });
+    const isOurMerchant = !isPayment || credentials.merchantId !== null;
+    return sendAll(deliveries, to, { given, terminal, seed, forge, isOurMerchant });
   },
 };
+
+const MAY_BE_HELD =
+  "A 2xx means received: the event may have run, or it may be held. payhooks held list shows what is held.";
+const MUST_BE_HELD =
+  "This forgery must be held: if a handler has run, your receiver credits re-split callbacks.";
 
 async function sendAll(
   deliveries: readonly Prepared[],
@@ -81,16 +98,16 @@ async function sendAll(
     readonly terminal: Terminal;
     readonly seed: number;
     readonly forge: ForgeryKind | undefined;
+    /** False where the merchantId is made up. */
+    readonly isOurMerchant: boolean;
   },
 ): Promise<number> {
-  const { given, terminal, seed, forge } = context;
+  const { given, terminal, seed, forge, isOurMerchant } = context;
   const sender = createSender(to, given.number("timeout", { min: 1 }) ?? 10_000);
   const isRefusalWanted = forge !== undefined || given.flag("stale");
-  const isExpected = ({ status }: Answer): boolean => {
-    if (status === null) return false;
-    const isAccepted = status >= 200 && status < 300;
-    if (forge === "resplit") return isAccepted || (status >= 400 && status < 500);
-    return isRefusalWanted ? status >= 400 && status < 500 : isAccepted;
+  const isExpected = (answer: Answer): boolean => {
+    if (forge === "resplit") return isAccepted(answer) || isRefused(answer);
+    return isRefusalWanted ? isRefused(answer) : isAccepted(answer);
   };
   terminal.line(terminal.paint("dim", `seed ${seed}; ${deliveries.length} to ${to.href}`));
   const answers = await inParallel(
@@ -115,14 +132,19 @@ async function sendAll(
       });
       print(terminal, index + 1, label, answer, expected);
       if ("sent" in body) terminal.line(`    ${shown(body.sent ?? "", 10_000)}`);
-      return expected;
+      return { expected, accepted: isAccepted(answer) };
     },
   );
   sender.close();
-  const wrong = answers.filter((expected) => !expected).length;
+  const wrong = answers.filter(({ expected }) => !expected).length;
   if (wrong > 0) {
     const wantedAnswer = forge === "resplit" ? "2xx or 4xx" : isRefusalWanted ? "4xx" : "2xx";
     terminal.line(`\n${wrong} of ${answers.length} answers are not ${wantedAnswer}.`);
+  }
+  if (answers.some(({ accepted }) => accepted)) {
+    terminal.line(`\n${MAY_BE_HELD}`);
+    if (forge === "resplit") terminal.line(MUST_BE_HELD);
+    if (!isOurMerchant) terminal.line(MERCHANT_MADE_UP);
   }
   return wrong === 0 ? EXIT.ok : EXIT.failure;
 }

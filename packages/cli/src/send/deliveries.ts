@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import {
+  anyCallbackFields,
+  anyConnectEvent,
   asDelivery,
   type CallbackFields,
-  callbackFields,
-  connectEvent,
   forgedCallback,
   resplitPair,
   type SignedDelivery,
@@ -28,6 +28,8 @@ export interface Wanted {
   readonly transactionId: string | undefined;
   readonly message: string | undefined;
   readonly callbackUrl: string;
+  /** Null for one that is made up. */
+  readonly merchantId: string | null;
   readonly events: number;
   readonly times: number;
   readonly forge: ForgeryKind | undefined;
@@ -52,6 +54,9 @@ export function prepare(wanted: Wanted, key: string, now: number): Prepared[] {
   const statuses = wanted.statuses.length === 0 ? [isPayment ? "SUCCESS" : "approved"] : wanted.statuses;
   for (const status of statuses) chosen("--status", status, known);
   if (!isPayment) checkWebhook(wanted);
+  if (wanted.forge === "resplit" && statuses.some((status) => status !== "SUCCESS")) {
+    throw new UsageError("--forge resplit makes a SUCCESS out of a FAILED: leave --status out.");
+  }
   const signedAt = wanted.isStale ? now - STALE_MS : now;
   const prepared: Prepared[] = [];
   for (let n = 1; n <= wanted.events; n++) {
@@ -92,22 +97,25 @@ function callbackOf(
   privateKey: string,
   signedAt: number,
 ): Prepared {
-  const { kind, reference, transactionId, message, events } = wanted;
+  const { kind, reference, transactionId, message, merchantId, events, forge } = wanted;
   const suffix = events > 1 ? `-${n}` : "";
-  const fields = callbackFields(
+  // What the service signed before the fields were cut differently.
+  const signedStatus = forge === "resplit" ? "FAILED" : status;
+  const fields = anyCallbackFields(
     {
       event: kind === "deposit" ? "DEPOSIT" : "WITHDRAWAL",
       referenceId: reference === undefined ? `order-${idOf(wanted.seed, n).slice(0, 8)}` : reference + suffix,
       payTxnId: transactionId === undefined ? idOf(wanted.seed, n) : transactionId + suffix,
-      status,
+      status: signedStatus,
       amount: amountOf(wanted.amount ?? "10.50"),
       callbackUrl: wanted.callbackUrl,
-      message: message ?? MESSAGES[status] ?? status,
+      message: message ?? MESSAGES[signedStatus] ?? signedStatus,
       ...(status === "PENDING" && { providerTxId: null }),
+      ...(merchantId !== null && { merchantId }),
     },
     signedAt,
   );
-  const delivery = forged(wanted.forge, fields, privateKey);
+  const delivery = forged(forge, fields, privateKey);
   const label = `${String(fields.event)} ${status} ${String(fields.referenceId)} ${String(fields.amount)}`;
   return { label: label + markOf(wanted), id: String(fields.payTxnId), status, delivery };
 }
@@ -146,7 +154,7 @@ function webhookOf(wanted: Wanted, n: number, status: string, secret: string, si
           master_merchant_id: `mm_${idOf(seed, -n)}`,
           kyc_status: status,
         };
-  const event = connectEvent(name, { idempotency_key: `evt_${idOf(seed, n, status)}`, data }, signedAt);
+  const event = anyConnectEvent(name, { idempotency_key: `evt_${idOf(seed, n, status)}`, data }, signedAt);
   const signed = signConnectWebhook(event, secret);
   const label = `${name} ${data.id}${"amount" in data ? ` ${data.amount}` : ""}`;
   const changed = (): SignedDelivery => {

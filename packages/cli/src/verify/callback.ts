@@ -1,6 +1,11 @@
 import { verify } from "node:crypto";
-import { isPayhooksError, verifyPaymentCallback } from "@payhooks/core";
-import { importPublicKeys, type VerifyingKey, verifyRsaSignature } from "@payhooks/core/signature";
+import { isPayhooksError, type PaymentEvent, verifyPaymentCallback } from "@payhooks/core";
+import {
+  CALLBACK_FIELDS,
+  importPublicKeys,
+  type VerifyingKey,
+  verifyRsaSignature,
+} from "@payhooks/core/signature";
 import { canonicalOf, canonicalVariants, textsOf } from "./canonical-variants.ts";
 import type { Cause, Explanation, OtherBody } from "./explanation.ts";
 import { type JsonMember, membersOf } from "./json-text.ts";
@@ -22,8 +27,9 @@ export function explainCallback(
 ): Explanation {
   const keys = importPublicKeys(pems, "--key");
   const members = membersOf(body.toString("utf8"));
-  const canonicalString = members === null ? null : canonicalOf(textsOf(members));
-  const base = { flow: "payments", rule: null, canonicalString, keyId: null, notes: [] } as const;
+  const texts = members === null ? [] : textsOf(members);
+  const canonicalString = members === null ? null : canonicalOf(texts);
+  const base = { flow: "payments", canonicalString, keyId: null, notes: [] } as const;
   try {
     const { event, keyId } = verifyPaymentCallback(body, {
       publicKey: pems,
@@ -31,7 +37,8 @@ export function explainCallback(
       expect: settings.pinnedUrls.length === 0 ? {} : { callbackUrl: settings.pinnedUrls },
     });
     const summary = `${event.event} ${event.status} ${event.referenceId} ${event.amount} (${event.payTxnId})`;
-    return { ...base, ok: true, code: null, summary, keyId, causes: [], notes: notesOf(event.timestamp) };
+    const notes = [...notesOfReading(event, new Map(texts)), ...notesOfAge(event.timestamp)];
+    return { ...base, ok: true, code: null, summary, keyId, causes: [], notes };
   } catch (error) {
     if (!isPayhooksError(error)) throw error;
     const { code } = error;
@@ -50,15 +57,31 @@ export function explainCallback(
       const causes = causesOfInvalid(members, canonicalString ?? "", keys, others);
       return { ...failed, summary: "The signature does not fit the body under this key.", causes };
     }
-    return { ...failed, ...ruleOf(error.message), causes: [] };
+    const [, detail = error.message] = /cannot be used: (.*?)\.(?: Keep|$)/.exec(error.message) ?? [];
+    const summary = `The signature is valid, but the event is held, not run: ${detail}.`;
+    return { ...failed, summary, causes: code === "ERR_EVENT_AMBIGUOUS" ? [causeOfAmbiguous(detail)] : [] };
   }
 }
 
-/** What the core says of authentic deliveries that cannot be used: `… cannot be used: R4: message contains …. <fix>` */
-function ruleOf(message: string): Pick<Explanation, "summary" | "rule"> {
-  const [, rule = null, detail] = /cannot be used: (?:(R\d|JSON): )?(.*?)\.(?: Keep|$)/.exec(message) ?? [];
-  const what = `The signature is valid, but the event is held, not run: ${detail ?? message}.`;
-  return { summary: what, rule };
+/** Why the signed string is not believed, and what a person can do. */
+function causeOfAmbiguous(detail: string): Cause {
+  const lookUp =
+    "Look the transaction up at the service, or let payments.confirm do it: that says which event is true.";
+  if (detail.includes("declared")) {
+    return {
+      what: "The signed string has no reading in which every declared field stands.",
+      fix: "Is the name right, and does the service still send it with every callback? Without --extra-field (payments.extraFields) it is not expected.",
+      certain: true,
+    };
+  }
+  const doubt = detail.includes("more than once")
+    ? "A value seems to have a field inside it"
+    : "So the string can be read as more than one event";
+  return {
+    what: `Nothing is escaped in the signed string: an & in it separates two fields, or is part of a value. ${doubt}, and what arrived may be a forgery.`,
+    fix: `${lookUp} Keep & out of what you choose yourself, such as referenceId. For an undocumented field that every callback has, try --extra-field; for an & in your callback URL, --callback-url.`,
+    certain: true,
+  };
 }
 
 function causeOfMissing(members: readonly JsonMember[]): Cause {
@@ -194,7 +217,25 @@ function causesOfInvalid(
   ];
 }
 
-function notesOf(timestamp: string): string[] {
+/** Where the event is not what the body seems to say. */
+function notesOfReading(event: PaymentEvent, texts: ReadonlyMap<string, string>): string[] {
+  const differing = CALLBACK_FIELDS.filter((name) => texts.get(name) !== event[name]);
+  const leftOut = differing.filter((name) => event[name] === undefined);
+  const respelt = differing.filter((name) => event[name] !== undefined);
+  return [
+    ...leftOut.map(
+      (name) =>
+        `The event is without ${name}: the signed string does not say for certain where its value begins and ends.`,
+    ),
+    ...(respelt.length === 0
+      ? []
+      : [
+          `The body spells the signed string in another way than the service does. Handlers get what was signed, here in ${respelt.join(", ")}.`,
+        ]),
+  ];
+}
+
+function notesOfAge(timestamp: string): string[] {
   const ageMs = Date.now() - Date.parse(timestamp);
   const days = Math.floor(ageMs / 86_400_000);
   if (days >= 7)

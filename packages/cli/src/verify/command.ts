@@ -39,7 +39,7 @@ export const verifyCommand: Command = {
   },
   notes: [
     "Verifies exactly as a receiver does. When that fails, it looks for the cause: a re-serialised body, another key, white space in the secret, url-safe base64, the header of another body (name further bodies after the first). BODY may be - for the standard input.",
-    "For a payment callback it shows the canonical string, and which rule (R1 to R5, docs/security.md) holds an event whose signature is valid. Secrets are never printed. A secret on a command line can be seen by others on this machine: CONNECT_WEBHOOK_SECRET cannot.",
+    "For a payment callback it shows the canonical string. Where that string can be read as different events, it says in which fields they differ (docs/security.md). Secrets are never printed. A secret on a command line can be seen by others on this machine: CONNECT_WEBHOOK_SECRET cannot.",
   ],
   examples: [
     "payhooks verify --key pub.pem body.json",
@@ -92,20 +92,18 @@ async function explain(given: Given): Promise<Explanation> {
 }
 
 function print(explanation: Explanation, { line, paint }: Terminal): void {
-  const { ok, code, summary, rule, canonicalString, keyId, causes, notes } = explanation;
+  const { ok, code, summary, canonicalString, keyId, causes, notes } = explanation;
   if (ok) {
     line(`${paint("green", "Authentic.")} ${shown(summary)}`);
     line(`key ${keyId}`);
   } else {
-    line(`${paint("red", code ?? "")}${rule === null ? "" : ` ${rule}`}`);
+    line(paint("red", code ?? ""));
     line(shown(summary, 500));
   }
   for (const { what, fix, certain } of causes) {
     line(`\n${paint("bold", certain ? "Cause:" : "Perhaps:")} ${what}`);
     line(`  ${fix}`);
   }
-  if (rule !== null)
-    line("\nThe rules and the attack that they stop: docs/security.md. A receiver answers 200 and holds it.");
   if (canonicalString !== null)
     line(`\n${paint("bold", "Canonical string:")}\n${shown(canonicalString, 10_000)}`);
   for (const note of notes) line(`\nNote: ${note}`);

@@ -6,8 +6,6 @@ export interface Explanation {
   readonly code: string | null;
   /** What is wrong, in a sentence; with the event's name and id when nothing is. */
   readonly summary: string;
-  /** R1 to R5 (docs/security.md) or JSON, where a valid signature is not enough. */
-  readonly rule: string | null;
   /** What the signature of a payment callback is made over; null for webhooks, whose signature covers the bytes. */
   readonly canonicalString: string | null;
   /** Fingerprint of the key or secret that matched. */

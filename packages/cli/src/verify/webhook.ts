@@ -14,7 +14,7 @@ export function explainWebhook(
   secrets: readonly string[],
   others: readonly OtherBody[],
 ): Explanation {
-  const base = { flow: "connect", rule: null, canonicalString: null, keyId: null, notes: [] } as const;
+  const base = { flow: "connect", canonicalString: null, keyId: null, notes: [] } as const;
   if (header === undefined || header.trim() === "") {
     const isCallback = membersOf(body.toString("utf8"))?.some(({ name }) => name === "payTxnId") === true;
     const what = isCallback

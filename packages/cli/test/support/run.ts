@@ -75,6 +75,7 @@ export class Running {
 /** Variables that the command reads, and that must not come from whoever runs the tests. */
 const OURS = [
   "PAY_PUBLIC_KEY",
+  "PAY_MERCHANT_ID",
   "CONNECT_WEBHOOK_SECRET",
   "REDIS_URL",
   "NO_COLOR",

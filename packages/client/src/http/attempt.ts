@@ -13,7 +13,7 @@ export interface HttpRequest {
 export type Attempt =
   | {
       readonly kind: "answered";
-      readonly status: number;
+      readonly httpStatus: number;
       readonly retryAfter: string | null;
       /** The whole body as text, or why there is none. */
       readonly body: { readonly text: string } | { readonly failure: BodyFailure; readonly cause?: unknown };
@@ -61,11 +61,11 @@ export async function attempt(request: HttpRequest, options: AttemptOptions): Pr
     const retryAfter = response.headers.get("retry-after");
     try {
       const body = await Promise.race([readBody(response, maxAnswerBytes), whenStopped]);
-      return { kind: "answered", status: response.status, retryAfter, body };
+      return { kind: "answered", httpStatus: response.status, retryAfter, body };
     } catch (cause) {
       return {
         kind: "answered",
-        status: response.status,
+        httpStatus: response.status,
         retryAfter,
         body: { failure: stopped ?? "lost", cause },
       };

@@ -2,6 +2,7 @@ import { ClientError, type ClientErrorCode } from "../errors.ts";
 import { type JsonValue, parseJson } from "../json.ts";
 import type { Attempt, BodyFailure } from "./attempt.ts";
 import { parseRetryAfter } from "./backoff.ts";
+import { bodyWithout, errorWithout } from "./secrets.ts";
 
 /** A call to one endpoint. */
 export interface Call {
@@ -22,7 +23,7 @@ export interface Call {
 
 /** An answer that can be used. */
 export interface HttpAnswer {
-  readonly status: number;
+  readonly httpStatus: number;
   /** The body as it was written; empty when there was none. */
   readonly text: string;
   /** Undefined when the body is empty. */
@@ -34,8 +35,11 @@ export type Verdict =
   | { readonly error: ClientError; readonly again: boolean };
 
 /** Statuses that the service, or something before it, may answer although the request was carried out. */
-const leavesOutcomeOpen = (status: number): boolean =>
-  status >= 500 || status === 408 || status < 200 || (status >= 300 && status < 400 && !MOVED.has(status));
+const leavesOutcomeOpen = (httpStatus: number): boolean =>
+  httpStatus >= 500 ||
+  httpStatus === 408 ||
+  httpStatus < 200 ||
+  (httpStatus >= 300 && httpStatus < 400 && !MOVED.has(httpStatus));
 
 /** Redirections that say: this request belongs elsewhere. Others may follow on work done. */
 const MOVED: ReadonlySet<number> = new Set([301, 307, 308]);
@@ -45,7 +49,9 @@ export function judge(call: Call, attempt: Attempt, now: number): Verdict {
   const what = `${call.method} ${call.path}`;
   const movesMoney = call.reference !== undefined;
   if (attempt.kind === "failed") {
-    const { why, cause } = attempt;
+    const { why } = attempt;
+    // Why the caller aborted is the caller's own.
+    const cause = why === "aborted" ? attempt.cause : errorWithout(call.secrets, attempt.cause);
     if (why === "unreachable") {
       const fix =
         "Check baseUrl, the network and the service's certificate. Nothing was sent, so it is safe to call again.";
@@ -57,42 +63,43 @@ export function judge(call: Call, attempt: Attempt, now: number): Verdict {
     if (movesMoney) return unknown(call, FAILURES[why].text, { cause });
     return { error: failure(what, why, cause), again: why !== "aborted" };
   }
-  const { status, body } = attempt;
+  const { httpStatus, body } = attempt;
   const text = "text" in body ? body.text : null;
   const json = text === null ? undefined : parseJson(text);
-  const success = status >= 200 && status < 300;
+  const success = httpStatus >= 200 && httpStatus < 300;
   if (!success && call.isAnswer?.(json) !== true) {
-    const shown = text === null ? undefined : bodyOf(text, call.secrets);
     const retryAfterMs = parseRetryAfter(attempt.retryAfter, now);
-    if (movesMoney && leavesOutcomeOpen(status)) {
-      return unknown(call, `the service answered HTTP ${status}`, { status, body: shown, retryAfterMs });
+    if (movesMoney && leavesOutcomeOpen(httpStatus)) {
+      return unknown(call, `the service answered HTTP ${httpStatus}`, { httpStatus, text, retryAfterMs });
     }
-    const { code, means, fix } = errorOf(status, movesMoney);
-    const detail = { fix, status, body: shown, retryAfterMs };
+    const shown = text === null ? undefined : bodyWithout(call.secrets, text);
+    const { code, means, fix } = errorOf(httpStatus, movesMoney);
+    const detail = { fix, httpStatus, body: shown, retryAfterMs };
     return {
-      error: new ClientError(code, `${what}: HTTP ${status}, ${means}.`, detail),
-      again: !movesMoney && (status >= 500 || status === 408 || status === 429),
+      error: new ClientError(code, `${what}: HTTP ${httpStatus}, ${means}.`, detail),
+      again: !movesMoney && (httpStatus >= 500 || httpStatus === 408 || httpStatus === 429),
     };
   }
   if ("failure" in body) {
-    const { failure: why, cause } = body;
-    if (movesMoney) return unknown(call, FAILURES[why].text, { status, cause });
-    return { error: failure(what, why, cause, status), again: why === "lost" || why === "timeout" };
+    const { failure: why } = body;
+    const cause = why === "aborted" ? body.cause : errorWithout(call.secrets, body.cause);
+    if (movesMoney) return unknown(call, FAILURES[why].text, { httpStatus, cause });
+    return { error: failure(what, why, cause, httpStatus), again: why === "lost" || why === "timeout" };
   }
   if (json === undefined && text !== null && text.trim() !== "") {
-    const shown = bodyOf(text, call.secrets);
-    if (movesMoney) return unknown(call, "the answer is not JSON", { status, body: shown });
+    if (movesMoney) return unknown(call, "the answer is not JSON", { httpStatus, text });
+    const shown = bodyWithout(call.secrets, text);
     const fix = "Check baseUrl: something other than the service may have answered.";
     return {
       error: new ClientError("ERR_ANSWER_NOT_JSON", `${what}: the answer is not JSON.`, {
         fix,
-        status,
+        httpStatus,
         body: shown,
       }),
       again: false,
     };
   }
-  return { answer: { status, text: text ?? "", json } };
+  return { answer: { httpStatus, text: text ?? "", json } };
 }
 
 /** The outcome of a call that moves money cannot be known from here. */
@@ -101,17 +108,22 @@ export function outcomeUnknown(
   why: string,
   detail: {
     readonly cause?: unknown;
-    readonly status?: number;
-    readonly body?: unknown;
+    readonly httpStatus?: number;
+    /** Of the answer, as it came. */
+    readonly text?: string | null;
     readonly retryAfterMs?: number | undefined;
   },
 ): ClientError {
+  const { cause, httpStatus, text, retryAfterMs } = detail;
   const reference = JSON.stringify(call.reference);
   return new ClientError(
     "ERR_OUTCOME_UNKNOWN",
     `${call.method} ${call.path}: ${why}, so it may or may not have been carried out.`,
     {
-      ...detail,
+      cause,
+      httpStatus,
+      body: typeof text === "string" ? bodyWithout(call.secrets, text) : undefined,
+      retryAfterMs,
       reference: call.reference,
       fix: `Do not send it again. Look it up with transactionByReference(${reference}), or wait for its callback; a null right now does not prove that it never arrives.`,
     },
@@ -148,37 +160,37 @@ const FAILURES: Readonly<
   },
 };
 
-function failure(what: string, why: keyof typeof FAILURES, cause: unknown, status?: number): ClientError {
+function failure(what: string, why: keyof typeof FAILURES, cause: unknown, httpStatus?: number): ClientError {
   const { code, text, fix } = FAILURES[why];
-  return new ClientError(code, `${what}: ${text}.`, { fix, cause, status });
+  return new ClientError(code, `${what}: ${text}.`, { fix, cause, httpStatus });
 }
 
 /** Specification, Errors; bodies of errors are not shown there. */
 function errorOf(
-  status: number,
+  httpStatus: number,
   movesMoney: boolean,
 ): { readonly code: ClientErrorCode; readonly means: string; readonly fix: string } {
-  if (status === 400) {
+  if (httpStatus === 400) {
     const fix = movesMoney
       ? "Correct the request; error.body may say what. A reference may be used once only."
       : "Correct the request; error.body may say what.";
     return { code: "ERR_BAD_REQUEST", means: "invalid request parameters", fix };
   }
-  if (status === 401) {
+  if (httpStatus === 401) {
     const fix = "Check the keys, and that they belong to this baseUrl.";
     return { code: "ERR_UNAUTHORIZED", means: "invalid or missing API key", fix };
   }
-  if (status === 429) {
+  if (httpStatus === 429) {
     return {
       code: "ERR_RATE_LIMITED",
       means: "too many requests",
       fix: "Call again after error.retryAfterMs.",
     };
   }
-  if (status >= 500) {
+  if (httpStatus >= 500) {
     return { code: "ERR_SERVER", means: "an error of the service", fix: "Call again later." };
   }
-  if (status >= 400) {
+  if (httpStatus >= 400) {
     return {
       code: "ERR_REFUSED",
       means: "the request was refused",
@@ -190,17 +202,4 @@ function errorOf(
     means: "a redirection, which is not followed since it could take the key elsewhere",
     fix: "Set baseUrl to the service's own address.",
   };
-}
-
-const MAX_SHOWN_CHARACTERS = 2_000;
-
-/** The body of an error, in case the service repeats what it was sent. */
-function bodyOf(text: string, secrets: readonly string[]): unknown {
-  let clean = text;
-  for (const secret of secrets) {
-    for (const spelling of [secret, JSON.stringify(secret).slice(1, -1)]) {
-      clean = clean.replaceAll(spelling, "[secret]");
-    }
-  }
-  return parseJson(clean) ?? clean.slice(0, MAX_SHOWN_CHARACTERS);
 }

@@ -10,14 +10,18 @@ export type CallbackTexts = ReadonlyMap<string, string>;
 export interface CallbackBody {
   readonly json: JsonBody;
   readonly texts: CallbackTexts;
+  /** What the signature is made over, as its UTF-8 bytes read: half of a surrogate pair has become U+FFFD. */
   readonly canonical: string;
-  /** The specification lists all of its fields, as nearly always: there is nothing undocumented to judge. */
-  readonly onlyDocumented: boolean;
+  /**
+   * Every field is one of the specification's, and no value contains an `&`: the string cannot be read in a second
+   * way. Nearly all callbacks are like this.
+   */
+  readonly plain: boolean;
 }
 
-/** What the rules need to know of the options. */
+/** What the options say about callbacks. */
 export interface CallbackRules {
-  /** `payments.extraFields`: undocumented fields that every callback carries. */
+  /** `payments.extraFields`: undocumented fields that every callback carries, and whose values only the service chooses. */
   readonly extraFields: ReadonlySet<string>;
   /** `payments.expect.callbackUrl`: URLs that are known as a whole. */
   readonly pinnedUrls: ReadonlySet<string>;
@@ -29,24 +33,67 @@ export interface CallbackRules {
   readonly callbackUrlRequired: boolean;
 }
 
-/** A broken rule. R1–R3 make a body malformed; R4 and R5 leave more than one reading of its signature. */
-export interface Violation {
-  readonly rule: "R1" | "R2" | "R3" | "R4" | "R5" | "JSON";
-  readonly reason: "malformed" | "ambiguous";
-  /** What is wrong, naming fields but not their values. */
-  readonly detail: string;
+/** What is known of a field's values in the bodies that the service sends. */
+export interface FieldForm {
+  /** Every body has it. Money moves by these. */
+  readonly required: boolean;
+  /** The service makes the value, so that it never contains an `&`. Into the others a customer or merchant may write. */
+  readonly madeByService: boolean;
+  /** True for a value that is well formed. It is not asked about what follows an `&` in the value. */
+  readonly fits: (text: string) => boolean;
+  /** What a value that is not well formed is called in a held entry's detail. */
+  readonly fault: string;
 }
+
+const CODE = /^[A-Z_]{1,64}$/;
+const isCode = (text: string): boolean => CODE.test(text);
+const isPresent = (text: string): boolean => text !== "";
+const isAnything = (): boolean => true;
+
+/** The specification's fields (Payment callback events). */
+export const FIELD_FORMS: Readonly<Record<CallbackField, FieldForm>> = {
+  amount: {
+    required: true,
+    madeByService: true,
+    fits: isAmount,
+    fault: "amount is not digits with up to six decimals",
+  },
+  callbackUrl: {
+    required: true,
+    madeByService: false,
+    fits: isAbsoluteUrl,
+    fault: "callbackUrl is not an absolute URL",
+  },
+  event: { required: true, madeByService: true, fits: isCode, fault: "event is not an upper-case name" },
+  merchantId: { required: false, madeByService: true, fits: isAnything, fault: "" },
+  message: { required: false, madeByService: false, fits: isAnything, fault: "" },
+  payTxnId: { required: true, madeByService: true, fits: isPresent, fault: "payTxnId is missing or empty" },
+  providerTxId: { required: false, madeByService: false, fits: isAnything, fault: "" },
+  referenceId: {
+    required: true,
+    madeByService: false,
+    fits: isPresent,
+    fault: "referenceId is missing or empty",
+  },
+  status: { required: true, madeByService: true, fits: isCode, fault: "status is not an upper-case name" },
+  timestamp: {
+    required: true,
+    madeByService: true,
+    fits: (text) => parseTimestamp(text) !== null,
+    fault: "timestamp is not an ISO 8601 UTC time",
+  },
+  userId: { required: false, madeByService: false, fits: isAnything, fault: "" },
+};
 
 const documented: ReadonlySet<string> = new Set(CALLBACK_FIELDS);
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
-const CODE = /^[A-Z_]{1,64}$/;
 
 /** True for a field of the specification. */
 export function isDocumented(name: string): name is CallbackField {
   return documented.has(name);
 }
 
-/** True for a name that R1 allows. */
+/** True for a name that `payments.extraFields` may declare. */
 export function isFieldName(name: string): boolean {
   return NAME.test(name) && name !== "constructor" && name !== "prototype";
 }
@@ -58,7 +105,9 @@ export function readCallback(rawBody: Uint8Array): CallbackBody | null {
   const texts = new Map<string, string>();
   let canonical = "";
   let raw: Map<string, string> | null = null;
+  let plain = true;
   const names = sortedNames(json);
+  if (names !== CALLBACK_FIELDS) plain = false;
   for (const name of names) {
     const value = json.object[name];
     if (value === null || value === undefined) continue;
@@ -68,10 +117,15 @@ export function readCallback(rawBody: Uint8Array): CallbackBody | null {
       raw ??= rawMembers(json.text);
       text = raw.get(name) ?? "";
     }
+    if (text.includes("&")) plain = false;
     texts.set(name, text);
     canonical += canonical === "" ? `${name}=${text}` : `&${name}=${text}`;
   }
-  return { json, texts, canonical, onlyDocumented: names === CALLBACK_FIELDS };
+  // UTF-8 has no surrogates: only an escape can spell half of a pair, which no signature tells from another.
+  if (json.text.includes("\\u") && hasLoneSurrogate(canonical)) {
+    return { json, texts, canonical: Buffer.from(canonical, "utf8").toString("utf8"), plain: false };
+  }
+  return { json, texts, canonical, plain };
 }
 
 /** Names but `signature`, by code unit. The documented ones are sorted already, and seldom is there another. */
@@ -82,49 +136,15 @@ function sortedNames({ object }: JsonBody): readonly string[] {
   return known === names.length ? CALLBACK_FIELDS : names.filter((name) => name !== "signature").sort();
 }
 
-/**
- * Applies the rules R1–R5, under which a canonical string has one reading as far as documented fields go.
- * `docs/security.md` explains the attack and each rule. Only meaningful once the signature is verified.
- *
- * @returns the first broken rule, or null.
- */
-export function findViolation(body: CallbackBody, rules: CallbackRules): Violation | null {
-  const { json, texts, onlyDocumented } = body;
-  if (json.flaw !== null) return malformed("JSON", `the body has ${json.flaw}`);
-  // UTF-8 has no surrogates: only an escape can spell half of a pair.
-  const hasEscapes = json.text.includes("\\u");
-  for (const name of Object.keys(json.object)) {
-    const isKnown = documented.has(name);
-    if (!isKnown && !isFieldName(name)) return malformed("R1", "a field has a name that is not allowed");
-    const value = json.object[name];
-    if (typeof value === "string") {
-      if (hasEscapes && hasLoneSurrogate(value)) return malformed("R2", `${name} is not well-formed text`);
-    } else if (typeof value === "object" && value !== null) {
-      return malformed("R2", `${name} is an array or an object`);
-    } else if (isKnown && value !== null) {
-      return malformed("R2", `${name} is not a string`);
-    }
-  }
-  const missing = findMalformedField(texts, rules);
-  if (missing !== null) return malformed("R3", missing);
-  for (const name of rules.extraFields) {
-    if (!texts.has(name)) return ambiguous("R5", `${name} is declared in payments.extraFields but missing`);
-  }
-  return findAmbiguousValue(texts, rules) ?? (onlyDocumented ? null : findAmbiguousName(texts, rules));
-}
-
-/** R3: what is wrong with a required field, or null. */
+/** What is wrong with a field that every body has, or null. */
 export function findMalformedField(texts: CallbackTexts, rules: CallbackRules): string | null {
-  const amount = texts.get("amount");
-  if (amount === undefined || !isAmount(amount)) return "amount is not digits with up to six decimals";
-  const url = texts.get("callbackUrl");
-  const urlMissing = url === undefined && !rules.callbackUrlRequired;
-  if (!urlMissing && !isAbsoluteUrl(url ?? "")) return "callbackUrl is not an absolute URL";
-  if (!CODE.test(texts.get("event") ?? "")) return "event is not an upper-case name";
-  if (!CODE.test(texts.get("status") ?? "")) return "status is not an upper-case name";
-  if (!texts.get("payTxnId")) return "payTxnId is missing or empty";
-  if (!texts.get("referenceId")) return "referenceId is missing or empty";
-  if (parseTimestamp(texts.get("timestamp")) === null) return "timestamp is not an ISO 8601 UTC time";
+  for (const name of CALLBACK_FIELDS) {
+    const { required, fits, fault } = FIELD_FORMS[name];
+    if (!required) continue;
+    const text = texts.get(name);
+    if (text === undefined && name === "callbackUrl" && !rules.callbackUrlRequired) continue;
+    if (text === undefined || !fits(text)) return fault;
+  }
   if (rules.merchantIdRequired && !texts.get("merchantId")) return "merchantId is missing or empty";
   return null;
 }
@@ -132,92 +152,24 @@ export function findMalformedField(texts: CallbackTexts, rules: CallbackRules): 
 /** The last text that was one: a merchant's callbacks nearly all name the same. */
 let lastUrl = "";
 
+/**
+ * A scheme, and a host of a bounded length: a host has at most 253 characters, and the engine takes time in the square of
+ * its length, half a second for one of 60 KB.
+ */
+const SHORT_HOST = /^[A-Za-z][A-Za-z0-9+.-]{0,31}:\/\/[^/?#\\]{1,512}(?![^/?#\\])/;
+
 function isAbsoluteUrl(text: string): boolean {
-  if (text === "" || (text !== lastUrl && !URL.canParse(text))) return false;
+  if (text === "" || (text !== lastUrl && !(SHORT_HOST.test(text) && URL.canParse(text)))) return false;
   lastUrl = text;
   return true;
 }
 
-/** R4: a value that could swallow, or be cut into, further fields. */
-function findAmbiguousValue(texts: CallbackTexts, { pinnedUrls }: CallbackRules): Violation | null {
-  for (const name of texts.keys()) {
-    const text = texts.get(name) ?? "";
-    if (!text.includes("&")) continue;
-    if (name === "callbackUrl") {
-      // Its own name: an undocumented field before it may have carried a whole callbackUrl (decision 0002).
-      const [, word] = /&(event|callbackUrl)=/.exec(text) ?? [];
-      if (word !== undefined && !pinnedUrls.has(text)) {
-        return ambiguous(
-          "R4",
-          `callbackUrl contains &${word}= (pin it in payments.expect.callbackUrl if it is yours)`,
-        );
-      }
-    } else if (name === "message") {
-      for (const [, word = ""] of text.matchAll(/&([A-Za-z]\w*)(?==)/g)) {
-        if (documented.has(word) || texts.has(word)) return ambiguous("R4", `message contains &${word}=`);
-      }
-    } else if (name === "referenceId") {
-      if (/&[A-Za-z]\w*=/.test(text))
-        return ambiguous("R4", "referenceId contains an & that begins another field");
-    } else {
-      return ambiguous("R4", `${name} contains an &`);
-    }
-  }
-  return null;
-}
+/** Longer than any host with a user and a password in front of it. */
+const MAX_HOST_LENGTH = 1_000;
 
-/** R5: an undeclared name where the end of a free-text field could have been cut off to make it. */
-function findAmbiguousName(texts: CallbackTexts, rules: CallbackRules): Violation | null {
-  for (const [name, field] of undeclaredNames(texts, rules)) {
-    if (field === "providerTxId" || field === "referenceId" || field === "userId") {
-      return ambiguous(
-        "R5",
-        `the undocumented field ${name} follows ${field} (declare it in payments.extraFields if the service sends it)`,
-      );
-    }
-  }
-  return null;
-}
-
-/** Undocumented, undeclared names with the documented field that they follow in sorted order, others between them or not. */
-export function undeclaredNames(
-  texts: CallbackTexts,
-  { extraFields }: CallbackRules,
-): readonly [name: string, after: CallbackField | null][] {
-  const undeclared: [string, CallbackField | null][] = [];
-  let field: CallbackField | null = null;
-  for (const name of texts.keys()) {
-    if (isDocumented(name)) field = name;
-    else if (!extraFields.has(name)) undeclared.push([name, field]);
-  }
-  return undeclared;
-}
-
-/**
- * Documented fields whose reading is not certain: an optional one may be the cut-off end of an undocumented value in
- * front of it (decision 0009). A field that is in every genuine body cannot have been cut off.
- */
-export function uncertainFields(
-  { texts, onlyDocumented }: CallbackBody,
-  rules: CallbackRules,
-): readonly string[] {
-  if (onlyDocumented) return NONE;
-  const uncertain: string[] = [];
-  let mayBeCutOff = false;
-  for (const name of texts.keys()) {
-    if (isAlwaysThere(name, rules)) mayBeCutOff = false;
-    else if (!isDocumented(name)) mayBeCutOff = true;
-    else if (mayBeCutOff) uncertain.push(name);
-  }
-  return uncertain;
-}
-
-const NONE: readonly string[] = [];
-
-function isAlwaysThere(name: string, rules: CallbackRules): boolean {
-  if (name === "merchantId") return rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;
-  if (name === "message" || name === "providerTxId" || name === "userId") return false;
-  return isDocumented(name) || rules.extraFields.has(name);
+/** True for the beginning of a URL whose host may still go on, so that what follows may make it no URL. */
+export function mayEndInHost(url: string): boolean {
+  return url.length <= MAX_HOST_LENGTH && /^[^/?#]*(?::\/\/[^/?#]*)?$/.test(url);
 }
 
 /** `String.prototype.isWellFormed` is not there on Node 20 in every build. */
@@ -226,12 +178,4 @@ function hasLoneSurrogate(text: string): boolean {
     /[\ud800-\udfff]/.test(text) &&
     /(?:[\ud800-\udbff](?![\udc00-\udfff]))|(?:(?<![\ud800-\udbff])[\udc00-\udfff])/.test(text)
   );
-}
-
-function malformed(rule: Violation["rule"], detail: string): Violation {
-  return { rule, reason: "malformed", detail };
-}
-
-function ambiguous(rule: Violation["rule"], detail: string): Violation {
-  return { rule, reason: "ambiguous", detail };
 }

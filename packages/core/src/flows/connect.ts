@@ -4,7 +4,8 @@ import { PayhooksError } from "../errors.ts";
 import { type ConnectEvent, EVENT_NAMES, parseTimestamp } from "../events.ts";
 import type { StoredDelivery } from "../inbox/inbox.ts";
 import {
-  frozenCopy,
+  frozen,
+  isUnwieldy,
   type JsonBody,
   type JsonObject,
   type JsonValue,
@@ -12,7 +13,13 @@ import {
   withoutPrototype,
 } from "../json.ts";
 import { findSecret, isSignatureHeader } from "../signature/hmac.ts";
-import { importSecrets, type VerifyingSecret } from "../signature/keys.ts";
+import {
+  countUnset,
+  importSecrets,
+  type OneOrMore,
+  type SecretInput,
+  type VerifyingSecret,
+} from "../signature/keys.ts";
 import {
   entryOf,
   eventOf,
@@ -20,19 +27,28 @@ import {
   keepReading,
   keptReading,
   Reading,
+  type SetupWarning,
+  UNKNOWN_TENANT,
+  unsetEntries,
   type Verification,
   withFreshness,
 } from "./flow.ts";
-import { type KeyResolver, type Keyring, lazyKeys, resolvedKeys } from "./keyring.ts";
+import { type KeyResolver, type Keyring, lazyKeys, type ResolverLimits, resolvedKeys } from "./keyring.ts";
 import type { FlowContext } from "./payments.ts";
+
+/** Of a webhook, which is parsed only once it is authentic; genuine ones have some ten. */
+const MAX_PARTS = 5_000;
 
 /** The header that carries the signature (specification, Authentication, 3). */
 export const SIGNATURE_HEADER = "x-connect-signature";
 
 /** Options of the connect flow. */
 export interface ConnectOptions {
-  /** The `webhook_secret` of the webhook settings; up to four during a rotation; or a resolver for many merchants. */
-  readonly secret?: string | readonly string[] | KeyResolver<string> | undefined;
+  /**
+   * The `webhook_secret` of the webhook settings, as text, bytes or a secret `KeyObject`; up to four during a rotation; or
+   * a resolver for many merchants.
+   */
+  readonly secret?: OneOrMore<SecretInput> | KeyResolver<SecretInput> | undefined;
   /** What a delivery that is not authentic is answered with. Default 400, as in the specification's example. */
   readonly badSignatureStatus?: 400 | 401 | undefined;
   /** Accepts webhooks without any check, for a master merchant who has no secret configured. Never in production. */
@@ -42,8 +58,8 @@ export interface ConnectOptions {
 /** The flow of the connected-account webhooks (specification, Authentication 3, Connected-account events). */
 export function connectFlow(
   options: ConnectOptions,
-  { windowMs, clock }: FlowContext,
-  keyring: Keyring<VerifyingSecret> = keyringOf(options.secret, clock),
+  { windowMs, ...limits }: FlowContext,
+  keyring: Keyring<VerifyingSecret> = keyringOf(options.secret, limits),
 ): Flow {
   const unsigned = options.unsafeAllowUnsigned === true;
   if (unsigned && options.secret !== undefined) {
@@ -73,8 +89,7 @@ export function connectFlow(
     header: string,
     now: number,
   ): Verification {
-    if (found === null)
-      return refused("ERR_SIGNATURE_INVALID", "unknown tenant: the resolver has no secret for it");
+    if (found === null) return refused("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT);
     const secret = findSecret(delivery.rawBody, header, found.keys);
     if (secret === null) return refused("ERR_SIGNATURE_INVALID", "the signature fits none of the secrets");
     return accept(delivery, found.tenant, secret.keyId, now, header);
@@ -87,9 +102,6 @@ export function connectFlow(
     now: number,
     header?: string,
   ): Verification {
-    const body = parseJsonBody(rawBody);
-    if (body === null)
-      return refused("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
     const stored: StoredDelivery = {
       flow: "connect",
       tenant,
@@ -99,15 +111,34 @@ export function connectFlow(
       keyId,
       receivedAt: now,
     };
-    const reading = judge(body, stored);
+    const reading = readingOf(stored);
+    if (reading === null)
+      return refused("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
     keepReading(stored, keyring, reading);
     return withFreshness(reading, now, windowMs);
   }
 
-  function judge(body: JsonBody, stored: StoredDelivery): Reading {
+  /** Null when the body is not a JSON object. */
+  function readingOf(stored: StoredDelivery): Reading | null {
+    if (isUnwieldy(stored.rawBody, MAX_PARTS)) {
+      const detail = "the body has more than 8 KiB and 5,000 parts";
+      return entryOf("malformed", detail, stored.rawBody, null, stored, windowMs);
+    }
+    const body = parseJsonBody(stored.rawBody);
+    return body === null ? null : read(body, stored);
+  }
+
+  function read(body: JsonBody, stored: StoredDelivery): Reading {
     const envelope = body.flaw === null ? readEnvelope(body.object) : `the body has ${body.flaw}`;
     if (typeof envelope === "string") {
-      return entryOf("malformed", envelope, stored.rawBody, stored, windowMs);
+      return entryOf(
+        "malformed",
+        envelope,
+        stored.rawBody,
+        parseTimestamp(body.object.occurred_at),
+        stored,
+        windowMs,
+      );
     }
     const { name, data, listed } = envelope;
     const identity: Record<string, string> = { event: name };
@@ -135,35 +166,45 @@ export function connectFlow(
     return new Reading(verified, listed ? () => toEvent(body.object, data, stored.keyId !== null) : null);
   }
 
+  function readStored(stored: StoredDelivery): Reading {
+    const read = keptReading(stored, keyring) ?? readingOf(stored);
+    return (
+      read ?? entryOf("malformed", "the stored body is not JSON", stored.rawBody, null, stored, windowMs)
+    );
+  }
+
   return {
     name: "connect",
     badSignatureStatus: options.badSignatureStatus ?? 400,
     async prepare() {
-      if (unsigned) return ["connect.unsafeAllowUnsigned is set: anybody can send events."];
+      if (unsigned) return [UNSIGNED];
       const secrets = await keyring.prepare();
-      return secrets.some(({ weak }) => weak)
-        ? ["connect.secret has under 16 characters and may be guessed."]
-        : [];
+      const weak = secrets.some((secret) => secret.weak) ? [WEAK] : [];
+      return [...unsetEntries("connect.secret", countUnset(options.secret)), ...weak];
     },
     verify,
-    read(stored) {
-      const known = keptReading(stored, keyring);
-      if (known !== undefined) return known;
-      const body = parseJsonBody(stored.rawBody);
-      if (body !== null) return judge(body, stored);
-      return entryOf("malformed", "the stored body is not JSON", stored.rawBody, stored, windowMs);
-    },
+    read: readStored,
+    readAsNew: (stored, now) => withFreshness(readStored(stored), now, windowMs),
   };
 }
 
-function keyringOf(source: ConnectOptions["secret"], clock: FlowContext["clock"]): Keyring<VerifyingSecret> {
+const UNSIGNED: SetupWarning = {
+  what: "connect.unsafeAllowUnsigned is set: anybody can send events.",
+  fix: "Set a webhook_secret with the webhook settings, and give it as connect.secret.",
+};
+const WEAK: SetupWarning = {
+  what: "connect.secret has under 16 characters and may be guessed.",
+  fix: "Use a long random secret.",
+};
+
+function keyringOf(source: ConnectOptions["secret"], limits: ResolverLimits): Keyring<VerifyingSecret> {
   const option = "connect.secret";
   if (typeof source !== "function") return lazyKeys(async () => importSecrets(source, option));
   return resolvedKeys(
     source,
     async (secrets) => importSecrets(secrets, `what ${option} returned`),
     option,
-    clock,
+    limits,
   );
 }
 
@@ -236,7 +277,7 @@ function split(
     if (documented.has(name)) target[name] = value;
     else {
       rest ??= Object.create(null) as Record<string, JsonValue>;
-      rest[name] = frozenCopy(value);
+      rest[name] = frozen(value);
     }
   }
   return rest === null ? NOTHING_ELSE : Object.freeze(rest);

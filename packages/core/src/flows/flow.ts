@@ -67,24 +67,43 @@ export type Verification =
   | Verified
   | { readonly ok: false; readonly code: DeliveryErrorCode; readonly why: string };
 
+/** Why a delivery is refused whose merchant the resolver does not know. */
+export const UNKNOWN_TENANT = "unknown tenant: the resolver has no keys for it";
+
+/** Something about the set-up that works but should not stay. */
+export interface SetupWarning {
+  readonly what: string;
+  readonly fix: string;
+}
+
+/** The warning about entries of a list of keys that are not set, where there are any. */
+export function unsetEntries(option: string, count: number): readonly SetupWarning[] {
+  if (count === 0) return [];
+  const what = `${option} lists ${count} ${count === 1 ? "entry that is" : "entries that are"} not set.`;
+  const fix = "Between two rotations that is as it should be. During one, is the environment variable there?";
+  return [{ what, fix }];
+}
+
 /** One of the service's two flows: how its deliveries are verified and read. */
 export interface Flow {
   readonly name: FlowName;
   /** The status that answers a delivery which is not authentic. */
   readonly badSignatureStatus: number;
   /** Checks and loads the keys; throws a set-up error. Returns what should be warned about. */
-  prepare(): Promise<readonly string[]>;
+  prepare(): Promise<readonly SetupWarning[]>;
   /** Verifies what has arrived. Asynchronous only where a resolver has to be asked. */
   verify(delivery: Delivery, now: number): Verification | Promise<Verification>;
-  /** Reads again what was verified when it arrived, for a run or a replay. */
+  /** Reads again what was verified when it arrived, for a run. */
   read(stored: StoredDelivery): Reading;
+  /** As {@link read}, for a release: judged against the window as if it arrived now. */
+  readAsNew(stored: StoredDelivery, now: number): Verified;
 }
 
 /** The tenant of all records where keys do not depend on one. */
 export const ONLY_TENANT: string = "";
 
 /** Signed timestamps may lie this far in the future: clocks differ. */
-const MAX_FUTURE_MS = 24 * 60 * 60 * 1000;
+export const MAX_FUTURE_MS: number = 24 * 60 * 60 * 1000;
 /** A finished record outlives the window by this, so that clocks may differ. */
 const RETENTION_SLACK_MS = 24 * 60 * 60 * 1000;
 
@@ -117,7 +136,7 @@ export interface EventFacts {
   readonly rank: 0 | 1;
   readonly identity: Readonly<Record<string, string>>;
   readonly amount: string | null;
-  readonly signedAt: number;
+  readonly signedAt: number | null;
   /** Null to run it. The reasons `unexpected` and `unrecognized` keep it out of the table, in a slot of its own. */
   readonly hold: { readonly reason: HeldReason; readonly detail: string } | null;
   readonly reference: string | null;
@@ -156,6 +175,7 @@ export function entryOf(
   reason: "malformed" | "ambiguous",
   detail: string,
   signed: string | Uint8Array,
+  signedAt: number | null,
   delivery: StoredDelivery,
   windowMs: number,
 ): Reading {
@@ -172,7 +192,7 @@ export function entryOf(
     rank: null,
     identity: {},
     amount: null,
-    signedAt: 0,
+    signedAt,
     fresh: true,
     retentionMs: windowMs + RETENTION_SLACK_MS,
     verdict: reason,
@@ -183,12 +203,20 @@ export function entryOf(
   return new Reading(verified, null);
 }
 
-/** Judges the signed time against the window. */
-export function withFreshness(reading: Reading, now: number, windowMs: number): Verified {
+/**
+ * Judges the signed time against the window. `signedSince` is the earliest time at which it may have been signed,
+ * where that is not certain: an event's record is kept at least until that time + windowMs.
+ */
+export function withFreshness(
+  reading: Reading,
+  now: number,
+  windowMs: number,
+  signedSince: number | null = reading.verified.signedAt,
+): Verified {
   const { signedAt } = reading.verified;
-  if (signedAt === 0) return { ok: true, reading, outside: null };
+  if (signedAt === null || signedSince === null) return { ok: true, reading, outside: null };
   const outside =
-    signedAt < now - windowMs
+    Math.min(signedAt, signedSince) < now - windowMs
       ? "ERR_TIMESTAMP_EXPIRED"
       : signedAt > now + MAX_FUTURE_MS
         ? "ERR_TIMESTAMP_FUTURE"

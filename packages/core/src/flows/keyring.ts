@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../clock.ts";
+import { Deadline, TIME_IS_UP } from "../deadline.ts";
 import { PayhooksError } from "../errors.ts";
 import { ONLY_TENANT } from "./flow.ts";
 
@@ -17,8 +18,20 @@ export interface TenantKeys<Key> {
   readonly keys: Key | readonly Key[];
 }
 
-/** Finds the keys of one of many merchants; null when there is no such merchant. */
-export type KeyResolver<Key> = (hint: KeyHint) => TenantKeys<Key> | null | Promise<TenantKeys<Key> | null>;
+/** What a resolver is given beside the hint, as `fetch` is. */
+export interface ResolveOptions {
+  /** Aborts after `acceptTimeoutMs`, when nobody waits for the answer any longer. Pass it on to what you wait for. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Finds the keys of one of many merchants; null when there is no such merchant. Deliveries with one hint share a call. A
+ * call that has not settled after `acceptTimeoutMs` is forgotten: the next delivery makes another one.
+ */
+export type KeyResolver<Key> = (
+  hint: KeyHint,
+  options: ResolveOptions,
+) => TenantKeys<Key> | null | Promise<TenantKeys<Key> | null>;
 
 /** Keys that are ready for use, and the tenant that they belong to. */
 export interface Resolved<Imported> {
@@ -32,15 +45,23 @@ export interface Keyring<Imported> {
   readonly resolves: boolean;
   /** Imports fixed keys; throws their set-up error. */
   prepare(): Promise<readonly Imported[]>;
-  /** Null when the resolver knows no such tenant. A resolver that throws makes this reject. */
+  /**
+   * Null when the resolver knows no such tenant. A resolver that throws makes this reject, one that takes too long with
+   * `TIME_IS_UP`. Throws `ERR_OVERLOADED` when as many deliveries wait for the resolver as may.
+   */
   find(hint: KeyHint): Resolved<Imported> | null | Promise<Resolved<Imported> | null>;
 }
 
+/** What the calls of a resolver are bounded by: see the receiver's options. */
+export interface ResolverLimits {
+  readonly clock: Clock;
+  readonly acceptTimeoutMs: number;
+  readonly maxResolving: number;
+}
+
 const MAX_CACHED = 1_000;
-const MAX_RESOLVING = 1_000;
 const MAX_HINT_LENGTH = 512;
 const FOUND_TTL_MS = 60_000;
-/** Unknown tenants are remembered for less, and apart, so that a flood of them evicts nothing known. */
 const UNKNOWN_TTL_MS = 10_000;
 
 /** A keyring of keys that are ready. */
@@ -75,27 +96,18 @@ export function resolvedKeys<Key, Imported>(
   resolver: KeyResolver<Key>,
   importKeys: (keys: Key | readonly Key[]) => Promise<readonly Imported[]>,
   option: string,
-  clock: Clock,
+  { clock, acceptTimeoutMs, maxResolving }: ResolverLimits,
 ): Keyring<Imported> {
-  const perf = { now: () => clock.now() };
-  const found = new LRUCache<string, Resolved<Imported>>({
-    max: MAX_CACHED,
-    ttl: FOUND_TTL_MS,
-    ttlResolution: 0,
-    perf,
-  });
-  const unknown = new LRUCache<string, true>({
-    max: MAX_CACHED,
-    ttl: UNKNOWN_TTL_MS,
-    ttlResolution: 0,
-    perf,
-  });
-  const resolving = new Map<string, Promise<Resolved<Imported> | null>>();
+  const answers = new Answers<Imported>(clock);
+  const calls = new Map<string, Promise<Resolved<Imported> | null>>();
+  /** Deliveries that wait. Who was found before waits apart, so that strangers cannot take his place. */
+  const [regulars, strangers] = [{ waiting: 0 }, { waiting: 0 }];
 
-  async function ask(hint: KeyHint, key: string): Promise<Resolved<Imported> | null> {
-    const answer = await resolver(hint);
+  async function ask(hint: KeyHint, key: string, signal: AbortSignal): Promise<Resolved<Imported> | null> {
+    const askedAt = clock.now();
+    const answer = await resolver(hint, { signal });
     if (answer === null || answer === undefined) {
-      unknown.set(key, true);
+      answers.keep(key, null, askedAt);
       return null;
     }
     if (typeof answer.tenant !== "string" || answer.tenant === "") {
@@ -104,8 +116,23 @@ export function resolvedKeys<Key, Imported>(
       });
     }
     const resolved = { tenant: answer.tenant, keys: await importKeys(answer.keys) };
-    found.set(key, resolved);
+    answers.keep(key, resolved, askedAt);
     return resolved;
+  }
+
+  /** A call that never settles, over a connection that died for example, must not stand in the way of the next. */
+  async function call(hint: KeyHint, key: string): Promise<Resolved<Imported> | null> {
+    const controller = new AbortController();
+    const deadline = new Deadline(clock, acceptTimeoutMs);
+    try {
+      return await deadline.race(ask(hint, key, controller.signal));
+    } catch (error) {
+      if (error === TIME_IS_UP) controller.abort(new Error(`no answer after ${acceptTimeoutMs} ms`));
+      throw error;
+    } finally {
+      deadline.cancel();
+      calls.delete(key);
+    }
   }
 
   return {
@@ -115,23 +142,65 @@ export function resolvedKeys<Key, Imported>(
       const key = JSON.stringify([hint.tenant ?? null, hint.merchantId ?? null]);
       // Hints come from unverified bytes: they must not fill the caches with long texts.
       if (key.length > MAX_HINT_LENGTH) return null;
-      const known = found.get(key);
+      const known = answers.of(key);
       if (known !== undefined) return known;
-      if (unknown.has(key)) return null;
-      const asked = resolving.get(key);
-      if (asked !== undefined) return asked;
-      if (resolving.size >= MAX_RESOLVING) {
+      const room = answers.wasFound(key) ? regulars : strangers;
+      if (room.waiting >= maxResolving) {
         throw new PayhooksError(
-          "ERR_RESOLVER_FAILED",
-          `${resolving.size} look-ups of the resolver in ${option} are under way, the bound.`,
+          "ERR_OVERLOADED",
+          `${room.waiting} deliveries wait for the resolver in ${option}, the bound.`,
           {
-            fix: "It is slow or flooded with unknown merchants: make it answer from a cache or an index.",
+            fix: "It is slow, or flooded with unknown merchants: make it answer from a cache or an index, or raise maxResolving.",
           },
         );
       }
-      const asking = ask(hint, key).finally(() => resolving.delete(key));
-      resolving.set(key, asking);
-      return asking;
+      let asking = calls.get(key);
+      if (asking === undefined) {
+        asking = call(hint, key);
+        calls.set(key, asking);
+      }
+      room.waiting++;
+      return asking.finally(() => room.waiting--);
     },
   };
+}
+
+/** What a resolver has answered, for a minute from the question on. */
+class Answers<Imported> {
+  readonly #clock: Clock;
+  readonly #found: LRUCache<string, { readonly resolved: Resolved<Imported>; readonly askedAt: number }>;
+  /** Apart, and for less, so that a flood of unknown merchants evicts nobody who is known. */
+  readonly #unknown: LRUCache<string, { readonly askedAt: number }>;
+  readonly #foundBefore = new LRUCache<string, true>({ max: MAX_CACHED });
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    const options = { max: MAX_CACHED, ttl: FOUND_TTL_MS, ttlResolution: 0, perf: clock };
+    this.#found = new LRUCache(options);
+    this.#unknown = new LRUCache(options);
+  }
+
+  /** Null: there is no such merchant. Undefined: that has to be asked. */
+  of(key: string): Resolved<Imported> | null | undefined {
+    return this.#found.get(key)?.resolved ?? (this.#unknown.has(key) ? null : undefined);
+  }
+
+  /** True for a merchant who was there when it was asked last, however long ago. */
+  wasFound(key: string): boolean {
+    return this.#foundBefore.has(key);
+  }
+
+  /** Also what comes after nobody waits for it any longer, unless a later question has been answered before. */
+  keep(key: string, resolved: Resolved<Imported> | null, askedAt: number): void {
+    const newer = this.#found.peek(key) ?? this.#unknown.peek(key);
+    if (newer !== undefined && newer.askedAt > askedAt) return;
+    this.#found.delete(key);
+    this.#unknown.delete(key);
+    this.#foundBefore.delete(key);
+    if (resolved !== null) this.#foundBefore.set(key, true);
+    const ttl = (resolved === null ? UNKNOWN_TTL_MS : FOUND_TTL_MS) - (this.#clock.now() - askedAt);
+    if (ttl <= 0) return;
+    if (resolved === null) this.#unknown.set(key, { askedAt }, { ttl });
+    else this.#found.set(key, { resolved, askedAt }, { ttl });
+  }
 }

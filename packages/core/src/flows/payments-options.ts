@@ -1,14 +1,14 @@
-import type { Clock } from "../clock.ts";
 import { PayhooksError } from "../errors.ts";
 import type { PaymentEvent } from "../events.ts";
 import {
   importPublicKeys,
+  type OneOrMore,
   type PublicKeyInput,
   type PublicKeySource,
   type VerifyingKey,
 } from "../signature/keys.ts";
 import { type CallbackRules, isDocumented, isFieldName } from "./callback.ts";
-import { type KeyResolver, type Keyring, lazyKeys, resolvedKeys } from "./keyring.ts";
+import { type KeyResolver, type Keyring, lazyKeys, type ResolverLimits, resolvedKeys } from "./keyring.ts";
 
 /** What signed fields must be, compared as whole values. */
 export interface PaymentExpectations {
@@ -16,16 +16,19 @@ export interface PaymentExpectations {
   readonly callbackUrl?: string | readonly string[] | undefined;
 }
 
-/** What to do with a body whose signature fits more than one event. */
-export type Confirmation = "run" | "discard" | "keep" | PaymentEvent;
+/** What to do with a callback whose signature fits more than one event: run the one that is true, drop it, keep it. */
+export type Confirmation = PaymentEvent | "discard" | "keep";
 
-/** A body whose signature fits more than one event (docs/security.md). */
+/** A callback whose signature fits more than one event (docs/security.md). */
 export interface AmbiguousCallback {
-  /** As the body has it. It may be the forged one. */
-  readonly event: PaymentEvent;
-  /** Up to eight events that the signature fits. */
+  /**
+   * Up to eight events that the signature fits. At most one of them is what the service meant, and others may be
+   * forgeries: compare every field that you rely on, the amount too, with what the service's look-up says.
+   */
   readonly readings: readonly PaymentEvent[];
-  /** The rule that was broken, in words. */
+  /** False when the signature fits more events than `readings` has. */
+  readonly complete: boolean;
+  /** In which fields they differ, in words. */
   readonly detail: string;
   readonly tenant: string;
 }
@@ -36,7 +39,7 @@ export interface PaymentsOptions {
    * The merchant's public key: PEM (also with `\n` written out, in quotes, or base64 of that), a `KeyObject` or
    * `{ file }`; up to four during a rotation; or a resolver for many merchants.
    */
-  readonly publicKey: PublicKeySource | readonly PublicKeySource[] | KeyResolver<PublicKeySource> | undefined;
+  readonly publicKey: OneOrMore<PublicKeySource> | KeyResolver<PublicKeySource> | undefined;
   /** Signed fields with a known value. An authentic callback with another one is held as `unexpected`. */
   readonly expect?: PaymentExpectations | undefined;
   /**
@@ -51,7 +54,10 @@ export interface PaymentsOptions {
 }
 
 /** The keys that verify callbacks: fixed ones, or those that a resolver finds. */
-export function keyringOf(source: PaymentsOptions["publicKey"], clock: Clock): Keyring<VerifyingKey> {
+export function keyringOf(
+  source: PaymentsOptions["publicKey"],
+  limits: ResolverLimits,
+): Keyring<VerifyingKey> {
   const option = "payments.publicKey";
   if (typeof source !== "function")
     return lazyKeys(async () => importPublicKeys(await readFiles(source, option), option));
@@ -59,13 +65,14 @@ export function keyringOf(source: PaymentsOptions["publicKey"], clock: Clock): K
     source,
     async (keys) => importPublicKeys(await readFiles(keys, `the keys that ${option} returned`), option),
     option,
-    clock,
+    limits,
   );
 }
 
-type Sources = PublicKeySource | readonly PublicKeySource[] | undefined;
-
-async function readFiles(source: Sources, option: string): Promise<readonly PublicKeyInput[] | undefined> {
+async function readFiles(
+  source: OneOrMore<PublicKeySource> | undefined,
+  option: string,
+): Promise<readonly PublicKeyInput[] | undefined> {
   if (source === undefined || source === null) return undefined;
   const list = Array.isArray(source) ? (source as readonly PublicKeySource[]) : [source as PublicKeySource];
   return Promise.all(list.map((key) => readFileOf(key, option)));
@@ -113,6 +120,15 @@ export function rulesOf(
         `payments.expect.callbackUrl has ${JSON.stringify(url)}, which is not an absolute URL.`,
         {
           fix: "Give the whole callback_url as you send it to the service.",
+        },
+      );
+    }
+    if (url.includes("&callbackUrl=")) {
+      throw new PayhooksError(
+        "ERR_OPTION_INVALID",
+        'payments.expect.callbackUrl has a URL with "&callbackUrl=" in it, so that it could hide another one.',
+        {
+          fix: "Use a callback URL without that parameter.",
         },
       );
     }

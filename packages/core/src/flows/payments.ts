@@ -1,24 +1,19 @@
 import { normalizeAmount } from "../amount.ts";
 import { isPending } from "../awaitable.ts";
-import type { Clock } from "../clock.ts";
 import type { Delivery } from "../delivery.ts";
 import { PayhooksError } from "../errors.ts";
 import { EVENT_NAMES, type PaymentEvent, parseTimestamp, STATUS_RANK } from "../events.ts";
 import type { StoredDelivery } from "../inbox/inbox.ts";
 import { isUnwieldy, withoutPrototype } from "../json.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
-import type { VerifyingKey } from "../signature/keys.ts";
+import { countUnset, type VerifyingKey } from "../signature/keys.ts";
 import { decodeCanonicalBase64, findRsaKey } from "../signature/rsa.ts";
 import {
   type CallbackBody,
   type CallbackRules,
   type CallbackTexts,
   findMalformedField,
-  findViolation,
-  isDocumented,
   readCallback,
-  uncertainFields,
-  undeclaredNames,
 } from "./callback.ts";
 import {
   entryOf,
@@ -26,39 +21,56 @@ import {
   type Flow,
   keepReading,
   keptReading,
+  MAX_FUTURE_MS,
   Reading,
+  UNKNOWN_TENANT,
+  unsetEntries,
   type Verification,
+  type Verified,
   withFreshness,
 } from "./flow.ts";
-import type { KeyHint, Keyring } from "./keyring.ts";
+import { extraOf, judgeBy, NO_EXTRA } from "./judgement.ts";
+import type { KeyHint, Keyring, ResolverLimits } from "./keyring.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
 import { type AmbiguousCallback, keyringOf, type PaymentsOptions, rulesOf } from "./payments-options.ts";
-import { findReadings } from "./readings.ts";
 
 /** The payments flow: what {@link Flow} has, and what only it can do. */
 export interface PaymentsFlow extends Flow {
+  /** A resolver chooses the keys, so that every event belongs to a tenant that it named. */
+  readonly hasTenants: boolean;
   readonly confirm: PaymentsOptions["confirm"];
   /** A look-up's result as a delivery that needs no signature. Throws `ERR_TRANSACTION_INVALID`. */
   fromLookup(transaction: LookupTransaction, tenant: string, now: number): StoredDelivery;
-  /** Every event that the signature of an ambiguous delivery fits; null when it is not a body at all. */
-  ambiguity(stored: StoredDelivery): Omit<AmbiguousCallback, "detail" | "tenant"> | null;
-  /** What the inbox records when a person, or `confirm`, chose this reading of an entry. */
-  released(event: PaymentEvent, stored: StoredDelivery): Reading;
+  /** The events that the signature of an ambiguous delivery fits; null when there is none. */
+  ambiguity(stored: StoredDelivery, now: number): Ambiguity | null;
+  /**
+   * What the inbox is asked to record when `confirm` chose this event. `signedSince`, from the {@link Ambiguity},
+   * decides about the window: the chosen event's own timestamp may be one that a forger wrote.
+   */
+  released(event: PaymentEvent, stored: StoredDelivery, signedSince: number, now: number): Verified;
+}
+
+/** What `confirm` is asked, and how old the callback may be. */
+export interface Ambiguity extends Omit<AmbiguousCallback, "detail" | "tenant"> {
+  /** The earliest time at which it may have been signed, in milliseconds since the epoch. */
+  readonly signedSince: number;
+  /** That time lies outside of the window. */
+  readonly expired: boolean;
 }
 
 /** What the flow takes from the receiver. */
-export interface FlowContext {
+export interface FlowContext extends ResolverLimits {
   readonly windowMs: number;
-  readonly clock: Clock;
 }
 
 /** The flow of the per-transaction payment callbacks (specification, Authentication 4, Payment callback events). */
 export function paymentsFlow(
   options: PaymentsOptions,
-  { windowMs, clock }: FlowContext,
-  keyring: Keyring<VerifyingKey> = keyringOf(options.publicKey, clock),
+  { windowMs, ...limits }: FlowContext,
+  keyring: Keyring<VerifyingKey> = keyringOf(options.publicKey, limits),
 ): PaymentsFlow {
   const rules = rulesOf(options, keyring.resolves);
+  const { judge, readingsOf } = judgeBy(rules);
   const lookupRules: CallbackRules = { ...rules, merchantIdRequired: false, callbackUrlRequired: false };
 
   function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
@@ -85,8 +97,7 @@ export function paymentsFlow(
     { rawBody }: Delivery,
     now: number,
   ): Verification {
-    if (found === null)
-      return refused("ERR_SIGNATURE_INVALID", "unknown tenant: the resolver has no keys for it");
+    if (found === null) return refused("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT);
     const key = findRsaKey(Buffer.from(body.canonical, "utf8"), signature, found.keys);
     if (key === null) return refused("ERR_SIGNATURE_INVALID", "the signature fits none of the keys");
     const stored: StoredDelivery = {
@@ -98,28 +109,35 @@ export function paymentsFlow(
       keyId: key.keyId,
       receivedAt: now,
     };
-    const reading = judge(body, stored);
+    const reading = read(body, stored);
+    if (reading === null) {
+      return refused(
+        "ERR_SIGNATURE_INVALID",
+        "the merchantId that chose the key is not the one that was signed",
+      );
+    }
     keepReading(stored, rules, reading);
     return withFreshness(reading, now, windowMs);
   }
 
-  function judge(body: CallbackBody, stored: StoredDelivery): Reading {
-    const violation = findViolation(body, rules);
-    if (violation !== null) {
-      const detail = `${violation.rule}: ${violation.detail}`;
-      return entryOf(violation.reason, detail, body.canonical, stored, windowMs);
+  /**
+   * What the signed string says, however the body spells it. Null when the body spells its merchantId so that a resolver
+   * chose the keys of another tenant: there the event would run a second time.
+   */
+  function read(body: CallbackBody, stored: StoredDelivery): Reading | null {
+    const judgement = judge(body);
+    if (judgement.kind === "certain") {
+      const { texts, leftOut } = judgement;
+      if (keyring.resolves && texts.get("merchantId") !== body.texts.get("merchantId")) return null;
+      return readingOf(texts, stored, leftOut);
     }
-    const leftOut = uncertainFields(body, rules);
-    return readingOf(without(body.texts, leftOut), stored, () => extraOf(body, rules), leftOut);
+    const { kind, detail, signedTimes } = judgement;
+    const signedAt = latestTime(signedTimes, stored.receivedAt);
+    return entryOf(kind, detail, body.canonical, signedAt, stored, windowMs);
   }
 
   /** A certain reading: listed or not, expected or not. */
-  function readingOf(
-    texts: CallbackTexts,
-    stored: StoredDelivery,
-    extra: () => Readonly<Record<string, string | boolean>>,
-    leftOut?: readonly string[],
-  ): Reading {
+  function readingOf(texts: CallbackTexts, stored: StoredDelivery, leftOut?: readonly string[]): Reading {
     const text = (name: string): string => texts.get(name) ?? "";
     const { name, status, listed } = listing(text("event"), text("status"));
     const identity: Record<string, string> = { event: name, referenceId: text("referenceId") };
@@ -134,7 +152,7 @@ export function paymentsFlow(
         rank: status === "PENDING" ? STATUS_RANK.PENDING : STATUS_RANK.SUCCESS,
         identity,
         amount: normalizeAmount(text("amount")),
-        signedAt: parseTimestamp(text("timestamp")) ?? 0,
+        signedAt: parseTimestamp(text("timestamp")),
         hold: listed
           ? unexpected === null
             ? null
@@ -147,7 +165,11 @@ export function paymentsFlow(
       windowMs,
     );
     const source = stored.source === "lookup" ? "lookup" : "callback";
-    return new Reading(verified, listed ? () => toEvent(texts, extra(), source) : null, leftOut);
+    return new Reading(
+      verified,
+      listed ? () => toEvent(texts, extraOf(texts, rules), source) : null,
+      leftOut,
+    );
   }
 
   function findUnexpected(texts: CallbackTexts): string | null {
@@ -161,26 +183,31 @@ export function paymentsFlow(
     return null;
   }
 
+  function readStored(stored: StoredDelivery): Reading {
+    if (stored.confirmed) return readingOf(textsOf(parseStored(stored) as PaymentEvent), stored);
+    if (stored.source === "lookup") {
+      return readingOf(textsOfLookup(parseStored(stored) as LookupTransaction), stored);
+    }
+    const known = keptReading(stored, rules);
+    if (known !== undefined) return known;
+    const body = readCallback(stored.rawBody);
+    const reading = body === null ? null : read(body, stored);
+    if (reading !== null) return reading;
+    return entryOf("malformed", "the stored body cannot be read", stored.rawBody, null, stored, windowMs);
+  }
+
   return {
     name: "payments",
+    hasTenants: keyring.resolves,
     badSignatureStatus: 401,
     confirm: options.confirm,
     async prepare() {
       await keyring.prepare();
-      return [];
+      return unsetEntries("payments.publicKey", countUnset(options.publicKey));
     },
     verify,
-    read(stored) {
-      if (stored.confirmed) return readingOf(textsOf(parseStored(stored) as PaymentEvent), stored, noExtra);
-      if (stored.source === "lookup") {
-        return readingOf(textsOfLookup(parseStored(stored) as LookupTransaction), stored, noExtra);
-      }
-      const known = keptReading(stored, rules);
-      if (known !== undefined) return known;
-      const body = readCallback(stored.rawBody);
-      if (body !== null) return judge(body, stored);
-      return entryOf("malformed", "the stored body is not JSON", stored.rawBody, stored, windowMs);
-    },
+    read: readStored,
+    readAsNew: (stored, now) => withFreshness(readStored(stored), now, windowMs),
     fromLookup(transaction, tenant, now) {
       const texts = textsOfLookup(transaction);
       const fault = findMalformedField(texts, lookupRules);
@@ -199,37 +226,50 @@ export function paymentsFlow(
         receivedAt: now,
       };
     },
-    ambiguity(stored) {
+    ambiguity(stored, now) {
       const body = readCallback(stored.rawBody);
-      if (body === null || findMalformedField(body.texts, rules) !== null) return null;
+      if (body === null) return null;
+      const found = readingsOf(body);
+      if (!found.any) return null;
+      const { readings, complete } = found.list();
+      // A resolver chose the tenant by the merchantId in the body: another merchant's event is none of this tenant's.
+      const merchantId = keyring.resolves ? body.texts.get("merchantId") : undefined;
+      const ofTenant = readings.filter(
+        (texts) => merchantId === undefined || texts.get("merchantId") === merchantId,
+      );
+      const signedSince = Math.min(...found.signedTimes());
       return {
-        event: toEvent(body.texts, NO_EXTRA, "callback"),
-        readings: findReadings(body.canonical, rules).map((texts) => toEvent(texts, NO_EXTRA, "callback")),
+        readings: ofTenant.map((texts) => toEvent(texts, NO_EXTRA, "callback")),
+        complete,
+        signedSince,
+        expired: signedSince < now - windowMs,
       };
     },
-    released(event, stored) {
+    released(event, stored, signedSince, now) {
       const texts = textsOf(event);
       const fault = findMalformedField(texts, lookupRules);
       if (fault !== null) {
         const detail = `what payments.confirm returned is not an event: ${fault}`;
-        return entryOf("malformed", detail, stored.rawBody, stored, windowMs);
+        const reading = entryOf("malformed", detail, stored.rawBody, null, stored, windowMs);
+        return withFreshness(reading, now, windowMs);
       }
       // Stored as what it now is, so that a later read gives this event and not the ambiguous body again.
       const rawBody = Buffer.from(JSON.stringify(Object.fromEntries(texts)), "utf8");
       const source = event.source === "lookup" ? "lookup" : "callback";
-      return readingOf(texts, { ...stored, source, rawBody, confirmed: true }, noExtra);
+      const reading = readingOf(texts, { ...stored, source, rawBody, confirmed: true });
+      return withFreshness(reading, now, windowMs, signedSince);
     },
   };
 }
 
-function without(texts: CallbackTexts, names: readonly string[]): CallbackTexts {
-  return names.length === 0 ? texts : new Map([...texts].filter(([name]) => !names.includes(name)));
+/**
+ * The time by which an entry is judged: the latest that is not in the future. A string without any counts as signed in
+ * 1970, since nobody can say that it is not old.
+ */
+function latestTime(times: readonly number[], now: number): number {
+  const past = times.filter((time) => time <= now + MAX_FUTURE_MS);
+  return past.length > 0 ? Math.max(...past) : Math.max(0, ...times);
 }
-
-const noExtra = (): typeof NO_EXTRA => NO_EXTRA;
-const NO_EXTRA: Readonly<Record<string, string | boolean>> = Object.freeze(
-  Object.create(null) as Record<string, string>,
-);
 
 function readSignature({ json }: CallbackBody): Uint8Array | Verification {
   const field = json.object.signature;
@@ -242,10 +282,10 @@ function readSignature({ json }: CallbackBody): Uint8Array | Verification {
 const NO_HINT: KeyHint = {};
 
 function hintOf(delivery: Delivery, body: CallbackBody): KeyHint {
-  const merchantId = body.json.object.merchantId;
+  const merchantId = body.texts.get("merchantId");
   return {
     ...(delivery.tenant === undefined ? {} : { tenant: delivery.tenant }),
-    ...(typeof merchantId === "string" ? { merchantId } : {}),
+    ...(merchantId === undefined ? {} : { merchantId }),
   };
 }
 
@@ -260,25 +300,10 @@ function isListedEvent(name: string): name is PaymentEvent["event"] {
   return (EVENT_NAMES.payments as readonly string[]).includes(name);
 }
 
-/** Undocumented fields whose reading is certain: not what could have been cut off a callbackUrl or a message. */
-function extraOf(body: CallbackBody, rules: CallbackRules): Readonly<Record<string, string | boolean>> {
-  if (body.onlyDocumented) return NO_EXTRA;
-  const uncertain = new Set<string>();
-  for (const [name, field] of undeclaredNames(body.texts, rules)) {
-    if (field === "callbackUrl" || field === "message") uncertain.add(name);
-  }
-  const extra: Record<string, string | boolean> = Object.create(null) as Record<string, string | boolean>;
-  for (const [name, text] of body.texts) {
-    const value = body.json.object[name];
-    if (!isDocumented(name) && !uncertain.has(name)) extra[name] = typeof value === "boolean" ? value : text;
-  }
-  return Object.freeze(extra);
-}
-
 /** A frozen event without a prototype. Event and status must be listed for the type to be true. */
 function toEvent(
   texts: CallbackTexts,
-  extra: Readonly<Record<string, string | boolean>>,
+  extra: Readonly<Record<string, string>>,
   source: "callback" | "lookup",
 ): PaymentEvent {
   const event = withoutPrototype();

@@ -1,79 +1,369 @@
-import { type CallbackRules, type CallbackTexts, findMalformedField, isFieldName } from "./callback.ts";
+/**
+ * What a signed string can mean.
+ *
+ * A callback's signature covers its canonical string, `name=value` joined with `&`, in which nothing is escaped. So a
+ * string may have been made from more than one body, and the body that arrived is only one way to spell it. Payhooks
+ * therefore reads the string, not the body: it asks which bodies the service could have signed it for, and believes
+ * what all of them say.
+ *
+ * The string is cut at every `&`. A part that begins with `name=` may begin a field; any other belongs to the value
+ * before it. A reading is a path through such parts:
+ *
+ *     amount=1 ─▶ callbackUrl=u ─▶ event=DEPOSIT ─▶ … ─▶ referenceId=r ─▶ status=SUCCESS ─▶ timestamp=t ─▶ end
+ *                                                     ╲
+ *                                                      referenceId=r&status=SUCCESS ─▶ status=FAILED ─▶ …
+ *
+ * Names ascend along a path, no required field is left out, and a value that the service makes is one part and well
+ * formed. Whether one part may follow another depends on these two alone. So two passes over the parts, one from each
+ * end, tell which steps lie on a whole path; what a field can be is read from these steps. The paths themselves, which
+ * may be exponentially many, need not be walked.
+ */
+import { parseTimestamp } from "../events.ts";
+import { CALLBACK_FIELDS } from "../signature/canonical.ts";
+import {
+  type CallbackRules,
+  type CallbackTexts,
+  FIELD_FORMS,
+  type FieldForm,
+  mayEndInHost,
+} from "./callback.ts";
+import { ReadingSearch } from "./reading-search.ts";
 
-/** Readings that an ambiguous entry keeps. */
+/** Readings that an ambiguous entry offers to `payments.confirm`. */
 export const MAX_READINGS = 8;
-/** Steps of the search; a canonical string with many `&` has exponentially many splits. */
-const MAX_STEPS = 200_000;
-/** Readings of one rank that are looked at, so that the likely ones are among those that are kept. */
-const MAX_CANDIDATES = 128;
-/** Fields of a reading, and so the depth of the search; the specification has eleven. */
-const MAX_FIELDS = 64;
+/** A string of more parts is not read. A documented callback has eleven, and a part more for each `&` in a value. */
+export const MAX_PARTS = 128;
+
+/** What all readings of a string say. */
+export interface Agreement {
+  /** The known fields on which they agree. */
+  readonly texts: CallbackTexts;
+  /** Optional fields that some reading has, and on which they do not agree. */
+  readonly leftOut: readonly string[];
+  /** Required fields in which they contradict each other. If there is one, nothing may be believed. */
+  readonly contradicted: readonly string[];
+}
+
+/** The documented fields of the readings of a string. */
+export interface ReadingList {
+  readonly readings: readonly CallbackTexts[];
+  /** False when there are more than these. */
+  readonly complete: boolean;
+  /** Steps that the search for them took, at most `MAX_STEPS`. */
+  readonly steps: number;
+}
+
+/** A field that a reading is asked about: a documented or a declared one. */
+interface KnownField extends FieldForm {
+  readonly name: string;
+}
+
+/** The fields to look for, sorted by name, and where each stands. */
+export interface KnownFields {
+  readonly fields: readonly KnownField[];
+  readonly indexOf: ReadonlyMap<string, number>;
+  /** By place (see {@link Readings}): the place of the next required field behind it. */
+  readonly nextRequired: readonly number[];
+  readonly pinnedUrls: ReadonlySet<string>;
+}
+
+const DECLARED: FieldForm = { required: true, madeByService: true, fits: () => true, fault: "" };
+/** What the end of a value can be cut off from without anything else changing. */
+const MAY_LOSE_TAIL: ReadonlySet<string> = new Set(["callbackUrl", "message"]);
 
 /**
- * The bodies that a canonical string could have been made from: every way to split it at `&` into fields whose
- * names ascend, where the documented ones are well formed (R1–R3). Which of them was meant, only the service knows.
- *
- * Those with the fewest values that have an `&` in them come first: in what the service sent it is one value, the one
- * that a customer had a say in, and in a forgery one that swallows the rest. Else mixtures of both would crowd them out.
- * Among them, those where it is a field that may well have one.
+ * The fields that the options speak of. Without the declared ones, for what is offered to `payments.confirm`: the
+ * service may have ceased to send them.
  */
-export function findReadings(canonical: string, rules: CallbackRules): readonly CallbackTexts[] {
-  const parts = canonical.split("&");
-  const names = parts.map(nameOf);
-  let found: CallbackTexts[] = [];
-  const starts: number[] = [];
-  let steps = 0;
+export function knownFields(rules: CallbackRules, { declared }: { readonly declared: boolean }): KnownFields {
+  const { extraFields, merchantIdRequired, pinnedMerchantIds, pinnedUrls } = rules;
+  const fields: KnownField[] = CALLBACK_FIELDS.map((name) => ({ name, ...FIELD_FORMS[name] }));
+  const merchantId = fields.findIndex(({ name }) => name === "merchantId");
+  if (merchantIdRequired) {
+    fields[merchantId] = { ...FIELD_FORMS.payTxnId, name: "merchantId" };
+  } else if (declared && pinnedMerchantIds.size > 0) {
+    fields[merchantId] = { ...FIELD_FORMS.merchantId, name: "merchantId", required: true };
+  }
+  if (declared) for (const name of extraFields) fields.push({ name, ...DECLARED });
+  fields.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const indexOf = new Map(fields.map(({ name }, i) => [name, i]));
+  return { fields, indexOf, nextRequired: nextRequiredOf(fields), pinnedUrls };
+}
 
-  /** Reads on from a part that begins a field, with so many values left that must swallow parts. */
-  function search(start: number, swallowing: number): void {
-    starts.push(start);
-    for (let end = start + 1; end <= parts.length; end++) {
-      const left = end > start + 1 ? swallowing - 1 : swallowing;
-      if (left < 0 || found.length === MAX_CANDIDATES || ++steps > MAX_STEPS) break;
-      if (end === parts.length) {
-        if (left === 0) keep();
-      } else if (starts.length < MAX_FIELDS && begins(names[end], names[start])) search(end, left);
-    }
-    starts.pop();
+/** The readings of one signed string. */
+export class Readings {
+  /** True for a string of more than {@link MAX_PARTS} parts, which is not read. */
+  readonly tooLong: boolean;
+  /** Where each part begins in the string; one more for the end, as if an `&` stood there. */
+  readonly #starts: readonly number[];
+  readonly #signed: string;
+  readonly #names: readonly (string | null)[];
+  /**
+   * Where a part's name stands among the known ones: 2i + 1 for the i-th, 2i between that and the one before. So names
+   * ascend where places do; within an even place they are compared.
+   */
+  readonly #places: readonly number[];
+  readonly #known: KnownFields;
+  /** Steps that lie on a whole path: for each part, the parts that may follow its value. */
+  readonly #steps: readonly (readonly number[])[];
+
+  constructor(signed: string, known: KnownFields) {
+    const starts = partStarts(signed);
+    const count = starts.length - 1;
+    this.tooLong = count > MAX_PARTS;
+    this.#signed = signed;
+    this.#starts = starts;
+    this.#known = known;
+    this.#names = Array.from({ length: this.tooLong ? 0 : count }, (_, i) => nameAt(signed, starts, i));
+    this.#places = this.#names.map((name) => (name === null ? -1 : placeOf(name, known)));
+    this.#steps = this.#findSteps();
   }
 
-  function keep(): void {
-    const texts = new Map<string, string>();
-    starts.forEach((start, i) => {
-      const text = parts.slice(start, starts[i + 1]).join("&");
-      texts.set(names[start] ?? "", text.slice(text.indexOf("=") + 1));
+  /** False when the service cannot have signed it for any body. */
+  get any(): boolean {
+    return (this.#steps[0]?.length ?? 0) > 0;
+  }
+
+  /** When it may have been signed: the timestamps of all readings, in milliseconds since the epoch. */
+  signedTimes(): readonly number[] {
+    const times: number[] = [];
+    this.#steps.forEach((next, i) => {
+      if (this.#names[i] !== "timestamp") return;
+      for (const end of next) times.push(parseTimestamp(this.#valueAt(i, end)) ?? 0);
     });
-    if (findMalformedField(texts, rules) === null) found.push(texts);
+    return times;
   }
 
-  const readings: CallbackTexts[] = [];
-  if (names[0] === null) return readings;
-  const most = Math.min(MAX_FIELDS, parts.length);
-  for (let swallowing = 0; swallowing <= most && steps <= MAX_STEPS; swallowing++) {
-    search(0, swallowing);
-    readings.push(...found.sort((a, b) => unlikely(a) - unlikely(b)));
-    if (readings.length >= MAX_READINGS) break;
-    found = [];
+  /**
+   * What all readings say. Readings of `callbackUrl` and `message` may differ in where the value ends: then it is as
+   * in `spelling`, the body that arrived, or as long as possible.
+   */
+  agreement(spelling: CallbackTexts): Agreement {
+    const { fields } = this.#known;
+    const values = fields.map(({ name }) => new FieldValues(MAY_LOSE_TAIL.has(name)));
+    const optional = fields.flatMap(({ required }, i) => (required ? [] : [i]));
+    const skip = (from: number, to: number): void => {
+      for (const i of optional) if (from < 2 * i + 1 && 2 * i + 1 < to) values[i]?.skip();
+    };
+    skip(-1, this.#places[0] ?? 0);
+    this.#steps.forEach((next, i) => {
+      const place = this.#places[i] ?? 0;
+      for (const end of next) {
+        skip(place, this.#placeOrEnd(end));
+        if (place % 2 === 1) values[(place - 1) / 2]?.add(i, this.#valueAt(i, end));
+      }
+    });
+    const texts = new Map<string, string>();
+    const leftOut: string[] = [];
+    const contradicted: string[] = [];
+    fields.forEach(({ name, required }, i) => {
+      const found = values[i];
+      if (found === undefined || !found.any) return;
+      if (found.agreed) texts.set(name, found.choose(spelling.get(name)));
+      else (required ? contradicted : leftOut).push(name);
+    });
+    return { texts, leftOut, contradicted };
   }
-  return readings.slice(0, MAX_READINGS);
+
+  /**
+   * Known fields whose names begin more than one part, the query of the callback URL apart. A field that was swallowed
+   * by another value leaves its name behind. So this also shows a forgery whose true body has no reading, since the
+   * service wrote a field in a way that is not documented.
+   */
+  repeated(): readonly string[] {
+    const { indexOf, pinnedUrls } = this.#known;
+    const url = this.#firstStep("callbackUrl");
+    const event = this.#firstStep("event");
+    const urlEnd = Math.max(...(this.#steps[url] ?? []));
+    const isPinned = pinnedUrls.size > 0 && this.#isPinned(url, urlEnd);
+    const inQuery = new Set<string>();
+    const elsewhere = new Set<string>();
+    const repeated = new Set<string>();
+    this.#names.forEach((name, part) => {
+      if (name === null || !indexOf.has(name)) return;
+      const mayBeQuery = part < event && name !== "event" && name !== "callbackUrl";
+      if (url < part && (mayBeQuery || (isPinned && part < urlEnd))) inQuery.add(name);
+      else if (elsewhere.has(name)) repeated.add(name);
+      else elsewhere.add(name);
+    });
+    // A declared field may stand between the URL and the event, where the agreement has judged it.
+    for (const name of inQuery) {
+      if (name > "callbackUrl" && name < "event" && elsewhere.has(name)) repeated.add(name);
+    }
+    return [...repeated];
+  }
+
+  /**
+   * The readings, as far as their documented fields differ; at most {@link MAX_READINGS}. Those come first in which
+   * the fewest values contain an `&`, and least of all one that seldom does: in what the service signed it is one
+   * value, the one that a customer had a say in, and in a forgery one that swallows the rest.
+   */
+  list(): ReadingList {
+    const search = new ReadingSearch(this.#steps, this.#names);
+    const found = new Map<string, CallbackTexts>();
+    const complete = search.run((path) => {
+      const texts = new Map(path.map(([i, end]) => [this.#names[i] ?? "", this.#valueAt(i, end)]));
+      found.set(JSON.stringify([...texts]), texts);
+      return found.size <= MAX_READINGS;
+    });
+    const readings = [...found.values()].slice(0, MAX_READINGS);
+    return { readings, complete: complete && !this.tooLong, steps: search.steps };
+  }
+
+  #hasStep(part: number): boolean {
+    return (this.#steps[part]?.length ?? 0) > 0;
+  }
+
+  /** The first part that begins a field of this name in a reading. */
+  #firstStep(name: string): number {
+    return this.#names.findIndex((each, part) => each === name && this.#hasStep(part));
+  }
+
+  #valueAt(part: number, end: number): string {
+    const nameEnd = (this.#starts[part] ?? 0) + (this.#names[part]?.length ?? 0) + 1;
+    return this.#signed.slice(nameEnd, (this.#starts[end] ?? 0) - 1);
+  }
+
+  #placeOrEnd(part: number): number {
+    return this.#places[part] ?? 2 * this.#known.fields.length + 1;
+  }
+
+  /** A URL that is pinned is one whole: no reading cuts it, nor lets it go on. */
+  #findSteps(): readonly (readonly number[])[] {
+    const count = this.#names.length;
+    const followers = this.#names.map((_, part) =>
+      this.#places[part] === -1 ? [] : this.#followersOf(part, count),
+    );
+    const steps = this.#wholePaths(followers);
+    if (this.#known.pinnedUrls.size === 0) return steps;
+    return this.#wholePaths(
+      steps.map((next, part) => {
+        const pinned =
+          this.#names[part] === "callbackUrl" ? next.filter((end) => this.#isPinned(part, end)) : [];
+        return pinned.length > 0 ? pinned : next;
+      }),
+    );
+  }
+
+  /** Both passes: what can be reached from the start, and of that what reaches the end. */
+  #wholePaths(followers: readonly (readonly number[])[]): readonly (readonly number[])[] {
+    const count = followers.length;
+    const reached = new Set<number>();
+    if (this.#places[0] !== -1 && (this.#known.nextRequired[0] ?? 0) >= (this.#places[0] ?? 0))
+      reached.add(0);
+    followers.forEach((next, part) => {
+      if (reached.has(part)) for (const end of next) reached.add(end);
+    });
+    const whole = new Set([count]);
+    const steps: (readonly number[])[] = [];
+    for (let part = count - 1; part >= 0; part--) {
+      const next = reached.has(part) ? (followers[part] ?? []).filter((end) => whole.has(end)) : [];
+      if (next.length > 0) whole.add(part);
+      steps[part] = next;
+    }
+    return steps;
+  }
+
+  /** The parts that may follow a field's value, the end of the string among them. */
+  #followersOf(part: number, count: number): readonly number[] {
+    const place = this.#places[part] ?? 0;
+    const form = place % 2 === 1 ? this.#known.fields[(place - 1) / 2] : undefined;
+    const next: number[] = [];
+    const most = form?.madeByService === true ? part + 1 : count;
+    let fits = true;
+    for (let end = part + 1; end <= most; end++) {
+      // Once the host of a URL has ended, what follows makes no difference: it is parsed no more.
+      const settled =
+        end > part + 1 && form?.name === "callbackUrl" && !mayEndInHost(this.#valueAt(part, end - 1));
+      if (form !== undefined && !settled) fits = form.fits(this.#valueAt(part, end));
+      if (fits && this.#mayFollow(part, end)) next.push(end);
+    }
+    return next;
+  }
+
+  /** Values of the right length are compared: most are not. */
+  #isPinned(part: number, end: number): boolean {
+    const value = this.#valueAt(part, end);
+    for (const url of this.#known.pinnedUrls) if (value.length === url.length && value === url) return true;
+    return false;
+  }
+
+  #mayFollow(part: number, next: number): boolean {
+    const place = this.#places[part] ?? 0;
+    const nextPlace = this.#placeOrEnd(next);
+    if (nextPlace === -1 || nextPlace > (this.#known.nextRequired[place] ?? 0)) return false;
+    if (nextPlace !== place) return nextPlace > place;
+    return place % 2 === 0 && (this.#names[next] ?? "") > (this.#names[part] ?? "");
+  }
 }
 
-/** How many values have an `&` that seldom do. */
-function unlikely(texts: CallbackTexts): number {
-  let count = 0;
-  for (const [name, text] of texts) if (text.includes("&") && !LIKELY.has(name)) count++;
-  return count;
+/** What the readings say of one field. */
+class FieldValues {
+  readonly #mayLoseTail: boolean;
+  #part = -1;
+  #values: string[] = [];
+  #agreed = true;
+
+  constructor(mayLoseTail: boolean) {
+    this.#mayLoseTail = mayLoseTail;
+  }
+
+  get any(): boolean {
+    return this.#values.length > 0;
+  }
+
+  /** All readings have it, with one value or, of some fields, with more or less of one value. */
+  get agreed(): boolean {
+    return this.#agreed;
+  }
+
+  /** There is a reading without the field. */
+  skip(): void {
+    this.#agreed = false;
+  }
+
+  add(part: number, value: string): void {
+    if (!this.any) this.#part = part;
+    else if (this.#mayLoseTail ? part !== this.#part : value !== this.#values[0]) this.#agreed = false;
+    if (this.#agreed || !this.any) this.#values.push(value);
+  }
+
+  choose(spelt: string | undefined): string {
+    if (spelt !== undefined && this.#values.includes(spelt)) return spelt;
+    return this.#values.reduce((longest, value) => (value.length > longest.length ? value : longest));
+  }
 }
 
-/** Fields in which R4 tolerates an `&`. */
-const LIKELY: ReadonlySet<string> = new Set(["callbackUrl", "message", "referenceId"]);
-
-/** The name that a part begins a field with, or null. */
-function nameOf(part: string): string | null {
-  const name = part.slice(0, Math.max(0, part.indexOf("=")));
-  return isFieldName(name) && name !== "signature" ? name : null;
+function partStarts(signed: string): number[] {
+  const starts = [0];
+  for (let at = signed.indexOf("&"); at >= 0; at = signed.indexOf("&", at + 1)) starts.push(at + 1);
+  starts.push(signed.length + 1);
+  return starts;
 }
 
-function begins(name: string | null | undefined, last: string | null | undefined): boolean {
-  return typeof name === "string" && typeof last === "string" && name > last;
+/** The name that a part begins a field with, or null. No canonical string has a field named `signature`. */
+function nameAt(signed: string, starts: readonly number[], part: number): string | null {
+  const start = starts[part] ?? 0;
+  const equals = signed.indexOf("=", start);
+  if (equals <= start || equals >= (starts[part + 1] ?? 0)) return null;
+  const name = signed.slice(start, equals);
+  return name === "signature" ? null : name;
+}
+
+function placeOf(name: string, { fields, indexOf }: KnownFields): number {
+  const index = indexOf.get(name);
+  if (index !== undefined) return 2 * index + 1;
+  const next = fields.findIndex((field) => field.name > name);
+  return 2 * (next < 0 ? fields.length : next);
+}
+
+/** For each place, that of the next required field; where none follows, the place of the string's end. */
+function nextRequiredOf(fields: readonly KnownField[]): readonly number[] {
+  const next: number[] = [];
+  let required = 2 * fields.length + 1;
+  for (let place = 2 * fields.length; place >= 0; place--) {
+    next[place] = required;
+    if (place % 2 === 1 && fields[(place - 1) / 2]?.required === true) required = place;
+  }
+  return next;
 }

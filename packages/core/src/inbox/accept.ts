@@ -20,7 +20,12 @@ export interface AcceptContext {
 
 /** The event with the verdict that it has once its reference was looked up. */
 function judged(event: VerifiedEvent, referenceReused: boolean): VerifiedEvent {
-  return referenceReused && event.verdict === "run" ? { ...event, verdict: "reference-reused" } : event;
+  if (!referenceReused || event.verdict !== "run") return event;
+  return {
+    ...event,
+    verdict: "reference-reused",
+    detail: "another payTxnId has a SUCCESS for this reference",
+  };
 }
 
 /**
@@ -39,7 +44,7 @@ export function accept(
   if (slot === undefined && ruling.outcome !== "stale" && !event.fresh) {
     return {
       record: null,
-      accepted: { outcome: "expired", job, pending: false, reason: null, previousAmount: null },
+      accepted: { outcome: "expired", job, pending: false, reason: null, detail: null, previousAmount: null },
     };
   }
   admit?.(ruling.outcome);
@@ -49,7 +54,7 @@ export function accept(
     if (slot?.state === "waiting") end(changed, slot, "stale", now);
     return {
       record: changed,
-      accepted: { outcome: "stale", job, pending: false, reason: null, previousAmount: null },
+      accepted: { outcome: "stale", job, pending: false, reason: null, detail: null, previousAmount: null },
     };
   }
   if (slot !== undefined) return { record: changed, accepted: acceptCopy(slot, event, ruling, job) };
@@ -74,7 +79,7 @@ function newRecord(event: VerifiedEvent): IdempotencyRecord {
 }
 
 function extend(record: IdempotencyRecord, event: VerifiedEvent, now: number): void {
-  if (event.signedAt > record.signedAt) record.signedAt = event.signedAt;
+  if (event.signedAt !== null && event.signedAt > record.signedAt) record.signedAt = event.signedAt;
   record.expiresAt = Math.max(record.expiresAt, Math.max(now, record.signedAt) + event.retentionMs);
 }
 
@@ -90,6 +95,7 @@ function acceptCopy(slot: Slot, event: VerifiedEvent, ruling: Ruling, job: Job):
     job,
     pending: ruling.outcome === "resume",
     reason: slot.state === "held" ? (slot.work?.reason ?? null) : null,
+    detail: slot.state === "held" ? (slot.work?.detail ?? null) : null,
     previousAmount,
   };
 }
@@ -111,6 +117,7 @@ function claim(
     record.identity = { ...record.identity, ...event.identity };
   }
   const reason = ruling.verdict === "run" ? null : ruling.verdict;
+  const detail = ruling.detail ?? (reason === event.verdict ? event.detail : null);
   record.slots[ruling.slot] = {
     name: event.name,
     status: event.status,
@@ -124,17 +131,19 @@ function claim(
       delivery: event.delivery,
       retentionMs: event.retentionMs,
       reason,
-      detail: reason === event.verdict ? event.detail : null,
+      detail,
       heldAt: run ? 0 : now,
       dueAt: 0,
+      forcedAt: null,
       steps: {},
       only: null,
+      evenIfExpired: false,
       previousStatus,
       previousAmount,
       history: [{ at: now, what: reason === null ? "accepted" : `held: ${reason}` }],
     },
   };
-  return { outcome: ruling.outcome, job, pending: true, reason, previousAmount };
+  return { outcome: ruling.outcome, job, pending: true, reason, detail, previousAmount };
 }
 
 function amountBefore(record: IdempotencyRecord, event: VerifiedEvent): string | null {

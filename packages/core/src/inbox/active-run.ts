@@ -1,7 +1,7 @@
 import { type Awaitable, isPending } from "../awaitable.ts";
 import { Cancellation } from "../cancellation.ts";
 import { type Clock, sleep } from "../clock.ts";
-import type { Notice } from "../notices.ts";
+import { inboxError, type Notice } from "../notices.ts";
 import {
   type Accepted,
   type Ending,
@@ -105,7 +105,7 @@ export class ActiveRun implements Lease {
   async #repeat<T>(during: string, write: () => Awaitable<T>, first: unknown): Promise<T | null> {
     let error = first;
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
-      this.#runner.notify({ type: "inbox-error", during, error: String(error) });
+      this.#runner.notify(inboxError(during, error));
       await sleep(this.#inbox.clock, delayMs);
       if (this.#inbox.isAbandoned()) return null;
       try {
@@ -125,7 +125,7 @@ export class ActiveRun implements Lease {
       if (fenced === "ok") this.#until = asked + leaseMs;
       else if (!this.#ending) this.#lose();
     } catch (error) {
-      this.#runner.notify({ type: "inbox-error", during: "renew", error: String(error) });
+      this.#runner.notify(inboxError("renew", error));
       // Out of the store's reach for a whole lease: another worker may have it by now.
       if (this.#until <= clock.now()) this.warnOfDouble("lease-lost");
     }

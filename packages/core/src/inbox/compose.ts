@@ -1,7 +1,10 @@
 import { type Awaitable, isPending } from "../awaitable.ts";
 import { type Clock, sleep, systemClock } from "../clock.ts";
 import { PayhooksError } from "../errors.ts";
+import { describeError } from "../foreign-error.ts";
+import { inboxError } from "../notices.ts";
 import { ActiveRun, type RunSurroundings } from "./active-run.ts";
+import { withOwnErrors } from "./failures.ts";
 import { InFlight } from "./in-flight.ts";
 import type {
   Accepted,
@@ -17,7 +20,7 @@ import type {
   WorkOptions,
   WorkReport,
 } from "./inbox.ts";
-import type { Disposition, IdempotencyStore, Queue } from "./store.ts";
+import type { BeginOptions, Disposition, IdempotencyStore, Queue } from "./store.ts";
 
 /** Options of {@link composeInbox}. */
 export interface ComposeOptions {
@@ -44,7 +47,7 @@ const LANES_AT_CLOSE = 16;
  * @experimental The interfaces of store and queue may still change in a minor release.
  */
 export function composeInbox(options: ComposeOptions): Inbox {
-  return new ComposedInbox(options);
+  return withOwnErrors(new ComposedInbox(options));
 }
 
 /** What became of a job, and what its queue is to do with it. */
@@ -120,7 +123,7 @@ class ComposedInbox implements Inbox {
   async run(...[runner, { concurrency }]: Parameters<Inbox["run"]>): ReturnType<Inbox["run"]> {
     this.#lastRunner = runner;
     const consumer = await this.#queue.consume(
-      (job) => this.#process(runner, job, this.#closing).then(nextOf),
+      (job) => this.#process(runner, job, this.#closing ? "last" : null).then(nextOf),
       { concurrency, notify: (notice) => runner.notify(notice) },
     );
     this.#consumers.push(consumer);
@@ -142,7 +145,7 @@ class ComposedInbox implements Inbox {
           taken--;
           return;
         }
-        const processed = await this.#process(runner, taking.job, false);
+        const processed = await this.#process(runner, taking.job, null);
         await taking.settle(processed.next);
         if (processed.ran) ran++;
         else taken--;
@@ -156,7 +159,7 @@ class ComposedInbox implements Inbox {
 
   async runJob(runner: Runner, job: Job): Promise<RunReport> {
     this.#lastRunner = runner;
-    const { state, ran, next } = await this.#process(runner, job, true);
+    const { state, ran, next } = await this.#process(runner, job, "asked");
     if (next !== "finished") await this.#queue.add(job, { delayMs: next.againInMs });
     return { state, ran };
   }
@@ -169,12 +172,12 @@ class ComposedInbox implements Inbox {
     try {
       return { ok: true, detail: null, ...(await this.#store.counts()) };
     } catch (error) {
-      return { ok: false, detail: String(error), waiting: null, running: null, held: null };
+      return { ok: false, detail: describeError(error), waiting: null, running: null, held: null };
     }
   }
 
   /** Begin, run, finish. Never rejects: a job whose begin failed is due again. */
-  async #process(runner: Runner, job: Job, force: boolean): Promise<Processed> {
+  async #process(runner: Runner, job: Job, force: BeginOptions["force"]): Promise<Processed> {
     try {
       this.#owner ??= crypto.randomUUID();
       const beginning = this.#store.begin(job, { owner: this.#owner, leaseMs: this.#leaseMs, force });
@@ -183,7 +186,7 @@ class ComposedInbox implements Inbox {
         ? await this.#runUnderLease(runner, begun.lease)
         : withoutRun(begun, job, runner);
     } catch (error) {
-      runner.notify({ type: "inbox-error", during: "begin", error: String(error) });
+      runner.notify(inboxError("begin", error));
       return { state: "waiting", ran: false, next: { againInMs: BEGIN_AGAIN_MS }, ending: null };
     }
   }
@@ -268,7 +271,7 @@ class ComposedInbox implements Inbox {
     if (runner === null) return;
     const lane = async (): Promise<void> => {
       for (let taking = await this.#queue.take(); taking !== null; taking = await this.#queue.take()) {
-        const { next, ending } = await this.#process(runner, taking.job, true);
+        const { next, ending } = await this.#process(runner, taking.job, "last");
         // That was its last try, however soon the next one would be due.
         await taking.settle(ending === "retry" ? "finished" : next);
       }

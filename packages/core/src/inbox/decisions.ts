@@ -8,6 +8,7 @@ import {
   slotKeyOf,
 } from "./inbox.ts";
 import { end, type IdempotencyRecord } from "./record.ts";
+import { referenceIdOf } from "./reference.ts";
 
 /** Makes a held slot wait again, as its next replay. One that waits for its job already is given out again. */
 export function replay(
@@ -31,6 +32,7 @@ export function replay(
   slot.replays++;
   work.dueAt = 0;
   work.only = only;
+  work.evenIfExpired = decision.evenIfExpired === true;
   work.steps = Object.fromEntries(
     Object.entries(work.steps).filter(
       ([name, kept]) => kept.state === "done" && !(only?.includes(name) ?? false),
@@ -80,10 +82,12 @@ export function lifeOf(record: IdempotencyRecord | null, eventId: string): Life 
 /** The event as an entry of the held list, or null when it is not held. */
 export function heldOf(record: IdempotencyRecord | null, eventId: string): Held | null {
   const life = lifeOf(record, eventId);
-  const work = record?.slots[slotKeyOf(eventId)]?.work ?? null;
-  if (life?.state !== "held" || life.reason === null || work === null) return null;
+  const slot = record?.slots[slotKeyOf(eventId)];
+  const work = slot?.work ?? null;
+  if (life?.state !== "held" || life.reason === null || slot === undefined || work === null) return null;
   const { heldAt, delivery } = work;
-  return { ...life, state: "held", reason: life.reason, heldAt, delivery };
+  const referenceId = referenceIdOf(delivery, slot.verdict);
+  return { ...life, state: "held", reason: life.reason, referenceId, heldAt, delivery };
 }
 
 /** True for an entry that a filter of the held list lets through. */

@@ -1,7 +1,8 @@
 import type { Awaitable } from "../awaitable.ts";
 import type { Cancellation } from "../cancellation.ts";
 import type { FlowName } from "../events.ts";
-import type { EventFacts, Notice } from "../notices.ts";
+import type { EventFacts, Happening } from "../notices.ts";
+import { referenceIdOf } from "./reference.ts";
 
 /**
  * Why an event is kept for a person instead of being run. The first four never entered the table of
@@ -69,10 +70,12 @@ export interface VerifiedEvent {
   readonly identity: Readonly<Record<string, string>>;
   /** In one spelling per value, or null where the event has none. */
   readonly amount: string | null;
-  /** Milliseconds since the epoch, signed by the service; 0 where the reading is not certain. */
-  readonly signedAt: number;
-  /** False when `signedAt` lies outside of the window: only what is already recorded is accepted. */
+  /** When the service signed it, in milliseconds since the epoch; null where a malformed body does not say. */
+  readonly signedAt: number | null;
+  /** False when it was signed outside of the window: only what is already recorded is accepted. */
   readonly fresh: boolean;
+  /** A person has said that it is to run although the store may have forgotten an earlier run of it. */
+  readonly evenIfExpired?: true;
   /** A finished record is kept until max(now, greatest signedAt) + this, in milliseconds. */
   readonly retentionMs: number;
   /** Run it, or hold it for a reason that was found before the table is asked. */
@@ -122,6 +125,8 @@ export interface Accepted {
   readonly pending: boolean;
   /** Why it is held, for the outcome `held` and for copies of a held slot. */
   readonly reason: HeldReason | null;
+  /** What is wrong, in words, where there is a reason. Names fields, but not their values. */
+  readonly detail: string | null;
   /** The amount that was known before, when this delivery changed it (outcome `progress`, or another source). */
   readonly previousAmount: string | null;
   /**
@@ -133,7 +138,7 @@ export interface Accepted {
 
 /** How one handler stands with one event. */
 export interface Step {
-  /** Times that the handler was started. */
+  /** Tries that count: all but those before their time that failed. */
   readonly tries: number;
   /** `started` at the next begin means that the process died, or lost its lease, while it ran. */
   readonly state: "started" | "done" | "failed" | "given-up";
@@ -177,20 +182,24 @@ export interface LeaseData {
   readonly steps: Readonly<Record<string, Step>>;
   /** A replay of these handlers only; null: whatever has not finished. */
   readonly only: readonly string[] | null;
+  /** The replay said so: run it although a record of an earlier run may have expired. */
+  readonly evenIfExpired: boolean;
   readonly previousStatus: string | null;
   readonly previousAmount: string | null;
   /** The store's clock at the begin. */
   readonly now: number;
-  /** Steps are run although their backoff is not over. */
+  /** Steps are tried before their time too. Such a try does not count when it fails: see `failed-early`. */
   readonly force: boolean;
 }
 
 /** What notices say of the event that is run. */
-export function factsOf({ job, id, name, status, delivery }: LeaseData): EventFacts {
+export function factsOf({ job, id, name, status, verdict, delivery }: LeaseData): EventFacts {
   const { flow, tenant } = delivery;
-  return { flow, tenant, eventId: job.eventId, id, event: name, status };
+  const referenceId = referenceIdOf(delivery, verdict);
+  return { flow, tenant, eventId: job.eventId, id, event: name, status, referenceId };
 }
 
+/** The answer to the begin of a job. */
 export type Begun =
   | { readonly kind: "leased"; readonly lease: LeaseData }
   /** Done, stale, discarded, or held and told: nothing to run. `overtaken` when this very call made a PENDING stale. */
@@ -222,6 +231,8 @@ export type StepChange =
   | { readonly kind: "started" }
   | { readonly kind: "done" }
   | { readonly kind: "failed"; readonly delayMs: number; readonly error: string }
+  /** A try before its time does not count, and moves no other: but for the error, the step is as it was `before`. */
+  | { readonly kind: "failed-early"; readonly before: Step; readonly error: string }
   | { readonly kind: "given-up"; readonly reason: GivenUp; readonly error: string };
 
 /** Filter of the held list. */
@@ -255,6 +266,8 @@ export interface Life {
 export interface Held extends Life {
   readonly state: "held";
   readonly reason: HeldReason;
+  /** The merchant's reference of a payment; null in the connect flow, and where the reading is not certain. */
+  readonly referenceId: string | null;
   readonly heldAt: number;
   readonly delivery: StoredDelivery;
 }
@@ -265,13 +278,21 @@ export interface Decision {
   readonly note: string;
 }
 
-/** A replay may name the handlers to run, finished ones too; default: those that have not finished. */
+/** How to replay a held entry. */
 export interface ReplayDecision extends Decision {
+  /** The handlers to run, finished ones too; default: those that have not finished. */
   readonly handlers?: readonly string[] | undefined;
+  /**
+   * For an entry that never met the table of deduplication (`ambiguous`, `malformed`, `unexpected`, `unrecognized`) and
+   * was signed longer ago than `windowMs`: run it although the event may have run before and its record have expired.
+   * There is a `double-risk` notice. Default false: such an entry stays held.
+   */
+  readonly evenIfExpired?: boolean | undefined;
 }
 
 /** The held list of an inbox. */
 export interface HeldEntries {
+  /** The entries that the filter lets pass. */
   list(filter?: HeldFilter): AsyncIterable<Held>;
   /** @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held entry has this eventId. */
   replay(eventId: string, decision: ReplayDecision): Promise<void>;
@@ -304,8 +325,10 @@ export interface Lease {
 
 /** The receiver's side: it runs handlers and says how that ended. It never rejects. */
 export interface Runner {
+  /** Runs what has not finished of the event, and answers how that ended. */
   run(lease: Lease): Promise<Ending>;
-  notify(notice: Notice): void;
+  /** Takes a notice of the inbox to the receiver's observer and logger. */
+  notify(notice: Happening): void;
 }
 
 /** Options of {@link Inbox.run}. */
@@ -314,11 +337,13 @@ export interface RunOptions {
   readonly concurrency: number;
 }
 
+/** The background runs of an inbox. */
 export interface Running {
   /** Takes nothing more and waits for what runs. Nothing is aborted. */
   stop(): Promise<void>;
 }
 
+/** Options of {@link Inbox.work}. */
 export interface WorkOptions {
   /** Stops taking after this time; what runs is waited for. */
   readonly deadlineMs: number;
@@ -372,11 +397,15 @@ export interface Inbox {
   run(runner: Runner, options: RunOptions): Promise<Running>;
   /** Recovers lapsed leases, then works off what is due. */
   work(runner: Runner, options: WorkOptions): Promise<WorkReport>;
-  /** Runs one job now, its backoff skipped. */
+  /**
+   * Runs one job now, its backoff skipped: at most once a second (`waiting`, and not `ran`, otherwise). A try before its
+   * time counts only if the process dies in it.
+   */
   runJob(runner: Runner, job: Job): Promise<RunReport>;
   /** One event's whole life, or null when there is no record of it. */
   read(eventId: string): Promise<Life | null>;
   readonly held: HeldEntries;
+  /** Whether the inbox answers, and how much waits in it. */
   health(): Promise<Health>;
   /** Hands back what has no started step and waits for the rest until `graceMs` is over. */
   close(options: { readonly graceMs: number }): Promise<{ readonly unfinished: number }>;

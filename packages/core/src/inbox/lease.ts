@@ -1,14 +1,18 @@
-import type { Begun, Ending, Job, StepChange } from "./inbox.ts";
+import type { Begun, Ending, Job, Step, StepChange } from "./inbox.ts";
 import { isEntry, TELL_PREFIX } from "./inbox.ts";
 import { end, type IdempotencyRecord, type RecordLease, type Slot, type Work } from "./record.ts";
+import { referenceIdOf } from "./reference.ts";
 import type { BeginOptions, Fenced, Finished } from "./store.ts";
+
+/** However many copies ask for it, an event is begun before its time no more often than this. */
+const FORCED_EVERY_MS = 1_000;
 
 /** Takes a slot under a lease. Changes the record unless the answer is `wait`, `finished` or `missing`. */
 export function begin(
   record: IdempotencyRecord | null,
   slotKey: string,
   job: Job,
-  { owner, leaseMs, force }: BeginOptions,
+  { owner, leaseMs, force: wish }: BeginOptions,
   now: number,
 ): Begun {
   const slot = record?.slots[slotKey];
@@ -25,10 +29,14 @@ export function begin(
   if (isOvertaken(record, slot)) {
     end(record, slot, "stale", now);
     const { flow, tenant, id } = record;
-    const overtaken = { flow, tenant, eventId: job.eventId, id, event: slot.name, status: slot.status };
+    const { name: event, status } = slot;
+    const referenceId = referenceIdOf(work.delivery, slot.verdict);
+    const overtaken = { flow, tenant, eventId: job.eventId, id, event, status, referenceId };
     return { kind: "finished", state: "stale", overtaken };
   }
+  const force = wish === "last" || (wish === "asked" && isForcedAgain(work, now));
   if (!force && work.dueAt > now) return { kind: "wait", ms: work.dueAt - now, running: false };
+  if (force && isEarly(work, now)) work.forcedAt = now;
   // A lease that lapsed was somebody's who never finished: his slot waits again.
   releaseLapsed(record);
   record.fence++;
@@ -51,12 +59,22 @@ export function begin(
       delivery: work.delivery,
       steps: { ...work.steps },
       only: work.only,
+      evenIfExpired: work.evenIfExpired,
       previousStatus: work.previousStatus,
       previousAmount: work.previousAmount,
       now,
       force,
     },
   };
+}
+
+function isForcedAgain({ forcedAt }: Work, now: number): boolean {
+  return forcedAt === null || now - forcedAt >= FORCED_EVERY_MS;
+}
+
+/** True when not everything that a run would try is due. */
+function isEarly(work: Work, now: number): boolean {
+  return work.dueAt > now || Object.values(work.steps).some(({ dueAt }) => dueAt > now);
 }
 
 /**
@@ -110,15 +128,19 @@ export function step(
 ): Fenced {
   const run = leased(record, slotKey, token);
   if (run === null) return "lost";
-  const before = run.work.steps[name];
-  run.work.steps[name] = {
+  run.work.steps[name] = stepAfter(run.work.steps[name], change, now);
+  return "ok";
+}
+
+function stepAfter(before: Step | undefined, change: StepChange, now: number): Step {
+  if (change.kind === "failed-early") return { ...change.before, error: change.error };
+  return {
     tries: (before?.tries ?? 0) + (change.kind === "started" ? 1 : 0),
     state: change.kind,
     dueAt: change.kind === "failed" ? now + change.delayMs : 0,
     error: change.kind === "failed" || change.kind === "given-up" ? change.error : (before?.error ?? null),
     reason: change.kind === "given-up" ? change.reason : null,
   };
-  return "ok";
 }
 
 /** Ends a run. `next` are the record's other jobs, which waited for this one. */

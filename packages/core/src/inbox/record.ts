@@ -43,8 +43,11 @@ export interface Work {
   detail: string | null;
   heldAt: number;
   dueAt: number;
+  /** When it was last begun before its time; null: never. */
+  forcedAt: number | null;
   steps: Record<string, Step>;
   only: readonly string[] | null;
+  evenIfExpired: boolean;
   readonly previousStatus: string | null;
   readonly previousAmount: string | null;
   history: HistoryEntry[];

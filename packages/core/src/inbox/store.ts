@@ -1,5 +1,5 @@
 import type { Awaitable } from "../awaitable.ts";
-import type { Notice } from "../notices.ts";
+import type { Happening } from "../notices.ts";
 import type {
   Accepted,
   Begun,
@@ -26,8 +26,11 @@ export interface BeginOptions {
   /** Names the process, unique in the store's lifetime. */
   readonly owner: string;
   readonly leaseMs: number;
-  /** Skips the backoff: the sender's redelivery, or a person, wants it now. */
-  readonly force: boolean;
+  /**
+   * Skips the backoff. `asked`: a redelivery, or a person, wants it now; granted at most once a second, since copies are
+   * anybody's to send. `last`: there will be no later one, since the queue ends with its process.
+   */
+  readonly force: "asked" | "last" | null;
 }
 
 /** The outcome of a fenced write: `lost` means that another worker has the event, and nothing was written. */
@@ -41,7 +44,8 @@ export interface Finished {
 
 /**
  * One record per transaction, changed in atomic steps on one key. Every method may throw or reject, which means that its
- * outcome is unknown; every method may be called again. The steps of every event may answer at once, where nothing has to
+ * outcome is unknown; every method may be called again. What it throws is told by its kind and code, since it may hold
+ * what was given: throw a `PayhooksError` to have its words told. The steps of every event may answer at once, where nothing has to
  * be waited for.
  */
 export interface IdempotencyStore {
@@ -53,21 +57,27 @@ export interface IdempotencyStore {
   markQueued(job: Job): Awaitable<void>;
   /** Takes the slot under a lease: fence + 1. Finished slots are left alone. */
   begin(job: Job, options: BeginOptions): Awaitable<Begun>;
+  /** Extends the lease to `leaseMs` from now. */
   renew(job: Job, token: string, leaseMs: number): Awaitable<Fenced>;
+  /** Writes how one handler stands with the event. */
   step(job: Job, token: string, name: string, change: StepChange): Awaitable<Fenced>;
   /** Ends the run. */
   finish(job: Job, token: string, ending: Ending): Awaitable<Finished>;
+  /** One event's whole life, or null when there is no record of it. */
   read(eventId: string): Promise<Life | null>;
+  /** The held entries that the filter lets pass. */
   listHeld(filter: HeldFilter): AsyncIterable<Held>;
   /** Makes a held slot wait again and raises its number of replays, in one step; null when it is not held. */
   replay(eventId: string, decision: ReplayDecision): Promise<Job | null>;
   /** Ends a held slot; false when it is not held. */
   discard(eventId: string, decision: Decision): Promise<boolean>;
+  /** Events by state, for `health`; null where the store cannot tell cheaply. Throws when it does not answer. */
   counts(): Promise<{
     readonly waiting: number | null;
     readonly running: number | null;
     readonly held: number | null;
   }>;
+  /** Lets go of what it holds open. Called once, after the last step. */
   close(): Promise<void>;
 }
 
@@ -78,11 +88,12 @@ export type Disposition = "finished" | { readonly againInMs: number };
 export interface ConsumeOptions {
   readonly concurrency: number;
   /** For what happens beside the jobs, such as a worker that had to be replaced. */
-  readonly notify: (notice: Notice) => void;
+  readonly notify: (notice: Happening) => void;
 }
 
 /** Carries jobs from accept to a worker: at least once, in any order. It counts no tries and drops nothing. */
 export interface Queue {
+  /** Connects and checks; idempotent. */
   ready(): Promise<void>;
   /** Idempotent per job id while the job is known. */
   add(job: Job, options: { readonly delayMs: number }): Promise<void>;
@@ -90,7 +101,7 @@ export interface Queue {
   hasten(job: Job): Promise<void>;
   /** Resolves once everything added before is as durable as promised. */
   barrier?(): Promise<void>;
-  /** Hands jobs to `process`, up to `concurrency` at a time, until stopped. */
+  /** Hands jobs to `process`, up to `concurrency` at a time, until stopped; `stop` waits for those that run. */
   consume(
     process: (job: Job) => Promise<Disposition>,
     options: ConsumeOptions,
@@ -105,5 +116,6 @@ export interface Queue {
   hurry?(): Promise<void>;
   /** Due jobs, and when the next delayed one is due (milliseconds since the epoch). */
   pending(): Promise<{ readonly due: number; readonly nextDueAt: number | null }>;
+  /** Lets go of what it holds open. Nothing is added, taken or consumed afterwards. */
   close(): Promise<void>;
 }

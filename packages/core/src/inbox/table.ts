@@ -8,6 +8,8 @@ export interface Ruling {
   readonly outcome: Exclude<AcceptOutcome, "expired">;
   readonly slot: string;
   readonly verdict: "run" | HeldReason;
+  /** What contradicts the record, naming fields but not their values; left out where nothing does. */
+  readonly detail?: string;
 }
 
 /** The table of deduplication. Rows in the order of `docs/deduplication.md`; rows 1 and 2 choose the slot. */
@@ -21,9 +23,13 @@ export function decide(record: IdempotencyRecord | null, event: VerifiedEvent): 
   }
   if (record === null)
     return { row: 5, outcome: firstOutcome(event), slot: event.slot, verdict: event.verdict };
-  if (differs(record.identity, event.identity)) return mismatch(1, record, event);
+  if (differs(record.identity, event.identity)) {
+    return mismatch(1, record, event, () => differenceOf(record.identity, event.identity));
+  }
   const same = record.slots[event.slot];
-  if (same !== undefined && amountDiffers(same, event)) return mismatch(2, record, event);
+  if (same !== undefined && amountDiffers(same, event)) {
+    return mismatch(2, record, event, () => "amount differs from the one that this source sent before");
+  }
   const known = atSlot(same, event.slot);
   if (known !== null) {
     const overtaken = known.row === 3 && event.rank === 0 && record.terminal;
@@ -41,7 +47,8 @@ export function decide(record: IdempotencyRecord | null, event: VerifiedEvent): 
   }
   if (record.terminal && event.rank === 0)
     return { row: 7, outcome: "stale", slot: event.slot, verdict: "run" };
-  return { row: 8, outcome: "held", slot: event.slot, verdict: "conflict" };
+  const detail = "status differs from the final one that is recorded";
+  return { row: 8, outcome: "held", slot: event.slot, verdict: "conflict", detail };
 }
 
 function firstOutcome(event: VerifiedEvent): "new" | "held" {
@@ -56,19 +63,28 @@ function atSlot(slot: Slot | undefined, key: string): Ruling | null {
     : { row: 3, outcome: "resume", slot: key, verdict: slot.verdict };
 }
 
-function mismatch(row: 1 | 2, record: IdempotencyRecord, event: VerifiedEvent): Ruling {
+function mismatch(row: 1 | 2, record: IdempotencyRecord, event: VerifiedEvent, detail: () => string): Ruling {
   const slot = event.variantSlot();
-  return atSlot(record.slots[slot], slot) ?? { row, outcome: "held", slot, verdict: "mismatch" };
+  return (
+    atSlot(record.slots[slot], slot) ?? { row, outcome: "held", slot, verdict: "mismatch", detail: detail() }
+  );
 }
 
-function differs(known: Readonly<Record<string, string>>, given: Readonly<Record<string, string>>): boolean {
-  for (const field in given) {
-    const value = known[field];
-    const other = given[field] ?? "";
-    // A finished record may keep a long fact as its digest only.
-    if (value !== undefined && value !== other && value !== digestOf(other)) return true;
-  }
+type Facts = Readonly<Record<string, string>>;
+
+function differs(known: Facts, given: Facts): boolean {
+  for (const field in given) if (isOther(known[field], given[field] ?? "")) return true;
   return false;
+}
+
+function isOther(value: string | undefined, other: string): boolean {
+  // A finished record may keep a long fact as its digest only.
+  return value !== undefined && value !== other && value !== digestOf(other);
+}
+
+function differenceOf(known: Facts, given: Facts): string {
+  const names = Object.keys(given).filter((field) => isOther(known[field], given[field] ?? ""));
+  return `${names.join(", ")} ${names.length === 1 ? "differs" : "differ"} from what is recorded`;
 }
 
 function amountDiffers(slot: Slot, event: VerifiedEvent): boolean {

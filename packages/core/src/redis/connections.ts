@@ -10,10 +10,17 @@ interface Shared {
   readonly opening: Promise<Redis | Cluster>;
 }
 
+/** Its keys hold passwords, and so do the connections: as a function it shows neither when `globalThis` is printed. */
+type Registry = () => Map<string, Shared>;
+
 const REGISTRY = Symbol.for("payhooks.redis");
-const shelf = globalThis as { [REGISTRY]?: Map<string, Shared> };
-shelf[REGISTRY] ??= new Map<string, Shared>();
-const registry: Map<string, Shared> = shelf[REGISTRY];
+const shelf = globalThis as { [REGISTRY]?: Registry };
+shelf[REGISTRY] ??= hidden(new Map<string, Shared>());
+const registry: Map<string, Shared> = shelf[REGISTRY]();
+
+function hidden<T>(value: T): () => T {
+  return () => value;
+}
 
 type Options = Omit<RedisOptions, "replyMapping">;
 
@@ -68,6 +75,7 @@ export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs:
 
   async function make(options: Options): Promise<Redis | Cluster> {
     if (typeof target === "string") {
+      checkUrl(target);
       const RedisClass = await loadIoredis();
       return new RedisClass(target, options);
     }
@@ -83,8 +91,11 @@ export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs:
 
   async function open(options: Options): Promise<Redis | Cluster> {
     const made = await make(options);
+    let reason: unknown = null;
     // Commands report their own errors; a connection without a listener would end the process.
-    made.on("error", () => {});
+    made.on("error", (error) => {
+      reason = error;
+    });
     if (!isCluster(made)) {
       // Many commands are refused at once: leaving for the first is enough, and each leaving adds a listener.
       made.options.reconnectOnError = (error) => isReadOnly(error) && !made.stream?.writableEnded;
@@ -94,7 +105,8 @@ export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs:
       return made;
     } catch (error) {
       made.disconnect();
-      throw error;
+      // What the connection was closed for says more than that it is closed.
+      throw reason ?? error;
     }
   }
 
@@ -134,6 +146,30 @@ export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs:
 /** ioredis marks its clusters; `instanceof` would fail between two copies of it. */
 export function isCluster(target: Redis | Cluster): target is Cluster {
   return "isCluster" in target && target.isCluster === true;
+}
+
+/**
+ * Refuses an address that cannot be read, or that would be read as another one: a `/`, `?` or `#` in a password ends
+ * the host there, and what follows would be taken for a path.
+ */
+function checkUrl(target: string): void {
+  // A port, or the path of a socket.
+  if (/^(?:\d+$|\/(?!\/))/.test(target)) return;
+  const text = target.includes("://") ? target : `redis://${target.replace(/^\/\//, "")}`;
+  if (isRedisUrl(text)) return;
+  throw new PayhooksError("ERR_OPTION_INVALID", "The address that redisInbox was given cannot be read.", {
+    fix: "Write it as redis://user:password@host:6379/0, user and password percent-encoded (encodeURIComponent) where they have characters such as / ? # or %.",
+  });
+}
+
+function isRedisUrl(text: string): boolean {
+  try {
+    const { protocol, username, password, pathname, search, hash } = new URL(text);
+    decodeURIComponent(username + password);
+    return /^rediss?:$/.test(protocol) && !`${pathname}${search}${hash}`.includes("@");
+  } catch {
+    return false;
+  }
 }
 
 function missingTarget(): PayhooksError {

@@ -4,6 +4,7 @@ import type { Cluster, Redis } from "ioredis";
 import { PayhooksError } from "../errors.ts";
 import { type Job, jobId, parseJobId } from "../inbox/inbox.ts";
 import type { ConsumeOptions, Disposition, Queue } from "../inbox/store.ts";
+import { inboxError } from "../notices.ts";
 
 type BullMq = typeof import("bullmq");
 
@@ -208,7 +209,7 @@ async function startConsumer(bullmq: BullMq, parts: ConsumerParts): Promise<{ st
       { ...parts.workerOptions(client), concurrency },
     );
     made.on("error", (error) => {
-      if (!isLostLock(error)) notify({ type: "inbox-error", during: "take", error: String(error) });
+      if (!isLostLock(error)) notify(inboxError("take", error));
     });
     made.once("closed", () => client.disconnect());
     return made;

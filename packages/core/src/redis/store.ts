@@ -177,7 +177,7 @@ export function redisStore(
 
   /** Claims the event's reference, unless another has it. */
   async function isReferenceReused(referenceKey: string, event: VerifiedEvent): Promise<boolean> {
-    const times = [Math.ceil(event.signedAt), event.retentionMs, Math.round(shiftMs())].map(String);
+    const times = [Math.ceil(event.signedAt ?? 0), event.retentionMs, Math.round(shiftMs())].map(String);
     const owner = await (await client()).eval(
       CLAIM_REFERENCE,
       [`${prefix}:${referenceKey}`],

@@ -13,6 +13,7 @@ export const CALLBACK_FIELDS = [
   "userId",
 ] as const;
 
+/** The name of a signed field of a payment callback (specification, Payment callback events). */
 export type CallbackField = (typeof CALLBACK_FIELDS)[number];
 
 /** A field's value in the canonical string. Numbers are given as they were written, `"10.0"`, to keep their text. */

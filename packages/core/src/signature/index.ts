@@ -8,14 +8,22 @@
  * @module
  */
 import { findSecret, isSignatureHeader } from "./hmac.ts";
-import { importPublicKeys, importSecrets, type PublicKeyInput } from "./keys.ts";
+import {
+  importPublicKeys,
+  importSecrets,
+  type OneOrMore,
+  type PublicKeyInput,
+  type SecretInput,
+} from "./keys.ts";
 import { decodeCanonicalBase64, findRsaKey } from "./rsa.ts";
 
 export { CALLBACK_FIELDS, type CallbackField, type CanonicalValue, canonicalString } from "./canonical.ts";
 export {
   importPublicKeys,
   importSecrets,
+  type OneOrMore,
   type PublicKeyInput,
+  type SecretInput,
   type VerifyingKey,
   type VerifyingSecret,
 } from "./keys.ts";
@@ -33,7 +41,7 @@ export {
 export function verifyRsaSignature(
   data: string | Uint8Array,
   signatureBase64: string,
-  keys: PublicKeyInput | readonly PublicKeyInput[],
+  keys: OneOrMore<PublicKeyInput>,
 ): string | null {
   const imported = importPublicKeys(keys, "keys");
   const signature = typeof signatureBase64 === "string" ? decodeCanonicalBase64(signatureBase64) : null;
@@ -48,14 +56,15 @@ export function verifyRsaSignature(
  *
  * @param rawBody the bytes exactly as they arrived.
  * @param header the value of `X-Connect-Signature`: `sha256=` and 64 lowercase hex digits.
- * @param secrets one webhook secret or up to four, all of which are compared.
+ * @param secrets one webhook secret or up to four, all of which are compared: text, bytes or a secret `KeyObject`.
  * @returns the `keyId` of the secret that matched, or null.
- * @throws PayhooksError `ERR_OPTION_MISSING`, `ERR_KEY_COUNT`, `ERR_SECRET_BLANK` or `ERR_SECRET_WHITESPACE`.
+ * @throws PayhooksError `ERR_OPTION_MISSING`, `ERR_KEY_COUNT`, `ERR_SECRET_BLANK`, `ERR_SECRET_WHITESPACE` or
+ * `ERR_SECRET_KIND`.
  */
 export function verifyHmacSignature(
   rawBody: Uint8Array,
   header: string | null | undefined,
-  secrets: string | readonly string[],
+  secrets: OneOrMore<SecretInput>,
 ): string | null {
   const imported = importSecrets(secrets, "secrets");
   if (typeof header !== "string" || !isSignatureHeader(header) || !isData(rawBody)) return null;

@@ -5,6 +5,10 @@ import { PayhooksError } from "../errors.ts";
 export type PublicKeyInput = string | KeyObject;
 /** A public key, or the file that holds its PEM text. */
 export type PublicKeySource = PublicKeyInput | { readonly file: string };
+/** A webhook secret: text, of which the UTF-8 bytes are the key, bytes, or a secret `KeyObject`. */
+export type SecretInput = string | Uint8Array | KeyObject;
+/** One key, or up to four during a rotation. Entries that are empty or undefined are left out while one is not. */
+export type OneOrMore<Key> = Key | readonly (Key | undefined)[];
 
 /** A key that was checked and is ready to verify with. */
 export interface VerifyingKey {
@@ -19,7 +23,7 @@ export interface VerifyingSecret {
   /** A fingerprint that does not give the secret away: 8 hex digits of an HMAC under it. */
   readonly keyId: string;
   readonly key: KeyObject;
-  /** Shorter than 16 characters: worth a warning. */
+  /** Shorter than 16 bytes: worth a warning. */
   readonly weak: boolean;
 }
 
@@ -38,7 +42,7 @@ const MIN_EXPONENT = 65537n;
  * `ERR_KEY_NOT_RSA`, `ERR_KEY_TOO_SHORT` or `ERR_KEY_EXPONENT`.
  */
 export function importPublicKeys(
-  input: PublicKeyInput | readonly PublicKeyInput[] | undefined,
+  input: OneOrMore<PublicKeyInput> | undefined,
   option: string = "publicKey",
 ): readonly VerifyingKey[] {
   return several(input, option, "ERR_KEY_COUNT").map((key) => importPublicKey(key, option));
@@ -157,26 +161,26 @@ function privateKey(option: string): PayhooksError {
  *
  * @param input one secret or up to four, all of which are tried (rotation).
  * @param option the name of the option, for messages.
- * @throws PayhooksError `ERR_OPTION_MISSING`, `ERR_KEY_COUNT`, `ERR_SECRET_BLANK` or `ERR_SECRET_WHITESPACE`.
+ * @throws PayhooksError `ERR_OPTION_MISSING`, `ERR_KEY_COUNT`, `ERR_SECRET_BLANK`, `ERR_SECRET_WHITESPACE` or
+ * `ERR_SECRET_KIND`.
  */
 export function importSecrets(
-  input: string | readonly string[] | undefined,
+  input: OneOrMore<SecretInput> | undefined,
   option: string = "secret",
 ): readonly VerifyingSecret[] {
   return several(input, option, "ERR_KEY_COUNT").map((secret) => importSecret(secret, option));
 }
 
-function importSecret(secret: string, option: string): VerifyingSecret {
-  if (typeof secret !== "string" || secret.trim() === "") {
-    throw new PayhooksError(
-      "ERR_SECRET_BLANK",
-      `${option} is ${typeof secret === "string" ? "empty or blank" : `of type ${typeof secret}`}.`,
-      {
-        fix: "Set it to the webhook_secret of the connected-account webhook settings.",
-      },
-    );
+function importSecret(secret: SecretInput, option: string): VerifyingSecret {
+  const bytes = bytesOf(secret, option);
+  // Bytes that are no text are a key as they are, whatever the first and the last of them would be as characters.
+  const text = typeof secret === "string" ? secret : textOf(bytes);
+  if (bytes.length === 0 || text?.trim() === "") {
+    throw new PayhooksError("ERR_SECRET_BLANK", `${option} is empty or blank.`, {
+      fix: "Set it to the webhook_secret of the connected-account webhook settings.",
+    });
   }
-  if (secret.trim() !== secret) {
+  if (text !== null && text.trim() !== text) {
     throw new PayhooksError(
       "ERR_SECRET_WHITESPACE",
       `${option} begins or ends with white space, which would be part of the key.`,
@@ -185,22 +189,44 @@ function importSecret(secret: string, option: string): VerifyingSecret {
       },
     );
   }
-  const key = createSecretKey(Buffer.from(secret, "utf8"));
+  const key = secret instanceof KeyObject ? secret : createSecretKey(bytes);
   return {
     keyId: createHmac("sha256", key).update("payhooks key id").digest("hex").slice(0, 8),
     key,
-    weak: secret.length < 16,
+    weak: bytes.length < 16,
   };
 }
 
-function several<T>(
-  input: T | readonly T[] | undefined,
-  option: string,
-  code: "ERR_KEY_COUNT",
-): readonly T[] {
+function bytesOf(secret: SecretInput, option: string): Buffer {
+  if (typeof secret === "string") return Buffer.from(secret, "utf8");
+  if (ArrayBuffer.isView(secret)) return Buffer.from(secret.buffer, secret.byteOffset, secret.byteLength);
+  if (secret instanceof KeyObject && secret.type === "secret") return secret.export();
+  const kind = secret instanceof KeyObject ? `a ${secret.type} key` : `of type ${typeof secret}`;
+  throw new PayhooksError("ERR_SECRET_KIND", `${option} is ${kind}, not a secret.`, {
+    fix: "Pass the webhook_secret as text, as bytes, or as what createSecretKey makes of it. The merchant's public key belongs into payments.publicKey.",
+  });
+}
+
+/** Bytes as text, where they are text: as a secret that was read from a file without naming an encoding. */
+function textOf(bytes: Buffer): string | null {
+  return /^[\t\n\r\x20-\x7e]*$/.test(bytes.toString("latin1")) ? bytes.toString("latin1") : null;
+}
+
+/** How many entries of a list of keys are empty or undefined, such as the variable of the next key in a rotation. */
+export function countUnset(input: unknown): number {
+  return Array.isArray(input) ? input.filter(isUnset).length : 0;
+}
+
+function isUnset(entry: unknown): boolean {
+  return entry === undefined || entry === null || (typeof entry === "string" && entry.trim() === "");
+}
+
+function several<T>(input: OneOrMore<T> | undefined, option: string, code: "ERR_KEY_COUNT"): readonly T[] {
   if (input === undefined || input === null) throw missing(option, "is not set");
-  const list: readonly T[] = Array.isArray(input) ? (input as readonly T[]) : [input as T];
-  if (list.length === 0) throw missing(option, "is an empty list");
+  if (!Array.isArray(input)) return [input as T];
+  if (input.length === 0) throw missing(option, "is an empty list");
+  const list = (input as readonly (T | undefined)[]).filter((entry): entry is T => !isUnset(entry));
+  if (list.length === 0) throw missing(option, "has no entry that is set");
   if (list.length > MAX_KEYS) {
     throw new PayhooksError(
       code,
@@ -210,8 +236,6 @@ function several<T>(
       },
     );
   }
-  if (list.some((item) => item === undefined || item === null))
-    throw missing(option, "has an entry that is not set");
   return list;
 }
 

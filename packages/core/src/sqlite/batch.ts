@@ -1,4 +1,5 @@
 import { PayhooksError } from "../errors.ts";
+import { describeError } from "../foreign-error.ts";
 import type { SqliteDatabase } from "./driver.ts";
 import type { Records } from "./records.ts";
 
@@ -125,7 +126,7 @@ export function isBusy(error: unknown): boolean {
 }
 
 function unavailable(cause: unknown): PayhooksError {
-  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `SQLite could not commit: ${String(cause)}.`, {
+  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `SQLite could not commit: ${describeError(cause)}.`, {
     fix: "Is the disk full, the file damaged, or held by another program? Until it works, deliveries are answered 503.",
     cause,
   });

@@ -1,4 +1,5 @@
 import { PayhooksError } from "../errors.ts";
+import { describeError } from "../foreign-error.ts";
 
 /** A prepared statement of any of the drivers. */
 export interface SqliteStatement {
@@ -12,8 +13,11 @@ export interface SqliteStatement {
  * types say of a prepared statement differs; what it does, does not.
  */
 export interface SqliteHandle {
+  /** Runs statements without parameters. */
   exec(sql: string): unknown;
+  /** Answers a statement with `get`, `all` and `run`. */
   prepare(sql: string): unknown;
+  /** Closes the handle. */
   close(): unknown;
 }
 
@@ -66,7 +70,7 @@ export async function openDatabase(file: string): Promise<SqliteDatabase> {
     } catch (cause) {
       throw new PayhooksError(
         "ERR_SQLITE_UNSUITABLE",
-        `${JSON.stringify(file)} cannot be opened: ${String(cause)}.`,
+        `${JSON.stringify(file)} cannot be opened: ${describeError(cause)}.`,
         {
           fix: "Does its folder exist, and may this process write there?",
           cause,

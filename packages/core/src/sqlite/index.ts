@@ -6,6 +6,7 @@
 import { type Clock, systemClock } from "../clock.ts";
 import { PayhooksError } from "../errors.ts";
 import { composeInbox } from "../inbox/compose.ts";
+import { withOwnErrors } from "../inbox/failures.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { IdempotencyStore, Queue } from "../inbox/store.ts";
 import { Batch } from "./batch.ts";
@@ -43,7 +44,7 @@ export function sqliteInbox(
   options: SqliteInboxOptions = {},
 ): Inbox {
   const { leaseMs = 30_000, pollMs = 500, clock = systemClock } = options;
-  return deferredInbox("host", async () => {
+  const deferred = deferredInbox("host", async () => {
     if (file === undefined || file === "") {
       throw new PayhooksError("ERR_OPTION_MISSING", "sqliteInbox was given no file.", {
         fix: 'Name one that outlives the process, such as sqliteInbox("/var/lib/app/payhooks.db").',
@@ -59,6 +60,7 @@ export function sqliteInbox(
       throw error;
     }
   });
+  return withOwnErrors(deferred);
 }
 
 /** How long the start waits for other processes that start on the same file. */

@@ -1,5 +1,6 @@
 import { type Job, jobId, parseJobId, recordKeyOf } from "../inbox/inbox.ts";
 import type { Disposition, Queue } from "../inbox/store.ts";
+import { inboxError } from "../notices.ts";
 import type { SqliteDatabase } from "./driver.ts";
 import type { SqliteFile } from "./store.ts";
 
@@ -99,9 +100,7 @@ export function sqliteQueue(
       async function run(taken: Taken): Promise<void> {
         const disposition = await process(taken.job);
         // Not settled: the job is due again after its lease, and the record then says that it is finished.
-        await settle(taken, disposition).catch((error: unknown) =>
-          notify({ type: "inbox-error", during: "settle", error: String(error) }),
-        );
+        await settle(taken, disposition).catch((error: unknown) => notify(inboxError("settle", error)));
       }
 
       /** Says when to look again. */
@@ -129,7 +128,7 @@ export function sqliteQueue(
         again = false;
         taking = take()
           .catch((error: unknown) => {
-            notify({ type: "inbox-error", during: "take", error: String(error) });
+            notify(inboxError("take", error));
             return pollMs;
           })
           .then((lookAgainInMs) => {

@@ -1,4 +1,5 @@
 import { PayhooksError } from "../errors.ts";
+import { describeError } from "../foreign-error.ts";
 import { isBusy } from "./batch.ts";
 import type { SqliteDatabase } from "./driver.ts";
 
@@ -62,7 +63,7 @@ export function prepareSchema(database: SqliteDatabase): void {
       });
     }
     throw unsuitable(
-      `cannot be used: ${String(cause)}`,
+      `cannot be used: ${describeError(cause)}`,
       "Is it a SQLite file that this process may write? Restore a backup, or name a new file.",
       cause,
     );

@@ -124,7 +124,7 @@ export function sqliteStore(
         };
         const { record, accepted: answer } = records.accept(before, event, { now, referenceReused, admit });
         if (reference !== null && !referenceReused) {
-          const expires = Math.ceil(Math.max(now, event.signedAt) + event.retentionMs);
+          const expires = Math.ceil(Math.max(now, event.signedAt ?? 0) + event.retentionMs);
           claimReference.run(reference, event.key, expires);
         }
         if (!answer.pending || record === null) return { record, answer };

@@ -1,9 +1,38 @@
 import { randomUUID } from "node:crypto";
-import type { ConnectEvent } from "../events.ts";
+import type { ConnectEvent, EventOf, PaymentStatus } from "../events.ts";
 import { asDelivery, type CallbackFields, type SignedDelivery, signPaymentCallback } from "./signers.ts";
 
-/** Fields of a genuine callback, a SUCCESS deposit of 10.50 unless told otherwise. Ids are new each time. */
-export function callbackFields(overrides: CallbackFields = {}, now: number = Date.now()): CallbackFields {
+/** The fields of a payment callback, `signature` apart (specification, Payment callback events). */
+export type DocumentedFields = {
+  readonly event: "DEPOSIT" | "WITHDRAWAL";
+  readonly referenceId: string;
+  readonly payTxnId: string;
+  readonly status: PaymentStatus;
+  /** Decimal string with six decimals: `"10.500000"`. */
+  readonly amount: string;
+  readonly callbackUrl: string;
+  /** Null: sent, but not signed. So too the other optional fields. */
+  readonly message: string | null;
+  readonly providerTxId: string | null;
+  /** ISO 8601, UTC, up to nanoseconds. */
+  readonly timestamp: string;
+  readonly merchantId: string | null;
+  readonly userId: string | null;
+};
+
+/** Some members of something. One that is undefined is not given. */
+export type Some<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
+
+/**
+ * Fields of a genuine callback: a SUCCESS deposit of 10.50 unless told otherwise, with ids that are new each time.
+ *
+ * @param now milliseconds since the epoch: when it is signed.
+ * @example signPaymentCallback(callbackFields({ referenceId: "order-1", status: "FAILED" }), keys.privateKey)
+ */
+export function callbackFields(
+  fields: Some<DocumentedFields> = {},
+  now: number = Date.now(),
+): DocumentedFields {
   return {
     event: "DEPOSIT",
     referenceId: `order-${randomUUID()}`,
@@ -16,14 +45,61 @@ export function callbackFields(overrides: CallbackFields = {}, now: number = Dat
     timestamp: `${new Date(now).toISOString().slice(0, -1)}123456Z`,
     merchantId: "0b6f6e0c-6b0e-4f0e-9d7e-3f2f6a1c0001",
     userId: "user-17",
-    ...overrides,
+    ...given(fields),
   };
 }
 
-/** A genuine connected-account event. Ids are new each time. */
-export function connectEvent(
-  event: ConnectEvent["event"] | (string & {}) = "settlement.approved",
-  overrides: Readonly<Record<string, unknown>> = {},
+function given<T extends object>(some: Some<T>): Partial<T> {
+  return Object.fromEntries(Object.entries(some).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
+/** As {@link callbackFields}, with any names and values: for forgeries, and for what the specification does not list. */
+export function anyCallbackFields(fields: CallbackFields = {}, now: number = Date.now()): CallbackFields {
+  return { ...callbackFields({}, now), ...fields };
+}
+
+/** The `data` of a connected-account webhook, by the event's name. */
+type DataOf<Name extends ConnectEvent["event"]> = Name extends ConnectEvent["event"]
+  ? EventOf<Name> extends { readonly data: infer Data }
+    ? Omit<Data, "extra">
+    : never
+  : never;
+
+/** A connected-account webhook as the service writes it (specification, Connected-account events). */
+export interface WebhookBody<Name extends ConnectEvent["event"] = ConnectEvent["event"]> {
+  readonly event: Name;
+  readonly idempotency_key: string;
+  /** ISO 8601, UTC. */
+  readonly occurred_at: string;
+  readonly data: DataOf<Name>;
+}
+
+/** What to change of a genuine webhook; of `data`, the members that are given. */
+export interface WebhookChanges<Name extends ConnectEvent["event"] = ConnectEvent["event"]> {
+  readonly idempotency_key?: string | undefined;
+  readonly occurred_at?: string | undefined;
+  readonly data?: Some<DataOf<Name>> | undefined;
+}
+
+/**
+ * A genuine connected-account webhook, with ids that are new each time.
+ *
+ * @param now milliseconds since the epoch: when it occurred.
+ * @example signConnectWebhook(connectEvent("settlement.approved", { data: { amount: 5000 } }), secret)
+ */
+export function connectEvent<Name extends ConnectEvent["event"] = "settlement.approved">(
+  event?: Name,
+  { data, ...envelope }: WebhookChanges<Name> = {},
+  now: number = Date.now(),
+): WebhookBody<Name> {
+  const genuine = anyConnectEvent(event, given(envelope), now);
+  return { ...genuine, data: { ...(genuine.data as object), ...given(data ?? {}) } } as WebhookBody<Name>;
+}
+
+/** As {@link connectEvent}, with any name and members: for forgeries, and for what the specification does not list. */
+export function anyConnectEvent(
+  event = "settlement.approved",
+  members: Readonly<Record<string, unknown>> = {},
   now: number = Date.now(),
 ): Readonly<Record<string, unknown>> {
   const decision = event.split(".")[1] ?? "approved";
@@ -46,7 +122,7 @@ export function connectEvent(
     idempotency_key: `evt_${randomUUID()}`,
     occurred_at: new Date(now).toISOString(),
     data,
-    ...overrides,
+    ...members,
   };
 }
 
@@ -57,7 +133,7 @@ export function forgedCallback(
   privateKey: string,
 ): SignedDelivery {
   const { rawBody } = signPaymentCallback(fields, privateKey);
-  return asDelivery({ ...(JSON.parse(Buffer.from(rawBody).toString("utf8")) as object), ...changed });
+  return asDelivery({ ...(JSON.parse(rawBody.toString()) as object), ...changed });
 }
 
 /** Two bodies with one signature: what the service sent, and what an attacker makes of it. */
@@ -71,12 +147,12 @@ export interface ResplitPair {
  * carries a signature that also fits a SUCCESS for `victim`.
  */
 export function resplitPair(victim: string, privateKey: string, overrides: CallbackFields = {}): ResplitPair {
-  const fields = callbackFields({ status: "FAILED", message: "Declined", ...overrides });
+  const fields = anyCallbackFields({ status: "FAILED", message: "Declined", ...overrides });
   const timestamp = String(fields.timestamp);
   const tail = `&status=SUCCESS&timestamp=${timestamp}&userId=u`;
   const genuineFields = { ...fields, referenceId: `${victim}${tail}` };
   const genuine = signPaymentCallback(genuineFields, privateKey);
-  const { signature } = JSON.parse(Buffer.from(genuine.rawBody).toString("utf8")) as { signature: string };
+  const { signature } = JSON.parse(genuine.rawBody.toString()) as { signature: string };
   const swallowed = `u&status=FAILED&timestamp=${timestamp}&userId=${String(fields.userId)}`;
   const forged = asDelivery({
     ...fields,

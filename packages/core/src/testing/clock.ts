@@ -13,11 +13,12 @@ const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as c
 
 /** A duration in milliseconds. */
 function toMs(duration: Duration): number {
-  if (typeof duration === "number") return duration;
-  const match = /^([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)$/.exec(duration);
-  if (match === null)
-    throw new TypeError(`Not a duration: ${JSON.stringify(duration)}. Write "30s", "5m" or "1h".`);
-  return Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
+  const [, digits = "", unit = ""] = /^([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)$/.exec(String(duration)) ?? [];
+  const ms = typeof duration === "number" ? duration : Number(digits) * UNIT_MS[unit as keyof typeof UNIT_MS];
+  if (Number.isFinite(ms) && ms >= 0) return ms;
+  throw new TypeError(
+    `Not a duration: ${JSON.stringify(duration)}. Write milliseconds, "30s", "5m", "1h" or "2d".`,
+  );
 }
 
 /** Lets promises and immediates that are under way come to rest. */
@@ -31,6 +32,11 @@ export async function settle(): Promise<void> {
  * @param start milliseconds since the epoch; default: the time of the call, since deliveries are signed with it.
  */
 export function fakeClock(start: number = Date.now()): FakeClock {
+  return steppedClock(start, settle);
+}
+
+/** A clock that stands still after each step until `rest` has resolved. */
+export function steppedClock(start: number, rest: () => Promise<void>): FakeClock {
   const timers = new Set<{ readonly at: number; readonly callback: () => void }>();
   let now = start;
   return {
@@ -42,16 +48,16 @@ export function fakeClock(start: number = Date.now()): FakeClock {
     },
     async advance(duration) {
       const end = now + toMs(duration);
-      await settle();
+      await rest();
       for (;;) {
         const [next] = [...timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
         if (next === undefined) break;
         timers.delete(next);
         now = Math.max(now, next.at);
         next.callback();
-        await settle();
+        await rest();
       }
-      now = end;
+      now = Math.max(now, end);
     },
   };
 }

@@ -9,10 +9,15 @@ import type { IdempotencyStore } from "../inbox/store.ts";
 import type { Logger, Notice } from "../notices.ts";
 import type { ReceiverOptions } from "../options.ts";
 import { createReceiver, type Receiver } from "../receiver.ts";
-import { callbackFields, connectEvent } from "./builders.ts";
-import { type Duration, type FakeClock, fakeClock, settle } from "./clock.ts";
 import {
-  type CallbackFields,
+  callbackFields,
+  connectEvent,
+  type DocumentedFields,
+  type Some,
+  type WebhookChanges,
+} from "./builders.ts";
+import { type Duration, type FakeClock, settle, steppedClock } from "./clock.ts";
+import {
   createTestKeys,
   type SignedDelivery,
   signConnectWebhook,
@@ -28,6 +33,8 @@ export interface HarnessOptions {
   readonly receiver?: Omit<ReceiverOptions, "inbox" | "clock" | "run"> | undefined;
   /** Keys to use again, since making them takes time. */
   readonly keys?: TestKeys | undefined;
+  /** When the clock starts, in milliseconds since the epoch. Default: the time of the call. */
+  readonly now?: number | undefined;
 }
 
 /** What became of a delivery, once everything that it started has come to rest. */
@@ -47,35 +54,45 @@ export interface HarnessDelivery {
   readonly sent: SignedDelivery;
 }
 
+/** Fields of a payment callback whose event is known. */
+type PaymentFields = Some<Omit<DocumentedFields, "event">>;
+
 /** A receiver with real keys, in memory, on a fake clock. */
 export interface Harness {
   readonly receiver: Receiver;
+  /** The receiver's time, for your own code. Its `advance` is the harness's. */
   readonly clock: FakeClock;
   readonly keys: TestKeys;
+  /** What webhooks are signed with. */
   readonly secret: string;
   /** Everything that was noticed so far. */
   readonly notices: readonly Notice[];
   /** Delivers a signed DEPOSIT; SUCCESS unless `status` says otherwise. */
-  deposit(fields?: CallbackFields): Promise<HarnessDelivery>;
+  deposit(fields?: PaymentFields): Promise<HarnessDelivery>;
   /** Delivers a signed WITHDRAWAL; SUCCESS unless `status` says otherwise. */
-  withdrawal(fields?: CallbackFields): Promise<HarnessDelivery>;
+  withdrawal(fields?: PaymentFields): Promise<HarnessDelivery>;
   /** Delivers a signed connected-account webhook. */
-  webhook(
-    event: ConnectEvent["event"],
-    overrides?: Readonly<Record<string, unknown>>,
+  webhook<Name extends ConnectEvent["event"]>(
+    event: Name,
+    changes?: WebhookChanges<Name>,
   ): Promise<HarnessDelivery>;
   /** Delivers any bytes. */
   deliver(flow: FlowName, delivery: SignedDelivery): Promise<HarnessDelivery>;
   /** Delivers the same bytes again, as the service does when it saw no 2xx. */
   redeliver(delivery: HarnessDelivery): Promise<HarnessDelivery>;
-  /** Moves the clock on, and runs what falls due. Returns the handlers that were started. */
+  /**
+   * Moves the clock on, and runs every retry that falls due on the way, in its order and at its time; the clock stands
+   * still while a handler runs. Returns the handlers that were started.
+   */
   advance(duration: Duration): Promise<readonly string[]>;
   /**
    * Goes back to the moment after `handler` returned and before that was stored, kills the process there, and lets
    * another one take over: the window in which a handler does run twice. It gets the same `effectId`.
    */
   crashAfter(handler: string, delivery: HarnessDelivery): Promise<HarnessDelivery>;
+  /** The entries that wait for a person. */
   held(): Promise<readonly Held[]>;
+  /** Closes the receiver, without a grace. */
   close(): Promise<void>;
 }
 
@@ -96,8 +113,9 @@ export async function createHarness({
   register,
   receiver: options = {},
   keys = createTestKeys(),
+  now = Date.now(),
 }: HarnessOptions): Promise<Harness> {
-  const clock = fakeClock();
+  const clock = steppedClock(now, rest);
   const memory = memoryStore({ clock, maxRecords: 10_000, maxUnfinished: 10_000 });
   /** Records as they were while a handler ran, by event and handler. */
   const running = new Map<string, IdempotencyRecord>();
@@ -125,16 +143,29 @@ export async function createHarness({
   receiver.observe((notice) => notices.push(notice));
   await receiver.start();
 
-  /** Runs an action and tells which handlers it started. */
+  let forgetNextDue = (): void => {};
+
+  /** Runs what is due, and makes the clock stop at what is due next. */
+  async function rest(): Promise<void> {
+    await settle();
+    const { nextDueAt } = await receiver.work();
+    await settle();
+    forgetNextDue();
+    if (nextDueAt !== null) forgetNextDue = clock.after(nextDueAt - clock.now(), () => {});
+  }
+
+  /** Runs an action and tells which handlers it started, of one event or of all. */
   async function watching<T>(
     action: () => Promise<T>,
+    eventId?: string,
   ): Promise<{ readonly result: T; readonly ran: readonly string[] }> {
     await settle();
     const from = notices.length;
     const result = await action();
     await settle();
-    const ran = notices.slice(from).flatMap((notice) => (notice.type === "started" ? [notice.handler] : []));
-    return { result, ran };
+    const started = notices.slice(from).filter((notice) => notice.type === "started");
+    const ran = started.filter((notice) => eventId === undefined || notice.eventId === eventId);
+    return { result, ran: ran.map(({ handler }) => handler) };
   }
 
   async function deliver(flow: FlowName, sent: SignedDelivery): Promise<HarnessDelivery> {
@@ -168,8 +199,8 @@ export async function createHarness({
     };
   }
 
-  function payment(event: string, fields: CallbackFields): Promise<HarnessDelivery> {
-    const all = callbackFields({ event, ...fields }, clock.now());
+  function payment(event: DocumentedFields["event"], fields: PaymentFields): Promise<HarnessDelivery> {
+    const all = callbackFields({ ...fields, event }, clock.now());
     return deliver("payments", signPaymentCallback(all, keys.privateKey));
   }
 
@@ -181,15 +212,12 @@ export async function createHarness({
     notices,
     deposit: (fields = {}) => payment("DEPOSIT", fields),
     withdrawal: (fields = {}) => payment("WITHDRAWAL", fields),
-    webhook: (event, overrides = {}) =>
-      deliver("connect", signConnectWebhook(connectEvent(event, overrides, clock.now()), SECRET)),
+    webhook: (event, changes = {}) =>
+      deliver("connect", signConnectWebhook(connectEvent(event, changes, clock.now()), SECRET)),
     deliver,
     redeliver: ({ flow, sent }) => deliver(flow, sent),
     async advance(duration) {
-      const { ran } = await watching(async () => {
-        await clock.advance(duration);
-        await receiver.work();
-      });
+      const { ran } = await watching(() => clock.advance(duration));
       return ran;
     },
     async crashAfter(handler, delivery) {
@@ -207,7 +235,7 @@ export async function createHarness({
         memory.restore(recordKeyOf(eventId), structuredClone(record));
         await clock.advance(LEASE_MS + 1);
         await receiver.run(jobId({ eventId, replay: 0 }));
-      });
+      }, eventId);
       return { ...delivery, ran, outcome: (await receiver.read(eventId))?.state ?? "stale" };
     },
     async held() {

@@ -5,12 +5,17 @@
  * @module
  */
 export {
+  anyCallbackFields,
+  anyConnectEvent,
   callbackFields,
   connectEvent,
+  type DocumentedFields,
   forgedCallback,
   type ResplitPair,
   resplitPair,
   shuffled,
+  type WebhookBody,
+  type WebhookChanges,
 } from "./builders.ts";
 export { type Duration, type FakeClock, fakeClock } from "./clock.ts";
 export { createHarness, type Harness, type HarnessDelivery, type HarnessOptions } from "./harness.ts";

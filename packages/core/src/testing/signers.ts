@@ -18,7 +18,8 @@ export function createTestKeys(): TestKeys {
 
 /** A request that is ready to be sent. */
 export interface SignedDelivery {
-  readonly rawBody: Uint8Array;
+  /** The body to the byte. A client that makes JSON of what it is given wants the text: `rawBody.toString()`. */
+  readonly rawBody: Buffer;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -46,7 +47,7 @@ export function asDelivery(body: object): SignedDelivery {
 
 /** Signs a connected-account webhook the way the service does (specification, Authentication, 3). */
 export function signConnectWebhook(event: object | Uint8Array, secret: string): SignedDelivery {
-  const rawBody = event instanceof Uint8Array ? event : Buffer.from(JSON.stringify(event), "utf8");
+  const rawBody = Buffer.from(event instanceof Uint8Array ? event : JSON.stringify(event));
   const digest = createHmac("sha256", secret).update(rawBody).digest("hex");
   return {
     rawBody,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { boundedMap } from "../bounded.ts";
 import type { Changes } from "../changes.ts";
 import { type Clock, isoTime } from "../clock.ts";
-import type { NewDelivery } from "../deliveries/dispatcher.ts";
+import type { NewDelivery } from "../deliveries/delivery.ts";
 import type { Merchant } from "../keys/merchant.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import type {

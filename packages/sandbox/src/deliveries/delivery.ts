@@ -67,3 +67,19 @@ export interface SignedMessage {
   readonly signature: string | null;
   readonly keyId: string | null;
 }
+
+/** A delivery and what is needed to send it again. */
+export interface DeliveryRecord extends Delivery {
+  /** Position in the log since the last reset, from 1; what random draws are keyed by for webhooks. */
+  readonly sequence: number;
+  readonly message: Message;
+  readonly signed: SignedMessage;
+  /** Milliseconds since the epoch. */
+  readonly dueAt: number | null;
+}
+
+/** What is to be delivered. */
+export type NewDelivery = Pick<
+  Delivery,
+  "flow" | "event" | "deduplicationKey" | "reference" | "status" | "url"
+> & { readonly message: Message };

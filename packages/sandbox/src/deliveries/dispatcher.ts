@@ -7,25 +7,9 @@ import type { FaultTaker } from "../faults/faults.ts";
 import type { Fault, FaultKind } from "../faults/kinds.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { type RetryPlan, retryDelayMs } from "./backoff.ts";
-import type { Attempt, Delivery, Message, SignedMessage } from "./delivery.ts";
+import type { Attempt, Delivery, DeliveryRecord, NewDelivery, SignedMessage } from "./delivery.ts";
 import type { Signer } from "./signer.ts";
 import type { Transport } from "./transport.ts";
-
-/** A delivery and what is needed to send it again. */
-export interface DeliveryRecord extends Delivery {
-  /** Position in the log since the last reset, from 1; what random draws are keyed by for webhooks. */
-  readonly sequence: number;
-  readonly message: Message;
-  readonly signed: SignedMessage;
-  /** Milliseconds since the epoch. */
-  readonly dueAt: number | null;
-}
-
-/** What is to be delivered. */
-export type NewDelivery = Pick<
-  Delivery,
-  "flow" | "event" | "deduplicationKey" | "reference" | "status" | "url"
-> & { readonly message: Message };
 
 export interface Dispatcher {
   /** Signs the message, puts it into the log and starts the first attempt. */
@@ -33,6 +17,8 @@ export interface Dispatcher {
   replay(id: string, options?: { readonly resign?: boolean | undefined }): DeliveryRecord;
   get(id: string): DeliveryRecord | undefined;
   list(): DeliveryRecord[];
+  /** Calls back after every attempt; the returned function ends that. */
+  onAttempt(listener: (delivery: DeliveryRecord, attempt: Attempt) => void): () => void;
   /** Resolves when no attempt is under way. Waits for retries and delays are not attempts. */
   settled(): Promise<void>;
   /** Takes over deliveries of an earlier run and goes on with those that are not finished. */
@@ -54,6 +40,10 @@ export interface DispatcherParts {
   readonly seed: string;
   readonly maxDeliveries: number;
   readonly acknowledged: (delivery: Delivery) => void;
+  /** True while nobody was told that the payment of this delivery succeeded. False for webhooks. */
+  readonly isForgeable: (delivery: Delivery) => boolean;
+  /** Lets the payment of this delivery fail. The callback that announces it, which a forgery is cut out of. */
+  readonly fail: (delivery: Delivery) => NewDelivery | null;
 }
 
 const DELAY_MS = 2_000;
@@ -69,6 +59,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   /** Releases of deliveries that a reorder fault holds back. */
   const heldBack = new Set<() => void>();
   const idle: (() => void)[] = [];
+  const listeners = new Set<(delivery: DeliveryRecord, attempt: Attempt) => void>();
   let underWay = 0;
   let sequence = 0;
   let life = newLife();
@@ -132,7 +123,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
 
   const attempt = async (id: string): Promise<void> => {
     timers.delete(id);
-    const record = update(id, { state: "sending", dueAt: null, nextAttemptAt: null });
+    let record = update(id, { state: "sending", dueAt: null, nextAttemptAt: null });
     if (record === undefined) return;
     const own = life;
     const number = record.attempts.length + 1;
@@ -145,8 +136,11 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     ];
     const { flow, event, reference } = record;
     const isSigned = record.signed.signature !== null;
-    const happening = faults.take({ scope: "delivery", flow, event, reference, isSigned }, key);
+    const isForgeable = parts.isForgeable(record);
+    const facts = { scope: "delivery", flow, event, reference, isSigned, isForgeable } as const;
+    const happening = faults.take(facts, key);
     const find = (kind: FaultKind) => happening.find((fault) => fault.kind === kind);
+    if (find("resplit")) record = toFailed(record);
 
     const delay = find("delay");
     const reorder = find("reorder");
@@ -171,6 +165,14 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     }
   };
 
+  /** What a forgery was cut out of is what the service sends from then on. */
+  const toFailed = (record: DeliveryRecord): DeliveryRecord => {
+    const failed = record.status === "FAILED" ? null : parts.fail(record);
+    if (failed === null) return record;
+    const { status, message } = failed;
+    return update(record.id, { status, message, signed: signer.sign(message) }) ?? record;
+  };
+
   /** Puts the attempts into the log and decides what comes next. */
   const settle = (
     id: string,
@@ -181,14 +183,20 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     if (record === undefined) return;
     const numbered = results.map((one, index) => ({ ...one, number: record.attempts.length + 1 + index }));
     const attempts = [...record.attempts, ...numbered];
-    if (results.some(({ acknowledged }) => acknowledged)) {
-      const delivered = update(id, { attempts, state: "delivered" });
-      if (delivered) parts.acknowledged(delivered);
-      return;
+    const next = decide({ ...record, attempts }, key);
+    for (const attempt of numbered) for (const listener of [...listeners]) listener(next, attempt);
+  };
+
+  const decide = (record: DeliveryRecord, key: readonly (string | number)[]): DeliveryRecord => {
+    const { id, attempts } = record;
+    if (attempts.some(({ acknowledged }) => acknowledged)) {
+      const delivered = update(id, { attempts, state: "delivered" }) ?? record;
+      parts.acknowledged(delivered);
+      return delivered;
     }
     const delayMs = retryDelayMs(retry, attempts.length, parts.seed, key);
-    if (delayMs === null) update(id, { attempts, state: "gave-up" });
-    else schedule({ ...record, attempts, state: "retrying" }, clock.now() + delayMs);
+    if (delayMs === null) return update(id, { attempts, state: "gave-up" }) ?? record;
+    return schedule({ ...record, state: "retrying" }, clock.now() + delayMs);
   };
 
   const schedule = (record: DeliveryRecord, dueAt: number): DeliveryRecord => {
@@ -235,6 +243,10 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     },
     get: (id) => log.get(id),
     list: () => log.values(),
+    onAttempt(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
     settled: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => idle.push(resolve))),
     restore(records) {
       for (const record of records) {

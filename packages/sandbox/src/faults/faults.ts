@@ -27,6 +27,8 @@ export interface DeliveryFacts {
   readonly reference: string | null;
   /** A connect delivery without a secret carries no signature that could be broken. */
   readonly isSigned: boolean;
+  /** False once somebody was told that the payment succeeded: a SUCCESS of it would be no forgery. */
+  readonly isForgeable: boolean;
 }
 
 export interface CallFacts {
@@ -55,7 +57,7 @@ export function createFaults(seed: string, changes: Changes): FaultTaker {
     if (facts.scope === "api") return fault.path === undefined || facts.path.includes(fault.path);
     if (fault.flow !== undefined && fault.flow !== facts.flow) return false;
     if (fault.event !== undefined && fault.event !== facts.event) return false;
-    if (fault.kind === "resplit" && facts.flow !== "payments") return false;
+    if (fault.kind === "resplit" && !facts.isForgeable) return false;
     return facts.isSigned || !NEEDS_SIGNATURE.has(fault.kind);
   };
 

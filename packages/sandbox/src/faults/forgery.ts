@@ -11,18 +11,19 @@ export interface Forgery {
  * reference can write further fields into it. The service signs a FAILED callback for the reference
  * `victim&status=SUCCESS&timestamp=…&userId=u`; cut differently, the same text is a SUCCESS for `victim`, whose
  * `userId` swallows the true tail. A receiver that only checks the signature accepts it.
+ *
+ * @param fields those of the FAILED callback, with the reference of the victim
  */
 export function resplit(fields: CallbackFields): Forgery {
   const { referenceId, timestamp, userId } = fields;
   const genuine: CallbackFields = {
     ...fields,
     referenceId: `${referenceId}&status=SUCCESS&timestamp=${timestamp}&userId=u`,
-    status: "FAILED",
   };
   const forged: CallbackFields = {
     ...fields,
     status: "SUCCESS",
-    userId: `u&status=FAILED&timestamp=${timestamp}&userId=${userId}`,
+    userId: `u&status=${fields.status}&timestamp=${timestamp}&userId=${userId}`,
   };
   return { genuine, forged };
 }

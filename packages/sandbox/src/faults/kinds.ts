@@ -38,7 +38,7 @@ export const FAULT_KINDS: Readonly<
   reset: { scope: "delivery", does: "resets the connection in the middle of the body" },
   resplit: {
     scope: "delivery",
-    does: "sends a forged SUCCESS whose fields are cut differently out of a genuinely signed FAILED",
+    does: "lets the payment fail, and sends a forged SUCCESS that is cut out of its genuinely signed FAILED",
   },
   "api-error": { scope: "api", does: "answers 500, nothing is done" },
   "api-reset": { scope: "api", does: "resets the connection, nothing is done" },

@@ -2,6 +2,7 @@ import { FAULT_KINDS, type Fault } from "../faults/kinds.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { CURRENCIES, MEDIUMS, STATUSES } from "../wire.ts";
 import { type Html, html } from "./html.ts";
+import { magicList } from "./magic-list.ts";
 import { pill } from "./parts.ts";
 
 const options = (values: readonly string[], selected = ""): Html[] =>
@@ -36,6 +37,7 @@ export function triggerCard(defaultCallbackUrl: string): Html {
     ${payment("deposit", "/sandbox/deposits", "Take a deposit", false)}
     ${payment("withdrawal", "/sandbox/withdrawals", "Send a withdrawal", true)}
     ${payment("checkout", "/sandbox/checkouts", "Open a checkout", true)}
+    ${magicList()}
   </div>
 </section>`;
 }

@@ -57,6 +57,7 @@ function bodyOf(form) {
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
+  if (form === filter) { event.preventDefault(); applyFilter(); return; }
   const { post, put } = form.dataset;
   if (!post && !put) return;
   event.preventDefault();
@@ -71,7 +72,15 @@ document.addEventListener("click", async (event) => {
   if (button.dataset.delete) act(button, "DELETE", button.dataset.delete);
   if (copy) navigator.clipboard.writeText(copy).then(() => say("Copied"), () => say("The browser does not allow copying here.", true));
   if (button.getAttribute("role") === "tab") choose(button);
+  if (button.dataset.reference) fill(button);
 });
+
+/** Puts a reference into the form that is open, with an end of its own: references are unique. */
+function fill(button) {
+  const field = button.closest(".inner").querySelector("form:not([hidden]) input[name=reference]");
+  field.value = button.dataset.reference + "-" + Math.random().toString(36).slice(2, 7);
+  field.focus();
+}
 
 function choose(tab) {
   for (const other of tab.parentElement.children) {
@@ -105,6 +114,7 @@ async function load(row) {
     const response = await fetch(row.dataset.detail);
     if (!response.ok) throw new Error();
     place.innerHTML = await response.text();
+    addLocalTimes(place);
   } catch {
     place.textContent = "This delivery is no longer in the log.";
   }
@@ -116,10 +126,9 @@ document.addEventListener("toggle", (event) => {
 
 function show({ id, list, html }) {
   if (html === undefined) { location.reload(); return; }
-  const template = document.createElement("template");
-  template.innerHTML = html;
-  const next = template.content.firstElementChild;
   const old = document.getElementById(id);
+  if (html === "") { old?.remove(); return; }
+  const next = elementsOf(html).firstElementChild;
   if (old) {
     keep(old, next);
     const focus = placeOfFocus(old);
@@ -133,6 +142,13 @@ function show({ id, list, html }) {
   rows.prepend(next);
   const all = rows.querySelectorAll(".row");
   if (all.length > Number(rows.dataset.limit)) all[all.length - 1].remove();
+}
+
+function elementsOf(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  addLocalTimes(template.content);
+  return template.content;
 }
 
 const FOCUSABLE = "summary, button, input, select, a, pre";
@@ -163,17 +179,84 @@ function keep(old, next) {
   });
 }
 
-const events = new EventSource("/sandbox/events");
-let wasLost = false;
-events.onopen = () => {
-  if (wasLost) { location.reload(); return; }
-  live.dataset.state = "live";
-  live.textContent = "live";
-};
-events.onerror = () => {
-  wasLost = true;
-  live.dataset.state = "lost";
-  live.textContent = "not connected";
-};
-events.onmessage = (event) => { for (const one of JSON.parse(event.data)) show(one); };
+/** Local times, beside those in UTC that come from the server. */
+const isUtc = new Date().getTimezoneOffset() === 0;
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+
+function addLocalTimes(root) {
+  if (isUtc) return;
+  for (const time of root.querySelectorAll("time:not([data-local])")) {
+    const moment = new Date(time.dateTime);
+    time.dataset.local = clock.format(moment);
+    time.title = time.dateTime + "\\n" + moment.toString();
+    const local = document.createElement("span");
+    local.className = "local";
+    local.textContent = " / " + time.dataset.local;
+    time.append(local);
+  }
+}
+
+function nameZones() {
+  const zone = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" })
+    .formatToParts(new Date()).find((part) => part.type === "timeZoneName").value;
+  document.getElementById("zones").textContent = isUtc ? "Times: UTC, as yours" : "Times: UTC / yours (" + zone + ")";
+}
+
+const filter = document.querySelector("form.filter");
+let events;
+let filterTimer;
+
+function query() {
+  const wanted = new URLSearchParams();
+  const search = filter.elements.search.value.trim();
+  if (search) wanted.set("search", search);
+  if (filter.elements.failed.checked) wanted.set("failed", "1");
+  return String(wanted) === "" ? "" : "?" + wanted;
+}
+
+filter.addEventListener("input", () => {
+  clearTimeout(filterTimer);
+  filterTimer = setTimeout(applyFilter, 150);
+});
+
+/** Asks for the changes first and for the lists then, so that nothing falls between them. */
+function applyFilter() {
+  clearTimeout(filterTimer);
+  history.replaceState(null, "", location.pathname + query());
+  listen(async () => {
+    const asked = query();
+    const html = await fetch("/sandbox/parts/lists" + asked).then((response) => response.text(), () => null);
+    if (html === null) { say("The sandbox does not answer.", true); return; }
+    const next = elementsOf(html);
+    // Somebody types on: the lists of that are on their way.
+    if (asked !== query()) return;
+    for (const old of document.querySelectorAll("#lists .row[open]")) {
+      const twin = next.getElementById(old.id);
+      if (twin) keep(old, twin);
+    }
+    document.getElementById("lists").replaceChildren(next);
+  });
+}
+
+function listen(opened) {
+  let wasLost = false;
+  events?.close();
+  events = new EventSource("/sandbox/events" + query());
+  events.onopen = () => {
+    if (wasLost) { location.reload(); return; }
+    live.dataset.state = "live";
+    live.textContent = "live";
+    opened?.();
+  };
+  events.onerror = () => {
+    wasLost = true;
+    live.dataset.state = "lost";
+    live.textContent = "not connected";
+  };
+  events.onmessage = (event) => { for (const one of JSON.parse(event.data)) show(one); };
+}
+
+nameZones();
+addLocalTimes(document);
+listen();
 `;

@@ -1,18 +1,17 @@
 import type { Context } from "hono";
 import type { Sandbox } from "../sandbox.ts";
 import { breakCard, connectCard, keysCard, triggerCard } from "./controls.ts";
-import { deliveryRow } from "./delivery-row.ts";
+import { type FeedFilter, feedLists, filterForm } from "./feed.ts";
 import { html } from "./html.ts";
 import { MARK, page } from "./layout.ts";
-import { transactionRow } from "./transaction-row.ts";
-
-/** How many transactions and deliveries the dashboard shows; the control API has all. */
-const SHOWN = 100;
 
 /** The dashboard at `/`. */
-export function dashboardPage(c: Context, sandbox: Sandbox, callbackUrl: string): Response {
-  const transactions = sandbox.transactions.list().slice(-SHOWN).reverse();
-  const deliveries = sandbox.deliveries.list().slice(-SHOWN).reverse();
+export function dashboardPage(
+  c: Context,
+  sandbox: Sandbox,
+  callbackUrl: string,
+  filter: FeedFilter,
+): Response {
   const body = html`<header class="top">
   <div class="bar">${MARK}<h1>Payhooks sandbox</h1><span class="address mono">${sandbox.url}</span>
     <span class="end"><span class="live" id="live" data-state="connecting" role="status">connecting</span>
@@ -27,16 +26,8 @@ export function dashboardPage(c: Context, sandbox: Sandbox, callbackUrl: string)
     ${connectCard(sandbox)}
   </div>
   <div class="feed">
-    <section class="card" id="transactions" aria-labelledby="transactions-title">
-      <header><h2 id="transactions-title">Transactions</h2><span class="end hint">newest first, UTC</span></header>
-      <div class="list" data-list="transaction" data-limit="${SHOWN}">${transactions.map(transactionRow)}
-        <p class="empty">Nothing yet. Take a deposit here, or send one to<br><code>POST ${sandbox.url}/api/v2/payment/direct</code></p></div>
-    </section>
-    <section class="card" id="deliveries" aria-labelledby="deliveries-title">
-      <header><h2 id="deliveries-title">Dispatch log</h2><span class="end hint">open one for payload and signature</span></header>
-      <div class="list" data-list="delivery" data-limit="${SHOWN}">${deliveries.map(deliveryRow)}
-        <p class="empty">No callback or webhook was sent yet. A transaction with a callback address sends one.</p></div>
-    </section>
+    ${filterForm(filter)}
+    <div class="lists" id="lists">${feedLists(sandbox, filter)}</div>
   </div>
 </main>
 <div class="toast" id="toast" role="status" aria-live="polite"></div>`;

@@ -1,6 +1,6 @@
 import type { Attempt, Delivery } from "../deliveries/delivery.ts";
 import { type Html, html } from "./html.ts";
-import { clockTime, pill } from "./parts.ts";
+import { clockTime, faultBadge, pill } from "./parts.ts";
 
 const STATES: Readonly<Record<Delivery["state"], string>> = {
   scheduled: "waiting",
@@ -13,6 +13,7 @@ const STATES: Readonly<Record<Delivery["state"], string>> = {
 /** One delivery in the dispatch log. Its attempts are fetched when it is opened. */
 export function deliveryRow(delivery: Delivery): Html {
   const { id, event, status, attempts, state, nextAttemptAt } = delivery;
+  const faults = [...new Set(attempts.flatMap((attempt) => attempt.faults))];
   const tone = state === "delivered" ? "good" : state === "gave-up" ? "bad" : "wait";
   return html`<details class="row" id="delivery-${id}" data-detail="/sandbox/parts/deliveries/${id}">
   <summary>
@@ -21,9 +22,10 @@ export function deliveryRow(delivery: Delivery): Html {
       <span class="end"><span class="dots" role="img" aria-label="${attempts.length} attempts">${attempts.slice(-12).map(dot)}${
         nextAttemptAt && html`<span class="dot next"></span>`
       }</span> <span class="pill ${tone}">${STATES[state]}</span></span></span>
-    <span class="sub">${delivery.replayOf && "replay · "}to ${delivery.url}${lastProblem(delivery)}${
-      nextAttemptAt && html` · next at ${clockTime(nextAttemptAt)}`
-    }</span>
+    ${faults.length > 0 && html`<span class="line badges">${faults.map(faultBadge)}</span>`}
+    <span class="sub">${delivery.replayOf && "replay · "}${lastProblem(delivery)}${
+      nextAttemptAt && html`next at ${clockTime(nextAttemptAt)} · `
+    }to ${delivery.url}</span>
   </summary>
   <div class="open" data-detail-here><p class="hint">Loading…</p></div>
 </details>`;
@@ -51,7 +53,7 @@ function attemptCard(attempt: Attempt, isOpen: boolean): Html {
   return html`<details class="attempt" ${isOpen && html`open`}>
     <summary><strong>Attempt ${number}</strong> ${clockTime(at)}
       <span class="pill ${attempt.acknowledged ? "good" : "bad"}">${answer ? `answer ${answer.status}` : "no answer"}</span>
-      ${faults.map((fault) => html`<span class="pill bad">fault: ${fault}</span>`)}
+      ${faults.map(faultBadge)}
       <span class="end">${durationMs} ms</span></summary>
     ${error && html`<div class="part"><p class="problem">${error}</p></div>`}
     ${part("Payload", coloured(attempt.body))}
@@ -86,5 +88,5 @@ function dot({ acknowledged }: Attempt): Html {
 function lastProblem({ state, attempts }: Delivery): string {
   const last = attempts.at(-1);
   if (last === undefined || state === "delivered") return "";
-  return ` · ${last.error ?? `answer ${last.answer?.status}`}`;
+  return `${last.error ?? `answer ${last.answer?.status}`} · `;
 }

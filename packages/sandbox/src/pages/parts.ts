@@ -14,12 +14,17 @@ const TONES: Readonly<Record<string, string>> = {
   scheduled: "wait",
 };
 
+/** A fault that happened. */
+export function faultBadge(kind: string): Html {
+  return html`<span class="pill fault">fault: ${kind}</span>`;
+}
+
 /** A status, coloured by what it means; `before` is for screen readers only. */
 export function pill(status: string, before = ""): Html {
   return html`<span class="pill ${TONES[status] ?? ""}">${before && html`<span class="sr">${before}</span>`}${status}</span>`;
 }
 
-/** An ISO time as hours, minutes and seconds in UTC. */
+/** An ISO time as hours, minutes and seconds in UTC; the dashboard's script adds the local ones. */
 export function clockTime(iso: string): Html {
-  return html`<time datetime="${iso}">${iso.slice(11, 19)}</time>`;
+  return html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 19)}</time>`;
 }

@@ -10,20 +10,21 @@ import { afterCheckoutPage, checkoutPage, plainPage } from "./checkout.ts";
 import { breakCard, connectCard, keysCard } from "./controls.ts";
 import { dashboardPage } from "./dashboard.ts";
 import { DASHBOARD_SCRIPT } from "./dashboard-script.ts";
-import { deliveryDetail, deliveryRow } from "./delivery-row.ts";
-import type { Html } from "./html.ts";
+import { deliveryDetail } from "./delivery-row.ts";
+import { type FeedFilter, type Fragment, feedFragments, feedLists, readFilter } from "./feed.ts";
 import { ICON } from "./layout.ts";
 import { CHECKOUT_CSS, DASHBOARD_CSS } from "./styles.ts";
-import { transactionRow } from "./transaction-row.ts";
 
 /** The pages: the hosted checkout, and the dashboard with its live events. */
 export function pageRoutes(sandbox: Sandbox, stream: ChangeStream, callbackUrl: string): Hono<ServerEnv> {
   const pages = new Hono<ServerEnv>();
 
-  pages.get("/", (c) => dashboardPage(c, sandbox, callbackUrl));
-  pages.get("/sandbox/events", () =>
-    stream.open((changes) => changes.flatMap((one) => fragment(sandbox, one))),
-  );
+  pages.get("/", (c) => dashboardPage(c, sandbox, callbackUrl, readFilter(c.req.query())));
+  pages.get("/sandbox/events", (c) => {
+    const filter = readFilter(c.req.query());
+    return stream.open((changes) => fragments(sandbox, filter, changes));
+  });
+  pages.get("/sandbox/parts/lists", (c) => c.html(feedLists(sandbox, readFilter(c.req.query())).text));
   pages.get("/sandbox/parts/deliveries/:id", (c) => {
     const delivery = sandbox.deliveries.get(c.req.param("id"));
     return delivery ? c.html(deliveryDetail(delivery).text) : c.notFound();
@@ -69,28 +70,15 @@ export function pageRoutes(sandbox: Sandbox, stream: ChangeStream, callbackUrl: 
   return pages;
 }
 
-/** What the dashboard has to show anew after a change. */
-interface Fragment {
-  /** Id of the element to replace. */
-  readonly id: string;
-  /** The list that it is put on top of where it is new. */
-  readonly list?: "transaction" | "delivery";
-  /** Absent: the whole page has to be loaded again. */
-  readonly html?: string;
-}
-
-function fragment(sandbox: Sandbox, { topic, id }: Change): Fragment[] {
-  const row = (list: "transaction" | "delivery", content: Html | undefined) =>
-    content === undefined ? [] : [{ id: `${list}-${id}`, list, html: content.text }];
-  const transaction = topic === "transaction" ? sandbox.transactions.get(id) : undefined;
-  const delivery = topic === "delivery" ? sandbox.deliveries.get(id) : undefined;
-  if (transaction) return row("transaction", transactionRow(transaction));
-  if (delivery) return row("delivery", deliveryRow(delivery));
-  if (topic === "reset") return [{ id: "" }];
-  if (topic === "keys") return [{ id: "keys", html: keysCard(sandbox).text }];
-  if (topic === "fault") return [{ id: "break", html: breakCard(sandbox.faults.list()).text }];
-  if (topic === "account" || topic === "settlement" || topic === "settings") {
-    return [{ id: "connect", html: connectCard(sandbox).text }];
-  }
-  return [];
+/** What the dashboard has to show anew after changes. */
+function fragments(sandbox: Sandbox, filter: FeedFilter, changes: readonly Change[]): Fragment[] {
+  const topics = new Set(changes.map(({ topic }) => topic));
+  const has = (...some: readonly Change["topic"][]) => some.some((topic) => topics.has(topic));
+  if (has("reset")) return [{ id: "" }];
+  return [
+    ...feedFragments(sandbox, filter, changes),
+    ...(has("keys") ? [{ id: "keys", html: keysCard(sandbox).text }] : []),
+    ...(has("fault") ? [{ id: "break", html: breakCard(sandbox.faults.list()).text }] : []),
+    ...(has("account", "settlement", "settings") ? [{ id: "connect", html: connectCard(sandbox).text }] : []),
+  ];
 }

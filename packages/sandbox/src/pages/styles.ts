@@ -34,6 +34,7 @@ button.primary:hover { filter: brightness(1.07); }
 .pill.good { background: var(--good-soft); color: var(--good); }
 .pill.bad { background: var(--bad-soft); color: var(--bad); }
 .pill.wait { background: var(--wait-soft); color: var(--wait); }
+.pill.fault { background: none; border: 1px solid currentcolor; color: var(--bad); }
 .sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 @media (prefers-reduced-motion: reduce) { *, *::before, *::after { animation: none !important; transition: none !important; } }
 `;
@@ -49,9 +50,25 @@ export const DASHBOARD_CSS: string = `${BASE}
 .live[data-state="live"]::before { background: var(--good); box-shadow: 0 0 0 3px var(--good-soft); }
 .live[data-state="lost"]::before { background: var(--bad); }
 .jump { display: none; }
-main { display: grid; grid-template-columns: 340px minmax(0, 1fr); gap: 1.25rem; padding: 1.25rem; max-width: 1760px; margin: auto; align-items: start; }
+main { display: grid; grid-template-columns: 324px minmax(0, 1fr); gap: 1.25rem; padding: 1.25rem; max-width: 1760px; margin: auto; align-items: start; }
 .side, .feed { display: grid; gap: 1.25rem; min-width: 0; }
-@media (min-width: 1360px) { .feed { grid-template-columns: minmax(0, 5fr) minmax(0, 6fr); align-items: start; } }
+.lists { display: grid; gap: 1.25rem; min-width: 0; align-items: start; }
+@media (min-width: 1180px) { .lists { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); } }
+@media (min-width: 1360px) { main { grid-template-columns: 340px minmax(0, 1fr); } .lists { grid-template-columns: minmax(0, 5fr) minmax(0, 6fr); } }
+/* Where one list stands above the other, the upper one leaves room for the lower one. */
+@media (min-width: 861px) and (max-width: 1179px) { #transactions .list { max-height: 45vh; overflow: auto; } }
+.filter { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem 1rem; position: sticky; top: 3.4rem; z-index: 4; background: var(--bg); padding: .6rem 0; margin: -.6rem 0; }
+.filter input[type="search"] { flex: 1 1 14rem; max-width: 26rem; background: var(--surface); }
+.filter .hint { margin-left: auto; }
+.note { padding: .5rem 1rem; border-bottom: 1px solid var(--line); font-size: .8rem; color: var(--muted); overflow-wrap: anywhere; }
+.note:empty { display: none; }
+.magic { font-size: .82rem; }
+.magic summary { cursor: pointer; font-weight: 600; color: var(--muted); }
+.magic ul { list-style: none; margin: .5rem 0 0; padding: 0; display: grid; gap: .5rem; max-height: 22rem; overflow: auto; }
+.magic li { display: grid; grid-template-columns: max-content 1fr; align-items: center; gap: .1rem .5rem; }
+.magic li span { color: var(--muted); }
+.magic li .does { grid-column: 1 / -1; }
+.magic button { font-family: var(--mono); font-size: .78rem; min-height: 1.7rem; padding: .05rem .45rem; border-radius: 6px; }
 .card { background: var(--surface); border: 1px solid var(--line); border-radius: 14px; box-shadow: var(--shadow); min-width: 0; scroll-margin-top: 7rem; }
 .card > header { display: flex; align-items: center; gap: .6rem; padding: .8rem 1rem; border-bottom: 1px solid var(--line); }
 .card > header h2 { font-size: .95rem; }
@@ -66,7 +83,7 @@ form { display: grid; grid-template-columns: minmax(0, 1fr); gap: .65rem; }
 .check { display: flex; align-items: center; gap: .5rem; font-size: .88rem; color: var(--ink); }
 .check input { width: 1.1rem; min-height: 1.1rem; accent-color: var(--accent); flex: none; }
 .tabs { display: flex; flex-wrap: wrap; gap: .25rem; padding: .25rem; background: var(--sunken); border-radius: 10px; }
-.tabs button { flex: 1 1 auto; border: 0; background: none; padding: .25rem .5rem; min-height: 2rem; font-size: .82rem; color: var(--muted); border-radius: 7px; }
+.tabs button { flex: 1 1 auto; border: 0; background: none; padding: .25rem .35rem; min-height: 2rem; font-size: .82rem; color: var(--muted); border-radius: 7px; }
 .tabs button[aria-selected="true"] { background: var(--surface); color: var(--ink); box-shadow: 0 1px 3px rgb(0 0 0 / .14); }
 [hidden] { display: none !important; }
 .list { display: grid; grid-template-columns: minmax(0, 1fr); }
@@ -82,9 +99,11 @@ form { display: grid; grid-template-columns: minmax(0, 1fr); gap: .65rem; }
 @keyframes fresh { from { background: var(--accent-soft); } }
 .line { display: flex; align-items: baseline; gap: .5rem; min-width: 0; }
 .line .name { font-family: var(--mono); font-weight: 600; font-size: .88rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; min-width: 0; }
-.line .end { margin-left: auto; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.line .end { flex: none; margin-left: auto; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .amount { font-weight: 700; }
 .sub { color: var(--muted); font-size: .8rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; min-width: 0; }
+.local { opacity: .8; }
+.badges { flex-wrap: wrap; gap: .25rem; }
 .path { display: flex; flex-wrap: wrap; align-items: center; gap: .3rem; list-style: none; padding: 0; margin: 0; font-size: .8rem; color: var(--muted); }
 .path li { display: inline-flex; align-items: center; gap: .3rem; }
 .path li + li::before { content: ""; width: 1rem; height: 1px; background: currentcolor; opacity: .5; }
@@ -121,8 +140,10 @@ pre .key { color: var(--accent); }
 .toast.problem { background: var(--bad); color: var(--surface); }
 @media (max-width: 860px) {
   main { grid-template-columns: minmax(0, 1fr); padding: .75rem; gap: .9rem; }
-  .side, .feed { display: contents; }
-  #trigger { order: 1; } #transactions { order: 2; } #deliveries { order: 3; } #break { order: 4; } #keys { order: 5; } #connect { order: 6; }
+  .side, .feed, .lists { display: contents; }
+  #trigger { order: 1; } .filter { order: 2; } #transactions { order: 3; } #deliveries { order: 4; } #break { order: 5; } #keys { order: 6; } #connect { order: 7; }
+  .filter { position: static; padding: 0; margin: 0; }
+  .filter input[type="search"] { flex-basis: 100%; max-width: none; }
   .bar { padding: .55rem .75rem; }
   .bar .address, .card > header .hint { display: none; }
   input, select { font-size: 16px; }

@@ -1,4 +1,4 @@
-import type { NewDelivery } from "../deliveries/dispatcher.ts";
+import type { NewDelivery } from "../deliveries/delivery.ts";
 import type { Merchant } from "../keys/merchant.ts";
 import type { TransactionRecord } from "./transactions.ts";
 

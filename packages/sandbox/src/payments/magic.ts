@@ -57,7 +57,13 @@ export const MAGIC_OUTCOMES: readonly MagicOutcome[] = [
     fault: "bad-signature",
   },
   { name: "dropped", number: "013", does: "SUCCESS, the first answer is lost", fault: "drop-answer" },
-  { name: "forged", number: "014", does: "SUCCESS re-split out of a FAILED", fault: "resplit" },
+  {
+    name: "forged",
+    number: "014",
+    does: "FAILED, of which a forged SUCCESS is sent",
+    path: [{ status: "FAILED" }],
+    fault: "resplit",
+  },
 ];
 
 const NUMBER_BEFORE = "900000";

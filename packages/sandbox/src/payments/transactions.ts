@@ -43,6 +43,8 @@ export interface Transactions {
   decide(id: string, decision: "pay" | "fail" | "cancel", medium: Medium | null): TransactionRecord;
   /** Moves a transaction to a status now; steps that were to come are dropped. */
   setStatus(id: string, step: Omit<Step, "afterMs">): TransactionRecord;
+  /** Ends a transaction as FAILED without a callback, as one that never succeeded. */
+  fail(id: string): TransactionRecord;
   markReceived(id: string): void;
   get(id: string): TransactionRecord | undefined;
   byReference(reference: string): TransactionRecord | undefined;
@@ -135,7 +137,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       transaction: { ...record.transaction, status, message, details, updated_at: at },
     });
     if (status !== "CANCELLED" && step.callback !== false) parts.announce(next);
-    return next;
+    // A fault may have let it fail at the moment of its announcement.
+    return records.get(next.transaction.id) ?? next;
   };
 
   const start = (record: TransactionRecord): TransactionRecord => {
@@ -209,6 +212,12 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       return decision === "pay" ? start(chosen) : apply(chosen, { status: "FAILED" });
     },
     setStatus: (id, step) => apply(stop(id), step),
+    fail(id) {
+      const record = stop(id);
+      if (record.transaction.status === "FAILED") return store(record);
+      const history = record.history.filter(({ status }) => status !== "SUCCESS");
+      return apply({ ...record, history }, { status: "FAILED", callback: false });
+    },
     markReceived(id) {
       const record = records.get(id);
       if (record === undefined || record.transaction.webhook_received) return;

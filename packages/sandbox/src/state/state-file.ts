@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import type { ConnectState } from "../connect/connect.ts";
-import type { DeliveryRecord } from "../deliveries/dispatcher.ts";
+import type { DeliveryRecord } from "../deliveries/delivery.ts";
 import type { Merchant } from "../keys/merchant.ts";
 import type { Script } from "../payments/outcomes.ts";
 import type { TransactionRecord } from "../payments/transactions.ts";

@@ -14,8 +14,10 @@ const ARGUMENTS = [
   "--disable-sync",
 ];
 
-export const DESKTOP: { width: number; height: number } = { width: 1500, height: 950 };
-export const PHONE: { width: number; height: number } = { width: 390, height: 844 };
+export const DESKTOP: { width: number; height: number } = { width: 1280, height: 800 };
+export const PHONE: { width: number; height: number } = { width: 375, height: 812 };
+/** Three hours before UTC, all year. */
+const TIME_ZONE = "Africa/Addis_Ababa";
 
 /** A Chromium with a profile of its own, and everything that went wrong in its pages. */
 export interface TestBrowser {
@@ -34,6 +36,7 @@ export async function startChromium(): Promise<TestBrowser> {
   const context: BrowserContext = await chromium.launchPersistentContext(profile, {
     executablePath,
     args: ARGUMENTS,
+    timezoneId: TIME_ZONE,
   });
   const problems: string[] = [];
   return {
@@ -59,10 +62,14 @@ export async function startChromium(): Promise<TestBrowser> {
   };
 }
 
-/** Keeps a picture where `PAYHOOKS_SCREENSHOTS` names a folder for them. */
-export async function picture(page: Page, name: string): Promise<void> {
+/** Keeps a picture, of the whole page or of what is in sight, where `PAYHOOKS_SCREENSHOTS` names a folder for them. */
+export async function picture(
+  page: Page,
+  name: string,
+  { isWhole = true }: { readonly isWhole?: boolean } = {},
+): Promise<void> {
   const folder = process.env.PAYHOOKS_SCREENSHOTS;
   if (folder === undefined) return;
   mkdirSync(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: isWhole });
 }

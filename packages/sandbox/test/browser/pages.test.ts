@@ -1,5 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { MAGIC_OUTCOMES } from "../../src/index.ts";
+import { manualClock } from "../support/manual-clock.ts";
 import { receiver, start } from "../support/start.ts";
 import { DESKTOP, PHONE, picture, startChromium, type TestBrowser } from "./chromium.ts";
 
@@ -61,7 +63,66 @@ describe.each([
     expect(await overflow(page)).toBe(0);
     await picture(page, `dashboard-used-${name}`);
   });
+
+  it("finds by reference among all, shows what failed only, and says how much it does not show", async () => {
+    const merchant = await receiver();
+    const sandbox = await start({ callbackUrl: merchant.url, retry: { baseMs: 60_000, jitter: 0 } });
+    for (let n = 1; n <= 120; n++) sandbox.deposit({ reference: `order-${n}` });
+    await sandbox.deliveries.waitFor({ reference: "order-120", state: "delivered" });
+    const page = await browser.open(sandbox.url, size);
+    await live(page);
+    expect(await rows(page, "#transactions")).toBe(100);
+    expect(await page.locator("#transactions .note").textContent()).toMatch(
+      /^Only the last 100 of 120 are shown\./,
+    );
+    expect(await page.locator("#deliveries .note").textContent()).toMatch(
+      /^Only the last 100 of 120 are shown\./,
+    );
+    expect(await overflow(page)).toBe(0);
+    await picture(page, `dashboard-many-${name}`, { isWhole: false });
+    sandbox.deposit({ reference: "order-121" });
+    await page.locator("#transactions .note", { hasText: "100 of 121" }).waitFor();
+    await page.locator("#deliveries .note", { hasText: "100 of 121" }).waitFor();
+    expect(await rows(page, "#transactions")).toBe(100);
+
+    // One that is no longer shown, by part of its reference.
+    await page.locator(".filter input[type=search]").fill("ORDER-7");
+    await page.locator("#transactions .note", { hasText: "11 of 121 fit." }).waitFor();
+    expect(await page.locator("#transactions .name").allTextContents()).toContain("order-7");
+    expect(await rows(page, "#deliveries")).toBe(11);
+    expect(new URL(page.url()).search).toBe("?search=ORDER-7");
+
+    // What comes now is shown where it fits, and only there.
+    sandbox.faults.add({ kind: "duplicate", reference: "order-7-again" });
+    sandbox.deposit({ reference: "other" });
+    sandbox.deposit({ reference: "order-7-again", outcome: "FAILED" });
+    const again = page.locator("#deliveries .row", { hasText: "order-7-again" });
+    await again.locator(".pill", { hasText: "acknowledged" }).waitFor();
+    expect(await page.locator("#transactions .name").allTextContents()).not.toContain("other");
+    // A fault is told on the closed row.
+    expect(await again.locator("summary .fault").allTextContents()).toEqual(["fault: duplicate"]);
+
+    merchant.answerWith(500);
+    sandbox.deposit({ reference: "order-7-refused" });
+    await page.locator("#deliveries .row", { hasText: "order-7-refused" }).waitFor();
+    await page.locator(".filter input[name=failed]").check();
+    await page.locator("#transactions .note", { hasText: "1 of 124 fit." }).waitFor();
+    expect(await page.locator("#transactions .name").allTextContents()).toEqual(["order-7-again"]);
+    expect(await page.locator("#deliveries .row .mono").allTextContents()).toEqual(["order-7-refused"]);
+    await picture(page, `dashboard-found-${name}`);
+    // It stays after a reload.
+    await page.reload();
+    await live(page);
+    expect(await page.locator(".filter input[name=failed]").isChecked()).toBe(true);
+    expect(await page.locator("#transactions .name").allTextContents()).toEqual(["order-7-again"]);
+    // A transaction that no longer fits leaves the list.
+    const id = sandbox.transactions.byReference("order-7-again")?.transaction.id ?? "";
+    sandbox.transactions.setStatus(id, "SUCCESS");
+    await page.locator("#transactions .empty", { hasText: "Nothing fits." }).waitFor({ state: "visible" });
+  });
 });
+
+const rows = (page: Page, list: string): Promise<number> => page.locator(`${list} .row`).count();
 
 describe("the dashboard", () => {
   it("shows hostile references as text, as they arrive and after a reload", async () => {
@@ -107,6 +168,66 @@ describe("the dashboard", () => {
     await page.locator(".bar button", { hasText: "Reset" }).click();
     await page.locator("#deliveries .empty").waitFor({ state: "visible" });
     expect(sandbox.deliveries.list()).toEqual([]);
+  });
+
+  it("has the dispatch log in sight beside a long list of transactions", async () => {
+    const merchant = await receiver();
+    const sandbox = await start({ callbackUrl: merchant.url });
+    for (let n = 1; n <= 110; n++) sandbox.deposit({ reference: `order-${n}` });
+    await sandbox.deliveries.waitFor({ reference: "order-110", state: "delivered" });
+    for (const width of [1280, 1024]) {
+      const page = await browser.open(sandbox.url, { width, height: 800 });
+      await live(page);
+      const first = await page.locator("#deliveries .row").first().boundingBox();
+      expect((first?.y ?? Infinity) + (first?.height ?? 0)).toBeLessThan(800);
+      await picture(page, `dashboard-log-${width}`, { isWhole: false });
+    }
+  });
+
+  it("shows local times beside those in UTC, in what was there and in what comes", async () => {
+    const clock = manualClock(Date.parse("2026-03-01T22:15:07.000Z"));
+    const merchant = await receiver();
+    const sandbox = await start({ clock, callbackUrl: merchant.url });
+    sandbox.deposit({ reference: "order-1", outcome: "PENDING" });
+    const page = await browser.open(sandbox.url);
+    await live(page);
+    expect(await page.locator("#zones").textContent()).toBe("Times: UTC / yours (GMT+3)");
+    const times = page.locator("#transactions time");
+    expect(await times.allTextContents()).toEqual(["22:15:07 / 01:15:07"]);
+    sandbox.transactions.setStatus(sandbox.transactions.list()[0]?.transaction.id ?? "", "SUCCESS");
+    await page.locator("#transactions .pill.good").waitFor();
+    expect(await times.allTextContents()).toEqual(Array(2).fill("22:15:07 / 01:15:07"));
+    const delivery = page.locator("#deliveries .row");
+    await delivery.locator("summary").click();
+    await delivery.locator(".attempt").waitFor();
+    expect(await delivery.locator("time").allTextContents()).toEqual(Array(2).fill("22:15:07 / 01:15:07"));
+    expect(await times.first().getAttribute("title")).toContain("2026-03-01T22:15:07.000Z");
+  });
+
+  it("lists the references that decide, and puts one into the form that is open", async () => {
+    const sandbox = await start();
+    const page = await browser.open(sandbox.url);
+    await live(page);
+    await page.locator(".magic summary").click();
+    expect(await page.locator(".magic button").allTextContents()).toEqual(
+      MAGIC_OUTCOMES.map(({ name }) => `sbx-${name}`),
+    );
+    await picture(page, "dashboard-references");
+    await page.locator("#tab-button-withdrawal").click();
+    for (let n = 0; n < 2; n++) {
+      await page.locator(".magic button", { hasText: "sbx-failed" }).click();
+      await page.keyboard.press("Enter");
+      await page.locator("#transactions .row .pill.bad").nth(n).waitFor();
+    }
+    const [one, two] = sandbox.transactions.list().map(({ transaction }) => transaction);
+    expect([one?.type, one?.status, two?.type, two?.status]).toEqual([
+      "WITHDRAWAL",
+      "FAILED",
+      "WITHDRAWAL",
+      "FAILED",
+    ]);
+    expect(one?.reference).toMatch(/^sbx-failed-\w+$/);
+    expect(two?.reference).not.toBe(one?.reference);
   });
 
   it("can be used by keyboard alone", async () => {

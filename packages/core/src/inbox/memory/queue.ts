@@ -26,6 +26,7 @@ type Process = (job: Job) => Promise<Disposition>;
 
 /** A queue that also takes a job at once, for a store that queues what it accepts in one step. */
 export interface MemoryQueue extends Queue {
+  /** As `add`, at once. */
   schedule(job: Job, delayMs: number): void;
 }
 

@@ -16,6 +16,9 @@ import type { IdempotencyRecord } from "../record.ts";
 import * as records from "../steps.ts";
 import type { IdempotencyStore } from "../store.ts";
 
+/** Looking for claims that are over means looking at all of them. */
+const PURGE_EVERY_MS = 60_000;
+
 /** Bounds of the memory store. */
 export interface MemoryStoreOptions {
   readonly clock: Clock;
@@ -54,6 +57,21 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
   });
   /** Made when it is first needed: seldom is `oneSuccessPerReference` on. */
   let references: LRUCache<string, string> | null = null;
+
+  let nextPurgeAt = 0;
+
+  /** A claim that was dropped early would let a second SUCCESS run: where there is no room, the service is to wait. */
+  function makeRoomForReference(now: number): void {
+    if (references === null || references.size < maxRecords) return;
+    if (now >= nextPurgeAt) {
+      references.purgeStale();
+      nextPurgeAt = now + PURGE_EVERY_MS;
+    }
+    if (references.size < maxRecords) return;
+    throw new PayhooksError("ERR_INBOX_FULL", `The memory inbox knows ${maxRecords} references, its bound.`, {
+      fix: "Raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
+    });
+  }
 
   function load(key: string): IdempotencyRecord | null {
     return open.get(key) ?? loadFinished(key);
@@ -105,13 +123,15 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
     accept(event, { maxHeld, delayMs }) {
       const accepted = change(event.key, (before): { record: IdempotencyRecord | null; answer: Accepted } => {
         const known = before !== null;
-        if (!known && event.signedAt !== 0 && event.signedAt <= signedBefore) {
+        const mayBeForgotten = event.signedAt !== null && event.signedAt <= signedBefore;
+        if (!known && mayBeForgotten && event.evenIfExpired !== true) {
           const job = { eventId: event.key + event.slot, replay: 0 };
           const expired = {
             outcome: "expired",
             job,
             pending: false,
             reason: null,
+            detail: null,
             previousAmount: null,
           } as const;
           return { record: null, answer: { ...expired, signedBefore } };
@@ -120,13 +140,14 @@ export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: Memor
         const owner = reference === null ? undefined : references?.get(reference);
         const referenceReused = owner !== undefined && owner !== event.key;
         const now = clock.now();
+        if (reference !== null && owner === undefined) makeRoomForReference(now);
         const admit = (outcome: AcceptOutcome): void => {
           if (outcome === "new" || outcome === "progress") checkRoom(unfinished, maxUnfinished);
           if (outcome === "held") records.checkHeldRoom(held, maxHeld);
         };
         const { record, accepted } = records.accept(before, event, { now, referenceReused, admit });
         if (reference !== null && !referenceReused) {
-          const wanted = Math.max(now, event.signedAt) + event.retentionMs - now;
+          const wanted = Math.max(now, event.signedAt ?? 0) + event.retentionMs - now;
           // A copy that was signed earlier does not shorten it.
           const ttl =
             owner === undefined ? wanted : Math.max(wanted, references?.getRemainingTTL(reference) ?? 0);

@@ -1,5 +1,10 @@
 import { type PaymentEvent, verifyPaymentCallback } from "@payhooks/core";
-import { callbackFields, createTestKeys, type SignedDelivery } from "@payhooks/core/testing";
+import {
+  anyCallbackFields,
+  callbackFields,
+  createTestKeys,
+  type SignedDelivery,
+} from "@payhooks/core/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { codeOfReply, setUp, signatureOf, signText, thrownBy, withSignature } from "./receiving.ts";
@@ -20,148 +25,89 @@ const otherSignature = signatureOf(sign("{}"));
 const T = "2025-11-21T09:15:27.123456789Z";
 type Row = readonly [what: string, text: string, detail: RegExp, extraFields?: readonly string[]];
 
-const R1: readonly Row[] = [
-  ["a name with =", bodyWith('"a=b":"1"'), /R1/],
-  ["a name with &", bodyWith('"a&b":"1"'), /R1/],
-  ["a name that swallows a field", bodyWith(`"userId=u&zzz":"1"`, { userId: undefined }), /R1/],
-  ["an empty name", bodyWith('"":"1"'), /R1/],
-  ["a name with a digit in front", bodyWith('"1a":"1"'), /R1/],
-  ["a name with _ in front", bodyWith('"_a":"1"'), /R1/],
-  ["a name with a dash", bodyWith('"a-b":"1"'), /R1/],
-  ["a name with a space", bodyWith('"a b":"1"'), /R1/],
-  ["a name that is not ASCII", bodyWith('"ä":"1"'), /R1/],
-  ["a name with a line end behind", bodyWith('"a\\n":"1"'), /R1/],
-  ["a name of 65 characters", bodyWith(`"${"a".repeat(65)}":"1"`), /R1/],
-  ["__proto__", bodyWith('"__proto__":"1"'), /R1/],
-  ["constructor", bodyWith('"constructor":"1"'), /R1/],
-  ["prototype", bodyWith('"prototype":"1"'), /R1/],
-  ["a wrong name whose value is null, and so not signed", bodyWith('"a=b":null'), /R1/],
-];
-
-const R2: readonly Row[] = [
-  ["an amount that is a number", bodyOf({ amount: 10.5 }), /R2: amount is not a string/],
-  ["a payTxnId that is a number", bodyOf({ payTxnId: 17 }), /R2: payTxnId/],
-  ["a payTxnId in an array", bodyOf({ payTxnId: ["x"] }), /R2: payTxnId is an array/],
-  [
-    "a payTxnId in an object",
-    bodyOf({ payTxnId: { toString: "x" } }),
-    /R2: payTxnId is an array or an object/,
-  ],
-  ["a merchantId that is true", bodyOf({ merchantId: true }), /R2: merchantId/],
-  ["a userId that is a number", bodyOf({ userId: 5 }), /R2: userId/],
-  ["a message that is false", bodyOf({ message: false }), /R2: message/],
-  ["a status in an array", bodyOf({ status: ["SUCCESS"] }), /R2: status/],
-  ["an undocumented array", bodyOf({ fees: [1, 2] }), /R2: fees/],
-  ["an undocumented object", bodyOf({ details: { Valid: true } }), /R2: details/],
-  ["an empty array", bodyOf({ fees: [] }), /R2: fees/],
-  ["a lone high surrogate", bodyWith('"message":"\\ud800"', { message: undefined }), /R2: message/],
-  [
-    "a lone low surrogate",
-    bodyWith('"referenceId":"a\\udc00b"', { referenceId: undefined }),
-    /R2: referenceId/,
-  ],
-  ["surrogates in the wrong order", bodyWith('"fees":"\\ude00\\ud83d"'), /R2: fees/],
-  ["a high surrogate before a pair", bodyWith('"fees":"\\ud83d\\ud83d\\ude00"'), /R2: fees/],
-];
-
 const required = ["amount", "callbackUrl", "event", "payTxnId", "referenceId", "status", "timestamp"];
-const R3: readonly Row[] = [
+const MALFORMED_FIELDS: readonly Row[] = [
   ...required.flatMap((name): readonly Row[] => [
-    [`no ${name}`, bodyOf({ [name]: undefined }), new RegExp(`R3: ${name}`)],
-    [`a ${name} of null`, bodyOf({ [name]: null }), new RegExp(`R3: ${name}`)],
-    [`an empty ${name}`, bodyOf({ [name]: "" }), new RegExp(`R3: ${name}`)],
+    [`no ${name}`, bodyOf({ [name]: undefined }), new RegExp(name)],
+    [`a ${name} of null`, bodyOf({ [name]: null }), new RegExp(name)],
+    [`an empty ${name}`, bodyOf({ [name]: "" }), new RegExp(name)],
   ]),
-  ...["-1", "+1", "1e3", "1,5", "1.", ".5", "1.0000001", " 1", "1 ", "NaN", "10&a=1", "１"].map(
-    (amount): Row => [`the amount "${amount}"`, bodyOf({ amount }), /R3: amount/],
+  ...["-1", "+1", "1e3", "1,5", "1.", ".5", "1.0000001", " 1", "1 ", "NaN", "１"].map(
+    (amount): Row => [`the amount "${amount}"`, bodyOf({ amount }), /amount/],
   ),
   ...["/callbacks", "merchant.example/cb", "https://", "?a=1", " ", "http//x"].map(
-    (callbackUrl): Row => [`the callbackUrl "${callbackUrl}"`, bodyOf({ callbackUrl }), /R3: callbackUrl/],
+    (callbackUrl): Row => [`the callbackUrl "${callbackUrl}"`, bodyOf({ callbackUrl }), /callbackUrl/],
   ),
-  ...["deposit", "Deposit", "DEPOSIT ", "DEPOSIT2", "DEPOSIT&A", "A".repeat(65)].map(
-    (event): Row => [`the event "${event}"`, bodyOf({ event }), /R3: event/],
+  // The engine takes time in the square of a host's length.
+  ...[`https://${"a".repeat(513)}/cb`, `${"a".repeat(33)}://m.example/cb`, "https:m.example/cb"].map(
+    (callbackUrl): Row => [
+      `a callbackUrl of ${callbackUrl.length} characters that is "${callbackUrl.slice(0, 12)}…"`,
+      bodyOf({ callbackUrl }),
+      /callbackUrl/,
+    ],
   ),
-  ...["success", "SUCCESS\n", "SUC-CESS", "SUCCESS&timestamp=x"].map(
-    (status): Row => [`the status ${JSON.stringify(status)}`, bodyOf({ status }), /R3: status/],
+  ...["deposit", "Deposit", "DEPOSIT ", "DEPOSIT2", "A".repeat(65)].map(
+    (event): Row => [`the event "${event}"`, bodyOf({ event }), /event/],
   ),
-  ...["yesterday", "2025-02-30T00:00:00Z", "2025-11-21T09:15:27+03:00", `${T}&userId=u`, "1763716527"].map(
-    (timestamp): Row => [`the timestamp "${timestamp}"`, bodyOf({ timestamp }), /R3: timestamp/],
+  ...["success", "SUCCESS\n", "SUC-CESS"].map(
+    (status): Row => [`the status ${JSON.stringify(status)}`, bodyOf({ status }), /status/],
+  ),
+  ...["yesterday", "2025-02-30T00:00:00Z", "2025-11-21T09:15:27+03:00", "1763716527"].map(
+    (timestamp): Row => [`the timestamp "${timestamp}"`, bodyOf({ timestamp }), /timestamp/],
   ),
 ];
 
-const DUPLICATES: readonly Row[] = [
-  [
-    "status twice",
-    bodyWith('"status":"SUCCESS"', { status: "FAILED" }),
-    /JSON: the body has duplicate names/,
-  ],
-  [
-    "status twice, once escaped",
-    bodyWith('"\\u0073tatus":"SUCCESS"', { status: "FAILED" }),
-    /duplicate names/,
-  ],
-  ["an undocumented name twice", bodyWith('"fee":1,"fee":1'), /duplicate names/],
-  ["a name twice below", bodyWith('"fee":{"a":1,"a":1}'), /duplicate names/],
-  ["deep nesting", bodyWith(`"fee":${"[".repeat(20)}${"]".repeat(20)}`), /nested too deeply/],
+const UNREADABLE: readonly Row[] = [
+  ["an empty name", bodyWith('"":"1"'), /cannot be told apart/],
+  ["a name with & in front of all", bodyWith('"a&b":"1"'), /cannot be told apart/],
+  ["& in an amount", bodyOf({ amount: "10&a=1" }), /amount/],
+  ["& in an event", bodyOf({ event: "DEPOSIT&A" }), /event/],
+  ["& in a status", bodyOf({ status: "SUCCESS&timestamp=x" }), /status/],
+  ["& in payTxnId", bodyOf({ payTxnId: "a&b" }), /cannot be told apart/],
+  ["& in merchantId", bodyOf({ merchantId: "a&" }), /cannot be told apart/],
+  ["more than 128 parts", bodyOf({ message: `a${"&a=1".repeat(130)}` }), /more than 128 parts/],
 ];
 
-const R4: readonly Row[] = [
-  ["& in payTxnId", bodyOf({ payTxnId: "a&b" }), /R4: payTxnId/],
-  ["& in merchantId", bodyOf({ merchantId: "a&" }), /R4: merchantId/],
-  ["& in providerTxId", bodyOf({ providerTxId: "&" }), /R4: providerTxId/],
-  ["& in userId", bodyOf({ userId: "u&status=FAILED" }), /R4: userId/],
-  ["& in an undocumented field", bodyOf({ accountName: "Abebe & sons" }), /R4: accountName/],
-  ["& in a declared field", bodyOf({ accountName: "A&B" }), /R4: accountName/, ["accountName"]],
+const AMBIGUOUS_STRINGS: readonly Row[] = [
   [
-    "&event= in callbackUrl",
-    bodyOf({ callbackUrl: "https://m.example/cb?x=1&event=5" }),
-    /R4: callbackUrl .*pin it/,
+    "&event= and &message= in callbackUrl",
+    bodyOf({ callbackUrl: "https://m.example/cb?x=1&event=PAID&message=x" }),
+    /differ in event/,
   ],
-  ["&event= at its end", bodyOf({ callbackUrl: "https://m.example/cb?x=1&event=" }), /R4: callbackUrl/],
+  ["a pair in referenceId", bodyOf({ referenceId: "A&s=1" }), /differ in referenceId/],
   [
-    "&event= of an unlisted event",
-    bodyOf({ callbackUrl: "https://m.example/cb?&event=X&y=1" }),
-    /R4: callbackUrl/,
+    "&status= in referenceId",
+    bodyOf({ referenceId: `V-7&status=SUCCESS&timestamp=${T}&userId=u` }),
+    /differ in referenceId, timestamp/,
+  ],
+  ["a pair with an empty value in referenceId", bodyOf({ referenceId: "A&s=" }), /differ in referenceId/],
+  [
+    "a name behind referenceId",
+    bodyOf({ s: "1" }),
+    /differ in referenceId \(s is not documented.*extraFields/,
+  ],
+  ["a number behind referenceId", bodyOf({ s: 1 }), /differ in referenceId/],
+  ["true behind referenceId", bodyOf({ s: true }), /differ in referenceId/],
+  [
+    "an amount in front",
+    bodyWith('"accountName":"A&amount=9.000000&callbackUrl=https://s.example/?x="'),
+    /differ in amount, callbackUrl/,
   ],
   [
-    "&callbackUrl= in callbackUrl",
-    bodyOf({ callbackUrl: "https://m.example/?a&callbackUrl=b" }),
-    /R4: callbackUrl/,
+    "a declared field in the URL",
+    bodyOf({ currency: "ETB", customerName: "A&currency=USD" }),
+    /differ in currency/,
+    ["currency"],
   ],
-  ...[...required, "message", "merchantId", "userId", "providerTxId"].map(
-    (name): Row => [`&${name}= in message`, bodyOf({ message: `ok&${name}=1` }), /R4: message/],
-  ),
-  [
-    "& and a present undocumented name in message",
-    bodyOf({ message: "ok&fee=1", fee: 2 }),
-    /R4: message contains &fee=/,
-  ],
-  ["&status= behind a harmless one", bodyOf({ message: "a&b=1&c&status=SUCCESS" }), /R4: message/],
-  ["a pair in referenceId", bodyOf({ referenceId: "A&b=1" }), /R4: referenceId/],
-  ["&status= in referenceId", bodyOf({ referenceId: "VICTIM-7&status=SUCCESS" }), /R4: referenceId/],
-  ["a pair with an empty value in referenceId", bodyOf({ referenceId: "A&z=" }), /R4: referenceId/],
-];
-
-const R5: readonly Row[] = [
-  ["a name behind providerTxId", bodyOf({ q: "1" }), /R5: .*\bq follows providerTxId/],
-  ["a name behind referenceId", bodyOf({ s: "1" }), /R5: .*\bs follows referenceId/],
-  ["a name behind userId", bodyOf({ zone: "1" }), /R5: .*\bzone follows userId/],
-  ["a number behind userId", bodyOf({ zone: 5 }), /R5: .*\bzone follows userId/],
-  ["true behind userId", bodyOf({ zone: true }), /R5/],
-  ["an empty value behind userId", bodyOf({ zone: "" }), /R5/],
-  [
-    "a second name behind userId, the first declared",
-    bodyOf({ x: "1", zone: "1" }),
-    /zone follows userId/,
-    ["x"],
-  ],
-  ["a declared field that is missing", bodyOf(), /R5: zone is declared .* missing/, ["zone"]],
-  ["a declared field that is null", bodyOf({ zone: null }), /R5: zone is declared .* missing/, ["zone"]],
+  ["& in a declared field", bodyOf({ currency: "A&B" }), /told apart/, ["currency"]],
+  ["a declared field that is missing", bodyOf(), /zone is declared .* missing/, ["zone"]],
+  ["a declared field that is null", bodyOf({ zone: null }), /zone is declared .* missing/, ["zone"]],
 ];
 
 type FullRow = [what: string, text: string, detail: RegExp, extraFields: readonly string[]];
 const full = ([what, text, detail, extraFields = []]: Row): FullRow => [what, text, detail, extraFields];
-const MALFORMED = [...R1, ...R2, ...R3, ...DUPLICATES].map(full);
-const AMBIGUOUS = [...R4, ...R5].map(full);
+const MALFORMED = [...MALFORMED_FIELDS, ...UNREADABLE].map(full);
+const AMBIGUOUS = AMBIGUOUS_STRINGS.map(full);
 
 describe.each([
   ["malformed", "ERR_EVENT_MALFORMED", MALFORMED],
@@ -175,7 +121,14 @@ describe.each([
 
   it("and is held by a receiver, each on its own, with the reason, and nothing runs", async () => {
     const t = await setUp({ payments: { publicKey } });
-    const plain = rows.filter(([, , , extraFields]) => extraFields.length === 0);
+    // What does not say when it was signed may be old, and is refused.
+    const isDated = (text: string): boolean =>
+      /"timestamp":"[^"]*T[^"]*Z"/.test(text) && !text.includes("02-30");
+    const plain = rows.filter(([, text, , extraFields]) => extraFields.length === 0 && isDated(text));
+    for (const [what, text] of rows.filter(([, text]) => !isDated(text))) {
+      const reply = await t.post("payments", sign(text));
+      expect([reply.status, codeOfReply(reply)], what).toEqual([400, "ERR_TIMESTAMP_EXPIRED"]);
+    }
     for (const [what, text] of plain) {
       expect(await t.post("payments", sign(text)), what).toMatchObject({
         status: 200,
@@ -241,6 +194,12 @@ describe("a body is run", () => {
     ["with & and = in a referenceId, but no name", { referenceId: "A & B = C&1=2&&=" }],
     ["with a query in callbackUrl", { callbackUrl: "https://m.example/cb?a=1&b=2" }],
     ["with a documented name in callbackUrl", { callbackUrl: "https://m.example/cb?x=1&userId=5&status=2" }],
+    ["with a callbackUrl of 60 KB", { callbackUrl: `https://m.example/${"cb/".repeat(20_000)}` }],
+    ["with a host of 512 characters", { callbackUrl: `https://${"a".repeat(512)}?a=1` }],
+    [
+      "with a port, a user and a scheme of the merchant's own",
+      { callbackUrl: "my-app+2://me@localhost:3000" },
+    ],
     ["with event as the first query name", { callbackUrl: "https://m.example/cb?event=5&y=1" }],
     [
       "with a name that begins with event in callbackUrl",
@@ -254,7 +213,7 @@ describe("a body is run", () => {
   it.each(RUN.map(([what, ...given]) => ({ what, given })))(
     "$what",
     ({ given: [changes, extraFields = []] }) => {
-      const fields = callbackFields(changes as Record<string, string>);
+      const fields = anyCallbackFields(changes as Record<string, string>);
       const event = verify(sign(JSON.stringify(fields)), extraFields);
       for (const name of [...required, "message", "providerTxId", "merchantId", "userId"]) {
         expect((event as unknown as Record<string, unknown>)[name], name).toBe(fields[name] ?? undefined);
@@ -263,7 +222,7 @@ describe("a body is run", () => {
   );
 
   it("whatever the order of its members and the white space between them", () => {
-    const fields = Object.entries(callbackFields({ fee: 10, none: null }));
+    const fields = Object.entries(anyCallbackFields({ fee: 10, none: null }));
     fc.assert(
       fc.property(
         fc.shuffledSubarray(fields, { minLength: fields.length }),
@@ -310,7 +269,7 @@ describe("a callback URL", { timeout: 30_000 }, () => {
     )
     .filter((url) => !/&(event|callbackUrl)=/.test(url));
 
-  it("with any query but &event= is accepted and its callback run", async () => {
+  it("with any query that makes no other event is accepted and its callback run", async () => {
     const t = await setUp({ payments: { publicKey } });
     await fc.assert(
       fc.asyncProperty(fc.oneof(urls, fc.constantFrom(...PLAIN)), async (callbackUrl) => {
@@ -323,21 +282,17 @@ describe("a callback URL", { timeout: 30_000 }, () => {
     expect(await t.held()).toEqual([]);
   });
 
-  it("with &event= is held until it is pinned, and then run", async () => {
-    const at = fc.tuple(
-      urls,
-      fc.constantFrom("", "5", "DEPOSIT", "REVERSAL"),
-      fc.constantFrom("", "&y=1", "&status=1"),
-    );
+  it("that can be read as a shorter one and another event is held until it is pinned, and then run", async () => {
+    const at = fc.tuple(urls, fc.constantFrom("WITHDRAWAL", "REVERSAL"), fc.constantFrom("", "y", "&z=1"));
     await fc.assert(
       fc.asyncProperty(at, async ([url, value, tail]) => {
-        const callbackUrl = `${url}&event=${value}${tail}`;
+        const callbackUrl = `${url}&event=${value}&message=${tail}`;
         const sent = sign(JSON.stringify(callbackFields({ callbackUrl })));
         const open = await setUp({ payments: { publicKey } });
         expect((await open.post("payments", sent)).status).toBe(200);
         expect(open.ran).toEqual([]);
         expect(await open.held()).toMatchObject([
-          { reason: "ambiguous", detail: expect.stringContaining("pin it") },
+          { reason: "ambiguous", detail: expect.stringContaining("differ in") },
         ]);
         const pinned = await setUp({ payments: { publicKey, expect: { callbackUrl } } });
         expect((await pinned.post("payments", sent)).status).toBe(200);
@@ -346,6 +301,13 @@ describe("a callback URL", { timeout: 30_000 }, () => {
       }),
       { numRuns: 40 },
     );
+  });
+
+  it("cannot be pinned with &callbackUrl= in it", () => {
+    const expected = { callbackUrl: "https://m.example/?a=1&callbackUrl=https://v.example/" };
+    expect(
+      thrownBy(() => verifyPaymentCallback(sign(bodyOf()).rawBody, { publicKey, expect: expected })).code,
+    ).toBe("ERR_OPTION_INVALID");
   });
 
   const PLAIN = [
@@ -357,4 +319,88 @@ describe("a callback URL", { timeout: 30_000 }, () => {
     "https://m.example/cb#a&b=1",
     "https://user:p&ss=1@m.example/",
   ];
+});
+
+describe("how a body spells the signed string", () => {
+  const genuine = callbackFields({ merchantId: "m-1", message: "ok", userId: "u-1" });
+  const text = JSON.stringify(genuine);
+  const signed = sign(text);
+  const spelt = (change: (fields: Record<string, unknown>) => Record<string, unknown>): SignedDelivery =>
+    withSignature(JSON.stringify(change({ ...genuine })), signatureOf(signed));
+  const SPELLINGS: readonly (readonly [what: string, delivery: SignedDelivery])[] = [
+    ["as it came", signed],
+    [
+      "one field swallows the next",
+      spelt(({ message, ...fields }) => ({ ...fields, merchantId: "m-1&message=ok" })),
+    ],
+    [
+      "a name swallows a field",
+      spelt(({ message, ...f }) => ({ ...f, "merchantId=m-1&message": "ok", merchantId: undefined })),
+    ],
+    ["a name given twice", withSignature(text.replace("{", '{"status":"FAILED",'), signatureOf(signed))],
+    ["nulls added", spelt((fields) => ({ ...fields, zone: null, "a=b": null, details: null }))],
+  ];
+
+  it.each(SPELLINGS)("makes no difference to the event: %s", (_, delivery) => {
+    expect(verify(delivery)).toEqual(verify(signed));
+  });
+
+  it.each(SPELLINGS)("makes no second event: %s", async (_, delivery) => {
+    const t = await setUp({ payments: { publicKey } });
+    for (const sent of [delivery, signed, delivery])
+      expect((await t.post("payments", sent)).status).toBe(200);
+    expect(t.ran).toHaveLength(1);
+    expect(await t.held()).toEqual([]);
+  });
+
+  it("cannot choose another tenant, whatever the resolver makes of it", async () => {
+    const asked: string[] = [];
+    const t = await setUp({
+      payments: {
+        publicKey: ({ merchantId = "" }) => {
+          asked.push(merchantId);
+          return { tenant: merchantId, keys: publicKey };
+        },
+      },
+    });
+    const swallowing = { ...genuine, merchantId: "m-1&message=ok", message: undefined };
+    const reply = await t.post("payments", withSignature(JSON.stringify(swallowing), signatureOf(signed)));
+    expect([reply.status, codeOfReply(reply)]).toEqual([401, "ERR_SIGNATURE_INVALID"]);
+    expect((await t.post("payments", signed)).status).toBe(200);
+    expect(t.ran).toHaveLength(1);
+    expect(asked).toEqual(["m-1&message=ok", "m-1"]);
+  });
+
+  it("that half of a pair of surrogates was in it is not signed: it reads as the bytes do", () => {
+    const event = verify(sign(bodyWith('"userId":"a\\ud800b"', { userId: undefined })));
+    expect(event.userId).toBe("a\ufffdb");
+  });
+
+  it("types make no difference: a value is the text that was signed", () => {
+    const event = verify(sign(bodyOf({ amount: 10.5, payTxnId: 17, userId: true })));
+    expect(event).toMatchObject({ amount: "10.5", payTxnId: "17", userId: "true" });
+  });
+});
+
+describe("what not all readings agree on", () => {
+  it.each([
+    ["userId, with & and a name in it", { userId: "u&v=1" }, "userId"],
+    ["userId, with a name behind it", { zone: "1" }, "userId"],
+    ["providerTxId, with a name behind it", { q: "1" }, "providerTxId"],
+    ["a merchantId that an undocumented field may end with", { fee: "1" }, "merchantId"],
+  ])("is left out where it is optional: %s", (_, changes, name) => {
+    const event = verify(sign(bodyOf(changes)));
+    expect(name in event).toBe(false);
+    expect(event.amount).toBe("10.500000");
+  });
+
+  it.each([
+    ["& without a name", { userId: "R&D", providerTxId: "&", accountName: "Abebe & sons" }],
+    ["& and a name that sorts before", { userId: "u&a=1", providerTxId: "p&status" }],
+  ])("is handed on where nothing else can be made of it: %s", (_, changes) => {
+    expect(verify(sign(bodyOf(changes)))).toMatchObject({
+      userId: changes.userId,
+      providerTxId: changes.providerTxId,
+    });
+  });
 });

@@ -1,0 +1,108 @@
+import type { Held, HeldReason, Inbox } from "@payhooks/core";
+import type { Given } from "../command-line/given.ts";
+import { shown, type Terminal } from "../command-line/terminal.ts";
+import { isAccepted } from "../delivery/post.ts";
+import { MERCHANT_MADE_UP } from "../delivery/signing.ts";
+import { idsOf } from "../held/entry.ts";
+import { select } from "../held/selection.ts";
+import type { Result } from "./examine.ts";
+import type { Finding } from "./findings.ts";
+
+/** What an examination has left at the endpoint. */
+export interface LeftBehind {
+  /** How the ids of everything that was sent begin. */
+  readonly ids: string;
+  /** Genuine deliveries that were taken, copies aside: each may have run, or be held. */
+  readonly taken: number;
+  /** What is held of them; null when no inbox was named to look into. */
+  readonly held: readonly HeldProbe[] | null;
+  /** True where the callbacks had a merchantId that is nobody's. */
+  readonly isMerchantMadeUp: boolean;
+}
+
+/** One held entry, and the probe that it came from. */
+export interface HeldProbe {
+  readonly eventId: string;
+  readonly reason: HeldReason;
+  readonly detail: string | null;
+  readonly probe: string;
+}
+
+export async function findLeftBehind(
+  results: readonly Result[],
+  { ids, isMerchantMadeUp }: Pick<LeftBehind, "ids" | "isMerchantMadeUp">,
+  inbox: Inbox | null,
+): Promise<LeftBehind> {
+  const taken = new Set(results.filter(({ answer }) => isAccepted(answer)).map(({ probe }) => probe.name));
+  const copies = results.filter(({ probe }) => probe.kind === "duplicate" || probe.id === null);
+  for (const { probe } of copies) taken.delete(probe.name);
+  if (inbox === null) return { ids, taken: taken.size, held: null, isMerchantMadeUp };
+  const held: HeldProbe[] = [];
+  for await (const entry of select(inbox, { id: ids })) {
+    const { eventId, reason, detail } = entry;
+    held.push({ eventId, reason, detail, probe: probeOf(entry, results) });
+  }
+  return { ids, taken: taken.size, held, isMerchantMadeUp };
+}
+
+/** Two probes of one transaction differ in their status. */
+function probeOf(entry: Held, results: readonly Result[]): string {
+  const body = Buffer.from(entry.delivery.rawBody);
+  const same = results.find(({ probe }) => body.equals(probe.outgoing.body));
+  const alike = results.find(({ probe }) => probe.id !== null && idsOf(entry).includes(probe.id));
+  return (same ?? alike)?.probe.name ?? "?";
+}
+
+/** What is held cannot be seen in the answers: a receiver answers 2xx. */
+export function heldFindings({ held }: LeftBehind): Finding[] {
+  const reasons = [...new Set(held?.map(({ reason }) => reason))];
+  return reasons.map((reason) => {
+    const these = held?.filter((one) => one.reason === reason) ?? [];
+    const details = [...new Set(these.map(({ detail }) => detail))].filter((detail) => detail !== null);
+    const why = [reason, ...details].join(": ");
+    const isUnexpected = reason === "unexpected";
+    return {
+      fault: "held",
+      severity: isUnexpected ? "error" : "warning",
+      probes: these.map(({ probe }) => probe),
+      what: `It answers ${these.length} genuine deliveries with 2xx, and holds them. ${why}.`,
+      fix: isUnexpected
+        ? "So no handler was tried. Examine it with what it expects: --merchant-id, --callback-url."
+        : "Would it hold the service's own deliveries too? payhooks held list shows these with what is wrong.",
+    };
+  });
+}
+
+/** Says what was left behind, and how to be rid of it. */
+export function printLeftBehind(
+  { ids, taken, held, isMerchantMadeUp }: LeftBehind,
+  given: Given,
+  { line, paint }: Terminal,
+): void {
+  if (taken === 0 && (held?.length ?? 0) === 0) return;
+  const inbox = inboxArguments(given);
+  const discard = `payhooks held discard --all --id ${ids} ${inbox} --by NAME --note "payhooks doctor"`;
+  if (held === null) {
+    const what = `${taken} deliveries were taken (2xx). They have run, or they are held: the answer is the same.`;
+    line(`\n${paint("bold", "Left behind")}  ${what}`);
+    if (isMerchantMadeUp) line(`    ${MERCHANT_MADE_UP}`);
+    line(`    to see what is held: payhooks held list --id ${ids} ${inbox}`);
+    line(`    to discard it:       ${discard}`);
+    return;
+  }
+  if (held.length === 0) {
+    line(`\n${paint("bold", "Left behind")}  Nothing of it is held now.`);
+    return;
+  }
+  line(`\n${paint("bold", "Left behind")}  ${held.length} held ${held.length === 1 ? "entry" : "entries"}:`);
+  for (const { eventId, reason, probe } of held) line(`    ${eventId}  ${reason}  ${shown(probe)}`);
+  line(`    to discard ${held.length === 1 ? "it" : "them"}: ${discard}`);
+}
+
+/** As the user would type them; an address of Redis may hold a password, and is not repeated. */
+function inboxArguments(given: Given): string {
+  const file = given.text("sqlite");
+  if (given.flag("redis")) return "--redis URL";
+  if (file === undefined) return "--sqlite FILE | --redis URL";
+  return `--sqlite ${/^[\w./:@+-]+$/.test(file) ? file : JSON.stringify(file)}`;
+}

@@ -1,0 +1,63 @@
+import type { Held } from "@payhooks/core";
+import { shown, type Terminal } from "../command-line/terminal.ts";
+
+/** A held entry as JSON. */
+export function entryAsJson(entry: Held, withBody: boolean): Readonly<Record<string, unknown>> {
+  const { eventId, flow, tenant, id, referenceId, event, status, reason, detail, heldAt, replays, steps } =
+    entry;
+  return {
+    eventId,
+    flow,
+    tenant,
+    id,
+    referenceId,
+    event,
+    status,
+    reason,
+    detail,
+    heldAt: new Date(heldAt).toISOString(),
+    replays,
+    handlers: steps,
+    ...(withBody && { body: bodyOf(entry), history: entry.history }),
+  };
+}
+
+/** A held entry as lines of text. */
+export function printEntry(entry: Held, withBody: boolean, { line, paint }: Terminal): void {
+  const { eventId, id, event, status, referenceId, reason, detail, heldAt, replays, steps } = entry;
+  const reference = referenceId === null ? "" : `reference ${referenceId}`;
+  const what = [event || "?", status, id, reference].filter(Boolean).join(" ");
+  line(`${eventId}  ${paint("yellow", reason)}  ${shown(what)}  ${new Date(heldAt).toISOString()}`);
+  if (detail !== null) line(`  ${shown(detail)}`);
+  for (const [name, { tries, state, error }] of Object.entries(steps)) {
+    line(
+      `  ${shown(name)}: ${state}, ${tries} ${tries === 1 ? "try" : "tries"}${error === null ? "" : `, ${shown(error)}`}`,
+    );
+  }
+  if (replays > 0) line(`  replayed ${replays} ${replays === 1 ? "time" : "times"}`);
+  if (!withBody) return;
+  for (const { at, what: happened, by, note } of entry.history) {
+    const who = by === undefined ? "" : ` by ${shown(by)}: ${shown(note ?? "")}`;
+    line(`  ${new Date(at).toISOString()} ${shown(happened)}${who}`);
+  }
+  line(`  ${shown(bodyOf(entry), 100_000)}`);
+}
+
+/** The ids that an entry can be found by. That of a body that is not certain is what the body says, no more. */
+export function idsOf(entry: Held): readonly string[] {
+  const { payTxnId, idempotency_key: key } = fieldsOf(entry);
+  return [entry.id, payTxnId, key].filter((id) => typeof id === "string");
+}
+
+function fieldsOf(entry: Held): Readonly<Record<string, unknown>> {
+  try {
+    const body: unknown = JSON.parse(bodyOf(entry));
+    return typeof body === "object" && body !== null ? { ...body } : {};
+  } catch {
+    return {};
+  }
+}
+
+function bodyOf({ delivery }: Held): string {
+  return Buffer.from(delivery.rawBody).toString("utf8");
+}

@@ -1,0 +1,42 @@
+import type { Held, HeldFilter, Inbox } from "@payhooks/core";
+import { UsageError } from "../command-line/errors.ts";
+import { idsOf } from "./entry.ts";
+
+/** Which held entries are meant. */
+export interface Selection extends Omit<HeldFilter, "limit"> {
+  /** Beginning of a payTxnId or an idempotency_key. */
+  readonly id?: string | undefined;
+}
+
+/** The held entries that are meant, the oldest first. */
+export async function* select(inbox: Inbox, { id = "", ...filter }: Selection): AsyncIterable<Held> {
+  for await (const entry of inbox.held.list(filter)) {
+    if (idsOf(entry).some((one) => one.startsWith(id))) yield entry;
+  }
+}
+
+const WHOLE_ID = /^[0-9a-f]{48}$/;
+const LEAST_CHARACTERS = 4;
+
+/**
+ * The event ids that whole ids and beginnings of ids stand for. A beginning that no held entry has is given back as it
+ * is, since it stands for none; one that several have is an error, so that nothing is decided about the wrong one.
+ */
+export async function eventIdsOf(inbox: Inbox, given: readonly string[]): Promise<readonly string[]> {
+  // The dots of an id that was shortened for the eye, as in the help.
+  const beginnings = given.map((text) => text.replace(/(?:…|\.{3})$/, ""));
+  for (const beginning of beginnings) {
+    if (beginning.length >= LEAST_CHARACTERS) continue;
+    throw new UsageError(`${JSON.stringify(beginning)} is too short: give 4 characters of the id or more.`);
+  }
+  if (beginnings.every((beginning) => WHOLE_ID.test(beginning))) return beginnings;
+  const held: string[] = [];
+  for await (const { eventId } of inbox.held.list()) held.push(eventId);
+  const found = beginnings.map((beginning) => {
+    const fitting = held.filter((eventId) => eventId.startsWith(beginning));
+    if (fitting.length < 2) return fitting[0] ?? beginning;
+    const list = fitting.slice(0, 5).join("\n");
+    throw new UsageError(`${fitting.length} held events begin with ${beginning}: give more of the id.`, list);
+  });
+  return [...new Set(found)];
+}

@@ -1,0 +1,51 @@
+import type { Attempt, Delivery, Sandbox } from "@payhooks/sandbox";
+import { shown, type Terminal } from "../command-line/terminal.ts";
+
+/** Prints a line for each attempt of the sandbox to deliver something: what, the answer, and how long it took. */
+export function printAttempts(sandbox: Sandbox, terminal: Terminal): void {
+  sandbox.deliveries.onAttempt((delivery, attempt) => {
+    terminal.json({ event: "attempt", ...attemptAsJson(delivery, attempt) });
+    terminal.line(lineOf(delivery, attempt, terminal));
+  });
+}
+
+/** Without bodies and signatures: the dashboard and the control API have those. */
+function attemptAsJson(delivery: Delivery, attempt: Attempt): Readonly<Record<string, unknown>> {
+  const { id, flow, event, status, reference, deduplicationKey, url, state, nextAttemptAt, replayOf } =
+    delivery;
+  const { number, at, answer, error, acknowledged, durationMs, faults } = attempt;
+  return {
+    delivery: { id, flow, event, status, reference, deduplicationKey, url, state, nextAttemptAt, replayOf },
+    attempt: { number, at, answer, error, acknowledged, durationMs, faults },
+  };
+}
+
+function lineOf(delivery: Delivery, attempt: Attempt, { paint }: Terminal): string {
+  const { flow, event, status, reference, deduplicationKey, replayOf } = delivery;
+  const { at, number, faults, acknowledged, durationMs } = attempt;
+  const what =
+    flow === "payments" ? `${event} ${status} ${shown(reference ?? "")}` : `${event} ${deduplicationKey}`;
+  const remarks = [
+    replayOf === null ? "" : "replay",
+    number === 1 ? "" : `attempt ${number}`,
+    ...faults.map((fault) => `fault: ${fault}`),
+  ].filter(Boolean);
+  const marks = remarks.length === 0 ? "" : ` (${remarks.join(", ")})`;
+  const time = paint("dim", new Date(at).toTimeString().slice(0, 8));
+  const outcome = paint(acknowledged ? "green" : "red", outcomeOf(attempt));
+  return `${time} ${what}${marks} → ${outcome} ${paint("dim", `${Math.round(durationMs)} ms`)}${nextOf(delivery, attempt)}`;
+}
+
+function outcomeOf({ answer, error, acknowledged }: Attempt): string {
+  if (answer === null) return `no answer: ${shown(error ?? "")}`;
+  if (acknowledged) return String(answer.status);
+  return `${answer.status} ${shown(error ?? answer.bodyExcerpt, 120)}`.trimEnd();
+}
+
+function nextOf({ state, nextAttemptAt }: Delivery, { acknowledged, at, durationMs }: Attempt): string {
+  if (acknowledged) return "";
+  if (state === "gave-up") return ", given up";
+  if (nextAttemptAt === null) return "";
+  const seconds = (Date.parse(nextAttemptAt) - Date.parse(at) - durationMs) / 1_000;
+  return `, again in ${Math.max(0, seconds).toFixed(1)} s`;
+}

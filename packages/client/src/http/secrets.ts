@@ -1,0 +1,144 @@
+import { type JsonValue, parseJson } from "../json.ts";
+
+/** What stands where a secret stood. */
+const BLOT = "[secret]";
+
+/** Longer JSON is shown as the text that it is: nobody reads it, and it would take long to look through. */
+const MAX_JSON = 64 * 1024;
+const MAX_TEXT = 2_000;
+/** How much of a text is looked through: its last part is left out then, in case it is the beginning of a secret. */
+const MAX_SEARCHED = 20_000;
+
+/**
+ * The body of an error, in case the service, or something before it, repeats what it was sent: JSON where it is JSON, of
+ * at most 64 KiB, else the first 2,000 characters. Secrets are blotted out however they are spelt: as they are, escaped
+ * as in JSON, URLs or HTML, in base64 as a part of more, or in hex.
+ */
+export function bodyWithout(secrets: readonly string[], text: string): JsonValue {
+  const blot = blotter(secrets);
+  const json = text.length > MAX_JSON ? undefined : parseJson(text);
+  if (json !== undefined) return valueWithout(blot, json);
+  const clean = blot(text.slice(0, MAX_SEARCHED));
+  return clean.slice(0, text.length > MAX_SEARCHED ? Math.min(MAX_TEXT, clean.length / 2) : MAX_TEXT);
+}
+
+function valueWithout(blot: (text: string) => string, value: JsonValue): JsonValue {
+  const clean = (one: JsonValue, depth: number): JsonValue => {
+    if (typeof one === "string") return blot(one);
+    if (typeof one === "number") return blot(String(one)) === String(one) ? one : BLOT;
+    if (typeof one !== "object" || one === null) return one;
+    if (depth === MAX_DEPTH) return null;
+    if (Array.isArray(one)) return one.map((member) => clean(member, depth + 1));
+    const members = Object.entries(one).map(([name, member]) => [blot(name), clean(member, depth + 1)]);
+    return Object.fromEntries(members) as JsonValue;
+  };
+  return clean(value, 0);
+}
+
+/** What lies deeper is left out: nobody reads it, and a hostile answer has any depth. */
+const MAX_DEPTH = 100;
+
+/** Facts of a network error that hold no data of the request. */
+const FACTS = ["code", "errno", "syscall", "address", "port", "hostname"] as const;
+const MAX_CAUSES = 3;
+
+/**
+ * What `fetch` threw, without the fields that a `fetch` of another make may add, such as the request with its headers;
+ * secrets blotted out of its texts.
+ */
+export function errorWithout(secrets: readonly string[], thrown: unknown, depth = 1): unknown {
+  const blot = blotter(secrets);
+  if (!(thrown instanceof Error)) return typeof thrown === "string" ? blot(thrown) : undefined;
+  const inner = thrown.cause ?? (thrown as Partial<AggregateError>).errors?.[0];
+  const cause = depth < MAX_CAUSES ? errorWithout(secrets, inner, depth + 1) : undefined;
+  const clean = new Error(blot(thrown.message), cause === undefined ? undefined : { cause });
+  clean.name = blot(thrown.name);
+  clean.stack = blot(String(thrown.stack));
+  for (const name of FACTS) {
+    const value = (thrown as Error & Partial<Record<string, unknown>>)[name];
+    if (typeof value === "string") Object.assign(clean, { [name]: blot(value) });
+    else if (typeof value === "number") Object.assign(clean, { [name]: value });
+  }
+  return clean;
+}
+
+function blotter(secrets: readonly string[]): (text: string) => string {
+  const patterns = secrets.filter((secret) => secret !== "").flatMap(patternsOf);
+  if (patterns.length === 0) return (text) => text;
+  const any = new RegExp(patterns.join("|"), "g");
+  return (text) => text.replace(any, BLOT);
+}
+
+/** Below this, what is left of a secret in base64 is found in innocent texts too. */
+const MIN_BASE64 = 8;
+
+function patternsOf(secret: string): string[] {
+  const bytes = new TextEncoder().encode(secret);
+  const hex = Array.from(bytes, hexOf).join("");
+  const base64 = [0, 1, 2]
+    .map((before) => innerBase64(bytes, before))
+    .filter((text) => text.length >= MIN_BASE64);
+  return [
+    spelt(secret),
+    ...base64.map((text) => spelt(text, BASE64_OTHERS)),
+    ...(hex.length >= MIN_BASE64 ? [eitherCase(hex)] : []),
+  ];
+}
+
+/** Base64 of the bytes behind so many others, without the digits that these and what follows have a part in. */
+function innerBase64(bytes: Uint8Array, before: number): string {
+  const padded = new Uint8Array(before + bytes.length);
+  padded.set(bytes, before);
+  const text = btoa(String.fromCharCode(...padded));
+  return text.slice(Math.ceil((before * 8) / 6), Math.floor((padded.length * 8) / 6));
+}
+
+/** What base64url writes instead. */
+const BASE64_OTHERS: Readonly<Record<string, string>> = { "+": "-", "/": "_" };
+const HTML_NAMES: Readonly<Record<string, string>> = {
+  "&": "amp",
+  "<": "lt",
+  ">": "gt",
+  '"': "quot",
+  "'": "apos",
+};
+
+/**
+ * A pattern for a text each of whose characters may be escaped, in one way or another, once or again. Its repetitions
+ * are bounded, so that no answer makes the search long.
+ */
+function spelt(text: string, others: Readonly<Record<string, string>> = {}): string {
+  return Array.from(text, (character) => {
+    const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
+    const point = character.codePointAt(0) ?? 0;
+    const forms = [
+      literal(character),
+      `(?<!\\\\)\\\\{1,32}${literal(character)}`,
+      units.map((unit) => `(?<!\\\\)\\\\{1,32}u${eitherCase(unit.toString(16).padStart(4, "0"))}`).join(""),
+      Array.from(
+        new TextEncoder().encode(character),
+        (byte) => `%(?:25){0,3}${eitherCase(hexOf(byte))}`,
+      ).join(""),
+      `&#0{0,6}${point};`,
+      `&#[xX]0{0,6}${eitherCase(point.toString(16))};`,
+    ];
+    if (character === " ") forms.push("\\+");
+    const name = HTML_NAMES[character];
+    if (name !== undefined) forms.push(`&${name};`);
+    const other = others[character];
+    if (other !== undefined) forms.push(literal(other));
+    return `(?:${forms.join("|")})`;
+  }).join("");
+}
+
+function literal(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+}
+
+function eitherCase(hex: string): string {
+  return hex.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
+}
+
+function hexOf(byte: number): string {
+  return byte.toString(16).padStart(2, "0");
+}

@@ -1,0 +1,114 @@
+import { parseTimestamp } from "../events.ts";
+import {
+  type CallbackBody,
+  type CallbackRules,
+  type CallbackTexts,
+  findMalformedField,
+  isDocumented,
+} from "./callback.ts";
+import { type KnownFields, knownFields, MAX_PARTS, Readings } from "./readings.ts";
+
+/** What may be believed of an authentic callback. */
+export type Judgement =
+  /** Every reading of the signed string says this. */
+  | {
+      readonly kind: "certain";
+      /** Documented and declared fields. */
+      readonly texts: CallbackTexts;
+      /** Optional documented fields that are not handed on, since the readings do not agree on them. */
+      readonly leftOut: readonly string[];
+    }
+  /** `ambiguous`: it can be read as different events. `malformed`: it can be read as none. */
+  | {
+      readonly kind: "ambiguous" | "malformed";
+      /** Why, naming fields but not their values. */
+      readonly detail: string;
+      /** When it may have been signed, in milliseconds since the epoch; empty where no part of it is a time. */
+      readonly signedTimes: readonly number[];
+    };
+
+/** The rules of one receiver, ready to judge by. */
+export interface Judge {
+  judge(body: CallbackBody): Judgement;
+  /** The readings that are offered to `payments.confirm`. */
+  readingsOf(body: CallbackBody): Readings;
+}
+
+const NOTHING_LEFT_OUT: readonly string[] = [];
+
+/** Makes the judge of authentic callbacks. `docs/security.md` explains the attack, and what a reading is. */
+export function judgeBy(rules: CallbackRules): Judge {
+  const fields = knownFields(rules, { declared: true });
+  const offered = knownFields(rules, { declared: false });
+
+  function judge(body: CallbackBody): Judgement {
+    if (body.plain && rules.extraFields.size === 0 && findMalformedField(body.texts, rules) === null) {
+      return { kind: "certain", texts: body.texts, leftOut: NOTHING_LEFT_OUT };
+    }
+    const readings = new Readings(body.canonical, fields);
+    if (readings.any) {
+      const { texts, leftOut, contradicted } = readings.agreement(body.texts);
+      const repeated = contradicted.length > 0 ? [] : readings.repeated();
+      if (repeated.length > 0)
+        return ambiguous(`${repeated.join(", ")} stands in its signed string more than once`, readings);
+      if (contradicted.length === 0) return { kind: "certain", texts, leftOut };
+      return ambiguous(
+        `its signature fits events that differ in ${contradicted.join(", ")}${hintOf(body, fields)}`,
+        readings,
+      );
+    }
+    const withoutDeclared = new Readings(body.canonical, offered);
+    if (withoutDeclared.any) return ambiguous(missingIn(body, rules), withoutDeclared);
+    const detail = readings.tooLong
+      ? `the signed string has more than ${MAX_PARTS} parts`
+      : (findMalformedField(body.texts, rules) ?? "its fields cannot be told apart in the signed string");
+    return { kind: "malformed", detail, signedTimes: timesIn(body.canonical) };
+  }
+
+  return { judge, readingsOf: (body) => new Readings(body.canonical, offered) };
+}
+
+function ambiguous(detail: string, readings: Readings): Judgement {
+  return { kind: "ambiguous", detail, signedTimes: readings.signedTimes() };
+}
+
+/** An undocumented field of the body is the commonest reason, and can be declared. */
+function hintOf(body: CallbackBody, { indexOf }: KnownFields): string {
+  const name = [...body.texts.keys()].find((field) => !indexOf.has(field));
+  if (name === undefined) return "";
+  return ` (${name.slice(0, 64)} is not documented: if every callback has it and only the service chooses its value, declare it in payments.extraFields)`;
+}
+
+function missingIn(body: CallbackBody, { extraFields, pinnedMerchantIds }: CallbackRules): string {
+  const declared = [...extraFields].find((name) => !body.texts.has(name));
+  if (declared !== undefined) return `${declared} is declared in payments.extraFields but missing`;
+  if (pinnedMerchantIds.size > 0 && !body.texts.has("merchantId")) return "merchantId is missing";
+  return "a declared field cannot be told apart in the signed string";
+}
+
+/** The times in a string that has no reading. */
+function timesIn(signed: string): readonly number[] {
+  return signed.split("&").flatMap((part) => {
+    const time = part.startsWith("timestamp=") ? parseTimestamp(part.slice("timestamp=".length)) : null;
+    return time === null ? [] : [time];
+  });
+}
+
+/** `event.extra` where no field is declared. */
+export const NO_EXTRA: Readonly<Record<string, string>> = Object.freeze(
+  Object.create(null) as Record<string, string>,
+);
+
+/** The declared fields: `event.extra`. */
+export function extraOf(
+  texts: CallbackTexts,
+  { extraFields }: CallbackRules,
+): Readonly<Record<string, string>> {
+  if (extraFields.size === 0) return NO_EXTRA;
+  const extra = Object.create(null) as Record<string, string>;
+  for (const name of extraFields) {
+    const text = texts.get(name);
+    if (text !== undefined && !isDocumented(name)) extra[name] = text;
+  }
+  return Object.freeze(extra);
+}

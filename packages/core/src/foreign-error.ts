@@ -1,0 +1,138 @@
+/**
+ * What may be told of an error that other code has thrown: a driver, a store, a resolver, the runtime.
+ *
+ * Such an error may hold everything that its thrower was given. A Redis driver keeps the command with the whole body, a
+ * query builder writes all parameters into its message, an invalid URL shows its password. So nothing of it is passed
+ * on but what is known to hold no data: its kind, its codes, the texts of a fixed list, and where it was thrown.
+ */
+
+/** The error in one line: `ReplyError: OOM, evalsha`. Errors of Payhooks, whose words are ours, keep their message. */
+export function describeError(error: unknown): string {
+  const told: string[] = [];
+  for (let one: unknown = error; one !== undefined && told.length < MAX_CAUSES; one = causeOf(one)) {
+    told.push(describeOne(one));
+  }
+  return told.join(", caused by ");
+}
+
+/** Where the error was thrown, without its message: one frame a line. Null where nothing says so. */
+function framesOf(error: unknown): string | null {
+  if (!(error instanceof Error) || typeof error.stack !== "string") return null;
+  const { stack, message } = error;
+  const at = message === "" ? -1 : stack.indexOf(message);
+  const frames = (at < 0 ? stack : stack.slice(at + message.length))
+    .split("\n")
+    .filter((line) => FRAME.test(line));
+  return frames.length === 0 ? null : frames.slice(0, MAX_FRAMES).join("\n");
+}
+
+/** Where the trouble began: what an error of ours was caused by tells that; without a cause, its words tell enough. */
+export function originOf(error: unknown): string | null {
+  return framesOf(isOurs(error) ? error.cause : error);
+}
+
+/** An error to keep as the cause of another one: the kind and the frames of this one, and nothing that it was given. */
+export function withoutData(error: unknown): Error {
+  if (isOurs(error)) return error;
+  const name = nameOf(error);
+  const kept = new Error(describeError(error));
+  Object.defineProperty(kept, "name", { value: name, configurable: true, writable: true });
+  const code = codeOf(error);
+  if (code !== null) Object.defineProperty(kept, "code", { value: code, enumerable: true });
+  kept.stack = [kept.message, framesOf(error)].filter((part) => part !== null).join("\n");
+  return kept;
+}
+
+const MAX_CAUSES = 3;
+const MAX_FRAMES = 10;
+const FRAME = /^ +at [^"'{}]{1,500}(?::\d+|native|<anonymous>|index \d+)\)?$/;
+const NAME = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
+const CODE = /^[A-Za-z0-9_]{1,40}$/;
+const WORD = /^[A-Za-z_|.]{1,32}$/;
+const ADDRESS = /^[0-9A-Fa-f.:]{2,45}$/;
+/** What Redis begins an error with: OOM, READONLY, WRONGPASS. */
+const REPLY = /^[A-Z][A-Z0-9]{1,31}(?= |$)/;
+
+/** Texts of drivers that have no code to say it with. */
+const KNOWN_TEXTS = [
+  // ioredis
+  "Command timed out",
+  "Connection is closed",
+  "Stream isn't writeable",
+  "Socket timeout",
+  "Reached the max retries per request limit",
+  "Command aborted due to connection close",
+  "Failed to refresh slots cache",
+  "None of startup nodes is available",
+  "All sentinels are unreachable",
+  // Redis
+  "max number of clients reached",
+  "invalid password",
+  "without any password configured",
+  "unknown command",
+  "DB index is out of range",
+  // SQLite
+  "database or disk is full",
+  "disk I/O error",
+  "database disk image is malformed",
+  "attempt to write a readonly database",
+  "unable to open database file",
+  "database is locked",
+  "database table is locked",
+  "file is not a database",
+  "database is not open",
+  "database connection is not open",
+  // URL, fetch
+  "Invalid URL",
+  "fetch failed",
+] as const;
+
+function describeOne(error: unknown): string {
+  if (isOurs(error)) return `${error.code}: ${error.message}`;
+  if (!isObject(error)) return `a thrown ${error === null ? "null" : typeof error}`;
+  const { message, syscall, address, port, command } = error;
+  const text = typeof message === "string" ? message : "";
+  const reply = nameOf(error) === "ReplyError" ? (REPLY.exec(text)?.[0] ?? null) : null;
+  const place = matches(address, ADDRESS) ? ` ${address}${Number.isInteger(port) ? `:${port}` : ""}` : "";
+  const facts = [
+    codeOf(error) ?? reply,
+    matches(syscall, WORD) ? syscall + place : null,
+    KNOWN_TEXTS.find((known) => text.includes(known)) ?? null,
+    isObject(command) && matches(command.name, WORD) ? command.name : null,
+  ].filter((fact) => fact !== null);
+  return facts.length === 0 ? nameOf(error) : `${nameOf(error)}: ${facts.join(", ")}`;
+}
+
+function nameOf(error: unknown): string {
+  return isObject(error) && matches(error.name, NAME) ? error.name : "Error";
+}
+
+function codeOf(error: unknown): string | null {
+  if (!isObject(error)) return null;
+  const { code } = error;
+  if (Number.isInteger(code)) return String(code);
+  return matches(code, CODE) ? code : null;
+}
+
+/**
+ * Drivers have other names for it too: of several addresses, or nodes, the last or the first one tells enough. What an
+ * error of ours was caused by, its message says.
+ */
+function causeOf(error: unknown): unknown {
+  if (!isObject(error) || isOurs(error)) return undefined;
+  const { cause, lastNodeError, errors } = error;
+  return cause ?? lastNodeError ?? (Array.isArray(errors) ? errors[0] : undefined) ?? undefined;
+}
+
+/** As `isPayhooksError`, whose module needs this one. */
+function isOurs(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && error.name === "PayhooksError" && typeof codeOf(error) === "string";
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+function matches(value: unknown, pattern: RegExp): value is string {
+  return typeof value === "string" && pattern.test(value);
+}

@@ -1,0 +1,69 @@
+import { type Awaitable, isPending } from "../awaitable.ts";
+import { isPayhooksError, PayhooksError } from "../errors.ts";
+import { describeError } from "../foreign-error.ts";
+import type { Inbox } from "./inbox.ts";
+
+const guarded = new WeakSet<Inbox>();
+
+/**
+ * The same inbox, whose errors are all of Payhooks. A store's own error may hold the delivery that it was given: what is
+ * let through of it is its kind, its code and where it was thrown.
+ */
+export function withOwnErrors(inbox: Inbox): Inbox {
+  if (guarded.has(inbox)) return inbox;
+  const { held } = inbox;
+  let closing: ReturnType<Inbox["close"]> | null = null;
+  const safe: Inbox = {
+    durability: inbox.durability,
+    ready: () => owned(() => inbox.ready()),
+    accept(event, options) {
+      try {
+        const accepting = inbox.accept(event, options);
+        return isPending(accepting) ? accepting.catch(rethrow) : accepting;
+      } catch (error) {
+        return rethrow(error);
+      }
+    },
+    run: async (runner, options) => {
+      const running = await owned(() => inbox.run(runner, options));
+      return { stop: () => owned(() => running.stop()) };
+    },
+    work: (runner, options) => owned(() => inbox.work(runner, options)),
+    runJob: (runner, job) => owned(() => inbox.runJob(runner, job)),
+    read: (eventId) => owned(() => inbox.read(eventId)),
+    held: {
+      async *list(filter) {
+        try {
+          yield* held.list(filter);
+        } catch (error) {
+          rethrow(error);
+        }
+      },
+      replay: (eventId, decision) => owned(() => held.replay(eventId, decision)),
+      discard: (eventId, decision) => owned(() => held.discard(eventId, decision)),
+    },
+    health: () => owned(() => inbox.health()),
+    close(options) {
+      closing ??= owned(() => inbox.close(options));
+      return closing;
+    },
+  };
+  guarded.add(safe);
+  return safe;
+}
+
+async function owned<T>(action: () => Awaitable<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    return rethrow(error);
+  }
+}
+
+function rethrow(error: unknown): never {
+  if (isPayhooksError(error)) throw error;
+  throw new PayhooksError("ERR_INBOX_UNAVAILABLE", `The inbox failed: ${describeError(error)}.`, {
+    fix: "Is its store up, within reach, and not full? Nothing is acknowledged meanwhile, so that the service sends again.",
+    cause: error,
+  });
+}

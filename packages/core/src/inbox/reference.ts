@@ -1,0 +1,27 @@
+import type { HeldReason, StoredDelivery } from "./inbox.ts";
+
+const known = new WeakMap<StoredDelivery, string | null>();
+
+/** The merchant's reference in a stored payment; null in the connect flow, and where the reading is not certain. */
+export function referenceIdOf(delivery: StoredDelivery, verdict: "run" | HeldReason): string | null {
+  if (delivery.flow !== "payments" || verdict === "ambiguous" || verdict === "malformed") return null;
+  let reference = known.get(delivery);
+  if (reference === undefined) {
+    reference = readReference(delivery);
+    known.set(delivery, reference);
+  }
+  return reference;
+}
+
+function readReference({ source, rawBody, confirmed }: StoredDelivery): string | null {
+  const name = source === "lookup" && confirmed === undefined ? "reference" : "referenceId";
+  try {
+    const { [name]: reference } = JSON.parse(Buffer.from(rawBody).toString("utf8")) as Record<
+      string,
+      unknown
+    >;
+    return typeof reference === "string" ? reference : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,144 @@
+import type { Change } from "../changes.ts";
+import type { Delivery } from "../deliveries/delivery.ts";
+import type { TransactionRecord } from "../payments/transactions.ts";
+import type { Sandbox } from "../sandbox.ts";
+import { deliveryRow } from "./delivery-row.ts";
+import { type Html, html } from "./html.ts";
+import { transactionRow } from "./transaction-row.ts";
+
+/** How many transactions and deliveries the dashboard shows; search and the control API have all. */
+const SHOWN = 100;
+
+/** Which transactions and deliveries somebody wants to see. */
+export interface FeedFilter {
+  /** Part of a reference or an id, in any case; empty for all. */
+  readonly search: string;
+  readonly failedOnly: boolean;
+}
+
+/** As the address of the dashboard has it: `?search=order-7&failed=1`. */
+export function readFilter({ search = "", failed }: Readonly<Record<string, string>>): FeedFilter {
+  return { search: search.trim().toLowerCase(), failedOnly: failed === "1" };
+}
+
+/** The form that filters both lists. Without a script it loads the page anew. */
+export function filterForm({ search, failedOnly }: FeedFilter): Html {
+  return html`<form class="filter" role="search" method="get" action="/">
+      <input type="search" name="search" value="${search}" placeholder="Search reference or id" aria-label="Search reference or id" autocomplete="off" spellcheck="false">
+      <label class="check" title="Transactions that failed, and deliveries with an attempt that was not acknowledged"><input type="checkbox" name="failed" value="1" ${failedOnly && html`checked`}>Failed only</label>
+      <p class="hint" id="zones">Times: UTC</p>
+    </form>`;
+}
+
+type ListName = "transaction" | "delivery";
+
+/** What a list shows of all that there is. */
+interface Listing<Item> {
+  /** The newest that fit, oldest first. */
+  readonly shown: readonly Item[];
+  readonly fitting: number;
+  readonly all: number;
+}
+
+/** Both lists. */
+export function feedLists(sandbox: Sandbox, filter: FeedFilter): Html {
+  const transactions = transactionsIn(sandbox, filter);
+  const deliveries = deliveriesIn(sandbox, filter);
+  const nothing = html`Nothing fits.`;
+  const noTransactions = html`Nothing yet. Take a deposit here, or send one to<br><code>POST ${sandbox.url}/api/v2/payment/direct</code>`;
+  const noDeliveries = html`No callback or webhook was sent yet. A transaction with a callback address sends one.`;
+  return html`<section class="card" id="transactions" aria-labelledby="transactions-title">
+      <header><h2 id="transactions-title">Transactions</h2><span class="end hint">newest first</span></header>
+      ${note("transaction", transactions, filter)}
+      <div class="list" data-list="transaction" data-limit="${SHOWN}">${transactions.shown.toReversed().map(transactionRow)}
+        <p class="empty">${isFiltering(filter) ? nothing : noTransactions}</p></div>
+    </section>
+    <section class="card" id="deliveries" aria-labelledby="deliveries-title">
+      <header><h2 id="deliveries-title">Dispatch log</h2><span class="end hint">open one for payload and signature</span></header>
+      ${note("delivery", deliveries, filter)}
+      <div class="list" data-list="delivery" data-limit="${SHOWN}">${deliveries.shown.toReversed().map(deliveryRow)}
+        <p class="empty">${isFiltering(filter) ? nothing : noDeliveries}</p></div>
+    </section>`;
+}
+
+/** What has to be shown anew after changes. */
+export interface Fragment {
+  /** Id of the element to replace. */
+  readonly id: string;
+  /** The list that it is put on top of where it is new. */
+  readonly list?: ListName;
+  /** Empty: the element has to go. Absent: the whole page has to be loaded again. */
+  readonly html?: string;
+}
+
+/** What changed in the lists: rows, and what is said above them. */
+export function feedFragments(sandbox: Sandbox, filter: FeedFilter, changes: readonly Change[]): Fragment[] {
+  const idsOf = (list: ListName) => changes.filter(({ topic }) => topic === list).map(({ id }) => id);
+  const rows = <Item>(
+    list: ListName,
+    listing: Listing<Item>,
+    idOf: (item: Item) => string,
+    row: (item: Item) => Html,
+  ) => {
+    const shown = new Map(listing.shown.map((item) => [idOf(item), item]));
+    const fragments = idsOf(list).map((id): Fragment => {
+      const item = shown.get(id);
+      return { id: `${list}-${id}`, list, html: item === undefined ? "" : row(item).text };
+    });
+    return [...fragments, { id: noteId(list), html: note(list, listing, filter).text }];
+  };
+  return [
+    ...(idsOf("transaction").length === 0
+      ? []
+      : rows(
+          "transaction",
+          transactionsIn(sandbox, filter),
+          ({ transaction }) => transaction.id,
+          transactionRow,
+        )),
+    ...(idsOf("delivery").length === 0
+      ? []
+      : rows("delivery", deliveriesIn(sandbox, filter), ({ id }) => id, deliveryRow)),
+  ];
+}
+
+function transactionsIn(sandbox: Sandbox, filter: FeedFilter): Listing<TransactionRecord> {
+  return listing(sandbox.transactions.list(), ({ transaction: { id, reference, status } }) => {
+    return has(filter, reference, id) && (!filter.failedOnly || status === "FAILED");
+  });
+}
+
+function deliveriesIn(sandbox: Sandbox, filter: FeedFilter): Listing<Delivery> {
+  return listing(sandbox.deliveries.list(), ({ id, reference, deduplicationKey, attempts }) => {
+    const hasFailed = attempts.some(({ acknowledged }) => !acknowledged);
+    return has(filter, reference ?? "", deduplicationKey, id) && (!filter.failedOnly || hasFailed);
+  });
+}
+
+function listing<Item>(all: readonly Item[], fits: (item: Item) => boolean): Listing<Item> {
+  const fitting = all.filter(fits);
+  return { shown: fitting.slice(-SHOWN), fitting: fitting.length, all: all.length };
+}
+
+function has({ search }: FeedFilter, ...texts: readonly string[]): boolean {
+  return search === "" || texts.some((text) => text.toLowerCase().includes(search));
+}
+
+function isFiltering({ search, failedOnly }: FeedFilter): boolean {
+  return search !== "" || failedOnly;
+}
+
+const noteId = (list: ListName): string => `${list}-note`;
+
+/** Says how much of all is shown; nothing where that is everything. */
+function note(list: ListName, { shown, fitting, all }: Listing<unknown>, filter: FeedFilter): Html {
+  const isCut = fitting > shown.length;
+  const path = list === "transaction" ? "/sandbox/transactions" : "/sandbox/deliveries";
+  const text = isFiltering(filter)
+    ? isCut
+      ? html`Only the last ${shown.length} of ${fitting} that fit are shown.`
+      : html`${fitting} of ${all} fit.`
+    : isCut &&
+      html`Only the last ${shown.length} of ${all} are shown. Search looks through all, <a href="${path}">${path}</a> has all.`;
+  return html`<p class="note" id="${noteId(list)}">${text}</p>`;
+}

@@ -1,0 +1,14 @@
+import { MAGIC_OUTCOMES } from "../payments/magic.ts";
+import { type Html, html } from "./html.ts";
+
+/** The references and phone numbers that decide what becomes of a payment, each to be put into the form. */
+export function magicList(): Html {
+  return html`<details class="magic">
+      <summary>References that decide (sbx-)</summary>
+      <p class="hint">What becomes of a payment whose reference begins so, or whose phone number ends so.</p>
+      <ul>${MAGIC_OUTCOMES.map(
+        ({ name, number, does }) =>
+          html`<li><button type="button" data-reference="sbx-${name}">sbx-${name}</button><span class="mono">…900000${number}</span><span class="does">${does}</span></li>`,
+      )}</ul>
+    </details>`;
+}

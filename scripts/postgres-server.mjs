@@ -1,0 +1,26 @@
+// Where PostgreSQL comes from, for the suites that start one: the one place that knows.
+import { existsSync, readdirSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+/** Suites that start a PostgreSQL of their own. */
+export const postgresSuites = ["test/examples/postgres.test.ts"];
+
+/** Where to look: Debian keeps the server out of PATH, by version. */
+const here = { debian: "/usr/lib/postgresql", path: process.env.PATH ?? "" };
+
+/** The folder with `initdb` and `postgres`, or null. */
+export function postgresBin({ debian, path } = here) {
+  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
+  const folders = [...versions.map((version) => join(debian, version, "bin")), ...path.split(delimiter)];
+  const hasServer = (folder) =>
+    folder !== "" && ["initdb", "postgres"].every((program) => existsSync(join(folder, program)));
+  return folders.find(hasServer) ?? null;
+}
+
+/** Says which suites are left out where there is none; with `CI` set that is a failure, since nobody would read the line. */
+export function expectPostgres(where = here) {
+  if (postgresBin(where) !== null) return;
+  const line = `PostgreSQL is missing: ${postgresSuites.join(", ")} is left out. Install it: apt-get install -y postgresql`;
+  process.stderr.write(`\u001b[31m${line}\u001b[0m\n`);
+  if (process.env.CI) process.exit(1);
+}

@@ -1,0 +1,78 @@
+/** Sentences of the documentation, each beside what the program does. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createReceiver, memoryInbox, Reject } from "@payhooks/core";
+import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { packagesIn, root, sourcesOf } from "../package/workspace.ts";
+import { documents, readDocument, rowsOf, sectionOf } from "./markdown.ts";
+
+/** The words of a section, without its lines' ends. */
+const wordsOf = (page: string, section: string): string =>
+  sectionOf(readDocument(page), section).lines.join(" ").replace(/\s+/g, " ");
+const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
+
+const { publicKey, privateKey } = createTestKeys();
+const newReceiver = () => createReceiver({ payments: { publicKey }, inbox: memoryInbox() });
+
+describe("handlers.md", () => {
+  it("says that an event has handlers or is ignored: the second of the two throws", () => {
+    expect(wordsOf("docs/handlers.md", "Registration")).toContain(
+      "An event has handlers, or it is ignored: whichever of the two comes second throws `ERR_OPTION_INVALID`.",
+    );
+    const contradiction = expect.objectContaining({ code: "ERR_OPTION_INVALID" });
+    const handled = newReceiver().onDeposit(() => {});
+    expect(() => handled.ignore("DEPOSIT")).toThrow(contradiction);
+    const ignoring = newReceiver().ignore("DEPOSIT");
+    expect(() => ignoring.onDeposit(() => {})).toThrow(contradiction);
+  });
+
+  it("names every adapter that starts its receiver, where it says what starts it", () => {
+    const starting = packagesIn("packages").filter((one) =>
+      sourcesOf(one).some((file) => readFileSync(file, "utf8").includes(".startSoon(")),
+    );
+    const names = starting.map(({ manifest }) => manifest.name.replace("@payhooks/", "")).sort();
+    expect(names).toEqual(["express", "fastify", "hono"]);
+    const [background] = rowsOf(sectionOf(readDocument("docs/handlers.md"), "Where handlers run"));
+    const startedBy = background?.at(-1)?.toLowerCase() ?? "";
+    expect(names.filter((name) => !startedBy.includes(name))).toEqual([]);
+  });
+});
+
+describe("operations.md", () => {
+  it("says that held entries in memory are lost at close, and counted", async () => {
+    const [memory] = rowsOf(sectionOf(readDocument("docs/operations.md"), "Shutdown"));
+    expect(memory?.at(-1)).toMatch(/^what is lost: .*, and every held entry$/);
+    const receiver = newReceiver().ignore("WITHDRAWAL");
+    receiver.onDeposit(() => {
+      throw new Reject("not ours");
+    });
+    const held = new Promise((resolve) => {
+      receiver.observe(({ type }) => type === "held" && resolve(type));
+    });
+    await receiver.start();
+    const { rawBody, headers } = signPaymentCallback(callbackFields(), privateKey);
+    const delivery = { method: "POST", url: "/", headers: new Headers(headers), rawBody };
+    expect((await receiver.payments.receive(delivery)).status).toBe(200);
+    await held;
+    expect(await receiver.close({ graceMs: 1_000 })).toEqual({ unfinished: 1 });
+  });
+});
+
+describe("inboxes.md", () => {
+  it("says that all three inboxes are composed of a store and a queue", () => {
+    expect(wordsOf("docs/inboxes.md", "composeInbox")).toContain("all three inboxes are made so");
+    for (const inbox of ["inbox/memory", "sqlite", "redis"])
+      expect(textOf(`packages/core/src/${inbox}/index.ts`)).toContain("return composeInbox({");
+  });
+});
+
+describe("the tables of the documentation", () => {
+  it("say what something does, not that it has been built", () => {
+    const cells = documents().flatMap(({ path, prose }) =>
+      rowsOf({ lines: prose }).flatMap((row) => row.map((cell) => `${path}: ${cell}`)),
+    );
+    expect(cells.filter((cell) => /: (?:not )?built\b/i.test(cell))).toEqual([]);
+    expect(cells.length).toBeGreaterThan(1_000);
+  });
+});

@@ -1,0 +1,95 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { root } from "./workspace.ts";
+
+const folder = join(root, ".github/workflows");
+const workflows = readdirSync(folder).map((name) => ({
+  name,
+  text: readFileSync(join(folder, name), "utf8"),
+}));
+
+/** The parts of a block of YAML at one indentation, by name. */
+function partsOf(text: string, indentation: number): ReadonlyMap<string, string> {
+  const parts = new Map<string, string>();
+  const begins = new RegExp(`^ {${indentation}}([\\w-]+):`);
+  let name = "";
+  for (const line of text.split("\n")) {
+    name = begins.exec(line)?.[1] ?? name;
+    parts.set(name, `${parts.get(name) ?? ""}${line}\n`);
+  }
+  parts.delete("");
+  return parts;
+}
+
+const jobsOf = (text: string): ReadonlyMap<string, string> => partsOf(partsOf(text, 0).get("jobs") ?? "", 2);
+const mayMintIdentity = (text: string): boolean => /id-token: *write|permissions: *write-all/.test(text);
+
+/** Every command that a job runs: what stands behind `run:`, and the lines of its block. */
+function commandsOf(job: string): string {
+  const lines = job.split("\n");
+  return lines
+    .filter((line, at) => /^ +(- )?run: /.test(line) || (/^ {10}/.test(line) && isInRun(lines, at)))
+    .join("\n");
+}
+
+function isInRun(lines: readonly string[], at: number): boolean {
+  const head = lines.slice(0, at).findLast((line) => /^ {6,8}\S/.test(line)) ?? "";
+  return /run: \|$/.test(head);
+}
+
+describe("a workflow", () => {
+  it("is read as it is written", () => {
+    const [publish] = workflows.filter(({ name }) => name === "publish.yml");
+    const jobs = jobsOf(publish?.text ?? "");
+    expect([...jobs.keys()]).toEqual(["test", "pack", "publish"]);
+    expect(commandsOf(jobs.get("test") ?? "")).toContain(".ci/run");
+    expect(commandsOf(jobs.get("publish") ?? "")).toContain("npm publish");
+  });
+
+  it.each(workflows)("may only read, but for jobs that say otherwise: $name", ({ text }) => {
+    expect(partsOf(text, 0).get("permissions")?.trim()).toBe("permissions:\n  contents: read");
+    expect(text).not.toContain("pull_request_target");
+  });
+
+  it.each(workflows)(
+    "names actions by commit, and leaves no credentials to what it runs: $name",
+    ({ text }) => {
+      const uses = [...text.matchAll(/uses: (\S+)(.*)/g)];
+      expect(uses.length).toBeGreaterThan(0);
+      for (const [, action, comment] of uses) {
+        expect(action).toMatch(/^actions\/[\w-]+@[0-9a-f]{40}$/);
+        expect(comment).toMatch(/^ # v\d+\.\d+\.\d+$/);
+      }
+      const checkouts = text.match(/uses: actions\/checkout@/g) ?? [];
+      expect(text.match(/persist-credentials: false/g)).toHaveLength(checkouts.length);
+    },
+  );
+});
+
+describe("the identity of a release", () => {
+  const jobs = workflows.flatMap(({ text }) => [...jobsOf(text)].map(([name, job]) => ({ name, job })));
+
+  it("can be asked for by one job, and by no workflow as a whole", () => {
+    expect(jobs.filter(({ job }) => mayMintIdentity(job)).map(({ name }) => name)).toEqual(["publish"]);
+    for (const { text } of workflows)
+      expect(mayMintIdentity(partsOf(text, 0).get("permissions") ?? "")).toBe(false);
+  });
+
+  it("is out of reach of the tests, of the build, and of every dependency", () => {
+    const [publish] = jobs.filter(({ job }) => mayMintIdentity(job));
+    expect(publish?.job).toMatch(/needs: \[test, pack\]/);
+    expect(publish?.job).not.toContain("actions/checkout");
+    const commands = commandsOf(publish?.job ?? "");
+    expect(commands).not.toMatch(
+      /\.ci|npm (?:ci|i|install|test|run|exec)\b|npx|pnpm|turbo|vitest|node (?!-p )/,
+    );
+    expect(commands).toContain("--ignore-scripts");
+  });
+
+  it("signs tarballs of a job that ran no tests", () => {
+    const [pack] = jobs.filter(({ name }) => name === "pack");
+    expect(pack?.job).toContain("actions/upload-artifact@");
+    expect(commandsOf(pack?.job ?? "")).not.toMatch(/\.ci|npm test|vitest/);
+  });
+});

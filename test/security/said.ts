@@ -1,0 +1,150 @@
+import { createReceiver, type Inbox, type LookupTransaction, type Receiver } from "@payhooks/core";
+import {
+  anyConnectEvent,
+  callbackFields,
+  type SignedDelivery,
+  signConnectWebhook,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { expect } from "vitest";
+import { CANARY, keys } from "./canaries.ts";
+
+/** An inbox whose store can be made to fail. */
+export interface FailingGround {
+  readonly inbox: Inbox;
+  /** True where what runs in the background fails too. */
+  readonly failsInside: boolean;
+  fail(): unknown;
+}
+
+type Called = Exclude<keyof Receiver, `on${string}` | "ignore" | "observe" | "close">;
+type Calls = Readonly<Record<string, () => unknown>>;
+
+const callback = (fields: Record<string, string> = {}): SignedDelivery => {
+  const { personal } = CANARY;
+  const all = callbackFields({ message: personal, userId: personal, providerTxId: personal, ...fields });
+  return signPaymentCallback(all, keys.privateKey);
+};
+
+const webhook = (): SignedDelivery =>
+  signConnectWebhook(anyConnectEvent("settlement.approved", { note: CANARY.personal }), CANARY.webhookSecret);
+
+const lookUp = (): LookupTransaction => ({
+  id: crypto.randomUUID(),
+  reference: "order-1",
+  type: "DEPOSIT",
+  status: "SUCCESS",
+  base_amount: "10.50",
+  callback_url: "https://merchant.example/cb",
+  updated_at: new Date().toISOString(),
+  message: CANARY.personal,
+});
+
+/** Each public method, and each of what its members have: one more must be listed here to compile. */
+function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, Calls>> {
+  const delivered = (flow: "payments" | "connect", { rawBody, headers }: SignedDelivery) =>
+    receiver[flow].receive({
+      method: "POST",
+      url: "/",
+      headers: { get: (name) => headers[name] ?? null },
+      rawBody,
+    });
+  const decision = { by: "ada", note: "a test" };
+  const head = { method: "GET", headers: { get: () => null } };
+  const payments: Record<keyof Receiver["payments"], () => unknown> = {
+    flow: () => receiver.payments.flow,
+    maxBodyBytes: () => receiver.payments.maxBodyBytes,
+    bodyTimeoutMs: () => receiver.payments.bodyTimeoutMs,
+    check: () => receiver.payments.check(head),
+    receive: () => delivered("payments", callback()),
+    refuse: () => receiver.payments.refuse("ERR_BODY_INCOMPLETE", "a test"),
+    ingest: () => receiver.payments.ingest(lookUp()),
+  };
+  const connect: Record<keyof Receiver["connect"], () => unknown> = {
+    flow: () => receiver.connect.flow,
+    maxBodyBytes: () => receiver.connect.maxBodyBytes,
+    bodyTimeoutMs: () => receiver.connect.bodyTimeoutMs,
+    check: () => receiver.connect.check(head),
+    receive: () => delivered("connect", webhook()),
+    refuse: () => receiver.connect.refuse("ERR_BODY_INCOMPLETE", "a test"),
+  };
+  const held: Record<keyof Receiver["held"], () => unknown> = {
+    list: async () => {
+      for await (const entry of receiver.held.list()) return { ...entry, delivery: null };
+      return null;
+    },
+    replay: () => receiver.held.replay(eventId, decision),
+    discard: () => receiver.held.discard(eventId, decision),
+  };
+  return {
+    payments,
+    connect,
+    held,
+    start: { start: () => receiver.start() },
+    work: { work: () => receiver.work({ deadlineMs: 100 }) },
+    run: { run: () => receiver.run(`${eventId}-0`) },
+    read: { read: () => receiver.read(eventId) },
+    health: { health: () => receiver.health() },
+  };
+}
+
+/** What a receiver says while its store works, and then fails: answers, errors, notices and log lines. */
+export async function everythingSaid({
+  inbox,
+  failsInside,
+  fail,
+}: FailingGround): Promise<readonly unknown[]> {
+  const said: unknown[] = [];
+  const failed = new Set<string>();
+  const write = (...parts: unknown[]): void => void said.push(...parts);
+  const receiver = createReceiver({
+    payments: { publicKey: keys.publicKey },
+    connect: { secret: CANARY.webhookSecret },
+    inbox,
+    logger: { info: write, warn: write, error: write },
+    logLevel: "info",
+    acceptTimeoutMs: 30_000,
+  });
+  receiver.observe((notice) => {
+    said.push(notice);
+    if (notice.type === "inbox-error") failed.add(notice.during);
+  });
+  const released: (() => void)[] = [];
+  receiver.onDeposit(() => new Promise<void>((resolve) => released.push(resolve)));
+  receiver
+    .onSettlementApproved(() => {})
+    .ignore("WITHDRAWAL")
+    .ignore("settlement.declined");
+  receiver.ignore("connected_account.approved").ignore("connected_account.declined");
+  await receiver.start();
+
+  const send = callsOf(receiver, "0".repeat(48)).payments.receive;
+  said.push(await send?.());
+  await expect.poll(() => released.length, { timeout: 20_000 }).toBe(1);
+  const malformed = callback({ status: "success" });
+  const { rawBody } = malformed;
+  const headers = { get: (name: string) => malformed.headers[name] ?? null };
+  said.push(await receiver.payments.receive({ method: "POST", url: "/", headers, rawBody }));
+  let entry = "";
+  for await (const { eventId } of receiver.held.list()) entry = eventId;
+  expect(entry).not.toBe("");
+
+  await fail();
+  // A run whose end cannot be written, and jobs that cannot be taken.
+  for (const release of released) release();
+  if (failsInside) await expect.poll(() => failed.size, { timeout: 20_000 }).toBeGreaterThan(0);
+  let rejected = 0;
+  for (const calls of Object.values(callsOf(receiver, entry))) {
+    for (const call of Object.values(calls)) {
+      try {
+        said.push(await call());
+      } catch (error) {
+        rejected++;
+        said.push(error);
+      }
+    }
+  }
+  expect(rejected).toBeGreaterThan(1);
+  said.push(await receiver.close({ graceMs: 0 }).catch((error: unknown) => error));
+  return said;
+}
