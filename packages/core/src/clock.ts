@@ -1,7 +1,9 @@
-/** The only source of time. Tests give a fake one; see `fakeClock` of `@payhooks/core/testing`. */
+/** The time of a program. Tests give a fake one; see `fakeClock` of `@payhooks/core/testing`. */
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch: the wall clock, which may be set back or forward. */
   now(): number;
+  /** Milliseconds since some moment: never set back or forward, though it may stand still while the machine sleeps. */
+  monotonic(): number;
   /** Calls back once after `ms`; the returned function cancels. Does not keep the process alive. */
   after(ms: number, callback: () => void): () => void;
 }
@@ -12,6 +14,7 @@ const MAX_TIMER_MS = 2_147_483_647;
 /** The platform's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   after(ms, callback) {
     const timer = setTimeout(callback, Math.min(Math.max(ms, 0), MAX_TIMER_MS));
     // Node and Bun keep the process alive for a pending timer; other runtimes return a number.
@@ -25,4 +28,22 @@ export function sleep(clock: Clock, ms: number): Promise<void> {
   return new Promise((resolve) => {
     clock.after(ms, resolve);
   });
+}
+
+/** How long ago it was made, on whichever of the two clocks says more. */
+export class Stopwatch {
+  readonly #clock: Clock;
+  readonly #wall: number;
+  readonly #monotonic: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#wall = clock.now();
+    this.#monotonic = clock.monotonic();
+  }
+
+  /** In milliseconds. A machine that slept shows it on the wall clock, a clock that was set back on the other. */
+  get elapsedMs(): number {
+    return Math.max(this.#clock.now() - this.#wall, this.#clock.monotonic() - this.#monotonic);
+  }
 }

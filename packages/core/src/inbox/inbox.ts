@@ -2,7 +2,8 @@ import type { Awaitable } from "../awaitable.ts";
 import type { Cancellation } from "../cancellation.ts";
 import type { FlowName } from "../events.ts";
 import type { EventFacts, Happening } from "../notices.ts";
-import { referenceIdOf } from "./reference.ts";
+import type { EventState } from "./record/index-of.ts";
+import { referenceIdOf } from "./record/reference.ts";
 
 /**
  * Why an event is kept for a person instead of being run. The first four never entered the table of
@@ -87,21 +88,11 @@ export interface VerifiedEvent {
   readonly delivery: StoredDelivery;
 }
 
-/** A piece of work: one slot of one record, in its n-th replay. */
-export interface Job {
-  readonly eventId: string;
-  readonly replay: number;
-}
+const EVENT_ID = /^[0-9a-f]{48}$/;
 
-/** `eventId-n`, the name under which a queue knows a job. */
-export function jobId(job: Job): string {
-  return `${job.eventId}-${job.replay}`;
-}
-
-/** The reverse of {@link jobId}; null for any other text. */
-export function parseJobId(text: string): Job | null {
-  const match = /^([0-9a-f]{48})-(0|[1-9][0-9]{0,8})$/.exec(text);
-  return match === null ? null : { eventId: match[1] ?? "", replay: Number(match[2]) };
+/** Whether a text can be an eventId. */
+export function isEventId(text: unknown): text is string {
+  return typeof text === "string" && EVENT_ID.test(text);
 }
 
 /** The record's key in an eventId. */
@@ -115,30 +106,35 @@ export function slotKeyOf(eventId: string): string {
 }
 
 /** What became of a delivery in the table of deduplication. */
-export type AcceptOutcome = "new" | "progress" | "resume" | "duplicate" | "stale" | "held" | "expired";
+export type AcceptOutcome = "new" | "progress" | "duplicate" | "stale" | "held" | "expired";
 
-/** The answer of the atomic step. */
+/** What became of an event that was offered to the inbox. */
 export interface Accepted {
   readonly outcome: AcceptOutcome;
-  readonly job: Job;
-  /** True when the slot still has to be queued: nothing may be acknowledged before that. */
-  readonly pending: boolean;
-  /** Why it is held, for the outcome `held` and for copies of a held slot. */
+  /** The record's key and the slot's. With the outcomes `stale` and `expired` there may be no such event. */
+  readonly eventId: string;
+  /** Why it is held, for the outcome `held` and for copies of a held event. */
   readonly reason: HeldReason | null;
   /** What is wrong, in words, where there is a reason. Names fields, but not their values. */
   readonly detail: string | null;
   /** The amount that was known before, when this delivery changed it (outcome `progress`, or another source). */
   readonly previousAmount: string | null;
+  /** This process has begun to run it. */
+  readonly begun: boolean;
+  /** PENDING events that waited, and will not run since this one is terminal. */
+  readonly overtaken: readonly EventFacts[];
   /**
    * With the outcome `expired`: the inbox was too small to keep its records for the whole window, and no longer knows
    * events that were signed before this time.
    */
   readonly signedBefore?: number;
+  /** With {@link AcceptOptions.handle}: what became of the event in the run that this call began, or found. */
+  readonly handled?: Promise<RunReport>;
 }
 
 /** How one handler stands with one event. */
 export interface Step {
-  /** Tries that count: all but those before their time that failed. */
+  /** Tries that count: not those that were asked for early and failed, nor those that were taken back unstarted. */
   readonly tries: number;
   /** `started` at the next begin means that the process died, or lost its lease, while it ran. */
   readonly state: "started" | "done" | "failed" | "given-up";
@@ -164,10 +160,14 @@ export interface HistoryEntry {
   readonly note?: string;
 }
 
-/** What `begin` hands out: the slot's content under a lease. */
+/** What a run is given: the slot's content under a lease. */
 export interface LeaseData {
-  readonly job: Job;
-  /** Fence and owner in one; every write of the run names it. */
+  /** The record's key. */
+  readonly key: string;
+  /** The slot's key. */
+  readonly slot: string;
+  readonly eventId: string;
+  /** Names the begin of this run; every write of the run counts only as long as the record has it. */
   readonly token: string;
   /** `run` the event, or `tell` the onHeld handlers about a held one. */
   readonly mode: "run" | "tell";
@@ -179,6 +179,7 @@ export interface LeaseData {
   readonly name: string;
   readonly status: string;
   readonly delivery: StoredDelivery;
+  /** How the handlers stood before this run. */
   readonly steps: Readonly<Record<string, Step>>;
   /** A replay of these handlers only; null: whatever has not finished. */
   readonly only: readonly string[] | null;
@@ -188,26 +189,18 @@ export interface LeaseData {
   readonly previousAmount: string | null;
   /** The store's clock at the begin. */
   readonly now: number;
-  /** Steps are tried before their time too. Such a try does not count when it fails: see `failed-early`. */
+  /** Steps are tried before their time too. Such a try does not count when it fails. */
   readonly force: boolean;
+  /** The step whose start was written together with the begin; null when it has to be written by itself. */
+  readonly started: string | null;
 }
 
 /** What notices say of the event that is run. */
-export function factsOf({ job, id, name, status, verdict, delivery }: LeaseData): EventFacts {
+export function factsOf({ eventId, id, name, status, verdict, delivery }: LeaseData): EventFacts {
   const { flow, tenant } = delivery;
   const referenceId = referenceIdOf(delivery, verdict);
-  return { flow, tenant, eventId: job.eventId, id, event: name, status, referenceId };
+  return { flow, tenant, eventId, id, event: name, status, referenceId };
 }
-
-/** The answer to the begin of a job. */
-export type Begun =
-  | { readonly kind: "leased"; readonly lease: LeaseData }
-  /** Done, stale, discarded, or held and told: nothing to run. `overtaken` when this very call made a PENDING stale. */
-  | { readonly kind: "finished"; readonly state: SlotState; readonly overtaken: EventFacts | null }
-  /** Another slot of the record runs, or the backoff is not over. */
-  | { readonly kind: "wait"; readonly ms: number; readonly running: boolean }
-  /** The record is gone. */
-  | { readonly kind: "missing" };
 
 /** How a run ended. */
 export type Ending =
@@ -223,17 +216,28 @@ export type Ending =
     }
   /** The onHeld handlers are through with it; it stays held. */
   | { readonly kind: "told" }
-  /** Nothing was started: another worker may have it. */
+  /** No handler was called: another process may have it at once. */
   | { readonly kind: "released" };
 
-/** A change of one handler's step, written before and after it runs. */
+/** How one handler stands from now on. Written twice, it is the same as written once. */
 export type StepChange =
-  | { readonly kind: "started" }
-  | { readonly kind: "done" }
-  | { readonly kind: "failed"; readonly delayMs: number; readonly error: string }
-  /** A try before its time does not count, and moves no other: but for the error, the step is as it was `before`. */
-  | { readonly kind: "failed-early"; readonly before: Step; readonly error: string }
-  | { readonly kind: "given-up"; readonly reason: GivenUp; readonly error: string };
+  | { readonly name: string; readonly kind: "started" | "done"; readonly attempt: number }
+  | {
+      readonly name: string;
+      readonly kind: "failed";
+      readonly attempt: number;
+      readonly delayMs: number;
+      readonly error: string;
+    }
+  | {
+      readonly name: string;
+      readonly kind: "given-up";
+      readonly attempt: number;
+      readonly reason: GivenUp;
+      readonly error: string;
+    }
+  /** As it was `before` (null: never tried): it was not called, or called early, which does not count. */
+  | { readonly name: string; readonly kind: "undone"; readonly before: Step | null };
 
 /** Filter of the held list. */
 export interface HeldFilter {
@@ -300,10 +304,13 @@ export interface HeldEntries {
   discard(eventId: string, decision: Decision): Promise<void>;
 }
 
-/** What an operator wants to know. Counts are null where the inbox cannot tell cheaply. */
+/** What an operator wants to know. Counts are null where the inbox did not answer. */
 export interface Health {
+  /** Whether an event could be accepted now. */
   readonly ok: boolean;
+  /** Why not. */
   readonly detail: string | null;
+  /** Events that wait for a run, those that are to be tried again included. */
   readonly waiting: number | null;
   readonly running: number | null;
   readonly held: number | null;
@@ -315,18 +322,31 @@ export interface Lease {
   readonly data: LeaseData;
   /** Cancelled when the lease is lost, or when the inbox closes and its grace is over. */
   readonly cancellation: Cancellation;
-  /** True when the inbox closes and another worker can have this: end with `released` unless a handler has started. */
-  isHandBack(): boolean;
-  /** Writes a step, repeating while the store is down. False: the lease is lost and the write did not count. */
-  step(name: string, change: StepChange): Awaitable<boolean>;
+  /** Whether a handler may be called now. `hand-back`: the inbox closes. `lost`: another process may have the event. */
+  mayCall(): "yes" | "hand-back" | "lost";
+  /** From now on a loss of the lease means that an effect may come twice. */
+  called(): void;
+  /** Writes how handlers stand, repeating while the store is down. False: the lease is lost and nothing was written. */
+  write(changes: readonly StepChange[]): Awaitable<boolean>;
   /** Enters another event, released from this entry, into the same inbox. */
   accept(event: VerifiedEvent): Awaitable<Accepted>;
+}
+
+/** What a run has come to. */
+export interface RunEnd {
+  readonly ending: Ending;
+  /** How handlers stand that no write has told of yet: written together with the ending. */
+  readonly changes: readonly StepChange[];
+  /** Called once that is written. */
+  written(): void;
 }
 
 /** The receiver's side: it runs handlers and says how that ended. It never rejects. */
 export interface Runner {
   /** Runs what has not finished of the event, and answers how that ended. */
-  run(lease: Lease): Promise<Ending>;
+  run(lease: Lease): Promise<RunEnd>;
+  /** The step that a run begins with, if its start may be written with the begin; null otherwise. Pure. */
+  firstStep(data: LeaseData): string | null;
   /** Takes a notice of the inbox to the receiver's observer and logger. */
   notify(notice: Happening): void;
 }
@@ -339,6 +359,9 @@ export interface RunOptions {
 
 /** The background runs of an inbox. */
 export interface Running {
+  /** Begins nothing more until `resume`. What runs goes on, and events are accepted. */
+  pause(): void;
+  resume(): void;
   /** Takes nothing more and waits for what runs. Nothing is aborted. */
   stop(): Promise<void>;
 }
@@ -359,15 +382,15 @@ export interface WorkReport {
   readonly ran: number;
   /** Of these, the ones that will be retried or are now held. */
   readonly failed: number;
-  /** Jobs that are due but were not reached. */
+  /** Events that are due but were not reached. */
   readonly remaining: number;
   /** When the next one is due (milliseconds since the epoch), or null when none waits. */
   readonly nextDueAt: number | null;
 }
 
-/** What became of one job that was run on the spot. */
+/** What became of one event that was run on the spot. */
 export interface RunReport {
-  /** The slot's state afterwards; `running` when another worker has it; null when the record is gone. */
+  /** The event's state afterwards; `running` when another run has it; null when there is no such event. */
   readonly state: SlotState | null;
   /** Whether this call ran it. */
   readonly ran: boolean;
@@ -375,10 +398,30 @@ export interface RunReport {
 
 /** Options of {@link Inbox.accept}. */
 export interface AcceptOptions {
-  /** The queue holds the job back for this long, since the caller will run it itself (`ack: "handled"`). */
+  /** Nobody else runs it for this long, since the caller will: {@link Inbox.runEvent}. Default 0. */
   readonly delayMs?: number | undefined;
-  /** Entries that may be held, at most: beyond, an event that would be held at accept is refused. */
+  /** Entries that may be held, at most: beyond, an event that would be held at accept is refused. Soft: see there. */
   readonly maxHeld?: number | undefined;
+  /** How long the caller waits for the answer. What is not written by then is not tried again. Default 2 s. */
+  readonly deadlineMs?: number | undefined;
+  /** Runs the event at once, whatever else runs (`ack: "handled"`): see {@link Accepted.handled}. */
+  readonly handle?: Runner | undefined;
+}
+
+/** What is listed: events in one of these states that the other fields let pass. */
+export interface EventFilter {
+  readonly state?: EventState | undefined;
+  readonly flow?: FlowName | undefined;
+  readonly tenant?: string | undefined;
+  readonly event?: string | undefined;
+  readonly reason?: HeldReason | undefined;
+  readonly referenceId?: string | undefined;
+  /** `payTxnId` or `idempotency_key`. */
+  readonly id?: string | undefined;
+  /** Accepted at this time or later, in milliseconds since the epoch. */
+  readonly since?: number | undefined;
+  /** Accepted before this time. */
+  readonly until?: number | undefined;
 }
 
 /** The one storage decision that a user makes. */
@@ -388,25 +431,26 @@ export interface Inbox {
   /** Connects and checks; idempotent. */
   ready(): Promise<void>;
   /**
-   * Applies the table of deduplication in one atomic step and stores the event as durably as the inbox promises.
+   * Applies the table of deduplication in one atomic step and stores the event as durably as the inbox promises. Where
+   * this process runs events and has room for one more, the same step begins the event.
    * @throws PayhooksError `ERR_INBOX_UNAVAILABLE`, `ERR_INBOX_FULL` or `ERR_HELD_FULL`. Any throw means that the
    * outcome is unknown: nothing may be acknowledged. An inbox in this process's memory answers, or throws, at once.
    */
   accept(event: VerifiedEvent, options?: AcceptOptions): Awaitable<Accepted>;
-  /** Takes jobs in the background until stopped. */
+  /** Runs what is due, in the background, until stopped. */
   run(runner: Runner, options: RunOptions): Promise<Running>;
-  /** Recovers lapsed leases, then works off what is due. */
+  /** Works off what is due, leases that have lapsed included. */
   work(runner: Runner, options: WorkOptions): Promise<WorkReport>;
   /**
-   * Runs one job now, its backoff skipped: at most once a second (`waiting`, and not `ran`, otherwise). A try before its
+   * Runs one event now, its backoff skipped: at most once a second (`waiting`, and not `ran`, otherwise). A try before its
    * time counts only if the process dies in it.
    */
-  runJob(runner: Runner, job: Job): Promise<RunReport>;
+  runEvent(runner: Runner, eventId: string): Promise<RunReport>;
   /** One event's whole life, or null when there is no record of it. */
   read(eventId: string): Promise<Life | null>;
   readonly held: HeldEntries;
   /** Whether the inbox answers, and how much waits in it. */
   health(): Promise<Health>;
-  /** Hands back what has no started step and waits for the rest until `graceMs` is over. */
+  /** Hands back what no handler was called for, and waits for the rest until `graceMs` is over. */
   close(options: { readonly graceMs: number }): Promise<{ readonly unfinished: number }>;
 }

@@ -1,121 +1,133 @@
 import type { Awaitable } from "../awaitable.ts";
-import type { Happening } from "../notices.ts";
-import type {
-  Accepted,
-  Begun,
-  Decision,
-  Ending,
-  Held,
-  HeldFilter,
-  Job,
-  Life,
-  ReplayDecision,
-  StepChange,
-  VerifiedEvent,
-} from "./inbox.ts";
+import type { EventFilter, HeldReason, Inbox } from "./inbox.ts";
+import type { Unreadable } from "./record/codec.ts";
+import type { RecordIndex } from "./record/index-of.ts";
+import type { IdempotencyRecord } from "./record/record.ts";
 
-/** Options of {@link IdempotencyStore.accept}. */
-export interface ClaimOptions {
-  readonly maxHeld: number;
-  /** For a store that also queues the job, in the same step: how long the queue holds it back. */
-  readonly delayMs: number;
+/** A record as a store has it. */
+export interface Versioned {
+  /** Names the write that made it. */
+  readonly version: string;
+  /** Not to be changed: it may be the store's own. */
+  readonly record: IdempotencyRecord | Unreadable;
 }
 
-/** Options of {@link IdempotencyStore.begin}. */
-export interface BeginOptions {
-  /** Names the process, unique in the store's lifetime. */
-  readonly owner: string;
-  readonly leaseMs: number;
-  /**
-   * Skips the backoff. `asked`: a redelivery, or a person, wants it now; granted at most once a second, since copies are
-   * anybody's to send. `last`: there will be no later one, since the queue ends with its process.
-   */
-  readonly force: "asked" | "last" | null;
+/** One write: the record is replaced if it still has the version that the write was computed from. */
+export interface Swap {
+  readonly key: string;
+  /** The version that it must have; null: there must be no such record, or one that has expired. */
+  readonly expected: string | null;
+  /** Its version from then on, which no other write has: whoever meets it knows that this very write was made. */
+  readonly version: string;
+  /** Not to be changed, neither by the store nor by whoever gave it. */
+  readonly record: IdempotencyRecord;
+  /** What the record is found by from then on. */
+  readonly index: RecordIndex;
+  /** What it was found by before; null where there was no record. */
+  readonly before: RecordIndex | null;
+  /** The store's clock when it was computed. Ahead of that clock, or over 5 s behind, it is refused with `current`. */
+  readonly at: number;
+  /** Other processes are to be told that something is due: a hint, which may get lost. */
+  readonly announce: boolean;
 }
 
-/** The outcome of a fenced write: `lost` means that another worker has the event, and nothing was written. */
-export type Fenced = "ok" | "lost";
+/** What became of one write. */
+export type SwapResult =
+  | { readonly kind: "written" }
+  /** Nothing was written. `current` is what the store has; null for nothing. */
+  | { readonly kind: "conflict"; readonly current: Versioned | null }
+  /** Nothing was written, for a reason that may pass: the same write may be made again. */
+  | { readonly kind: "not-written"; readonly cause: unknown }
+  /** Nothing was written, and nothing will be: the store has no room for it, or does not take its data. */
+  | { readonly kind: "refused"; readonly cause: unknown }
+  /** It may have been written, or may be yet. */
+  | { readonly kind: "unknown"; readonly cause: unknown };
 
-/** The answer to the end of a run. `next` are jobs of the same record that waited for it. */
-export interface Finished {
-  readonly fenced: Fenced;
-  readonly next: readonly Job[];
+/** A record that somebody has to look at. */
+export interface DueRecord extends Versioned {
+  readonly key: string;
+}
+
+/** What {@link RecordStore.takeDue} found. */
+export interface DueRecords {
+  /** Oldest first. */
+  readonly records: readonly DueRecord[];
+  /** How many more are due. Where it is dear to count, any number above 0 stands for some. */
+  readonly left: number;
+  /** When the next one is due that is not due yet (the store's clock); null when none waits. */
+  readonly nextDueAt: number | null;
+}
+
+/** Where a list goes on: behind the event that was accepted at this time and has this id. */
+export interface ListCursor {
+  readonly acceptedAt: number;
+  readonly eventId: string;
+}
+
+/** A page of a list, the event that was accepted first at its head; of the same time, the least id. */
+export interface Listed {
+  readonly events: readonly { readonly eventId: string; readonly acceptedAt: number; readonly versioned: Versioned }[];
+  /** Where the next page begins; null behind the last. A page may be empty and yet not the last. */
+  readonly next: ListCursor | null;
+}
+
+/** How much there is of everything that is not finished. */
+export interface Counts {
+  readonly waiting: number;
+  readonly retrying: number;
+  readonly running: number;
+  readonly held: number;
+  readonly heldBy: Readonly<Partial<Record<HeldReason, number>>>;
+  /** The time for which the record that waits longest has been due (the store's clock); null when none is. */
+  readonly oldestDueAt: number | null;
 }
 
 /**
- * One record per transaction, changed in atomic steps on one key. Every method may throw or reject, which means that its
- * outcome is unknown; every method may be called again. What it throws is told by its kind and code, since it may hold
- * what was given: throw a `PayhooksError` to have its words told. The steps of every event may answer at once, where nothing has to
- * be waited for.
+ * Where records live: a compare-and-swap over several records, and an index of what is due. Everything that is hard is
+ * done by the engine above it. Each method may throw or reject, which says nothing about its outcome, and may be called
+ * again. What it throws is told by its kind and code only, since it may hold what was given: throw a `PayhooksError` to
+ * have its words told.
  */
-export interface IdempotencyStore {
-  /** Connects and checks; idempotent. */
-  ready(): Promise<void>;
-  /** The table of deduplication: claims a slot, or says why not. Not `pending`: the job is queued already. */
-  accept(event: VerifiedEvent, options: ClaimOptions): Awaitable<Accepted>;
-  /** Sets the flag that lets copies be acknowledged. Does nothing else. */
-  markQueued(job: Job): Awaitable<void>;
-  /** Takes the slot under a lease: fence + 1. Finished slots are left alone. */
-  begin(job: Job, options: BeginOptions): Awaitable<Begun>;
-  /** Extends the lease to `leaseMs` from now. */
-  renew(job: Job, token: string, leaseMs: number): Awaitable<Fenced>;
-  /** Writes how one handler stands with the event. */
-  step(job: Job, token: string, name: string, change: StepChange): Awaitable<Fenced>;
-  /** Ends the run. */
-  finish(job: Job, token: string, ending: Ending): Awaitable<Finished>;
-  /** One event's whole life, or null when there is no record of it. */
-  read(eventId: string): Promise<Life | null>;
-  /** The held entries that the filter lets pass. */
-  listHeld(filter: HeldFilter): AsyncIterable<Held>;
-  /** Makes a held slot wait again and raises its number of replays, in one step; null when it is not held. */
-  replay(eventId: string, decision: ReplayDecision): Promise<Job | null>;
-  /** Ends a held slot; false when it is not held. */
-  discard(eventId: string, decision: Decision): Promise<boolean>;
-  /** Events by state, for `health`; null where the store cannot tell cheaply. Throws when it does not answer. */
-  counts(): Promise<{
-    readonly waiting: number | null;
-    readonly running: number | null;
-    readonly held: number | null;
-  }>;
-  /** Lets go of what it holds open. Called once, after the last step. */
-  close(): Promise<void>;
-}
-
-/** What a queue does with a job after its run: gone, or due again. */
-export type Disposition = "finished" | { readonly againInMs: number };
-
-/** How a queue hands out its jobs. */
-export interface ConsumeOptions {
-  readonly concurrency: number;
-  /** For what happens beside the jobs, such as a worker that had to be replaced. */
-  readonly notify: (notice: Happening) => void;
-}
-
-/** Carries jobs from accept to a worker: at least once, in any order. It counts no tries and drops nothing. */
-export interface Queue {
-  /** Connects and checks; idempotent. */
-  ready(): Promise<void>;
-  /** Idempotent per job id while the job is known. */
-  add(job: Job, options: { readonly delayMs: number }): Promise<void>;
-  /** Makes a job that waits for later due at once; nothing when it does not wait. */
-  hasten(job: Job): Promise<void>;
-  /** Resolves once everything added before is as durable as promised. */
-  barrier?(): Promise<void>;
-  /** Hands jobs to `process`, up to `concurrency` at a time, until stopped; `stop` waits for those that run. */
-  consume(
-    process: (job: Job) => Promise<Disposition>,
-    options: ConsumeOptions,
-  ): Promise<{ stop(): Promise<void> }>;
-  /** Takes one due job for the caller, or null. The caller must settle it. */
-  take(): Promise<{ readonly job: Job; settle(disposition: Disposition): Promise<void> } | null>;
-  /** Makes jobs available again whose taker died, and every delayed one that is due. */
-  recover(): Promise<void>;
+export interface RecordStore {
+  readonly durability: Inbox["durability"];
+  /** True where `read` and `swap` have their answers at once: writes need not be gathered then. */
+  readonly immediate?: boolean;
+  /** Only one process has this store, and its records end with that process. */
+  readonly endsWithProcess?: boolean;
+  /** Connects, checks, makes what is missing; idempotent. */
+  open(): Promise<void>;
+  /** Made at random with the data itself: another one tells that the store was emptied or replaced. Known once open. */
+  readonly identity: string;
+  /** The records with these keys, in their order; null where there is none, or where it has expired. */
+  read(keys: readonly string[]): Awaitable<readonly (Versioned | null)[]>;
   /**
-   * Only on a queue that does not outlive the process: makes every delayed job due, for its last try before the end.
+   * Makes each write by itself: the fate of one says nothing about another's. Sorted by key, no key twice. With the
+   * record its index is written, in the same atomic step.
    */
-  hurry?(): Promise<void>;
-  /** Due jobs, and when the next delayed one is due (milliseconds since the epoch). */
-  pending(): Promise<{ readonly due: number; readonly nextDueAt: number | null }>;
-  /** Lets go of what it holds open. Nothing is added, taken or consumed afterwards. */
+  swap(items: readonly Swap[]): Awaitable<readonly SwapResult[]>;
+  /**
+   * At most `limit` records that are due, the longest waiting first. By the same step nobody else is given them for
+   * `hideMs`; their versions stay. With `limit` 0 it only tells how many are due, and when the next one is.
+   */
+  takeDue(limit: number, hideMs: number): Awaitable<DueRecords>;
+  /** The store's clock for this record, as well as it is known here: milliseconds since the epoch. */
+  now(key: string): number;
+  /** Resolves once replicas have each of these records, at these versions or later; rejects if that is not so in time. */
+  settled?(items: readonly { readonly key: string; readonly version: string }[]): Promise<void>;
+  /** Calls back when another process announces something due. A hint: nothing relies on it. Resolves to its end. */
+  onDue?(wake: () => void): Promise<() => void>;
+  /** Events that the filter lets pass, by time of acceptance: `limit` at most, behind `cursor`. */
+  list(filter: EventFilter, cursor: ListCursor | null, limit: number): Promise<Listed>;
+  counts(): Awaitable<Counts>;
+  /** Deletes some of what has expired, in one short step. True when there is more. Left out where records go by themselves. */
+  prune?(): Promise<boolean>;
+  /** Resolves when an event could be written now; rejects with the reason why not. */
+  probe(): Promise<void>;
+  /**
+   * Where finished records are lost before their time: events that were signed before this time may have been known.
+   * A store that keeps all of them has no such method.
+   */
+  forgottenBefore?(): number;
+  /** Lets go of what it holds open. Called once, after the last call of everything else. */
   close(): Promise<void>;
 }

@@ -1,33 +1,38 @@
 /**
- * The idempotency record. Everything that can happen to it is in `steps.ts`, as functions without I/O.
+ * The idempotency record: everything that is known about one transaction, or one webhook, of one tenant. Each event of it
+ * has a slot, in one of these states:
  *
- *     (nothing) --accept--> claimed --markQueued--> queued      `queued` is a flag beside the state
+ *     (nothing) --accept--> waiting --begin--> running --finish--> done
+ *        |                     ^ ^                |
+ *        |                     | '-----retry------|
+ *        |                     |                  v
+ *        '-----accept----------|----------------> held --discard--> discarded
+ *                              '-----replay-------'
+ *     waiting --(a PENDING, once a terminal status is recorded)--> stale
  *
- *     waiting --begin--> running --finish--> done
- *        ^                  |  |
- *        |<-----retry-------'  '-----------> held --tell--> held (told)
- *        |<--------------replay---------------'  '--------> discarded
- *        '--(PENDING under a terminal status)--> stale
- *
- * Stores call these functions inside their atomic step: in memory at once, in SQLite in a transaction, on Redis before a
- * compare-and-swap (decision 0007). `docs/deduplication.md` has the table that `table.ts` follows.
+ * Under a lease a held slot's onHeld handlers are told of it; it stays held. The modules of this folder change a record
+ * without I/O: the engine calls them on a copy and swaps that for what the store has. `docs/deduplication.md` has the
+ * table that `table.ts` follows.
  */
-import { PayhooksError } from "../errors.ts";
-import type { FlowName } from "../events.ts";
-import type { HeldReason, HistoryEntry, Job, SlotState, Step, StoredDelivery } from "./inbox.ts";
+import { PayhooksError } from "../../errors.ts";
+import type { FlowName } from "../../events.ts";
+import type { HeldReason, HistoryEntry, SlotState, Step, StoredDelivery } from "../inbox.ts";
 
-/** One claimed event of a record. */
+/** One event of a record. */
 export interface Slot {
   readonly name: string;
   readonly status: string;
   /** Amounts that arrived, by source. */
   amounts: Readonly<Record<string, string>>;
   readonly verdict: "run" | HeldReason;
-  queued: boolean;
   state: SlotState;
   /** Held and the onHeld handlers are through, or there were none. */
   told: boolean;
   replays: number;
+  /** When it was accepted, on the store's clock. */
+  readonly acceptedAt: number;
+  /** Names the begin that last took it. It stays past the run's end, so that whoever wrote that can recognise it. */
+  token: string | null;
   /** What it takes to run it; dropped at the end. */
   work: Work | null;
   /** Who discarded it, and why. */
@@ -42,7 +47,10 @@ export interface Work {
   reason: HeldReason | null;
   detail: string | null;
   heldAt: number;
+  /** Nobody has to look at it before this time (the store's clock). */
   dueAt: number;
+  /** How far away that was when it was written: a clock that was wrong then shows by it. */
+  dueInMs: number;
   /** When it was last begun before its time; null: never. */
   forcedAt: number | null;
   steps: Record<string, Step>;
@@ -58,6 +66,8 @@ export interface RecordLease {
   readonly slot: string;
   readonly token: string;
   until: number;
+  /** How far away its end was when it was written. */
+  lengthMs: number;
 }
 
 /** One transaction, or one webhook, of one tenant. */
@@ -70,8 +80,6 @@ export interface IdempotencyRecord {
   statusSlot: string | null;
   terminal: boolean;
   identity: Readonly<Record<string, string>>;
-  /** Raised by every begin; part of each token. */
-  fence: number;
   lease: RecordLease | null;
   slots: Record<string, Slot>;
   /** The greatest signed timestamp that was seen. */
@@ -88,25 +96,6 @@ function isUnfinished(slot: Slot): boolean {
 /** True when nothing in the record is unfinished: it may be forgotten at its expiry. */
 export function isFinished(record: IdempotencyRecord): boolean {
   return !Object.values(record.slots).some(isUnfinished);
-}
-
-/** Sets the flag that lets copies be acknowledged, unless the slot was replayed since. */
-export function markQueued(record: IdempotencyRecord | null, slotKey: string, job: Job): void {
-  const slot = record?.slots[slotKey];
-  if (slot !== undefined && slot.replays === job.replay) slot.queued = true;
-}
-
-const NONE: ReadonlySet<string> = new Set();
-
-/** Slots that a store's index of held entries has to name. */
-export function heldSlots(record: IdempotencyRecord | null): ReadonlySet<string> {
-  let held: Set<string> | null = null;
-  for (const key in record?.slots) {
-    if (record?.slots[key]?.state !== "held") continue;
-    held ??= new Set();
-    held.add(key);
-  }
-  return held ?? NONE;
 }
 
 /** Throws `ERR_HELD_FULL` when no further entry may be held at accept. */

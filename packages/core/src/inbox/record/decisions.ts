@@ -2,35 +2,32 @@ import {
   type Decision,
   type Held,
   type HeldFilter,
-  type Job,
   type Life,
   type ReplayDecision,
   slotKeyOf,
-} from "./inbox.ts";
+} from "../inbox.ts";
 import { end, type IdempotencyRecord } from "./record.ts";
 import { referenceIdOf } from "./reference.ts";
 
-/** Makes a held slot wait again, as its next replay. One that waits for its job already is given out again. */
+/** Makes a held slot wait again, as its next replay. False when it is not held. */
 export function replay(
   record: IdempotencyRecord | null,
   slotKey: string,
-  eventId: string,
   decision: ReplayDecision,
   now: number,
-): Job | null {
+): boolean {
   const slot = record?.slots[slotKey];
-  if (record === null || slot === undefined || slot.work === null) return null;
-  if (slot.state === "waiting" && slot.replays > 0 && !slot.queued) return { eventId, replay: slot.replays };
-  if (slot.state !== "held") return null;
+  if (record === null || slot === undefined || slot.work === null || slot.state !== "held") return false;
   const { work } = slot;
   const only = decision.handlers ?? null;
   // Whoever tells the onHeld handlers about it at this moment loses the lease.
   if (record.lease?.slot === slotKey) record.lease = null;
   slot.state = "waiting";
   slot.told = false;
-  slot.queued = false;
   slot.replays++;
-  work.dueAt = 0;
+  work.dueAt = now;
+  work.dueInMs = 0;
+  work.forcedAt = null;
   work.only = only;
   work.evenIfExpired = decision.evenIfExpired === true;
   work.steps = Object.fromEntries(
@@ -39,7 +36,7 @@ export function replay(
     ),
   );
   work.history.push({ at: now, what: `replay ${slot.replays}`, by: decision.by, note: decision.note });
-  return { eventId, replay: slot.replays };
+  return true;
 }
 
 /** Drops a held slot for good: copies stay duplicates. */
@@ -52,7 +49,6 @@ export function discard(
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined || slot.state !== "held") return false;
   if (record.lease?.slot === slotKey) record.lease = null;
-  slot.queued = true;
   slot.discarded = { at: now, what: "discarded", by, note };
   end(record, slot, "discarded", now);
   return true;

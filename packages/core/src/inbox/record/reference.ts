@@ -1,4 +1,4 @@
-import type { HeldReason, StoredDelivery } from "./inbox.ts";
+import type { HeldReason, StoredDelivery } from "../inbox.ts";
 
 const known = new WeakMap<StoredDelivery, string | null>();
 

@@ -1,8 +1,8 @@
-import type { HeldReason, SlotState } from "./inbox.ts";
+import type { HeldReason, SlotState } from "../inbox.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
 /*
- * A packed record is one line per field: those of the record, its facts as name and value, then six per slot. What a
+ * A packed record is one line per field: those of the record, its facts as name and value, then eight per slot. What a
  * field has in nearly every record is a sign instead: `\` and a letter, or nothing at all.
  */
 
@@ -31,6 +31,8 @@ const signOf: ReadonlyMap<string, string> = new Map(SIGNS);
 const textOf: ReadonlyMap<string, string> = new Map(SIGNS.map(([text, sign]) => [sign, text]));
 
 const NULL = "\\n";
+/** What follows is a text as JSON. */
+const JSON_SIGN = "\\j";
 const FLOWS = ["payments", "connect"] as const;
 const STATES: readonly SlotState[] = ["done", "stale", "discarded", "held", "waiting", "running"];
 const VERDICTS: readonly ("run" | HeldReason)[] = [
@@ -48,10 +50,10 @@ const VERDICTS: readonly ("run" | HeldReason)[] = [
   "unhandled",
 ];
 
-const RECORD_FIELDS = 10;
+const RECORD_FIELDS = 9;
 /** The place of `signedAt` among them. */
-const SIGNED_AT = 4;
-const SLOT_FIELDS = 6;
+const SIGNED_AT = 3;
+const SLOT_FIELDS = 8;
 
 /**
  * A finished record as one short string. Nothing in it runs, waits or is held, so that only what recognises copies
@@ -63,7 +65,6 @@ export function pack(record: IdempotencyRecord): string {
     String(FLOWS.indexOf(record.flow)),
     writeText(record.tenant),
     writeText(record.id),
-    writeNumber(record.fence),
     writeSignedAt(record.signedAt),
     writeExpiresAt(record.expiresAt),
     record.status === null ? NULL : writeText(record.status),
@@ -91,6 +92,8 @@ function writeSlot(
     slot.status === status ? "" : writeText(slot.status),
     writeAmounts(slot.amounts),
     writeState(slot),
+    writeNumber(slot.acceptedAt),
+    slot.token ?? "",
     slot.discarded === undefined ? "" : writeText(JSON.stringify(slot.discarded)),
   );
 }
@@ -111,17 +114,15 @@ function readAmounts(field: string): Slot["amounts"] {
   return text.startsWith("{") ? (JSON.parse(text) as Slot["amounts"]) : { callback: text };
 }
 
-/** Queued, done, to be run and never replayed: nearly all of them. */
-function writeState({ queued, state, verdict, replays }: Slot): string {
-  if (queued && state === "done" && verdict === "run" && replays === 0) return "";
-  const parts = [queued ? 1 : 0, STATES.indexOf(state), VERDICTS.indexOf(verdict), replays];
-  return parts.join(" ");
+/** Done, to be run and never replayed: nearly all of them. */
+function writeState({ state, verdict, replays }: Slot): string {
+  if (state === "done" && verdict === "run" && replays === 0) return "";
+  return [STATES.indexOf(state), VERDICTS.indexOf(verdict), replays].join(" ");
 }
 
-function readState(field: string): Pick<Slot, "queued" | "state" | "verdict" | "replays"> {
-  const [queued = 1, state = 0, verdict = 0, replays = 0] = field === "" ? [] : field.split(" ").map(Number);
+function readState(field: string): Pick<Slot, "state" | "verdict" | "replays"> {
+  const [state = 0, verdict = 0, replays = 0] = field === "" ? [] : field.split(" ").map(Number);
   return {
-    queued: queued === 1,
     state: STATES[state] ?? "done",
     verdict: VERDICTS[verdict] ?? "run",
     replays,
@@ -139,11 +140,11 @@ export function signedAtOf(packed: string): number {
 export function unpack(packed: string): IdempotencyRecord {
   const fields = packed.split("\n");
   const field = (index: number): string => fields[index] ?? "";
-  const status = field(6) === NULL ? null : readText(field(6));
-  const statusSlot = field(7) === NULL ? null : field(7);
+  const status = field(5) === NULL ? null : readText(field(5));
+  const statusSlot = field(6) === NULL ? null : field(6);
   const identity: Record<string, string> = {};
   let at = RECORD_FIELDS;
-  for (let facts = readNumber(field(9)); facts > 0; facts--, at += 2) {
+  for (let facts = readNumber(field(8)); facts > 0; facts--, at += 2) {
     identity[readText(field(at))] = readText(field(at + 1));
   }
   const slots: Record<string, Slot> = {};
@@ -154,8 +155,10 @@ export function unpack(packed: string): IdempotencyRecord {
       amounts: readAmounts(field(at + 3)),
       ...readState(field(at + 4)),
       told: false,
+      acceptedAt: readNumber(field(at + 5)),
+      token: field(at + 6) || null,
       work: null,
-      ...(field(at + 5) === "" ? {} : { discarded: JSON.parse(readText(field(at + 5))) }),
+      ...(field(at + 7) === "" ? {} : { discarded: JSON.parse(readText(field(at + 7))) }),
     };
   }
   return {
@@ -164,26 +167,30 @@ export function unpack(packed: string): IdempotencyRecord {
     id: readText(field(2)),
     status,
     statusSlot,
-    terminal: field(8) === "1",
+    terminal: field(7) === "1",
     identity,
-    fence: readNumber(field(3)),
     lease: null,
     slots,
     signedAt: readNumber(field(SIGNED_AT)),
-    expiresAt: readNumber(field(5)),
+    expiresAt: readNumber(field(4)),
   };
 }
+
+/** What no database takes in a text. */
+const UNFIT = /\0|\p{Surrogate}/u;
 
 /** A text in which no line ends. */
 function writeText(text: string): string {
   const sign = signOf.get(text);
   if (sign !== undefined) return sign;
+  if (UNFIT.test(text)) return JSON_SIGN + JSON.stringify(text);
   if (!text.includes("\\") && !text.includes("\n")) return text;
   return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\/");
 }
 
 function readText(field: string): string {
   if (!field.includes("\\")) return field;
+  if (field.startsWith(JSON_SIGN)) return JSON.parse(field.slice(JSON_SIGN.length)) as string;
   return textOf.get(field) ?? field.replace(/\\(.)/g, (_, sign: string) => (sign === "/" ? "\n" : sign));
 }
 

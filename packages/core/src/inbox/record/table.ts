@@ -1,10 +1,10 @@
 import { digestOf } from "./digest.ts";
-import type { AcceptOutcome, HeldReason, VerifiedEvent } from "./inbox.ts";
+import type { AcceptOutcome, HeldReason, VerifiedEvent } from "../inbox.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
 /** What the table says of an event, before anything is changed. */
 export interface Ruling {
-  readonly row: "own-slot" | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
+  readonly row: "own-slot" | 1 | 2 | 3 | 4 | 5 | 6 | 7;
   readonly outcome: Exclude<AcceptOutcome, "expired">;
   readonly slot: string;
   readonly verdict: "run" | HeldReason;
@@ -22,7 +22,7 @@ export function decide(record: IdempotencyRecord | null, event: VerifiedEvent): 
     );
   }
   if (record === null)
-    return { row: 5, outcome: firstOutcome(event), slot: event.slot, verdict: event.verdict };
+    return { row: 4, outcome: firstOutcome(event), slot: event.slot, verdict: event.verdict };
   if (differs(record.identity, event.identity)) {
     return mismatch(1, record, event, () => differenceOf(record.identity, event.identity));
   }
@@ -31,36 +31,30 @@ export function decide(record: IdempotencyRecord | null, event: VerifiedEvent): 
     return mismatch(2, record, event, () => "amount differs from the one that this source sent before");
   }
   const known = atSlot(same, event.slot);
-  if (known !== null) {
-    const overtaken = known.row === 3 && event.rank === 0 && record.terminal;
-    return overtaken ? { ...known, outcome: "stale" } : known;
-  }
+  if (known !== null) return known;
   if (record.status === null)
-    return { row: 5, outcome: firstOutcome(event), slot: event.slot, verdict: event.verdict };
+    return { row: 4, outcome: firstOutcome(event), slot: event.slot, verdict: event.verdict };
   if (!record.terminal && event.rank === 1) {
     return {
-      row: 6,
+      row: 5,
       outcome: event.verdict === "run" ? "progress" : "held",
       slot: event.slot,
       verdict: event.verdict,
     };
   }
   if (record.terminal && event.rank === 0)
-    return { row: 7, outcome: "stale", slot: event.slot, verdict: "run" };
+    return { row: 6, outcome: "stale", slot: event.slot, verdict: "run" };
   const detail = "status differs from the final one that is recorded";
-  return { row: 8, outcome: "held", slot: event.slot, verdict: "conflict", detail };
+  return { row: 7, outcome: "held", slot: event.slot, verdict: "conflict", detail };
 }
 
 function firstOutcome(event: VerifiedEvent): "new" | "held" {
   return event.verdict === "run" ? "new" : "held";
 }
 
-/** Rows 3 and 4: the slot is there. It repeats the verdict that was made when it was claimed. */
+/** Row 3: the slot is there. It repeats the verdict that was made when the event was accepted. */
 function atSlot(slot: Slot | undefined, key: string): Ruling | null {
-  if (slot === undefined) return null;
-  return slot.queued
-    ? { row: 4, outcome: "duplicate", slot: key, verdict: slot.verdict }
-    : { row: 3, outcome: "resume", slot: key, verdict: slot.verdict };
+  return slot === undefined ? null : { row: 3, outcome: "duplicate", slot: key, verdict: slot.verdict };
 }
 
 function mismatch(row: 1 | 2, record: IdempotencyRecord, event: VerifiedEvent, detail: () => string): Ruling {

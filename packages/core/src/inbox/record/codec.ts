@@ -1,45 +1,59 @@
 import { isUtf8 } from "node:buffer";
-import type { JsonValue } from "../json.ts";
+import type { JsonValue } from "../../json.ts";
+import { describeError } from "../../foreign-error.ts";
 import { digested } from "./digest.ts";
-import type { StoredDelivery } from "./inbox.ts";
+import type { StoredDelivery } from "../inbox.ts";
 import { pack, unpack } from "./pack.ts";
 import { type IdempotencyRecord, isFinished, type Slot, type Work } from "./record.ts";
 
-/** A record as text, in two parts: what its steps change, and behind that what stays as it came. */
-export interface EncodedRecord {
-  readonly head: string;
-  /** Two lines for the delivery of each slot that has work, each with its line end before it; empty when none has. */
-  readonly tail: string;
+/** The format of the texts that are written; those of earlier formats are read too. */
+const FORMAT = "1";
+
+/** A record that this version of Payhooks cannot read, and why. Whoever meets one leaves it alone. */
+export interface Unreadable {
+  readonly unreadable: string;
 }
 
-/** Packed when it is finished; while there is work in it, JSON arrays in which places stand for names. */
-export function encodeRecord(record: IdempotencyRecord): EncodedRecord {
+/** Whether a record could be read. */
+export function isUnreadable(record: IdempotencyRecord | Unreadable): record is Unreadable {
+  return "unreadable" in record;
+}
+
+/**
+ * A record as text: its format, then `f` for a finished record, which is packed, or `o` for one with work in it: JSON
+ * arrays in which places stand for names, and two lines for the delivery of each slot that has work.
+ */
+export function encodeRecord(record: IdempotencyRecord): string {
   if (isFinished(record)) {
-    return { head: `f${shorten(pack({ ...record, identity: digested(record.identity) }))}`, tail: "" };
+    return `${FORMAT}f${shorten(pack({ ...record, identity: digested(record.identity) }))}`;
   }
   const values = valuesOf(record, RECORD_FIELDS);
-  let tail = "";
+  let lines = "";
   for (const key in record.slots) {
     const slot = record.slots[key];
     if (slot === undefined) continue;
     const { work } = slot;
     values.push(key, valuesOf(slot, SLOT_FIELDS), work === null ? null : valuesOf(work, WORK_FIELDS));
-    if (work !== null) tail += linesOf(work.delivery);
+    if (work !== null) lines += linesOf(work.delivery);
   }
-  return { head: `o${JSON.stringify(values)}`, tail };
-}
-
-/** The parts of a record that was stored as one text. */
-export function partsOf(text: string): EncodedRecord {
-  const end = text.startsWith("o") ? text.indexOf("\n") : -1;
-  return end < 0 ? { head: text, tail: "" } : { head: text.slice(0, end), tail: text.slice(end) };
+  return `${FORMAT}o${JSON.stringify(values)}${lines}`;
 }
 
 /** The reverse of {@link encodeRecord}, but for long facts of a finished record, which are digests from then on. */
-export function decodeRecord({ head, tail }: EncodedRecord): IdempotencyRecord {
-  if (head.startsWith("f")) return unpack(lengthen(head.slice(1)));
-  const values = JSON.parse(head.slice(1)) as readonly Value[];
-  const lines = tail.split("\n");
+export function decodeRecord(text: string): IdempotencyRecord | Unreadable {
+  if (!text.startsWith(FORMAT)) {
+    return { unreadable: `its format is ${JSON.stringify(text.slice(0, 1))}: a newer Payhooks wrote it` };
+  }
+  try {
+    return text[1] === "f" ? unpack(lengthen(text.slice(2))) : decodeOpen(text);
+  } catch (error) {
+    return { unreadable: `its text is damaged: ${describeError(error)}` };
+  }
+}
+
+function decodeOpen(text: string): IdempotencyRecord {
+  const lines = text.split("\n");
+  const values = JSON.parse((lines[0] ?? "").slice(2)) as readonly Value[];
   let line = 1;
   const slots: Record<string, Slot> = {};
   for (let at = RECORD_FIELDS.length; at < values.length; at += 3) {
@@ -61,7 +75,6 @@ const RECORD_FIELDS = [
   "statusSlot",
   "terminal",
   "identity",
-  "fence",
   "lease",
   "signedAt",
   "expiresAt",
@@ -71,10 +84,11 @@ const SLOT_FIELDS = [
   "status",
   "amounts",
   "verdict",
-  "queued",
   "state",
   "told",
   "replays",
+  "acceptedAt",
+  "token",
   "discarded",
 ] as const satisfies readonly (keyof Slot)[];
 const WORK_FIELDS = [
@@ -83,6 +97,7 @@ const WORK_FIELDS = [
   "detail",
   "heldAt",
   "dueAt",
+  "dueInMs",
   "forcedAt",
   "steps",
   "only",
@@ -130,10 +145,12 @@ export function copyRecord(record: IdempotencyRecord): IdempotencyRecord {
 }
 
 const LINE_END = 10;
+/** Databases refuse it in a text. */
+const NUL = 0;
 const written = new WeakMap<StoredDelivery, string>();
 
 /**
- * A record is written some seven times, with the same delivery: its facts on one line, and its body on the next, as it
+ * A record is written several times with the same delivery: its facts on one line, and its body on the next, as it
  * reads, or in base64 where it is no line of UTF-8.
  */
 function linesOf(delivery: StoredDelivery): string {
@@ -141,7 +158,8 @@ function linesOf(delivery: StoredDelivery): string {
   if (lines === undefined) {
     const { rawBody } = delivery;
     const bytes = Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
-    const encoding = isUtf8(bytes) && !bytes.includes(LINE_END) ? "utf8" : "base64";
+    const isLine = isUtf8(bytes) && !bytes.includes(LINE_END) && !bytes.includes(NUL);
+    const encoding = isLine ? "utf8" : "base64";
     const facts = JSON.stringify([encoding, ...valuesOf(delivery, DELIVERY_FIELDS)]);
     lines = `\n${facts}\n${bytes.toString(encoding)}`;
     written.set(delivery, lines);

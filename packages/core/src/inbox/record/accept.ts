@@ -1,0 +1,210 @@
+import type { EventFacts } from "../../notices.ts";
+import { type Accepted, type AcceptOutcome, isEntry, type VerifiedEvent } from "../inbox.ts";
+import { end, type IdempotencyRecord, type Slot } from "./record.ts";
+import { referenceIdOf } from "./reference.ts";
+import { decide, type Ruling } from "./table.ts";
+
+/** The reference that the event claims (`oneSuccessPerReference`), or null: only a SUCCESS that runs, or ran, does. */
+export function claimedReference(record: IdempotencyRecord | null, event: VerifiedEvent): string | null {
+  if (event.referenceKey === null || !event.fresh) return null;
+  return decide(record, event).verdict === "run" ? event.referenceKey : null;
+}
+
+/** What has to be known to accept an event, beside its record. */
+export interface AcceptContext {
+  /** The store's clock. */
+  readonly now: number;
+  /** Nobody has to run it earlier than so many milliseconds from now. */
+  readonly delayMs: number;
+  /** Another id has the reference already (`oneSuccessPerReference`). */
+  readonly referenceReused: boolean;
+  /** Throws where there is no room for an event with that outcome; nothing is changed then. */
+  readonly admit: (outcome: AcceptOutcome) => void;
+}
+
+/** What became of an event, and whether the record was changed. */
+export interface AcceptStep {
+  readonly accepted: Accepted;
+  /** The slot that it is in; not always one that the record has. */
+  readonly slot: string;
+  /** The record to write; null where the stored one stays as it is. */
+  readonly record: IdempotencyRecord | null;
+}
+
+/** The event with the verdict that it has once its reference was looked up. */
+function judged(event: VerifiedEvent, referenceReused: boolean): VerifiedEvent {
+  if (!referenceReused || event.verdict !== "run") return event;
+  return {
+    ...event,
+    verdict: "reference-reused",
+    detail: "another payTxnId has a SUCCESS for this reference",
+  };
+}
+
+const NONE: readonly EventFacts[] = [];
+
+/** Decides by the table. The record is changed in place where it has to be; null stands for none, and makes a new one. */
+export function accept(
+  record: IdempotencyRecord | null,
+  given: VerifiedEvent,
+  { now, delayMs, referenceReused, admit }: AcceptContext,
+): AcceptStep {
+  const event = judged(given, referenceReused);
+  const ruling = decide(record, event);
+  const slot = record?.slots[ruling.slot];
+  const plain = { eventId: event.key + ruling.slot, ...NOTHING_MORE };
+  if (slot === undefined && ruling.outcome !== "stale" && !event.fresh) {
+    return { accepted: { outcome: "expired", ...plain }, slot: ruling.slot, record: null };
+  }
+  if (slot === undefined) admit(ruling.outcome);
+  const changed = record ?? newRecord(event);
+  const isLater = extend(changed, event, now);
+  if (ruling.outcome === "stale") {
+    return {
+      accepted: { outcome: "stale", ...plain },
+      slot: ruling.slot,
+      record: isLater ? changed : null,
+    };
+  }
+  if (slot !== undefined && record !== null) {
+    const { accepted, isNews } = acceptCopy(slot, event, ruling);
+    return { accepted, slot: ruling.slot, record: isLater || isNews ? changed : null };
+  }
+  return { accepted: claim(changed, event, ruling, now, delayMs), slot: ruling.slot, record: changed };
+}
+
+const NOTHING_MORE = {
+  reason: null,
+  detail: null,
+  previousAmount: null,
+  begun: false,
+  overtaken: NONE,
+} as const;
+
+function newRecord(event: VerifiedEvent): IdempotencyRecord {
+  return {
+    flow: event.delivery.flow,
+    tenant: event.delivery.tenant,
+    id: event.id,
+    status: null,
+    statusSlot: null,
+    terminal: false,
+    identity: {},
+    lease: null,
+    slots: {},
+    signedAt: 0,
+    expiresAt: 0,
+  };
+}
+
+/** Takes over the signed time. False: the record knew a later one, and nothing has to be written for this. */
+function extend(record: IdempotencyRecord, event: VerifiedEvent, now: number): boolean {
+  const isLater = event.signedAt !== null && event.signedAt > record.signedAt;
+  if (!isLater && record.expiresAt > 0) return false;
+  if (event.signedAt !== null && isLater) record.signedAt = event.signedAt;
+  record.expiresAt = Math.max(record.expiresAt, Math.max(now, record.signedAt) + event.retentionMs);
+  return true;
+}
+
+function acceptCopy(
+  slot: Slot,
+  event: VerifiedEvent,
+  { outcome, slot: slotKey }: Ruling,
+): { readonly accepted: Accepted; readonly isNews: boolean } {
+  const { source } = event.delivery;
+  let previousAmount: string | null = null;
+  const isNews = event.amount !== null && slot.amounts[source] === undefined;
+  if (event.amount !== null && isNews) {
+    previousAmount = Object.values(slot.amounts).find((amount) => amount !== event.amount) ?? null;
+    slot.amounts = { ...slot.amounts, [source]: event.amount };
+  }
+  const work = slot.state === "held" ? slot.work : null;
+  const accepted: Accepted = {
+    outcome,
+    eventId: event.key + slotKey,
+    reason: work?.reason ?? null,
+    detail: work?.detail ?? null,
+    previousAmount,
+    begun: false,
+    overtaken: NONE,
+  };
+  return { accepted, isNews };
+}
+
+function claim(
+  record: IdempotencyRecord,
+  event: VerifiedEvent,
+  ruling: Ruling,
+  now: number,
+  delayMs: number,
+): Accepted {
+  const run = ruling.verdict === "run";
+  const previousAmount = run ? amountBefore(record, event) : null;
+  const previousStatus = run ? record.status : null;
+  if (run) {
+    record.status = event.status;
+    record.statusSlot = ruling.slot;
+    record.terminal = event.rank === 1;
+    record.identity = { ...record.identity, ...event.identity };
+  }
+  const reason = ruling.verdict === "run" ? null : ruling.verdict;
+  const detail = ruling.detail ?? (reason === event.verdict ? event.detail : null);
+  record.slots[ruling.slot] = {
+    name: event.name,
+    status: event.status,
+    amounts: event.amount === null ? {} : { [event.delivery.source]: event.amount },
+    verdict: ruling.verdict,
+    state: run ? "waiting" : "held",
+    told: false,
+    replays: 0,
+    acceptedAt: now,
+    token: null,
+    work: {
+      delivery: event.delivery,
+      retentionMs: event.retentionMs,
+      reason,
+      detail,
+      heldAt: run ? 0 : now,
+      dueAt: now + delayMs,
+      dueInMs: delayMs,
+      forcedAt: null,
+      steps: {},
+      only: null,
+      evenIfExpired: false,
+      previousStatus,
+      previousAmount,
+      history: [{ at: now, what: reason === null ? "accepted" : `held: ${reason}` }],
+    },
+  };
+  const eventId = event.key + ruling.slot;
+  const overtaken = overtake(record, event.key, now);
+  return { outcome: ruling.outcome, eventId, reason, detail, previousAmount, begun: false, overtaken };
+}
+
+function amountBefore(record: IdempotencyRecord, event: VerifiedEvent): string | null {
+  const before = record.statusSlot === null ? undefined : record.slots[record.statusSlot];
+  if (before === undefined || event.amount === null) return null;
+  const known = before.amounts[event.delivery.source] ?? Object.values(before.amounts)[0];
+  return known === undefined || known === event.amount ? null : known;
+}
+
+/**
+ * Once a terminal status is recorded, a PENDING that waits is stale, replays included: it ends in the same write. An entry
+ * that is being released is not an event of the table yet: it will meet the table by itself.
+ */
+export function overtake(record: IdempotencyRecord, key: string, now: number): readonly EventFacts[] {
+  if (!record.terminal) return NONE;
+  let overtaken: EventFacts[] | null = null;
+  for (const slotKey in record.slots) {
+    const slot = record.slots[slotKey];
+    if (slot === undefined || slot.work === null || slot.state !== "waiting") continue;
+    if (slot.status !== "PENDING" || isEntry(slot.verdict)) continue;
+    const { flow, tenant, id } = record;
+    const { name: event, status, verdict, work } = slot;
+    const referenceId = referenceIdOf(work.delivery, verdict);
+    overtaken ??= [];
+    overtaken.push({ flow, tenant, eventId: key + slotKey, id, event, status, referenceId });
+    end(record, slot, "stale", now);
+  }
+  return overtaken ?? NONE;
+}
