@@ -88,7 +88,7 @@ export class ActiveRun implements Lease {
   /** Writes how the run ended, and what `chain` adds. Null: the lease was lost, and nothing was written. */
   async finish({ ending, changes }: RunEnd, chain: Chain | null): Promise<Finished | null> {
     this.#ending = true;
-    const finished = await this.#persist("finish", (record, now) => {
+    const finished = await this.#persist<Finished>("finish", (record, now) => {
       const answer = finish(record, this.data, ending, changes, now);
       if (answer.kind === "lost") return { answer, record: null };
       const chained = chain?.(record, now);

@@ -137,7 +137,8 @@ export class Changes {
       return;
     }
     const now = this.#store.now(key);
-    let record: IdempotencyRecord | null = base?.record ?? null;
+    const stored = base === null ? null : (base.record as IdempotencyRecord);
+    let record: IdempotencyRecord | null = stored;
     let isChanged = false;
     let begins = false;
     let announce = false;
@@ -165,7 +166,7 @@ export class Changes {
       version: this.#environment.token(),
       record,
       index: indexOf(key, record),
-      before: base === null || isUnreadable(base.record) ? null : indexOf(key, base.record),
+      before: stored === null ? null : indexOf(key, stored),
       at: now,
       announce,
     };

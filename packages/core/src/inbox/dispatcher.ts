@@ -65,6 +65,12 @@ export class Dispatcher {
     });
   }
 
+  /** This process has accepted something that it did not begin, due in so many milliseconds. */
+  added(inMs: number): void {
+    if (inMs > 0 || this.#parts.room() > 0) this.wake(inMs);
+    else this.#isBacklog = true;
+  }
+
   /** A place has become free. */
   freed(): void {
     if (this.#isBacklog) this.wake(0);

@@ -33,6 +33,7 @@ import { Places } from "./places.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { lifeOf } from "./record/decisions.ts";
 import { claimReference } from "./record/reference-claim.ts";
+import { dueOf } from "./record/schedule.ts";
 import { type BeginOptions, type Begun, begin, beginNext, type Finished } from "./record/run.ts";
 import type { DueRecord, RecordStore, Versioned } from "./store.ts";
 
@@ -71,6 +72,14 @@ interface BegunRun {
   /** Runs what is next of the record in the same place afterwards. */
   readonly chains: boolean;
   readonly ended: ((report: RunReport, ending: Ending["kind"] | null) => void) | null;
+}
+
+/** What follows a run on the same record. */
+interface NextRun {
+  /** It was begun in the write that ended the run. */
+  begun: Omit<BegunRun, "ended"> | null;
+  /** Somebody has to look at the record in so many milliseconds; null: never. */
+  inMs: number | null;
 }
 
 class Engine implements Inbox {
@@ -215,8 +224,8 @@ class Engine implements Inbox {
     const start = (): void => {
       if (begun !== null && runner !== null) {
         this.#start({ ...begun, runner, chains: handle === undefined, ended }, handle !== undefined);
-      } else if (accepted.outcome !== "duplicate" && accepted.outcome !== "expired") {
-        this.#dispatcher?.wake(delayMs);
+      } else if (isNews(accepted)) {
+        this.#dispatcher?.added(delayMs);
       }
       this.#rest();
     };
@@ -280,7 +289,8 @@ class Engine implements Inbox {
     this.#active.delete(key);
     this.#changes.release(key);
     this.#places.giveBack();
-    this.#dispatcher?.freed();
+    // As long as others that have begun wait for a place, the store is asked for many at a time.
+    if (this.#line.size === 0 || this.#places.isHalfEmpty) this.#dispatcher?.freed();
     this.#rest();
   }
 
@@ -461,7 +471,7 @@ class Engine implements Inbox {
     this.#active.set(key, { run });
     this.#keepRenewing();
     const end = await runner.run(run);
-    const next: { begun: Omit<BegunRun, "ended"> | null } = { begun: null };
+    const next: NextRun = { begun: null, inMs: null };
     const chain = this.#chainOf(lease, runner, chains, next);
     const finished = await run.finish(end, chain);
     leave();
@@ -475,7 +485,8 @@ class Engine implements Inbox {
       this.#start({ ...next.begun, ended: null }, false);
     } else {
       this.#giveBack(key);
-      this.#wakeAfter(end.ending);
+      if (end.ending.kind === "held") this.#heldKnown = null;
+      if (next.inMs !== null) this.#dispatcher?.wake(next.inMs);
     }
     this.#startNext();
   }
@@ -497,7 +508,7 @@ class Engine implements Inbox {
     { key }: LeaseData,
     runner: Runner,
     chains: boolean,
-    next: { begun: Omit<BegunRun, "ended"> | null },
+    next: NextRun,
   ): Chain {
     const options = this.#beginOptions(key, runner, null);
     return (record, now) => {
@@ -505,23 +516,11 @@ class Engine implements Inbox {
       const mayBegin = chains && !this.#closing && this.#dispatcher?.isTaking === true;
       const leased = new Stopwatch(this.#environment);
       const lease = mayBegin ? beginNext(record, { ...options, now }) : null;
+      const due = dueOf(record);
       next.begun = lease === null ? null : { lease, leased, runner, chains };
-      return { answer: undefined, record, begins: lease !== null, announce: !mayBegin };
+      next.inMs = due === null ? null : due.at - now;
+      return { answer: undefined, record, begins: lease !== null, announce: lease === null && next.inMs === 0 };
     };
-  }
-
-  #wakeAfter(ending: Ending): void {
-    switch (ending.kind) {
-      case "retry":
-        this.#dispatcher?.wake(ending.delayMs);
-        break;
-      case "held":
-        this.#heldKnown = null;
-        this.#dispatcher?.wake(0);
-        break;
-      default:
-        this.#dispatcher?.wake(0);
-    }
   }
 
   /** One timer renews every lease of this process. */
@@ -642,6 +641,11 @@ class Engine implements Inbox {
     const { waiting, retrying, running, held } = await this.#store.counts();
     return waiting + retrying + running + held;
   }
+}
+
+/** A run, or the onHeld handlers, may wait for somebody. */
+function isNews({ outcome }: Accepted): boolean {
+  return outcome === "new" || outcome === "progress" || outcome === "held";
 }
 
 const UNKNOWN_YET: Known = { referenceReused: null, held: null };

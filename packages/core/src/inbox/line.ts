@@ -27,10 +27,3 @@ export class FirstInFirstOut<T> {
   }
 }
 
-/** A binary heap, the earliest on top. */
-export class EarliestFirst<T extends { readonly dueAt: number }> {
-  readonly #heap: T[] = [];
-
-  peek(): T | undefined {
-    return this.#heap[0];
-  }

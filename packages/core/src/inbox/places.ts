@@ -35,6 +35,10 @@ export class Places {
     return Math.max(0, this.#concurrency + Math.max(0, waiting) - this.#begun);
   }
 
+  get isHalfEmpty(): boolean {
+    return this.room * 2 >= (this.#concurrency ?? 0);
+  }
+
   /** True while something that was begun may run. */
   get isFree(): boolean {
     return this.#running < (this.#concurrency ?? Number.POSITIVE_INFINITY);

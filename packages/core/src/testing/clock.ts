@@ -41,6 +41,7 @@ export function steppedClock(start: number, rest: () => Promise<void>): FakeCloc
   let now = start;
   return {
     now: () => now,
+    monotonic: () => now,
     after(ms, callback) {
       const timer = { at: now + Math.max(0, ms), callback };
       timers.add(timer);
