@@ -1,7 +1,6 @@
 import { type Clock, systemClock } from "../../clock.ts";
-import { composeInbox } from "../compose.ts";
+import { createInbox } from "../engine.ts";
 import type { Inbox } from "../inbox.ts";
-import { memoryQueue } from "./queue.ts";
 import { memoryStore } from "./store.ts";
 
 /** Options of {@link memoryInbox}. */
@@ -16,25 +15,12 @@ export interface MemoryInboxOptions {
   readonly clock?: Clock | undefined;
 }
 
-/**
- * An inbox in this process's memory: for development, tests, and `ack: "handled"`. An acknowledged event survives a
- * graceful close, and nothing else. At its bound the oldest finished records go and the window shrinks with them:
- * an unknown event signed before the newest evicted one is then refused as expired, so that nothing runs twice.
- *
- * @example createReceiver({ payments: { publicKey }, inbox: memoryInbox() })
- */
+/** Temporary. */
 export function memoryInbox({
   maxRecords = 100_000,
   maxUnfinished = 10_000,
   leaseMs,
   clock = systemClock,
 }: MemoryInboxOptions = {}): Inbox {
-  const queue = memoryQueue({ clock });
-  return composeInbox({
-    store: memoryStore({ clock, maxRecords, maxUnfinished, enqueue: queue.schedule }),
-    queue,
-    durability: "process",
-    leaseMs,
-    clock,
-  });
+  return createInbox(memoryStore({ clock, maxRecords, maxUnfinished }), { leaseMs, clock });
 }

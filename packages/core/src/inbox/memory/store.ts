@@ -1,236 +1,80 @@
-import { LRUCache } from "lru-cache";
 import type { Clock } from "../../clock.ts";
-import { PayhooksError } from "../../errors.ts";
-import { InFlight } from "../in-flight.ts";
-import {
-  type Accepted,
-  type AcceptOutcome,
-  type Held,
-  type HeldFilter,
-  type Job,
-  recordKeyOf,
-  slotKeyOf,
-} from "../inbox.ts";
-import { pack, signedAtOf, unpack } from "../pack.ts";
-import type { IdempotencyRecord } from "../record.ts";
-import * as records from "../steps.ts";
-import type { IdempotencyStore } from "../store.ts";
+import { lifeOf } from "../record/decisions.ts";
+import { isUnreadable } from "../record/codec.ts";
+import type { RecordIndex } from "../record/index-of.ts";
+import type { RecordStore, Versioned } from "../store.ts";
 
-/** Looking for claims that are over means looking at all of them. */
-const PURGE_EVERY_MS = 60_000;
-
-/** Bounds of the memory store. */
 export interface MemoryStoreOptions {
   readonly clock: Clock;
-  /** Finished records that are kept. */
   readonly maxRecords: number;
-  /** Events that are accepted but not finished; beyond, deliveries are answered 503. Held ones count apart. */
   readonly maxUnfinished: number;
-  /** Queues the job in the step that accepts it. Left out, the inbox does that in steps of its own. */
-  readonly enqueue?: (job: Job, delayMs: number) => void;
 }
-
-/** A memory store, and what its composition and the test harness need beside the interface. */
-export interface MemoryStore extends IdempotencyStore {
-  /** Puts a record back to an earlier state: the harness's way to die at a chosen moment. */
-  snapshot(key: string): IdempotencyRecord | null;
-  restore(key: string, record: IdempotencyRecord): void;
-  /** Records in memory, and the time before which signed events can no longer be told from new ones. */
-  size(): { readonly finished: number; readonly unfinished: number; readonly signedBefore: number };
+export interface MemoryStore extends RecordStore {
+  restore(key: string, versioned: Versioned): void;
 }
+import { indexOf } from "../record/index-of.ts";
 
-/**
- * Records in this process. Unfinished ones stay whatever happens; finished ones are packed into a bounded cache
- * with a lifetime. When the bound throws one out early, every unknown event that was signed before it is refused
- * from then on, so that the loss of memory never runs an event twice.
- */
-export function memoryStore({ clock, maxRecords, maxUnfinished, enqueue }: MemoryStoreOptions): MemoryStore {
-  const open = new InFlight<string, IdempotencyRecord>();
-  let unfinished = 0;
-  let held = 0;
-  let signedBefore = Number.NEGATIVE_INFINITY;
-  const finished = new LRUCache<string, string>({
-    max: maxRecords,
-    dispose(packed, _key, reason) {
-      if (reason === "evict") signedBefore = Math.max(signedBefore, signedAtOf(packed));
-    },
-  });
-  /** Made when it is first needed: seldom is `oneSuccessPerReference` on. */
-  let references: LRUCache<string, string> | null = null;
-
-  let nextPurgeAt = 0;
-
-  /** A claim that was dropped early would let a second SUCCESS run: where there is no room, the service is to wait. */
-  function makeRoomForReference(now: number): void {
-    if (references === null || references.size < maxRecords) return;
-    if (now >= nextPurgeAt) {
-      references.purgeStale();
-      nextPurgeAt = now + PURGE_EVERY_MS;
-    }
-    if (references.size < maxRecords) return;
-    throw new PayhooksError("ERR_INBOX_FULL", `The memory inbox knows ${maxRecords} references, its bound.`, {
-      fix: "Raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
-    });
-  }
-
-  function load(key: string): IdempotencyRecord | null {
-    return open.get(key) ?? loadFinished(key);
-  }
-
-  function loadFinished(key: string): IdempotencyRecord | null {
-    const packed = finished.get(key);
-    if (packed === undefined) return null;
-    const record = unpack(packed);
-    return record.expiresAt > clock.now() ? record : null;
-  }
-
-  /** Runs one atomic step on a record and puts the record where it belongs. */
-  function change<T>(
-    key: string,
-    step: (record: IdempotencyRecord | null) => { record: IdempotencyRecord | null; answer: T },
-  ): T {
-    const opened = open.get(key);
-    const before = opened ?? loadFinished(key);
-    const was = tallyOf(before);
-    const { record, answer } = step(before);
-    if (record === null) return answer;
-    const is = tallyOf(record);
-    unfinished += is.unfinished - was.unfinished;
-    held += is.held - was.held;
-    if (is.unfinished + is.held > 0) {
-      if (record !== opened) open.set(key, record);
-      if (opened === undefined && before !== null) finished.delete(key);
-    } else {
-      if (opened !== undefined) open.delete(key);
-      finished.set(whole(key), pack(record));
-    }
-    return answer;
-  }
-
-  /** As {@link change}, for the slot of an event. */
-  function changeSlot<T>(
-    job: Pick<Job, "eventId">,
-    step: (record: IdempotencyRecord | null, slot: string) => T,
-  ): T {
-    return change(recordKeyOf(job.eventId), (record) => ({
-      record,
-      answer: step(record, slotKeyOf(job.eventId)),
-    }));
-  }
-
+/** Temporary. */
+export function memoryStore({ clock }: MemoryStoreOptions): MemoryStore {
+  const all = new Map<string, { v: Versioned; index: RecordIndex; hidden: number }>();
+  const get = (key: string) => {
+    const f = all.get(key);
+    if (f === undefined) return null;
+    if (f.index.expiresAt !== null && f.index.expiresAt <= clock.now()) return null;
+    return f;
+  };
   return {
-    ready: async () => {},
-    accept(event, { maxHeld, delayMs }) {
-      const accepted = change(event.key, (before): { record: IdempotencyRecord | null; answer: Accepted } => {
-        const known = before !== null;
-        const mayBeForgotten = event.signedAt !== null && event.signedAt <= signedBefore;
-        if (!known && mayBeForgotten && event.evenIfExpired !== true) {
-          const job = { eventId: event.key + event.slot, replay: 0 };
-          const expired = {
-            outcome: "expired",
-            job,
-            pending: false,
-            reason: null,
-            detail: null,
-            previousAmount: null,
-          } as const;
-          return { record: null, answer: { ...expired, signedBefore } };
-        }
-        const reference = records.claimedReference(before, event);
-        const owner = reference === null ? undefined : references?.get(reference);
-        const referenceReused = owner !== undefined && owner !== event.key;
-        const now = clock.now();
-        if (reference !== null && owner === undefined) makeRoomForReference(now);
-        const admit = (outcome: AcceptOutcome): void => {
-          if (outcome === "new" || outcome === "progress") checkRoom(unfinished, maxUnfinished);
-          if (outcome === "held") records.checkHeldRoom(held, maxHeld);
-        };
-        const { record, accepted } = records.accept(before, event, { now, referenceReused, admit });
-        if (reference !== null && !referenceReused) {
-          const wanted = Math.max(now, event.signedAt ?? 0) + event.retentionMs - now;
-          // A copy that was signed earlier does not shorten it.
-          const ttl =
-            owner === undefined ? wanted : Math.max(wanted, references?.getRemainingTTL(reference) ?? 0);
-          references ??= new LRUCache({ max: maxRecords, ttl: 1, ttlResolution: 0, perf: clock });
-          references.set(reference, event.key, { ttl });
-        }
-        if (enqueue !== undefined && accepted.pending)
-          records.markQueued(record, slotKeyOf(accepted.job.eventId), accepted.job);
-        return { record, answer: accepted };
-      });
-      if (enqueue === undefined || !accepted.pending) return accepted;
-      enqueue(accepted.job, delayMs);
-      return { ...accepted, pending: false };
+    durability: "process",
+    immediate: true,
+    endsWithProcess: true,
+    identity: "x",
+    open: async () => {},
+    read: (keys) => keys.map((key) => get(key)?.v ?? null),
+    swap: (items) =>
+      items.map(({ key, expected, version, record, index }) => {
+        const f = get(key);
+        if ((f?.v.version ?? null) !== expected) return { kind: "conflict", current: f?.v ?? null };
+        all.set(key, { v: { version, record }, index, hidden: 0 });
+        return { kind: "written" };
+      }),
+    takeDue(limit, hideMs) {
+      const now = clock.now();
+      const due = [...all.entries()].filter(([, { index, hidden }]) => index.dueAt !== null && Math.max(index.dueAt, hidden) <= now);
+      due.sort((a, b) => (a[1].index.dueAt ?? 0) - (b[1].index.dueAt ?? 0));
+      const taken = due.slice(0, limit);
+      for (const [, f] of taken) f.hidden = now + hideMs;
+      let nextDueAt: number | null = null;
+      for (const { index, hidden } of all.values()) {
+        if (index.dueAt === null) continue;
+        const at = Math.max(index.dueAt, hidden);
+        if (at > now) nextDueAt = Math.min(nextDueAt ?? at, at);
+      }
+      return { records: taken.map(([key, { v }]) => ({ key, ...v })), left: due.length - taken.length, nextDueAt };
     },
-    markQueued: (job) => changeSlot(job, (record, key) => records.markQueued(record, key, job)),
-    begin: (job, options) =>
-      changeSlot(job, (record, key) => records.begin(record, key, job, options, clock.now())),
-    // These two change no slot's state, and only what runs: the record stays where it is.
-    renew: ({ eventId }, token, leaseMs) =>
-      records.renew(load(recordKeyOf(eventId)), slotKeyOf(eventId), token, leaseMs, clock.now()),
-    step: ({ eventId }, token, name, made) =>
-      records.step(load(recordKeyOf(eventId)), slotKeyOf(eventId), token, name, made, clock.now()),
-    finish: (job, token, ending) =>
-      changeSlot(job, (record, key) => records.finish(record, key, job, token, ending, clock.now())),
-    async read(eventId) {
-      return records.lifeOf(load(recordKeyOf(eventId)), eventId);
+    now: () => clock.now(),
+    async list(filter) {
+      const events = [];
+      for (const [, { v, index }] of all) {
+        for (const e of index.events) {
+          if (filter.state !== undefined && e.state !== filter.state) continue;
+          if (filter.flow !== undefined && e.flow !== filter.flow) continue;
+          if (filter.tenant !== undefined && e.tenant !== filter.tenant) continue;
+          if (filter.reason !== undefined && e.reason !== filter.reason) continue;
+          events.push({ eventId: e.eventId, acceptedAt: e.acceptedAt, versioned: v });
+        }
+      }
+      return { events, next: null };
     },
-    listHeld: (filter) => listHeld(open, filter),
-    replay: async (eventId, decision) =>
-      changeSlot({ eventId }, (record, key) => records.replay(record, key, eventId, decision, clock.now())),
-    discard: async (eventId, decision) =>
-      changeSlot({ eventId }, (record, key) => records.discard(record, key, decision, clock.now())),
-    async counts() {
-      let running = 0;
-      for (const [, { lease }] of open.entries()) if (lease !== null) running++;
-      return { waiting: Math.max(0, unfinished - running), running, held };
+    counts() {
+      const c = { waiting: 0, retrying: 0, running: 0, held: 0, done: 0 };
+      for (const { index } of all.values()) for (const e of index.events) c[e.state]++;
+      return { ...c, heldBy: {}, oldestDueAt: null };
+    },
+    probe: async () => {},
+    restore(key, v) {
+      if (!isUnreadable(v.record)) all.set(key, { v, index: indexOf(key, v.record), hidden: 0 });
     },
     close: async () => {},
-    snapshot: (key) => structuredClone(load(key)),
-    restore: (key, record) => change(key, () => ({ record, answer: undefined })),
-    size: () => ({ finished: finished.size, unfinished: open.size, signedBefore }),
   };
 }
-
-function checkRoom(unfinished: number, maxUnfinished: number): void {
-  if (unfinished < maxUnfinished) return;
-  throw new PayhooksError(
-    "ERR_INBOX_FULL",
-    `The memory inbox holds ${unfinished} unfinished events, its bound.`,
-    {
-      fix: "Make the handlers faster, raise memoryInbox({ maxUnfinished }), or use an inbox on disk or Redis.",
-    },
-  );
-}
-
-/** A text that was cut from another one keeps all of that in memory; this one stands alone. */
-function whole(text: string): string {
-  return Buffer.from(text, "latin1").toString("latin1");
-}
-
-/** How many slots of a record wait or run, and how many are held. */
-function tallyOf(record: IdempotencyRecord | null): { readonly unfinished: number; readonly held: number } {
-  let unfinished = 0;
-  let held = 0;
-  for (const key in record?.slots) {
-    const state = record?.slots[key]?.state;
-    if (state === "waiting" || state === "running") unfinished++;
-    else if (state === "held") held++;
-  }
-  return { unfinished, held };
-}
-
-async function* listHeld(
-  open: InFlight<string, IdempotencyRecord>,
-  filter: HeldFilter,
-): AsyncGenerator<Held> {
-  let left = filter.limit ?? Number.POSITIVE_INFINITY;
-  for (const [key, record] of open.entries()) {
-    for (const slotKey of Object.keys(record.slots)) {
-      const entry = records.heldOf(record, key + slotKey);
-      if (entry === null || !records.matchesFilter(entry, filter)) continue;
-      if (left-- <= 0) return;
-      yield entry;
-    }
-  }
-}
+void lifeOf;
