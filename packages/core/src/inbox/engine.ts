@@ -128,6 +128,7 @@ class Engine implements Inbox {
       store,
       changes: this.#changes,
       deadlineMs: this.#leaseMs,
+      ready: () => this.ready(),
       decided: () => {
         this.#heldKnown = null;
         this.#dispatcher?.wake(0);
@@ -408,6 +409,7 @@ class Engine implements Inbox {
   }
 
   async #runNow(runner: Runner, eventId: string, force: "asked" | "last"): Promise<RunReport> {
+    await this.ready();
     if (!isEventId(eventId)) return { state: null, ran: false };
     const key = recordKeyOf(eventId);
     if (this.#active.has(key)) {
@@ -551,8 +553,8 @@ class Engine implements Inbox {
   }
 
   async read(eventId: string): Promise<Life | null> {
-    if (!isEventId(eventId)) return null;
     await this.ready();
+    if (!isEventId(eventId)) return null;
     const [found] = await this.#store.read([recordKeyOf(eventId)]);
     return lifeOf(recordOf(found ?? null), eventId);
   }
