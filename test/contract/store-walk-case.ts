@@ -40,6 +40,7 @@ export const walkCase: StoreCase = {
     const choose: Choose = (choices) => choices[Math.floor(random() * choices.length)] ?? choices[0];
     const known = new Map<string, Known>();
     for (let step = 0; step < STEPS; step++) {
+      await rig.advance(1);
       const key = keyOf(Math.floor(random() * KEYS));
       const now = store.now(key);
       const before = known.get(key) ?? null;
@@ -83,7 +84,8 @@ function nextOf(
   const next = choose(["run", "run", "decide", "accept"]);
   if (next === "accept") {
     const status = choose(["SUCCESS", "FAILED", "CANCELLED"]);
-    if (record.lease === null && slots.length < 4) return plain(accepted(key, now, { status }, unleased));
+    const isNews = slots.every((slot) => slot.status !== status);
+    if (record.lease === null && isNews) return plain(accepted(key, now, { status }, unleased));
   }
   if (next === "decide" && record.lease === null && slots.some(({ state }) => state === "held")) {
     return plain(decided(now, unleased, choose(["replay", "discard"])));
