@@ -1,4 +1,5 @@
-import { type Clock, systemClock } from "../../clock.ts";
+import type { Clock } from "../../clock.ts";
+import { environmentOf } from "../../environment.ts";
 import { createInbox } from "../engine.ts";
 import type { Inbox } from "../inbox.ts";
 import { memoryStore } from "./store.ts";
@@ -15,12 +16,14 @@ export interface MemoryInboxOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** Temporary. */
-export function memoryInbox({
-  maxRecords = 100_000,
-  maxUnfinished = 10_000,
-  leaseMs,
-  clock = systemClock,
-}: MemoryInboxOptions = {}): Inbox {
-  return createInbox(memoryStore({ clock, maxRecords, maxUnfinished }), { leaseMs, clock });
+/**
+ * An inbox in this process's memory: for development, tests, and `ack: "handled"`. An acknowledged event survives a
+ * graceful close, and nothing else. At its bound the oldest finished records go and the window shrinks with them:
+ * an unknown event signed before the newest evicted one is then refused as expired, so that nothing runs twice.
+ *
+ * @example createReceiver({ payments: { publicKey }, inbox: memoryInbox() })
+ */
+export function memoryInbox({ maxRecords, maxUnfinished, leaseMs, clock }: MemoryInboxOptions = {}): Inbox {
+  const environment = environmentOf(clock);
+  return createInbox(memoryStore({ maxRecords, maxUnfinished, environment }), { leaseMs, environment });
 }

@@ -1,80 +1,185 @@
-import type { Clock } from "../../clock.ts";
-import { lifeOf } from "../record/decisions.ts";
+import { type Environment, environmentOf } from "../../environment.ts";
+import { PayhooksError } from "../../errors.ts";
+import { InFlight } from "../in-flight.ts";
 import { isUnreadable } from "../record/codec.ts";
-import type { RecordIndex } from "../record/index-of.ts";
-import type { RecordStore, Versioned } from "../store.ts";
+import { type EventLabels, indexOf, type RecordIndex } from "../record/index-of.ts";
+import type { IdempotencyRecord } from "../record/record.ts";
+import type { Counts, DueRecords, RecordStore, Swap, SwapResult, Versioned } from "../store.ts";
+import { DueTimes } from "./due-times.ts";
+import { FinishedRecords } from "./finished-records.ts";
+import { Listing } from "./listing.ts";
+import type { OpenRecord } from "./open-record.ts";
+import { References } from "./references.ts";
+import { Tally, unfinishedOf } from "./tally.ts";
 
+/** A write that was computed longer ago has to be computed again. */
+const OUTDATED_MS = 5_000;
+/** Finished records that are unpacked in one turn of the event loop to be listed. */
+const UNPACKED_AT_ONCE = 500;
+
+const WRITTEN: SwapResult = { kind: "written" };
+const NO_EVENTS: readonly EventLabels[] = [];
+
+/** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
-  readonly clock: Clock;
-  readonly maxRecords: number;
-  readonly maxUnfinished: number;
+  /** Finished records that are kept, and references. Default 100,000. */
+  readonly maxRecords?: number | undefined;
+  /** Events that may wait or run. Default 10,000. */
+  readonly maxUnfinished?: number | undefined;
+  /** For tests. */
+  readonly environment?: Environment | undefined;
 }
+
+/** A store in memory, which has every answer at once. */
 export interface MemoryStore extends RecordStore {
+  read(keys: readonly string[]): readonly (Versioned | null)[];
+  swap(items: readonly Swap[]): readonly SwapResult[];
+  takeDue(limit: number, hideMs: number): DueRecords;
+  counts(): Counts;
+  forgottenBefore(): number;
+  /** Puts a record back to what it was, whatever it is now: a way to die at a chosen moment. */
   restore(key: string, versioned: Versioned): void;
 }
-import { indexOf } from "../record/index-of.ts";
 
-/** Temporary. */
-export function memoryStore({ clock }: MemoryStoreOptions): MemoryStore {
-  const all = new Map<string, { v: Versioned; index: RecordIndex; hidden: number }>();
-  const get = (key: string) => {
-    const f = all.get(key);
-    if (f === undefined) return null;
-    if (f.index.expiresAt !== null && f.index.expiresAt <= clock.now()) return null;
-    return f;
-  };
+/**
+ * Records in this process. What is unfinished or held stays whatever happens; finished records are packed into a bounded
+ * cache. The time before which that may have forgotten any is told, so that no loss of memory runs an event twice.
+ */
+export function memoryStore({
+  maxRecords = 100_000,
+  maxUnfinished = 10_000,
+  environment = environmentOf(),
+}: MemoryStoreOptions = {}): MemoryStore {
+  const open = new InFlight<string, OpenRecord>();
+  const finished = new FinishedRecords(maxRecords);
+  const references = new References(maxRecords);
+  const dueTimes = new DueTimes();
+  const tally = new Tally();
+  let identity = "";
+  let writes = 0;
+
+  function find(key: string, now: number): Versioned | null {
+    return open.get(key) ?? finished.get(key, now) ?? references.get(key, now);
+  }
+
+  function write(item: Swap, now: number): SwapResult {
+    const { key, index } = item;
+    const current = find(key, now);
+    const isComputedNow = item.at <= now && item.at >= now - OUTDATED_MS;
+    if (!isComputedNow || (current?.version ?? null) !== item.expected) return { kind: "conflict", current };
+    const isReference = index.events.length === 0;
+    if (isReference && !references.hasRoomFor(key, now)) {
+      return { kind: "refused", cause: fullOfReferences(maxRecords) };
+    }
+    if (tally.unfinished >= maxUnfinished) {
+      const before = open.get(key)?.index.events ?? NO_EVENTS;
+      if (unfinishedOf(index.events) > unfinishedOf(before)) {
+        return { kind: "refused", cause: fullOfEvents(tally.unfinished) };
+      }
+    }
+    put(key, item.version, item.record, index, now);
+    return WRITTEN;
+  }
+
+  function put(
+    key: string,
+    version: string,
+    record: IdempotencyRecord,
+    index: RecordIndex,
+    now: number,
+  ): void {
+    const before = open.get(key);
+    if (before !== undefined) {
+      tally.count(before.index.events, -1);
+      dueTimes.remove(before);
+    }
+    if (index.events.length === 0) {
+      references.set(key, version, record);
+    } else if (index.expiresAt !== null) {
+      open.delete(key);
+      finished.set(key, version, record);
+    } else {
+      finished.delete(key);
+      tally.count(index.events, 1);
+      const entry: OpenRecord = {
+        key,
+        version,
+        record,
+        index,
+        order: writes++,
+        lookAt: index.dueAt ?? 0,
+        lookInMs: index.dueInMs,
+        line: null,
+        place: 0,
+      };
+      open.set(key, entry);
+      dueTimes.add(entry, now);
+    }
+  }
+
   return {
     durability: "process",
     immediate: true,
     endsWithProcess: true,
-    identity: "x",
-    open: async () => {},
-    read: (keys) => keys.map((key) => get(key)?.v ?? null),
-    swap: (items) =>
-      items.map(({ key, expected, version, record, index }) => {
-        const f = get(key);
-        if ((f?.v.version ?? null) !== expected) return { kind: "conflict", current: f?.v ?? null };
-        all.set(key, { v: { version, record }, index, hidden: 0 });
-        return { kind: "written" };
-      }),
-    takeDue(limit, hideMs) {
-      const now = clock.now();
-      const due = [...all.entries()].filter(([, { index, hidden }]) => index.dueAt !== null && Math.max(index.dueAt, hidden) <= now);
-      due.sort((a, b) => (a[1].index.dueAt ?? 0) - (b[1].index.dueAt ?? 0));
-      const taken = due.slice(0, limit);
-      for (const [, f] of taken) f.hidden = now + hideMs;
-      let nextDueAt: number | null = null;
-      for (const { index, hidden } of all.values()) {
-        if (index.dueAt === null) continue;
-        const at = Math.max(index.dueAt, hidden);
-        if (at > now) nextDueAt = Math.min(nextDueAt ?? at, at);
-      }
-      return { records: taken.map(([key, { v }]) => ({ key, ...v })), left: due.length - taken.length, nextDueAt };
+    get identity() {
+      return identity;
     },
-    now: () => clock.now(),
-    async list(filter) {
-      const events = [];
-      for (const [, { v, index }] of all) {
-        for (const e of index.events) {
-          if (filter.state !== undefined && e.state !== filter.state) continue;
-          if (filter.flow !== undefined && e.flow !== filter.flow) continue;
-          if (filter.tenant !== undefined && e.tenant !== filter.tenant) continue;
-          if (filter.reason !== undefined && e.reason !== filter.reason) continue;
-          events.push({ eventId: e.eventId, acceptedAt: e.acceptedAt, versioned: v });
+    async open() {
+      if (identity === "") identity = environment.token();
+    },
+    read(keys) {
+      const now = environment.now();
+      return keys.map((key) => find(key, now));
+    },
+    swap(items) {
+      const now = environment.now();
+      return items.map((item) => write(item, now));
+    },
+    takeDue(limit, hideMs) {
+      const now = environment.now();
+      const records = dueTimes.take(limit, hideMs, now);
+      return { records, left: dueTimes.count(now), nextDueAt: dueTimes.next };
+    },
+    now: () => environment.now(),
+    async list(filter, cursor, limit) {
+      const listing = new Listing(filter, cursor);
+      for (const [, entry] of open.entries()) listing.add(entry, entry.index.events);
+      if (filter.state === "done") {
+        let unpacked = 0;
+        for (const key of [...finished.keys()]) {
+          if (++unpacked % UNPACKED_AT_ONCE === 0) await new Promise<void>((go) => environment.soon(go));
+          const versioned = finished.peek(key, environment.now());
+          if (versioned === null || isUnreadable(versioned.record)) continue;
+          listing.add(versioned, indexOf(key, versioned.record).events);
         }
       }
-      return { events, next: null };
+      return listing.page(limit);
     },
-    counts() {
-      const c = { waiting: 0, retrying: 0, running: 0, held: 0, done: 0 };
-      for (const { index } of all.values()) for (const e of index.events) c[e.state]++;
-      return { ...c, heldBy: {}, oldestDueAt: null };
+    counts: () => ({ ...tally.counts, oldestDueAt: dueTimes.oldest(environment.now()) }),
+    async probe() {
+      if (tally.unfinished >= maxUnfinished) throw fullOfEvents(tally.unfinished);
     },
-    probe: async () => {},
-    restore(key, v) {
-      if (!isUnreadable(v.record)) all.set(key, { v, index: indexOf(key, v.record), hidden: 0 });
+    forgottenBefore: () => finished.forgottenBefore,
+    async close() {},
+    restore(key, { version, record }) {
+      if (!isUnreadable(record)) put(key, version, record, indexOf(key, record), environment.now());
     },
-    close: async () => {},
   };
 }
-void lifeOf;
+
+function fullOfEvents(unfinished: number): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_FULL",
+    `The memory inbox holds ${unfinished} unfinished events, its bound.`,
+    {
+      fix: "Make the handlers faster, raise memoryInbox({ maxUnfinished }), or use an inbox on disk or Redis.",
+    },
+  );
+}
+
+/** A claim that was dropped early would let a second SUCCESS run: where there is no room, the service is to wait. */
+function fullOfReferences(maxRecords: number): PayhooksError {
+  return new PayhooksError("ERR_INBOX_FULL", `The memory inbox knows ${maxRecords} references, its bound.`, {
+    fix: "Raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
+  });
+}
