@@ -28,6 +28,6 @@ export interface RedisInboxOptions extends RedisStoreOptions {
  * @example createReceiver({ payments: { publicKey }, inbox: redisInbox(process.env.REDIS_URL) })
  */
 export function redisInbox(target: RedisTarget | undefined, options: RedisInboxOptions = {}): Inbox {
-  const { leaseMs, pollMs, clock } = options;
-  return createInbox(redisStore(target, options), { leaseMs, pollMs, clock });
+  const { leaseMs, pollMs, environment } = options;
+  return createInbox(redisStore(target, options), { leaseMs, pollMs, environment });
 }
