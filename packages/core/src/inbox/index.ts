@@ -8,6 +8,5 @@ export type { Cancellation } from "../cancellation.ts";
 export { type ComposeOptions, composeInbox } from "./compose.ts";
 export * from "./inbox.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
-export { type MemoryQueue, memoryQueue } from "./memory/queue.ts";
-export { type MemoryStoreOptions, memoryStore } from "./memory/store.ts";
+export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./memory/store.ts";
 export type { BeginOptions, Disposition, Fenced, Finished, IdempotencyStore, Queue } from "./store.ts";

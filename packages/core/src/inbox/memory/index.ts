@@ -1,7 +1,7 @@
-import { type Clock, systemClock } from "../../clock.ts";
-import { composeInbox } from "../compose.ts";
+import type { Clock } from "../../clock.ts";
+import { environmentOf } from "../../environment.ts";
+import { createInbox } from "../engine.ts";
 import type { Inbox } from "../inbox.ts";
-import { memoryQueue } from "./queue.ts";
 import { memoryStore } from "./store.ts";
 
 /** Options of {@link memoryInbox}. */
@@ -23,18 +23,7 @@ export interface MemoryInboxOptions {
  *
  * @example createReceiver({ payments: { publicKey }, inbox: memoryInbox() })
  */
-export function memoryInbox({
-  maxRecords = 100_000,
-  maxUnfinished = 10_000,
-  leaseMs,
-  clock = systemClock,
-}: MemoryInboxOptions = {}): Inbox {
-  const queue = memoryQueue({ clock });
-  return composeInbox({
-    store: memoryStore({ clock, maxRecords, maxUnfinished, enqueue: queue.schedule }),
-    queue,
-    durability: "process",
-    leaseMs,
-    clock,
-  });
+export function memoryInbox({ maxRecords, maxUnfinished, leaseMs, clock }: MemoryInboxOptions = {}): Inbox {
+  const environment = environmentOf(clock);
+  return createInbox(memoryStore({ maxRecords, maxUnfinished, environment }), { leaseMs, environment });
 }
