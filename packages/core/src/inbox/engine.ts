@@ -96,6 +96,7 @@ class Engine implements Inbox {
   readonly #line = new FirstInFirstOut<BegunRun>();
   readonly #runParts: RunParts;
   #opening: Promise<void> | null = null;
+  #isOpen = false;
   #dispatcher: Dispatcher | null = null;
   #runner: Runner | null = null;
   #unsubscribe: (() => void) | null = null;
@@ -146,11 +147,14 @@ class Engine implements Inbox {
 
   async #open(): Promise<void> {
     await this.#store.open();
+    this.#isOpen = true;
     if (this.#store.prune !== undefined) this.#pruneLater();
   }
 
   accept(event: VerifiedEvent, options: AcceptOptions = {}): Awaitable<Accepted> {
-    return awaitable((settle) => this.#accept(event, options, UNKNOWN_YET, settle));
+    const accepting = (): Awaitable<Accepted> =>
+      awaitable((settle) => this.#accept(event, options, UNKNOWN_YET, settle));
+    return this.#isOpen || this.#store.immediate === true ? accepting() : this.ready().then(accepting);
   }
 
   /** Asks the table. Comes back with more knowledge where that was needed, which is seldom. */
