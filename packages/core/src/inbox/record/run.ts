@@ -1,5 +1,12 @@
 import type { EventFacts } from "../../notices.ts";
-import { type Ending, type LeaseData, type SlotState, type Step, type StepChange, TELL_PREFIX } from "../inbox.ts";
+import {
+  type Ending,
+  type LeaseData,
+  type SlotState,
+  type Step,
+  type StepChange,
+  TELL_PREFIX,
+} from "../inbox.ts";
 import { overtake } from "./accept.ts";
 import { end, type IdempotencyRecord, type Slot, type Work } from "./record.ts";
 import { nextSlot } from "./schedule.ts";
@@ -103,7 +110,11 @@ function take(
   const first = firstStep(lease);
   if (first === null) return lease;
   const before = work.steps[first];
-  work.steps[first] = stepAfter(before, { name: first, kind: "started", attempt: (before?.tries ?? 0) + 1 }, now);
+  work.steps[first] = stepAfter(
+    before,
+    { name: first, kind: "started", attempt: (before?.tries ?? 0) + 1 },
+    now,
+  );
   return { ...lease, started: first };
 }
 
