@@ -232,6 +232,30 @@ describe("another program that holds the file", () => {
     await probing;
   });
 
+  it("lets all that wait for it share one transaction, in which one that is refused fails alone", async () => {
+    const file = newFile();
+    const { handle, done } = watched(openFile(file));
+    const store = await openStore(handle);
+    handle.exec(`CREATE TRIGGER picky BEFORE INSERT ON events WHEN new.id = 'tx-99'
+      BEGIN SELECT RAISE(ABORT, 'not that one'); END`);
+    const other = openFile(file);
+    onTestFinished(() => void other.close());
+    const commitsOf = async (numbers: readonly number[]): Promise<number> => {
+      other.exec("BEGIN IMMEDIATE");
+      const swapping = numbers.map((n) => fates(store, [waiting(store, n)]));
+      await new Promise((resolve) => setImmediate(resolve));
+      done.length = 0;
+      other.exec("COMMIT");
+      expect((await Promise.all(swapping)).flat()).toEqual(
+        numbers.map((n) => (n === 99 ? "refused" : "written")),
+      );
+      return done.filter((sql) => sql === "COMMIT").length;
+    };
+    expect(await commitsOf([1, 2, 3, 4, 5])).toBe(1);
+    expect(await commitsOf([6, 99, 7])).toBe(2);
+    expect(await store.counts()).toMatchObject({ waiting: 7 });
+  });
+
   it("is waited for at the start too", async () => {
     const file = newFile();
     const other = openFile(file);
