@@ -7,7 +7,7 @@ const BOUNDS = { maxRecords: 5_000, maxUnfinished: 5_000 };
 /** Two processes on one memory are an impossible thing, but they hold the suite against the simplest inbox. */
 export function memoryGround(): Ground {
   const clock = fakeClock();
-  const store = memoryStore({ clock, ...BOUNDS });
+  const store = memoryStore({ environment: clock, ...BOUNDS });
   // Closed with its last process only.
   const queue: Queue = { ...memoryQueue({ clock }), close: async () => {} };
   return {
@@ -28,7 +28,7 @@ export function oneStepMemoryGround(): Ground {
   const ground = memoryGround();
   const { clock } = ground;
   const own = memoryQueue({ clock });
-  const store = memoryStore({ clock, ...BOUNDS, enqueue: own.schedule });
+  const store = memoryStore({ environment: clock, ...BOUNDS, enqueue: own.schedule });
   const queue: Queue = { ...own, close: async () => {} };
   return { ...ground, accepts: "at-once", open: () => ({ store, queue }) };
 }

@@ -19,7 +19,7 @@ export class RunContext implements HandlerContext {
 
   constructor(lease: Lease, handler: string, attempt: number, cancellation: Cancellation, log: Logger) {
     const { delivery } = lease.data;
-    this.eventId = lease.data.job.eventId;
+    this.eventId = lease.data.eventId;
     this.effectId = `${this.eventId}.${handler}`;
     this.attempt = attempt;
     this.receivedAt = new Date(delivery.receivedAt);

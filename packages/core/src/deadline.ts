@@ -23,6 +23,11 @@ export class Deadline {
     });
   }
 
+  /** What is left of the limit, in milliseconds. */
+  get leftMs(): number {
+    return Math.max(0, this.#end - this.#clock.now());
+  }
+
   cancel(): void {
     this.#cancel?.();
   }

@@ -7,6 +7,8 @@ import { type Clock, systemClock } from "./clock.ts";
 export interface Environment extends Clock {
   /** Calls back once, after what is running now and before any timer. */
   soon(callback: () => void): void;
+  /** Keeps the process alive until the returned function is called. */
+  hold(): () => void;
   /** A text that no other call, in any process, has been given: 12 to 16 letters, digits, `-` and `_`. */
   token(): string;
 }
@@ -26,8 +28,14 @@ function ofThisProcess(): string {
 /** Made at the first token: Workers refuse randomness while a module is loaded. */
 let nextToken: (() => string) | null = null;
 
-const systemParts: Pick<Environment, "soon" | "token"> = {
+const FOREVER_MS = 2_147_483_647;
+
+const systemParts: Pick<Environment, "soon" | "hold" | "token"> = {
   soon: (callback) => void setImmediate(callback),
+  hold() {
+    const timer = setInterval(() => {}, FOREVER_MS);
+    return () => clearInterval(timer);
+  },
   token() {
     nextToken ??= tokens(ofThisProcess());
     return nextToken();

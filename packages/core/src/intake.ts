@@ -60,6 +60,9 @@ export interface IntakeParts {
   readonly lifecycle: Lifecycle;
 }
 
+/** An event that runs after the response is left to that request for so long; then to whoever looks for what is due. */
+const LEFT_TO_THE_REQUEST_MS = 5_000;
+
 /** `stack`: where the error was thrown that is the reason. */
 type Fault = readonly [code: DeliveryErrorCode, why: string, stack?: string | null];
 type Refuse = (...fault: Fault) => Reply;
@@ -97,13 +100,13 @@ export class Intake {
 
   /** Tells what became of a verified event in the inbox. */
   notice({ verified, leftOut }: Reading, accepted: Accepted): void {
-    const { outcome, job, reason, previousAmount } = accepted;
+    const { outcome, eventId, reason, previousAmount, overtaken } = accepted;
     const { notices } = this.#parts;
     if (leftOut.length > 0) this.#warnOf(leftOut.join(", "));
+    for (const facts of overtaken) notices.post({ type: "stale", ...facts });
     if (!notices.observed && outcome !== "held" && previousAmount === null) return;
     const { delivery, id, name, status, amount } = verified;
     const { flow, tenant, keyId } = delivery;
-    const { eventId } = job;
     const referenceId = verified.identity.referenceId ?? null;
     const facts: EventFacts = { flow, tenant, eventId, id, event: name, status, referenceId };
     if (previousAmount !== null && amount !== null) {
@@ -114,9 +117,8 @@ export class Intake {
       case "progress":
         notices.post({ type: "accepted", ...facts, keyId, previousAmount });
         break;
-      case "resume":
       case "duplicate":
-        notices.post({ type: "duplicate", ...facts, resumed: outcome === "resume" });
+        notices.post({ type: "duplicate", ...facts });
         break;
       case "stale":
         notices.post({ type: "stale", ...facts });
@@ -153,7 +155,7 @@ export class Intake {
 
   /** From bytes to an answer. Verification and acceptance share one deadline. */
   async #receive(flow: Flow, delivery: Delivery, mounted: boolean): Promise<Reply> {
-    const { settings, clock, alerts, inbox, lifecycle } = this.#parts;
+    const { settings, clock, alerts, inbox, lifecycle, runner } = this.#parts;
     const refuse: Refuse = (...given) => this.#refuse(flow, delivery.remoteAddress, given);
     const fault = this.#findFault(delivery, mounted);
     if (fault !== null) return refuse(...fault);
@@ -184,14 +186,20 @@ export class Intake {
         await deadline.race(lifecycle.start());
       }
       const { verified } = verification.reading;
-      const delayMs = settings.ack === "handled" ? settings.handledBudgetMs : 0;
-      const accepting = inbox.accept(verified, { maxHeld: settings.maxHeld, delayMs });
+      const { ack, maxHeld } = settings;
+      const accepting = inbox.accept(verified, {
+        maxHeld,
+        deadlineMs: deadline.leftMs,
+        delayMs: run === "after-response" ? LEFT_TO_THE_REQUEST_MS : 0,
+        handle: ack === "handled" ? runner : undefined,
+      });
       const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
       this.notice(verification.reading, accepted);
       if (accepted.outcome === "stale") return RECEIVED;
       if (settings.ack === "handled") return await this.#handle(accepted, refuse);
       if (run === "after-response") this.#workAfter(delivery, accepted);
+      else if (!accepted.begun) this.#notifyWorker(accepted);
       return RECEIVED;
     } catch (error) {
       return refuse(codeOf(error), describe(error), originOf(error));
@@ -233,12 +241,13 @@ export class Intake {
     return delivery.waitUntil === undefined || lifecycle.isStarting() ? "background" : "after-response";
   }
 
-  /** `ack: "handled"`: every copy is answered by its slot's state after this try. */
-  async #handle(accepted: Accepted, refuse: Refuse): Promise<Reply> {
-    const { settings, clock, inbox, runner } = this.#parts;
+  /** `ack: "handled"`: every copy is answered by its event's state after this try. */
+  async #handle({ handled }: Accepted, refuse: Refuse): Promise<Reply> {
+    const { settings, clock, inbox } = this.#parts;
+    if (handled === undefined) return RECEIVED;
     const budget = new Deadline(clock, settings.handledBudgetMs);
     try {
-      const { state } = await budget.race(inbox.runJob(runner, accepted.job));
+      const { state } = await budget.race(handled);
       switch (state) {
         case "done":
         case "stale":
@@ -261,13 +270,24 @@ export class Intake {
   }
 
   /** `run: "after-response"`: this event, then what else is due. */
-  #workAfter(delivery: Delivery, { pending, job }: Accepted): void {
+  #workAfter(delivery: Delivery, { outcome, eventId }: Accepted): void {
     const { inbox, runner, lifecycle, notices } = this.#parts;
     const work = (async () => {
-      if (pending) await inbox.runJob(runner, job);
+      if (outcome !== "duplicate") await inbox.runEvent(runner, eventId);
       await lifecycle.work();
     })().catch((error: unknown) => notices.post(inboxError("work", error)));
     delivery.waitUntil?.(work);
+  }
+
+  /** Tells whoever asked for it that an event waits for another process. */
+  #notifyWorker({ outcome, eventId }: Accepted): void {
+    const { settings, notices } = this.#parts;
+    const { notifyWorker } = settings;
+    if (notifyWorker === undefined || outcome === "duplicate") return;
+    // It may throw at once, or reject later: the event is stored, and a worker finds it all the same.
+    new Promise<void>((resolve) => resolve(notifyWorker(eventId))).catch((error: unknown) =>
+      notices.post(inboxError("notifyWorker", error)),
+    );
   }
 }
 

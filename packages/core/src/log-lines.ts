@@ -36,7 +36,6 @@ export const RULES: Readonly<Record<Exclude<Notice["type"], "refused">, Rule | n
   "double-risk": { level: "warn", perMinute: MANY },
   "record-missing": { level: "warn", perMinute: MANY },
   "inbox-error": { level: "error", perMinute: ONCE },
-  "worker-replaced": { level: "warn", perMinute: FEW },
   "window-shrunk": { level: "warn", perMinute: ONCE },
   alert: { level: "error", perMinute: FEW },
   warning: { level: "warn", perMinute: MANY },

@@ -47,8 +47,8 @@ export type Notice = Happening & {
 export type Happening =
   /** New, or progress from PENDING: stored, will run. */
   | (AboutEvent<"accepted"> & { readonly keyId: string | null; readonly previousAmount: string | null })
-  /** A copy of what is stored: acknowledged, not run again. `resumed` when an earlier try died before its answer. */
-  | (AboutEvent<"duplicate"> & { readonly resumed: boolean })
+  /** A copy of what is stored: acknowledged, not run again. */
+  | AboutEvent<"duplicate">
   /** A PENDING after the terminal status: acknowledged, not run. */
   | AboutEvent<"stale">
   /** Kept for a person. */
@@ -93,9 +93,9 @@ export type Happening =
         /** A replay with `evenIfExpired`: the record of an earlier run may have expired. */
         | "replayed-after-expiry";
     })
-  /** A job whose record is gone. */
+  /** Somebody asked for an event to be run of which there is no record. */
   | { readonly type: "record-missing"; readonly eventId: string }
-  /** A store or queue did not answer; the call is repeated. */
+  /** The inbox's store did not answer, or refused; the call is repeated. */
   | {
       readonly type: "inbox-error";
       readonly during: string;
@@ -104,8 +104,6 @@ export type Happening =
       /** Where it was thrown, without its message; null where nothing says so. */
       readonly stack: string | null;
     }
-  /** A worker stood still while jobs waited, and was replaced. */
-  | { readonly type: "worker-replaced"; readonly why: string }
   /** The memory inbox was too small for the window: records of events signed before this time are gone. */
   | { readonly type: "window-shrunk"; readonly signedBefore: number }
   /** Repeated verification failures: a security signal (specification, Events). */
@@ -150,7 +148,7 @@ export const consoleLogger: Logger = {
   error: (message, facts) => console.error(`payhooks: ${message}`, ...(facts === undefined ? [] : [facts])),
 };
 
-/** A store or queue did not answer. The one place where an error of theirs becomes a text. */
+/** A store did not answer. The one place where an error of theirs becomes a text. */
 export function inboxError(during: string, error: unknown): Happening {
   return { type: "inbox-error", during, error: describeError(error), stack: originOf(error) };
 }

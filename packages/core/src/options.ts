@@ -25,6 +25,12 @@ export interface ReceiverOptions {
    * where the platform has a `waitUntil` (Workers, Next.js) and nobody has called `start()`; else in this process.
    */
   readonly run?: "background" | "after-response" | "elsewhere" | undefined;
+  /**
+   * Called with the eventId of each event that this process has accepted but does not run itself: to send a message to a
+   * worker, or call its route, which then calls `receiver.run(eventId)`. A hint: what it throws is noticed, and an event
+   * whose hint got lost is found by `receiver.work()` and by workers that run in the background.
+   */
+  readonly notifyWorker?: ((eventId: string) => void | Promise<void>) | undefined;
   /** Events that run at one time in this process. Default 16. */
   readonly concurrency?: number | undefined;
   /** Deliveries between verification and answer at one time; beyond, 503. Default 1,000. */
@@ -70,6 +76,7 @@ export interface Settings {
   readonly maxBodyBytes: number;
   readonly bodyTimeoutMs: number;
   readonly logLevel: LogLevel;
+  readonly notifyWorker: ((eventId: string) => void | Promise<void>) | undefined;
 }
 
 const DEFAULTS: Settings = {
@@ -85,6 +92,7 @@ const DEFAULTS: Settings = {
   maxBodyBytes: 64 * 1024,
   bodyTimeoutMs: 10_000,
   logLevel: "warn",
+  notifyWorker: undefined,
 };
 
 /** Checks what can be checked without the environment, and fills in defaults. Throws `ERR_OPTION_INVALID`. */
@@ -100,7 +108,7 @@ export function settingsOf(options: ReceiverOptions): Settings {
       throw invalid(`There is no option "${name}".`, `Options: ${[...OPTION_NAMES].join(", ")}.`);
     }
   }
-  const { ack = DEFAULTS.ack, run, logLevel = DEFAULTS.logLevel } = options;
+  const { ack = DEFAULTS.ack, run, logLevel = DEFAULTS.logLevel, notifyWorker } = options;
   if (!["enqueued", "handled"].includes(ack)) {
     throw invalid(`ack is ${JSON.stringify(ack)}.`, 'Use "enqueued" or "handled".');
   }
@@ -115,6 +123,9 @@ export function settingsOf(options: ReceiverOptions): Settings {
       'run: "elsewhere" runs no handler here, so ack: "handled" can never be given.',
       'Use ack: "enqueued".',
     );
+  }
+  if (notifyWorker !== undefined && typeof notifyWorker !== "function") {
+    throw invalid("notifyWorker is not a function.", "Give it (eventId) => …, or leave it out.");
   }
   const number = (name: NumberOption): number => {
     const value = options[name];
@@ -134,10 +145,11 @@ export function settingsOf(options: ReceiverOptions): Settings {
     maxBodyBytes: number("maxBodyBytes"),
     bodyTimeoutMs: number("bodyTimeoutMs"),
     logLevel,
+    notifyWorker,
   };
 }
 
-type NumberOption = Exclude<keyof Settings, "ack" | "run" | "logLevel">;
+type NumberOption = Exclude<keyof Settings, "ack" | "run" | "logLevel" | "notifyWorker">;
 
 const OPTION_NAMES: ReadonlySet<string> = new Set([
   "payments",

@@ -22,8 +22,8 @@ import {
   type Health,
   type HeldEntries,
   type Inbox,
+  isEventId,
   type Life,
-  parseJobId,
   type Runner,
   type Running,
   type RunReport,
@@ -129,11 +129,18 @@ export interface Receiver {
     readonly limit?: number | undefined;
   }): Promise<WorkReport>;
   /**
-   * Runs one job that a push carrier brought, named by the text that `jobId` of `@payhooks/core/inbox` makes of it. Skips
-   * its backoff, at most once a second; a try before its time that fails does not count against `maxTries`.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for any other text.
+   * Runs one event now, such as one that `notifyWorker` named. Skips its backoff, at most once a second; a try before its
+   * time that fails does not count against `maxTries`.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is no eventId.
    */
-  run(job: string): Promise<RunReport>;
+  run(eventId: string): Promise<RunReport>;
+  /**
+   * Begins no further run in this process until `resume()`: deliveries are accepted, and what runs goes on. Other
+   * processes go on running. For a deploy of what the handlers depend on.
+   */
+  pause(): void;
+  /** Begins to run events again after `pause()`. */
+  resume(): void;
   /** One event's whole life, or null. */
   read(eventId: string): Promise<Life | null>;
   /** Events that wait for a person. */
@@ -175,6 +182,7 @@ class MountedReceiver implements Receiver {
   #prepared = false;
   #preparing: Promise<void> | null = null;
   #isRunning = false;
+  #paused = false;
   #running: Promise<Running> | null = null;
   #closing: Promise<{ readonly unfinished: number }> | null = null;
 
@@ -373,7 +381,9 @@ class MountedReceiver implements Receiver {
   /** Tells once why it failed, however many deliveries wait for it. */
   async #runInbox(): Promise<Running> {
     try {
-      return await this.#inbox.run(this.#runner, { concurrency: this.#settings.concurrency });
+      const running = await this.#inbox.run(this.#runner, { concurrency: this.#settings.concurrency });
+      if (this.#paused) running.pause();
+      return running;
     } catch (error) {
       this.#notices.post(inboxError("start", error));
       throw error;
@@ -403,7 +413,7 @@ class MountedReceiver implements Receiver {
     const { reading } = flow.readAsNew(delivery, now);
     const accepted = await this.#inbox.accept(reading.verified, { maxHeld });
     this.#intake.notice(reading, accepted);
-    return { outcome: accepted.outcome, eventId: accepted.job.eventId };
+    return { outcome: accepted.outcome, eventId: accepted.eventId };
   }
 
   #refuseWhenClosing(): void {
@@ -419,19 +429,28 @@ class MountedReceiver implements Receiver {
     return this.#inbox.work(this.#runner, { deadlineMs, limit, concurrency: this.#settings.concurrency });
   }
 
-  async run(job: string): Promise<RunReport> {
-    const parsed = parseJobId(job);
-    if (parsed === null) {
+  async run(eventId: string): Promise<RunReport> {
+    if (!isEventId(eventId)) {
       throw new PayhooksError(
         "ERR_OPTION_INVALID",
-        `Not a job: ${JSON.stringify(String(job).slice(0, 80))}.`,
+        `Not an eventId: ${JSON.stringify(String(eventId).slice(0, 80))}.`,
         {
-          fix: "Pass the text that the queue was given: eventId-n.",
+          fix: "Pass the 48 hex digits that notifyWorker was called with, or that ctx.eventId and notices have.",
         },
       );
     }
     await this.#prepare();
-    return this.#inbox.runJob(this.#runner, parsed);
+    return this.#inbox.runEvent(this.#runner, eventId);
+  }
+
+  pause(): void {
+    this.#paused = true;
+    void this.#running?.then((running) => running.pause(), () => {});
+  }
+
+  resume(): void {
+    this.#paused = false;
+    void this.#running?.then((running) => running.resume(), () => {});
   }
 
   read(eventId: string): Promise<Life | null> {

@@ -1,4 +1,3 @@
-import { isPending } from "./awaitable.ts";
 import type { Clock } from "./clock.ts";
 import { RunContext } from "./context.ts";
 import type { AnyEvent } from "./events.ts";
@@ -12,13 +11,15 @@ import {
   type HeldReason,
   isEntry,
   type Lease,
+  type LeaseData,
+  type RunEnd,
   type Runner,
   type Step,
   type StepChange,
   TELL_PREFIX,
   type VerifiedEvent,
 } from "./inbox/inbox.ts";
-import { inboxError, type Logger, type Notice, type NoticeBoard } from "./notices.ts";
+import { type Happening, inboxError, type Logger, type Notice, type NoticeBoard } from "./notices.ts";
 import type { Registered, Registry } from "./registry.ts";
 import { factsOfThrown } from "./thrown.ts";
 
@@ -48,6 +49,12 @@ const TOO_OLD =
 
 /** Where the steps of one run have led. */
 interface Progress {
+  /** How handlers stand that no write has told of yet. */
+  readonly unwritten: StepChange[];
+  /** What is to be noticed once that is written. */
+  readonly unnoticed: Happening[];
+  /** The step whose start was written with the begin, until the run gets to it. */
+  unopened: string | null;
   /** When the run began, by this process's clock. */
   readonly begunAt: number;
   /** When the next try is due, in ms from now; null when none is. */
@@ -62,8 +69,6 @@ interface Progress {
 /** What a question answers that has settled the whole event; whatever a handler returns says nothing. */
 const FINAL: unique symbol = Symbol("final");
 
-const STARTED: StepChange = { kind: "started" };
-
 type Call = (context: HandlerContext) => unknown;
 type Outcome =
   | { readonly ok: true; readonly final: boolean }
@@ -73,7 +78,7 @@ type Outcome =
 export function createRunner(parts: RunnerParts): Runner {
   const { registry, flows, notices, logger, clock } = parts;
 
-  async function runEvent(lease: Lease): Promise<Ending> {
+  async function runEvent(lease: Lease, progress: Progress): Promise<Ending> {
     const { delivery, verdict, only } = lease.data;
     const flow = flows[delivery.flow];
     if (flow === null)
@@ -94,7 +99,6 @@ export function createRunner(parts: RunnerParts): Runner {
       );
     }
 
-    const progress = newProgress(clock.now());
     if (parts.alreadyHandled !== undefined) {
       const { alreadyHandled } = parts;
       const asked = await runStep(lease, ALREADY_HANDLED, progress, async () =>
@@ -109,9 +113,8 @@ export function createRunner(parts: RunnerParts): Runner {
       const handle = handler.pick(event);
       if (handle !== null) calls.push({ handler, call: (context) => handle(event, context) });
     }
-    const last = calls.at(-1);
     for (const one of calls) {
-      await runStep(lease, one.handler, progress, one.call, one === last);
+      await runStep(lease, one.handler, progress, one.call);
       if (progress.lost || progress.released) break;
     }
     return endingOf(progress);
@@ -141,8 +144,7 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /** The onHeld handlers, and for an ambiguous entry `confirm` before them. */
-  async function tell(lease: Lease): Promise<Ending> {
-    const progress = newProgress(clock.now());
+  async function tell(lease: Lease, progress: Progress): Promise<Ending> {
     if (lease.data.reason === "ambiguous" && flows.payments?.confirm !== undefined) {
       const released = await confirm(lease, flows.payments, progress);
       if (released || progress.retryInMs !== null || progress.lost || progress.released) {
@@ -179,18 +181,17 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /**
-   * One handler, as far as it may run now. A call that answers `FINAL` has settled the whole event: its end is
-   * written instead of the step's, so that a crash in between asks again rather than forgets the answer. So it is when
-   * the last handler is done, and with it the event: one write says both.
+   * One handler, as far as it may run now. How it ended is written with the start of the next one, or with the end of the
+   * run: nothing lies in between. A call that answers `FINAL` has settled the whole event.
    */
   async function runStep(
     lease: Lease,
     handler: Registered,
     progress: Progress,
     call: Call,
-    isLast = false,
   ): Promise<"done" | "final" | "open"> {
-    const before = lease.data.steps[handler.name];
+    const { name } = handler;
+    const before = lease.data.steps[name];
     if (before?.state === "done") return "done";
     if (before?.state === "given-up") {
       progress.givenUp ??= { reason: before.reason ?? "exhausted", error: before.error ?? "" };
@@ -209,24 +210,28 @@ export function createRunner(parts: RunnerParts): Runner {
       retryIn(progress, waitOf(before, lease, progress));
       return "open";
     }
-    if (lease.isHandBack()) {
+    const attempt = tries + 1;
+    if (progress.unopened === name) progress.unopened = null;
+    const isStarted = lease.data.started === name || (await start(lease, name, attempt, progress));
+    const may = isStarted ? lease.mayCall() : "lost";
+    if (may !== "yes") {
+      // It was not called: whoever runs the event next tries it as if this had not been.
+      if (isStarted) progress.unwritten.push({ name, kind: "undone", before: before ?? null });
+      if (may === "lost") return lose(progress);
       progress.released = true;
       return "open";
     }
-    const attempt = tries + 1;
-    const starting = lease.step(handler.name, STARTED);
-    if (!(isPending(starting) ? await starting : starting)) return lose(progress);
     if (notices.observed)
-      notices.post({ type: "started", ...factsOf(lease.data), handler: handler.name, attempt });
+      notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
     const startedAt = clock.now();
+    lease.called();
     const outcome = await callInTime(lease, handler, attempt, call);
-    if (outcome.ok && outcome.final) return "final";
     if (outcome.ok) {
-      const endSaysSo = isLast && endingOf(progress).kind === "done";
-      if (!endSaysSo && !(await lease.step(handler.name, { kind: "done" }))) return lose(progress);
+      if (outcome.final) return "final";
+      progress.unwritten.push({ name, kind: "done", attempt });
       if (notices.observed) {
         const durationMs = clock.now() - startedAt;
-        notices.post({ type: "done", ...factsOf(lease.data), handler: handler.name, attempt, durationMs });
+        progress.unnoticed.push({ type: "done", ...factsOf(lease.data), handler: name, attempt, durationMs });
       }
       return "done";
     }
@@ -239,14 +244,28 @@ export function createRunner(parts: RunnerParts): Runner {
     const delayMs = isEarly
       ? waitOf(before, lease, progress)
       : (retryAfterOf(outcome.error) ?? backoffOf(handler, attempt));
-    const change: StepChange = isEarly
-      ? { kind: "failed-early", before, error }
-      : { kind: "failed", delayMs, error };
-    if (!(await lease.step(handler.name, change))) return lose(progress);
-    const facts = { ...factsOf(lease.data), handler: handler.name, attempt };
-    notices.post({ type: "retry", ...facts, delayMs, error, stack });
+    progress.unwritten.push(
+      isEarly
+        ? { name, kind: "undone", before: { ...before, error } }
+        : { name, kind: "failed", attempt, delayMs, error },
+    );
+    const facts = { ...factsOf(lease.data), handler: name, attempt };
+    progress.unnoticed.push({ type: "retry", ...facts, delayMs, error, stack });
     retryIn(progress, delayMs);
     return "open";
+  }
+
+  /** Writes that a handler starts, and with it how those before it ended. False: the lease is lost. */
+  async function start(lease: Lease, name: string, attempt: number, progress: Progress): Promise<boolean> {
+    const changes = progress.unwritten.splice(0);
+    if (lease.mayCall() !== "yes") {
+      progress.unwritten.push(...changes);
+      // Nothing is started any more: the run's end tells why.
+      return lease.mayCall() === "hand-back";
+    }
+    if (!(await lease.write([...changes, { name, kind: "started", attempt }]))) return false;
+    for (const notice of progress.unnoticed.splice(0)) notices.post(notice);
+    return true;
   }
 
   /** How long a step's next try is away: the store's clock has told at the begin, and this one how long ago that was. */
@@ -254,15 +273,15 @@ export function createRunner(parts: RunnerParts): Runner {
     return Math.max(0, dueAt - data.now - (clock.now() - begunAt));
   }
 
-  async function giveUp(
+  function giveUp(
     lease: Lease,
-    handler: Registered,
+    { name: handler }: Registered,
     progress: Progress,
     why: Pick<Extract<Notice, { type: "given-up" }>, "reason" | "error" | "attempt" | "stack">,
-  ): Promise<"open"> {
-    const { reason, error } = why;
-    if (!(await lease.step(handler.name, { kind: "given-up", reason, error }))) return lose(progress);
-    notices.post({ type: "given-up", ...factsOf(lease.data), handler: handler.name, ...why });
+  ): "open" {
+    const { reason, error, attempt } = why;
+    progress.unwritten.push({ name: handler, kind: "given-up", attempt, reason, error });
+    progress.unnoticed.push({ type: "given-up", ...factsOf(lease.data), handler, ...why });
     progress.givenUp ??= { reason, error };
     return "open";
   }
@@ -291,13 +310,21 @@ export function createRunner(parts: RunnerParts): Runner {
     });
   }
 
-  function concluded(lease: Lease, ending: Ending): Ending {
-    if (ending.kind === "done" && notices.observed)
-      notices.post({ type: "finished", ...factsOf(lease.data) });
-    if (ending.kind !== "held") return ending;
-    notices.post({ type: "held", ...factsOf(lease.data), reason: ending.reason, detail: ending.detail });
+  function endOf(lease: Lease, ending: Ending, progress: Progress): RunEnd {
+    const { unwritten, unnoticed, unopened } = progress;
+    if (unopened !== null) {
+      unwritten.push({ name: unopened, kind: "undone", before: lease.data.steps[unopened] ?? null });
+    }
+    const written = (): void => {
+      for (const notice of unnoticed) notices.post(notice);
+      if (ending.kind === "done" && notices.observed)
+        notices.post({ type: "finished", ...factsOf(lease.data) });
+      if (ending.kind === "held")
+        notices.post({ type: "held", ...factsOf(lease.data), reason: ending.reason, detail: ending.detail });
+    };
+    if (ending.kind !== "held") return { ending, changes: unwritten, written };
     const toConfirm = ending.reason === "ambiguous" && flows.payments?.confirm !== undefined;
-    return { ...ending, tell: toConfirm || registry.heldHandlers.length > 0 };
+    return { ending: { ...ending, tell: toConfirm || registry.heldHandlers.length > 0 }, changes: unwritten, written };
   }
 
   /** Not a handler's error: those are outcomes. Reading or releasing failed, so nothing is known: try again. */
@@ -306,17 +333,55 @@ export function createRunner(parts: RunnerParts): Runner {
     return { kind: "retry", delayMs: defaultBackoffMs(3) };
   }
 
+  /** What a run begins with; the same that {@link runEvent} and {@link tell} would start first. */
+  function firstOf(data: LeaseData): Registered | undefined {
+    const { delivery, verdict, only } = data;
+    if (data.mode === "tell") {
+      if (data.reason === "ambiguous" && flows.payments?.confirm !== undefined) return undefined;
+      const first = registry.heldHandlers.find(({ name }) => !isThrough(data.steps[TELL_PREFIX + name]));
+      return first === undefined ? undefined : { ...first, name: TELL_PREFIX + first.name };
+    }
+    const flow = flows[delivery.flow];
+    if (flow === null || isEntry(verdict)) return undefined;
+    const { event } = flow.read(delivery);
+    if (event === null || registry.isIgnored(event.event)) return undefined;
+    const handlers = registry.handlersOf(event.event);
+    if (parts.alreadyHandled !== undefined && !isThrough(data.steps[ALREADY_HANDLED.name])) {
+      return handlers.length === 0 ? undefined : ALREADY_HANDLED;
+    }
+    return handlers.find(
+      (handler) =>
+        (only === null || only.includes(handler.name)) &&
+        !isThrough(data.steps[handler.name]) &&
+        handler.pick(event) !== null,
+    );
+  }
+
   return {
-    run(lease) {
-      const ending = lease.data.mode === "tell" ? tell(lease) : runEvent(lease);
-      return ending.then((found) => concluded(lease, found), failed);
+    async run(lease) {
+      const progress = newProgress(clock.now(), lease.data.started);
+      const running = lease.data.mode === "tell" ? tell(lease, progress) : runEvent(lease, progress);
+      return endOf(lease, await running.catch(failed), progress);
+    },
+    firstStep(data) {
+      const first = firstOf(data);
+      if (first === undefined) return null;
+      const before = data.steps[first.name];
+      // One that must not run twice has a start of its own: what dies before that was never called.
+      if (first.onCrash === "hold" || first.maxTries === 1) return null;
+      // What died in its last run, or is not due yet, is for the run itself to judge.
+      return before === undefined || (before.state === "failed" && before.dueAt <= data.now) ? first.name : null;
     },
     notify: (notice) => notices.post(notice),
   };
 }
 
-function newProgress(begunAt: number): Progress {
-  return { begunAt, retryInMs: null, givenUp: null, lost: false, released: false };
+function isThrough(step: Step | undefined): boolean {
+  return step?.state === "done" || step?.state === "given-up";
+}
+
+function newProgress(begunAt: number, unopened: string | null): Progress {
+  return { unwritten: [], unnoticed: [], unopened, begunAt, retryInMs: null, givenUp: null, lost: false, released: false };
 }
 
 /** Held only when no handler has tries left: one that failed for good does not stop the others' retries. */

@@ -1,30 +1,37 @@
-import { type Awaitable, isPending } from "../awaitable.ts";
+import type { Awaitable } from "../awaitable.ts";
 import { Cancellation } from "../cancellation.ts";
-import { type Clock, sleep } from "../clock.ts";
+import { sleep, type Stopwatch } from "../clock.ts";
+import type { Environment } from "../environment.ts";
 import { inboxError, type Notice } from "../notices.ts";
+import type { Changes, Step } from "./changes.ts";
 import {
   type Accepted,
-  type Ending,
   factsOf,
-  type Job,
   type Lease,
   type LeaseData,
+  type RunEnd,
   type Runner,
   type StepChange,
   type VerifiedEvent,
 } from "./inbox.ts";
-import type { Fenced, Finished, IdempotencyStore } from "./store.ts";
+import { type Finished, finish, renew, writeSteps } from "./record/run.ts";
 
 /** What a run takes from its inbox. */
-export interface RunSurroundings {
-  readonly store: IdempotencyStore;
-  readonly clock: Clock;
+export interface RunParts {
+  readonly changes: Changes;
+  readonly environment: Environment;
   readonly leaseMs: number;
+  /** The inbox closes, and another process can have what was not called yet. */
   isHandBack(): boolean;
   /** The process is about to end: nothing is repeated any more. */
   isAbandoned(): boolean;
+  /** Time by a new stopwatch: a lease counts from when its write was sent. */
+  stopwatch(): Stopwatch;
   accept(event: VerifiedEvent): Awaitable<Accepted>;
 }
+
+/** Adds to the step that ends a run, in the same write: what runs next. */
+export type Chain = Step<void>;
 
 const REPEAT_MIN_MS = 100;
 const REPEAT_MAX_MS = 5_000;
@@ -34,114 +41,117 @@ export class ActiveRun implements Lease {
   readonly data: LeaseData;
   readonly cancellation: Cancellation = new Cancellation();
   readonly #runner: Runner;
-  readonly #inbox: RunSurroundings;
-  /** When the lease lapses, by this process's clock, unless renewed. */
-  #until: number;
-  #started = false;
+  readonly #inbox: RunParts;
+  /** Runs since the write that made or renewed the lease was sent. */
+  #leased: Stopwatch;
+  #called = false;
   #lost = false;
+  #renewing = false;
   /** Its end is being written: from then on only the answer to that tells whether the lease was lost. */
   #ending = false;
 
-  constructor(data: LeaseData, runner: Runner, inbox: RunSurroundings) {
+  constructor(data: LeaseData, leased: Stopwatch, runner: Runner, inbox: RunParts) {
     this.data = data;
+    this.#leased = leased;
     this.#runner = runner;
     this.#inbox = inbox;
-    this.#until = inbox.clock.now() + inbox.leaseMs;
   }
 
-  /** A handler has been started: if it goes on unheard, its effect may come twice. */
-  get started(): boolean {
-    return this.#started;
+  /** A handler was called: if nobody learns how it ended, its effect may come twice. */
+  get wasCalled(): boolean {
+    return this.#called;
   }
 
-  isHandBack(): boolean {
-    return this.#inbox.isHandBack();
+  mayCall(): ReturnType<Lease["mayCall"]> {
+    if (this.#lost || this.#leased.elapsedMs >= this.#inbox.leaseMs) return "lost";
+    return this.#inbox.isHandBack() ? "hand-back" : "yes";
+  }
+
+  called(): void {
+    this.#called = true;
   }
 
   accept(event: VerifiedEvent): Awaitable<Accepted> {
     return this.#inbox.accept(event);
   }
 
-  step(name: string, change: StepChange): Awaitable<boolean> {
+  async write(changes: readonly StepChange[]): Promise<boolean> {
     if (this.#lost) return false;
-    if (change.kind === "started") this.#started = true;
-    const { job, token } = this.data;
-    const writing = this.persist("step", () => this.#inbox.store.step(job, token, name, change));
-    return isPending(writing) ? writing.then((fenced) => this.#holds(fenced)) : this.#holds(writing);
+    const holds = await this.#persist("step", (record, now) => {
+      const answer = writeSteps(record, this.data, changes, now);
+      return { answer, record: answer ? record : null };
+    });
+    if (holds !== true) this.#lose();
+    return holds === true;
   }
 
-  #holds(fenced: Fenced | null): boolean {
-    if (fenced === "ok") return true;
-    this.#lose();
-    return false;
-  }
-
-  /** Writes how the run ended. Null: the lease was lost, and nothing was written. */
-  finish(ending: Ending): Awaitable<readonly Job[] | null> {
+  /** Writes how the run ended, and what `chain` adds. Null: the lease was lost, and nothing was written. */
+  async finish({ ending, changes }: RunEnd, chain: Chain | null): Promise<Finished | null> {
     this.#ending = true;
-    const { job, token } = this.data;
-    const writing = this.persist("finish", () => this.#inbox.store.finish(job, token, ending));
-    return isPending(writing) ? writing.then((finished) => this.#nextOf(finished)) : this.#nextOf(writing);
-  }
-
-  #nextOf(finished: Finished | null): readonly Job[] | null {
-    if (finished?.fenced === "ok") return finished.next;
+    const finished = await this.#persist<Finished>("finish", (record, now) => {
+      const answer = finish(record, this.data, ending, changes, now);
+      if (answer.kind === "lost") return { answer, record: null };
+      const chained = chain?.(record, now);
+      const announce = chained?.announce === true;
+      return { answer, record, begins: chained?.begins === true, announce };
+    });
+    if (finished?.kind === "ended") return finished;
     this.#lose();
     return null;
   }
 
-  /** The result of a handler is kept while the store is down, and the write repeated: the handler is not. */
-  persist<T>(during: string, write: () => Awaitable<T>): Awaitable<T | null> {
-    if (this.#inbox.isAbandoned()) return null;
-    try {
-      const writing = write();
-      if (!isPending(writing)) return writing;
-      return Promise.resolve(writing).catch((error: unknown) => this.#repeat(during, write, error));
-    } catch (error) {
-      return this.#repeat(during, write, error);
-    }
-  }
-
-  async #repeat<T>(during: string, write: () => Awaitable<T>, first: unknown): Promise<T | null> {
-    let error = first;
+  /** What a handler has come to is kept while the store is down, and the write repeated: the handler is not. */
+  async #persist<T>(during: string, step: Step<T>): Promise<T | null> {
+    const { changes, environment, leaseMs } = this.#inbox;
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
-      this.#runner.notify(inboxError(during, error));
-      await sleep(this.#inbox.clock, delayMs);
       if (this.#inbox.isAbandoned()) return null;
       try {
-        return await write();
-      } catch (again) {
-        error = again;
+        return await changes.change({ key: this.data.key, step, deadlineMs: leaseMs });
+      } catch (error) {
+        this.#runner.notify(inboxError(during, error));
+        await sleep(environment, delayMs);
       }
     }
   }
 
+  /** Called every third of a lease. */
   async renew(): Promise<void> {
-    if (this.#lost) return;
-    const { store, clock, leaseMs } = this.#inbox;
-    const asked = clock.now();
+    if (this.#lost || this.#renewing || this.#ending) return;
+    this.#renewing = true;
+    const { changes, leaseMs } = this.#inbox;
+    let sent = this.#leased;
     try {
-      const fenced = await store.renew(this.data.job, this.data.token, leaseMs);
-      if (fenced === "ok") this.#until = asked + leaseMs;
+      const holds = await changes.change({
+        key: this.data.key,
+        deadlineMs: leaseMs / 3,
+        step: (record, now) => {
+          sent = this.#inbox.stopwatch();
+          const answer = renew(record, this.data, leaseMs, now);
+          return { answer, record: answer ? record : null };
+        },
+      });
+      if (holds) this.#leased = sent;
       else if (!this.#ending) this.#lose();
     } catch (error) {
       this.#runner.notify(inboxError("renew", error));
-      // Out of the store's reach for a whole lease: another worker may have it by now.
-      if (this.#until <= clock.now()) this.warnOfDouble("lease-lost");
+      // Out of the store's reach for a whole lease: another process may have it by now.
+      if (this.#leased.elapsedMs >= leaseMs) this.warnOfDouble("lease-lost");
+    } finally {
+      this.#renewing = false;
     }
   }
 
-  /** Another worker has the event, or may have: what this one still does, may happen twice. */
+  /** Another process has the event, or may have: what this one still does may happen twice. */
   #lose(): void {
     if (this.#lost) return;
     this.#lost = true;
-    this.warnOfDouble("lease-lost");
+    if (!this.#inbox.isAbandoned()) this.warnOfDouble("lease-lost");
   }
 
   warnOfDouble(why: Extract<Notice, { type: "double-risk" }>["why"]): void {
     if (this.cancellation.isCancelled) return;
     this.cancellation.cancel(new Error(why));
-    if (!this.#started) return;
+    if (!this.#called) return;
     this.#runner.notify({ type: "double-risk", why, ...factsOf(this.data) });
   }
 }

@@ -26,10 +26,14 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     },
     run: async (runner, options) => {
       const running = await owned(() => inbox.run(runner, options));
-      return { stop: () => owned(() => running.stop()) };
+      return {
+        pause: () => running.pause(),
+        resume: () => running.resume(),
+        stop: () => owned(() => running.stop()),
+      };
     },
     work: (runner, options) => owned(() => inbox.work(runner, options)),
-    runJob: (runner, job) => owned(() => inbox.runJob(runner, job)),
+    runEvent: (runner, eventId) => owned(() => inbox.runEvent(runner, eventId)),
     read: (eventId) => owned(() => inbox.read(eventId)),
     held: {
       async *list(filter) {

@@ -19,6 +19,10 @@ export class InFlight<K, V extends object> {
     return this.#cells.get(key)?.value ?? undefined;
   }
 
+  has(key: K): boolean {
+    return this.#cells.has(key);
+  }
+
   set(key: K, value: V): void {
     const cell = this.#cells.get(key);
     if (cell === undefined) this.#cells.set(key, { value });

@@ -1,11 +1,9 @@
 import type { Reply } from "../delivery.ts";
 import type { ConnectEvent, FlowName } from "../events.ts";
-import { composeInbox } from "../inbox/compose.ts";
-import { type Held, jobId, recordKeyOf, type SlotState } from "../inbox/inbox.ts";
-import { memoryQueue } from "../inbox/memory/queue.ts";
+import { createInbox } from "../inbox/engine.ts";
+import { type Held, recordKeyOf, type SlotState } from "../inbox/inbox.ts";
 import { memoryStore } from "../inbox/memory/store.ts";
-import type { IdempotencyRecord } from "../inbox/record.ts";
-import type { IdempotencyStore } from "../inbox/store.ts";
+import type { RecordStore, Versioned } from "../inbox/store.ts";
 import type { Logger, Notice } from "../notices.ts";
 import type { ReceiverOptions } from "../options.ts";
 import { createReceiver, type Receiver } from "../receiver.ts";
@@ -116,25 +114,28 @@ export async function createHarness({
   now = Date.now(),
 }: HarnessOptions): Promise<Harness> {
   const clock = steppedClock(now, rest);
-  const memory = memoryStore({ clock, maxRecords: 10_000, maxUnfinished: 10_000 });
+  const memory = memoryStore({ environment: clock, maxRecords: 10_000, maxUnfinished: 10_000 });
   /** Records as they were while a handler ran, by event and handler. */
-  const running = new Map<string, IdempotencyRecord>();
-  const store: IdempotencyStore = {
+  const running = new Map<string, Versioned>();
+  const store: RecordStore = {
     ...memory,
-    async step(job, token, name, change) {
-      const fenced = await memory.step(job, token, name, change);
-      const record = change.kind === "started" ? memory.snapshot(recordKeyOf(job.eventId)) : null;
-      if (record !== null) running.set(`${job.eventId} ${name}`, record);
-      return fenced;
+    swap(items) {
+      for (const { key, version, record } of items) {
+        for (const [slotKey, { work }] of Object.entries(record.slots)) {
+          for (const [name, { state }] of Object.entries(work?.steps ?? {})) {
+            if (state === "started") running.set(`${key}${slotKey} ${name}`, { version, record });
+          }
+        }
+      }
+      return memory.swap(items);
     },
   };
-  const queue = memoryQueue({ clock });
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
     connect: { secret: SECRET },
     logger: silent,
     ...options,
-    inbox: composeInbox({ store, queue, durability: "process", leaseMs: LEASE_MS, clock }),
+    inbox: createInbox(store, { leaseMs: LEASE_MS, environment: clock }),
     clock,
     run: "after-response",
   });
@@ -222,19 +223,19 @@ export async function createHarness({
     },
     async crashAfter(handler, delivery) {
       const { eventId } = delivery;
-      const record = running.get(`${eventId} ${handler}`);
+      const stored = running.get(`${eventId} ${handler}`);
       const isDone = notices.some(
         (notice) => notice.type === "done" && notice.eventId === eventId && notice.handler === handler,
       );
-      if (eventId === null || record === undefined || !isDone) {
+      if (eventId === null || stored === undefined || !isDone) {
         throw new Error(
           `The handler "${handler}" has not run to its end on this delivery: it can only crash after that.`,
         );
       }
       const { ran } = await watching(async () => {
-        memory.restore(recordKeyOf(eventId), structuredClone(record));
+        memory.restore(recordKeyOf(eventId), stored);
         await clock.advance(LEASE_MS + 1);
-        await receiver.run(jobId({ eventId, replay: 0 }));
+        await receiver.run(eventId);
       }, eventId);
       return { ...delivery, ran, outcome: (await receiver.read(eventId))?.state ?? "stale" };
     },

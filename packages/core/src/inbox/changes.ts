@@ -1,0 +1,373 @@
+import { isPending } from "../awaitable.ts";
+import type { Environment } from "../environment.ts";
+import { PayhooksError } from "../errors.ts";
+import { InFlight } from "./in-flight.ts";
+import { copyRecord, isUnreadable } from "./record/codec.ts";
+import { indexOf } from "./record/index-of.ts";
+import type { IdempotencyRecord } from "./record/record.ts";
+import type { RecordStore, Swap, SwapResult, Versioned } from "./store.ts";
+
+/** What a step makes of a record. */
+export interface StepResult<T> {
+  readonly answer: T;
+  /** The record to write; null where the stored one stays as it is. */
+  readonly record: IdempotencyRecord | null;
+  /** The write begins a run: its fate is asked for as long as the lease lasts, since what was begun has to run. */
+  readonly begins?: boolean;
+  /** Something is due that this process has not begun: others are to be told. */
+  readonly announce?: boolean;
+}
+
+/**
+ * One step on a record: synchronous and pure, since it may be computed several times. It is given a copy, which it may
+ * change. If it throws, nothing is changed, and only who asked for it is told.
+ */
+export type Step<T> = (record: IdempotencyRecord | null, now: number) => StepResult<T>;
+
+/** A step that is asked for. */
+export interface Asked<T> {
+  readonly key: string;
+  readonly step: Step<T>;
+  /** How long the caller waits. A write that was not made by then is not tried again. */
+  readonly deadlineMs: number;
+  /**
+   * What the record is probably: of a new event, that there is none. Left out, what this process wrote last is tried, or
+   * the store is asked.
+   */
+  readonly guess?: Versioned | null | undefined;
+  /** Called once. `version` is the state of the record that the answer stands for; null when there is none. */
+  readonly settle: (outcome: Outcome<T>) => void;
+}
+
+/** The answer, or why there is none. */
+export type Outcome<T> =
+  | { readonly ok: true; readonly answer: T; readonly version: string | null }
+  | { readonly ok: false; readonly error: unknown };
+
+/** A step under way. */
+interface Pending {
+  readonly asked: Asked<unknown>;
+  /** On the monotonic clock. */
+  readonly until: number;
+  computed: { readonly ok: true; readonly answer: unknown } | { readonly ok: false; readonly error: unknown };
+}
+
+/** Steps that wait while another write of their record is under way. */
+interface Line {
+  waiting: Pending[];
+}
+
+/** A write under way. */
+interface Sending {
+  readonly item: Swap;
+  readonly done: (result: SwapResult) => void;
+}
+
+interface Reading {
+  readonly key: string;
+  readonly done: (outcome: { readonly current: Versioned | null } | { readonly error: unknown }) => void;
+}
+
+const AGAIN_MIN_MS = 20;
+const AGAIN_MAX_MS = 500;
+const NOT_COMPUTED = { ok: false, error: null } as const;
+
+/**
+ * Changes records by compare-and-swap. One write of a record is under way in this process at a time; steps that are asked
+ * for meanwhile make up the next one, in their order. The writes of one turn of the event loop travel together.
+ */
+export class Changes {
+  readonly #store: RecordStore;
+  readonly #environment: Environment;
+  readonly #leaseMs: number;
+  readonly #lines = new InFlight<string, Line>();
+  /** Records as this process wrote or read them last, of those that it holds. */
+  readonly #held = new InFlight<string, { last: Versioned | null }>();
+  #outbox: Sending[] = [];
+  #readings: Reading[] = [];
+  #scheduled = false;
+
+  constructor(store: RecordStore, environment: Environment, leaseMs: number) {
+    this.#store = store;
+    this.#environment = environment;
+    this.#leaseMs = leaseMs;
+  }
+
+  /** Remembers the last state of a record that will be written again soon, until {@link release}. */
+  hold(key: string): void {
+    if (this.#held.get(key) === undefined) this.#held.set(key, { last: null });
+  }
+
+  release(key: string): void {
+    this.#held.delete(key);
+  }
+
+  ask<T>(asked: Asked<T>): void {
+    const until = this.#environment.monotonic() + asked.deadlineMs;
+    const pending: Pending = { asked: asked as Asked<unknown>, until, computed: NOT_COMPUTED };
+    const line = this.#lines.get(asked.key);
+    if (line !== undefined) {
+      line.waiting.push(pending);
+      return;
+    }
+    this.#lines.set(asked.key, { waiting: [] });
+    const guess = asked.guess === undefined ? this.#held.get(asked.key)?.last : asked.guess;
+    if (guess === undefined || (guess === null && asked.guess === undefined)) this.#readFor([pending]);
+    else this.#compute([pending], guess, false);
+  }
+
+  /** As {@link ask}, for whoever can wait. */
+  change<T>(asked: Omit<Asked<T>, "settle">): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const settle = (outcome: Outcome<T>): void => {
+        if (outcome.ok) resolve(outcome.answer);
+        else reject(outcome.error);
+      };
+      this.ask({ ...asked, settle });
+    });
+  }
+
+  /** `isRead`: the store said so after all of these steps were asked for, so that an answer may rest on it alone. */
+  #compute(group: readonly Pending[], base: Versioned | null, isRead: boolean, failures = 0): void {
+    const [first] = group;
+    if (first === undefined) return;
+    const { key } = first.asked;
+    if (base !== null && isUnreadable(base.record)) {
+      this.#fail(group, key, unreadable(base.record.unreadable));
+      return;
+    }
+    const now = this.#store.now(key);
+    const stored = base === null ? null : (base.record as IdempotencyRecord);
+    let record: IdempotencyRecord | null = stored;
+    let isChanged = false;
+    let begins = false;
+    let announce = false;
+    for (const pending of group) {
+      try {
+        const result = pending.asked.step(record === null ? null : copyRecord(record), now);
+        pending.computed = { ok: true, answer: result.answer };
+        if (result.record === null) continue;
+        record = result.record;
+        isChanged = true;
+        begins ||= result.begins === true;
+        announce ||= result.announce === true;
+      } catch (error) {
+        pending.computed = { ok: false, error };
+      }
+    }
+    if (!isChanged || record === null) {
+      if (isRead) this.#settle(group, key, base);
+      else this.#readFor(group);
+      return;
+    }
+    const item: Swap = {
+      key,
+      expected: base?.version ?? null,
+      version: this.#environment.token(),
+      record,
+      index: indexOf(key, record),
+      before: stored === null ? null : indexOf(key, stored),
+      at: now,
+      announce,
+    };
+    this.#write(group, base, item, begins ? this.#environment.monotonic() + this.#leaseMs : null, failures);
+  }
+
+  /** `leaseEnd`: until when the fate of a write that begins a run is asked for; null for any other write. */
+  #write(
+    group: readonly Pending[],
+    base: Versioned | null,
+    item: Swap,
+    leaseEnd: number | null,
+    failures: number,
+  ): void {
+    const { key, version, record } = item;
+    this.#send(item, (result) => {
+      switch (result.kind) {
+        case "written":
+          this.#settle(group, key, { version, record });
+          return;
+        case "conflict":
+          // Sent twice, by whomever: the second finds what the first wrote.
+          if (result.current?.version === version) this.#settle(group, key, { version, record });
+          else this.#compute(group, result.current, true);
+          return;
+        case "refused":
+          this.#refuse(group, base, key, result.cause);
+          return;
+        case "not-written": {
+          const rest = this.#inTime(group, result.cause);
+          if (rest.length === 0) this.#next(key, base);
+          else this.#later(failures, () => this.#compute(rest, base, false, failures + 1));
+          return;
+        }
+        case "unknown": {
+          // What was sent may still be written: only the same write, sent again, can tell.
+          const limit = leaseEnd ?? Math.max(...group.map(({ until }) => until));
+          if (this.#environment.monotonic() >= limit) this.#fail(group, key, result.cause);
+          else this.#later(failures, () => this.#write(group, base, item, leaseEnd, failures + 1));
+        }
+      }
+    });
+  }
+
+  /** Steps that were written together may have been refused for one of them: each is tried by itself. */
+  #refuse(group: readonly Pending[], base: Versioned | null, key: string, cause: unknown): void {
+    const [first, ...others] = group;
+    if (first === undefined) return;
+    if (others.length === 0) {
+      this.#fail(group, key, cause);
+      return;
+    }
+    const line = this.#lines.get(key);
+    line?.waiting.unshift(...others);
+    this.#compute([first], base, false);
+  }
+
+  /** Those that may be tried again; the others are told why not. */
+  #inTime(group: readonly Pending[], cause: unknown): readonly Pending[] {
+    const now = this.#environment.monotonic();
+    const rest = group.filter(({ until }) => until > now);
+    for (const { asked, until } of group) if (until <= now) asked.settle({ ok: false, error: cause });
+    return rest;
+  }
+
+  #later(failures: number, task: () => void): void {
+    this.#environment.after(Math.min(AGAIN_MIN_MS * 2 ** failures, AGAIN_MAX_MS), task);
+  }
+
+  #settle(group: readonly Pending[], key: string, state: Versioned | null): void {
+    const held = this.#held.get(key);
+    if (held !== undefined) held.last = state;
+    const version = state?.version ?? null;
+    for (const { asked, computed } of group) {
+      asked.settle(computed.ok ? { ok: true, answer: computed.answer, version } : computed);
+    }
+    this.#next(key, state);
+  }
+
+  #fail(group: readonly Pending[], key: string, error: unknown): void {
+    const held = this.#held.get(key);
+    if (held !== undefined) held.last = null;
+    for (const { asked } of group) asked.settle({ ok: false, error });
+    const line = this.#lines.get(key);
+    const waiting = line?.waiting ?? [];
+    if (line !== undefined && waiting.length > 0) {
+      line.waiting = [];
+      this.#readFor(waiting);
+    } else this.#lines.delete(key);
+  }
+
+  /** The steps that were asked for meanwhile. */
+  #next(key: string, state: Versioned | null): void {
+    const line = this.#lines.get(key);
+    if (line === undefined) return;
+    const { waiting } = line;
+    if (waiting.length === 0) {
+      this.#lines.delete(key);
+      return;
+    }
+    line.waiting = [];
+    this.#compute(waiting, state, false);
+  }
+
+  #readFor(group: readonly Pending[], failures = 0): void {
+    const [first] = group;
+    if (first === undefined) return;
+    const { key } = first.asked;
+    this.#read(key, (outcome) => {
+      if (!("error" in outcome)) {
+        this.#compute(group, outcome.current, true);
+        return;
+      }
+      const rest = this.#inTime(group, outcome.error);
+      if (rest.length > 0) this.#later(failures, () => this.#readFor(rest, failures + 1));
+      else this.#fail([], key, outcome.error);
+    });
+  }
+
+  #send(item: Swap, done: Sending["done"]): void {
+    this.#outbox.push({ item, done });
+    this.#travel();
+  }
+
+  #read(key: string, done: Reading["done"]): void {
+    this.#readings.push({ key, done });
+    this.#travel();
+  }
+
+  /** Sends what has gathered at the end of this turn, or at once where the store answers at once. */
+  #travel(): void {
+    if (this.#store.immediate === true) {
+      this.#flush();
+      return;
+    }
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#environment.soon(() => {
+      this.#scheduled = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    const writes = this.#outbox;
+    const reads = this.#readings;
+    if (writes.length > 0) {
+      this.#outbox = [];
+      this.#swap(writes);
+    }
+    if (reads.length > 0) {
+      this.#readings = [];
+      this.#readAll(reads);
+    }
+  }
+
+  #swap(batch: readonly Sending[]): void {
+    const sorted = batch.length === 1 ? batch : batch.toSorted((a, b) => (a.item.key < b.item.key ? -1 : 1));
+    const tell = (results: readonly SwapResult[]): void => {
+      for (const [at, { done }] of sorted.entries()) done(results[at] ?? NO_ANSWER);
+    };
+    const lost = (cause: unknown): void => {
+      for (const { done } of sorted) done({ kind: "unknown", cause });
+    };
+    let swapping: ReturnType<RecordStore["swap"]>;
+    try {
+      swapping = this.#store.swap(sorted.map(({ item }) => item));
+    } catch (error) {
+      lost(error);
+      return;
+    }
+    if (isPending(swapping)) swapping.then(tell, lost);
+    else tell(swapping);
+  }
+
+  #readAll(batch: readonly Reading[]): void {
+    const keys = [...new Set(batch.map(({ key }) => key))];
+    const tell = (found: readonly (Versioned | null)[]): void => {
+      const byKey = new Map(keys.map((key, at) => [key, found[at] ?? null]));
+      for (const { key, done } of batch) done({ current: byKey.get(key) ?? null });
+    };
+    const fail = (error: unknown): void => {
+      for (const { done } of batch) done({ error });
+    };
+    let reading: ReturnType<RecordStore["read"]>;
+    try {
+      reading = this.#store.read(keys);
+    } catch (error) {
+      fail(error);
+      return;
+    }
+    if (isPending(reading)) reading.then(tell, fail);
+    else tell(reading);
+  }
+}
+
+const NO_ANSWER: SwapResult = { kind: "unknown", cause: new Error("the store gave no result") };
+
+/** The error for a record that cannot be read: what concerns it waits until somebody has seen to that. */
+export function unreadable(why: string): PayhooksError {
+  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `A record cannot be read: ${why}.`, {
+    fix: "Is a newer version of Payhooks running on the same data? Bring every process to it. Otherwise restore the data from a copy.",
+  });
+}

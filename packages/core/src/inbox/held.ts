@@ -1,0 +1,82 @@
+import { PayhooksError } from "../errors.ts";
+import type { Changes } from "./changes.ts";
+import {
+  type Decision,
+  type EventFilter,
+  type Held,
+  type HeldEntries,
+  type HeldFilter,
+  type ReplayDecision,
+  recordKeyOf,
+  slotKeyOf,
+} from "./inbox.ts";
+import { isUnreadable } from "./record/codec.ts";
+import { discard, heldOf, replay } from "./record/decisions.ts";
+import type { ListCursor, RecordStore } from "./store.ts";
+
+const PAGE = 100;
+
+/** What the held list takes from its inbox. */
+export interface HeldParts {
+  readonly store: RecordStore;
+  readonly changes: Changes;
+  readonly deadlineMs: number;
+  ready(): Promise<void>;
+  /** A decision was written: what is due now, and how many are held, has changed. */
+  decided(): void;
+}
+
+/** The held list over a store. Entries that are replayed or discarded while somebody lists them make it skip none. */
+export function heldEntries({ store, changes, deadlineMs, ready, decided }: HeldParts): HeldEntries {
+  async function* list({ flow, tenant, reason, limit = Number.POSITIVE_INFINITY }: HeldFilter = {}): AsyncGenerator<Held> {
+    const filter: EventFilter = { state: "held", flow, tenant, reason };
+    await ready();
+    let left = limit;
+    let cursor: ListCursor | null = null;
+    do {
+      const page = await store.list(filter, cursor, Math.min(PAGE, left));
+      for (const { eventId, versioned } of page.events) {
+        const entry = isUnreadable(versioned.record) ? null : heldOf(versioned.record, eventId);
+        if (entry === null) continue;
+        if (left-- <= 0) return;
+        yield entry;
+      }
+      cursor = page.next;
+    } while (cursor !== null && left > 0);
+  }
+
+  async function decide(
+    eventId: string,
+    step: (record: Parameters<typeof replay>[0], slot: string, now: number) => boolean,
+  ): Promise<void> {
+    await ready();
+    const isHeld = await changes.change({
+      key: recordKeyOf(eventId),
+      deadlineMs,
+      step: (record, now) => {
+        const answer = step(record, slotKeyOf(eventId), now);
+        return { answer, record: answer ? record : null, announce: answer };
+      },
+    });
+    if (!isHeld) throw notHeld(eventId);
+    decided();
+  }
+
+  return {
+    list,
+    replay: (eventId: string, decision: ReplayDecision) =>
+      decide(eventId, (record, slot, now) => replay(record, slot, decision, now)),
+    discard: (eventId: string, decision: Decision) =>
+      decide(eventId, (record, slot, now) => discard(record, slot, decision, now)),
+  };
+}
+
+function notHeld(eventId: string): PayhooksError {
+  return new PayhooksError(
+    "ERR_HELD_NOT_FOUND",
+    `No held entry has the eventId ${JSON.stringify(String(eventId).slice(0, 64))}.`,
+    {
+      fix: "List them with receiver.held.list(); it may have been replayed or discarded already.",
+    },
+  );
+}
