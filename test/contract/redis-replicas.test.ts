@@ -1,8 +1,9 @@
 /** `settled`: what a primary has acknowledged is with a replica, or is not confirmed. */
+import { Cluster } from "ioredis";
 import { expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
-import { RedisServer } from "../faults/harness/redis-server.ts";
+import { RedisServer, startCluster } from "../faults/harness/redis-server.ts";
 import { type Scope, until, withScope } from "../faults/harness/scope.ts";
 import { accepted, ended, keyOf, put, putAll, type Written } from "./store-records.ts";
 import { redisStoreGround } from "./store-redis-ground.ts";
@@ -108,5 +109,52 @@ it(
       await until("the new primary is confirmed", () => isSettled(store, first, other));
       const again = await put(store, one, first, ended(one, store.now(one), first.record));
       expect(await isSettled(store, again, first)).toBe(true);
+    }),
+);
+
+it(
+  "each node of a cluster confirms what it has, and one without a replica does not",
+  { timeout: 90_000 },
+  () =>
+    withScope(async (scope) => {
+      const primaries = await startCluster(scope);
+      const extra = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000"];
+      const replicas: RedisServer[] = [];
+      for (const primary of primaries) {
+        const id = String(await primary.tell("CLUSTER", "MYID"));
+        const replica = await RedisServer.start(scope, { aof: "none", extra });
+        await replica.tell("CLUSTER", "MEET", "127.0.0.1", primary.port);
+        await until(
+          "it may follow",
+          async () => (await replica.tell("CLUSTER", "REPLICATE", id).catch(() => null)) === "OK",
+        );
+        await until("it follows", async () => (await replica.info("master_link_status")) === "up");
+        replicas.push(replica);
+      }
+      const connect = (): Cluster =>
+        new Cluster(
+          primaries.map(({ port }) => ({ host: "127.0.0.1", port })),
+          { lazyConnect: true },
+        );
+      const ground = redisStoreGround(connect, { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS });
+      const store = scope.add(ground.connect(), (it) => it.close());
+      await store.open();
+      const keys = Array.from({ length: 100 }, (_, n) => keyOf(n));
+      const records = new Map(keys.map((key) => [key, accepted(key, store.now(key))] as const));
+      const written = [...(await putAll(store, records)).values()];
+      expect(await isSettled(store, ...written)).toBe(true);
+
+      const [first] = replicas;
+      first?.freeze();
+      const more = new Map(
+        keys.map((_, n) => [keyOf(1_000 + n), accepted(keyOf(1_000 + n), store.now(keyOf(n)))] as const),
+      );
+      const later = [...(await putAll(store, more)).values()];
+      const confirmed = await Promise.all(later.map((record) => isSettled(store, record)));
+      const share = confirmed.filter(Boolean).length / confirmed.length;
+      expect(share).toBeGreaterThan(0.4);
+      expect(share).toBeLessThan(0.9);
+      first?.thaw();
+      await until("all of it is confirmed", () => isSettled(store, ...later));
     }),
 );
