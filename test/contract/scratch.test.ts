@@ -1,0 +1,10 @@
+import { expiryCases } from "./expiry-cases.ts";
+import { inboxContract } from "./inbox-contract.ts";
+import { memoryGround, sharedMemoryGround } from "./memory-ground.ts";
+import { retryCases } from "./retry-cases.ts";
+import { workCases } from "./work-cases.ts";
+import { heldCases } from "./held-cases.ts";
+import { leaseCases } from "./lease-cases.ts";
+const cases = [...expiryCases, ...retryCases, ...workCases, ...heldCases, ...leaseCases];
+inboxContract("memory", memoryGround, cases);
+inboxContract("shared", sharedMemoryGround, cases);

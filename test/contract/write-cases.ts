@@ -1,0 +1,2 @@
+import type { ContractCase } from "./rig.ts";
+export const writeCases: readonly ContractCase[] = [];
