@@ -32,7 +32,7 @@ function withStore(
 ): MakeGround {
   return () => {
     const clock = fakeClock();
-    const memory = memoryStore({ clock, maxRecords: 5_000, maxUnfinished: 5_000 });
+    const memory = memoryStore({ environment: clock, maxRecords: 5_000, maxUnfinished: 5_000 });
     const store = { ...memory, ...change(memory) };
     const plain: Queue = { ...memoryQueue({ clock }), close: async () => {} };
     const queue: Queue = { ...plain, ...queueOf(plain, memory) };

@@ -54,7 +54,7 @@ describe("the docstrings of a receiver's registration", () => {
   it("name what ignore throws, and where the text of run comes from", () => {
     expect(docsOf("ignore")).toContain("`ERR_OPTION_INVALID`");
     expect(docsOf("ignore")).toContain("`ERR_REGISTRATION_CLOSED`");
-    expect(docsOf("run")).toContain("`jobId` of `@payhooks/core/inbox`");
+    expect(docsOf("run")).toContain("`notifyWorker` named");
   });
 
   it("say that a crash is a try too, and when an event is held", () => {

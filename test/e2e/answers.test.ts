@@ -70,7 +70,7 @@ function delegate(inbox: Inbox): Inbox {
     accept: (event, options) => inbox.accept(event, options),
     run: (runner, options) => inbox.run(runner, options),
     work: (runner, options) => inbox.work(runner, options),
-    runJob: (runner, job) => inbox.runJob(runner, job),
+    runEvent: (runner, eventId) => inbox.runEvent(runner, eventId),
     read: (eventId) => inbox.read(eventId),
     health: () => inbox.health(),
     close: (options) => inbox.close(options),

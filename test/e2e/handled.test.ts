@@ -1,5 +1,5 @@
 import { type Handler, type PaymentEvent, Reject, RetryAfter } from "@payhooks/core";
-import { composeInbox, memoryQueue, memoryStore } from "@payhooks/core/inbox";
+import { createInbox, memoryStore } from "@payhooks/core/inbox";
 import type { FakeClock } from "@payhooks/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { closeMerchants, type Merchant, startMerchant } from "./merchant.ts";
@@ -16,14 +16,10 @@ const RECEIVED = '200 {"received":true} -';
 const NOT_HANDLED = "503 ERR_NOT_HANDLED 5";
 const HELD = "503 ERR_HELD 5";
 
-/** The memory inbox's parts, said to be as durable as the test wants. */
+/** A memory inbox, said to be as durable as the test wants. */
 function inbox(clock: FakeClock, durability: "process" | "host") {
-  return composeInbox({
-    store: memoryStore({ clock, maxRecords: 1_000, maxUnfinished: 1_000 }),
-    queue: memoryQueue({ clock }),
-    durability,
-    clock,
-  });
+  const store = memoryStore({ environment: clock, maxRecords: 1_000, maxUnfinished: 1_000 });
+  return createInbox({ ...store, durability }, { environment: clock });
 }
 
 /** A merchant who answers once the handlers are done. */

@@ -48,7 +48,7 @@ function runnerOf(
 describe("leases of a composed inbox", () => {
   it("one timer renews all of them every third of a lease, and stops when nothing runs", async () => {
     const clock = fakeClock();
-    const memory = memoryStore({ clock, maxRecords: 10, maxUnfinished: 10 });
+    const memory = memoryStore({ environment: clock, maxRecords: 10, maxUnfinished: 10 });
     const renewed: number[] = [];
     const start = clock.now();
     const store = {
@@ -88,7 +88,7 @@ describe("leases of a composed inbox", () => {
 
   it("a store out of reach for a whole lease aborts the signal and warns, once a step has started", async () => {
     const clock = fakeClock();
-    const memory = memoryStore({ clock, maxRecords: 10, maxUnfinished: 10 });
+    const memory = memoryStore({ environment: clock, maxRecords: 10, maxUnfinished: 10 });
     let down = false;
     const store = {
       ...memory,
@@ -179,7 +179,7 @@ describe("the health of a composed inbox", () => {
   it("says what is wrong when the store does not answer", async () => {
     const clock = fakeClock();
     const store = {
-      ...memoryStore({ clock, maxRecords: 10, maxUnfinished: 10 }),
+      ...memoryStore({ environment: clock, maxRecords: 10, maxUnfinished: 10 }),
       counts: async () => {
         throw Object.assign(new Error("unreachable"), { code: "EHOSTUNREACH" });
       },

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { inspect } from "node:util";
 import { PayhooksError } from "@payhooks/core";
-import { composeInbox, memoryQueue, memoryStore } from "@payhooks/core/inbox";
+import { createInbox, memoryStore } from "@payhooks/core/inbox";
 import { redisInbox } from "@payhooks/core/redis";
 import { fakeClock } from "@payhooks/core/testing";
 import Database from "libsql";
@@ -117,22 +117,19 @@ describe("an error of others", () => {
 describe("an inbox", () => {
   it("rejects with errors of ours alone, also where its store throws at once", async () => {
     const clock = fakeClock();
-    const store = memoryStore({ clock, maxRecords: 10, maxUnfinished: 10 });
+    const store = memoryStore({ environment: clock, maxRecords: 10, maxUnfinished: 10 });
     const fail = (): never => {
       throw Object.assign(new Error(DATA), { code: "E_STORE" });
     };
-    const inbox = composeInbox({
-      store: { ...store, read: fail, listHeld: fail, counts: fail, replay: fail, close: fail },
-      queue: memoryQueue({ clock }),
-      durability: "process",
-      clock,
-    });
+    const broken = { ...store, read: fail, swap: fail, list: fail, counts: fail, close: fail };
+    const inbox = createInbox(broken, { environment: clock, leaseMs: 1 });
+    const eventId = "0".repeat(48);
     const decision = { by: "ada", note: "a test" };
     const errors = await Promise.all(
       [
-        inbox.read("0"),
+        inbox.read(eventId),
         inbox.held.list()[Symbol.asyncIterator]().next(),
-        inbox.held.replay("0", decision),
+        clock.advance(10).then(() => inbox.held.replay(eventId, decision)),
         inbox.close({ graceMs: 0 }),
       ].map(rejectedBy),
     );

@@ -267,12 +267,13 @@ describe("the level", () => {
 
   it("info adds what goes as it should", async () => {
     expect(await written({ logLevel: "info" })).toEqual([
+      "info: payhooks: accepted",
       "info: payhooks: credited",
-      ...["accepted", "done", "duplicate"].map((type) => `info: payhooks: ${type}`),
+      ...["done", "duplicate"].map((type) => `info: payhooks: ${type}`),
       "warn: payhooks: held",
     ]);
     const own = await written({ logger: console, logLevel: "info" });
-    expect(own).toEqual(["info: credited", "info: accepted", "info: done", "info: duplicate", "warn: held"]);
+    expect(own).toEqual(["info: accepted", "info: credited", "info: done", "info: duplicate", "warn: held"]);
   });
 
   it("error leaves warnings out", async () => {

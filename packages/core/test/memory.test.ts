@@ -271,7 +271,7 @@ describe("the memory inbox at its bounds", () => {
 
   it("a long wait before the end does not shorten the life after it", async () => {
     const clock = fakeClock();
-    const store = memoryStore({ clock, maxRecords: 10, maxUnfinished: 10 });
+    const store = memoryStore({ environment: clock, maxRecords: 10, maxUnfinished: 10 });
     const event = eventOf(1, clock.now());
     const { job } = await store.accept(event, { maxHeld: 10, delayMs: 0 });
     await clock.advance("30d");

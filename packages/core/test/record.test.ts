@@ -85,7 +85,7 @@ describe("oneSuccessPerReference", () => {
 
   it("counts against maxHeld, and refuses no more than that", async () => {
     const clock = fakeClock();
-    const store = memoryStore({ clock, maxRecords: 10, maxUnfinished: 10 });
+    const store = memoryStore({ environment: clock, maxRecords: 10, maxUnfinished: 10 });
     const success = (id: string): VerifiedEvent => ({
       ...sample,
       key: id.padStart(32, "0"),

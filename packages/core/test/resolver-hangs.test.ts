@@ -1,5 +1,5 @@
 import type { KeyHint, PublicKeySource, Reply, TenantKeys } from "@payhooks/core";
-import { composeInbox, memoryQueue, memoryStore } from "@payhooks/core/inbox";
+import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
 import {
   callbackFields,
   connectEvent,
@@ -280,13 +280,9 @@ describe("deliveries that waited for a resolver", () => {
     const gate = new Promise<void>((open) => {
       letGo = open;
     });
-    const store = memoryStore({ clock, maxRecords: 100, maxUnfinished: 100 });
-    const inbox = composeInbox({
-      store: { ...store, accept: (event, options) => gate.then(() => store.accept(event, options)) },
-      queue: memoryQueue({ clock }),
-      durability: "process",
-      clock,
-    });
+    const store = memoryStore({ environment: clock, maxRecords: 100, maxUnfinished: 100 });
+    const slow = { ...store, immediate: false, swap: (items) => gate.then(() => store.swap(items)) } satisfies RecordStore;
+    const inbox = createInbox(slow, { environment: clock });
     const t = await setUp({ payments: { publicKey: resolve }, inbox, maxInFlight: 2 }, clock);
     const posting = Array.from({ length: 5 }, () => t.post("payments", callback("alpha")));
     const forged = t.post("payments", callback("alpha", rotated));

@@ -1,5 +1,5 @@
 import { type Awaitable, isPending } from "../awaitable.ts";
-import { type Clock, sleep, Stopwatch } from "../clock.ts";
+import { sleep, Stopwatch } from "../clock.ts";
 import { type Environment, environmentOf } from "../environment.ts";
 import { describeError } from "../foreign-error.ts";
 import { inboxError } from "../notices.ts";
@@ -43,8 +43,8 @@ export interface InboxOptions {
   readonly leaseMs?: number | undefined;
   /** How often a process that runs events looks for what others have left. Default 500 ms. */
   readonly pollMs?: number | undefined;
-  /** For tests: a clock, or everything that the inbox takes from outside. */
-  readonly clock?: Clock | Environment | undefined;
+  /** Time and randomness; the store has to be given the same. For tests. */
+  readonly environment?: Environment | undefined;
 }
 
 const DEFAULT_LEASE_MS = 30_000;
@@ -107,10 +107,10 @@ class Engine implements Inbox {
   #abandoned = false;
   #atRest: (() => void)[] = [];
 
-  constructor(store: RecordStore, { leaseMs, pollMs, clock }: InboxOptions) {
+  constructor(store: RecordStore, { leaseMs, pollMs, environment }: InboxOptions) {
     this.#store = store;
     this.durability = store.durability;
-    this.#environment = environmentOf(clock);
+    this.#environment = environment ?? environmentOf();
     this.#leaseMs = leaseMs ?? DEFAULT_LEASE_MS;
     this.#pollMs = store.endsWithProcess === true ? Number.POSITIVE_INFINITY : (pollMs ?? DEFAULT_POLL_MS);
     this.#changes = new Changes(store, this.#environment, this.#leaseMs);
@@ -128,6 +128,7 @@ class Engine implements Inbox {
       store,
       changes: this.#changes,
       deadlineMs: this.#leaseMs,
+      ready: () => this.ready(),
       decided: () => {
         this.#heldKnown = null;
         this.#dispatcher?.wake(0);
@@ -408,6 +409,7 @@ class Engine implements Inbox {
   }
 
   async #runNow(runner: Runner, eventId: string, force: "asked" | "last"): Promise<RunReport> {
+    await this.ready();
     if (!isEventId(eventId)) return { state: null, ran: false };
     const key = recordKeyOf(eventId);
     if (this.#active.has(key)) {
@@ -551,8 +553,8 @@ class Engine implements Inbox {
   }
 
   async read(eventId: string): Promise<Life | null> {
-    if (!isEventId(eventId)) return null;
     await this.ready();
+    if (!isEventId(eventId)) return null;
     const [found] = await this.#store.read([recordKeyOf(eventId)]);
     return lifeOf(recordOf(found ?? null), eventId);
   }

@@ -21,14 +21,16 @@ export interface HeldParts {
   readonly store: RecordStore;
   readonly changes: Changes;
   readonly deadlineMs: number;
+  ready(): Promise<void>;
   /** A decision was written: what is due now, and how many are held, has changed. */
   decided(): void;
 }
 
 /** The held list over a store. Entries that are replayed or discarded while somebody lists them make it skip none. */
-export function heldEntries({ store, changes, deadlineMs, decided }: HeldParts): HeldEntries {
+export function heldEntries({ store, changes, deadlineMs, ready, decided }: HeldParts): HeldEntries {
   async function* list({ flow, tenant, reason, limit = Number.POSITIVE_INFINITY }: HeldFilter = {}): AsyncGenerator<Held> {
     const filter: EventFilter = { state: "held", flow, tenant, reason };
+    await ready();
     let left = limit;
     let cursor: ListCursor | null = null;
     do {
@@ -47,6 +49,7 @@ export function heldEntries({ store, changes, deadlineMs, decided }: HeldParts):
     eventId: string,
     step: (record: Parameters<typeof replay>[0], slot: string, now: number) => boolean,
   ): Promise<void> {
+    await ready();
     const isHeld = await changes.change({
       key: recordKeyOf(eventId),
       deadlineMs,

@@ -1,8 +1,9 @@
 import type { Cluster, Redis, RedisOptions } from "ioredis";
 import { PayhooksError } from "../errors.ts";
+import { isReadOnly } from "./answers.ts";
 
-/** What a Redis inbox connects to: a URL, or a connection of the program's own, of which copies are made. */
-export type RedisTarget = string | Redis | Cluster;
+/** What connections are made to: a URL, or a connection of the program's own, of which copies are made. */
+export type ConnectionTarget = string | Redis | Cluster;
 
 /** Connections are shared by all inboxes of a process with the same URL, in whichever bundle they were loaded. */
 interface Shared {
@@ -26,34 +27,30 @@ type Options = Omit<RedisOptions, "replyMapping">;
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const MAX_RECONNECT_MS = 1_000;
-/** Longer than any blocking command of a worker. */
+/** Longer than any blocking command. */
 const SILENCE_MS = 20_000;
 
 /** Quick to notice that Redis is gone, and quick to notice that it is back. */
 const RECONNECT: Pick<RedisOptions, "retryStrategy" | "connectTimeout" | "reconnectOnError"> = {
   connectTimeout: CONNECT_TIMEOUT_MS,
   retryStrategy: (times: number) => Math.min(50 * 2 ** times, MAX_RECONNECT_MS),
+  // After a failover the old primary refuses writes: connect anew, to whoever is the primary now.
   reconnectOnError: isReadOnly,
 };
-
-/** After a failover the old primary refuses writes: connect anew, to whoever is the primary now. */
-function isReadOnly(error: Error): boolean {
-  return error.message.startsWith("READONLY");
-}
 
 /** The connections of one inbox. Nothing is opened before it is needed. */
 export interface Connections {
   /** For the path of a delivery: answers or fails within `commandTimeoutMs`, and never queues while it is down. */
   fast(): Promise<Redis | Cluster>;
-  /** A new one for a worker, which waits for as long as it takes. */
+  /** A new one for commands that block, which waits for as long as it takes. */
   patient(): Promise<Redis | Cluster>;
-  /** A new one that fails fast, for one purpose alone. */
-  separate(): Promise<Redis | Cluster>;
+  /** A new one that never sends a command a second time, and gives up on one after twice `commandTimeoutMs`. */
+  unrepeating(): Promise<Redis | Cluster>;
   close(): Promise<void>;
 }
 
 /** Opens connections to a target. */
-export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs: number): Connections {
+export function connectionsTo(target: ConnectionTarget | undefined, commandTimeoutMs: number): Connections {
   const fastOptions: Options = {
     ...RECONNECT,
     lazyConnect: true,
@@ -69,9 +66,17 @@ export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs:
     maxRetriesPerRequest: null,
     socketTimeout: SILENCE_MS,
   };
+  const unrepeatingOptions: Options = {
+    ...fastOptions,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    // It may be waiting for replicas.
+    commandTimeout: 2 * commandTimeoutMs,
+    socketTimeout: 2 * commandTimeoutMs,
+  };
   const key = typeof target === "string" ? `${target} ${commandTimeoutMs}` : null;
   let own: Shared | null = null;
-  const separates: (Redis | Cluster)[] = [];
+  const others: (Redis | Cluster)[] = [];
 
   async function make(options: Options): Promise<Redis | Cluster> {
     if (typeof target === "string") {
@@ -89,8 +94,13 @@ export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs:
       : target.duplicate(options);
   }
 
-  async function open(options: Options): Promise<Redis | Cluster> {
+  async function open(
+    options: Options,
+    prepare: (single: Redis) => void = () => {},
+  ): Promise<Redis | Cluster> {
     const made = await make(options);
+    if (isCluster(made)) made.on("+node", prepare);
+    else prepare(made);
     let reason: unknown = null;
     // Commands report their own errors; a connection without a listener would end the process.
     made.on("error", (error) => {
@@ -110,11 +120,17 @@ export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs:
     }
   }
 
+  async function openOther(options: Options): Promise<Redis | Cluster> {
+    const made = await open(options);
+    others.push(made);
+    return made;
+  }
+
   return {
     async fast() {
       if (own === null) {
         const known = key === null ? undefined : registry.get(key);
-        const shared = known ?? { users: 0, opening: open(fastOptions).then(gatherWrites) };
+        const shared = known ?? { users: 0, opening: open(fastOptions, gatherWrites) };
         shared.users++;
         own = shared;
         if (key !== null) registry.set(key, shared);
@@ -126,14 +142,10 @@ export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs:
       }
       return own.opening;
     },
-    patient: () => open(patientOptions),
-    async separate() {
-      const made = await open(fastOptions);
-      separates.push(made);
-      return made;
-    },
+    patient: () => openOther(patientOptions),
+    unrepeating: () => openOther(unrepeatingOptions),
     async close() {
-      for (const connection of separates) connection.disconnect();
+      for (const connection of others) connection.disconnect();
       const shared = own;
       own = null;
       if (shared === null || --shared.users > 0) return;
@@ -146,6 +158,14 @@ export function connectionsTo(target: RedisTarget | undefined, commandTimeoutMs:
 /** ioredis marks its clusters; `instanceof` would fail between two copies of it. */
 export function isCluster(target: Redis | Cluster): target is Cluster {
   return "isCluster" in target && target.isCluster === true;
+}
+
+/** The connection to the node that has a slot now, as far as is known; on one server, the connection itself. */
+export function nodeOf(connection: Redis | Cluster, slot: number): Redis | null {
+  if (!isCluster(connection)) return connection;
+  const [address] = connection.slots[slot] ?? [];
+  const nodes = connection.nodes("master");
+  return nodes.find(({ options: { host, port } }) => `${host}:${port}` === address) ?? null;
 }
 
 /**
@@ -200,19 +220,17 @@ const GATHERED = 8;
  * What many deliveries write in one turn goes out in few system calls: those are the greater part of what a command
  * costs this process. Not in one, so that Redis works on the first while the last are being made.
  */
-function gatherWrites<Connection extends Redis | Cluster>(redis: Connection): Connection {
-  if (isCluster(redis)) return redis;
-  const single: Redis = redis;
-  const send = single.sendCommand.bind(single);
+function gatherWrites(redis: Redis): void {
+  const send = redis.sendCommand.bind(redis);
   let corked: Redis["stream"] | null = null;
   let gathered = 0;
   function flush(): void {
     corked?.uncork();
     corked = null;
   }
-  single.sendCommand = (...args) => {
-    if (corked === null && single.stream !== undefined) {
-      corked = single.stream;
+  redis.sendCommand = (...args) => {
+    if (corked === null && redis.stream !== undefined) {
+      corked = redis.stream;
       corked.cork();
       gathered = 0;
       process.nextTick(flush);
@@ -221,5 +239,4 @@ function gatherWrites<Connection extends Redis | Cluster>(redis: Connection): Co
     if (++gathered >= GATHERED) flush();
     return sent;
   };
-  return redis;
 }

@@ -1,26 +1,33 @@
 /**
- * The inbox for several processes and machines: records in Redis, jobs in BullMQ on the same Redis.
+ * The inbox for several processes and machines, in Redis.
  *
  * @module
  */
-import { composeInbox } from "../inbox/compose.ts";
+import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import type { RedisTarget } from "./connections.ts";
-import { type RedisInboxOptions, redisParts } from "./parts.ts";
+import { type RedisStoreOptions, type RedisTarget, redisStore } from "./store.ts";
 
-export type { RedisTarget } from "./connections.ts";
-export { type RedisInboxOptions, type RedisParts, redisParts } from "./parts.ts";
 export type { ScriptClient } from "./script-client.ts";
-export { type RedisStoreOptions, redisStore } from "./store.ts";
+export { type RedisStoreOptions, type RedisTarget, redisStore } from "./store.ts";
+
+/** Options of {@link redisInbox}. */
+export interface RedisInboxOptions extends RedisStoreOptions {
+  /** How long a process may be silent before another takes its event. Default 30 s; renewed every third of it. */
+  readonly leaseMs?: number | undefined;
+  /** How often a process that runs events looks for what others have left. Default 500 ms. */
+  readonly pollMs?: number | undefined;
+}
 
 /**
  * An inbox in Redis. An acknowledged event survives kill -9 of any process; a restart of Redis as far as its fsync
- * goes; a failover with `replicas: 1`. Needs the peers `ioredis` (5 or 6) and `bullmq` (≥ 6.3.4).
+ * goes; a failover with `replicas: 1`. Needs the peer `ioredis` (5 or 6), unless it is given a client of another kind.
  *
- * @param target a URL, or an ioredis connection or cluster, of which copies with the right settings are made.
- * @throws PayhooksError at `ready()`: `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_REDIS_UNSUITABLE`.
+ * @param target a URL; an ioredis connection or cluster, of which copies with the right settings are made; or any client
+ * that runs scripts, which is used as it is. Others' events are then found by looking for them, every `pollMs`.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at `ready()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_REDIS_UNSUITABLE`.
  * @example createReceiver({ payments: { publicKey }, inbox: redisInbox(process.env.REDIS_URL) })
  */
 export function redisInbox(target: RedisTarget | undefined, options: RedisInboxOptions = {}): Inbox {
-  return composeInbox({ ...redisParts(target, options), leaseMs: options.leaseMs });
+  const { leaseMs, pollMs, clock } = options;
+  return createInbox(redisStore(target, options), { leaseMs, pollMs, clock });
 }

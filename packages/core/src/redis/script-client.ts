@@ -1,23 +1,16 @@
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
-import { isCluster } from "./connections.ts";
 
-/** All that the record store asks of a Redis client: a REST client fits as well as a socket. */
+/** All that the records need of a Redis client: one over HTTP fits as well as one with a socket. */
 export interface ScriptClient {
-  /**
-   * True where a script may touch several keys, as on one primary: what one turn writes is then sent together. Left out,
-   * as for a cluster, every script touches one key.
-   */
-  readonly manyKeys?: boolean | undefined;
-  /** Runs a Lua script. */
-  eval(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown>;
+  /** Runs a Lua script (`EVAL`). Rejects with the server's error, its code at the beginning of the message. */
+  eval(script: string, keys: string[], args: string[]): Promise<unknown>;
 }
 
 /** Runs scripts by their hash on an ioredis connection, and sends them whole when the server has forgotten them. */
 export function scriptClient(redis: Redis | Cluster): ScriptClient {
   const hashes = new Map<string, string>();
   return {
-    manyKeys: !isCluster(redis),
     async eval(script, keys, args) {
       let hash = hashes.get(script);
       if (hash === undefined) {

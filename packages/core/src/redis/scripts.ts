@@ -1,68 +1,163 @@
-/**
- * Compare and swap of records, each by itself, on the server's clock. A record's first eight characters are its version.
- *
- * A writer computes with the time that it believes the server has. It is refused when it runs ahead, since it might
- * take a lease that has not lapsed, or so far behind that its leases would be too short.
- *
- * KEYS records; ARGV, five for each: version that is expected ("" = none), time computed with (ms), new version and text,
- * "1" where that replaces only as many bytes at the beginning, expiry (ms since the epoch, "0" = never). Returns the time,
- * and for each record nil or, where nothing was written, what is there.
- *
- * Lua hashes every byte of every string that it makes, which costs more than all else here: so it joins and cuts none.
+/*
+ * What is done in Redis, each in one atomic step. Every script answers with the server's time (ms since the epoch) before
+ * anything else, and touches only the keys that it is given. Lua copies every text that it is handed, so that scripts join
+ * and cut none.
  */
-export const SWAP = `
+
+const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local answers = {tostring(now)}
-for i, key in ipairs(KEYS) do
-  local version, computed, text, beginning, expiry = unpack(ARGV, i * 5 - 4, i * 5)
-  local lag = now - tonumber(computed)
-  if redis.call('GETRANGE', key, 0, 7) ~= version or lag < -100 or lag > 5000 then
-    answers[i + 1] = redis.call('GET', key) or ''
+`;
+
+/**
+ * Writes each record that still has the version it was computed from, with its places in the sorted sets of its shard.
+ *
+ * KEYS, for each record: its own, then a sorted set for each move. ARGV, for each record: how the text begins that is
+ * expected ("": there is none), time computed with (ms), new text, expiry (ms since the epoch, "": none), number of moves;
+ * then for each move a member and its score ("": it leaves the set). Answers nil for each record that was written, and the
+ * text that is there, or "", for each that was not.
+ */
+export const SWAP = `${NOW}
+local answers = {now}
+local key, arg = 1, 1
+while key <= #KEYS do
+  local record = KEYS[key]
+  local expected, at, text, expiry, moves = unpack(ARGV, arg, arg + 4)
+  local lag = now - at
+  if lag < 0 or lag > 5000 or redis.call('GETRANGE', record, 0, math.max(#expected - 1, 0)) ~= expected then
+    answers[#answers + 1] = redis.call('GET', record) or ''
   else
-    if beginning == '1' then
-      redis.call('SETRANGE', key, 0, text)
-    elseif expiry == '0' then
-      redis.call('SET', key, text)
+    if expiry == '' then
+      redis.call('SET', record, text)
     else
-      redis.call('SET', key, text, 'PXAT', expiry)
+      redis.call('SET', record, text, 'PXAT', expiry)
     end
-    answers[i + 1] = false
+    for move = 1, moves do
+      local member, score = ARGV[arg + 3 + move * 2], ARGV[arg + 4 + move * 2]
+      if score == '' then
+        redis.call('ZREM', KEYS[key + move], member)
+      else
+        redis.call('ZADD', KEYS[key + move], score, member)
+      end
+    end
+    answers[#answers + 1] = false
+  end
+  key = key + 1 + moves
+  arg = arg + 5 + moves * 2
+end
+return answers
+`;
+
+/** The texts of records. KEYS records; answers a text or nil for each. */
+export const READ = `${NOW}
+local answers = redis.call('MGET', unpack(KEYS))
+table.insert(answers, 1, now)
+return answers
+`;
+
+/**
+ * Takes what has been due for the longest time, and hides it.
+ *
+ * KEYS sorted sets of due records; ARGV: how many at most, hidden for how long (ms). Answers how many are left that are due,
+ * since when the first of them is ("": none), when the next one is due that is not due yet ("": none), and for each record
+ * that was taken its member and since when it was due.
+ */
+export const TAKE_DUE = `${NOW}
+local limit, hiddenUntil = tonumber(ARGV[1]), now + math.max(ARGV[2], 1)
+local members, times = {}, {}
+local function look(i)
+  local first = redis.call('ZRANGE', KEYS[i], 0, 0, 'WITHSCORES')
+  members[i], times[i] = first[1], tonumber(first[2]) or math.huge
+end
+for i = 1, #KEYS do look(i) end
+local answers = {now, 0, '', ''}
+for _ = 1, limit do
+  local oldest = 1
+  for i = 2, #KEYS do
+    if times[i] < times[oldest] then oldest = i end
+  end
+  if times[oldest] > now then break end
+  answers[#answers + 1] = members[oldest]
+  answers[#answers + 1] = times[oldest]
+  redis.call('ZADD', KEYS[oldest], hiddenUntil, members[oldest])
+  look(oldest)
+end
+local left, oldest, following = 0, math.huge, math.huge
+for i = 1, #KEYS do
+  local later = times[i]
+  if later <= now then
+    left = left + redis.call('ZCOUNT', KEYS[i], '-inf', now)
+    oldest = math.min(oldest, later)
+    later = tonumber(redis.call('ZRANGEBYSCORE', KEYS[i], '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]) or math.huge
+  end
+  following = math.min(following, later)
+end
+answers[2] = left
+if oldest < math.huge then answers[3] = oldest end
+if following < math.huge then answers[4] = following end
+return answers
+`;
+
+/** KEYS sorted sets; answers the size of each. */
+export const SIZES = `${NOW}
+local answers = {now}
+for i, key in ipairs(KEYS) do answers[i + 1] = redis.call('ZCARD', key) end
+return answers
+`;
+
+/** Members between two bounds, in their order. KEYS sorted sets; ARGV: bounds, how many of each set at most. Answers a list for each. */
+export const MEMBERS = `${NOW}
+local answers = {now}
+for i, key in ipairs(KEYS) do
+  answers[i + 1] = redis.call('ZRANGEBYLEX', key, ARGV[1], ARGV[2], 'LIMIT', 0, ARGV[3])
+end
+return answers
+`;
+
+/** KEYS[1] what names the data; ARGV[1] its value, if it has none yet. Answers the value that it has. */
+export const IDENTIFY = `${NOW}
+local identity = redis.call('GET', KEYS[1])
+if not identity then
+  identity = ARGV[1]
+  redis.call('SET', KEYS[1], identity)
+end
+return {now, identity}
+`;
+
+/** Writes as a swap does, and leaves nothing that lasts. KEYS: a text, a sorted set. */
+export const PROBE = `${NOW}
+redis.call('SET', KEYS[1], '', 'PXAT', now + 1000)
+redis.call('ZADD', KEYS[2], 0, '')
+redis.call('ZREM', KEYS[2], '')
+return {now}
+`;
+
+/** Puts hints on a short list that nobody has to read. KEYS[1] list; ARGV: how many, how many it has at most, how long it lasts (ms). */
+export const HINT = `${NOW}
+for _ = 1, ARGV[1] do redis.call('RPUSH', KEYS[1], now) end
+redis.call('LTRIM', KEYS[1], -ARGV[2], -1)
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return {now}
+`;
+
+/**
+ * Whether records are there, and a write behind them that replicas can be waited for with. KEYS: what is written, then
+ * records; ARGV: how the text of each begins. Answers 2 for a record that begins so, 1 for another one, 0 for none.
+ */
+export const CONFIRM = `${NOW}
+local answers = {now}
+redis.call('SET', KEYS[1], now)
+for i, expected in ipairs(ARGV) do
+  if redis.call('GETRANGE', KEYS[i + 1], 0, #expected - 1) == expected then
+    answers[i + 1] = 2
+  else
+    answers[i + 1] = redis.call('EXISTS', KEYS[i + 1])
   end
 end
 return answers
 `;
 
-/** The time and a record: { time, value or "" }. KEYS[1] record. */
-export const READ = `
-local time = redis.call('TIME')
-return {tostring(time[1] * 1000 + math.floor(time[2] / 1000)), redis.call('GET', KEYS[1]) or ''}
+/** The server's own report. KEYS[1] on the node that is asked. */
+export const REPORT = `${NOW}
+return {now, redis.call('INFO')}
 `;
-
-/**
- * Claims a reference for a record, for as long as the record lives at least; returns whose it is.
- *
- * KEYS[1] reference, which keeps "expiry owner"; ARGV: owner, signed timestamp (ms), how long it is kept (ms), what is
- * added to the server's time (ms).
- */
-export const CLAIM_REFERENCE = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[4])
-local expiry, owner = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (.*)$')
-expiry = tonumber(expiry or 0)
-if expiry > now and owner ~= ARGV[1] then return owner end
-if owner ~= ARGV[1] then expiry = 0 end
-expiry = math.max(expiry, math.max(now, tonumber(ARGV[2])) + tonumber(ARGV[3]))
-local value = string.format('%.0f %s', expiry, ARGV[1])
-redis.call('SET', KEYS[1], value, 'PXAT', string.format('%.0f', expiry - tonumber(ARGV[4])))
-return ARGV[1]
-`;
-
-/** The index of held slots. KEYS[1] index; ARGV: score, eventId. */
-export const ADD_HELD = `return redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])`;
-/** KEYS[1] index; ARGV: eventId. */
-export const REMOVE_HELD = `return redis.call('ZREM', KEYS[1], ARGV[1])`;
-/** KEYS[1] index. */
-export const COUNT_HELD = `return redis.call('ZCARD', KEYS[1])`;
-/** A page of the index in order of time. KEYS[1] index; ARGV: offset, length. */
-export const PAGE_HELD = `return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)`;

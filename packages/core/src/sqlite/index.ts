@@ -3,30 +3,20 @@
  *
  * @module
  */
-import { type Clock, systemClock } from "../clock.ts";
-import { PayhooksError } from "../errors.ts";
-import { composeInbox } from "../inbox/compose.ts";
-import { withOwnErrors } from "../inbox/failures.ts";
+import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import type { IdempotencyStore, Queue } from "../inbox/store.ts";
-import { Batch } from "./batch.ts";
-import { deferredInbox } from "./deferred.ts";
-import { openDatabase, type SqliteDatabase, type SqliteHandle } from "./driver.ts";
-import { sqliteQueue } from "./queue.ts";
-import { Records } from "./records.ts";
-import { prepareSchema } from "./schema.ts";
-import { sqliteStore } from "./store.ts";
+import type { SqliteHandle } from "./driver.ts";
+import { type SqliteStoreOptions, sqliteStore } from "./store.ts";
 
 export type { SqliteHandle } from "./driver.ts";
+export { type SqliteStoreOptions, sqliteStore } from "./store.ts";
 
 /** Options of {@link sqliteInbox}. */
-export interface SqliteInboxOptions {
+export interface SqliteInboxOptions extends SqliteStoreOptions {
   /** How long a worker may be silent before another takes its event. Default 30 s; renewed every third of it. */
   readonly leaseMs?: number | undefined;
-  /** How often jobs that another process added are looked for. Default 500 ms. */
+  /** How often events that another process accepted are looked for. Default 500 ms. */
   readonly pollMs?: number | undefined;
-  /** For tests. */
-  readonly clock?: Clock | undefined;
 }
 
 /**
@@ -43,58 +33,5 @@ export function sqliteInbox(
   file: string | SqliteHandle | undefined,
   options: SqliteInboxOptions = {},
 ): Inbox {
-  const { leaseMs = 30_000, pollMs = 500, clock = systemClock } = options;
-  const deferred = deferredInbox("host", async () => {
-    if (file === undefined || file === "") {
-      throw new PayhooksError("ERR_OPTION_MISSING", "sqliteInbox was given no file.", {
-        fix: 'Name one that outlives the process, such as sqliteInbox("/var/lib/app/payhooks.db").',
-      });
-    }
-    const database = typeof file === "string" ? await openDatabase(file) : file;
-    try {
-      const parts = await whenFree(() => sqliteParts(database, { leaseMs, pollMs, clock }));
-      return composeInbox({ ...parts, durability: "host", leaseMs, clock });
-    } catch (error) {
-      // A handle of the caller's own stays open, so that this can be tried again.
-      if (typeof file === "string") database.close();
-      throw error;
-    }
-  });
-  return withOwnErrors(deferred);
-}
-
-/** How long the start waits for other processes that start on the same file. */
-const START_LIMIT_MS = 5_000;
-const START_PAUSE_MS = 20;
-
-/** Tries again while another process holds the file, without blocking the event loop meanwhile. */
-async function whenFree<T>(open: () => T): Promise<T> {
-  const end = performance.now() + START_LIMIT_MS;
-  for (;;) {
-    try {
-      return open();
-    } catch (error) {
-      const held = error instanceof PayhooksError && error.code === "ERR_INBOX_UNAVAILABLE";
-      if (!held || performance.now() > end) throw error;
-      await new Promise((resolve) => setTimeout(resolve, START_PAUSE_MS));
-    }
-  }
-}
-
-/**
- * The store and the queue of {@link sqliteInbox}, on one open handle, for `composeInbox`.
- *
- * @experimental The interfaces of store and queue may still change in a minor release.
- * @throws PayhooksError `ERR_SQLITE_UNSUITABLE`, `ERR_INBOX_UNAVAILABLE` while another process holds the file.
- */
-export function sqliteParts(
-  handle: SqliteHandle,
-  { leaseMs = 30_000, pollMs = 500, clock = systemClock }: SqliteInboxOptions = {},
-): { readonly store: IdempotencyStore; readonly queue: Queue } {
-  const database = handle as SqliteDatabase;
-  prepareSchema(database);
-  const rows = new Records(database);
-  const file = { database, rows, batch: new Batch(database, rows), clock };
-  const queue = sqliteQueue(file, { leaseMs, pollMs });
-  return { store: sqliteStore(file, () => queue.wake()), queue };
+  return createInbox(sqliteStore(file, options), options);
 }

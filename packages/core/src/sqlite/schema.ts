@@ -1,29 +1,54 @@
 import { PayhooksError } from "../errors.ts";
 import { describeError } from "../foreign-error.ts";
-import { isBusy } from "./batch.ts";
 import type { SqliteDatabase } from "./driver.ts";
+import { isBusy } from "./failure.ts";
+import { transact } from "./transaction.ts";
 
 /** "PYHK": tells a file of ours from another program's. */
 const APPLICATION_ID = 0x5059484b;
 
-/** Each entry takes the schema one version further; never change one that was released. */
-const MIGRATIONS: readonly string[] = [
-  `CREATE TABLE records (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires INTEGER);
-   CREATE INDEX records_by_expiry ON records (expires) WHERE expires IS NOT NULL;
-   CREATE TABLE held (event TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
-   CREATE INDEX held_by_time ON held (at);
-   CREATE TABLE refs (key TEXT PRIMARY KEY, owner TEXT NOT NULL, expires INTEGER NOT NULL) WITHOUT ROWID;
-   CREATE TABLE jobs (id TEXT PRIMARY KEY, due INTEGER NOT NULL) WITHOUT ROWID;
-   CREATE INDEX jobs_by_time ON jobs (due);`,
-  // Ids are random, so that each job by id changes a page of its own; by the place of its record, many share one.
-  `ALTER TABLE jobs RENAME TO jobs_by_id;
-   DROP INDEX jobs_by_time;
-   CREATE TABLE jobs (place INTEGER, id TEXT, due INTEGER NOT NULL, PRIMARY KEY (place, id)) WITHOUT ROWID;
-   CREATE INDEX jobs_by_time ON jobs (due);
-   INSERT INTO jobs (place, id, due)
-     SELECT coalesce((SELECT rowid FROM records WHERE key = substr(id, 1, 32)), 0), id, due FROM jobs_by_id;
-   DROP TABLE jobs_by_id;`,
-];
+const VERSION = 3;
+
+/**
+ * A record has a row, and so has each of its events. Rows lie in the order in which they came (`place`, `record`), not by
+ * their ids, which are random: so those that are written together share pages. Finished events are found by time, id
+ * and reference only, and everything that counts or lists what is unfinished reads an index of that alone.
+ */
+const SCHEMA = `
+  CREATE TABLE records (
+    place INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    version TEXT NOT NULL,
+    text TEXT NOT NULL,
+    due_at INTEGER,
+    due_in_ms INTEGER NOT NULL,
+    expires_at INTEGER
+  );
+  CREATE INDEX records_by_due ON records (due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX records_by_due_from ON records (due_at - due_in_ms) WHERE due_at IS NOT NULL;
+  CREATE INDEX records_by_expiry ON records (expires_at) WHERE expires_at IS NOT NULL;
+  CREATE TABLE events (
+    record INTEGER NOT NULL,
+    event_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    flow TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    event TEXT NOT NULL,
+    status TEXT NOT NULL,
+    reference_id TEXT,
+    accepted_at INTEGER NOT NULL
+  );
+  CREATE INDEX events_by_record ON events (record);
+  CREATE INDEX events_by_time ON events (accepted_at);
+  CREATE INDEX events_by_id ON events (id);
+  CREATE INDEX events_by_reference ON events (reference_id) WHERE reference_id IS NOT NULL;
+  CREATE INDEX unfinished_events ON events (state, accepted_at, reason) WHERE state <> 'done';
+  CREATE TRIGGER events_go_with_their_record AFTER DELETE ON records BEGIN
+    DELETE FROM events WHERE record = old.place;
+  END;
+  CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;`;
 
 /** Above this, the start does not read the whole file to check it. */
 const MAX_CHECKED_PAGES = 20_000;
@@ -32,13 +57,13 @@ const MAX_CHECKED_PAGES = 20_000;
 const BUSY_TIMEOUT_MS = 5;
 
 /**
- * Sets the file up for durable group commits, and brings its schema up to date. A file that is not ours is left as it
- * is.
+ * Sets the file up so that each commit is on disk when it returns, and makes the schema if the file is empty; returns the
+ * identity of its data, the given one if it has just been made. A file that is not ours is left as it is.
  *
- * @throws PayhooksError `ERR_SQLITE_UNSUITABLE` for a foreign, newer, read-only or damaged file; `ERR_INBOX_UNAVAILABLE`
- * while another process holds it.
+ * @throws PayhooksError `ERR_SQLITE_UNSUITABLE` for a foreign, earlier, newer, read-only or damaged file; SQLite's own
+ * error while another process holds it.
  */
-export function prepareSchema(database: SqliteDatabase): void {
+export function prepareSchema(database: SqliteDatabase, newIdentity: string): string {
   try {
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     checkOwner(database);
@@ -53,15 +78,9 @@ export function prepareSchema(database: SqliteDatabase): void {
     database.exec("PRAGMA synchronous = FULL");
     database.exec("PRAGMA cache_size = -32000");
     checkPages(database);
-    migrate(database);
+    return makeTables(database, newIdentity);
   } catch (cause) {
-    if (cause instanceof PayhooksError) throw cause;
-    if (isBusy(cause)) {
-      throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "Another process holds the file of sqliteInbox.", {
-        fix: "It is tried again with the next delivery. Is a program other than yours in the middle of a transaction?",
-        cause,
-      });
-    }
+    if (cause instanceof PayhooksError || isBusy(cause)) throw cause;
     throw unsuitable(
       `cannot be used: ${describeError(cause)}`,
       "Is it a SQLite file that this process may write? Restore a backup, or name a new file.",
@@ -89,25 +108,33 @@ function checkPages(database: SqliteDatabase): void {
   );
 }
 
-function migrate(database: SqliteDatabase): void {
-  // Also when there is nothing to migrate: a file that may only be read must be found out now.
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    // Under the lock: another process, of another version, may be at it too.
+function makeTables(database: SqliteDatabase, newIdentity: string): string {
+  // Under the lock, since another process, of another version, may be at it too. Also where there is nothing to make: a
+  // file that may only be read must be found out now.
+  return transact(database, () => {
     const version = pragma(database, "user_version");
-    if (version > MIGRATIONS.length) {
-      throw unsuitable(
-        `has schema version ${version}, newer than this package knows (${MIGRATIONS.length})`,
-        "Update @payhooks/core.",
-      );
-    }
-    for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
-    database.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
-    database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-    database.exec("COMMIT");
-  } catch (error) {
-    database.exec("ROLLBACK");
-    throw error;
+    if (version === 0) {
+      database.exec(SCHEMA);
+      database.prepare("INSERT INTO meta (name, value) VALUES ('identity', ?)").run(newIdentity);
+      database.exec(`PRAGMA user_version = ${VERSION}`);
+      database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+    } else checkVersion(version);
+    return String(value(database.prepare("SELECT value FROM meta WHERE name = 'identity'").get()));
+  });
+}
+
+function checkVersion(version: number): void {
+  if (version > VERSION) {
+    throw unsuitable(
+      `has schema version ${version}, newer than this package knows (${VERSION})`,
+      "Update @payhooks/core.",
+    );
+  }
+  if (version < VERSION) {
+    throw unsuitable(
+      `has schema version ${version}, of a version before the first release`,
+      "Let the version that wrote it finish what waits in it, then move the file away: a new one is made.",
+    );
   }
 }
 

@@ -1,191 +1,259 @@
-import type { Clock } from "../clock.ts";
-import {
-  type Accepted,
-  type AcceptOutcome,
-  type Held,
-  type HeldFilter,
-  type Job,
-  recordKeyOf,
-  slotKeyOf,
-} from "../inbox/inbox.ts";
-import type { IdempotencyRecord } from "../inbox/record.ts";
-import * as records from "../inbox/steps.ts";
-import type { IdempotencyStore } from "../inbox/store.ts";
-import type { Batch } from "./batch.ts";
-import type { SqliteDatabase } from "./driver.ts";
-import { jobAdder } from "./queue.ts";
-import type { Records } from "./records.ts";
+import { type Environment, environmentOf } from "../environment.ts";
+import { PayhooksError } from "../errors.ts";
+import type { EventFilter, HeldReason } from "../inbox/inbox.ts";
+import { decodeRecord, encodeRecord } from "../inbox/record/codec.ts";
+import type {
+  Counts,
+  DueRecords,
+  ListCursor,
+  Listed,
+  RecordStore,
+  Swap,
+  SwapResult,
+  Versioned,
+} from "../inbox/store.ts";
+import { openDatabase, type SqliteDatabase, type SqliteHandle } from "./driver.ts";
+import { isBusy, isDataRefused, unavailable } from "./failure.ts";
+import { listEvents } from "./listing.ts";
+import { prepareSchema } from "./schema.ts";
+import { type RecordRow, Tables } from "./tables.ts";
+import { transact, UnclearCommit, whenFree } from "./transaction.ts";
 
-/** What a store and a queue on one file share. */
-export interface SqliteFile {
-  readonly database: SqliteDatabase;
-  readonly rows: Records;
-  readonly batch: Batch;
-  readonly clock: Clock;
+/** How long the start waits for other processes that start on the same file. */
+const START_LIMIT_MS = 5_000;
+/** How long a write may wait for another process; shorter than a delivery may take. */
+const WRITE_LIMIT_MS = 1_500;
+/** A write that was computed longer ago is to be computed again. */
+const MAX_AGE_MS = 5_000;
+/** Expired records that go in one step, so that no delivery waits for a long clean-up. */
+const PRUNED_AT_ONCE = 100;
+/** Room that an event takes, with what belongs to it. */
+const PROBE_BYTES = 8_192;
+
+/** Options of {@link sqliteStore}. */
+export interface SqliteStoreOptions {
+  /** For tests. */
+  readonly environment?: Environment | undefined;
 }
-
-/** What a step makes of a record: null when nothing is to be written. */
-interface Change<T> {
-  readonly record: IdempotencyRecord | null;
-  readonly answer: T;
-  /** A job that is queued with it. */
-  readonly queue?: { readonly job: Job; readonly due: number };
-}
-
-/** Expired records that go with one write, so that no delivery waits for a long clean-up. */
-const PRUNED_AT_ONCE = 50;
-/** How long nothing is looked for once nothing more is expired. */
-const PRUNE_EVERY_MS = 1_000;
-const HELD_PAGE = 100;
 
 /**
- * Idempotency records in SQLite. Accepting an event and queueing its job are one transaction: a slot is never claimed
- * without being queued.
+ * Where {@link sqliteInbox} keeps its records, for `createInbox`.
+ *
+ * @experimental The interface of stores may still change in a minor release.
+ * @throws PayhooksError at `open()`: `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_SQLITE_UNSUITABLE`,
+ * `ERR_INBOX_UNAVAILABLE` while another process holds the file.
  */
 export function sqliteStore(
-  { database, rows, batch, clock }: SqliteFile,
-  onQueued: () => void,
-): IdempotencyStore {
-  const addHeld = database.prepare("INSERT OR IGNORE INTO held (event, at) VALUES (?, ?)");
-  const removeHeld = database.prepare("DELETE FROM held WHERE event = ?");
-  const countHeld = database.prepare("SELECT count(*) AS n FROM held");
-  const pageHeld = database.prepare(
-    "SELECT event, at FROM held WHERE (at, event) > (?, ?) ORDER BY at, event LIMIT ?",
-  );
-  const findReference = database.prepare("SELECT owner FROM refs WHERE key = ? AND expires > ?");
-  const claimReference = database.prepare(
-    "INSERT INTO refs (key, owner, expires) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET owner = excluded.owner, expires = max(expires, excluded.expires)",
-  );
-  const addJob = jobAdder(database);
-  const pruneRecords = database.prepare(
-    "DELETE FROM records WHERE key IN (SELECT key FROM records WHERE expires < ? LIMIT ?)",
-  );
-  const pruneReferences = database.prepare(
-    "DELETE FROM refs WHERE key IN (SELECT key FROM refs WHERE expires < ? LIMIT ?)",
-  );
-  const changes = database.prepare("SELECT changes() AS n");
-  let pruneAt = 0;
+  file: string | SqliteHandle | undefined,
+  { environment = environmentOf() }: SqliteStoreOptions = {},
+): RecordStore {
+  return new SqliteStore(file, environment);
+}
 
-  /** One step of a record, inside the transaction of this turn. */
-  function change<T>(key: string, step: (record: IdempotencyRecord | null) => Change<T>): T {
-    const row = rows.take(key, clock.now());
-    const heldBefore = records.heldSlots(row.record);
-    const { record, answer, queue } = step(row.record);
-    if (record === null) return answer;
-    const place = rows.write(row, record);
-    const heldAfter = records.heldSlots(record);
-    for (const slot of heldAfter) {
-      if (!heldBefore.has(slot)) addHeld.run(key + slot, record.slots[slot]?.work?.heldAt ?? clock.now());
+/** A file that is open. */
+interface Opened {
+  readonly database: SqliteDatabase;
+  readonly tables: Tables;
+  readonly identity: string;
+}
+
+/** Records in a SQLite file. All writes of a call are one transaction, which is on disk when they are answered. */
+class SqliteStore implements RecordStore {
+  readonly durability = "host";
+  readonly #file: string | SqliteHandle | undefined;
+  readonly #environment: Environment;
+  #opening: Promise<void> | null = null;
+  #openedFile: Opened | null = null;
+
+  constructor(file: string | SqliteHandle | undefined, environment: Environment) {
+    this.#file = file;
+    this.#environment = environment;
+  }
+
+  /** After a failure it can be called again. */
+  open(): Promise<void> {
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = null;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<void> {
+    const file = this.#file;
+    if (file === undefined || file === "") {
+      throw new PayhooksError("ERR_OPTION_MISSING", "sqliteInbox was given no file.", {
+        fix: 'Name one that outlives the process, such as sqliteInbox("/var/lib/app/payhooks.db").',
+      });
     }
-    for (const slot of heldBefore) if (!heldAfter.has(slot)) removeHeld.run(key + slot);
-    if (queue !== undefined) addJob(queue.job, place, queue.due);
-    prune();
-    return answer;
-  }
-
-  function changeSlot<T>(
-    { eventId }: Pick<Job, "eventId">,
-    step: (record: IdempotencyRecord | null, slot: string) => T,
-  ): Promise<T> {
-    const slot = slotKeyOf(eventId);
-    return batch.run(() =>
-      change(recordKeyOf(eventId), (record) => ({ record, answer: step(record, slot) })),
-    );
-  }
-
-  /** While there is more that is expired, each write takes some of it along: it goes faster than it came. */
-  function prune(): void {
-    const now = clock.now();
-    if (now < pruneAt) return;
-    pruneRecords.run(now, PRUNED_AT_ONCE);
-    const more = Number((changes.get() as { n: number }).n) === PRUNED_AT_ONCE;
-    pruneReferences.run(now, PRUNED_AT_ONCE);
-    const moreReferences = Number((changes.get() as { n: number }).n) === PRUNED_AT_ONCE;
-    if (!more && !moreReferences) pruneAt = now + PRUNE_EVERY_MS;
-  }
-
-  function heldCount(): number {
-    return Number((countHeld.get() as { n: number }).n);
-  }
-
-  return {
-    ready: async () => {},
-    async accept(event, { maxHeld, delayMs }) {
-      let queued = false;
-      const step = (before: IdempotencyRecord | null): Change<Accepted> => {
-        const now = clock.now();
-        const reference = records.claimedReference(before, event);
-        const claim =
-          reference === null ? null : (findReference.get(reference, now) as { owner: string } | null);
-        // Drivers answer null or undefined where there is no row.
-        const referenceReused = claim != null && claim.owner !== event.key;
-        const admit = (outcome: AcceptOutcome): void => {
-          if (outcome === "held") records.checkHeldRoom(heldCount(), maxHeld);
-        };
-        const { record, accepted: answer } = records.accept(before, event, { now, referenceReused, admit });
-        if (reference !== null && !referenceReused) {
-          const expires = Math.ceil(Math.max(now, event.signedAt ?? 0) + event.retentionMs);
-          claimReference.run(reference, event.key, expires);
-        }
-        if (!answer.pending || record === null) return { record, answer };
-        const slot = record.slots[slotKeyOf(answer.job.eventId)];
-        if (slot !== undefined) slot.queued = true;
-        queued = true;
-        return {
-          record,
-          answer: { ...answer, pending: false },
-          queue: { job: answer.job, due: now + delayMs },
-        };
-      };
-      const accepted = await batch.run(() => change(event.key, step));
-      if (queued) onQueued();
-      return accepted;
-    },
-    markQueued: (job) => changeSlot(job, (record, key) => records.markQueued(record, key, job)),
-    begin: (job, options) =>
-      changeSlot(job, (record, key) => records.begin(record, key, job, options, clock.now())),
-    renew: (job, token, leaseMs) =>
-      changeSlot(job, (record, key) => records.renew(record, key, token, leaseMs, clock.now())),
-    step: (job, token, name, made) =>
-      changeSlot(job, (record, key) => records.step(record, key, token, name, made, clock.now())),
-    finish: (job, token, ending) =>
-      changeSlot(job, (record, key) => records.finish(record, key, job, token, ending, clock.now())),
-    async read(eventId) {
-      return records.lifeOf(rows.read(recordKeyOf(eventId), clock.now()), eventId);
-    },
-    listHeld,
-    replay: (eventId, decision) =>
-      changeSlot({ eventId }, (record, key) => records.replay(record, key, eventId, decision, clock.now())),
-    discard: (eventId, decision) =>
-      changeSlot({ eventId }, (record, key) => records.discard(record, key, decision, clock.now())),
-    async counts() {
-      return { waiting: null, running: null, held: heldCount() };
-    },
-    async close() {
-      await batch.idle();
-      try {
-        // Some drivers close when they are collected: from here on the file has everything, and can be copied alone.
-        database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-      } catch {
-        // Another process still uses the log, and will do it.
-      }
-      database.close();
-    },
-  };
-
-  async function* listHeld(filter: HeldFilter): AsyncGenerator<Held> {
-    let left = filter.limit ?? Number.POSITIVE_INFINITY;
-    let last: { event: string; at: number } = { event: "", at: -1 };
-    while (left > 0) {
-      const page = pageHeld.all(last.at, last.event, HELD_PAGE) as { event: string; at: number }[];
-      for (const row of page) {
-        last = row;
-        const entry = records.heldOf(rows.read(recordKeyOf(row.event), clock.now()), row.event);
-        if (entry === null || !records.matchesFilter(entry, filter)) continue;
-        yield entry;
-        if (--left <= 0) return;
-      }
-      if (page.length < HELD_PAGE) return;
+    const database = typeof file === "string" ? await openDatabase(file) : (file as SqliteDatabase);
+    try {
+      const identity = await whenFree(this.#environment, START_LIMIT_MS, () =>
+        prepareSchema(database, this.#environment.token()),
+      );
+      this.#openedFile = { database, tables: new Tables(database), identity };
+    } catch (error) {
+      // A handle of the caller's own stays open, so that this can be tried again.
+      if (typeof file === "string") database.close();
+      if (!isBusy(error)) throw error;
+      throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "Another process holds the file of sqliteInbox.", {
+        fix: "It is tried again with the next delivery. Is a program other than yours in the middle of a transaction?",
+        cause: error,
+      });
     }
   }
+
+  get #opened(): Opened {
+    if (this.#openedFile !== null) return this.#openedFile;
+    throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "The file of sqliteInbox is not open.", {
+      fix: "Has the inbox been closed? Otherwise see what its start was refused for.",
+    });
+  }
+
+  get identity(): string {
+    return this.#opened.identity;
+  }
+
+  now(): number {
+    return this.#environment.now();
+  }
+
+  read(keys: readonly string[]): readonly (Versioned | null)[] {
+    const { tables } = this.#opened;
+    const now = this.now();
+    return keys.map((key) => versionedOf(unexpired(tables.find(key), now)));
+  }
+
+  async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
+    if (items.length === 0) return [];
+    try {
+      return await this.#write((tables) => items.map((item) => this.#swapOne(tables, item)));
+    } catch (error) {
+      if (isDataRefused(error) && items.length > 1) {
+        // One of them is at fault: by itself it fails nobody else.
+        const alone: SwapResult[] = [];
+        for (const item of items) alone.push(...(await this.swap([item])));
+        return alone;
+      }
+      return items.map(() => ({ kind: fateOf(error), cause: error }));
+    }
+  }
+
+  #swapOne(tables: Tables, item: Swap): SwapResult {
+    const now = this.now();
+    const row = tables.find(item.key);
+    const current = unexpired(row, now);
+    const isTimely = item.at <= now && item.at >= now - MAX_AGE_MS;
+    if (!isTimely || (current?.version ?? null) !== item.expected) {
+      return { kind: "conflict", current: versionedOf(current) };
+    }
+    const text = encodeRecord(item.record);
+    if (current !== null) tables.update(current.place, item, text);
+    else {
+      if (row !== null) tables.remove(row.place);
+      tables.insert(item, text);
+    }
+    return { kind: "written" };
+  }
+
+  async takeDue(limit: number, hideMs: number): Promise<DueRecords> {
+    const { tables } = this.#opened;
+    const rows = this.#isDue(tables, limit) ? await this.#take(limit, hideMs) : [];
+    const now = this.now();
+    return {
+      records: rows.map((row) => ({ key: row.key, ...decoded(row) })),
+      left: tables.countDue(now),
+      nextDueAt: tables.nextDueAt(now),
+    };
+  }
+
+  /** Without the lock, since most looks find nothing. */
+  #isDue(tables: Tables, limit: number): boolean {
+    return limit > 0 && tables.due(this.now(), 1).length > 0;
+  }
+
+  #take(limit: number, hideMs: number): Promise<readonly RecordRow[]> {
+    return this.#write((tables) => {
+      const now = this.now();
+      const rows = tables.due(now, limit);
+      for (const { place } of rows) tables.hide(place, now + hideMs, hideMs);
+      return rows;
+    }).catch(rethrow);
+  }
+
+  async list(filter: EventFilter, cursor: ListCursor | null, limit: number): Promise<Listed> {
+    return listEvents(this.#opened.database, filter, cursor, limit, this.now());
+  }
+
+  counts(): Counts {
+    const { tables } = this.#opened;
+    const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
+    const heldBy: Partial<Record<HeldReason, number>> = {};
+    for (const { state, reason, n } of tables.counts()) {
+      counts[state] += n;
+      if (reason !== null) heldBy[reason] = (heldBy[reason] ?? 0) + n;
+    }
+    return { ...counts, heldBy, oldestDueAt: tables.oldestDueAt(this.now()) };
+  }
+
+  async prune(): Promise<boolean> {
+    const expired = (): readonly number[] => this.#opened.tables.expired(this.now(), PRUNED_AT_ONCE);
+    if (expired().length === 0) return false;
+    const pruned = await this.#write((tables) => {
+      const places = expired();
+      for (const place of places) tables.remove(place);
+      return places.length;
+    }).catch(rethrow);
+    return pruned === PRUNED_AT_ONCE;
+  }
+
+  /** A commit of what takes room as an event does: what is only rolled back never meets the disk. */
+  async probe(): Promise<void> {
+    const { database } = this.#opened;
+    await this.#write(() => {
+      database.exec(`INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(${PROBE_BYTES}))`);
+      database.exec("DELETE FROM meta WHERE name = 'probe'");
+    }).catch(rethrow);
+  }
+
+  #write<T>(work: (tables: Tables) => T): Promise<T> {
+    const { database, tables } = this.#opened;
+    return whenFree(this.#environment, WRITE_LIMIT_MS, () => transact(database, () => work(tables)));
+  }
+
+  async close(): Promise<void> {
+    await this.#opening?.catch(() => {});
+    const opened = this.#openedFile;
+    if (opened === null) return;
+    this.#openedFile = null;
+    try {
+      // Some drivers close when they are collected: from here on the file has everything, and can be copied alone.
+      opened.database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch {
+      // Another process still uses the log, and will do it.
+    }
+    opened.database.close();
+  }
+}
+
+function unexpired(row: RecordRow | null, now: number): RecordRow | null {
+  return row !== null && row.expires_at !== null && row.expires_at <= now ? null : row;
+}
+
+function versionedOf(row: RecordRow | null): Versioned | null {
+  return row === null ? null : decoded(row);
+}
+
+function decoded({ version, text }: RecordRow): Versioned {
+  return { version, record: decodeRecord(text) };
+}
+
+/** What became of writes whose transaction failed. */
+function fateOf(error: unknown): "not-written" | "refused" | "unknown" {
+  if (error instanceof UnclearCommit) return "unknown";
+  return isDataRefused(error) ? "refused" : "not-written";
+}
+
+function rethrow(error: unknown): never {
+  throw unavailable(error);
 }

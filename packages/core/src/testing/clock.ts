@@ -1,7 +1,7 @@
-import type { Clock } from "../clock.ts";
+import { type Environment, environmentOf } from "../environment.ts";
 
 /** A clock that only moves when it is told to. */
-export interface FakeClock extends Clock {
+export interface FakeClock extends Environment {
   /** Moves on, firing what falls due in order, and lets everything that this starts come to rest. */
   advance(duration: Duration): Promise<void>;
 }
@@ -39,7 +39,11 @@ export function fakeClock(start: number = Date.now()): FakeClock {
 export function steppedClock(start: number, rest: () => Promise<void>): FakeClock {
   const timers = new Set<{ readonly at: number; readonly callback: () => void }>();
   let now = start;
+  const { soon, hold, token } = environmentOf();
   return {
+    soon,
+    hold,
+    token,
     now: () => now,
     monotonic: () => now,
     after(ms, callback) {

@@ -114,7 +114,7 @@ export async function createHarness({
   now = Date.now(),
 }: HarnessOptions): Promise<Harness> {
   const clock = steppedClock(now, rest);
-  const memory = memoryStore({ clock, maxRecords: 10_000, maxUnfinished: 10_000 });
+  const memory = memoryStore({ environment: clock, maxRecords: 10_000, maxUnfinished: 10_000 });
   /** Records as they were while a handler ran, by event and handler. */
   const running = new Map<string, Versioned>();
   const store: RecordStore = {
@@ -135,7 +135,7 @@ export async function createHarness({
     connect: { secret: SECRET },
     logger: silent,
     ...options,
-    inbox: createInbox(store, { leaseMs: LEASE_MS, clock }),
+    inbox: createInbox(store, { leaseMs: LEASE_MS, environment: clock }),
     clock,
     run: "after-response",
   });

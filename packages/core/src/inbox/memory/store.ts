@@ -1,127 +1,185 @@
-import { type Clock, systemClock } from "../../clock.ts";
+import { type Environment, environmentOf } from "../../environment.ts";
 import { PayhooksError } from "../../errors.ts";
+import { InFlight } from "../in-flight.ts";
+import { isUnreadable } from "../record/codec.ts";
+import { type EventLabels, indexOf, type RecordIndex } from "../record/index-of.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
-import type { RecordIndex } from "../record/index-of.ts";
-import type { Counts, DueRecord, RecordStore, SwapResult, Versioned } from "../store.ts";
+import type { Counts, DueRecords, RecordStore, Swap, SwapResult, Versioned } from "../store.ts";
+import { DueTimes } from "./due-times.ts";
+import { FinishedRecords } from "./finished-records.ts";
+import { Listing } from "./listing.ts";
+import type { OpenRecord } from "./open-record.ts";
+import { References } from "./references.ts";
+import { Tally, unfinishedOf } from "./tally.ts";
+
+/** A write that was computed longer ago has to be computed again. */
+const OUTDATED_MS = 5_000;
+/** Finished records that are unpacked in one turn of the event loop to be listed. */
+const UNPACKED_AT_ONCE = 500;
+
+const WRITTEN: SwapResult = { kind: "written" };
+const NO_EVENTS: readonly EventLabels[] = [];
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
-  readonly clock?: Clock | undefined;
+  /** Finished records that are kept, and references. Default 100,000. */
   readonly maxRecords?: number | undefined;
+  /** Events that may wait or run. Default 10,000. */
   readonly maxUnfinished?: number | undefined;
+  /** For tests. */
+  readonly environment?: Environment | undefined;
 }
 
-interface Kept {
-  readonly version: string;
-  readonly record: IdempotencyRecord;
-  readonly index: RecordIndex;
-  dueAt: number | null;
+/** A store in memory, which has every answer at once. */
+export interface MemoryStore extends RecordStore {
+  read(keys: readonly string[]): readonly (Versioned | null)[];
+  swap(items: readonly Swap[]): readonly SwapResult[];
+  takeDue(limit: number, hideMs: number): DueRecords;
+  counts(): Counts;
+  forgottenBefore(): number;
+  /** Puts a record back to what it was, whatever it is now: a way to die at a chosen moment. */
+  restore(key: string, versioned: Versioned): void;
 }
 
-/** Stands in for the memory store as long as that is being written. */
-export function memoryStore({ clock = systemClock, maxUnfinished = 10_000 }: MemoryStoreOptions = {}): RecordStore {
-  const kept = new Map<string, Kept>();
-  let unfinished = 0;
-  const live = (key: string): Kept | null => {
-    const found = kept.get(key);
-    if (found === undefined) return null;
-    if (found.index.expiresAt !== null && found.index.expiresAt <= clock.now()) {
-      kept.delete(key);
-      return null;
+/**
+ * Records in this process. What is unfinished or held stays whatever happens; finished records are packed into a bounded
+ * cache. The time before which that may have forgotten any is told, so that no loss of memory runs an event twice.
+ */
+export function memoryStore({
+  maxRecords = 100_000,
+  maxUnfinished = 10_000,
+  environment = environmentOf(),
+}: MemoryStoreOptions = {}): MemoryStore {
+  const open = new InFlight<string, OpenRecord>();
+  const finished = new FinishedRecords(maxRecords);
+  const references = new References(maxRecords);
+  const dueTimes = new DueTimes();
+  const tally = new Tally();
+  let identity = "";
+  let writes = 0;
+
+  function find(key: string, now: number): Versioned | null {
+    return open.get(key) ?? finished.get(key, now) ?? references.get(key, now);
+  }
+
+  function write(item: Swap, now: number): SwapResult {
+    const { key, index } = item;
+    const current = find(key, now);
+    const isComputedNow = item.at <= now && item.at >= now - OUTDATED_MS;
+    if (!isComputedNow || (current?.version ?? null) !== item.expected) return { kind: "conflict", current };
+    const isReference = index.events.length === 0;
+    if (isReference && !references.hasRoomFor(key, now)) {
+      return { kind: "refused", cause: fullOfReferences(maxRecords) };
     }
-    return found;
-  };
-  const versioned = (found: Kept | null): Versioned | null =>
-    found === null ? null : { version: found.version, record: found.record };
-  const openOf = (index: RecordIndex | null): number =>
-    index === null ? 0 : index.events.filter(({ state }) => state !== "held" && state !== "done").length;
+    if (tally.unfinished >= maxUnfinished) {
+      const before = open.get(key)?.index.events ?? NO_EVENTS;
+      if (unfinishedOf(index.events) > unfinishedOf(before)) {
+        return { kind: "refused", cause: fullOfEvents(tally.unfinished) };
+      }
+    }
+    put(key, item.version, item.record, index, now);
+    return WRITTEN;
+  }
+
+  function put(
+    key: string,
+    version: string,
+    record: IdempotencyRecord,
+    index: RecordIndex,
+    now: number,
+  ): void {
+    const before = open.get(key);
+    if (before !== undefined) {
+      tally.count(before.index.events, -1);
+      dueTimes.remove(before);
+    }
+    if (index.events.length === 0) {
+      references.set(key, version, record);
+    } else if (index.expiresAt !== null) {
+      open.delete(key);
+      finished.set(key, version, record);
+    } else {
+      finished.delete(key);
+      tally.count(index.events, 1);
+      const entry: OpenRecord = {
+        key,
+        version,
+        record,
+        index,
+        order: writes++,
+        lookAt: index.dueAt ?? 0,
+        lookInMs: index.dueInMs,
+        line: null,
+        place: 0,
+      };
+      open.set(key, entry);
+      dueTimes.add(entry, now);
+    }
+  }
+
   return {
     durability: "process",
     immediate: true,
     endsWithProcess: true,
-    identity: "stand-in",
-    open: async () => {},
-    read: (keys) => keys.map((key) => versioned(live(key))),
-    swap: (items) =>
-      items.map(({ key, expected, version, record, index, at }): SwapResult => {
-        const current = live(key);
-        const now = clock.now();
-        if ((current?.version ?? null) !== expected || at > now || at < now - 5_000) {
-          return { kind: "conflict", current: versioned(current) };
-        }
-        const more = openOf(index) - openOf(current?.index ?? null);
-        if (more > 0 && unfinished >= maxUnfinished) {
-          const cause = new PayhooksError("ERR_INBOX_FULL", `${unfinished} events wait.`, { fix: "Raise it." });
-          return { kind: "refused", cause };
-        }
-        unfinished += more;
-        kept.set(key, { version, record, index, dueAt: index.dueAt });
-        return { kind: "written" };
-      }),
+    get identity() {
+      return identity;
+    },
+    async open() {
+      if (identity === "") identity = environment.token();
+    },
+    read(keys) {
+      const now = environment.now();
+      return keys.map((key) => find(key, now));
+    },
+    swap(items) {
+      const now = environment.now();
+      return items.map((item) => write(item, now));
+    },
     takeDue(limit, hideMs) {
-      const now = clock.now();
-      const due: DueRecord[] = [];
-      let left = 0;
-      let nextDueAt: number | null = null;
-      const waiting = [...kept].filter(([, { dueAt }]) => dueAt !== null);
-      for (const [key, one] of waiting.sort(([, a], [, b]) => (a.dueAt ?? 0) - (b.dueAt ?? 0))) {
-        const at = one.dueAt ?? 0;
-        if (at > now) {
-          nextDueAt = Math.min(nextDueAt ?? at, at);
-        } else if (due.length < limit) {
-          due.push({ key, version: one.version, record: one.record });
-          one.dueAt = now + hideMs;
-          nextDueAt = Math.min(nextDueAt ?? one.dueAt, one.dueAt);
-        } else left++;
-      }
-      return { records: due, left, nextDueAt };
+      const now = environment.now();
+      const records = dueTimes.take(limit, hideMs, now);
+      return { records, left: dueTimes.count(now), nextDueAt: dueTimes.next };
     },
-    now: () => clock.now(),
+    now: () => environment.now(),
     async list(filter, cursor, limit) {
-      const all = [...kept.keys()].flatMap((key) => {
-        const found = live(key);
-        return found === null ? [] : found.index.events.map((event) => ({ event, found }));
-      });
-      const passed = all
-        .filter(({ event }) => (filter.state === undefined ? event.state !== "done" : event.state === filter.state))
-        .filter(({ event }) => filter.reason === undefined || event.reason === filter.reason)
-        .filter(({ event }) => filter.flow === undefined || event.flow === filter.flow)
-        .filter(({ event }) => filter.tenant === undefined || event.tenant === filter.tenant)
-        .sort((a, b) => a.event.acceptedAt - b.event.acceptedAt || (a.event.eventId < b.event.eventId ? -1 : 1))
-        .filter(
-          ({ event: { acceptedAt, eventId } }) =>
-            cursor === null ||
-            acceptedAt > cursor.acceptedAt ||
-            (acceptedAt === cursor.acceptedAt && eventId > cursor.eventId),
-        );
-      const page = passed.slice(0, limit).map(({ event: { eventId, acceptedAt }, found }) => ({
-        eventId,
-        acceptedAt,
-        versioned: { version: found.version, record: found.record },
-      }));
-      const last = page.at(-1);
-      return { events: page, next: passed.length > limit && last !== undefined ? last : null };
-    },
-    counts() {
-      const counts: { -readonly [K in keyof Counts]: Counts[K] } & { heldBy: Record<string, number> } = {
-        waiting: 0,
-        retrying: 0,
-        running: 0,
-        held: 0,
-        heldBy: {},
-        oldestDueAt: null,
-      };
-      for (const { index, dueAt } of kept.values()) {
-        if (dueAt !== null && dueAt <= clock.now()) counts.oldestDueAt = Math.min(counts.oldestDueAt ?? dueAt, dueAt);
-        for (const { state, reason } of index.events) {
-          if (state === "done") continue;
-          counts[state]++;
-          if (reason !== null) counts.heldBy[reason] = (counts.heldBy[reason] ?? 0) + 1;
+      const listing = new Listing(filter, cursor);
+      for (const [, entry] of open.entries()) listing.add(entry, entry.index.events);
+      if (filter.state === "done") {
+        let unpacked = 0;
+        for (const key of [...finished.keys()]) {
+          if (++unpacked % UNPACKED_AT_ONCE === 0) await new Promise<void>((go) => environment.soon(go));
+          const versioned = finished.peek(key, environment.now());
+          if (versioned === null || isUnreadable(versioned.record)) continue;
+          listing.add(versioned, indexOf(key, versioned.record).events);
         }
       }
-      return counts;
+      return listing.page(limit);
     },
-    probe: async () => {},
-    close: async () => {},
+    counts: () => ({ ...tally.counts, oldestDueAt: dueTimes.oldest(environment.now()) }),
+    async probe() {
+      if (tally.unfinished >= maxUnfinished) throw fullOfEvents(tally.unfinished);
+    },
+    forgottenBefore: () => finished.forgottenBefore,
+    async close() {},
+    restore(key, { version, record }) {
+      if (!isUnreadable(record)) put(key, version, record, indexOf(key, record), environment.now());
+    },
   };
+}
+
+function fullOfEvents(unfinished: number): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_FULL",
+    `The memory inbox holds ${unfinished} unfinished events, its bound.`,
+    {
+      fix: "Make the handlers faster, raise memoryInbox({ maxUnfinished }), or use an inbox on disk or Redis.",
+    },
+  );
+}
+
+/** A claim that was dropped early would let a second SUCCESS run: where there is no room, the service is to wait. */
+function fullOfReferences(maxRecords: number): PayhooksError {
+  return new PayhooksError("ERR_INBOX_FULL", `The memory inbox knows ${maxRecords} references, its bound.`, {
+    fix: "Raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
+  });
 }

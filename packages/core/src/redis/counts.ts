@@ -1,0 +1,37 @@
+import type { HeldReason } from "../inbox/inbox.ts";
+import type { Counts } from "../inbox/store.ts";
+import { lookAtDue } from "./due.ts";
+import type { Groups } from "./groups.ts";
+import { LISTS, type ListName } from "./lists.ts";
+import { SIZES } from "./scripts.ts";
+
+const HELD = "held:";
+
+/** The sizes of all lists. */
+export async function countEvents(groups: Groups): Promise<Counts> {
+  const [sizes, due] = await Promise.all([
+    groups.runAll(SIZES, (shard) => LISTS.map((name) => shard.keyOf(name))),
+    lookAtDue(groups),
+  ]);
+  const totals = new Map<string, number>();
+  (sizes.flat() as readonly number[]).forEach((size, at) => {
+    const name = LISTS[at % LISTS.length] ?? "";
+    totals.set(name, (totals.get(name) ?? 0) + Number(size));
+  });
+  const heldBy: Partial<Record<HeldReason, number>> = {};
+  let held = 0;
+  for (const [name, size] of totals) {
+    if (!name.startsWith(HELD) || size === 0) continue;
+    heldBy[name.slice(HELD.length) as HeldReason] = size;
+    held += size;
+  }
+  const of = (name: ListName): number => totals.get(name) ?? 0;
+  return {
+    waiting: of("waiting"),
+    retrying: of("retrying"),
+    running: of("running"),
+    held,
+    heldBy,
+    oldestDueAt: due.oldest,
+  };
+}

@@ -1,0 +1,87 @@
+import type { DueRecord, DueRecords, Versioned } from "../inbox/store.ts";
+import type { Group, Groups } from "./groups.ts";
+import { TAKE_DUE } from "./scripts.ts";
+
+/** What a look at one group, or at all of them, has found. */
+interface Look {
+  readonly taken: readonly { readonly key: string; readonly since: number }[];
+  readonly left: number;
+  /** Since when the first of those that are left is due. */
+  readonly oldest: number | null;
+  readonly nextDueAt: number | null;
+}
+
+async function look(group: Group, limit: number, hideMs: number): Promise<Look> {
+  const keys = group.shards.map(({ due }) => due);
+  const [left, oldest, nextDueAt, ...taken] = await group.run(TAKE_DUE, keys, [limit, hideMs]);
+  const records: { key: string; since: number }[] = [];
+  for (let at = 0; at < taken.length; at += 2) {
+    records.push({ key: String(taken[at]), since: Number(taken[at + 1]) });
+  }
+  return { taken: records, left: Number(left), oldest: timeOf(oldest), nextDueAt: timeOf(nextDueAt) };
+}
+
+function timeOf(answer: unknown): number | null {
+  return answer === "" || answer === null ? null : Number(answer);
+}
+
+function least(times: readonly (number | null)[]): number | null {
+  return times.reduce((a, b) => (a === null || (b !== null && b < a) ? b : a), null);
+}
+
+/** What is due, without taking any of it. */
+export async function lookAtDue(groups: Groups): Promise<Omit<Look, "taken">> {
+  return sumOf(await Promise.all(groups.all.map((group) => look(group, 0, 0))));
+}
+
+function sumOf(looks: readonly Look[]): Look {
+  return {
+    taken: looks.flatMap(({ taken }) => taken),
+    left: looks.reduce((sum, { left }) => sum + left, 0),
+    oldest: least(looks.map(({ oldest }) => oldest)),
+    nextDueAt: least(looks.map(({ nextDueAt }) => nextDueAt)),
+  };
+}
+
+/**
+ * Takes what has been due for the longest time. One group is asked for all of it; of several, those in which something is
+ * due for a share each, so that each node gives as much as it has to give.
+ */
+async function take(groups: Groups, limit: number, hideMs: number): Promise<Look> {
+  const [only, ...others] = groups.all;
+  if (only !== undefined && others.length === 0) return look(only, limit, hideMs);
+  const before = await Promise.all(
+    groups.all.map(async (group) => ({ group, found: await look(group, 0, hideMs) })),
+  );
+  const due = before
+    .filter(({ found }) => found.left > 0)
+    .sort((a, b) => (a.found.oldest ?? 0) - (b.found.oldest ?? 0))
+    .slice(0, limit);
+  const share = Math.floor(limit / Math.max(1, due.length));
+  const looks = new Map(before.map(({ group, found }) => [group, found]));
+  await Promise.all(
+    due.map(async ({ group }) => {
+      looks.set(group, await look(group, share, hideMs));
+    }),
+  );
+  return sumOf([...looks.values()]);
+}
+
+/** See `RecordStore.takeDue`. */
+export async function takeDue(
+  groups: Groups,
+  limit: number,
+  hideMs: number,
+  read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>,
+): Promise<DueRecords> {
+  const { taken, left, nextDueAt } = await take(groups, limit, hideMs);
+  const sorted = taken.toSorted((a, b) => a.since - b.since);
+  const found = await read(sorted.map(({ key }) => key));
+  const records: DueRecord[] = [];
+  sorted.forEach(({ key }, at) => {
+    const versioned = found[at] ?? null;
+    // One that somebody has deleted by hand stays hidden.
+    if (versioned !== null) records.push({ key, ...versioned });
+  });
+  return { records, left, nextDueAt };
+}

@@ -1,0 +1,103 @@
+import type { Clock } from "../clock.ts";
+import { isCrossSlot } from "./answers.ts";
+import type { ScriptClient } from "./script-client.ts";
+import { TAKE_DUE } from "./scripts.ts";
+import { ServerClock } from "./server-clock.ts";
+import type { Shard, Shards } from "./shards.ts";
+
+/** Shards whose keys one script may touch, on a server with one clock. */
+export class Group {
+  readonly shards: readonly Shard[];
+  readonly clock: ServerClock;
+  readonly #client: () => Promise<ScriptClient>;
+  readonly #time: Clock;
+
+  constructor(shards: readonly Shard[], client: () => Promise<ScriptClient>, time: Clock) {
+    this.shards = shards;
+    this.clock = new ServerClock(time);
+    this.#client = client;
+    this.#time = time;
+  }
+
+  /** What the script answers behind the time, which the clock learns. */
+  async run(
+    script: string,
+    keys: readonly string[],
+    args: readonly (string | number)[] = [],
+  ): Promise<readonly unknown[]> {
+    const client = await this.#client();
+    const askedAt = this.#time.monotonic();
+    const [time, ...answers] = (await client.eval(script, [...keys], args.map(String))) as unknown[];
+    this.clock.learn(Number(time), askedAt);
+    return answers;
+  }
+}
+
+/**
+ * How shards are grouped: all together on one server, where a command costs more than what it does; each by itself on a
+ * cluster, or behind a proxy before one.
+ */
+export class Groups {
+  readonly all: readonly Group[];
+  readonly #of: ReadonlyMap<Shard, Group>;
+  readonly #first: Group;
+
+  private constructor(first: Group, ...others: readonly Group[]) {
+    this.all = [first, ...others];
+    this.#first = first;
+    this.#of = new Map(this.all.flatMap((group) => group.shards.map((shard) => [shard, group])));
+  }
+
+  /** Asks the server which of the two it is, and each group's time. */
+  static async open(shards: Shards, client: () => Promise<ScriptClient>, time: Clock): Promise<Groups> {
+    const together = new Group(shards.all, client, time);
+    try {
+      await look(together);
+      return new Groups(together);
+    } catch (error) {
+      if (!isCrossSlot(error)) throw error;
+    }
+    const [first, ...others] = shards.all;
+    const groups = new Groups(
+      new Group([first], client, time),
+      ...others.map((shard) => new Group([shard], client, time)),
+    );
+    await Promise.all(groups.all.map(look));
+    return groups;
+  }
+
+  of(shard: Shard): Group {
+    return this.#of.get(shard) ?? this.#first;
+  }
+
+  /** Runs a script in every group at one time. */
+  runAll(
+    script: string,
+    keysOf: (shard: Shard) => readonly string[],
+    args: readonly (string | number)[] = [],
+  ): Promise<readonly (readonly unknown[])[]> {
+    return Promise.all(this.all.map((group) => group.run(script, group.shards.flatMap(keysOf), args)));
+  }
+}
+
+/** A script over all keys of one kind, which changes nothing. */
+async function look(group: Group): Promise<void> {
+  const keys = group.shards.map(({ due }) => due);
+  await group.run(TAKE_DUE, keys, [0, 0]);
+}
+
+/** Things by the group that they belong to. */
+export function byGroup<T>(
+  groups: Groups,
+  things: readonly T[],
+  shardOf: (thing: T) => Shard,
+): ReadonlyMap<Group, readonly T[]> {
+  const found = new Map<Group, T[]>();
+  for (const thing of things) {
+    const group = groups.of(shardOf(thing));
+    const others = found.get(group);
+    if (others === undefined) found.set(group, [thing]);
+    else others.push(thing);
+  }
+  return found;
+}

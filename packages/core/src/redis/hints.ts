@@ -1,0 +1,71 @@
+import type { Cluster, Redis } from "ioredis";
+import { type Clock, sleep } from "../clock.ts";
+import type { Group } from "./groups.ts";
+import { HINT } from "./scripts.ts";
+
+/** Hints that wait for a listener, at most: each wakes one process, which takes as much as it has room for. */
+const MAX_HINTS = 16;
+/** Older ones are worthless: everybody has looked by then. */
+const LIFE_MS = 1_000;
+/** How long one command waits for a hint; ioredis gives up on a connection that is silent for much longer. */
+const WAIT_S = 5;
+const AFTER_ERROR_MS = 250;
+
+/**
+ * Tells other processes that something is due: a hint wakes the one that has listened for the longest time, and no other.
+ * None is waited for, and none is relied upon.
+ */
+export class Hints {
+  readonly #key: string;
+  readonly #group: Group;
+  readonly #clock: Clock;
+  readonly #wakes = new Set<() => void>();
+  #wanted = 0;
+  #isSending = false;
+  #isWaiting = false;
+
+  /** @param key the list of hints, which belongs to a shard of `group` */
+  constructor(key: string, group: Group, clock: Clock) {
+    this.#key = key;
+    this.#group = group;
+    this.#clock = clock;
+  }
+
+  /** Sends as many. While a command is under way, further ones are gathered. */
+  send(count: number): void {
+    this.#wanted = Math.min(MAX_HINTS, this.#wanted + count);
+    if (!this.#isSending) void this.#send();
+  }
+
+  async #send(): Promise<void> {
+    this.#isSending = true;
+    while (this.#wanted > 0) {
+      const count = this.#wanted;
+      this.#wanted = 0;
+      await this.#group.run(HINT, [this.#key], [count, MAX_HINTS, LIFE_MS]).catch(() => {});
+    }
+    this.#isSending = false;
+  }
+
+  /** Calls back at each hint that this process gets, until its end. */
+  listen(connection: Redis | Cluster, wake: () => void): () => void {
+    this.#wakes.add(wake);
+    if (!this.#isWaiting) void this.#wait(connection);
+    return () => void this.#wakes.delete(wake);
+  }
+
+  async #wait(connection: Redis | Cluster): Promise<void> {
+    this.#isWaiting = true;
+    while (this.#wakes.size > 0 && connection.status !== "end") {
+      try {
+        const hint = await connection.blpop(this.#key, WAIT_S);
+        // Nobody listens here any more: somebody else may.
+        if (hint !== null && this.#wakes.size === 0) this.send(1);
+        if (hint !== null) for (const wake of this.#wakes) wake();
+      } catch {
+        await sleep(this.#clock, AFTER_ERROR_MS);
+      }
+    }
+    this.#isWaiting = false;
+  }
+}

@@ -1,0 +1,173 @@
+import type { Cluster, Redis } from "ioredis";
+import { PayhooksError } from "../errors.ts";
+import { isCluster, nodeOf } from "./connections.ts";
+import { byGroup, type Groups } from "./groups.ts";
+import { CONFIRM } from "./scripts.ts";
+import type { Shards } from "./shards.ts";
+import { beginningOf } from "./texts.ts";
+
+/** A record that replicas are to have, at this version or a later one. */
+export interface WrittenRecord {
+  readonly key: string;
+  readonly version: string;
+}
+
+/** How many replicas are to have a record, and how long is waited for them. */
+interface Demand {
+  readonly replicas: number;
+  readonly timeoutMs: number;
+}
+
+/** Confirms that replicas have records, each on the node that has the record. */
+export class Replicas {
+  readonly #connection: Redis | Cluster;
+  readonly #shards: Shards;
+  readonly #groups: Groups;
+  readonly #demand: Demand;
+  readonly #nodes = new WeakMap<Redis, NodeReplicas>();
+
+  /** @param connection one that never sends anything a second time */
+  constructor(connection: Redis | Cluster, shards: Shards, groups: Groups, demand: Demand) {
+    this.#connection = connection;
+    this.#shards = shards;
+    this.#groups = groups;
+    this.#demand = demand;
+  }
+
+  /** Rejects unless so many replicas have all of them in time. */
+  async settled(records: readonly WrittenRecord[]): Promise<void> {
+    const byNode = new Map<NodeReplicas, WrittenRecord[]>();
+    for (const record of records) {
+      const node = this.#nodeOf(record);
+      byNode.set(node, [...(byNode.get(node) ?? []), record]);
+    }
+    try {
+      await Promise.all([...byNode].map(([node, own]) => node.settled(own)));
+    } catch (error) {
+      // The node may have lost the record's slot, or may be gone.
+      if (isCluster(this.#connection)) this.#connection.refreshSlotsCache(() => {});
+      throw error;
+    }
+  }
+
+  #nodeOf({ key }: WrittenRecord): NodeReplicas {
+    const node = nodeOf(this.#connection, this.#shards.of(key).slot);
+    if (node === null) throw unconfirmed("No node is known that has the event's record");
+    let found = this.#nodes.get(node);
+    if (found === undefined) {
+      found = new NodeReplicas(node, this.#shards, this.#groups, this.#demand);
+      this.#nodes.set(node, found);
+    }
+    return found;
+  }
+}
+
+/** Records for which somebody waits. */
+interface Asked {
+  readonly records: readonly WrittenRecord[];
+  /** The node's history when they were asked for; null where it was not known yet. */
+  readonly history: string | null;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Confirms records of one node, in rounds: all who ask while one is under way share the next. A round looks for the records,
+ * writes a mark behind them and waits for replicas, all on one connection. Had a failover come in between, the new primary
+ * would not have them, or the connection would have ended.
+ */
+class NodeReplicas {
+  readonly #node: Redis;
+  readonly #shards: Shards;
+  readonly #groups: Groups;
+  readonly #demand: Demand;
+  #history: string | null = null;
+  #waiting: Asked[] = [];
+  #isBusy = false;
+
+  constructor(node: Redis, shards: Shards, groups: Groups, demand: Demand) {
+    this.#node = node;
+    this.#shards = shards;
+    this.#groups = groups;
+    this.#demand = demand;
+  }
+
+  settled(records: readonly WrittenRecord[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ records, history: this.#history, resolve, reject });
+      if (!this.#isBusy) void this.#work();
+    });
+  }
+
+  async #work(): Promise<void> {
+    this.#isBusy = true;
+    while (this.#waiting.length > 0) {
+      const round = this.#waiting.splice(0);
+      try {
+        const found = await this.#confirm(round.flatMap(({ records }) => records));
+        for (const asked of round) this.#answer(asked, found);
+        this.#history = found.history;
+      } catch (error) {
+        for (const { reject } of round) reject(error);
+      }
+    }
+    this.#isBusy = false;
+  }
+
+  /**
+   * A record of another version was changed since: it still holds what it held. But where the node's history is another one
+   * than before, the other version may as well be an older one, and what was asked for lost.
+   */
+  #answer({ records, history, resolve, reject }: Asked, found: Found): void {
+    const isSame = history === found.history;
+    const isThere = ({ key, version }: WrittenRecord): boolean => {
+      const state = found.states.get(key + version);
+      return state === "as-written" || (state === "changed" && isSame);
+    };
+    if (records.every(isThere)) resolve();
+    else reject(unconfirmed("The record of the event is gone since it was written: there was a failover"));
+  }
+
+  async #confirm(records: readonly WrittenRecord[]): Promise<Found> {
+    const { replicas, timeoutMs } = this.#demand;
+    const pipeline = this.#node.pipeline();
+    const asked: (readonly WrittenRecord[])[] = [];
+    for (const [group, own] of byGroup(this.#groups, records, ({ key }) => this.#shards.of(key))) {
+      const mark = group.shards.slice(0, 1).map((shard) => shard.keyOf("mark"));
+      const keys = [...mark, ...own.map(({ key }) => this.#shards.of(key).keyOf(key))];
+      pipeline.eval(CONFIRM, keys.length, ...keys, ...own.map(({ version }) => beginningOf(version)));
+      asked.push(own);
+    }
+    pipeline.info("replication");
+    pipeline.wait(replicas, timeoutMs);
+    const answers = (await pipeline.exec()) ?? [];
+    for (const [error] of answers) if (error !== null) throw error;
+    const [info, reached] = answers.slice(-2).map(([, answer]) => answer);
+    if (Number(reached) < replicas) {
+      throw unconfirmed(`${Number(reached)} of ${replicas} replicas have the event after ${timeoutMs} ms`);
+    }
+    const states = new Map<string, "as-written" | "changed">();
+    asked.forEach((own, at) => {
+      const [, ...found] = (answers[at]?.[1] ?? []) as readonly number[];
+      own.forEach(({ key, version }, n) => {
+        if (found[n] === 2) states.set(key + version, "as-written");
+        else if (found[n] === 1) states.set(key + version, "changed");
+      });
+    });
+    return { states, history: /^master_replid:(\w+)/m.exec(String(info))?.[1] ?? null };
+  }
+}
+
+/** What a round has found. */
+interface Found {
+  /** By key and version; records that are not there are not in it. */
+  readonly states: ReadonlyMap<string, "as-written" | "changed">;
+  /** Redis gives a primary a new one at its start, and when it stops being a replica. */
+  readonly history: string | null;
+}
+
+function unconfirmed(what: string): PayhooksError {
+  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `${what}.`, {
+    fix: "Are the replicas connected? Until they are, deliveries are answered 503 and retried by the sender.",
+  });
+}

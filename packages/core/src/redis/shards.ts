@@ -1,0 +1,58 @@
+import { PayhooksError } from "../errors.ts";
+
+/** One for each 64th of a cluster's slots, so that nodes with as many slots have as many shards, to one. */
+const TAGS =
+  "iv9 kuo hd8 bnv iry cx7 qkp bj6 mz4 gpz lh5 nkc ewl g02 dem 3lk pl3 cmu h12 jvl ajc ci5 " +
+  "hqz 7qd mk6 gax ly7 fsy efn ge8 dto fw9 c9o xu9 bof yg8 k47 azq si6 hah gqj e64 fck 1jm " +
+  "v32 e2t nn3 lme cle ao3 j3t y22 rj5 aks j74 hpj oip 0in fri d57 om0 mnf wt9 d1w";
+const SLOTS_EACH = 256;
+/** Where each tag's slot lies in its 64th. A test counts it. */
+const PLACE = 127;
+
+/** A sixty-fourth of all records, with what they are found by: keys that a cluster keeps on one node. */
+export class Shard {
+  /** Of a cluster's 16,384. */
+  readonly slot: number;
+  /** Sorted set of records by the time at which somebody has to look at them. */
+  readonly due: string;
+  readonly #base: string;
+
+  constructor(prefix: string, tag: string, index: number) {
+    this.slot = index * SLOTS_EACH + PLACE;
+    this.#base = `${prefix}:{${tag}}:`;
+    this.due = this.keyOf("due");
+  }
+
+  /** Redis's key of a record, or of something else that belongs to the shard. */
+  keyOf(name: string): string {
+    return this.#base + name;
+  }
+}
+
+/** The shards under a prefix, always as many: a record's key decides. */
+export class Shards {
+  readonly all: readonly [Shard, ...Shard[]];
+
+  /** @throws PayhooksError `ERR_OPTION_INVALID` for a prefix that would hide the shards' tags from a cluster. */
+  constructor(prefix: string) {
+    if (/[{}]/.test(prefix)) {
+      throw new PayhooksError("ERR_OPTION_INVALID", `The prefix ${JSON.stringify(prefix)} has a brace.`, {
+        fix: "Choose one without { and }: by what stands in braces a Redis Cluster chooses the node.",
+      });
+    }
+    const [first = "", ...others] = TAGS.split(" ");
+    this.all = [
+      new Shard(prefix, first, 0),
+      ...others.map((tag, index) => new Shard(prefix, tag, index + 1)),
+    ];
+  }
+
+  of(recordKey: string): Shard {
+    let hash = 0;
+    for (let at = 0; at < recordKey.length; at++) {
+      hash = (Math.imul(hash, 31) + recordKey.charCodeAt(at)) | 0;
+    }
+    // The upper bits depend on every character, the lowest hardly do.
+    return this.all[(hash >>> 10) % this.all.length] ?? this.all[0];
+  }
+}

@@ -1,0 +1,132 @@
+import { encodeRecord } from "../inbox/record/codec.ts";
+import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
+import type { Swap, SwapResult } from "../inbox/store.ts";
+import { failureOf, isReply } from "./answers.ts";
+import { byGroup, type Group, type Groups } from "./groups.ts";
+import { listOf, memberOf } from "./lists.ts";
+import { SWAP } from "./scripts.ts";
+import type { Shard, Shards } from "./shards.ts";
+import { beginningOf, textOf, versionedOf } from "./texts.ts";
+
+/** Redis does nothing else while a script runs: one of these takes well below a millisecond. */
+const MAX_TOGETHER = 50;
+/** Characters: writing a longer text costs more than a second command. */
+const MAX_LENGTH = 30_000;
+
+/** One write as the script takes it. */
+interface Written {
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+  readonly length: number;
+}
+
+/** Makes each write by itself, those of one group in as few scripts as is good for the server. */
+export async function swapRecords(
+  shards: Shards,
+  groups: Groups,
+  items: readonly Swap[],
+): Promise<readonly SwapResult[]> {
+  const results = new Map<Swap, SwapResult>();
+  const sent: Promise<void>[] = [];
+  for (const [group, own] of byGroup(groups, items, ({ key }) => shards.of(key))) {
+    for (const together of portionsOf(own.map((item) => ({ item, ...written(shards.of(item.key), item) })))) {
+      sent.push(send(group, together, (item, result) => results.set(item, result)));
+    }
+  }
+  await Promise.all(sent);
+  return items.map((item) => results.get(item) ?? failureOf(null));
+}
+
+type Portion = readonly (Written & { readonly item: Swap })[];
+
+function portionsOf(all: Portion): readonly Portion[] {
+  const portions: Portion[] = [];
+  let start = 0;
+  let length = 0;
+  all.forEach((one, at) => {
+    if (at > start && (at - start === MAX_TOGETHER || length + one.length > MAX_LENGTH)) {
+      portions.push(all.slice(start, at));
+      [start, length] = [at, 0];
+    }
+    length += one.length;
+  });
+  portions.push(all.slice(start));
+  return portions;
+}
+
+async function send(
+  group: Group,
+  portion: Portion,
+  settle: (item: Swap, result: SwapResult) => void,
+): Promise<void> {
+  try {
+    const answers = await group.run(
+      SWAP,
+      portion.flatMap(({ keys }) => keys),
+      portion.flatMap(({ args }) => args),
+    );
+    portion.forEach(({ item }, at) => {
+      settle(item, resultOf(answers[at]));
+    });
+  } catch (error) {
+    const failure = failureOf(error);
+    if (portion.length > 1 && failure.kind !== "not-written" && isReply(error)) {
+      // It is about one of them, and says nothing of the others. Those that were written say so when they come again.
+      await Promise.all(portion.map((one) => send(group, [one], settle)));
+      return;
+    }
+    for (const { item } of portion) settle(item, failure);
+  }
+}
+
+function resultOf(answer: unknown): SwapResult {
+  if (typeof answer !== "string") return { kind: "written" };
+  return { kind: "conflict", current: versionedOf(answer) };
+}
+
+function written(shard: Shard, item: Swap): Written {
+  const { key, expected, version, record, index, before, at } = item;
+  const text = textOf(version, encodeRecord(record));
+  const keys = [shard.keyOf(key)];
+  const moves: (string | number)[] = [];
+  const move = (set: string, member: string, score: number | ""): void => {
+    keys.push(set);
+    moves.push(member, score);
+  };
+  if (index.dueAt !== (before?.dueAt ?? null)) {
+    move(shard.due, key, index.dueAt === null ? "" : Math.ceil(index.dueAt));
+  }
+  for (const { from, to, member } of movesBetween(before, index)) {
+    if (from !== null) move(shard.keyOf(from), member, "");
+    if (to !== null) move(shard.keyOf(to), member, 0);
+  }
+  const expiry = index.expiresAt === null ? "" : Math.ceil(index.expiresAt);
+  const expectedText = expected === null ? "" : beginningOf(expected);
+  return {
+    keys,
+    args: [expectedText, at, text, expiry, keys.length - 1, ...moves],
+    length: text.length,
+  };
+}
+
+interface Move {
+  readonly member: string;
+  readonly from: string | null;
+  readonly to: string | null;
+}
+
+/** How events go from list to list. */
+function movesBetween(before: RecordIndex | null, after: RecordIndex): readonly Move[] {
+  const moves: Move[] = [];
+  const listed = new Map<string, EventLabels>();
+  for (const event of before?.events ?? []) listed.set(event.eventId, event);
+  for (const event of after.events) {
+    const old = listed.get(event.eventId);
+    listed.delete(event.eventId);
+    const from = old === undefined ? null : listOf(old);
+    const to = listOf(event);
+    if (from !== to) moves.push({ member: memberOf(event), from, to });
+  }
+  for (const gone of listed.values()) moves.push({ member: memberOf(gone), from: listOf(gone), to: null });
+  return moves;
+}

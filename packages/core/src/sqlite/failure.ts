@@ -1,0 +1,33 @@
+import { PayhooksError } from "../errors.ts";
+import { describeError } from "../foreign-error.ts";
+
+/** An error in words; some drivers have a code for it, others the text alone. */
+function wordsOf(error: unknown): string {
+  return `${(error as { code?: unknown } | null)?.code} ${String(error)}`;
+}
+
+/** True when another process holds the file. */
+export function isBusy(error: unknown): boolean {
+  return /SQLITE_BUSY|database is locked|database table is locked/i.test(wordsOf(error));
+}
+
+/** True when there is no room on the disk. */
+export function isFull(error: unknown): boolean {
+  return /SQLITE_FULL|database or disk is full/i.test(wordsOf(error));
+}
+
+/** True when the file is well, and what was to be written is at fault. */
+export function isDataRefused(error: unknown): boolean {
+  const words = wordsOf(error);
+  if (/not open/i.test(words)) return false;
+  const isKind = error instanceof TypeError || error instanceof RangeError;
+  return isKind || /SQLITE_(?:TOOBIG|CONSTRAINT|MISMATCH)|too big|constraint|datatype mismatch/i.test(words);
+}
+
+/** What is thrown when a statement or a commit fails. */
+export function unavailable(cause: unknown): PayhooksError {
+  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `SQLite could not commit: ${describeError(cause)}.`, {
+    fix: "Is the disk full, the file damaged, or held by another program? Until it works, deliveries are answered 503.",
+    cause,
+  });
+}

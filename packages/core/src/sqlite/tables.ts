@@ -1,0 +1,175 @@
+import type { HeldReason } from "../inbox/inbox.ts";
+import type { EventLabels } from "../inbox/record/index-of.ts";
+import type { Swap } from "../inbox/store.ts";
+import type { SqliteDatabase, SqliteStatement } from "./driver.ts";
+
+/** A row of the table of records. */
+export interface RecordRow {
+  readonly place: number;
+  readonly key: string;
+  readonly version: string;
+  readonly text: string;
+  readonly expires_at: number | null;
+}
+
+/** How many events there are of one kind. */
+export interface CountRow {
+  readonly state: "waiting" | "retrying" | "running" | "held";
+  readonly reason: HeldReason | null;
+  readonly n: number;
+}
+
+const COLUMNS = "place, key, version, text, expires_at";
+
+/**
+ * What is due, longest first. A time that is further away than when it was written comes from a clock that was ahead and
+ * was corrected since: that is due too. Both parts take the time, and the whole a limit.
+ */
+const due = (columns: string): string => `
+  SELECT ${columns} FROM records WHERE due_at <= ?
+  UNION ALL
+  SELECT ${columns} FROM records INDEXED BY records_by_due_from
+    WHERE due_at IS NOT NULL AND due_at - due_in_ms > ?
+  ORDER BY due_at LIMIT ?`;
+
+/** How many there are of what is not finished; in these words SQLite counts them in the index of just these. */
+const COUNTS = `
+  SELECT state, NULL AS reason, count(*) AS n FROM events
+    WHERE state <> 'done' AND state <> 'held' GROUP BY state
+  UNION ALL
+  SELECT state, reason, count(*) AS n FROM events
+    WHERE state <> 'done' AND state = 'held' GROUP BY state, reason`;
+
+/** Beyond, it says no more than that there are many. */
+const COUNTED_DUE = 10_000;
+
+/** The tables of records and events, a statement for each thing that is done with them. */
+export class Tables {
+  readonly #find: SqliteStatement;
+  readonly #insert: SqliteStatement;
+  readonly #lastPlace: SqliteStatement;
+  readonly #update: SqliteStatement;
+  readonly #remove: SqliteStatement;
+  readonly #insertEvent: SqliteStatement;
+  readonly #updateEvent: SqliteStatement;
+  readonly #removeEvent: SqliteStatement;
+  readonly #due: SqliteStatement;
+  readonly #countDue: SqliteStatement;
+  readonly #nextDue: SqliteStatement;
+  readonly #oldestDue: SqliteStatement;
+  readonly #hide: SqliteStatement;
+  readonly #expired: SqliteStatement;
+  readonly #counts: SqliteStatement;
+
+  constructor(database: SqliteDatabase) {
+    this.#find = database.prepare(`SELECT ${COLUMNS} FROM records WHERE key = ?`);
+    this.#insert = database.prepare(
+      "INSERT INTO records (key, version, text, due_at, due_in_ms, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+    );
+    // Not by RETURNING: after an insert that found the disk full, libsql 0.5.29 then lost and mixed up rows of others.
+    this.#lastPlace = database.prepare("SELECT last_insert_rowid() AS place");
+    this.#update = database.prepare(
+      "UPDATE records SET version = ?, text = ?, due_at = ?, due_in_ms = ?, expires_at = ? WHERE place = ?",
+    );
+    this.#remove = database.prepare("DELETE FROM records WHERE place = ?");
+    this.#insertEvent = database.prepare(
+      `INSERT INTO events (record, event_id, state, reason, flow, tenant, id, event, status, reference_id, accepted_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#updateEvent = database.prepare(
+      "UPDATE events SET state = ?, reason = ? WHERE record = ? AND event_id = ?",
+    );
+    this.#removeEvent = database.prepare("DELETE FROM events WHERE record = ? AND event_id = ?");
+    this.#due = database.prepare(due(`${COLUMNS}, due_at`));
+    this.#countDue = database.prepare(`SELECT count(*) AS n FROM (${due("due_at")})`);
+    this.#nextDue = database.prepare("SELECT min(due_at) AS at FROM records WHERE due_at > ?");
+    this.#oldestDue = database.prepare("SELECT min(due_at) AS at FROM records WHERE due_at <= ?");
+    this.#hide = database.prepare("UPDATE records SET due_at = ?, due_in_ms = ? WHERE place = ?");
+    this.#expired = database.prepare("SELECT place FROM records WHERE expires_at <= ? LIMIT ?");
+    this.#counts = database.prepare(COUNTS);
+  }
+
+  /** The record's row; null where there is none. One that has expired may still be there. */
+  find(key: string): RecordRow | null {
+    // Drivers say null or undefined where there is no row.
+    return (this.#find.get(key) as RecordRow | null | undefined) ?? null;
+  }
+
+  insert({ key, version, index }: Swap, text: string): void {
+    this.#insert.run(key, version, text, index.dueAt, index.dueInMs, index.expiresAt);
+    if (index.events.length === 0) return;
+    const { place } = this.#lastPlace.get() as { place: number };
+    for (const labels of index.events) this.#addEvent(place, labels);
+  }
+
+  update(place: number, { version, index, before }: Swap, text: string): void {
+    this.#update.run(version, text, index.dueAt, index.dueInMs, index.expiresAt, place);
+    const gone = new Map(before?.events.map((labels) => [labels.eventId, labels]));
+    for (const labels of index.events) {
+      const known = gone.get(labels.eventId);
+      if (known === undefined) this.#addEvent(place, labels);
+      // Its other labels stay as they are.
+      else if (known.state !== labels.state || known.reason !== labels.reason) {
+        this.#updateEvent.run(labels.state, labels.reason, place, labels.eventId);
+      }
+      gone.delete(labels.eventId);
+    }
+    for (const eventId of gone.keys()) this.#removeEvent.run(place, eventId);
+  }
+
+  #addEvent(place: number, labels: EventLabels): void {
+    const { eventId, state, reason, flow, tenant, id, event, status, referenceId, acceptedAt } = labels;
+    this.#insertEvent.run(
+      place,
+      eventId,
+      state,
+      reason,
+      flow,
+      tenant,
+      id,
+      event,
+      status,
+      referenceId,
+      acceptedAt,
+    );
+  }
+
+  /** With its events. */
+  remove(place: number): void {
+    this.#remove.run(place);
+  }
+
+  /** What is due, longest first. */
+  due(now: number, limit: number): readonly RecordRow[] {
+    return this.#due.all(now, now, limit) as RecordRow[];
+  }
+
+  /** How many are due; of very many, that there are many. */
+  countDue(now: number): number {
+    return Number((this.#countDue.get(now, now, COUNTED_DUE) as { n: number }).n);
+  }
+
+  /** When the next one is due; null when none waits. */
+  nextDueAt(now: number): number | null {
+    return (this.#nextDue.get(now) as { at: number | null }).at;
+  }
+
+  /** Since when the one that waits longest has been due; null when none is. */
+  oldestDueAt(now: number): number | null {
+    return (this.#oldestDue.get(now) as { at: number | null }).at;
+  }
+
+  /** Makes a record due at another time, without another version. */
+  hide(place: number, until: number, forMs: number): void {
+    this.#hide.run(until, forMs, place);
+  }
+
+  /** The places of records that have expired. */
+  expired(now: number, limit: number): readonly number[] {
+    return (this.#expired.all(now, limit) as { place: number }[]).map(({ place }) => place);
+  }
+
+  counts(): readonly CountRow[] {
+    return this.#counts.all() as CountRow[];
+  }
+}

@@ -1,0 +1,256 @@
+/** The index of what is due, by which work is found. */
+import { expect } from "vitest";
+import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
+import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
+import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import type { StoreCase } from "./store-ground.ts";
+import {
+  accepted,
+  begun,
+  countsOf,
+  decided,
+  ended,
+  expectSame,
+  HOUR_MS,
+  keyOf,
+  put,
+  putAll,
+  swapOf,
+} from "./store-records.ts";
+
+const [one, two, three] = [keyOf(1), keyOf(2), keyOf(3)] as const;
+
+async function takenKeys(store: RecordStore, limit: number, hideMs: number): Promise<readonly string[]> {
+  return (await store.takeDue(limit, hideMs)).records.map(({ key }) => key);
+}
+
+/** Records that became due one after the other, the first one longest ago. */
+async function putDue(store: RecordStore, count: number): Promise<readonly string[]> {
+  const keys = Array.from({ length: count }, (_, n) => keyOf(n));
+  const records = new Map<string, IdempotencyRecord>();
+  // Not written in the order of their times.
+  keys.toReversed().forEach((key, at) => {
+    records.set(key, accepted(key, store.now(key) - 100 - at * 10));
+  });
+  await putAll(store, records);
+  return keys;
+}
+
+export const dueCases: readonly StoreCase[] = [
+  {
+    name: "what is due is taken as it is, the longest waiting first",
+    async run(rig) {
+      const store = await rig.open();
+      const keys = await putDue(store, 20);
+      const { records, left } = await store.takeDue(100, 60_000);
+      expect(records.map(({ key }) => key)).toEqual(keys);
+      expect(left).toBe(0);
+      const versions = await store.read(keys);
+      records.forEach((due, at) => {
+        const written = versions[at];
+        if (written === null || written === undefined || "unreadable" in written.record)
+          expect.fail("no record");
+        expectSame(due, { key: due.key, version: written.version, record: written.record });
+      });
+    },
+  },
+  {
+    name: "a look that takes some takes those that wait longest",
+    needs: "oldestOfAll",
+    async run(rig) {
+      const store = await rig.open();
+      const keys = await putDue(store, 10);
+      expect(await takenKeys(store, 3, 60_000)).toEqual(keys.slice(0, 3));
+      expect(await takenKeys(store, 4, 60_000)).toEqual(keys.slice(3, 7));
+      expect(await takenKeys(store, 10, 60_000)).toEqual(keys.slice(7));
+    },
+  },
+  {
+    name: "everything that is due is taken sooner or later, and says how much is left",
+    async run(rig) {
+      const store = await rig.open();
+      const keys = await putDue(store, 50);
+      const taken: string[] = [];
+      for (let looks = 1; taken.length < keys.length; looks++) {
+        const { records, left } = await store.takeDue(7, 60_000);
+        expect(records.length).toBeLessThanOrEqual(7);
+        taken.push(...records.map(({ key }) => key));
+        expect(left > 0, `${left} left of ${keys.length - taken.length}`).toBe(taken.length < keys.length);
+        // Looks that find nothing because they look elsewhere come to an end.
+        expect(looks).toBeLessThan(500);
+      }
+      expect(taken.toSorted()).toEqual(keys.toSorted());
+    },
+  },
+  {
+    name: "what was taken is hidden for its time, from everybody, and then comes back unchanged",
+    async run(rig) {
+      const [store, other] = [await rig.open(), await rig.open()];
+      const written = await put(store, one, null, accepted(one, store.now(one)));
+      const before = await store.takeDue(10, 300);
+      expect(before.records).toHaveLength(1);
+      expectSame(before.records[0], written);
+      for (const each of [store, other]) {
+        const { records, left, nextDueAt } = await each.takeDue(10, 300);
+        expect([records, left]).toEqual([[], 0]);
+        expect(nextDueAt).not.toBeNull();
+        expect((nextDueAt ?? 0) - each.now(one)).toBeLessThanOrEqual(300);
+      }
+      await rig.advance(400);
+      const { records } = await other.takeDue(10, 300);
+      expectSame(records[0], written);
+    },
+  },
+  {
+    name: "a look without a limit to fill takes nothing, and tells whether something is due",
+    async run(rig) {
+      const store = await rig.open();
+      expect(await store.takeDue(0, 60_000)).toEqual({ records: [], left: 0, nextDueAt: null });
+      const now = store.now(two);
+      await put(store, two, null, accepted(two, now, { delayMs: 2 * HOUR_MS }));
+      expect(await store.takeDue(0, 60_000)).toEqual({ records: [], left: 0, nextDueAt: now + 2 * HOUR_MS });
+      await put(store, one, null, accepted(one, store.now(one)));
+      for (let look = 0; look < 2; look++) {
+        const { records, left } = await store.takeDue(0, 60_000);
+        expect(records).toEqual([]);
+        expect(left).toBeGreaterThan(0);
+      }
+      expect(await takenKeys(store, 10, 60_000)).toEqual([one]);
+    },
+  },
+  {
+    name: "what is due later is taken at its time, and the next time is told",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      for (const [key, delayMs] of [
+        [one, HOUR_MS],
+        [two, 700],
+        [three, 300],
+      ] as const) {
+        await put(store, key, null, accepted(key, now, { delayMs }));
+      }
+      expect(await store.takeDue(10, HOUR_MS)).toEqual({ records: [], left: 0, nextDueAt: now + 300 });
+      await rig.advance(400);
+      const { records, left, nextDueAt } = await store.takeDue(10, 2 * HOUR_MS);
+      expect([records.map(({ key }) => key), left, nextDueAt]).toEqual([[three], 0, now + 700]);
+      await rig.advance(400);
+      const later = await store.takeDue(10, 2 * HOUR_MS);
+      expect([later.records.map(({ key }) => key), later.left, later.nextDueAt]).toEqual([
+        [two],
+        0,
+        now + HOUR_MS,
+      ]);
+    },
+  },
+  {
+    name: "a write moves its record's time, to earlier, to later and to never",
+    async run(rig) {
+      const store = await rig.open();
+      let now = store.now(one);
+      const later = await put(store, one, null, accepted(one, now, { delayMs: HOUR_MS, held: "malformed" }));
+      const due = await put(store, one, later, decided(now, later.record, "replay"));
+      expect((await store.takeDue(0, 0)).left).toBeGreaterThan(0);
+      const running = await put(store, one, due, begun(one, now, due.record, HOUR_MS));
+      expect(await store.takeDue(10, 60_000)).toEqual({ records: [], left: 0, nextDueAt: now + HOUR_MS });
+      now = store.now(one);
+      const retried = { kind: "retry", delayMs: 2 * HOUR_MS } as const;
+      const waits = await put(store, one, running, ended(one, now, due.record, retried));
+      expect(await store.takeDue(10, 60_000)).toEqual({ records: [], left: 0, nextDueAt: now + 2 * HOUR_MS });
+      await put(store, one, waits, ended(one, now, due.record));
+      expect(await store.takeDue(10, 60_000)).toEqual({ records: [], left: 0, nextDueAt: null });
+    },
+  },
+  {
+    name: "a write ends the hiding of what was taken",
+    async run(rig) {
+      const store = await rig.open();
+      const first = await put(store, one, null, accepted(one, store.now(one)));
+      expect(await takenKeys(store, 10, HOUR_MS)).toEqual([one]);
+      const leased = await put(store, one, first, begun(one, store.now(one), first.record, 2 * HOUR_MS));
+      const { records, nextDueAt } = await store.takeDue(10, HOUR_MS);
+      expect(records).toEqual([]);
+      expect(nextDueAt).toBe(indexOf(one, leased.record).dueAt);
+      const again = ended(one, store.now(one), first.record, { kind: "released" });
+      await put(store, one, leased, again);
+      expect(await takenKeys(store, 10, HOUR_MS)).toEqual([one]);
+      expect(await takenKeys(store, 10, HOUR_MS)).toEqual([]);
+    },
+  },
+  {
+    name: "a lease that lapses is found like everything that is due",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      const first = await put(store, one, null, accepted(one, now));
+      const leased = await put(store, one, first, begun(one, now, first.record, 300));
+      expect(await takenKeys(store, 10, 60_000)).toEqual([]);
+      expect(await countsOf(store)).toMatchObject({ running: 1, oldestDueAt: null });
+      await rig.advance(400);
+      expect(await countsOf(store)).toMatchObject({ running: 1, oldestDueAt: now + 300 });
+      const { records } = await store.takeDue(10, 60_000);
+      expectSame(records[0], leased);
+    },
+  },
+  {
+    name: "processes that look at one time never take the same record",
+    async run(rig) {
+      const stores = [await rig.open(), await rig.open(), await rig.open()];
+      const [store] = stores;
+      if (store === undefined) throw new Error("no store");
+      const keys = await putDue(store, 60);
+      const taken: string[] = [];
+      for (let looks = 1; taken.length < keys.length; looks++) {
+        const found = await Promise.all(stores.map((each) => takenKeys(each, 5, 60_000)));
+        taken.push(...found.flat());
+        expect(looks).toBeLessThan(200);
+      }
+      expect(taken.toSorted()).toEqual(keys.toSorted());
+    },
+  },
+  {
+    name: "an event that was taken by one process cannot be begun by another's older knowledge",
+    async run(rig) {
+      const [store, other] = [await rig.open(), await rig.open()];
+      const first = await put(store, one, null, accepted(one, store.now(one)));
+      expect(await takenKeys(store, 1, 60_000)).toEqual([one]);
+      const leased = await put(store, one, first, begun(one, store.now(one), first.record, HOUR_MS));
+      const late = swapOf(other, one, first, begun(one, other.now(one), first.record, HOUR_MS));
+      const [result] = await other.swap([late]);
+      expectSame(result?.kind === "conflict" ? result.current : null, leased);
+    },
+  },
+  {
+    name: "a time that is further away than when it was written counts as due",
+    needs: "distrustsClock",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      const record = accepted(one, now, { delayMs: 1_000 });
+      // As it is when another slot of the record was written by a clock that was an hour ahead.
+      await put(store, one, null, record, {
+        index: { ...indexOf(one, record), dueAt: now + HOUR_MS, dueInMs: 1_000 },
+      });
+      await put(store, two, null, accepted(two, now, { delayMs: HOUR_MS }));
+      expect(await takenKeys(store, 10, 60_000)).toEqual([one]);
+      expect(await takenKeys(store, 10, 60_000)).toEqual([]);
+    },
+  },
+  {
+    name: "an announced write wakes another process",
+    needs: "announces",
+    async run(rig) {
+      const [store, other] = [await rig.open(), await rig.open()];
+      let wake = (): void => {};
+      const woken = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      const end = await other.onDue?.(() => wake());
+      if (end === undefined) expect.fail("it has no onDue");
+      await put(store, one, null, accepted(one, store.now(one)), { announce: true });
+      await woken;
+      expect(await takenKeys(other, 10, 60_000)).toEqual([one]);
+      await end();
+    },
+  },
+];

@@ -1,0 +1,292 @@
+/** Compare-and-swap, by which everything is written. */
+import { randomBytes } from "node:crypto";
+import { expect } from "vitest";
+import { label } from "../../packages/core/src/inbox/record/index-of.ts";
+import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
+import type { StoreCase } from "./store-ground.ts";
+import {
+  accepted,
+  begun,
+  countsOf,
+  DAY_MS,
+  decided,
+  ended,
+  expectSame,
+  keyOf,
+  put,
+  putAll,
+  readOne,
+  referenceRecord,
+  swapAll,
+  swapOf,
+} from "./store-records.ts";
+
+const [one, two, three, four] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)] as const;
+
+export const swapCases: readonly StoreCase[] = [
+  {
+    name: "a record is read as it was written, by whoever asks, with its version",
+    async run(rig) {
+      const [store, other] = [await rig.open(), await rig.open()];
+      const first = await put(store, one, null, accepted(one, store.now(one)));
+      expectSame(await readOne(other, one), first);
+      const second = await put(other, one, first, begun(one, other.now(one), first.record, DAY_MS));
+      expectSame(await readOne(store, one), second);
+      const third = await put(store, one, second, ended(one, store.now(one), first.record));
+      expectSame(await readOne(other, one), third);
+    },
+  },
+  {
+    name: "records are read in the order in which they were asked for, null for one that is not there",
+    async run(rig) {
+      const store = await rig.open();
+      const first = await put(store, one, null, accepted(one, store.now(one)));
+      const third = await put(store, three, null, accepted(three, store.now(three)));
+      const [a, b, c] = await store.read([three, two, one]);
+      expectSame(a, third);
+      expect(b).toBeNull();
+      expectSame(c, first);
+      expect(await store.read([])).toEqual([]);
+      expect(await store.swap([])).toEqual([]);
+    },
+  },
+  {
+    name: "a write that was computed from another version changes nothing, and is told what is there",
+    async run(rig) {
+      const store = await rig.open();
+      const record = accepted(one, store.now(one));
+      const none = swapOf(store, one, { key: one, version: "nobodyknows00", record }, record);
+      expect(await store.swap([none])).toEqual([{ kind: "conflict", current: null }]);
+      expect(await readOne(store, one)).toBeNull();
+
+      const first = await put(store, one, null, record);
+      const second = await put(store, one, first, begun(one, store.now(one), record, DAY_MS));
+      for (const expected of [first, null]) {
+        const [result] = await store.swap([swapOf(store, one, expected, ended(one, store.now(one), record))]);
+        expect(result?.kind).toBe("conflict");
+        expectSame(result?.kind === "conflict" ? result.current : null, second);
+      }
+      expectSame(await readOne(store, one), second);
+      expect(await countsOf(store)).toMatchObject({ waiting: 0, running: 1 });
+    },
+  },
+  {
+    name: "a write that is sent a second time is recognised by its version",
+    async run(rig) {
+      const store = await rig.open();
+      const swap = swapOf(store, one, null, accepted(one, store.now(one)));
+      expect(await store.swap([swap])).toEqual([{ kind: "written" }]);
+      const [again] = await store.swap([swap]);
+      expectSame(again?.kind === "conflict" ? again.current : null, swap);
+      expect(await countsOf(store)).toMatchObject({ waiting: 1 });
+    },
+  },
+  {
+    name: "each write of a call stands by itself",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      const known = await put(store, two, null, accepted(two, now));
+      const [first, stale, ahead, fourth] = [
+        swapOf(store, one, null, accepted(one, now)),
+        swapOf(store, two, null, accepted(two, now)),
+        swapOf(store, three, null, accepted(three, now), { at: now + 60_000 }),
+        swapOf(store, four, null, accepted(four, now)),
+      ] as const;
+      const results = await swapAll(store, [first, stale, ahead, fourth]);
+      expect(results.map(({ kind }) => kind)).toEqual(["written", "conflict", "conflict", "written"]);
+      const [, conflict, refused] = results;
+      expectSame(conflict?.kind === "conflict" ? conflict.current : null, known);
+      expect(refused).toEqual({ kind: "conflict", current: null });
+      const [a, b, c, d] = await store.read([one, two, three, four]);
+      expectSame(a, first);
+      expectSame(b, known);
+      expect(c).toBeNull();
+      expectSame(d, fourth);
+      expect(await countsOf(store)).toMatchObject({ waiting: 3 });
+    },
+  },
+  {
+    name: "hundreds of records are written and read in one call each",
+    async run(rig) {
+      const store = await rig.open();
+      const records = new Map<string, IdempotencyRecord>();
+      for (let n = 0; n < 300; n++) records.set(keyOf(n), accepted(keyOf(n), store.now(keyOf(n))));
+      const written = await putAll(store, records);
+      const found = await store.read([...written.keys()]);
+      expect(found).toHaveLength(300);
+      [...written.values()].forEach((one, at) => {
+        expectSame(found[at], one);
+      });
+      expect(await countsOf(store)).toMatchObject({ waiting: 300 });
+    },
+  },
+  {
+    name: "of writes that several processes compute from one version, one is made",
+    async run(rig) {
+      const stores = [await rig.open(), await rig.open(), await rig.open()];
+      const [store] = stores;
+      if (store === undefined) throw new Error("no store");
+      for (let n = 0; n < 10; n++) {
+        const key = keyOf(n);
+        const before = n % 2 === 0 ? null : await put(store, key, null, accepted(key, store.now(key)));
+        const swaps = stores.map((each) =>
+          swapOf(each, key, before, accepted(key, each.now(key), { delayMs: n })),
+        );
+        const results = await Promise.all(
+          stores.map(async (each, at) => (await each.swap(swaps.slice(at, at + 1)))[0]),
+        );
+        const winners = swaps.filter((_, at) => results[at]?.kind === "written");
+        expect(winners).toHaveLength(1);
+        for (const result of results) {
+          if (result?.kind === "written" || winners[0] === undefined) continue;
+          expectSame(result?.kind === "conflict" ? result.current : null, winners[0]);
+        }
+      }
+      expect(await countsOf(store)).toMatchObject({ waiting: 10 });
+    },
+  },
+  {
+    name: "a write whose time is ahead of the store's clock, or over 5 s behind it, is to be computed again",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      const record = accepted(one, now);
+      for (const at of [now + 1_000, now - 6_000]) {
+        expect(await store.swap([swapOf(store, one, null, record, { at })])).toEqual([
+          { kind: "conflict", current: null },
+        ]);
+      }
+      const first = await put(store, one, null, record, { at: now - 3_000 });
+      for (const at of [now + 60_000, now - 60_000]) {
+        const [result] = await store.swap([swapOf(store, one, first, ended(one, now, record), { at })]);
+        expectSame(result?.kind === "conflict" ? result.current : null, first);
+      }
+      expectSame(await readOne(store, one), first);
+      await put(store, one, first, ended(one, now, record));
+    },
+  },
+  {
+    name: "a finished record goes at its time, and is as good as none from then on",
+    async run(rig) {
+      const store = await rig.open();
+      const short = { retentionMs: 300 };
+      const now = store.now(one);
+      const finished = await put(store, one, null, ended(one, now, accepted(one, now, short)));
+      const gone = await put(store, two, null, ended(two, now, accepted(two, now, short)));
+      const waiting = await put(store, three, null, accepted(three, now, short));
+      expectSame(await readOne(store, one), finished);
+      await rig.advance(400);
+      expect(await store.read([one, two])).toEqual([null, null]);
+      expectSame(await readOne(store, three), waiting);
+      expect(await store.swap([swapOf(store, two, gone, accepted(two, store.now(two)))])).toEqual([
+        { kind: "conflict", current: null },
+      ]);
+      expect(await readOne(store, two)).toBeNull();
+      const anew = await put(store, one, null, accepted(one, store.now(one)));
+      expectSame(await readOne(store, one), anew);
+      expect(await countsOf(store)).toMatchObject({ waiting: 2, held: 0 });
+    },
+  },
+  {
+    name: "a finished record that gets new work, or a longer life, does not go at its old time",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      const short = ended(one, now, accepted(one, now, { retentionMs: 300 }));
+      const worked = await put(
+        store,
+        one,
+        await put(store, one, null, short),
+        accepted(one, now, { status: "FAILED", retentionMs: 300 }, short),
+      );
+      const longer = await put(store, two, await put(store, two, null, short), {
+        ...short,
+        expiresAt: now + DAY_MS,
+      });
+      await rig.advance(400);
+      expectSame(await readOne(store, one), worked);
+      expectSame(await readOne(store, two), longer);
+      expect(await countsOf(store)).toMatchObject({ held: 1, heldBy: [["conflict", 1]] });
+      await put(store, one, worked, decided(store.now(one), worked.record, "discard"));
+      await rig.advance(400);
+      expect(await readOne(store, one)).toBeNull();
+      expect(await countsOf(store)).toMatchObject({ held: 0, heldBy: [] });
+    },
+  },
+  {
+    name: "a record without events, that a reference is taken, lives for its time and is never due",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      const taken = await put(store, one, null, referenceRecord(three, now, 300));
+      await put(store, two, null, referenceRecord(four, now, 300));
+      const [again] = await store.swap([swapOf(store, one, null, referenceRecord(four, now, DAY_MS))]);
+      expectSame(again?.kind === "conflict" ? again.current : null, taken);
+      const prolonged = await put(store, one, taken, referenceRecord(three, now, DAY_MS));
+      expect(await store.takeDue(10, 1_000)).toEqual({ records: [], left: 0, nextDueAt: null });
+      expect(await store.list({}, null, 10)).toEqual({ events: [], next: null });
+      expect(await countsOf(store)).toMatchObject({ waiting: 0, held: 0, oldestDueAt: null });
+      await rig.advance(400);
+      expectSame(await readOne(store, one), prolonged);
+      expect(await readOne(store, two)).toBeNull();
+      await put(store, two, null, referenceRecord(one, store.now(two), 300));
+    },
+  },
+  {
+    name: "texts stay as they are, however long and odd, and are found by their labels",
+    async run(rig) {
+      const store = await rig.open();
+      const bodies = [
+        Buffer.from(JSON.stringify({ referenceId: "r".repeat(20_000) })),
+        Buffer.from('{"referenceId":"a\\u0000b\\ud800c"}'),
+        Buffer.concat([randomBytes(4_000), Buffer.from("\n\0\r\n'\"\\")]),
+        Buffer.alloc(0),
+      ];
+      const oddTexts = [
+        "nul \0 and \ud800 half",
+        "\udc00",
+        "'; DROP TABLE records; --",
+        "é".repeat(500),
+        "{tag}\n:*?[a]",
+      ];
+      let n = 0;
+      for (const rawBody of bodies) {
+        for (const text of oddTexts) {
+          const key = keyOf(++n);
+          const now = store.now(key);
+          const sample = {
+            tenant: text,
+            id: `${text}${n}`,
+            name: text,
+            status: text,
+            referenceId: text,
+            rawBody,
+          };
+          const headers = { "x-odd": text };
+          const open = await put(
+            store,
+            key,
+            null,
+            accepted(key, now, { ...sample, headers, held: "malformed" }),
+          );
+          expectSame(await readOne(store, key), open);
+          const { events } = await store.list(
+            { state: "held", tenant: label(text), event: label(text) },
+            null,
+            10,
+          );
+          expect(events.map(({ eventId }) => eventId.slice(0, 32))).toEqual([key]);
+          expectSame(events[0]?.versioned, open);
+          const closed = await put(store, key, open, decided(now, open.record, "discard"));
+          expectSame(await readOne(store, key), closed);
+        }
+      }
+      const long = keyOf(++n);
+      const payment = { referenceId: "r".repeat(20_000), tenant: "long" };
+      await put(store, long, null, accepted(long, store.now(long), payment));
+      const found = await store.list({ referenceId: label(payment.referenceId) }, null, 10);
+      expect(found.events.map(({ eventId }) => eventId.slice(0, 32))).toEqual([long]);
+    },
+  },
+];
