@@ -96,6 +96,8 @@ class Engine implements Inbox {
   readonly #line = new FirstInFirstOut<BegunRun>();
   readonly #runParts: RunParts;
   #opening: Promise<void> | null = null;
+  /** What has its answers at once has nothing to connect to. */
+  #isOpen: boolean;
   #dispatcher: Dispatcher | null = null;
   #runner: Runner | null = null;
   #unsubscribe: (() => void) | null = null;
@@ -109,6 +111,7 @@ class Engine implements Inbox {
 
   constructor(store: RecordStore, { leaseMs, pollMs, environment }: InboxOptions) {
     this.#store = store;
+    this.#isOpen = store.immediate === true;
     this.durability = store.durability;
     this.#environment = environment ?? environmentOf();
     this.#leaseMs = leaseMs ?? DEFAULT_LEASE_MS;
@@ -146,10 +149,12 @@ class Engine implements Inbox {
 
   async #open(): Promise<void> {
     await this.#store.open();
+    this.#isOpen = true;
     if (this.#store.prune !== undefined) this.#pruneLater();
   }
 
   accept(event: VerifiedEvent, options: AcceptOptions = {}): Awaitable<Accepted> {
+    if (!this.#isOpen) return this.ready().then(() => this.accept(event, options));
     return awaitable((settle) => this.#accept(event, options, UNKNOWN_YET, settle));
   }
 
@@ -373,6 +378,7 @@ class Engine implements Inbox {
 
   async work(runner: Runner, { deadlineMs, limit, concurrency }: WorkOptions): Promise<WorkReport> {
     await this.ready();
+    this.#runner = runner;
     const time = new Stopwatch(this.#environment);
     let taken = 0;
     let ran = 0;
@@ -405,6 +411,7 @@ class Engine implements Inbox {
   }
 
   async runEvent(runner: Runner, eventId: string): Promise<RunReport> {
+    this.#runner = runner;
     return this.#runNow(runner, eventId, "asked");
   }
 
@@ -633,7 +640,9 @@ class Engine implements Inbox {
     }
     const lane = async (): Promise<void> => {
       for (let eventId = waiting.shift(); eventId !== undefined && !this.#abandoned; eventId = waiting.shift()) {
-        await this.#runNow(runner, eventId, "last");
+        const { state } = await this.#runNow(runner, eventId, "last");
+        // Whoever is to be told of what this has put on hold.
+        if (state === "held") await this.#runNow(runner, eventId, "last");
       }
     };
     await Promise.all(Array.from({ length: LANES_AT_CLOSE }, lane));
