@@ -2,10 +2,10 @@
  * What the contract needs of a store to try an inbox: several processes on the same data, each of which can die, freeze
  * or lose its connection before and after any call.
  */
-import type { Clock } from "@payhooks/core";
 import {
   type Awaitable,
   createInbox,
+  type Environment,
   type IdempotencyRecord,
   type Inbox,
   type RecordStore,
@@ -13,7 +13,6 @@ import {
   type SwapResult,
 } from "@payhooks/core/inbox";
 import { isPending } from "../../packages/core/src/awaitable.ts";
-import { type Environment, environmentOf } from "../../packages/core/src/environment.ts";
 import { does, nameOf } from "./write-names.ts";
 
 /** A store, as one process opens it. */
@@ -25,8 +24,8 @@ export interface Parts {
 
 /** Fresh data, and the time in which it lives. */
 export interface Ground {
-  /** The clock of the processes. The store's own clock must show the same time. */
-  readonly clock: Clock;
+  /** Time and randomness of the processes. The store's own clock must show the same time. */
+  readonly clock: Environment;
   /** Moves both clocks on: at once where time is injected, by waiting where it is real. */
   advance(ms: number): Promise<void>;
   /** True where `advance` can pass days: otherwise the cases about windows and expiry are skipped. */
@@ -80,6 +79,8 @@ export interface ProcessOptions {
 /** Fresh data with as many processes as a case wants. */
 export interface Rig extends Omit<Ground, "open" | "clock"> {
   now(): number;
+  /** Moves time on until there is an outcome. */
+  until<T>(outcome: Promise<T> | T): Promise<T>;
   start(fates?: Fates, options?: ProcessOptions): Process;
 }
 
@@ -115,6 +116,8 @@ export function onFreshData(
   };
 }
 
+const MOST_STEPS = 200;
+
 /** Lays processes on the ground. */
 export function rigOn(ground: Ground): Rig {
   const { advance, timeTravel, leaseMs, depth, endsWithProcess } = ground;
@@ -127,6 +130,15 @@ export function rigOn(ground: Ground): Rig {
     depth,
     endsWithProcess,
     now: () => ground.clock.now(),
+    async until(outcome) {
+      let isThere = false;
+      const settled = Promise.resolve(outcome).finally(() => {
+        isThere = true;
+      });
+      settled.catch(() => {});
+      for (let step = 0; step < MOST_STEPS && !isThere; step++) await advance(leaseMs / 8);
+      return isThere ? settled : Promise.reject(new Error("no outcome, however long one waits"));
+    },
     start: (fates = () => undefined, options = {}) => startProcess(ground, written, fates, options),
     close: () => ground.close(),
   };
@@ -148,7 +160,7 @@ function startProcess(
   const timers = new Set<() => void>();
 
   const clock: Environment = {
-    ...environmentOf(ground.clock),
+    ...ground.clock,
     now: () => ground.clock.now() + aheadMs(),
     after(ms, callback) {
       if (!alive) return () => {};
@@ -243,7 +255,7 @@ function startProcess(
   });
   const { leaseMs } = ground;
   return {
-    inbox: createInbox(tapped, { leaseMs, pollMs: leaseMs / 6, clock }),
+    inbox: createInbox(tapped, { leaseMs, pollMs: leaseMs / 6, environment: clock }),
     clock,
     calls,
     dead: dead.passed,
