@@ -125,14 +125,17 @@ describe("an inbox", () => {
     const inbox = createInbox(broken, { environment: clock, leaseMs: 1 });
     const eventId = "0".repeat(48);
     const decision = { by: "ada", note: "a test" };
+    const replaying = inbox.held.replay(eventId, decision);
+    const gone = rejectedBy(replaying);
+    await clock.advance(1_000);
     const errors = await Promise.all(
       [
         inbox.read(eventId),
         inbox.held.list()[Symbol.asyncIterator]().next(),
-        clock.advance(10).then(() => inbox.held.replay(eventId, decision)),
         inbox.close({ graceMs: 0 }),
       ].map(rejectedBy),
     );
+    errors.push(await gone);
     for (const error of errors) {
       expect(error.code).toBe("ERR_INBOX_UNAVAILABLE");
       expect(error.message).toMatch(/^The inbox failed: Error: E_STORE\. Is its store up/);

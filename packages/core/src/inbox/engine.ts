@@ -96,8 +96,7 @@ class Engine implements Inbox {
   readonly #line = new FirstInFirstOut<BegunRun>();
   readonly #runParts: RunParts;
   #opening: Promise<void> | null = null;
-  /** What has its answers at once has nothing to connect to. */
-  #isOpen: boolean;
+  #isOpen = false;
   #dispatcher: Dispatcher | null = null;
   #runner: Runner | null = null;
   #unsubscribe: (() => void) | null = null;
@@ -111,7 +110,6 @@ class Engine implements Inbox {
 
   constructor(store: RecordStore, { leaseMs, pollMs, environment }: InboxOptions) {
     this.#store = store;
-    this.#isOpen = store.immediate === true;
     this.durability = store.durability;
     this.#environment = environment ?? environmentOf();
     this.#leaseMs = leaseMs ?? DEFAULT_LEASE_MS;
@@ -154,8 +152,9 @@ class Engine implements Inbox {
   }
 
   accept(event: VerifiedEvent, options: AcceptOptions = {}): Awaitable<Accepted> {
-    if (!this.#isOpen) return this.ready().then(() => this.accept(event, options));
-    return awaitable((settle) => this.#accept(event, options, UNKNOWN_YET, settle));
+    const accepting = (): Awaitable<Accepted> =>
+      awaitable((settle) => this.#accept(event, options, UNKNOWN_YET, settle));
+    return this.#isOpen || this.#store.immediate === true ? accepting() : this.ready().then(accepting);
   }
 
   /** Asks the table. Comes back with more knowledge where that was needed, which is seldom. */
