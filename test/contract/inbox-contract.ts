@@ -59,7 +59,7 @@ export function inboxContract(
 ): void {
   describe(`the inbox contract: ${name}`, () => {
     for (const contractCase of cases) {
-      it(contractCase.name, { timeout: 15_000, concurrent }, async ({ skip }) => {
+      it(contractCase.name, { timeout: 60_000, concurrent }, async ({ skip }) => {
         const ground = await make();
         const meant = isFor(contractCase, ground);
         await ground.close();

@@ -43,7 +43,7 @@ export interface Ground {
 /** A moment before or after a call of the store. Writes are named by what they do, see `write-names.ts`. */
 export type Moment = "before" | "after";
 /**
- * What happens to a process at such a moment. `fail`: the call is not made and the process is told so; afterwards it is
+ * What happens to a process at such a moment; a write has a moment after it only if it was made. `fail`: the call is not made and the process is told so; afterwards it is
  * the same as `lose`. `lose`: nobody knows whether it was made, which it was not (before) or was (after). `refuse`: the
  * store does not take this write.
  */
@@ -55,7 +55,7 @@ export interface Process {
   readonly inbox: Inbox;
   /** Its timers end with it. */
   readonly clock: Environment;
-  /** The calls of the store that were made, in order; of each write its name. */
+  /** The calls of the store that were made, in order; of each write its name, or `conflict`, or another failure. */
   readonly calls: readonly string[];
   /** Resolves when it dies. */
   readonly dead: Promise<void>;
@@ -221,22 +221,25 @@ function startProcess(
     const names = items.map((item) => nameOf(item, written.get(item.expected ?? "") ?? null));
     for (const { version, record } of items) written.set(version, record);
     return then(meet("before", names), (before) => {
-      const made = items.flatMap((_, at) => (isBreak(before[at]) ? [] : [at]));
-      calls.push(...made.map((at) => names[at] ?? ""));
-      const swapping = made.length === 0 ? [] : store.swap(made.map((at) => items[at] as Swap));
-      return then(swapping, (results) =>
-        then(meet("after", made.map((at) => names[at] ?? "")), (after) =>
-          items.map((_, at): SwapResult => {
-            const cause = brokenAt(made.includes(at) ? "after" : "before", names[at] ?? "");
+      const made = items.filter((_, at) => !isBreak(before[at]));
+      return then(made.length === 0 ? [] : store.swap(made), (results) => {
+        const byVersion = new Map(made.map(({ version }, at) => [version, results[at]]));
+        // What met another version was not made, whatever it was for.
+        const outcomes = items.map(({ version }, at): string => {
+          const kind = byVersion.get(version)?.kind ?? "broken";
+          return kind === "written" ? (names[at] ?? "") : kind;
+        });
+        calls.push(...outcomes);
+        return then(meet("after", outcomes), (after) =>
+          items.map(({ version }, at): SwapResult => {
+            const cause = brokenAt(isBreak(before[at]) ? "before" : "after", names[at] ?? "");
             if (before[at] === "fail") return { kind: "not-written", cause };
             if (before[at] === "refuse") return { kind: "refused", cause };
-            const place = made.indexOf(at);
-            const result = results[place];
-            if (result === undefined || isBreak(after[place])) return { kind: "unknown", cause };
-            return result;
+            const result = byVersion.get(version);
+            return result === undefined || isBreak(after[at]) ? { kind: "unknown", cause } : result;
           }),
-        ),
-      );
+        );
+      });
     });
   }
 

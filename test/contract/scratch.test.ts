@@ -1,10 +1,9 @@
-import { expiryCases } from "./expiry-cases.ts";
 import { inboxContract } from "./inbox-contract.ts";
 import { memoryGround, sharedMemoryGround } from "./memory-ground.ts";
-import { retryCases } from "./retry-cases.ts";
-import { workCases } from "./work-cases.ts";
+import { crashCases } from "./crash-cases.ts";
+import { beginCases } from "./begin-cases.ts";
 import { heldCases } from "./held-cases.ts";
-import { leaseCases } from "./lease-cases.ts";
-const cases = [...expiryCases, ...retryCases, ...workCases, ...heldCases, ...leaseCases];
+import { writeCases } from "./write-cases.ts";
+const cases = beginCases;
 inboxContract("memory", memoryGround, cases);
 inboxContract("shared", sharedMemoryGround, cases);
