@@ -276,6 +276,22 @@ export const heldCases: readonly ContractCase[] = [
     for (const { eventId } of await heldOf(inbox)) await inbox.held.discard(eventId, BY);
     expect((await inbox.accept(conflict, maxHeld)).outcome).toBe("held");
   }),
+  onFreshData("what one process has held itself counts at once; what others have, within a second", async (rig) => {
+    const [one, other] = [rig.start(), rig.start()];
+    const entry = () => sampleEvent(newId(), rig.now(), { verdict: "malformed" });
+    for (let n = 0; n < 2; n++) await one.inbox.accept(entry(), { maxHeld: 3 });
+    await other.inbox.accept(entry(), { maxHeld: 3 });
+    await rig.advance(1_100);
+    for (const { inbox } of [one, other]) {
+      await expect((async () => inbox.accept(entry(), { maxHeld: 3 }))()).rejects.toMatchObject({
+        code: "ERR_HELD_FULL",
+      });
+    }
+    for (let n = 0; n < 2; n++) expect(await one.inbox.accept(entry(), { maxHeld: 5 })).toMatchObject({ outcome: "held" });
+    await expect((async () => one.inbox.accept(entry(), { maxHeld: 5 }))()).rejects.toMatchObject({
+      code: "ERR_HELD_FULL",
+    });
+  }),
   onFreshData("a replay of named handlers runs these, finished or not, and no other", async (rig) => {
     const ran: string[] = [];
     let rejects = true;

@@ -89,6 +89,47 @@ export const writeCases: readonly ContractCase[] = [
       ),
     ),
   ),
+  ...(["nobody else", "another process"] as const).flatMap((who) =>
+    (["another event of the transaction", "the same event again"] as const).map((what) =>
+      onFreshData(
+        `the answer to the write that ends one run and begins ${what} is lost, and ${who} writes in between: both are known`,
+        async (rig) => {
+          let lost = 0;
+          const id = newId();
+          const other = rig.start();
+          const process = rig.start((moment, call) => {
+            if (moment !== "after" || !["finish done+begin", "begin"].includes(call) || lost++ > 0) return undefined;
+            if (who === "another process") {
+              void other.inbox.accept(sampleEvent(id, rig.now(), { signedAt: rig.now() + 1_000 }));
+            }
+            return "lose";
+          });
+          const free = newGate();
+          const runner = sampleRunner(async (lease) => {
+            lease.called();
+            if (runner.ran.length > 1) return { kind: "done" };
+            await free.passed;
+            return what === "the same event again" ? { kind: "retry", delayMs: 0 } : { kind: "done" };
+          });
+          const running = await process.inbox.run(runner, { concurrency: 4 });
+          await rig.advance(1);
+          const isSame = what === "the same event again";
+          const [first, success] = [isSame ? "SUCCESS" : "PENDING", sampleEvent(id, rig.now())];
+          await process.inbox.accept(sampleEvent(id, rig.now(), { status: first }));
+          await rig.advance(rig.leaseMs / 10);
+          await process.inbox.accept(success);
+          await rig.advance(rig.leaseMs / 10);
+          free.open();
+          await rig.advance(rig.leaseMs / 4);
+          expect(lost).toBeGreaterThanOrEqual(1);
+          expect(runner.ran).toEqual([first, "SUCCESS"]);
+          await rig.until(running.stop());
+          expect((await other.inbox.read(success.key + success.slot))?.state).toBe("done");
+          expect(runner.notices.filter(({ type }) => type === "double-risk")).toEqual([]);
+        },
+      ),
+    ),
+  ),
   onFreshData("a write of unknown fate is sent again as it was, until its fate is known", async (rig) => {
     const sent: Swap[] = [];
     const { inbox } = rig.start(undefined, {
