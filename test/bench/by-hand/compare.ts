@@ -15,8 +15,8 @@ import { buildPrograms } from "../server.ts";
 import { estimate } from "../statistics.ts";
 import { goalFigures, type Samples } from "./goals.ts";
 import { type Merchant, type Sample, startMerchant } from "./merchant-process.ts";
-import { goalTable, handlerTable } from "./report.ts";
-import { type ByHandResults, type HandlerFigures, type RatioFigures, writeByHand } from "./results.ts";
+import { handlerTables } from "./report.ts";
+import { type ByHandResults, type HandlerFigures, writeByHand } from "./results.ts";
 import { ON_REDIS, WAYS, type Way } from "./ways.ts";
 
 type Merchants = Readonly<Record<Way, Merchant>>;
@@ -52,25 +52,21 @@ export async function compareByHand(scope: Scope, quick: boolean): Promise<void>
   const merchants = await startMerchants(scope, publicKey);
   const node = merchants.check.node;
   console.log(`\nNode ${node}, ${availableParallelism()} cores`);
-  const goals: RatioFigures[] = [];
   const handlers: HandlerFigures[] = [];
   for (const plan of quick ? QUICK_PLANS : PLANS) {
     const count = (plan.warmUpRounds + plan.rounds) * plan.events;
     const deliveries = await signedDeliveries("rsa", count, { privateKey, secret: "" });
     const samples = await measure(merchants, plan, deliveries);
     const figures = figuresOf(plan.handlerMs, samples);
-    console.log(`\n${handlerTable(figures)}`);
+    console.log(`\n${handlerTables(figures)}`);
     handlers.push(figures);
-    goals.push(...goalFigures(plan.handlerMs, samples));
   }
-  console.log(`\n${goalTable(goals)}`);
   if (quick) return;
   const results: ByHandResults = {
     node,
     cores: availableParallelism(),
     load: loadavg()[1] ?? Number.NaN,
     measuredOn: new Date().toISOString().slice(0, 10),
-    goals,
     handlers,
   };
   writeByHand(results);
@@ -128,5 +124,6 @@ function figuresOf(handlerMs: number, samples: Samples): HandlerFigures {
         perSecond: of("perSecond"),
       };
     }),
+    goals: goalFigures(handlerMs, samples),
   };
 }

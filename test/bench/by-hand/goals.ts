@@ -40,9 +40,6 @@ const MEASURES: Readonly<Record<keyof Sample, string>> = {
   perSecond: "events per second",
 };
 
-export const handlersOf = (handlerMs: number): string =>
-  handlerMs === 0 ? "handlers that do nothing" : `handlers of ${handlerMs} ms`;
-
 /** The samples of all ways in the order of their rounds. */
 export type Samples = Readonly<Record<Way, readonly Sample[]>>;
 
@@ -52,7 +49,7 @@ export function goalFigures(handlerMs: number, samples: Samples): readonly Ratio
     const others = samples[against];
     const figure = estimate(samples[ours].map((one, round) => one[of] / (others[round]?.[of] ?? Number.NaN)));
     return {
-      what: `${handlersOf(handlerMs)}, ${MEASURES[of]}: ${NAMES[ours]} ÷ ${NAMES[against]}`,
+      what: `${NAMES[ours]} ÷ ${NAMES[against]}: ${MEASURES[of]}`,
       goal: `${is === "at most" ? "≤" : "≥"} ${bound}`,
       figure,
       verdict: is === "at most" ? verdictAtMost(figure, bound) : verdictOf(figure, bound),

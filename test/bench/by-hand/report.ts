@@ -1,29 +1,32 @@
 /** What the comparison has found, as Markdown: the tables that a run prints, and the section that opens the page. */
 import { barChart } from "../bars.ts";
 import { figureOf, intervalOf, table } from "../table.ts";
-import { handlersOf } from "./goals.ts";
-import type { ByHandResults, HandlerFigures, RatioFigures } from "./results.ts";
+import type { ByHandResults, HandlerFigures } from "./results.ts";
 import { BY_HAND, CONCURRENCY, NAMES } from "./ways.ts";
 
-export function goalTable(goals: readonly RatioFigures[]): string {
-  const rows = goals.map(({ what, goal, figure, verdict }) => [
+const titleOf = ({ handlerMs }: Pick<HandlerFigures, "handlerMs">): string =>
+  handlerMs === 0 ? "handlers that do nothing" : `handlers of ${handlerMs} ms`;
+
+/** What each way costs, and what ours may cost of what is written by hand. */
+export function handlerTables(figures: HandlerFigures): string {
+  const costs = figures.ways.map(({ way, cpuUs, redisCpuUs, perSecond }) => [
+    NAMES[way],
+    figureOf(cpuUs.median),
+    redisCpuUs === null ? "" : figureOf(redisCpuUs.median),
+    figureOf(perSecond.median),
+  ]);
+  const goals = figures.goals.map(({ what, goal, figure, verdict }) => [
     what,
     goal,
     figureOf(figure.median),
     intervalOf(figure),
     verdict === "met" ? "met" : `**${verdict}**`,
   ]);
-  return table(["", "goal", "figure", "95 % interval", "verdict"], rows);
-}
-
-export function handlerTable({ handlerMs, ways }: HandlerFigures): string {
-  const rows = ways.map(({ way, cpuUs, redisCpuUs, perSecond }) => [
-    NAMES[way],
-    figureOf(cpuUs.median),
-    redisCpuUs === null ? "–" : figureOf(redisCpuUs.median),
-    figureOf(perSecond.median),
-  ]);
-  return table([handlersOf(handlerMs), "µs per event", "of Redis, µs per event", "events per second"], rows);
+  const title = titleOf(figures);
+  return [
+    table([title, "process, µs per event", "Redis, µs per event", "events per second"], costs),
+    table([`${title}: ours ÷ by hand`, "goal", "figure", "95 % interval", "verdict"], goals),
+  ].join("\n\n");
 }
 
 export const BY_HAND_CHART = "by-hand.svg";
@@ -32,9 +35,9 @@ export function byHandChart({ node, handlers }: Pick<ByHandResults, "node" | "ha
   const title = `Processor time per event on Node ${node}, microseconds: the process + Redis; whiskers: 95 % interval`;
   return barChart(
     title,
-    handlers.map(({ handlerMs, ways }) => ({
-      title: handlersOf(handlerMs),
-      bars: ways.map(({ way, cpuUs, redisCpuUs }) => ({
+    handlers.map((figures) => ({
+      title: titleOf(figures),
+      bars: figures.ways.map(({ way, cpuUs, redisCpuUs }) => ({
         label: NAMES[way],
         isOurs: !BY_HAND.has(way),
         cpuUs,
@@ -45,13 +48,12 @@ export function byHandChart({ node, handlers }: Pick<ByHandResults, "node" | "ha
 }
 
 export function byHandSection(results: ByHandResults): string {
-  const { node, cores, load, measuredOn, goals, handlers } = results;
+  const { node, cores, load, measuredOn, handlers } = results;
   return [
     "## Beside what is written by hand",
     `The whole way of an event: from the request until its handler has run and the end of it is recorded. Node ${node}, ${cores} cores,\n${measuredOn}, at a load of ${load.toFixed(1)}.`,
     `![Processor time per event, ours and by hand](performance/${BY_HAND_CHART})`,
-    ...handlers.map(handlerTable),
-    goalTable(goals),
+    ...handlers.map(handlerTables),
     READING,
   ].join("\n\n");
 }

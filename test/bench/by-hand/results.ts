@@ -11,12 +11,7 @@ export interface WayFigures {
   readonly perSecond: Estimate;
 }
 
-/** All ways with one kind of handler. */
-export interface HandlerFigures {
-  readonly handlerMs: number;
-  readonly ways: readonly WayFigures[];
-}
-
+/** Ours ÷ by hand, and the bound of it. */
 export interface RatioFigures {
   readonly what: string;
   /** "≤ 0.85" */
@@ -25,13 +20,19 @@ export interface RatioFigures {
   readonly verdict: Verdict;
 }
 
+/** All ways with one kind of handler. */
+export interface HandlerFigures {
+  readonly handlerMs: number;
+  readonly ways: readonly WayFigures[];
+  readonly goals: readonly RatioFigures[];
+}
+
 export interface ByHandResults {
   readonly node: string;
   readonly cores: number;
   /** The system's load in the last minutes of the run. */
   readonly load: number;
   readonly measuredOn: string;
-  readonly goals: readonly RatioFigures[];
   readonly handlers: readonly HandlerFigures[];
 }
 
