@@ -73,7 +73,7 @@ export async function compareByHand(scope: Scope, quick: boolean): Promise<void>
   writeReport();
 }
 
-async function startMerchants(scope: Scope, publicKey: string): Promise<Merchants> {
+export async function startMerchants(scope: Scope, publicKey: string): Promise<Merchants> {
   const { merchant: program } = await buildPrograms();
   const folder = mkdtempSync(join(tmpdir(), "payhooks-bench-"));
   scope.add(folder, () => rmSync(folder, { recursive: true }));

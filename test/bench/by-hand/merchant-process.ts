@@ -33,7 +33,11 @@ export async function startMerchant(
   setup: Setup,
   redis: RedisServer | null,
 ): Promise<Merchant> {
-  const child = fork(program, [JSON.stringify(setup)], { env: { ...process.env, NODE_ENV: "production" } });
+  const child = fork(program, [JSON.stringify(setup)], {
+    // None of this process's own: a merchant runs plain JavaScript.
+    execArgv: [],
+    env: { ...process.env, NODE_ENV: "production" },
+  });
   scope.add(child, () => child.kill("SIGKILL"));
   const messages = on(child, "message", { close: ["exit"] });
 
