@@ -75,24 +75,21 @@ function lengthOf({ cpuUs, besideUs }: Bar): number {
 function drawn(bar: Bar, y: number, perUs: number): string {
   const { label, isOurs, cpuUs, besideUs } = bar;
   const kind = isOurs ? "ours" : "bar";
-  const piece = (
-    name: string,
-    fromUs: number,
-    { median, low }: Estimate,
-    high: number,
-  ): readonly string[] => {
-    const at = (us: number): string => (LABELS + (fromUs + us) * perUs).toFixed(1);
-    const middle = y + BAR / 2;
-    return [
-      `<rect class="${name}" x="${at(0)}" y="${y}" width="${(median * perUs).toFixed(1)}" height="${BAR}" rx="2"/>`,
-      `<line class="whisker" x1="${at(low)}" x2="${at(high)}" y1="${middle}" y2="${middle}"/>`,
-    ];
-  };
-  const figures = [cpuUs, besideUs].flatMap((one) => (one == null ? [] : [one.median.toFixed(0)]));
+  const pieces = [{ kind, fromUs: 0, figure: cpuUs }];
+  if (besideUs != null) pieces.push({ kind: `${kind} beside`, fromUs: cpuUs.median, figure: besideUs });
+  const at = (us: number): string => (LABELS + us * perUs).toFixed(1);
+  const middle = y + BAR / 2;
+  const figures = pieces.map(({ figure }) => figure.median.toFixed(0));
   return [
     `<text x="${LABELS - 8}" y="${y + 11}" text-anchor="end">${label}</text>`,
-    ...piece(kind, 0, cpuUs, highOf(cpuUs)),
-    ...(besideUs == null ? [] : piece(`${kind} beside`, cpuUs.median, besideUs, highOf(besideUs))),
+    ...pieces.map(
+      ({ kind, fromUs, figure }) =>
+        `<rect class="${kind}" x="${at(fromUs)}" y="${y}" width="${(figure.median * perUs).toFixed(1)}" height="${BAR}" rx="2"/>`,
+    ),
+    ...pieces.map(
+      ({ fromUs, figure }) =>
+        `<line class="whisker" x1="${at(fromUs + figure.low)}" x2="${at(fromUs + highOf(figure))}" y1="${middle}" y2="${middle}"/>`,
+    ),
     `<text x="${(LABELS + lengthOf(bar) * perUs + 6).toFixed(1)}" y="${y + 11}">${figures.join(" + ")} µs</text>`,
   ].join("\n");
 }

@@ -32,7 +32,7 @@ export function handlerTables(figures: HandlerFigures): string {
 export const BY_HAND_CHART = "by-hand.svg";
 
 export function byHandChart({ node, handlers }: Pick<ByHandResults, "node" | "handlers">): string {
-  const title = `Processor time per event on Node ${node}, microseconds: the process + Redis; whiskers: 95 % interval`;
+  const title = `Processor time per event on Node ${node}, microseconds: the process + Redis, each group on its own scale; whiskers: 95 % interval`;
   return barChart(
     title,
     handlers.map((figures) => ({
@@ -63,8 +63,8 @@ const READING = `- "Verify, keep nothing" is Express with the signature check of
   process what it has answered. \`test/bench/by-hand/check.ts\`
 - "Verify, SET NX, BullMQ" is the same check, \`SET NX\` in Redis against copies, and BullMQ for the rest: \`add\` before the answer,
   a worker in the same process. It loses an event when the process dies between the two. \`test/bench/by-hand/queue.ts\`
-- Ours is Express with a receiver and its inbox, no more set than its address. \`test/bench/by-hand/ours.ts\`
-- At most ${CONCURRENCY} handlers run at one time, but for the first. 64 payment callbacks (RSA, 778 bytes) are in flight, sent by
+- Ours is Express with a receiver and its inbox, with nothing else set. \`test/bench/by-hand/ours.ts\`
+- At most ${CONCURRENCY} handlers run at one time, except where nothing is kept. 64 payment callbacks (RSA, 778 bytes) are in flight, sent by
   another process, which may sleep.
 - Each way has a process of its own, and those with Redis a server of their own, with an append-only file that is flushed
   every second. In every round each way takes the same 2,000 events (800 with handlers of 50 ms), in an order that changes from
