@@ -27,6 +27,7 @@ import {
   openStore,
   type TestDatabase,
   waiting,
+  watched,
 } from "./sqlite-ground.ts";
 
 // Child processes, on a machine that does other things too.
@@ -57,28 +58,6 @@ function failing(database: TestDatabase): {
       next = { code: DRIVER_ERRORS[error], when };
     },
   };
-}
-
-/** A handle that writes down what is done and prepared. */
-function watched(database: TestDatabase): {
-  readonly handle: TestDatabase;
-  readonly done: string[];
-  readonly prepared: Set<string>;
-} {
-  const done: string[] = [];
-  const prepared = new Set<string>();
-  const handle: TestDatabase = {
-    exec(sql) {
-      done.push(sql);
-      return database.exec(sql);
-    },
-    prepare(sql) {
-      prepared.add(sql);
-      return database.prepare(sql);
-    },
-    close: () => database.close(),
-  };
-  return { handle, done, prepared };
 }
 
 const swapsOf = (store: RecordStore, count: number): readonly Swap[] =>
