@@ -1,7 +1,7 @@
-/** The contract of every inbox on the SQLite driver that this runtime brings. Prints one line of JSON. */
+/** The contract of stores on the SQLite driver that this runtime brings. Prints one line of JSON. */
 import type { SqliteHandle } from "@payhooks/core/sqlite";
-import { contractCases, isFor } from "../contract/inbox-contract.ts";
-import { sqliteGround } from "../contract/sqlite-ground.ts";
+import { sqliteStoreGround, sqliteTraits } from "../contract/sqlite-store-ground.ts";
+import { casesFor, runStoreCase } from "../contract/store-contract.ts";
 
 const isBun = "Bun" in globalThis;
 // Variables, so that the bundler leaves them to the runtime.
@@ -9,15 +9,13 @@ const [driver, className] = isBun ? ["bun:sqlite", "Database"] : ["node:sqlite",
 const module = (await import(driver)) as Readonly<Record<string, new (file: string) => SqliteHandle>>;
 const Database = module[className];
 if (Database === undefined) throw new Error(`${driver} has no ${className}`);
-const make = () => sqliteGround((file) => new Database(file));
+const make = () => sqliteStoreGround((file) => new Database(file));
 
-const ground = make();
-await ground.close();
-const meant = contractCases.filter((one) => isFor(one, ground));
+const meant = casesFor(sqliteTraits);
 const failed: string[] = [];
 for (const one of meant) {
   try {
-    await one.run(make);
+    await runStoreCase(one, make);
   } catch (error) {
     failed.push(`${one.name}: ${error instanceof Error ? error.stack : String(error)}`);
   }
