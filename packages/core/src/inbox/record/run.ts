@@ -206,6 +206,12 @@ export type Finished =
 /** Marks the slot as ended by the run with this token: a write whose answer was lost is recognised by it. */
 const ended = (token: string): string => `${token}.`;
 
+/** True when the slot was last taken by this very begin, whether its run has ended since or not. */
+export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: LeaseData): boolean {
+  const found = record?.slots[slot]?.token;
+  return found === token || found === ended(token);
+}
+
 /** Ends a run, with what its last handlers have come to. */
 export function finish(
   record: IdempotencyRecord | null,
