@@ -1,7 +1,6 @@
-/** The contract of stores on the SQLite driver that this runtime brings. Prints one line of JSON. */
+/** The contracts of stores and of inboxes on the SQLite driver that this runtime brings. Prints one line of JSON. */
 import type { SqliteHandle } from "@payhooks/core/sqlite";
-import { sqliteStoreGround, sqliteTraits } from "../contract/sqlite-store-ground.ts";
-import { casesFor, runStoreCase } from "../contract/store-contract.ts";
+import { sqliteCases } from "../contract/sqlite-cases.ts";
 
 const isBun = "Bun" in globalThis;
 // Variables, so that the bundler leaves them to the runtime.
@@ -9,16 +8,15 @@ const [driver, className] = isBun ? ["bun:sqlite", "Database"] : ["node:sqlite",
 const module = (await import(driver)) as Readonly<Record<string, new (file: string) => SqliteHandle>>;
 const Database = module[className];
 if (Database === undefined) throw new Error(`${driver} has no ${className}`);
-const make = () => sqliteStoreGround((file) => new Database(file));
 
-const meant = casesFor(sqliteTraits);
+const cases = await sqliteCases((file) => new Database(file));
 const failed: string[] = [];
-for (const one of meant) {
+for (const { name, run } of cases) {
   try {
-    await runStoreCase(one, make);
+    await run();
   } catch (error) {
-    failed.push(`${one.name}: ${error instanceof Error ? error.stack : String(error)}`);
+    failed.push(`${name}: ${error instanceof Error ? error.stack : String(error)}`);
   }
 }
 const version = isBun ? (process.versions.bun ?? "") : process.versions.node;
-console.log(JSON.stringify({ driver, version, passed: meant.length - failed.length, failed }));
+console.log(JSON.stringify({ driver, version, passed: cases.length - failed.length, failed }));
