@@ -1,5 +1,4 @@
 import { PayhooksError } from "../errors.ts";
-import type { Changes } from "./changes.ts";
 import {
   type Decision,
   type EventFilter,
@@ -10,25 +9,31 @@ import {
   recordKeyOf,
   slotKeyOf,
 } from "./inbox.ts";
+import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { discard, heldOf, replay } from "./record/decisions.ts";
-import type { ListCursor, RecordStore } from "./store.ts";
+import type { ListCursor } from "./store.ts";
 
 const PAGE = 100;
 
 /** What the held list takes from its inbox. */
 export interface HeldParts {
-  readonly store: RecordStore;
-  readonly changes: Changes;
-  readonly deadlineMs: number;
+  readonly parts: InboxParts;
   ready(): Promise<void>;
   /** A decision was written: what is due now, and how many are held, has changed. */
   decided(): void;
 }
 
 /** The held list over a store. Entries that are replayed or discarded while somebody lists them make it skip none. */
-export function heldEntries({ store, changes, deadlineMs, ready, decided }: HeldParts): HeldEntries {
-  async function* list({ flow, tenant, reason, limit = Number.POSITIVE_INFINITY }: HeldFilter = {}): AsyncGenerator<Held> {
+export function heldEntries({ parts, ready, decided }: HeldParts): HeldEntries {
+  const { store, changes, leaseMs: deadlineMs } = parts;
+
+  async function* list({
+    flow,
+    tenant,
+    reason,
+    limit = Number.POSITIVE_INFINITY,
+  }: HeldFilter = {}): AsyncGenerator<Held> {
     const filter: EventFilter = { state: "held", flow, tenant, reason };
     await ready();
     let left = limit;

@@ -31,5 +31,9 @@ export interface RedisInboxOptions extends RedisStoreOptions {
 export function redisInbox(target: RedisTarget | undefined, options: RedisInboxOptions = {}): Inbox {
   const { leaseMs, pollMs } = options;
   const environment = environmentOf(options.clock);
-  return createInbox(redisStore(target, { ...options, clock: environment }), { leaseMs, pollMs, environment });
+  return createInbox(redisStore(target, { ...options, clock: environment }), {
+    leaseMs,
+    pollMs,
+    environment,
+  });
 }

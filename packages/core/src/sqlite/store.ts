@@ -17,12 +17,12 @@ import { isBusy, isDataRefused, unavailable } from "./failure.ts";
 import { listEvents } from "./listing.ts";
 import { prepareSchema } from "./schema.ts";
 import { type RecordRow, Tables } from "./tables.ts";
-import { transact, UnclearCommit, whenFree } from "./transaction.ts";
+import { UnclearCommit } from "./transaction.ts";
+import { whenFree } from "./when-free.ts";
+import { Writer } from "./writer.ts";
 
 /** How long the start waits for other processes that start on the same file. */
 const START_LIMIT_MS = 5_000;
-/** How long a write may wait for another process; shorter than a delivery may take. */
-const WRITE_LIMIT_MS = 1_500;
 /** A write that was computed longer ago is to be computed again. */
 const MAX_AGE_MS = 5_000;
 /** Expired records that go in one step, so that no delivery waits for a long clean-up. */
@@ -54,6 +54,7 @@ export function sqliteStore(
 interface Opened {
   readonly database: SqliteDatabase;
   readonly tables: Tables;
+  readonly writer: Writer;
   readonly identity: string;
 }
 
@@ -91,7 +92,8 @@ class SqliteStore implements RecordStore {
       const identity = await whenFree(this.#environment, START_LIMIT_MS, () =>
         prepareSchema(database, this.#environment.token()),
       );
-      this.#openedFile = { database, tables: new Tables(database), identity };
+      const writer = new Writer(database, this.#environment);
+      this.#openedFile = { database, tables: new Tables(database), writer, identity };
     } catch (error) {
       // A handle of the caller's own stays open, so that this can be tried again.
       if (typeof file === "string") database.close();
@@ -217,8 +219,8 @@ class SqliteStore implements RecordStore {
   }
 
   #write<T>(work: (tables: Tables) => T): Promise<T> {
-    const { database, tables } = this.#opened;
-    return whenFree(this.#environment, WRITE_LIMIT_MS, () => transact(database, () => work(tables)));
+    const { tables, writer } = this.#opened;
+    return writer.write(() => work(tables));
   }
 
   async close(): Promise<void> {
