@@ -17,6 +17,8 @@ import type {
   Versioned,
 } from "../../packages/core/src/inbox/store.ts";
 
+/** What a case lets pass: long enough for what has to happen before, on a busy machine too. */
+export const SHORT_MS = 1_200;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS: number = 24 * HOUR_MS;
 
