@@ -28,8 +28,8 @@ async function takenKeys(store: RecordStore, limit: number, hideMs: number): Pro
 /** Records that became due one after the other, the first one longest ago. */
 async function putDue(store: RecordStore, count: number): Promise<readonly string[]> {
   const keys = Array.from({ length: count }, (_, n) => keyOf(n));
-  const now = store.now(keyOf(0));
   const records = new Map<string, IdempotencyRecord>();
+  const now = store.now(keyOf(0));
   // Not written in the order of their times.
   keys.toReversed().forEach((key, at) => {
     records.set(key, accepted(key, now - 100 - at * 10));
