@@ -151,7 +151,7 @@ export const dueCases: readonly StoreCase[] = [
       const store = await rig.open();
       let now = store.now(one);
       const later = await put(store, one, null, accepted(one, now, { delayMs: HOUR_MS, held: "malformed" }));
-      const due = await put(store, one, later, decided(now, later.record, "replay"));
+      const due = await put(store, one, later, decided(one, now, later.record, "replay"));
       expect((await store.takeDue(0, 0)).left).toBeGreaterThan(0);
       const running = await put(store, one, due, begun(one, now, due.record, HOUR_MS));
       expect(await store.takeDue(10, 60_000)).toEqual({ records: [], left: 0, nextDueAt: now + HOUR_MS });

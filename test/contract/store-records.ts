@@ -143,13 +143,15 @@ const BY = { by: "an operator", note: "looked into it" };
 
 /** The record after a person has decided about a held event of it. */
 export function decided(
+  key: string,
   now: number,
   before: IdempotencyRecord,
   decision: "replay" | "discard",
 ): IdempotencyRecord {
   const record = copyRecord(before);
   const [slot = ""] = Object.entries(record.slots).find(([, { state }]) => state === "held") ?? [];
-  const done = decision === "replay" ? replay(record, slot, BY, now) : discard(record, slot, BY, now);
+  const decide = decision === "replay" ? replay : discard;
+  const done = decide(record, key + slot, BY, now);
   if (!done) throw new Error("Nothing in the record is held.");
   return record;
 }

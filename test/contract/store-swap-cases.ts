@@ -209,7 +209,7 @@ export const swapCases: readonly StoreCase[] = [
       expectSame(await readOne(store, one), worked);
       expectSame(await readOne(store, two), longer);
       expect(await countsOf(store)).toMatchObject({ held: 1, heldBy: [["conflict", 1]] });
-      await put(store, one, worked, decided(store.now(one), worked.record, "discard"));
+      await put(store, one, worked, decided(one, store.now(one), worked.record, "discard"));
       await rig.advance(SHORT_MS + 100);
       expect(await readOne(store, one)).toBeNull();
       expect(await countsOf(store)).toMatchObject({ held: 0, heldBy: [] });
@@ -279,7 +279,7 @@ export const swapCases: readonly StoreCase[] = [
           );
           expect(events.map(({ eventId }) => eventId.slice(0, 32))).toEqual([key]);
           expectSame(events[0]?.versioned, open);
-          const closed = await put(store, key, open, decided(now, open.record, "discard"));
+          const closed = await put(store, key, open, decided(key, now, open.record, "discard"));
           expectSame(await readOne(store, key), closed);
         }
       }

@@ -267,9 +267,9 @@ describe("the memory store at its bounds", () => {
     expect(store.read([c])).toEqual([null]);
     // A replay, and a second event of a transaction that runs, would be one more each.
     const runs = begun(a, now(), accepted(a, now(), sample), HOUR_MS);
-    expect(write(held, decided(now(), accepted(held, now(), { held: "malformed" }), "replay"))).toMatchObject(
-      FULL,
-    );
+    expect(
+      write(held, decided(held, now(), accepted(held, now(), { held: "malformed" }), "replay")),
+    ).toMatchObject(FULL);
     expect(write(a, accepted(a, now(), { status: "SUCCESS" }, runs))).toMatchObject(FULL);
     expect(write(a, runs)).toEqual(WRITTEN);
     // A terminal status takes the place of the PENDING that it makes stale.
