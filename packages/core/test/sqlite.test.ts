@@ -15,7 +15,6 @@ import {
   readOne,
   swapOf,
 } from "../../../test/contract/store-records.ts";
-import { environmentOf } from "../src/environment.ts";
 import type { RecordStore, Swap } from "../src/inbox/store.ts";
 import { sqliteStore } from "../src/sqlite/store.ts";
 import { fakeClock } from "../src/testing/clock.ts";
@@ -320,7 +319,7 @@ describe("pruning", () => {
   it("takes expired records away in small steps, with their events; never what waits", async () => {
     const database = openFile(newFile());
     const clock = fakeClock();
-    const store = sqliteStore(database, { environment: environmentOf({ ...clock, monotonic: clock.now }) });
+    const store = sqliteStore(database, { clock });
     await store.open();
     onTestFinished(() => store.close());
     const now = clock.now();
@@ -350,7 +349,7 @@ describe("pruning", () => {
   it("takes the events of an expired record along when the record is written anew", async () => {
     const database = openFile(newFile());
     const clock = fakeClock();
-    const store = sqliteStore(database, { environment: environmentOf({ ...clock, monotonic: clock.now }) });
+    const store = sqliteStore(database, { clock });
     await store.open();
     onTestFinished(() => store.close());
     const key = keyOf(1);

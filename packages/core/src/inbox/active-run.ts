@@ -15,10 +15,15 @@ import {
   type VerifiedEvent,
 } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
+import type { IdempotencyRecord } from "./record/record.ts";
 import { type Finished, finish, renew, writeSteps } from "./record/run.ts";
 
 /** Adds to the step that ends a run, in the same write: what runs next. */
-export type Chain = Step<void>;
+export interface Chain {
+  readonly step: Step<void>;
+  /** What it began is there: the write was made before, and only its answer got lost. */
+  isMade(record: IdempotencyRecord | null): boolean;
+}
 
 const REPEAT_MIN_MS = 100;
 const REPEAT_MAX_MS = 5_000;
@@ -82,14 +87,15 @@ export class ActiveRun implements Lease {
   }
 
   /** Writes how the run ended, and what `chain` adds. Null: the lease was lost, and nothing was written. */
-  async finish({ ending, changes }: RunEnd, chain: Chain | null): Promise<Finished | null> {
+  async finish({ ending, changes }: RunEnd, chain: Chain): Promise<Finished | null> {
     this.#ending = true;
+    let made: Finished = { kind: "lost" };
     const finished = await this.#persist<Finished>("finish", (record, now) => {
-      const answer = finish(record, this.data, ending, changes, now);
-      if (answer.kind === "lost") return { answer, record: null };
-      const chained = chain?.(record, now);
-      const announce = chained?.announce === true;
-      return { answer, record, begins: chained?.begins === true, announce };
+      if (chain.isMade(record)) return { answer: made, record: null };
+      made = finish(record, this.data, ending, changes, now);
+      if (made.kind === "lost") return { answer: made, record: null };
+      const { begins = false, announce = false } = chain.step(record, now);
+      return { answer: made, record, begins, announce };
     });
     if (finished?.kind === "ended") return finished;
     this.#lose();

@@ -268,7 +268,9 @@ class Engine implements Inbox {
     const lane = async (): Promise<void> => {
       for (let eventId = waiting.shift(); eventId !== undefined; eventId = waiting.shift()) {
         if (this.#parts.isAbandoned) return;
-        await this.#runs.runNow(runner, eventId, "last");
+        const { state } = await this.#runs.runNow(runner, eventId, "last");
+        // Whoever is to be told of what this has put on hold.
+        if (state === "held") await this.#runs.runNow(runner, eventId, "last");
       }
     };
     await Promise.all(Array.from({ length: LANES_AT_CLOSE }, lane));

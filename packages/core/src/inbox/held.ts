@@ -7,7 +7,6 @@ import {
   type HeldFilter,
   type ReplayDecision,
   recordKeyOf,
-  slotKeyOf,
 } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
@@ -52,14 +51,14 @@ export function heldEntries({ parts, ready, decided }: HeldParts): HeldEntries {
 
   async function decide(
     eventId: string,
-    step: (record: Parameters<typeof replay>[0], slot: string, now: number) => boolean,
+    step: (record: Parameters<typeof replay>[0], now: number) => boolean,
   ): Promise<void> {
     await ready();
     const isHeld = await changes.change({
       key: recordKeyOf(eventId),
       deadlineMs,
       step: (record, now) => {
-        const answer = step(record, slotKeyOf(eventId), now);
+        const answer = step(record, now);
         return { answer, record: answer ? record : null, announce: answer };
       },
     });
@@ -70,9 +69,9 @@ export function heldEntries({ parts, ready, decided }: HeldParts): HeldEntries {
   return {
     list,
     replay: (eventId: string, decision: ReplayDecision) =>
-      decide(eventId, (record, slot, now) => replay(record, slot, decision, now)),
+      decide(eventId, (record, now) => replay(record, eventId, decision, now)),
     discard: (eventId: string, decision: Decision) =>
-      decide(eventId, (record, slot, now) => discard(record, slot, decision, now)),
+      decide(eventId, (record, now) => discard(record, eventId, decision, now)),
   };
 }
 

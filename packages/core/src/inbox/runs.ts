@@ -252,7 +252,7 @@ export class Runs {
   /** Adds to the end of a run: the begin of what is next of the same record, here or, announced, elsewhere. */
   #chain({ key }: LeaseData, runner: Runner, inBackground: boolean, next: NextRun): Chain {
     const options = this.beginOptions(key, runner, null);
-    return (record, now) => {
+    const step: Chain["step"] = (record, now) => {
       if (record === null) return { answer: undefined, record };
       const mayBegin = inBackground && !this.#parts.isClosing && this.#looker.isTaking();
       const leased = this.#parts.stopwatch();
@@ -263,6 +263,7 @@ export class Runs {
       const announce = lease === null && next.inMs !== null && next.inMs <= 0;
       return { answer: undefined, record, begins: lease !== null, announce };
     };
+    return { step, isMade: (record) => next.begun !== null && isBegunBy(record, next.begun.lease) };
   }
 
   /** One timer renews every lease of this process. */

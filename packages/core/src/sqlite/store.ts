@@ -1,3 +1,4 @@
+import type { Clock } from "../clock.ts";
 import { type Environment, environmentOf } from "../environment.ts";
 import { PayhooksError } from "../errors.ts";
 import type { EventFilter, HeldReason } from "../inbox/inbox.ts";
@@ -32,8 +33,8 @@ const PROBE_BYTES = 8_192;
 
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
-  /** For tests. */
-  readonly environment?: Environment | undefined;
+  /** For tests: a clock, or everything that is taken from outside. */
+  readonly clock?: Clock | Environment | undefined;
 }
 
 /**
@@ -45,9 +46,9 @@ export interface SqliteStoreOptions {
  */
 export function sqliteStore(
   file: string | SqliteHandle | undefined,
-  { environment = environmentOf() }: SqliteStoreOptions = {},
+  { clock }: SqliteStoreOptions = {},
 ): RecordStore {
-  return new SqliteStore(file, environment);
+  return new SqliteStore(file, environmentOf(clock));
 }
 
 /** A file that is open. */
