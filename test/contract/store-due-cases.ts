@@ -28,9 +28,10 @@ async function takenKeys(store: RecordStore, limit: number, hideMs: number): Pro
 async function putDue(store: RecordStore, count: number): Promise<readonly string[]> {
   const keys = Array.from({ length: count }, (_, n) => keyOf(n));
   const records = new Map<string, IdempotencyRecord>();
+  const now = store.now(keyOf(0));
   // Not written in the order of their times.
   keys.toReversed().forEach((key, at) => {
-    records.set(key, accepted(key, store.now(key) - 100 - at * 10));
+    records.set(key, accepted(key, now - 100 - at * 10));
   });
   await putAll(store, records);
   return keys;
