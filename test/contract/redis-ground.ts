@@ -1,6 +1,6 @@
-import type { Clock } from "@payhooks/core";
-import { type RedisTarget, redisParts } from "@payhooks/core/redis";
+import { type RedisTarget, redisStore } from "@payhooks/core/redis";
 import type { Cluster, Redis } from "ioredis";
+import { environmentOf } from "../../packages/core/src/environment.ts";
 import { pause } from "../faults/harness/scope.ts";
 import { contractCases } from "./inbox-contract.ts";
 import type { ContractCase, Ground } from "./rig.ts";
@@ -17,13 +17,14 @@ export const redisCases: readonly ContractCase[] = contractCases.filter(
   ({ name, timeTravel }) => timeTravel === undefined && !name.startsWith("look-ups beside callbacks"),
 );
 
-const realTime: Clock = {
+const realTime = environmentOf({
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   after(ms, callback) {
     const timer = setTimeout(callback, ms);
     return () => clearTimeout(timer);
   },
-};
+});
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 let grounds = 0;
@@ -36,19 +37,18 @@ export const wayCases: readonly ContractCase[] = contractCases.filter(
 /** Fresh data on a running Redis: keys of its own. Every process has connections of its own, which `cut` breaks. */
 export function redisGround(
   connect: () => Redis | Cluster,
-  { leaseMs = LEASE_MS, shiftMs }: { readonly leaseMs?: number; readonly shiftMs?: () => number } = {},
+  { leaseMs = LEASE_MS }: { readonly leaseMs?: number } = {},
 ): Ground {
   const prefix = `contract-${process.pid}-${++grounds}`;
   const closes: (() => void)[] = [];
   return {
     clock: realTime,
-    // Timers of the store, the queue and the process are not set in the same millisecond.
+    // Timers of the server and of the process are not set in the same millisecond.
     advance: (ms) => pause(ms + 5),
     timeTravel: false,
     leaseMs,
     depth: 3,
-    durability: "host",
-    accepts: "in-steps",
+    endsWithProcess: false,
     open() {
       const connections = new Set<Redis | Cluster>();
       const cut = (): void => {
@@ -56,10 +56,7 @@ export function redisGround(
       };
       closes.push(cut);
       const target: RedisTarget = tracked(connect(), connections);
-      return {
-        ...redisParts(target, { prefix, leaseMs, stallCheckMs: leaseMs, shiftMs, logger: silent }),
-        cut,
-      };
+      return { store: redisStore(target, { prefix, environment: realTime, logger: silent }), cut };
     },
     async close() {
       for (const close of closes) close();
@@ -80,17 +77,4 @@ function tracked<Connection extends Redis | Cluster>(
     value: (...args: readonly unknown[]) => tracked(duplicate(...args), connections),
   });
   return connection;
-}
-
-/** The same, with days that pass at once for the records: for the cases about expiry, in which no job is delayed. */
-export function shiftedRedisGround(connect: () => Redis | Cluster): Ground {
-  let shifted = 0;
-  return {
-    ...redisGround(connect, { shiftMs: () => shifted }),
-    clock: { ...realTime, now: () => Date.now() + shifted },
-    timeTravel: true,
-    async advance(ms) {
-      shifted += ms;
-    },
-  };
 }

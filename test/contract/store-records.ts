@@ -147,7 +147,9 @@ export function decided(
 ): IdempotencyRecord {
   const record = copyRecord(before);
   const [slot = ""] = Object.entries(record.slots).find(([, { state }]) => state === "held") ?? [];
-  const done = decision === "replay" ? replay(record, slot, BY, now) : discard(record, slot, BY, now);
+  // They have the record already, and look for the slot alone.
+  const eventId = keyOf(0) + slot;
+  const done = decision === "replay" ? replay(record, eventId, BY, now) : discard(record, eventId, BY, now);
   if (!done) throw new Error("Nothing in the record is held.");
   return record;
 }

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SqliteHandle } from "@payhooks/core/sqlite";
-import { sqliteParts } from "@payhooks/core/sqlite";
+import { sqliteStore } from "@payhooks/core/sqlite";
 import { describe, expect, it } from "vitest";
 import { type InboxConfig, KILL_POINTS_AT_ONCE, type KillDuring } from "./harness/child-config.ts";
 import { testEvent } from "./harness/events.ts";
@@ -53,7 +53,7 @@ describe("kill -9 in the middle of", () => {
         const seed = newSeed(`kill during ${what}`);
         const random = seededRandom(seed);
         const inbox = newFile(scope);
-        if (what === "pruning") addExpired(inbox, 50_000);
+        if (what === "pruning") await addExpired(inbox, 50_000);
         const system = System.create(scope, inbox, seed);
         const config = await system.config({ handlerMs: 50 });
         const sender = scope.add(new Sender({ ports: [config.port] }), (one) => one.close());
@@ -103,12 +103,16 @@ function withHandle<T>(
   }
 }
 
-function addExpired(inbox: { readonly file: string; readonly driver: string }, count: number): void {
-  withHandle(inbox, (handle) => {
-    sqliteParts(handle);
-    handle.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-      INSERT INTO records SELECT 'expired-' || i, 'f[]', i FROM n`);
-  });
+async function addExpired(
+  inbox: { readonly file: string; readonly driver: string },
+  count: number,
+): Promise<void> {
+  const handle = openHandle(inbox);
+  const store = sqliteStore(handle);
+  await store.open();
+  handle.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+    INSERT INTO records (key, version, text, due_in_ms, expires_at) SELECT 'expired-' || i, 'v', '1f', 0, i FROM n`);
+  await store.close();
 }
 
 function expiredIn(inbox: { readonly file: string; readonly driver: string }): number {
