@@ -189,6 +189,17 @@ async function startConsumer(bullmq: BullMq, parts: ConsumerParts): Promise<{ st
   let lastTaken = -1;
   let checking = false;
 
+  function tell(error: unknown): void {
+    if (!isLostLock(error)) notify(inboxError("take", error));
+  }
+
+  /** Until the worker is closed. BullMQ's own check would rest for 5 s more after one that Redis refused. */
+  async function checkStalls(made: BullWorker): Promise<void> {
+    if (made.closing !== undefined) return;
+    await recoverStalled(made).catch((error: unknown) => made.closing ?? tell(error));
+    setTimeout(checkStalls, parts.stallCheckMs, made).unref();
+  }
+
   async function start(): Promise<BullWorker> {
     const client = await parts.workerConnection();
     const made = new bullmq.Worker(
@@ -206,12 +217,11 @@ async function startConsumer(bullmq: BullMq, parts: ConsumerParts): Promise<{ st
         }
         throw new bullmq.DelayedError();
       },
-      { ...parts.workerOptions(client), concurrency },
+      { ...parts.workerOptions(client), concurrency, skipStalledCheck: true },
     );
-    made.on("error", (error) => {
-      if (!isLostLock(error)) notify(inboxError("take", error));
-    });
+    made.on("error", tell);
     made.once("closed", () => client.disconnect());
+    void checkStalls(made);
     return made;
   }
 
