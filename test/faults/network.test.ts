@@ -7,14 +7,15 @@ import { RedisServer } from "./harness/redis-server.ts";
 import { isLong, report } from "./harness/report.ts";
 import { newSeed, pause, until, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
-import { keys, SOUND, System, type Verdict } from "./harness/system.ts";
+import { keys, SOUND, System, type Verdict, WORST_ANSWER_MS } from "./harness/system.ts";
 
-const WORST_ANSWER_MS = 2_500;
 const FAULT_MS = isLong ? 10_000 : 2_000;
 
 interface Played {
   readonly verdict: Verdict;
   readonly sender: Sender;
+  /** On a machine that has nothing else to do. */
+  readonly worstAnswerMs: number;
   /** Answers while the fault was on, by status. */
   readonly during: ReadonlyMap<number, number>;
 }
@@ -52,14 +53,14 @@ function play(
     await acknowledges(30);
     over = true;
     await sending;
-    const verdict = await system.judge(sender, { patienceMs: 5_000 });
+    const verdict = await system.judge(sender);
     report(
       name,
       verdict,
       sender,
       `during it: ${[...during].map(([status, n]) => `${n} × ${status}`).join(", ")}`,
     );
-    return { verdict, sender, during };
+    return { verdict, sender, worstAnswerMs: system.longestMs(sender.answered, sender), during };
   });
 }
 
@@ -73,10 +74,10 @@ interface Fault {
   end(ground: Ground): Promise<unknown> | unknown;
 }
 
-function expectSound({ verdict, sender }: Played): void {
+function expectSound({ verdict, sender, worstAnswerMs }: Played): void {
   expect(verdict).toMatchObject(SOUND);
   expect(verdict.acknowledged).toBeGreaterThanOrEqual(60);
-  expect(sender.worstAnswerMs).toBeLessThanOrEqual(WORST_ANSWER_MS);
+  expect(worstAnswerMs).toBeLessThanOrEqual(WORST_ANSWER_MS);
   expect(sender.unanswered).toBe(0);
   expect([...sender.answers.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([]);
 }
