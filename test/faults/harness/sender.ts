@@ -13,6 +13,11 @@ export interface SenderOptions {
   readonly retryMs?: number;
 }
 
+/** One answer, from when its request left to when it was whole. */
+export interface Answer extends Span {
+  readonly status: number;
+}
+
 /** How one attempt ended: a status, or null when the connection broke before there was one. */
 interface Attempt {
   readonly status: number | null;
@@ -30,8 +35,8 @@ export class Sender {
   /** Attempts without an answer. Only a process that was killed may leave any. */
   unanswered = 0;
   worstAnswerMs = 0;
-  /** When each request left and its answer came. */
-  readonly answered: Span[] = [];
+  /** In the order in which they came. */
+  readonly answered: Answer[] = [];
   /** When the machine kept this sender itself waiting. */
   readonly lags: Span[] = [];
   readonly #ports: readonly number[];
@@ -99,7 +104,7 @@ export class Sender {
       this.unanswered++;
       return attempt;
     }
-    this.answered.push({ from, to: sharedNow() });
+    this.answered.push({ from, to: sharedNow(), status });
     this.worstAnswerMs = Math.max(this.worstAnswerMs, tookMs);
     this.answers.set(status, (this.answers.get(status) ?? 0) + 1);
     if (status >= 200 && status < 300) this.acknowledged.set(event.key, event);

@@ -8,7 +8,7 @@ import { lengthWithoutLag, type Span } from "./lag.ts";
 import { type LogLine, readLog } from "./log.ts";
 import { freePort } from "./redis-server.ts";
 import { type Scope, until } from "./scope.ts";
-import type { Sender } from "./sender.ts";
+import type { Answer, Sender } from "./sender.ts";
 
 /** One key pair for all tests of a file, since making one takes time. */
 export const keys: TestKeys = createTestKeys();
@@ -19,6 +19,9 @@ const STALL_CHECK_MS = 1_000;
 
 /** An answer's longest wait: `acceptTimeoutMs`, and half a second for the way there and back. */
 export const WORST_ANSWER_MS = 2_500;
+
+/** Who was kept waiting for so long within that time may have run into a timeout without a fault of Redis or of ours. */
+const EXCUSE_MS = 500;
 
 /**
  * For how long an event that is not lost may leave no trace: 5 s until what could not begin is tried again, or a lease
@@ -172,9 +175,22 @@ export class System {
   }
 
   /** The longest of some spans, each less the time in which the machine let the sender or a process under test wait. */
-  longestMs(spans: readonly Span[], { lags }: Pick<Sender, "lags">): number {
+  longestMs(spans: readonly Span[], sender: Pick<Sender, "lags">): number {
+    const lags = this.#lags(sender);
+    return Math.max(0, ...spans.map((span) => lengthWithoutLag(span, lags)));
+  }
+
+  /** Those of some answers before which the machine kept nobody waiting: it is no excuse for what they say. */
+  inQuiet(answers: readonly Answer[], sender: Pick<Sender, "lags">): readonly Answer[] {
+    const lags = this.#lags(sender);
+    return answers.filter(({ to }) => {
+      const before = { from: to - WORST_ANSWER_MS, to };
+      return WORST_ANSWER_MS - lengthWithoutLag(before, lags) < EXCUSE_MS;
+    });
+  }
+
+  #lags({ lags }: Pick<Sender, "lags">): readonly Span[] {
     const ofProcesses = this.lines("lag").map(({ more, at }) => ({ from: at - Number(more), to: at }));
-    const all = [...lags, ...ofProcesses];
-    return Math.max(0, ...spans.map((span) => lengthWithoutLag(span, all)));
+    return [...lags, ...ofProcesses];
   }
 }
