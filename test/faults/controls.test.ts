@@ -33,7 +33,7 @@ async function play(
     const config = await system.config({ maxTries: 25, ...(variant === null ? {} : { variant }) });
     const sender = scope.add(new Sender({ ports: [config.port] }), (one) => one.close());
     await scenario({ scope, redis, system, config, sender });
-    const verdict = await system.judge(sender, { patienceMs: 4_000 });
+    const verdict = await system.judge(sender);
     if (variant !== null) report(`control: ${name}`, verdict, sender, "must be caught");
     return verdict;
   });

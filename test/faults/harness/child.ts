@@ -7,7 +7,8 @@ import express from "express";
 import { type ChildConfig, CONFIG_VARIABLE, type FromChild, type ToChild } from "./child-config.ts";
 import { partsOf } from "./inbox.ts";
 import { withKill } from "./kill-points.ts";
-import { logLine } from "./log.ts";
+import { watchLag } from "./lag.ts";
+import { type LogLine, logLine } from "./log.ts";
 import { seededRandom, sharedNow } from "./scope.ts";
 import { withVariant } from "./variants.ts";
 
@@ -17,14 +18,11 @@ const log = openSync(config.log, "a");
 const random = seededRandom(config.seed ^ process.pid);
 const { pid } = process;
 
-function write(
-  what: "started" | "completed" | "notice" | "told",
-  key: string,
-  detail: string,
-  more: string,
-): void {
+function write(what: LogLine["what"], key: string, detail: string, more: string): void {
   writeSync(log, logLine({ what, key, detail, more, pid, at: sharedNow() }));
 }
+
+watchLag(({ from, to }) => write("lag", "-", "", String(to - from)));
 
 const parts = withKill(withVariant(partsOf(config.inbox, config), config), config.killAt);
 const receiver = createReceiver({

@@ -18,7 +18,12 @@ type SqliteConfig = Extract<InboxConfig, { readonly kind: "sqlite" }>;
 /** The store and the queue of the inbox under test: the one place that knows which inbox that is. */
 export function partsOf(
   inbox: InboxConfig,
-  { leaseMs, stallCheckMs, killDuring }: Pick<ChildConfig, "leaseMs" | "stallCheckMs" | "killDuring">,
+  {
+    leaseMs,
+    stallCheckMs,
+    killDuring,
+    commandTimeoutMs,
+  }: Pick<ChildConfig, "leaseMs" | "stallCheckMs" | "killDuring"> & { readonly commandTimeoutMs?: number },
 ): Parts {
   if (inbox.kind === "sqlite") {
     const handle = withKillDuring(openHandle(inbox), killDuring);
@@ -28,6 +33,7 @@ export function partsOf(
   return redisParts(targetOf(inbox), {
     leaseMs,
     stallCheckMs,
+    commandTimeoutMs,
     replicas: inbox.replicas ?? 0,
     logger: silent,
   });
@@ -51,9 +57,10 @@ function whenFree<T>(open: () => T): T {
   }
 }
 
-/** An inbox of the test's own, to look at what the processes have left. */
+/** An inbox of the test's own, to look at what the processes have left, on a slow machine as well. */
 export function openInbox(inbox: InboxConfig): Inbox {
-  return composeInbox({ ...partsOf(inbox, { leaseMs: 1_000, stallCheckMs: 1_000 }), leaseMs: 1_000 });
+  const parts = partsOf(inbox, { leaseMs: 1_000, stallCheckMs: 1_000, commandTimeoutMs: 30_000 });
+  return composeInbox({ ...parts, leaseMs: 1_000 });
 }
 
 function targetOf({ target }: RedisConfig): RedisTarget {

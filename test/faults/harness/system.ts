@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { createTestKeys, type TestKeys } from "@payhooks/core/testing";
 import type { ChildConfig, InboxConfig } from "./child-config.ts";
 import { openInbox } from "./inbox.ts";
+import { lengthWithoutLag, type Span } from "./lag.ts";
 import { type LogLine, readLog } from "./log.ts";
 import { freePort } from "./redis-server.ts";
 import { type Scope, until } from "./scope.ts";
-import type { Sender } from "./sender.ts";
+import type { Answer, Sender } from "./sender.ts";
 
 /** One key pair for all tests of a file, since making one takes time. */
 export const keys: TestKeys = createTestKeys();
@@ -15,6 +16,18 @@ export const keys: TestKeys = createTestKeys();
 /** Leases and stall checks are shortened, so that what a dead process held is taken back within the test. */
 export const LEASE_MS = 1_000;
 const STALL_CHECK_MS = 1_000;
+
+/** An answer's longest wait: `acceptTimeoutMs`, and half a second for the way there and back. */
+export const WORST_ANSWER_MS = 2_500;
+
+/** Who was kept waiting for so long within that time may have run into a timeout without a fault of Redis or of ours. */
+const EXCUSE_MS = 500;
+
+/**
+ * For how long an event that is not lost may leave no trace: 5 s until what could not begin is tried again, or a lease
+ * and two stall checks (docs/durability.md). Twice that, for a machine that has other things to do.
+ */
+const PATIENCE_MS = 10_000;
 
 /** What a run of a fault has led to. */
 export interface Verdict {
@@ -105,14 +118,11 @@ export class System {
 
   /**
    * Waits until everything acknowledged is completed or held, or until nothing has happened any more for
-   * `patienceMs`, and counts.
+   * longer than one that is not lost may rest, and counts.
    */
   async judge(
     { acknowledged }: Pick<Sender, "acknowledged">,
-    {
-      patienceMs = 8_000,
-      withinMs = 90_000,
-    }: { readonly patienceMs?: number; readonly withinMs?: number } = {},
+    { withinMs = 90_000 }: { readonly withinMs?: number } = {},
   ): Promise<Verdict> {
     let progressAt = performance.now();
     let lastCount = -1;
@@ -121,10 +131,10 @@ export class System {
       "an end of the handlers' log",
       async () => {
         verdict = await this.#count(acknowledged);
-        const count = this.lines().filter(({ what }) => what !== "notice").length;
+        const count = this.lines().filter(({ what }) => what !== "notice" && what !== "lag").length;
         if (count !== lastCount) progressAt = performance.now();
         lastCount = count;
-        return isAtRest(verdict) || performance.now() - progressAt > patienceMs;
+        return isAtRest(verdict) || performance.now() - progressAt > PATIENCE_MS;
       },
       { withinMs, everyMs: 100 },
     );
@@ -152,15 +162,35 @@ export class System {
     };
   }
 
-  /** When the first handler completed after a moment, in milliseconds after it. */
-  async firstCompletionAfter(at: number, withinMs: number): Promise<number> {
+  /** From a moment to when the first handler completed after it. */
+  async firstCompletionAfter(from: number, withinMs: number): Promise<Span> {
     return until(
       "a handler completes",
       () => {
-        const line = this.lines("completed").find((one) => one.at > at);
-        return line === undefined ? null : line.at - at;
+        const line = this.lines("completed").find(({ at }) => at > from);
+        return line === undefined ? null : { from, to: line.at };
       },
       { withinMs },
     );
+  }
+
+  /** The longest of some spans, each less the time in which the machine let the sender or a process under test wait. */
+  longestMs(spans: readonly Span[], sender: Pick<Sender, "lags">): number {
+    const lags = this.#lags(sender);
+    return Math.max(0, ...spans.map((span) => lengthWithoutLag(span, lags)));
+  }
+
+  /** Those of some answers before which the machine kept nobody waiting: it is no excuse for what they say. */
+  inQuiet(answers: readonly Answer[], sender: Pick<Sender, "lags">): readonly Answer[] {
+    const lags = this.#lags(sender);
+    return answers.filter(({ to }) => {
+      const before = { from: to - WORST_ANSWER_MS, to };
+      return WORST_ANSWER_MS - lengthWithoutLag(before, lags) < EXCUSE_MS;
+    });
+  }
+
+  #lags({ lags }: Pick<Sender, "lags">): readonly Span[] {
+    const ofProcesses = this.lines("lag").map(({ more, at }) => ({ from: at - Number(more), to: at }));
+    return [...lags, ...ofProcesses];
   }
 }
