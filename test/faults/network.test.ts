@@ -5,9 +5,9 @@ import { ProcessUnderTest } from "./harness/processes.ts";
 import { NetworkProxy } from "./harness/proxy.ts";
 import { RedisServer } from "./harness/redis-server.ts";
 import { isLong, report } from "./harness/report.ts";
-import { newSeed, pause, until, withScope } from "./harness/scope.ts";
+import { newSeed, pause, sharedNow, until, withScope } from "./harness/scope.ts";
 import { type Answer, Sender } from "./harness/sender.ts";
-import { keys, SOUND, System, type Verdict, WORST_ANSWER_MS } from "./harness/system.ts";
+import { BACK_WITHIN_MS, keys, SOUND, System, type Verdict, WORST_ANSWER_MS } from "./harness/system.ts";
 
 const FAULT_MS = isLong ? 10_000 : 2_000;
 
@@ -16,6 +16,8 @@ interface Played {
   readonly sender: Sender;
   /** On a machine that has nothing else to do. */
   readonly worstAnswerMs: number;
+  /** From the fault's end until all that had been acknowledged was completed, on such a machine. */
+  readonly backAfterMs: number;
   /** Answers while the fault was on. */
   readonly during: readonly Answer[];
   /** Of these, what was refused, and not because the machine is slow. */
@@ -52,14 +54,21 @@ function play(
     await pause(faultMs);
     const during = sender.answered.slice(before);
     await end({ redis, proxy });
+    const endedAt = sharedNow();
     await acknowledges(30);
     over = true;
     await sending;
     const verdict = await system.judge(sender);
-    report(name, verdict, sender, `during it: ${count(during, 200)} × 200, ${count(during, 503)} × 503`);
+    const backAfterMs = system.longestMs(system.waitsSince(endedAt, sender), sender);
+    report(
+      name,
+      verdict,
+      sender,
+      `during it: ${count(during, 200)} × 200, ${count(during, 503)} × 503; all back after ${backAfterMs} ms`,
+    );
     const worstAnswerMs = system.longestMs(sender.answered, sender);
     const refusedInQuiet = system.inQuiet(during, sender).filter(({ status }) => status === 503);
-    return { verdict, sender, worstAnswerMs, during, refusedInQuiet };
+    return { verdict, sender, worstAnswerMs, backAfterMs, during, refusedInQuiet };
   });
 }
 
@@ -110,7 +119,10 @@ describe("a Redis that refuses", () => {
         end: ({ redis }) => redis.tell("ACL", "SETUSER", "default", "+@all"),
       }),
     ]);
-    for (const played of [full, readOnly, noScript, denied]) expectSound(played);
+    for (const played of [full, readOnly, noScript, denied]) {
+      expectSound(played);
+      expect(played.backAfterMs).toBeLessThanOrEqual(BACK_WITHIN_MS);
+    }
     for (const played of [full, readOnly, denied]) expect(refused(played)).toBeGreaterThan(0);
     expect(noScript.refusedInQuiet).toEqual([]);
   });

@@ -7,9 +7,7 @@ import { RedisServer, type RedisSettings } from "./harness/redis-server.ts";
 import { isLong, report } from "./harness/report.ts";
 import { newSeed, pause, sharedNow, until, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
-import { keys, SOUND, System, type Verdict, WORST_ANSWER_MS } from "./harness/system.ts";
-
-const BACK_WITHIN_MS = 5_000;
+import { BACK_WITHIN_MS, keys, SOUND, System, type Verdict, WORST_ANSWER_MS } from "./harness/system.ts";
 
 interface Outage {
   readonly verdict: Verdict;

@@ -15,6 +15,8 @@ export interface SenderOptions {
 
 /** One answer, from when its request left to when it was whole. */
 export interface Answer extends Span {
+  /** The event's. */
+  readonly key: string;
   readonly status: number;
 }
 
@@ -104,7 +106,7 @@ export class Sender {
       this.unanswered++;
       return attempt;
     }
-    this.answered.push({ from, to: sharedNow(), status });
+    this.answered.push({ from, to: sharedNow(), key: event.key, status });
     this.worstAnswerMs = Math.max(this.worstAnswerMs, tookMs);
     this.answers.set(status, (this.answers.get(status) ?? 0) + 1);
     if (status >= 200 && status < 300) this.acknowledged.set(event.key, event);

@@ -20,6 +20,9 @@ const STALL_CHECK_MS = 1_000;
 /** An answer's longest wait: `acceptTimeoutMs`, and half a second for the way there and back. */
 export const WORST_ANSWER_MS = 2_500;
 
+/** After Redis's return, events are consumed again within so long; with the leases and stall checks here, so are those in hand. */
+export const BACK_WITHIN_MS = 5_000;
+
 /** Who was kept waiting for so long within that time may have run into a timeout without a fault of Redis or of ours. */
 const EXCUSE_MS = 500;
 
@@ -172,6 +175,14 @@ export class System {
       },
       { withinMs },
     );
+  }
+
+  /** How long each event waited from its acknowledgement, or from a later moment, until it completed. */
+  waitsSince(moment: number, { answered }: Pick<Sender, "answered">): readonly Span[] {
+    const completedAt = new Map(this.lines("completed").map(({ key, at }) => [key, at]));
+    return answered
+      .filter(({ status }) => status === 200)
+      .map(({ key, to }) => ({ from: Math.max(moment, to), to: completedAt.get(key) ?? 0 }));
   }
 
   /** The longest of some spans, each less the time in which the machine let the sender or a process under test wait. */
