@@ -13,22 +13,22 @@ import type { Answer, Sender } from "./sender.ts";
 /** One key pair for all tests of a file, since making one takes time. */
 export const keys: TestKeys = createTestKeys();
 
-/** Leases and stall checks are shortened, so that what a dead process held is taken back within the test. */
+/** Leases are shortened, so that what a dead process held is taken back within the test. */
 export const LEASE_MS = 1_000;
-const STALL_CHECK_MS = 1_000;
+const POLL_MS = 500;
 
 /** An answer's longest wait: `acceptTimeoutMs`, and half a second for the way there and back. */
 export const WORST_ANSWER_MS = 2_500;
 
-/** After Redis's return, events are consumed again within so long; with the leases and stall checks here, so are those in hand. */
+/** After Redis's return, events are consumed again within so long; with the leases here, so are those in hand. */
 export const BACK_WITHIN_MS = 5_000;
 
 /** Who was kept waiting for so long within that time may have run into a timeout without a fault of Redis or of ours. */
 const EXCUSE_MS = 500;
 
 /**
- * For how long an event that is not lost may leave no trace: 5 s until what could not begin is tried again, or a lease
- * and two stall checks (docs/durability.md). Twice that, for a machine that has other things to do.
+ * For how long an event that is not lost may leave no trace: a lease, the next look behind it, and 5 s until a write that
+ * the store refused is repeated (docs/durability.md). And some more, for a machine that has other things to do.
  */
 const PATIENCE_MS = 10_000;
 
@@ -37,7 +37,7 @@ export interface Verdict {
   readonly acknowledged: number;
   readonly completed: number;
   readonly held: number;
-  /** Acknowledged, but neither completed nor held. */
+  /** Acknowledged, but neither completed nor held, nor dropped by a person. */
   readonly lost: readonly string[];
   /** Acknowledged and held, but no onHeld handler was told. */
   readonly untold: readonly string[];
@@ -58,6 +58,8 @@ export const SOUND: Pick<Verdict, "lost" | "untold" | "silentDoubles"> = {
 export function isCaught({ lost, untold, silentDoubles }: Verdict): boolean {
   return lost.length + untold.length + silentDoubles.length > 0;
 }
+
+const NOTHING_KEPT = { held: new Set<string>(), discarded: new Set<string>() } as const;
 
 function isAtRest({ lost, untold }: Verdict): boolean {
   return lost.length + untold.length === 0;
@@ -90,7 +92,7 @@ export class System {
       publicKey: keys.publicKey,
       inbox: this.inbox,
       leaseMs: LEASE_MS,
-      stallCheckMs: STALL_CHECK_MS,
+      pollMs: POLL_MS,
       run: "background",
       concurrency: 16,
       handlerMs: 20,
@@ -109,11 +111,20 @@ export class System {
 
   /** Keys of what is held. */
   async held(): Promise<ReadonlySet<string>> {
+    return (await this.#kept()).held;
+  }
+
+  /** Keys of what is held, and of what was dropped because somebody said so. */
+  async #kept(): Promise<{ readonly held: ReadonlySet<string>; readonly discarded: ReadonlySet<string> }> {
     const inbox = openInbox(this.inbox);
     try {
       const held = new Set<string>();
       for await (const { id, status } of inbox.held.list()) held.add(`${id} ${status}`);
-      return held;
+      const discarded = new Set<string>();
+      for (const { key, detail: eventId } of this.lines("discards")) {
+        if ((await inbox.read(eventId))?.state === "discarded") discarded.add(key);
+      }
+      return { held, discarded };
     } finally {
       await inbox.close({ graceMs: 0 });
     }
@@ -148,7 +159,7 @@ export class System {
     const times = new Map<string, number>();
     for (const { key } of this.lines("completed")) times.set(key, (times.get(key) ?? 0) + 1);
     const open = [...acknowledged.keys()].filter((key) => !times.has(key));
-    const held = open.length === 0 ? new Set<string>() : await this.held();
+    const { held, discarded } = open.length === 0 ? NOTHING_KEPT : await this.#kept();
     const told = new Set(this.lines("told").map(({ key }) => key));
     const risked = new Set(
       this.lines("notice").flatMap(({ key, detail }) => (detail === "double-risk" ? [key] : [])),
@@ -158,7 +169,7 @@ export class System {
       acknowledged: acknowledged.size,
       completed: times.size,
       held: open.filter((key) => held.has(key)).length,
-      lost: open.filter((key) => !held.has(key)),
+      lost: open.filter((key) => !held.has(key) && !discarded.has(key)),
       untold: open.filter((key) => held.has(key) && !told.has(key)),
       doubles,
       silentDoubles: doubles.filter((key) => !risked.has(key)),
