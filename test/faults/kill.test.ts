@@ -25,6 +25,6 @@ const onReplicas: KillGround = {
 const options = { concurrent: !isLong };
 describe("kill -9 under load", options, () => killUnderLoad(onRedis, lengthOf(25, 1_000)));
 describe("kill -9 at a point", options, () => {
-  killAtPoints(onRedis, KILL_POINTS, lengthOf(1, 20));
-  killAtPoints(onReplicas, REPLICA_POINTS, lengthOf(2, 20));
+  killAtPoints(onRedis, KILL_POINTS, lengthOf(1, 10));
+  killAtPoints(onReplicas, REPLICA_POINTS, lengthOf(2, 10));
 });

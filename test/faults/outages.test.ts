@@ -90,8 +90,12 @@ describe.concurrent("Redis", () => {
       expect(worstAnswerMs).toBeLessThanOrEqual(WORST_ANSWER_MS);
       expect(sender.unanswered).toBe(0);
       expect([...sender.answers.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([]);
-      expect(sender.answers.get(503) ?? 0, "answers while Redis was down").toBeGreaterThan(0);
       expect(backAfterMs).toBeLessThanOrEqual(BACK_WITHIN_MS);
+    }
+    // A shorter outage than a delivery may take is bridged: its write is repeated.
+    const [, , frozen, away] = outages;
+    for (const { sender } of [frozen, away]) {
+      expect(sender.answers.get(503) ?? 0, "answers while Redis was down").toBeGreaterThan(0);
     }
   });
 

@@ -34,7 +34,7 @@ const onSqlite: KillGround = {
 
 const options = { concurrent: !isLong };
 describe("kill -9 under load", options, () => killUnderLoad(onSqlite, lengthOf(5, 200)));
-describe("kill -9 at a point", options, () => killAtPoints(onSqlite, KILL_POINTS, lengthOf(1, 20)));
+describe("kill -9 at a point", options, () => killAtPoints(onSqlite, KILL_POINTS, lengthOf(1, 10)));
 
 describe("kill -9 in the middle of", () => {
   const kills = lengthOf(3, 50);
