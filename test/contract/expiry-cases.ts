@@ -48,20 +48,36 @@ export const expiryCases: readonly ContractCase[] = [
     timeTravel,
   ),
   onFreshData(
-    "every authentic delivery that reaches a record extends it: a copy, a stale one, and one that is no longer fresh",
+    "every delivery that was signed later than any before it extends the record: a copy, a stale one, one out of the window",
     async (rig) => {
       const { inbox } = rig.start();
       const id = newId();
-      const event = sampleEvent(id, rig.now());
-      await inbox.accept(event);
+      await inbox.accept(sampleEvent(id, rig.now()));
       await workAll(inbox, sampleRunner());
-      const copies = [event, sampleEvent(id, rig.now(), { status: "PENDING" }), { ...event, fresh: false }];
-      for (const copy of copies) {
+      for (const sample of [{}, { status: "PENDING" }, { fresh: false }]) {
         await rig.advance(RETENTION_MS - HOUR_MS);
+        const copy = sampleEvent(id, rig.now(), sample);
         expect(["duplicate", "stale"]).toContain((await inbox.accept(copy)).outcome);
       }
       await rig.advance(RETENTION_MS - HOUR_MS);
+      const event = sampleEvent(id, rig.now());
       expect((await inbox.read(event.key + event.slot))?.state).toBe("done");
+    },
+    timeTravel,
+  ),
+  onFreshData(
+    "a copy that was signed no later writes nothing: at the record's end it is out of the window",
+    async (rig) => {
+      const { inbox, calls } = rig.start();
+      const event = sampleEvent(newId(), rig.now());
+      await inbox.accept(event);
+      await workAll(inbox, sampleRunner());
+      await rig.advance(RETENTION_MS - HOUR_MS);
+      const before = calls.length;
+      expect(await outcomes(inbox, [{ ...event, fresh: false }])).toEqual(["duplicate"]);
+      expect(calls.slice(before).filter((call) => call !== "read" && call !== "accept")).toEqual([]);
+      await rig.advance(2 * HOUR_MS);
+      expect(await outcomes(inbox, [{ ...event, fresh: false }])).toEqual(["expired"]);
     },
     timeTravel,
   ),

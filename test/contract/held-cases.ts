@@ -43,8 +43,8 @@ export const heldCases: readonly ContractCase[] = [
     expect([...(entry?.delivery.rawBody ?? [])]).toEqual([...new TextEncoder().encode("{}")]);
     expect(Math.abs((entry?.heldAt ?? 0) - rig.now())).toBeLessThan(60_000);
   }),
-  onFreshData("a replay is a new job in the same step; jobs of before are ignored", async (rig) => {
-    const { inbox } = rig.start();
+  onFreshData("a replay makes it wait again by one write, as often as it is held", async (rig) => {
+    const { inbox, calls } = rig.start();
     const event = sampleEvent(newId(), rig.now());
     const eventId = event.key + event.slot;
     await inbox.accept(event);
@@ -56,17 +56,16 @@ export const heldCases: readonly ContractCase[] = [
       replays: 0,
     });
     await inbox.held.replay(eventId, BY);
+    expect(calls.at(-1)).toBe("replay");
     expect(await inbox.read(eventId)).toMatchObject({ state: "waiting", replays: 1 });
     expect(await heldOf(inbox)).toEqual([]);
     const runner = holding();
-    expect(await inbox.runJob(runner, { eventId, replay: 0 })).toMatchObject({ ran: false });
-    expect(runner.ran).toEqual([]);
     await workAll(inbox, runner);
-    expect(runner.leases.map(({ data }) => data.job)).toEqual([{ eventId, replay: 1 }]);
+    expect(runner.ran).toEqual(["SUCCESS"]);
     await inbox.held.replay(eventId, BY);
     const last = sampleRunner();
     await workAll(inbox, last);
-    expect(last.leases.map(({ data }) => data.job)).toEqual([{ eventId, replay: 2 }]);
+    expect(last.ran).toEqual(["SUCCESS"]);
     expect(await inbox.read(eventId)).toMatchObject({ state: "done", replays: 2 });
     await expect(inbox.held.replay(eventId, BY)).rejects.toMatchObject(notHeld);
   }),
@@ -88,37 +87,111 @@ export const heldCases: readonly ContractCase[] = [
     expect(history[2]).toMatchObject(BY);
     expect(history.map(({ at }) => at)).toEqual(history.map(({ at }) => at).sort((a, b) => a - b));
   }),
-  ...(["queue.add", "queue.barrier", "store.markQueued"] as const).map((call) =>
-    onFreshData(`a replay that broke off before ${call} can be repeated, and runs once`, async (rig) => {
-      let broken = false;
-      const { inbox } = rig.start((moment, what) =>
-        broken && moment === "before" && what === call ? "fail" : undefined,
+  ...(["replay", "discard"] as const).map((what) =>
+    onFreshData(`a ${what} whose answer was lost is made once, and is no error`, async (rig) => {
+      let lost = 0;
+      const { inbox, calls } = rig.start((moment, call) =>
+        moment === "after" && call === what && lost++ === 0 ? "lose" : undefined,
       );
       const event = sampleEvent(newId(), rig.now());
       const eventId = event.key + event.slot;
       await inbox.accept(event);
       await workAll(inbox, holding());
-      broken = true;
-      await expect(inbox.held.replay(eventId, BY)).rejects.toMatchObject({ code: "ERR_INBOX_UNAVAILABLE" });
-      broken = false;
-      await expect(inbox.held.replay(eventId, BY)).resolves.toBeUndefined();
-      const runner = sampleRunner();
-      await workAll(inbox, runner);
-      expect(runner.leases.map(({ data }) => data.job)).toEqual([{ eventId, replay: 1 }]);
-      expect((await inbox.read(eventId))?.state).toBe("done");
+      await rig.until(inbox.held[what](eventId, BY));
+      expect(lost).toBe(1);
+      expect(calls.slice(-2)).toEqual([what, "conflict"]);
+      expect(await inbox.read(eventId)).toMatchObject(
+        what === "replay" ? { state: "waiting", replays: 1 } : { state: "discarded" },
+      );
     }),
   ),
-  onFreshData("of two replays at the same time, one is made", async (rig) => {
-    const { inbox } = rig.start();
+  ...(["replay", "discard"] as const).flatMap((what) =>
+    (["fail", "lose"] as const).map((fate) =>
+      onFreshData(
+        `a ${what} fails within its time while the store ${fate === "fail" ? "refuses" : "does not answer"}, and can be repeated`,
+        async (rig) => {
+          let broken = false;
+          const { inbox } = rig.start((moment, call) =>
+            broken && moment === "before" && (call === what || (call === "read" && fate === "fail"))
+              ? fate
+              : undefined,
+          );
+          const event = sampleEvent(newId(), rig.now());
+          const eventId = event.key + event.slot;
+          await inbox.accept(event);
+          await workAll(inbox, holding());
+          broken = true;
+          const before = rig.now();
+          await expect(rig.until(inbox.held[what](eventId, BY))).rejects.toMatchObject({
+            code: "ERR_INBOX_UNAVAILABLE",
+          });
+          expect(rig.now() - before).toBeLessThan(rig.leaseMs * 2);
+          broken = false;
+          expect(await heldOf(inbox)).toMatchObject([{ eventId, reason: "rejected" }]);
+          await inbox.held[what](eventId, BY);
+          const runner = sampleRunner();
+          await workAll(inbox, runner);
+          expect(runner.ran).toEqual(what === "replay" ? ["SUCCESS"] : []);
+        },
+      ),
+    ),
+  ),
+  onFreshData("of many decisions at the same time, in several processes, one is made", async (rig) => {
+    const [one, other] = [rig.start(), rig.start()];
     const event = sampleEvent(newId(), rig.now());
     const eventId = event.key + event.slot;
-    await inbox.accept(event);
-    await workAll(inbox, holding());
-    await Promise.allSettled([inbox.held.replay(eventId, BY), inbox.held.replay(eventId, BY)]);
+    await one.inbox.accept(event);
+    await workAll(one.inbox, holding());
+    const made = await Promise.allSettled(
+      [one, other, one, other].map(({ inbox }) => inbox.held.replay(eventId, BY)),
+    );
+    expect(made.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     const runner = sampleRunner();
-    await workAll(inbox, runner);
-    expect(runner.leases.map(({ data }) => data.job)).toEqual([{ eventId, replay: 1 }]);
+    await workAll(one.inbox, runner);
+    expect(runner.ran).toEqual(["SUCCESS"]);
+    expect(await one.inbox.read(eventId)).toMatchObject({ state: "done", replays: 1 });
   }),
+  onFreshData(
+    "who is told about an entry while it is replayed loses the lease, and changes nothing",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const event = sampleEvent(newId(), rig.now(), { verdict: "malformed" });
+      const eventId = event.key + event.variantSlot();
+      await inbox.accept(event);
+      const wrote: boolean[] = [];
+      const plain = sampleRunner();
+      await workAll(inbox, {
+        ...plain,
+        async run(lease) {
+          if (lease.data.mode === "run") return plain.run(lease);
+          await inbox.held.replay(eventId, BY);
+          wrote.push(await lease.write([{ name: "held:mail", kind: "done", attempt: 1 }]));
+          return plain.run(lease);
+        },
+      });
+      expect(wrote).toEqual([false]);
+      await workAll(inbox, plain);
+      expect(plain.ran.filter((name) => !name.startsWith("tell"))).toHaveLength(1);
+      expect(await inbox.read(eventId)).toMatchObject({ state: "done", replays: 1 });
+    },
+  ),
+  onFreshData(
+    "the list skips nothing while its entries are replayed and discarded, and gives each once",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const events = Array.from({ length: 250 }, () =>
+        sampleEvent(newId(), rig.now(), { verdict: "malformed" }),
+      );
+      await Promise.all(events.map((event) => inbox.accept(event)));
+      const seen: string[] = [];
+      for await (const { eventId } of inbox.held.list()) {
+        seen.push(eventId);
+        await inbox.held[seen.length % 2 === 0 ? "replay" : "discard"](eventId, BY);
+      }
+      expect(seen.sort()).toEqual(events.map((event) => event.key + event.variantSlot()).sort());
+      expect(await heldOf(inbox)).toEqual([]);
+    },
+  ),
   onFreshData("a discarded entry is gone for good, and its copies are duplicates", async (rig) => {
     const { inbox } = rig.start();
     const event = sampleEvent(newId(), rig.now());
@@ -161,12 +234,10 @@ export const heldCases: readonly ContractCase[] = [
       expect(await inbox.accept(success)).toMatchObject({
         outcome: "duplicate",
         reason: "rejected",
-        pending: false,
       });
       expect(await inbox.accept(failed)).toMatchObject({
         outcome: "duplicate",
         reason: "conflict",
-        pending: false,
       });
     }
     await workAll(inbox, runner);
@@ -213,6 +284,26 @@ export const heldCases: readonly ContractCase[] = [
     for (const { eventId } of await heldOf(inbox)) await inbox.held.discard(eventId, BY);
     expect((await inbox.accept(conflict, maxHeld)).outcome).toBe("held");
   }),
+  onFreshData(
+    "what one process has held itself counts at once; what others have, within a second",
+    async (rig) => {
+      const [one, other] = [rig.start(), rig.start()];
+      const entry = () => sampleEvent(newId(), rig.now(), { verdict: "malformed" });
+      for (let n = 0; n < 2; n++) await one.inbox.accept(entry(), { maxHeld: 3 });
+      await other.inbox.accept(entry(), { maxHeld: 3 });
+      await rig.advance(1_100);
+      for (const { inbox } of [one, other]) {
+        await expect((async () => inbox.accept(entry(), { maxHeld: 3 }))()).rejects.toMatchObject({
+          code: "ERR_HELD_FULL",
+        });
+      }
+      for (let n = 0; n < 2; n++)
+        expect(await one.inbox.accept(entry(), { maxHeld: 5 })).toMatchObject({ outcome: "held" });
+      await expect((async () => one.inbox.accept(entry(), { maxHeld: 5 }))()).rejects.toMatchObject({
+        code: "ERR_HELD_FULL",
+      });
+    },
+  ),
   onFreshData("a replay of named handlers runs these, finished or not, and no other", async (rig) => {
     const ran: string[] = [];
     let rejects = true;

@@ -1,22 +1,20 @@
 /**
- * The contract of every inbox (docs/deduplication.md and docs/inboxes.md). A store's own test file gives it a `Ground`: fresh data each time,
- * on which the suite starts as many processes as it likes, each with an inbox composed of that store and queue.
+ * The contract of every inbox (docs/deduplication.md and docs/inboxes.md). A store's own test file gives it a `Ground`: fresh
+ * data each time, on which the suite starts as many processes as it likes, each with an inbox on that store.
  *
  * What a ground has to offer:
  *
- * - `open()` gives a store and a queue for one more process on the same data. With a server behind, each has its own
- *   connections, and `cut()` breaks them at once, as the process's death would.
+ * - `open()` gives the store of one more process on the same data. With a server behind, each has its own connections,
+ *   and `cut()` breaks them at once, as the process's death would.
  * - `clock` and the store's own clock show the same time, and `advance(ms)` moves both. Where the store's clock can be
  *   injected, give a `fakeClock` and `timeTravel: true`. Where time is real, `advance` waits: give a short `leaseMs`
  *   (a few hundred milliseconds), since the cases measure time in leases and never wait for anything else.
- * - What a process took from the queue and did not settle is available to others after a lease, at their `recover()`.
- *   A queue that lives in this process needs no such means: the suite gives back what a dead one had taken.
- * - `accepts` says whether an event is claimed, added, made durable and flagged in steps, or by the store at once.
- * - `depth` 4 runs the table over all sequences of four deliveries (some 160,000 calls); 3 leaves these out.
+ * - `depth` 4 runs the table over all sequences of four deliveries; 3 leaves these out.
  *
- * Processes die, freeze or lose their connection before and after each call of store and queue: see `rig.ts`.
+ * Processes die, freeze or lose their connection before and after each call of the store: see `rig.ts`.
  */
 import { describe, it } from "vitest";
+import { beginCases } from "./begin-cases.ts";
 import { crashCases } from "./crash-cases.ts";
 import { expiryCases } from "./expiry-cases.ts";
 import { heldCases } from "./held-cases.ts";
@@ -26,6 +24,7 @@ import { retryCases } from "./retry-cases.ts";
 import type { ContractCase, Ground, MakeGround } from "./rig.ts";
 import { tableCases } from "./table-cases.ts";
 import { workCases } from "./work-cases.ts";
+import { writeCases } from "./write-cases.ts";
 
 /** Every behaviour, by name; `mutants.test.ts` runs them against inboxes that must fail them. */
 export const contractCases: readonly ContractCase[] = [
@@ -33,6 +32,8 @@ export const contractCases: readonly ContractCase[] = [
   ...referenceCases,
   ...leaseCases,
   ...crashCases,
+  ...beginCases,
+  ...writeCases,
   ...retryCases,
   ...heldCases,
   ...expiryCases,
@@ -40,15 +41,15 @@ export const contractCases: readonly ContractCase[] = [
 ];
 
 /** Whether a case is meant for this ground. */
-export function isFor({ timeTravel, only, accepts }: ContractCase, ground: Ground): boolean {
-  const ends = ground.durability === "process" ? "ends-with-process" : "outlives-process";
+export function isFor({ timeTravel, only }: ContractCase, ground: Ground): boolean {
+  const ends = ground.endsWithProcess ? "ends-with-process" : "outlives-process";
   if (timeTravel !== undefined && !ground.timeTravel) return false;
-  return (only ?? ends) === ends && (accepts ?? ground.accepts) === ground.accepts;
+  return (only ?? ends) === ends;
 }
 
 /**
- * Runs the contract; `concurrent` where time is real, and the cases wait for most of it. Cases that are not meant for the ground are skipped, and shown
- * as such.
+ * Runs the contract; `concurrent` where time is real, and the cases wait for most of it. Cases that are not meant for the
+ * ground are left out.
  */
 export function inboxContract(
   name: string,

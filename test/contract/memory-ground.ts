@@ -1,42 +1,59 @@
-import { memoryQueue, memoryStore, type Queue } from "@payhooks/core/inbox";
+import { memoryStore, type RecordStore } from "@payhooks/core/inbox";
 import { fakeClock } from "@payhooks/core/testing";
-import type { Ground } from "./rig.ts";
+import { type Ground, withOverrides } from "./rig.ts";
 
 const BOUNDS = { maxRecords: 5_000, maxUnfinished: 5_000 };
 
 /** Two processes on one memory are an impossible thing, but they hold the suite against the simplest inbox. */
 export function memoryGround(): Ground {
   const clock = fakeClock();
-  const store = memoryStore({ environment: clock, ...BOUNDS });
   // Closed with its last process only.
-  const queue: Queue = { ...memoryQueue({ clock }), close: async () => {} };
+  const store = withOverrides<RecordStore>(memoryStore({ environment: clock, ...BOUNDS }), {
+    close: async () => {},
+  });
   return {
     clock,
     advance: (ms) => clock.advance(ms),
     timeTravel: true,
     leaseMs: 30_000,
     depth: 4,
-    durability: "process",
-    accepts: "in-steps",
-    open: () => ({ store, queue }),
+    endsWithProcess: true,
+    open: () => ({ store }),
     close: async () => {},
   };
 }
 
-/** As `memoryInbox` is made: the step that accepts also queues. */
-export function oneStepMemoryGround(): Ground {
-  const ground = memoryGround();
-  const { clock } = ground;
-  const own = memoryQueue({ clock });
-  const store = memoryStore({ environment: clock, ...BOUNDS, enqueue: own.schedule });
-  const queue: Queue = { ...own, close: async () => {} };
-  return { ...ground, accepts: "at-once", open: () => ({ store, queue }) };
-}
-
-/** The same, as if the queue outlived its processes: it is not hurried at their end, and takes back what they had. */
+/** The same as if it outlived its processes, and as if it were out of reach by a way: answers come a turn later. */
 export function sharedMemoryGround(): Ground {
   const ground = memoryGround();
-  const { store, queue } = ground.open();
-  const { hurry: _, ...outliving } = queue;
-  return { ...ground, durability: "host", open: () => ({ store, queue: outliving }) };
+  const { clock } = ground;
+  const { store } = ground.open();
+  const distant = withOverrides<RecordStore>(store, {
+    durability: "host",
+    immediate: false,
+    endsWithProcess: false,
+    read: async (keys) => later(() => store.read(keys)),
+    swap: async (items) => later(() => store.swap(items)),
+    takeDue: async (limit, hideMs) => later(() => store.takeDue(limit, hideMs)),
+  });
+  return {
+    ...ground,
+    endsWithProcess: false,
+    open: () => ({ store: distant }),
+    async advance(ms) {
+      await rest();
+      await (clock as ReturnType<typeof fakeClock>).advance(ms);
+      await rest();
+    },
+  };
+}
+
+async function later<T>(action: () => T): Promise<T> {
+  await new Promise((resolve) => setImmediate(resolve));
+  return action();
+}
+
+/** What was begun before time moves on takes some calls, and each of them a turn or two. */
+async function rest(): Promise<void> {
+  for (let turn = 0; turn < 30; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -19,7 +19,7 @@ import type { Process, Rig } from "./rig.ts";
 let keys: TestKeys | null = null;
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
-/** A merchant's process: a real receiver with real signatures, which runs nothing before `work`. */
+/** A merchant's process: a real receiver with real signatures, which runs nothing before `work`, unless it is told to. */
 export interface Merchant {
   readonly receiver: Receiver;
   readonly process: Process;
@@ -39,17 +39,17 @@ export function depositOf(rig: Rig, fields: CallbackFields = {}): CallbackFields
 export function merchantOn(
   process: Process,
   register: (receiver: Receiver) => unknown,
-  options: Partial<Omit<ReceiverOptions, "inbox" | "clock" | "run">> = {},
+  options: Partial<Omit<ReceiverOptions, "inbox" | "clock">> = {},
 ): Merchant {
   keys ??= createTestKeys();
   const { privateKey, publicKey } = keys;
   const receiver = createReceiver({
     logger: silent,
+    run: "elsewhere",
     ...options,
     payments: { ...options.payments, publicKey },
     inbox: process.inbox,
     clock: process.clock,
-    run: "elsewhere",
   });
   register(receiver);
   const noticed: Notice[] = [];

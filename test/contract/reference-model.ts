@@ -15,19 +15,18 @@ export interface ModelDelivery {
 
 /** What the table answers. */
 export interface ModelAnswer {
-  readonly outcome: "new" | "progress" | "resume" | "duplicate" | "stale" | "held";
+  readonly outcome: "new" | "progress" | "duplicate" | "stale" | "held";
   readonly reason: "mismatch" | "conflict" | "unrecognized" | null;
   readonly slot: string;
+  /** Slots that waited and end by this delivery. */
+  readonly overtaken: readonly string[];
 }
 
-/** One claimed (status, variant). */
+/** One recorded (status, variant). */
 export interface ModelSlot {
   readonly status: string;
   readonly verdict: "run" | "mismatch" | "conflict" | "unrecognized";
-  /** Its delivery came to its end at least once, so that a copy is acknowledged without more ado. */
-  acknowledged: boolean;
-  /** Overtaken by a terminal status before it ran. */
-  stale: boolean;
+  state: "waiting" | "ran" | "held" | "stale";
   readonly previousStatus: string | null;
 }
 
@@ -40,19 +39,7 @@ export class ReferenceModel {
   readonly #amounts: Map<string, string> = new Map();
   #highest: string | null = null;
 
-  /** `completes`: it was queued and flagged; otherwise the process died right after the claim. */
-  deliver(delivery: ModelDelivery, completes: boolean): ModelAnswer {
-    const answer = this.#answer(delivery);
-    const slot = this.slots.get(answer.slot);
-    if (slot !== undefined && completes && answer.outcome !== "stale") slot.acknowledged = true;
-    return answer;
-  }
-
-  get terminal(): boolean {
-    return this.#highest !== null && !isPending(this.#highest);
-  }
-
-  #answer(delivery: ModelDelivery): ModelAnswer {
+  deliver(delivery: ModelDelivery): ModelAnswer {
     const { status, listed } = delivery;
     // "An unlisted status or event is decided first: its own slot, held, it sets neither rank nor facts."
     if (!listed) return this.#hold(factsSlot(delivery), delivery, "unrecognized");
@@ -62,24 +49,19 @@ export class ReferenceModel {
     if (row1 || row2) return this.#hold(factsSlot(delivery), delivery, "mismatch");
     const slot = this.slots.get(status);
     if (slot !== undefined) {
-      if (!this.#amounts.has(amountKey(delivery))) this.#amounts.set(amountKey(delivery), delivery.amount);
-      return this.#copy(status, slot); // rows 3 and 4
+      if (knownAmount === undefined) this.#amounts.set(amountKey(delivery), delivery.amount);
+      return copyOf(status, slot); // row 3
     }
-    if (this.#highest === null) return this.#run(delivery, "new"); // row 5
-    if (isPending(this.#highest) && !isPending(status)) return this.#run(delivery, "progress"); // row 6
-    if (this.terminal && isPending(status)) return { outcome: "stale", reason: null, slot: status }; // row 7
+    if (this.#highest === null) return this.#run(delivery, "new"); // row 4
+    if (isPending(this.#highest) && !isPending(status)) return this.#run(delivery, "progress"); // row 5
+    if (isPending(status)) return { outcome: "stale", reason: null, slot: status, overtaken: [] }; // row 6
     this.#amounts.set(amountKey(delivery), delivery.amount);
-    return this.#hold(status, delivery, "conflict"); // row 8
+    return this.#hold(status, delivery, "conflict"); // row 7
   }
 
-  #copy(name: string, slot: ModelSlot): ModelAnswer {
-    const reason = slot.verdict === "run" ? null : slot.verdict;
-    if (slot.acknowledged) return { outcome: "duplicate", reason, slot: name };
-    if (slot.verdict === "run" && isPending(slot.status) && this.terminal) {
-      slot.stale = true;
-      return { outcome: "stale", reason, slot: name };
-    }
-    return { outcome: "resume", reason, slot: name };
+  /** Everything that waits is run. */
+  run(): void {
+    for (const slot of this.slots.values()) if (slot.state === "waiting") slot.state = "ran";
   }
 
   #hold(
@@ -88,31 +70,29 @@ export class ReferenceModel {
     reason: "mismatch" | "conflict" | "unrecognized",
   ): ModelAnswer {
     const known = this.slots.get(name);
-    if (known !== undefined) return this.#copy(name, known);
-    this.slots.set(name, {
-      status,
-      verdict: reason,
-      acknowledged: false,
-      stale: false,
-      previousStatus: null,
-    });
-    return { outcome: "held", reason, slot: name };
+    if (known !== undefined) return copyOf(name, known);
+    this.slots.set(name, { status, verdict: reason, state: "held", previousStatus: null });
+    return { outcome: "held", reason, slot: name, overtaken: [] };
   }
 
   #run(delivery: ModelDelivery, outcome: "new" | "progress"): ModelAnswer {
     const { status, identity, amount } = delivery;
-    this.slots.set(status, {
-      status,
-      verdict: "run",
-      acknowledged: false,
-      stale: false,
-      previousStatus: this.#highest,
-    });
+    const overtaken: string[] = [];
+    for (const [name, slot] of this.slots) {
+      if (slot.state !== "waiting") continue;
+      slot.state = "stale";
+      overtaken.push(name);
+    }
+    this.slots.set(status, { status, verdict: "run", state: "waiting", previousStatus: this.#highest });
     this.#highest = status;
     for (const field in identity) this.#identity.set(field, identity[field] ?? "");
     this.#amounts.set(amountKey(delivery), amount);
-    return { outcome, reason: null, slot: status };
+    return { outcome, reason: null, slot: status, overtaken };
   }
+}
+
+function copyOf(name: string, { verdict }: ModelSlot): ModelAnswer {
+  return { outcome: "duplicate", reason: verdict === "run" ? null : verdict, slot: name, overtaken: [] };
 }
 
 /** "Per status; amounts are compared with the same source only." */

@@ -1,9 +1,10 @@
 /** Handlers, their tries and their ends (docs/handlers.md, Outcomes and retries), run by the real receiver. */
 import { Reject, RetryAfter, type RunReport } from "@payhooks/core";
+import type { StepChange } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";
 import { type ContractCase, newGate, onFreshData } from "./rig.ts";
-import { newId, sampleEvent, sampleRunner } from "./sample-events.ts";
+import { endOf, newId, sampleEvent, sampleRunner } from "./sample-events.ts";
 
 export const retryCases: readonly ContractCase[] = [
   onFreshData("only the handlers that have not finished run again, each by its own backoff", async (rig) => {
@@ -147,7 +148,7 @@ export const retryCases: readonly ContractCase[] = [
       const from = rig.now();
       const runs: RunReport[] = [];
       for (let second = 0; second < 3; second++) {
-        for (let copy = 0; copy < 10; copy++) runs.push(await merchant.receiver.run(`${eventId}-0`));
+        for (let copy = 0; copy < 10; copy++) runs.push(await merchant.receiver.run(eventId));
         if (second < 2) await rig.advance(1_000);
       }
       const mayHaveRun = 1 + Math.floor((rig.now() - from) / 1_000);
@@ -164,7 +165,7 @@ export const retryCases: readonly ContractCase[] = [
       expect(await noticed(merchant, "given-up")).toEqual([]);
       down = false;
       await rig.advance(1_000);
-      expect(await merchant.receiver.run(`${eventId}-0`)).toEqual({ state: "done", ran: true });
+      expect(await merchant.receiver.run(eventId)).toEqual({ state: "done", ran: true });
       expect(attempts.at(-1)).toBe(2);
     },
   ),
@@ -183,7 +184,7 @@ export const retryCases: readonly ContractCase[] = [
       );
       const eventId = await merchant.deliver(depositOf(rig));
       await merchant.work();
-      expect(await merchant.receiver.run(`${eventId}-0`)).toEqual({ state: "waiting", ran: true });
+      expect(await merchant.receiver.run(eventId)).toEqual({ state: "waiting", ran: true });
       await rig.advance(rig.leaseMs * 2);
       await merchant.work();
       expect(attempts).toEqual([1, 2]);
@@ -208,7 +209,7 @@ export const retryCases: readonly ContractCase[] = [
     );
     const eventId = await dying.deliver(depositOf(rig));
     await dying.work();
-    void dying.receiver.run(`${eventId}-0`);
+    void dying.receiver.run(eventId);
     await process.dead;
     await rig.advance(rig.leaseMs * 1.5);
     const survivor = merchantOn(rig.start(), (receiver) =>
@@ -234,7 +235,7 @@ export const retryCases: readonly ContractCase[] = [
       );
       const eventId = await merchant.deliver(depositOf(rig));
       const from = rig.now();
-      for (let copy = 0; copy < 5; copy++) await merchant.receiver.run(`${eventId}-0`);
+      for (let copy = 0; copy < 5; copy++) await merchant.receiver.run(eventId);
       expect(ran.filter((name) => name === "eager")).toHaveLength(4);
       const late = ran.filter((name) => name === "late").length;
       expect(late).toBeGreaterThanOrEqual(2);
@@ -351,11 +352,12 @@ export const retryCases: readonly ContractCase[] = [
         const sample = sampleEvent(newId(), rig.now(), { tenant, identity: { referenceId: "№ 1\n" } });
         const event = { ...sample, delivery: { ...sample.delivery, rawBody, headers: { signed: "ß\n" } } };
         const runner = sampleRunner(async (lease) => {
-          for (const name of ["einzahlung ✓", "deposit"]) {
-            await lease.step(name, { kind: "started" });
-            await lease.step(name, { kind: "failed", delayMs: 0, error });
-          }
-          return runner.leases.length < 3 ? { kind: "retry", delayMs: 0 } : { kind: "done" };
+          const attempt = runner.leases.length;
+          const failed = ["einzahlung ✓", "deposit"].map(
+            (name): StepChange => ({ name, kind: "failed", attempt, delayMs: 0, error }),
+          );
+          await lease.write(failed.slice(0, 1));
+          return endOf(attempt < 3 ? { kind: "retry", delayMs: 0 } : { kind: "done" }, failed.slice(1));
         });
         const [one, other] = [rig.start(), rig.start()];
         await one.inbox.accept(event);

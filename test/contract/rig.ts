@@ -1,31 +1,31 @@
 /**
- * What the contract needs of a store and a queue to try an inbox: several processes on the same data, each of which
- * can die, freeze or lose its connection between any two steps.
+ * What the contract needs of a store to try an inbox: several processes on the same data, each of which can die, freeze
+ * or lose its connection before and after any call.
  */
-import type { Clock } from "@payhooks/core";
 import {
   type Awaitable,
-  composeInbox,
-  type IdempotencyStore,
+  createInbox,
+  type Environment,
+  type IdempotencyRecord,
   type Inbox,
-  type Queue,
+  type RecordStore,
+  type Swap,
+  type SwapResult,
 } from "@payhooks/core/inbox";
+import { isPending } from "../../packages/core/src/awaitable.ts";
+import { does, nameOf } from "./write-names.ts";
 
-/** A store and a queue, as one process opens them. */
+/** A store, as one process opens it. */
 export interface Parts {
-  readonly store: IdempotencyStore;
-  readonly queue: Queue;
-  /**
-   * Cuts the process off from the data at once, as its death would: what it had taken is then recovered by the queue's
-   * own means. Left out where the queue lives in this process: what was taken is then given back to it.
-   */
+  readonly store: RecordStore;
+  /** Cuts the process off from the data at once, as its death would. */
   cut?(): void;
 }
 
 /** Fresh data, and the time in which it lives. */
 export interface Ground {
-  /** The clock of the processes. The store's own clock must show the same time. */
-  readonly clock: Clock;
+  /** Time and randomness of the processes. The store's own clock must show the same time. */
+  readonly clock: Environment;
   /** Moves both clocks on: at once where time is injected, by waiting where it is real. */
   advance(ms: number): Promise<void>;
   /** True where `advance` can pass days: otherwise the cases about windows and expiry are skipped. */
@@ -34,41 +34,54 @@ export interface Ground {
   readonly leaseMs: number;
   /** Length of the sequences in the exhaustive run of the table. */
   readonly depth: number;
-  readonly durability: Inbox["durability"];
-  /** `in-steps`: claim, add, barrier, flag (docs/inboxes.md, steps 2–5). `at-once`: the store's accept does all of it in one. */
-  readonly accepts: "in-steps" | "at-once";
+  /** Only one process has the data, which ends with it. The cases start several on it all the same. */
+  readonly endsWithProcess: boolean;
   open(): Parts;
   close(): Promise<void>;
 }
 
-/** A moment before or after a call of store or queue, such as `store.step done`. */
+/** A moment before or after a call of the store. Writes are named by what they do, see `write-names.ts`. */
 export type Moment = "before" | "after";
-/** What happens to a process at such a moment; `fail` is an error whose call was not (before) or was (after) done. */
-export type Fate = "die" | "fail" | "freeze" | undefined;
+/**
+ * What happens to a process at such a moment; a write has a moment after it only if it was made. `fail`: the call is not made and the process is told so; afterwards it is
+ * the same as `lose`. `lose`: nobody knows whether it was made, which it was not (before) or was (after). `refuse`: the
+ * store does not take this write.
+ */
+export type Fate = "die" | "freeze" | "fail" | "lose" | "refuse" | undefined;
 export type Fates = (moment: Moment, call: string) => Fate;
 
 /** One process with an inbox. */
 export interface Process {
   readonly inbox: Inbox;
   /** Its timers end with it. */
-  readonly clock: Clock;
-  /** The calls of store and queue that were begun, in order. */
+  readonly clock: Environment;
+  /** The calls of the store that were made, in order; of each write its name, or `conflict`, or another failure. */
   readonly calls: readonly string[];
   /** Resolves when it dies. */
   readonly dead: Promise<void>;
   /** Resolves when it freezes by its `fates`. */
   readonly frozen: Promise<void>;
-  /** From now on it does nothing, and what it had taken is for others. */
+  /** From now on it does nothing, and nothing of it is written. */
   kill(): void;
-  /** Stops its calls and its renewals, until `thaw`. Its handlers go on. */
+  /** Stops its calls, renewals too, until `thaw`. Its handlers go on. */
   freeze(): void;
   thaw(): void;
+}
+
+/** What else a process may have of its own. */
+export interface ProcessOptions {
+  /** Its store, changed. */
+  readonly store?: (store: RecordStore) => RecordStore;
+  /** Its wall clock is so many milliseconds ahead of the others'. */
+  readonly aheadMs?: () => number;
 }
 
 /** Fresh data with as many processes as a case wants. */
 export interface Rig extends Omit<Ground, "open" | "clock"> {
   now(): number;
-  start(fates?: Fates): Process;
+  /** Moves time on until there is an outcome. */
+  until<T>(outcome: Promise<T> | T): Promise<T>;
+  start(fates?: Fates, options?: ProcessOptions): Process;
 }
 
 export type MakeGround = () => Ground | Promise<Ground>;
@@ -78,10 +91,8 @@ export interface ContractCase {
   readonly name: string;
   /** Days pass in it: skipped where time is real. */
   readonly timeTravel?: true;
-  /** Only for a queue that ends with its process, or only for one that does not. */
+  /** Only for a store that ends with its process, or only for one that does not. */
   readonly only?: "ends-with-process" | "outlives-process";
-  /** Only for a store that accepts in this way. */
-  readonly accepts?: Ground["accepts"];
   run(make: MakeGround): Promise<void>;
 }
 
@@ -89,7 +100,7 @@ export interface ContractCase {
 export function onFreshData(
   name: string,
   run: (rig: Rig) => Promise<void>,
-  needs: Pick<ContractCase, "timeTravel" | "only" | "accepts"> = {},
+  needs: Pick<ContractCase, "timeTravel" | "only"> = {},
 ): ContractCase {
   return {
     name,
@@ -105,35 +116,52 @@ export function onFreshData(
   };
 }
 
+const MOST_STEPS = 200;
+
 /** Lays processes on the ground. */
 export function rigOn(ground: Ground): Rig {
-  const { advance, timeTravel, leaseMs, depth, durability, accepts } = ground;
+  const { advance, timeTravel, leaseMs, depth, endsWithProcess } = ground;
+  /** Every record that was written, by its version: what a write changes is seen beside the one before it. */
+  const written = new Map<string, IdempotencyRecord>();
   return {
     advance,
     timeTravel,
     leaseMs,
     depth,
-    durability,
-    accepts,
+    endsWithProcess,
     now: () => ground.clock.now(),
-    start: (fates = () => undefined) => startProcess(ground, fates),
+    async until(outcome) {
+      let isThere = false;
+      const settled = Promise.resolve(outcome).finally(() => {
+        isThere = true;
+      });
+      settled.catch(() => {});
+      for (let step = 0; step < MOST_STEPS && !isThere; step++) await advance(leaseMs / 8);
+      return isThere ? settled : Promise.reject(new Error("no outcome, however long one waits"));
+    },
+    start: (fates = () => undefined, options = {}) => startProcess(ground, written, fates, options),
     close: () => ground.close(),
   };
 }
 
-function startProcess(ground: Ground, fates: Fates): Process {
+function startProcess(
+  ground: Ground,
+  written: Map<string, IdempotencyRecord>,
+  fates: Fates,
+  { store: change = (store) => store, aheadMs = () => 0 }: ProcessOptions,
+): Process {
   const parts = ground.open();
+  const store = change(parts.store);
   const calls: string[] = [];
   const dead = newGate();
   const frozen = newGate();
   let alive = true;
-  let thawed: { readonly passed: Promise<void>; open(): void } | null = null;
+  let thawed: Gate | null = null;
   const timers = new Set<() => void>();
-  const ends = new Set<() => void>();
-  const taken = new Set<() => void>();
 
-  const clock: Clock = {
-    now: () => ground.clock.now(),
+  const clock: Environment = {
+    ...ground.clock,
+    now: () => ground.clock.now() + aheadMs(),
     after(ms, callback) {
       if (!alive) return () => {};
       const cancel = ground.clock.after(ms, () => {
@@ -146,101 +174,99 @@ function startProcess(ground: Ground, fates: Fates): Process {
         cancel();
       };
     },
+    soon: (callback) =>
+      void setImmediate(() => {
+        if (alive) callback();
+      }),
+    hold: () => () => {},
   };
 
   function kill(): void {
     if (!alive) return;
     alive = false;
     for (const cancel of timers) cancel();
-    for (const end of ends) end();
-    for (const give of taken) give();
     parts.cut?.();
     dead.open();
   }
 
-  function freeze(): void {
+  function freeze(): Gate {
     thawed ??= newGate();
-    // Where the queue's own means would take its jobs away after a while, the queue in this process needs help.
-    for (const give of taken) give();
     frozen.open();
+    return thawed;
   }
 
-  /** Null where nothing is to be waited for: the table is run over a million calls. */
-  function meet(moment: Moment, call: string): Promise<void> | null {
-    if (thawed !== null) return thawed.passed.then(() => meet(moment, call) ?? undefined);
-    const fate = alive ? fates(moment, call) : "die";
-    if (fate === "freeze") freeze();
-    if (fate === "die") kill();
+  /** What becomes of each of these calls; at once, unless the process is frozen, or dead. */
+  function meet(moment: Moment, names: readonly string[]): Awaitable<readonly Fate[]> {
+    if (thawed !== null) return thawed.passed.then(() => meet(moment, names));
+    const met = names.map((name) => (alive ? fates(moment, name) : "die"));
+    if (met.includes("die")) kill();
     if (!alive) return new Promise<never>(() => {});
-    if (fate === "fail") return Promise.reject(brokenAt(moment, call));
-    return fate === "freeze" ? gateOf(thawed) : null;
+    return met.includes("freeze")
+      ? freeze().passed.then(() => (alive ? met : new Promise<never>(() => {})))
+      : met;
   }
 
-  async function call<T>(name: string, proceed: () => Awaitable<T>): Promise<T> {
-    const before = meet("before", name);
-    if (before !== null) await before;
-    calls.push(name);
-    const answer = await proceed();
-    const after = meet("after", name);
-    if (after !== null) await after;
-    return answer;
+  function call<T>(name: string, proceed: () => Awaitable<T>): Awaitable<T> {
+    return then(meet("before", [name]), ([before]) => {
+      if (isBreak(before)) throw brokenAt("before", name);
+      calls.push(name);
+      return then(proceed(), (answer) =>
+        then(meet("after", [name]), ([after]) => {
+          if (isBreak(after)) throw brokenAt("after", name);
+          return answer;
+        }),
+      );
+    });
   }
 
-  const { store, queue } = parts;
-  const tappedStore = withOverrides<IdempotencyStore>(store, {
-    accept: (event, options) => call("store.accept", () => store.accept(event, options)),
-    markQueued: (job) => call("store.markQueued", () => store.markQueued(job)),
-    begin: (job, options) => call("store.begin", () => store.begin(job, options)),
-    renew: (job, token, leaseMs) => call("store.renew", () => store.renew(job, token, leaseMs)),
-    step: (job, token, name, change) =>
-      call(`store.step ${change.kind}`, () => store.step(job, token, name, change)),
-    finish: (job, token, ending) =>
-      call(`store.finish ${ending.kind}`, () => store.finish(job, token, ending)),
-    replay: (eventId, decision) => call("store.replay", () => store.replay(eventId, decision)),
-    discard: (eventId, decision) => call("store.discard", () => store.discard(eventId, decision)),
+  function swap(items: readonly Swap[]): Awaitable<readonly SwapResult[]> {
+    const names = items.map((item) => nameOf(item, written.get(item.expected ?? "") ?? null));
+    for (const { version, record } of items) written.set(version, record);
+    return then(meet("before", names), (before) => {
+      const made = items.filter((_, at) => !isBreak(before[at]));
+      return then(made.length === 0 ? [] : store.swap(made), (results) => {
+        const byVersion = new Map(made.map(({ version }, at) => [version, results[at]]));
+        // What met another version was not made, whatever it was for.
+        const outcomes = items.map(({ version }, at): string => {
+          const kind = byVersion.get(version)?.kind ?? "broken";
+          return kind === "written" ? (names[at] ?? "") : kind;
+        });
+        calls.push(...outcomes);
+        return then(meet("after", outcomes), (after) =>
+          items.map(({ version }, at): SwapResult => {
+            const cause = brokenAt(isBreak(before[at]) ? "before" : "after", names[at] ?? "");
+            if (before[at] === "fail") return { kind: "not-written", cause };
+            if (before[at] === "refuse") return { kind: "refused", cause };
+            const result = byVersion.get(version);
+            return result === undefined || isBreak(after[at]) ? { kind: "unknown", cause } : result;
+          }),
+        );
+      });
+    });
+  }
+
+  const tapped: RecordStore = withOverrides(store, {
+    open: async () => call("open", () => store.open()),
+    read: (keys) => call("read", () => store.read(keys)),
+    swap,
+    takeDue: (limit, hideMs) => call("takeDue", () => store.takeDue(limit, hideMs)),
+    list: async (filter, cursor, limit) => call("list", () => store.list(filter, cursor, limit)),
+    counts: () => call("counts", () => store.counts()),
+    probe: async () => call("probe", () => store.probe()),
+    ...(store.settled === undefined
+      ? {}
+      : { settled: async (items) => call("settled", async () => store.settled?.(items)) }),
+    close: async () => (alive ? store.close() : undefined),
   });
-  const tappedQueue = withOverrides<Queue>(queue, {
-    add: (job, options) => call("queue.add", () => queue.add(job, options)),
-    // A point to die at also where there is no barrier to wait for.
-    barrier: () => call("queue.barrier", async () => queue.barrier?.()),
-    async consume(process, options) {
-      const consumer = await queue.consume(async (job) => {
-        const died = newGate();
-        if (parts.cut === undefined) taken.add(died.open);
-        const disposition = await Promise.race([process(job), died.passed.then(() => ({ againInMs: 0 }))]);
-        taken.delete(died.open);
-        return disposition;
-      }, options);
-      ends.add(() => void consumer.stop());
-      return consumer;
-    },
-    async take() {
-      if (!alive) return new Promise<never>(() => {});
-      const taking = await queue.take();
-      if (taking === null) return null;
-      const give = (): void => {
-        taken.delete(give);
-        if (parts.cut === undefined) void taking.settle({ againInMs: 0 });
-      };
-      taken.add(give);
-      return {
-        job: taking.job,
-        async settle(disposition) {
-          if (!alive) return new Promise<never>(() => {});
-          if (taken.delete(give)) await taking.settle(disposition);
-        },
-      };
-    },
-  });
-  const { durability, leaseMs } = ground;
+  const { leaseMs } = ground;
   return {
-    inbox: composeInbox({ store: tappedStore, queue: tappedQueue, durability, leaseMs, clock }),
+    inbox: createInbox(tapped, { leaseMs, pollMs: leaseMs / 6, environment: clock }),
     clock,
     calls,
     dead: dead.passed,
     frozen: frozen.passed,
     kill,
-    freeze,
+    freeze: () => void freeze(),
     thaw() {
       const gate = thawed;
       thawed = null;
@@ -249,13 +275,22 @@ function startProcess(ground: Ground, fates: Fates): Process {
   };
 }
 
-/** Read here, since the compiler does not see that `freeze` has made one. */
-function gateOf(gate: { readonly passed: Promise<void> } | null): Promise<void> | null {
-  return gate?.passed ?? null;
+/** A process that dies when it comes to a write that does this, at the first such moment. */
+export function dyingAt(rig: Rig, moment: Moment, what: string): Process {
+  return rig.start((when, call) => (when === moment && does(call, what) ? "die" : undefined));
+}
+
+/** Goes on at once where there is nothing to wait for: so an inbox in memory is tried as it is used. */
+function then<T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>): Awaitable<U> {
+  return isPending(value) ? value.then(next) : next(value);
+}
+
+function isBreak(fate: Fate): boolean {
+  return fate === "fail" || fate === "lose" || fate === "refuse";
 }
 
 /** The object, some of whose methods are replaced. */
-function withOverrides<T extends object>(object: T, overrides: Partial<T>): T {
+export function withOverrides<T extends object>(object: T, overrides: Partial<T>): T {
   return new Proxy(object, {
     get(target, name) {
       if (Object.hasOwn(overrides, name)) return overrides[name as keyof T];
@@ -275,7 +310,12 @@ function brokenAt(moment: Moment, call: string): Error {
 }
 
 /** A promise that is resolved from outside. */
-export function newGate(): { readonly passed: Promise<void>; open(): void } {
+export interface Gate {
+  readonly passed: Promise<void>;
+  open(): void;
+}
+
+export function newGate(): Gate {
   let open = (): void => {};
   const passed = new Promise<void>((resolve) => {
     open = resolve;

@@ -1,5 +1,14 @@
 import type { AcceptOutcome, Held } from "@payhooks/core";
-import type { Ending, HeldFilter, Inbox, Lease, Runner, VerifiedEvent } from "@payhooks/core/inbox";
+import type {
+  Ending,
+  HeldFilter,
+  Inbox,
+  Lease,
+  RunEnd,
+  Runner,
+  StepChange,
+  VerifiedEvent,
+} from "@payhooks/core/inbox";
 import type { ModelDelivery } from "./reference-model.ts";
 
 const DAY_MS = 86_400_000;
@@ -85,7 +94,7 @@ export interface SampleRunner extends Runner {
 }
 
 export function sampleRunner(
-  run: (lease: Lease) => Promise<Ending> | Ending = () => ({ kind: "done" }),
+  run: (lease: Lease) => Promise<Ending | RunEnd> | Ending | RunEnd = () => ({ kind: "done" }),
 ): SampleRunner {
   const ran: string[] = [];
   const leases: Lease[] = [];
@@ -95,13 +104,34 @@ export function sampleRunner(
     leases,
     notices,
     async run(lease) {
-      const name = slotNameOf(lease.data.job.eventId);
+      const name = slotNameOf(lease.data.eventId);
       ran.push(lease.data.mode === "tell" ? `tell ${name}` : name);
       leases.push(lease);
-      return lease.data.mode === "tell" ? { kind: "told" } : run(lease);
+      const ended = lease.data.mode === "tell" ? ({ kind: "told" } as const) : await run(lease);
+      return "ending" in ended ? ended : endOf(ended);
     },
+    firstStep: () => null,
     notify: (notice) => notices.push(notice),
   };
+}
+
+/** The end of a run, with what its last handlers have come to. */
+export function endOf(ending: Ending, changes: readonly StepChange[] = []): RunEnd {
+  return { ending, changes, written: () => {} };
+}
+
+/** Marks the handler `deposit` as started, and as called. False: the lease is lost. */
+export async function startStep(lease: Lease): Promise<boolean> {
+  const attempt = (lease.data.steps.deposit?.tries ?? 0) + 1;
+  const isStarted = await lease.write([{ name: "deposit", kind: "started", attempt }]);
+  if (isStarted) lease.called();
+  return isStarted;
+}
+
+/** Writes that the handler `deposit` is done. False: the lease is lost. */
+export async function finishStep(lease: Lease): Promise<boolean> {
+  const attempt = (lease.data.steps.deposit?.tries ?? 0) + 1;
+  return lease.write([{ name: "deposit", kind: "done", attempt }]);
 }
 
 /** Works off everything that is due. */

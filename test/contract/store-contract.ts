@@ -24,7 +24,7 @@ export const storeCases: readonly StoreCase[] = [
 
 /** Runs one case on fresh data. */
 export async function runStoreCase(storeCase: StoreCase, make: MakeStoreGround): Promise<void> {
-  const rig = new StoreRig(await make());
+  const rig = await StoreRig.on(make);
   try {
     await storeCase.run(rig);
   } finally {

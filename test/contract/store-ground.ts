@@ -36,10 +36,24 @@ export interface StoreCase {
 /** The processes of one case. */
 export class StoreRig {
   readonly #ground: StoreGround;
+  readonly #make: MakeStoreGround;
   readonly #connected = new Set<RecordStore>();
+  readonly #others: StoreRig[] = [];
 
-  constructor(ground: StoreGround) {
+  private constructor(ground: StoreGround, make: MakeStoreGround) {
     this.#ground = ground;
+    this.#make = make;
+  }
+
+  static async on(make: MakeStoreGround): Promise<StoreRig> {
+    return new StoreRig(await make(), make);
+  }
+
+  /** The same on other data. */
+  async elsewhere(): Promise<StoreRig> {
+    const other = await StoreRig.on(this.#make);
+    this.#others.push(other);
+    return other;
   }
 
   /** The store of one more process. */
@@ -66,6 +80,7 @@ export class StoreRig {
   }
 
   async close(): Promise<void> {
+    for (const other of this.#others) await other.close();
     for (const store of this.#connected) await this.end(store);
     await this.#ground.close();
   }

@@ -33,6 +33,17 @@ export const upkeepCases: readonly StoreCase[] = [
     },
   },
   {
+    name: "other data has another identity, and none of these records",
+    async run(rig) {
+      const store = await rig.open();
+      const other = await (await rig.elsewhere()).open();
+      expect(other.identity).not.toBe(store.identity);
+      await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      expect(await readOne(other, keyOf(1))).toBeNull();
+      expect(await other.takeDue(10, 1_000)).toEqual({ records: [], left: 0, nextDueAt: null });
+    },
+  },
+  {
     name: "a probe of a store that takes writes succeeds, and leaves nothing behind",
     async run(rig) {
       const store = await rig.open();

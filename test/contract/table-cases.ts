@@ -2,8 +2,9 @@
 import type { Runner } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { type ModelDelivery, ReferenceModel } from "./reference-model.ts";
-import { type ContractCase, onFreshData, type Process, type Rig, rigOn } from "./rig.ts";
+import { type ContractCase, newGate, onFreshData, rigOn } from "./rig.ts";
 import {
+  endOf,
   heldOf,
   newId,
   outcomes,
@@ -14,15 +15,11 @@ import {
   workAll,
 } from "./sample-events.ts";
 
-/** A delivery in a sequence; without `completes` the process died right after the claim. */
-interface Symbol {
-  readonly delivery: ModelDelivery;
-  readonly completes: boolean;
-}
-
 const IDENTITIES = [{ referenceId: "o-1" }, { referenceId: "o-2" }];
 const AMOUNTS = ["10", "11"];
 const STATUSES = ["PENDING", "SUCCESS", "FAILED"];
+
+type Sequence = readonly ModelDelivery[];
 
 /** Every combination of the given values. */
 function alphabet(of: {
@@ -31,68 +28,56 @@ function alphabet(of: {
   readonly identities?: readonly Readonly<Record<string, string>>[];
   readonly amounts?: readonly string[];
   readonly sources?: readonly string[];
-  readonly completes?: readonly boolean[];
-}): readonly Symbol[] {
+}): readonly ModelDelivery[] {
   const { statuses = STATUSES, unlisted = [], identities = IDENTITIES, amounts = ["10"] } = of;
-  const { sources = ["callback"], completes = [true, false] } = of;
-  const symbols: Symbol[] = [];
+  const { sources = ["callback"] } = of;
+  const deliveries: ModelDelivery[] = [];
   for (const status of [...statuses, ...unlisted])
     for (const identity of identities)
       for (const amount of amounts)
         for (const source of sources)
-          for (const end of completes) {
-            const listed = !unlisted.includes(status);
-            symbols.push({ delivery: { status, listed, identity, amount, source }, completes: end });
-          }
-  return symbols;
+          deliveries.push({ status, listed: !unlisted.includes(status), identity, amount, source });
+  return deliveries;
 }
 
-function* sequencesOf(
-  first: readonly Symbol[],
-  rest: readonly Symbol[],
-  length: number,
-): Generator<Symbol[]> {
+function* sequencesOf(first: Sequence, rest: Sequence, length: number): Generator<ModelDelivery[]> {
   if (length === 1) {
-    for (const symbol of first) yield [symbol];
+    for (const delivery of first) yield [delivery];
     return;
   }
   for (const begun of sequencesOf(first, rest, length - 1))
-    for (const symbol of rest) yield [...begun, symbol];
+    for (const delivery of rest) yield [...begun, delivery];
 }
 
-function shown(sequence: readonly Symbol[]): string {
+function shown(sequence: Sequence): string {
   return sequence
-    .map(({ delivery: { status, identity, amount, source }, completes }) =>
-      [status, JSON.stringify(identity), amount, source, completes ? "" : "†"].join(" "),
+    .map(({ status, identity, amount, source }) =>
+      [status, JSON.stringify(identity), amount, source].join(" "),
     )
     .join(" → ");
-}
-
-/** A process that dies after the claim whenever `state.dies` says so; it is the same one all the time, for speed. */
-function mortal(rig: Rig): { readonly process: Process; readonly state: { dies: boolean } } {
-  const state = { dies: false };
-  const process = rig.start((moment, call) =>
-    state.dies && moment === "before" && call === "queue.add" ? "fail" : undefined,
-  );
-  return { process, state };
 }
 
 /** Sequences that share one inbox; each has a record of its own. */
 const BATCH = 500;
 
-/** Delivers every sequence, then perhaps works it off and delivers it all again, and compares each step with the model. */
+interface How {
+  /** When what waits is run: never, at the end, or after every delivery. */
+  readonly runs: "never" | "at the end" | "in between";
+  /** Whether everything is delivered again afterwards. */
+  readonly again?: boolean;
+  readonly flow?: "payments" | "connect";
+}
+
+/** Delivers every sequence, and compares each answer and each run with the model. */
 async function compare(
   make: Parameters<ContractCase["run"]>[0],
-  sequences: Iterable<readonly Symbol[]>,
-  how: { readonly after: "run-and-again" | "run" | "stop"; readonly flow?: "payments" | "connect" },
+  sequences: Iterable<Sequence>,
+  how: How,
 ): Promise<number> {
-  const { accepts } = await groundOf(make);
   let count = 0;
-  let batch: (readonly Symbol[])[] = [];
+  let batch: Sequence[] = [];
   for (const sequence of sequences) {
     count++;
-    // A store that accepts at once has no moment after the claim to die at: the same sequence is there without it.
-    if (accepts === "at-once" && sequence.some(({ completes }) => !completes)) continue;
     batch.push(sequence);
     if (batch.length < BATCH) continue;
     await compareBatch(make, batch, how);
@@ -102,108 +87,78 @@ async function compare(
   return count;
 }
 
-/** What there is to know of a ground before anything is done on it. */
-async function groundOf(make: Parameters<ContractCase["run"]>[0]): Promise<Rig> {
-  const rig = rigOn(await make());
-  await rig.close();
-  return rig;
-}
-
 async function compareBatch(
   make: Parameters<ContractCase["run"]>[0],
-  batch: readonly (readonly Symbol[])[],
-  { after, flow = "payments" }: Parameters<typeof compare>[2],
+  batch: readonly Sequence[],
+  { runs, again = false, flow = "payments" }: How,
 ): Promise<void> {
   const rig = rigOn(await make());
-  const { process, state } = mortal(rig);
-  const runs = new Map<string, string[]>();
+  const { inbox } = rig.start();
+  const ran = new Map<string, string | null>();
   const runner: Runner = {
-    async run({
-      data: {
-        mode,
-        job: { eventId },
-        previousStatus,
-      },
-    }) {
-      if (mode === "tell") return { kind: "told" };
-      const key = eventId.slice(0, 32);
-      runs.set(key, [...(runs.get(key) ?? []), slotNameOf(eventId)]);
-      previous.set(eventId, previousStatus);
-      return { kind: "done" };
+    async run({ data: { mode, eventId, previousStatus } }) {
+      if (mode === "tell") return endOf({ kind: "told" });
+      if (ran.has(eventId)) expect.fail(`${eventId} ran twice`);
+      ran.set(eventId, previousStatus);
+      return endOf({ kind: "done" });
     },
+    firstStep: () => null,
     notify: () => {},
   };
-  const previous = new Map<string, string | null>();
   const records = batch.map((sequence) => ({ sequence, id: newId(), model: new ReferenceModel() }));
 
-  async function deliver(
-    { sequence, id, model }: (typeof records)[number],
-    ends: "as-told" | "all",
-  ): Promise<void> {
-    for (const [at, { delivery, completes }] of sequence.entries()) {
-      const completed = completes || ends === "all" || rig.accepts === "at-once";
-      const event = sampleEvent(id, rig.now(), { ...delivery, flow });
-      state.dies = !completed;
-      const expected = model.deliver(delivery, completed);
-      const where = (): string => `step ${at + 1} (${ends}) of ${shown(sequence)}`;
-      const accepting = Promise.resolve(process.inbox.accept(event));
-      const dies =
-        !completed && (expected.outcome === "resume" || !["duplicate", "stale"].includes(expected.outcome));
-      if (dies) {
-        if (
-          await accepting.then(
-            () => true,
-            () => false,
-          )
-        )
-          expect.fail(`acknowledged without a job: ${where()}`);
-        continue;
+  async function deliver({ sequence, id, model }: (typeof records)[number], at: number): Promise<void> {
+    const delivery = sequence[at];
+    if (delivery === undefined) return;
+    const expected = model.deliver(delivery);
+    const event = sampleEvent(id, rig.now(), { ...delivery, flow });
+    const { outcome, reason, eventId, overtaken } = await inbox.accept(event);
+    const answer = {
+      outcome,
+      reason,
+      slot: slotNameOf(eventId),
+      overtaken: overtaken.map((facts) => slotNameOf(facts.eventId)),
+    };
+    const isSame =
+      outcome === expected.outcome &&
+      reason === expected.reason &&
+      answer.slot === expected.slot &&
+      answer.overtaken.join() === expected.overtaken.join();
+    if (!isSame) expect(answer, `delivery ${at + 1} of ${shown(sequence)}`).toEqual(expected);
+  }
+
+  /** Beside each other, since each has a record of its own. */
+  async function deliverAll(): Promise<void> {
+    const longest = Math.max(...batch.map(({ length }) => length));
+    for (let at = 0; at < longest; at++) {
+      await Promise.all(records.map((record) => deliver(record, at)));
+      if (runs === "in between") await runAll();
+    }
+    if (runs === "at the end") await runAll();
+  }
+
+  async function runAll(): Promise<void> {
+    await workAll(inbox, runner);
+    for (const { sequence, id, model } of records) {
+      model.run();
+      for (const [name, { state, status, verdict, previousStatus }] of model.slots) {
+        const { key, slot } = sampleEvent(id, 0, { status });
+        const told = ran.get(key + slot);
+        const [expected, found] =
+          verdict !== "run" || state === "stale"
+            ? [undefined, verdict === "run" ? told : undefined]
+            : [previousStatus, told];
+        if (found !== expected) expect(found, `the run of ${name} after ${shown(sequence)}`).toBe(expected);
       }
-      const { outcome, reason, job } = await accepting;
-      const slot = slotNameOf(job.eventId);
-      const held = expected.outcome === "stale" ? null : expected.reason;
-      if (outcome !== expected.outcome || reason !== held || slot !== expected.slot)
-        expect({ outcome, reason, slot }, where()).toEqual({ ...expected, reason: held });
     }
+    const expected = records.flatMap(({ model }) =>
+      [...model.slots.values()].filter(({ state }) => state === "ran"),
+    );
+    expect(ran.size).toBe(expected.length);
   }
 
-  /** What completed has run, once; what died may have run, when its record's lease passed; nothing held has. */
-  function check({ sequence, id, model }: (typeof records)[number], all: boolean): void {
-    const ran = runs.get(sampleEvent(id, 0).key) ?? [];
-    const where = () => `runs after ${all ? "delivering all again of " : ""}${shown(sequence)}`;
-    if (new Set(ran).size !== ran.length) expect(ran, where()).toEqual([...new Set(ran)]);
-    for (const name of ran) {
-      if (model.slots.get(name)?.verdict !== "run") expect(model.slots.get(name), where()).toBe("run");
-    }
-    for (const [name, slot] of model.slots) {
-      if (slot.verdict !== "run") continue;
-      const overtaken = slot.status === "PENDING" && model.terminal;
-      const event = sampleEvent(id, 0, { status: slot.status });
-      if (ran.includes(name)) {
-        const told = previous.get(event.key + event.slot);
-        if (told !== slot.previousStatus) expect(told, where()).toBe(slot.previousStatus);
-      } else if (slot.acknowledged && !overtaken) expect(ran, where()).toContain(name);
-      if (!all && overtaken && ran.includes(name)) expect(ran, where()).not.toContain(name);
-    }
-  }
-
-  /** Beside each other where no process dies in between: each has a record of its own. */
-  async function deliverAll(ends: "as-told" | "all"): Promise<void> {
-    if (rig.accepts === "at-once") await Promise.all(records.map((record) => deliver(record, ends)));
-    else for (const record of records) await deliver(record, ends);
-  }
-
-  await deliverAll("as-told");
-  state.dies = false;
-  if (after !== "stop") {
-    await workAll(process.inbox, runner);
-    for (const record of records) check(record, false);
-  }
-  if (after === "run-and-again") {
-    await deliverAll("all");
-    await workAll(process.inbox, runner);
-    for (const record of records) check(record, true);
-  }
+  await deliverAll();
+  if (again) await deliverAll();
   await rig.close();
 }
 
@@ -215,66 +170,52 @@ const lookups = alphabet({
 });
 
 /** Those with the first identity and amount: sequences that begin with others differ from theirs in names only. */
-function named(symbols: readonly Symbol[]): readonly Symbol[] {
-  return symbols.filter(
-    ({ delivery: { identity, amount } }) => identity.referenceId === "o-1" && amount === AMOUNTS[0],
-  );
+function named(deliveries: Sequence): Sequence {
+  return deliveries.filter(({ identity, amount }) => identity.referenceId === "o-1" && amount === AMOUNTS[0]);
 }
 
-/** Whether the last delivery completes is seen only by what comes after it. */
-function last(symbols: readonly Symbol[]): readonly Symbol[] {
-  return symbols.filter(({ completes }) => completes);
-}
-
-function* upTo(
-  length: number,
-  first: readonly Symbol[],
-  rest: readonly Symbol[],
-): Generator<readonly Symbol[]> {
+function* upTo(length: number, first: Sequence, rest: Sequence): Generator<Sequence> {
   for (let shorter = 1; shorter <= length; shorter++) yield* sequencesOf(first, rest, shorter);
 }
 
-function* followedBy(
-  sequences: Iterable<readonly Symbol[]>,
-  symbols: readonly Symbol[],
-): Generator<readonly Symbol[]> {
-  for (const sequence of sequences) for (const symbol of symbols) yield [...sequence, symbol];
-}
-
 export const tableCases: readonly ContractCase[] = [
-  {
-    name: "the table of deduplication over all pairs of deliveries: statuses × identities × amounts × deaths, delivered twice",
-    async run(make) {
-      const count = await compare(make, upTo(2, everything, everything), { after: "run-and-again" });
-      expect(count).toBe(24 + 24 ** 2);
+  ...(["at the end", "in between"] as const).flatMap((runs): readonly ContractCase[] => [
+    {
+      name: `the table of deduplication over all pairs of deliveries, run ${runs}: statuses × identities × amounts, delivered twice`,
+      async run(make) {
+        const count = await compare(make, upTo(2, everything, everything), { runs, again: true });
+        expect(count).toBe(12 + 12 ** 2);
+      },
     },
-  },
-  {
-    name: "the table of deduplication over all sequences of three deliveries, delivered twice",
-    async run(make) {
-      const sequences = sequencesOf(named(everything), everything, 3);
-      expect(await compare(make, sequences, { after: "run-and-again" })).toBe(6 * 24 ** 2);
+    {
+      name: `the table of deduplication over all sequences of three deliveries, run ${runs}, delivered twice`,
+      async run(make) {
+        const sequences = sequencesOf(named(everything), everything, 3);
+        expect(await compare(make, sequences, { runs, again: true })).toBe(3 * 12 ** 2);
+      },
     },
-  },
+  ]),
   {
     name: "the table of deduplication over all sequences of four deliveries",
     async run(make) {
-      if ((await groundOf(make)).depth < 4) return;
-      const sequences = followedBy(sequencesOf(named(everything), everything, 3), last(everything));
-      expect(await compare(make, sequences, { after: "stop" })).toBe(6 * 24 ** 2 * 12);
+      const ground = await make();
+      await ground.close();
+      if (ground.depth < 4) return;
+      const sequences = sequencesOf(named(everything), everything, 4);
+      expect(await compare(make, sequences, { runs: "never" })).toBe(3 * 12 ** 3);
     },
   },
   {
     name: "look-ups beside callbacks: amounts of different sources are not compared",
     async run(make) {
       const sequences = sequencesOf(named(lookups), lookups, 3);
-      expect(await compare(make, sequences, { after: "run-and-again" })).toBe(12 * 24 ** 2);
+      expect(await compare(make, sequences, { runs: "at the end", again: true })).toBe(6 * 12 ** 2);
     },
   },
   {
     name: "identity fields that are absent on one side, and unlisted statuses, which set neither rank nor facts",
     async run(make) {
-      const symbols = alphabet({
+      const deliveries = alphabet({
         statuses: ["PENDING", "SUCCESS"],
         unlisted: ["CANCELLED"],
         identities: [
@@ -282,20 +223,17 @@ export const tableCases: readonly ContractCase[] = [
           { referenceId: "o-1", merchantId: "m-1" },
           { referenceId: "o-1", merchantId: "m-2" },
         ],
-        completes: [true],
       });
-      expect(await compare(make, upTo(3, symbols, symbols), { after: "run" })).toBe(9 + 9 ** 2 + 9 ** 3);
+      const count = await compare(make, upTo(3, deliveries, deliveries), { runs: "at the end" });
+      expect(count).toBe(9 + 9 ** 2 + 9 ** 3);
     },
   },
   {
     name: "webhooks of the connect flow, which have no status",
     async run(make) {
-      const symbols = alphabet({ statuses: [""], amounts: AMOUNTS, sources: ["webhook"] });
-      const count = await compare(make, upTo(3, symbols, symbols), {
-        after: "run-and-again",
-        flow: "connect",
-      });
-      expect(count).toBe(8 + 8 ** 2 + 8 ** 3);
+      const deliveries = alphabet({ statuses: [""], amounts: AMOUNTS, sources: ["webhook"] });
+      const how = { runs: "at the end", again: true, flow: "connect" } as const;
+      expect(await compare(make, upTo(4, deliveries, deliveries), how)).toBe(4 + 4 ** 2 + 4 ** 3 + 4 ** 4);
     },
   },
   onFreshData(
@@ -374,8 +312,8 @@ export const tableCases: readonly ContractCase[] = [
     );
     const others = answers.map(({ outcome }) => outcome).filter((outcome) => outcome !== "new");
     expect(others).toHaveLength(199);
-    expect(others.filter((outcome) => outcome !== "resume" && outcome !== "duplicate")).toEqual([]);
-    expect(new Set(answers.map(({ job }) => job.eventId)).size).toBe(1);
+    expect(others.filter((outcome) => outcome !== "duplicate")).toEqual([]);
+    expect(new Set(answers.map(({ eventId }) => eventId)).size).toBe(1);
     const runner = sampleRunner();
     await Promise.all(processes.map(({ inbox }) => workAll(inbox, runner)));
     expect(runner.ran).toEqual(["SUCCESS"]);
@@ -418,18 +356,56 @@ export const tableCases: readonly ContractCase[] = [
     expect(runner.ran).toEqual(["SUCCESS", "SUCCESS"]);
   }),
   onFreshData(
-    "a PENDING that waits when a terminal status is claimed is stale, and counts no run",
+    "a PENDING that waits when a terminal status is recorded is stale by the same write, and is told of",
     async (rig) => {
-      const { inbox } = rig.start();
+      const { inbox, calls } = rig.start();
       const id = newId();
       const pending = sampleEvent(id, rig.now(), { status: "PENDING" });
       await inbox.accept(pending);
-      await inbox.accept(sampleEvent(id, rig.now(), { status: "FAILED" }));
+      const accepted = await inbox.accept(sampleEvent(id, rig.now(), { status: "FAILED" }));
+      expect(accepted).toMatchObject({
+        outcome: "progress",
+        overtaken: [
+          { eventId: pending.key + pending.slot, id: pending.id, event: "DEPOSIT", status: "PENDING" },
+        ],
+      });
+      expect(calls.at(-1)).toBe("accept+stale");
+      expect((await inbox.read(pending.key + pending.slot))?.state).toBe("stale");
       const runner = sampleRunner();
       expect(await workAll(inbox, runner)).toMatchObject({ ran: 1, failed: 0, remaining: 0 });
       expect(runner.ran).toEqual(["FAILED"]);
-      expect((await inbox.read(pending.key + pending.slot))?.state).toBe("stale");
       expect(await outcomes(inbox, [pending])).toEqual(["duplicate"]);
+    },
+  ),
+  onFreshData(
+    "a PENDING that runs when a terminal status is recorded is run to its end; its retry is stale",
+    async (rig) => {
+      for (const ending of ["done", "retry"] as const) {
+        const { inbox } = rig.start();
+        const id = newId();
+        const pending = sampleEvent(id, rig.now(), { status: "PENDING" });
+        await inbox.accept(pending);
+        const [begun, free] = [newGate(), newGate()];
+        const runner = sampleRunner(async ({ data: { status } }) => {
+          if (status !== "PENDING") return { kind: "done" };
+          begun.open();
+          await free.passed;
+          return ending === "done" ? { kind: ending } : { kind: ending, delayMs: 0 };
+        });
+        const working = workAll(inbox, runner);
+        await begun.passed;
+        expect(await inbox.accept(sampleEvent(id, rig.now()))).toMatchObject({
+          outcome: "progress",
+          overtaken: [],
+        });
+        free.open();
+        await working;
+        await workAll(inbox, runner);
+        expect(runner.ran).toEqual(["PENDING", "SUCCESS"]);
+        const state = (await inbox.read(pending.key + pending.slot))?.state;
+        expect(state).toBe(ending === "done" ? "done" : "stale");
+        expect(runner.notices.filter(({ type }) => type === "stale")).toHaveLength(ending === "done" ? 0 : 1);
+      }
     },
   ),
 ];

@@ -60,10 +60,10 @@ describe("operations.md", () => {
 });
 
 describe("inboxes.md", () => {
-  it("says that all three inboxes are composed of a store and a queue", () => {
-    expect(wordsOf("docs/inboxes.md", "composeInbox")).toContain("all three inboxes are made so");
+  it("says that all three inboxes are made of a store by createInbox", () => {
+    expect(wordsOf("docs/inboxes.md", "A store of your own")).toContain("all three inboxes are made so");
     for (const inbox of ["inbox/memory", "sqlite", "redis"])
-      expect(textOf(`packages/core/src/${inbox}/index.ts`)).toContain("return composeInbox({");
+      expect(textOf(`packages/core/src/${inbox}/index.ts`)).toContain("return createInbox(");
   });
 });
 

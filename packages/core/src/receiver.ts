@@ -445,12 +445,18 @@ class MountedReceiver implements Receiver {
 
   pause(): void {
     this.#paused = true;
-    void this.#running?.then((running) => running.pause(), () => {});
+    void this.#running?.then(
+      (running) => running.pause(),
+      () => {},
+    );
   }
 
   resume(): void {
     this.#paused = false;
-    void this.#running?.then((running) => running.resume(), () => {});
+    void this.#running?.then(
+      (running) => running.resume(),
+      () => {},
+    );
   }
 
   read(eventId: string): Promise<Life | null> {

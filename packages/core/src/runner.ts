@@ -221,8 +221,7 @@ export function createRunner(parts: RunnerParts): Runner {
       progress.released = true;
       return "open";
     }
-    if (notices.observed)
-      notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
+    if (notices.observed) notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
     const startedAt = clock.now();
     lease.called();
     const outcome = await callInTime(lease, handler, attempt, call);
@@ -324,7 +323,11 @@ export function createRunner(parts: RunnerParts): Runner {
     };
     if (ending.kind !== "held") return { ending, changes: unwritten, written };
     const toConfirm = ending.reason === "ambiguous" && flows.payments?.confirm !== undefined;
-    return { ending: { ...ending, tell: toConfirm || registry.heldHandlers.length > 0 }, changes: unwritten, written };
+    return {
+      ending: { ...ending, tell: toConfirm || registry.heldHandlers.length > 0 },
+      changes: unwritten,
+      written,
+    };
   }
 
   /** Not a handler's error: those are outcomes. Reading or releasing failed, so nothing is known: try again. */
@@ -370,7 +373,9 @@ export function createRunner(parts: RunnerParts): Runner {
       // One that must not run twice has a start of its own: what dies before that was never called.
       if (first.onCrash === "hold" || first.maxTries === 1) return null;
       // What died in its last run, or is not due yet, is for the run itself to judge.
-      return before === undefined || (before.state === "failed" && before.dueAt <= data.now) ? first.name : null;
+      return before === undefined || (before.state === "failed" && before.dueAt <= data.now)
+        ? first.name
+        : null;
     },
     notify: (notice) => notices.post(notice),
   };
@@ -381,7 +386,16 @@ function isThrough(step: Step | undefined): boolean {
 }
 
 function newProgress(begunAt: number, unopened: string | null): Progress {
-  return { unwritten: [], unnoticed: [], unopened, begunAt, retryInMs: null, givenUp: null, lost: false, released: false };
+  return {
+    unwritten: [],
+    unnoticed: [],
+    unopened,
+    begunAt,
+    retryInMs: null,
+    givenUp: null,
+    lost: false,
+    released: false,
+  };
 }
 
 /** Held only when no handler has tries left: one that failed for good does not stop the others' retries. */

@@ -281,7 +281,11 @@ describe("deliveries that waited for a resolver", () => {
       letGo = open;
     });
     const store = memoryStore({ environment: clock, maxRecords: 100, maxUnfinished: 100 });
-    const slow = { ...store, immediate: false, swap: (items) => gate.then(() => store.swap(items)) } satisfies RecordStore;
+    const slow = {
+      ...store,
+      immediate: false,
+      swap: (items) => gate.then(() => store.swap(items)),
+    } satisfies RecordStore;
     const inbox = createInbox(slow, { environment: clock });
     const t = await setUp({ payments: { publicKey: resolve }, inbox, maxInFlight: 2 }, clock);
     const posting = Array.from({ length: 5 }, () => t.post("payments", callback("alpha")));

@@ -1,120 +1,279 @@
-/** The SQLite inbox beyond the contract: commits, several processes, a full disk, pruning. */
+/** What the store of SQLite does beyond the contract of stores: its transactions, its disk, and other processes. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createReceiver } from "@payhooks/core";
-import { callbackFields, createTestKeys, fakeClock, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { sqliteInbox } from "../src/sqlite/index.ts";
 import {
-  closing,
-  EVERYTHING,
-  eventIdOf,
-  eventOf,
-  heldOf,
-  inLanes,
+  accepted,
+  DAY_MS,
+  ended,
+  expectSame,
+  keyOf,
+  put,
+  readOne,
+  swapOf,
+} from "../../../test/contract/store-records.ts";
+import type { RecordStore, Swap } from "../src/inbox/store.ts";
+import { sqliteStore } from "../src/sqlite/store.ts";
+import { fakeClock } from "../src/testing/clock.ts";
+import {
+  ask,
+  byKey,
+  fates,
   newFile,
   openFile,
+  openStore,
   type TestDatabase,
-  writingRunner,
-} from "./sqlite-events.ts";
+  waiting,
+} from "./sqlite-ground.ts";
 
-// Much of it is RSA and child processes, on a machine that does other things too.
+// Child processes, on a machine that does other things too.
 vi.setConfig({ testTimeout: 30_000 });
 
-/** A handle that counts the commits that wrote something: each is one fsync of the log. */
-function counting(database: TestDatabase): { readonly handle: TestDatabase; commits(): number } {
-  const total = database.prepare("SELECT total_changes() AS n");
-  const changes = (): number => Number((total.get() as { n: number }).n);
-  let commits = 0;
-  let before = 0;
+const DRIVER_ERRORS = { full: "SQLITE_FULL", io: "SQLITE_IOERR_FSYNC" } as const;
+
+/** A handle whose next commit goes wrong, before it or after it, when that is asked for. */
+function failing(database: TestDatabase): {
+  readonly handle: TestDatabase;
+  failCommit(error: keyof typeof DRIVER_ERRORS, when: "before" | "after"): void;
+} {
+  let next: { readonly code: string; readonly when: "before" | "after" } | null = null;
   const handle: TestDatabase = {
     exec(sql) {
-      if (sql === "BEGIN IMMEDIATE") before = changes();
-      if (sql === "COMMIT" && changes() > before) commits++;
-      return database.exec(sql);
+      if (sql !== "COMMIT" || next === null) return database.exec(sql);
+      const { code, when } = next;
+      next = null;
+      if (when === "after") database.exec(sql);
+      throw Object.assign(new Error("the disk"), { code });
     },
     prepare: (sql) => database.prepare(sql),
     close: () => database.close(),
   };
-  return { handle, commits: () => commits };
+  return {
+    handle,
+    failCommit(error, when) {
+      next = { code: DRIVER_ERRORS[error], when };
+    },
+  };
 }
 
-describe("group commit", () => {
-  it("shares a commit among the deliveries of a turn: less than 0.1 per event at concurrency 50", async () => {
-    const { handle, commits } = counting(openFile(newFile()));
-    const inbox = closing(sqliteInbox(handle));
-    await inLanes(50, 1_000, (n) => inbox.accept(eventOf(n, Date.now())));
-    expect(commits()).toBeGreaterThan(0);
-    expect(commits() / 1_000).toBeLessThan(0.1);
-    const accepted = commits();
-    const runner = writingRunner();
-    await inbox.work(runner, { ...EVERYTHING, concurrency: 50 });
-    expect(runner.ran).toHaveLength(1_000);
-    // Taking, begin, both ends of the step, finish and settling: six in all, shared by fifty events.
-    expect((commits() - accepted) / 1_000).toBeLessThan(0.2);
+/** A handle that writes down what is done and prepared. */
+function watched(database: TestDatabase): {
+  readonly handle: TestDatabase;
+  readonly done: string[];
+  readonly prepared: Set<string>;
+} {
+  const done: string[] = [];
+  const prepared = new Set<string>();
+  const handle: TestDatabase = {
+    exec(sql) {
+      done.push(sql);
+      return database.exec(sql);
+    },
+    prepare(sql) {
+      prepared.add(sql);
+      return database.prepare(sql);
+    },
+    close: () => database.close(),
+  };
+  return { handle, done, prepared };
+}
+
+const swapsOf = (store: RecordStore, count: number): readonly Swap[] =>
+  Array.from({ length: count }, (_, n) => waiting(store, n)).toSorted(byKey);
+
+describe("the writes of one call", () => {
+  it("share one transaction", async () => {
+    const { handle, done } = watched(openFile(newFile()));
+    const store = await openStore(handle);
+    done.length = 0;
+    expect(new Set(await fates(store, swapsOf(store, 50)))).toEqual(new Set(["written"]));
+    expect(done).toEqual(["BEGIN IMMEDIATE", "COMMIT"]);
   });
 
-  it("fails one event alone whose record cannot be read", async () => {
-    const file = newFile();
-    const inbox = closing(sqliteInbox(file));
-    await inbox.accept(eventOf(1, Date.now()));
-    const other = openFile(file);
-    other.exec("UPDATE records SET value = 'o{'");
-    other.close();
-    const answers = await Promise.allSettled([0, 1, 2].map((n) => inbox.accept(eventOf(n, Date.now()))));
-    expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
-    expect(answers[1]).toMatchObject({ reason: { code: "ERR_INBOX_UNAVAILABLE" } });
-    expect((await inbox.accept(eventOf(2, Date.now()))).outcome).toBe("duplicate");
+  it("do not fail with one that the file does not take: that one alone is refused", async () => {
+    const database = openFile(newFile());
+    const store = await openStore(database);
+    database.exec(`CREATE TRIGGER picky BEFORE INSERT ON events WHEN new.id = 'tx-2'
+      BEGIN SELECT RAISE(ABORT, 'not that one'); END`);
+    const swaps = swapsOf(store, 4);
+    const results = await store.swap(swaps);
+    const refused = results.filter(({ kind }) => kind === "refused");
+    expect(refused).toEqual([{ kind: "refused", cause: expect.any(Error) }]);
+    expect(results.filter(({ kind }) => kind === "written")).toHaveLength(3);
+    for (const [at, swap] of swaps.entries()) {
+      if (results[at]?.kind === "written") expectSame(await readOne(store, swap.key), swap);
+      else expect([swap.key, await readOne(store, swap.key)]).toEqual([keyOf(2), null]);
+    }
+    expect(await store.counts()).toMatchObject({ waiting: 3 });
+  });
+
+  it("find a record that cannot be read, without harm to the others", async () => {
+    const database = openFile(newFile());
+    const store = await openStore(database);
+    const swap = waiting(store, 1);
+    await fates(store, [swap]);
+    database.exec("UPDATE records SET text = '9 of the year 2050'");
+    const again = waiting(store, 1);
+    const results = await store.swap([again, waiting(store, 2)].toSorted(byKey));
+    const unreadable = { version: swap.version, record: { unreadable: expect.stringMatching(/format/) } };
+    expect(results).toContainEqual({ kind: "conflict", current: unreadable });
+    expect(results).toContainEqual({ kind: "written" });
+    const { records } = await store.takeDue(10, 1_000);
+    expect(records).toContainEqual({ key: keyOf(1), ...unreadable });
+  });
+});
+
+describe("a commit that fails", () => {
+  it.each(["before", "after"] as const)(
+    "on the disk %s it counted: its fate is unknown, and the same writes tell it",
+    async (when) => {
+      const { handle, failCommit } = failing(openFile(newFile()));
+      const store = await openStore(handle);
+      const swaps = swapsOf(store, 3);
+      failCommit("io", when);
+      expect(await fates(store, swaps)).toEqual(["unknown", "unknown", "unknown"]);
+      const again = await store.swap(swaps);
+      for (const [at, swap] of swaps.entries()) {
+        const result = again[at];
+        expect(result?.kind).toBe(when === "before" ? "written" : "conflict");
+        if (result?.kind === "conflict") expect(result.current?.version).toBe(swap.version);
+      }
+      expect(await store.counts()).toMatchObject({ waiting: 3 });
+    },
+  );
+
+  it("for want of room: nothing was written", async () => {
+    const { handle, failCommit } = failing(openFile(newFile()));
+    const store = await openStore(handle);
+    const swaps = swapsOf(store, 3);
+    failCommit("full", "before");
+    expect(await fates(store, swaps)).toEqual(["not-written", "not-written", "not-written"]);
+    expect(await store.counts()).toMatchObject({ waiting: 0 });
+    expect(await fates(store, swaps)).toEqual(["written", "written", "written"]);
+  });
+});
+
+describe("a full disk", () => {
+  it("takes nothing more and keeps what it has; a probe says so; it goes on when there is room again", async () => {
+    const database = openFile(newFile());
+    const store = await openStore(database);
+    await store.probe();
+    database.exec(`PRAGMA max_page_count = ${Number(ask(database, "PRAGMA page_count")) + 60}`);
+    const written: Swap[] = [];
+    const rejected: Swap[] = [];
+    for (let n = 0; n < 40; n++) {
+      const swap = waiting(store, n, Buffer.from(`"${"x".repeat(8_000)}"`));
+      const [fate] = await fates(store, [swap]);
+      expect(["written", "not-written"]).toContain(fate);
+      (fate === "written" ? written : rejected).push(swap);
+    }
+    expect([written.length > 3, rejected.length > 3]).toEqual([true, true]);
+    await expect(store.probe()).rejects.toMatchObject({
+      code: "ERR_INBOX_UNAVAILABLE",
+      message: expect.stringMatching(/full/),
+    });
+    for (const swap of rejected) expect(await readOne(store, swap.key)).toBeNull();
+    expect(await store.counts()).toMatchObject({ waiting: written.length });
+    database.exec("PRAGMA max_page_count = 1000000");
+    await store.probe();
+    expect(new Set(await fates(store, rejected.toSorted(byKey)))).toEqual(new Set(["written"]));
+    for (const swap of [...written, ...rejected]) expectSame(await readOne(store, swap.key), swap);
+    const { records } = await store.takeDue(100, 60_000);
+    expect(records.map(({ key }) => key).toSorted()).toEqual(
+      [...written, ...rejected].map(({ key }) => key).toSorted(),
+    );
+    expect(ask(database, "PRAGMA integrity_check")).toBe("ok");
+  });
+});
+
+describe("a file that may no longer be written", () => {
+  it("is said to be so by writes and by the probe, and is read as before", async () => {
+    const database = openFile(newFile());
+    const store = await openStore(database);
+    const written = waiting(store, 1);
+    await fates(store, [written]);
+    database.exec("PRAGMA query_only = 1");
+    expect(await fates(store, [waiting(store, 2)])).toEqual(["not-written"]);
+    const readonly = { code: "ERR_INBOX_UNAVAILABLE", message: expect.stringMatching(/readonly/) };
+    await expect(store.probe()).rejects.toMatchObject(readonly);
+    await expect(store.takeDue(1, 1_000)).rejects.toMatchObject(readonly);
+    expectSame(await readOne(store, keyOf(1)), written);
+    expect(await store.takeDue(0, 0)).toMatchObject({ left: 1 });
   });
 });
 
 describe("another program that holds the file", () => {
-  it("is waited for, and the event loop goes on meanwhile; in the end it is an error", async () => {
+  it("is waited for, and the event loop goes on meanwhile; in the end nothing was written", async () => {
     const file = newFile();
-    const inbox = closing(sqliteInbox(file));
-    await inbox.ready();
+    const store = await openStore(file);
     const other = openFile(file);
-    other.exec("BEGIN IMMEDIATE");
     onTestFinished(() => void other.close());
+    other.exec("BEGIN IMMEDIATE");
     let turns = 0;
     const counter = setInterval(() => turns++, 10);
     const startedAt = performance.now();
-    await expect(inbox.accept(eventOf(1, Date.now()))).rejects.toMatchObject({
-      code: "ERR_INBOX_UNAVAILABLE",
-      message: expect.stringMatching(/locked/),
-    });
+    const [result] = await store.swap([waiting(store, 1)]);
     const tookMs = performance.now() - startedAt;
     clearInterval(counter);
+    expect(result).toEqual({ kind: "not-written", cause: expect.any(Error) });
     expect(tookMs).toBeGreaterThan(1_000);
     // A loop that hung in SQLite's own waiting would have had next to no turns.
     expect(turns).toBeGreaterThan(20);
-    const waiting = inbox.accept(eventOf(1, Date.now()));
+    // Reading needs no lock.
+    expect(await store.read([keyOf(1)])).toEqual([null]);
+    const [swapping, probing] = [store.swap([waiting(store, 1)]), store.probe()];
     await new Promise((resolve) => setImmediate(resolve));
     other.exec("COMMIT");
-    expect((await waiting).outcome).toBe("new");
+    expect(await swapping).toEqual([{ kind: "written" }]);
+    await probing;
+  });
+
+  it("lets all that wait for it share one transaction, in which one that is refused fails alone", async () => {
+    const file = newFile();
+    const { handle, done } = watched(openFile(file));
+    const store = await openStore(handle);
+    handle.exec(`CREATE TRIGGER picky BEFORE INSERT ON events WHEN new.id = 'tx-99'
+      BEGIN SELECT RAISE(ABORT, 'not that one'); END`);
+    const other = openFile(file);
+    onTestFinished(() => void other.close());
+    const commitsOf = async (numbers: readonly number[]): Promise<number> => {
+      other.exec("BEGIN IMMEDIATE");
+      const swapping = numbers.map((n) => fates(store, [waiting(store, n)]));
+      await new Promise((resolve) => setImmediate(resolve));
+      done.length = 0;
+      other.exec("COMMIT");
+      expect((await Promise.all(swapping)).flat()).toEqual(
+        numbers.map((n) => (n === 99 ? "refused" : "written")),
+      );
+      return done.filter((sql) => sql === "COMMIT").length;
+    };
+    expect(await commitsOf([1, 2, 3, 4, 5])).toBe(1);
+    expect(await commitsOf([6, 99, 7])).toBe(2);
+    expect(await store.counts()).toMatchObject({ waiting: 7 });
   });
 
   it("is waited for at the start too", async () => {
     const file = newFile();
     const other = openFile(file);
-    other.exec("BEGIN IMMEDIATE");
     onTestFinished(() => void other.close());
-    const accepting = closing(sqliteInbox(file)).accept(eventOf(1, Date.now()));
+    other.exec("BEGIN IMMEDIATE");
+    const opening = openStore(file);
     await new Promise((resolve) => setImmediate(resolve));
     other.exec("ROLLBACK");
-    expect((await accepting).outcome).toBe("new");
+    const store = await opening;
+    expect(await fates(store, [waiting(store, 1)])).toEqual(["written"]);
   });
 });
 
 describe("several processes on one file", { timeout: 60_000 }, () => {
-  it("started at once on a new file, accept each event once and run it once", async () => {
+  it("started at once on a new file, write each record once and take it once", async () => {
     const file = newFile();
     const log = join(file, "..", "ran.log");
     writeFileSync(log, "");
-    const EVENTS = 300;
+    const EVENTS = 304;
     const children = [1, 2, 3].map(() =>
       fork(fileURLToPath(new URL("sqlite-process.ts", import.meta.url)), [file, log, String(EVENTS)], {
         execArgv: ["--conditions=payhooks-source", "--import=tsx"],
@@ -129,13 +288,13 @@ describe("several processes on one file", { timeout: 60_000 }, () => {
         const [outcomes] = (await Promise.race([
           once(child, "message"),
           once(child, "exit").then(([code]) => expect.fail(`a process ended with ${code}`)),
-        ])) as [{ new?: number; duplicate?: number }];
+        ])) as [{ readonly written: number; readonly conflict: number }];
         return outcomes;
       }),
     );
-    const sum = (outcome: "new" | "duplicate"): number =>
-      reports.reduce((total, outcomes) => total + (outcomes[outcome] ?? 0), 0);
-    expect([sum("new"), sum("duplicate")]).toEqual([EVENTS, 2 * EVENTS]);
+    const sum = (outcome: "written" | "conflict"): number =>
+      reports.reduce((total, outcomes) => total + outcomes[outcome], 0);
+    expect([sum("written"), sum("conflict")]).toEqual([EVENTS, 2 * EVENTS]);
     const ran = (): string[] => readFileSync(log, "utf8").split("\n").filter(Boolean);
     await vi.waitFor(() => expect(ran().length).toBeGreaterThanOrEqual(EVENTS), { timeout: 40_000 });
     const exits = children.map((child) => once(child, "exit"));
@@ -143,125 +302,90 @@ describe("several processes on one file", { timeout: 60_000 }, () => {
     expect((await Promise.all(exits)).map(([code]) => code)).toEqual([0, 0, 0]);
     expect(ran()).toHaveLength(EVENTS);
     expect(new Set(ran()).size).toBe(EVENTS);
-  });
-
-  it("one runs what the other accepted, at its next look", async () => {
-    const file = newFile();
-    const clock = fakeClock();
-    const accepting = closing(sqliteInbox(file, { clock }), clock);
-    const runs = closing(sqliteInbox(file, { clock, pollMs: 700 }), clock);
-    const runner = writingRunner();
-    const running = await runs.run(runner, { concurrency: 4 });
-    await clock.advance(0);
-    await accepting.accept(eventOf(1, clock.now()));
-    await clock.advance(690);
-    expect(runner.ran).toEqual([]);
-    await clock.advance(20);
-    await vi.waitFor(() => expect(runner.ran).toEqual(["tx-1"]));
-    await running.stop();
-  });
-
-  it("takes over what a dead one had, after its lease", async () => {
-    const file = newFile();
-    const clock = fakeClock();
-    const dead = closing(sqliteInbox(file, { clock, leaseMs: 1_000 }), clock);
-    await dead.accept(eventOf(1, clock.now()));
-    const runner = writingRunner();
-    const started = new Promise<void>((resolve) => {
-      const hangs = { run: () => new Promise<never>(() => resolve()), notify: () => {} };
-      void dead.work(hangs, EVERYTHING);
+    const store = await openStore(file);
+    expect(await store.counts()).toEqual({
+      waiting: 0,
+      retrying: 0,
+      running: 0,
+      held: 0,
+      heldBy: {},
+      oldestDueAt: null,
     });
-    await started;
-    const other = closing(sqliteInbox(file, { clock, leaseMs: 1_000 }), clock);
-    expect(await other.work(runner, EVERYTHING)).toMatchObject({ ran: 0 });
-    // Frozen: its timers do not fire, so nothing renews the lease.
-    const later = closing(sqliteInbox(file, { clock: { ...clock, now: () => clock.now() + 1_001 } }), clock);
-    expect(await later.work(runner, EVERYTHING)).toMatchObject({ ran: 1 });
-    expect(runner.ran).toEqual(["tx-1"]);
-  });
-});
-
-describe("a full disk", () => {
-  it("is answered 503; what was acknowledged is kept, and it goes on when there is room again", async () => {
-    const database = openFile(newFile());
-    const inbox = closing(sqliteInbox(database));
-    await inbox.ready();
-    const keys = createTestKeys();
-    const receiver = createReceiver({
-      payments: { publicKey: keys.publicKey },
-      inbox,
-      run: "elsewhere",
-      logger: { info: () => {}, warn: () => {}, error: () => {} },
-    });
-    const ran: string[] = [];
-    receiver.onDeposit(({ payTxnId }) => void ran.push(payTxnId));
-    const post = async (n: number): Promise<number> => {
-      const { rawBody, headers } = signPaymentCallback(
-        callbackFields({ payTxnId: `tx-${n}`, message: "m".repeat(8_000) }),
-        keys.privateKey,
-      );
-      const { status } = await receiver.payments.receive({
-        method: "POST",
-        url: "/callbacks/pay",
-        headers: { get: (name) => headers[name] ?? null },
-        rawBody,
-      });
-      return status;
-    };
-    const pages = Number(Object.values(database.prepare("PRAGMA page_count").get() as object)[0]);
-    database.exec(`PRAGMA max_page_count = ${pages + 60}`);
-    const answers = new Map<number, number>();
-    await inLanes(4, 40, async (n) => void answers.set(n, await post(n)));
-    const answered = (status: number): number[] =>
-      [...answers].filter(([, s]) => s === status).map(([n]) => n);
-    expect(answered(200).length).toBeGreaterThan(3);
-    expect(answered(503).length).toBeGreaterThan(3);
-    expect(answered(200).length + answered(503).length).toBe(40);
-    database.exec("PRAGMA max_page_count = 1000000");
-    for (const n of answered(503)) expect(await post(n)).toBe(200);
-    const { ran: done } = await receiver.work({ deadlineMs: 60_000 });
-    expect(done).toBe(40);
-    expect(ran.sort()).toEqual(Array.from({ length: 40 }, (_, n) => `tx-${n}`).sort());
+    expect(ask(file, "PRAGMA integrity_check")).toBe("ok");
   });
 });
 
 describe("pruning", () => {
-  const DAY_MS = 86_400_000;
-
-  it("takes expired records away in small steps, as fast as they came; never what waits or is held", async () => {
-    const file = newFile();
-    const database = openFile(file);
+  it("takes expired records away in small steps, with their events; never what waits", async () => {
+    const database = openFile(newFile());
     const clock = fakeClock();
-    const inbox = closing(sqliteInbox(database, { clock }), clock);
-    const count = (): number =>
-      Number((database.prepare("SELECT count(*) AS n FROM records").get() as { n: number }).n);
-    await inLanes(50, 400, (n) => inbox.accept(eventOf(n, clock.now())));
-    await inbox.work(writingRunner(), EVERYTHING);
-    await inbox.accept(eventOf(1_000, clock.now(), { verdict: "ambiguous", rank: null }));
-    await inbox.work({ run: async () => ({ kind: "told" }), notify: () => {} }, EVERYTHING);
-    await inbox.accept(eventOf(1_001, clock.now()));
-    expect(count()).toBe(402);
+    const store = sqliteStore(database, { clock });
+    await store.open();
+    onTestFinished(() => store.close());
+    const now = clock.now();
+    const finished = Array.from({ length: 250 }, (_, n) => keyOf(n)).map((key) =>
+      swapOf(store, key, null, ended(key, now, accepted(key, now))),
+    );
+    expect(new Set(await fates(store, finished.toSorted(byKey)))).toEqual(new Set(["written"]));
+    await put(store, keyOf(1_000), null, accepted(keyOf(1_000), now));
+    expect(await store.prune?.()).toBe(false);
     await clock.advance(9 * DAY_MS);
-    const counts: number[] = [];
-    for (let n = 2_000; n < 2_012; n++) {
-      await inbox.accept(eventOf(n, clock.now()));
-      counts.push(count() - (n - 1_999));
+    const left: unknown[] = [];
+    for (let more: boolean | undefined = true; more === true; ) {
+      more = await store.prune?.();
+      left.push([
+        ask(database, "SELECT count(*) FROM records"),
+        ask(database, "SELECT count(*) FROM events"),
+      ]);
     }
-    // Fifty at most go with one write, and all of them within a dozen.
-    expect(counts).toEqual([352, 302, 252, 202, 152, 102, 52, 2, 2, 2, 2, 2]);
-    expect(await heldOf(inbox)).toMatchObject([{ id: "tx-1000", reason: "ambiguous" }]);
-    expect(await inbox.read(eventIdOf(eventOf(1_001, 0)))).toMatchObject({ state: "waiting" });
-    // What is gone is new, if it is signed anew.
-    expect((await inbox.accept(eventOf(5, clock.now()))).outcome).toBe("new");
+    expect(left).toEqual([
+      [151, 151],
+      [51, 51],
+      [1, 1],
+    ]);
+    expect(await store.counts()).toMatchObject({ waiting: 1 });
   });
 
-  it("forgets a claimed reference with the record that claimed it", async () => {
+  it("takes the events of an expired record along when the record is written anew", async () => {
+    const database = openFile(newFile());
     const clock = fakeClock();
-    const inbox = closing(sqliteInbox(newFile(), { clock }), clock);
-    const claiming = (n: number) => eventOf(n, clock.now(), { referenceKey: "r".repeat(32) });
-    expect((await inbox.accept(claiming(1))).outcome).toBe("new");
-    expect(await inbox.accept(claiming(2))).toMatchObject({ outcome: "held", reason: "reference-reused" });
+    const store = sqliteStore(database, { clock });
+    await store.open();
+    onTestFinished(() => store.close());
+    const key = keyOf(1);
+    await put(store, key, null, ended(key, clock.now(), accepted(key, clock.now(), { status: "FAILED" })));
     await clock.advance(9 * DAY_MS);
-    expect((await inbox.accept(claiming(3))).outcome).toBe("new");
+    await put(store, key, null, accepted(key, clock.now()));
+    expect(ask(database, "SELECT group_concat(status) FROM events")).toBe("SUCCESS");
+  });
+});
+
+describe("the statements", () => {
+  it("read no whole table, however many finished records there are", async () => {
+    const database = openFile(newFile());
+    const { handle, prepared } = watched(database);
+    const store = await openStore(handle);
+    await fates(store, swapsOf(store, 3));
+    for (const filter of [
+      {},
+      { state: "held" },
+      { state: "done" },
+      { id: "tx-1" },
+      { referenceId: "o-1" },
+    ] as const) {
+      await store.list(filter, { acceptedAt: 1, eventId: "" }, 10);
+    }
+    await store.takeDue(10, 1_000);
+    store.counts();
+    await store.prune?.();
+    const plans = [...prepared]
+      .filter((sql) => /\b(?:records|events)\b/.test(sql))
+      .flatMap((sql) => database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { readonly detail: string }[])
+      .map(({ detail }) => detail);
+    expect(plans.length).toBeGreaterThan(15);
+    expect(plans).toContainEqual(expect.stringMatching(/events_by_reference/));
+    expect(plans).toContainEqual(expect.stringMatching(/events_by_id/));
+    expect(plans).toContainEqual(expect.stringMatching(/records_by_due_from/));
+    expect(plans.filter((detail) => /SCAN (?:records|events)(?! USING)/.test(detail))).toEqual([]);
   });
 });

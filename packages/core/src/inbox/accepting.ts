@@ -3,7 +3,7 @@ import type { StepResult } from "./changes.ts";
 import type { Accepted, AcceptOutcome, LeaseData, SlotState, VerifiedEvent } from "./inbox.ts";
 import { accept, claimedReference } from "./record/accept.ts";
 import { checkHeldRoom, type IdempotencyRecord } from "./record/record.ts";
-import { begin, beginNext, type BeginOptions } from "./record/run.ts";
+import { type BeginOptions, begin, beginNext, isBegunBy } from "./record/run.ts";
 
 /** Something that has to be known before an event can be accepted, and costs a question of its own. */
 export type Need = "reference" | "held";
@@ -57,19 +57,11 @@ export function acceptStep(
   plan: AcceptPlan,
 ): (record: IdempotencyRecord | null, now: number) => StepResult<AcceptAnswer> {
   const { event, known } = plan;
-  const token = plan.begin?.options.token ?? null;
   let made: Extract<AcceptAnswer, { kind: "accepted" }> | null = null;
-
-  /** Null unless this very call began what the record's slot was last taken for. */
-  function ownWrite(record: IdempotencyRecord | null): typeof made {
-    if (made?.begun === null || made === null || record === null || token === null) return null;
-    const found = record.slots[made.begun.lease.slot]?.token ?? null;
-    return found === token || found === `${token}.` ? made : null;
-  }
-
   return (record, now) => {
-    const own = ownWrite(record);
-    if (own !== null) return { answer: own, record: null };
+    if (made !== null && made.begun !== null && isBegunBy(record, made.begun.lease)) {
+      return { answer: made, record: null };
+    }
     if (known.referenceReused === null && claimedReference(record, event) !== null) {
       return { answer: { kind: "needs", need: "reference" }, record: null };
     }
@@ -98,7 +90,10 @@ export function acceptStep(
       state,
       begun: lease === null ? null : { lease, leased },
     };
-    const isNew = step.accepted.outcome === "new" || step.accepted.outcome === "progress" || step.accepted.outcome === "held";
+    const isNew =
+      step.accepted.outcome === "new" ||
+      step.accepted.outcome === "progress" ||
+      step.accepted.outcome === "held";
     return {
       answer: made,
       record: lease === null ? step.record : changed,

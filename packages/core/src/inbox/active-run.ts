@@ -1,12 +1,12 @@
 import type { Awaitable } from "../awaitable.ts";
 import { Cancellation } from "../cancellation.ts";
-import { sleep, type Stopwatch } from "../clock.ts";
-import type { Environment } from "../environment.ts";
+import { type Stopwatch, sleep } from "../clock.ts";
 import { inboxError, type Notice } from "../notices.ts";
-import type { Changes, Step } from "./changes.ts";
+import type { Step } from "./changes.ts";
 import {
   type Accepted,
   factsOf,
+  type Inbox,
   type Lease,
   type LeaseData,
   type RunEnd,
@@ -14,24 +14,16 @@ import {
   type StepChange,
   type VerifiedEvent,
 } from "./inbox.ts";
+import type { InboxParts } from "./parts.ts";
+import type { IdempotencyRecord } from "./record/record.ts";
 import { type Finished, finish, renew, writeSteps } from "./record/run.ts";
 
-/** What a run takes from its inbox. */
-export interface RunParts {
-  readonly changes: Changes;
-  readonly environment: Environment;
-  readonly leaseMs: number;
-  /** The inbox closes, and another process can have what was not called yet. */
-  isHandBack(): boolean;
-  /** The process is about to end: nothing is repeated any more. */
-  isAbandoned(): boolean;
-  /** Time by a new stopwatch: a lease counts from when its write was sent. */
-  stopwatch(): Stopwatch;
-  accept(event: VerifiedEvent): Awaitable<Accepted>;
-}
-
 /** Adds to the step that ends a run, in the same write: what runs next. */
-export type Chain = Step<void>;
+export interface Chain {
+  readonly step: Step<void>;
+  /** What it began is there: the write was made before, and only its answer got lost. */
+  isMade(record: IdempotencyRecord | null): boolean;
+}
 
 const REPEAT_MIN_MS = 100;
 const REPEAT_MAX_MS = 5_000;
@@ -41,7 +33,8 @@ export class ActiveRun implements Lease {
   readonly data: LeaseData;
   readonly cancellation: Cancellation = new Cancellation();
   readonly #runner: Runner;
-  readonly #inbox: RunParts;
+  readonly #parts: InboxParts;
+  readonly #accept: Inbox["accept"];
   /** Runs since the write that made or renewed the lease was sent. */
   #leased: Stopwatch;
   #called = false;
@@ -50,11 +43,18 @@ export class ActiveRun implements Lease {
   /** Its end is being written: from then on only the answer to that tells whether the lease was lost. */
   #ending = false;
 
-  constructor(data: LeaseData, leased: Stopwatch, runner: Runner, inbox: RunParts) {
+  constructor(
+    data: LeaseData,
+    leased: Stopwatch,
+    runner: Runner,
+    parts: InboxParts,
+    accept: Inbox["accept"],
+  ) {
     this.data = data;
     this.#leased = leased;
     this.#runner = runner;
-    this.#inbox = inbox;
+    this.#parts = parts;
+    this.#accept = accept;
   }
 
   /** A handler was called: if nobody learns how it ended, its effect may come twice. */
@@ -63,8 +63,9 @@ export class ActiveRun implements Lease {
   }
 
   mayCall(): ReturnType<Lease["mayCall"]> {
-    if (this.#lost || this.#leased.elapsedMs >= this.#inbox.leaseMs) return "lost";
-    return this.#inbox.isHandBack() ? "hand-back" : "yes";
+    if (this.#lost || this.#leased.elapsedMs >= this.#parts.leaseMs) return "lost";
+    const { isClosing, store } = this.#parts;
+    return isClosing && store.endsWithProcess !== true ? "hand-back" : "yes";
   }
 
   called(): void {
@@ -72,7 +73,7 @@ export class ActiveRun implements Lease {
   }
 
   accept(event: VerifiedEvent): Awaitable<Accepted> {
-    return this.#inbox.accept(event);
+    return this.#accept(event);
   }
 
   async write(changes: readonly StepChange[]): Promise<boolean> {
@@ -86,14 +87,15 @@ export class ActiveRun implements Lease {
   }
 
   /** Writes how the run ended, and what `chain` adds. Null: the lease was lost, and nothing was written. */
-  async finish({ ending, changes }: RunEnd, chain: Chain | null): Promise<Finished | null> {
+  async finish({ ending, changes }: RunEnd, chain: Chain): Promise<Finished | null> {
     this.#ending = true;
+    let made: Finished = { kind: "lost" };
     const finished = await this.#persist<Finished>("finish", (record, now) => {
-      const answer = finish(record, this.data, ending, changes, now);
-      if (answer.kind === "lost") return { answer, record: null };
-      const chained = chain?.(record, now);
-      const announce = chained?.announce === true;
-      return { answer, record, begins: chained?.begins === true, announce };
+      if (chain.isMade(record)) return { answer: made, record: null };
+      made = finish(record, this.data, ending, changes, now);
+      if (made.kind === "lost") return { answer: made, record: null };
+      const { begins = false, announce = false } = chain.step(record, now);
+      return { answer: made, record, begins, announce };
     });
     if (finished?.kind === "ended") return finished;
     this.#lose();
@@ -102,9 +104,9 @@ export class ActiveRun implements Lease {
 
   /** What a handler has come to is kept while the store is down, and the write repeated: the handler is not. */
   async #persist<T>(during: string, step: Step<T>): Promise<T | null> {
-    const { changes, environment, leaseMs } = this.#inbox;
+    const { changes, environment, leaseMs } = this.#parts;
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
-      if (this.#inbox.isAbandoned()) return null;
+      if (this.#parts.isAbandoned) return null;
       try {
         return await changes.change({ key: this.data.key, step, deadlineMs: leaseMs });
       } catch (error) {
@@ -118,14 +120,14 @@ export class ActiveRun implements Lease {
   async renew(): Promise<void> {
     if (this.#lost || this.#renewing || this.#ending) return;
     this.#renewing = true;
-    const { changes, leaseMs } = this.#inbox;
+    const { changes, leaseMs } = this.#parts;
     let sent = this.#leased;
     try {
       const holds = await changes.change({
         key: this.data.key,
         deadlineMs: leaseMs / 3,
         step: (record, now) => {
-          sent = this.#inbox.stopwatch();
+          sent = this.#parts.stopwatch();
           const answer = renew(record, this.data, leaseMs, now);
           return { answer, record: answer ? record : null };
         },
@@ -145,7 +147,7 @@ export class ActiveRun implements Lease {
   #lose(): void {
     if (this.#lost) return;
     this.#lost = true;
-    if (!this.#inbox.isAbandoned()) this.warnOfDouble("lease-lost");
+    if (!this.#parts.isAbandoned) this.warnOfDouble("lease-lost");
   }
 
   warnOfDouble(why: Extract<Notice, { type: "double-risk" }>["why"]): void {

@@ -1,5 +1,4 @@
 import { PayhooksError } from "../errors.ts";
-import type { Changes } from "./changes.ts";
 import {
   type Decision,
   type EventFilter,
@@ -8,27 +7,32 @@ import {
   type HeldFilter,
   type ReplayDecision,
   recordKeyOf,
-  slotKeyOf,
 } from "./inbox.ts";
+import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { discard, heldOf, replay } from "./record/decisions.ts";
-import type { ListCursor, RecordStore } from "./store.ts";
+import type { ListCursor } from "./store.ts";
 
 const PAGE = 100;
 
 /** What the held list takes from its inbox. */
 export interface HeldParts {
-  readonly store: RecordStore;
-  readonly changes: Changes;
-  readonly deadlineMs: number;
+  readonly parts: InboxParts;
   ready(): Promise<void>;
   /** A decision was written: what is due now, and how many are held, has changed. */
   decided(): void;
 }
 
 /** The held list over a store. Entries that are replayed or discarded while somebody lists them make it skip none. */
-export function heldEntries({ store, changes, deadlineMs, ready, decided }: HeldParts): HeldEntries {
-  async function* list({ flow, tenant, reason, limit = Number.POSITIVE_INFINITY }: HeldFilter = {}): AsyncGenerator<Held> {
+export function heldEntries({ parts, ready, decided }: HeldParts): HeldEntries {
+  const { store, changes, leaseMs: deadlineMs } = parts;
+
+  async function* list({
+    flow,
+    tenant,
+    reason,
+    limit = Number.POSITIVE_INFINITY,
+  }: HeldFilter = {}): AsyncGenerator<Held> {
     const filter: EventFilter = { state: "held", flow, tenant, reason };
     await ready();
     let left = limit;
@@ -47,14 +51,14 @@ export function heldEntries({ store, changes, deadlineMs, ready, decided }: Held
 
   async function decide(
     eventId: string,
-    step: (record: Parameters<typeof replay>[0], slot: string, now: number) => boolean,
+    step: (record: Parameters<typeof replay>[0], now: number) => boolean,
   ): Promise<void> {
     await ready();
     const isHeld = await changes.change({
       key: recordKeyOf(eventId),
       deadlineMs,
       step: (record, now) => {
-        const answer = step(record, slotKeyOf(eventId), now);
+        const answer = step(record, now);
         return { answer, record: answer ? record : null, announce: answer };
       },
     });
@@ -65,9 +69,9 @@ export function heldEntries({ store, changes, deadlineMs, ready, decided }: Held
   return {
     list,
     replay: (eventId: string, decision: ReplayDecision) =>
-      decide(eventId, (record, slot, now) => replay(record, slot, decision, now)),
+      decide(eventId, (record, now) => replay(record, eventId, decision, now)),
     discard: (eventId: string, decision: Decision) =>
-      decide(eventId, (record, slot, now) => discard(record, slot, decision, now)),
+      decide(eventId, (record, now) => discard(record, eventId, decision, now)),
   };
 }
 

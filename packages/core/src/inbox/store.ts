@@ -66,7 +66,11 @@ export interface ListCursor {
 
 /** A page of a list, the event that was accepted first at its head; of the same time, the least id. */
 export interface Listed {
-  readonly events: readonly { readonly eventId: string; readonly acceptedAt: number; readonly versioned: Versioned }[];
+  readonly events: readonly {
+    readonly eventId: string;
+    readonly acceptedAt: number;
+    readonly versioned: Versioned;
+  }[];
   /** Where the next page begins; null behind the last. A page may be empty and yet not the last. */
   readonly next: ListCursor | null;
 }

@@ -54,7 +54,7 @@ const SCHEMA = `
 const MAX_CHECKED_PAGES = 20_000;
 
 /** How long a statement may wait, and the event loop with it, for another process; the rest is waited for by timers. */
-const BUSY_TIMEOUT_MS = 5;
+const BUSY_TIMEOUT_MS = 2;
 
 /**
  * Sets the file up so that each commit is on disk when it returns, and makes the schema if the file is empty; returns the

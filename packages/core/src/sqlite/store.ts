@@ -1,3 +1,4 @@
+import type { Clock } from "../clock.ts";
 import { type Environment, environmentOf } from "../environment.ts";
 import { PayhooksError } from "../errors.ts";
 import type { EventFilter, HeldReason } from "../inbox/inbox.ts";
@@ -17,12 +18,12 @@ import { isBusy, isDataRefused, unavailable } from "./failure.ts";
 import { listEvents } from "./listing.ts";
 import { prepareSchema } from "./schema.ts";
 import { type RecordRow, Tables } from "./tables.ts";
-import { transact, UnclearCommit, whenFree } from "./transaction.ts";
+import { UnclearCommit } from "./transaction.ts";
+import { whenFree } from "./when-free.ts";
+import { Writer } from "./writer.ts";
 
 /** How long the start waits for other processes that start on the same file. */
 const START_LIMIT_MS = 5_000;
-/** How long a write may wait for another process; shorter than a delivery may take. */
-const WRITE_LIMIT_MS = 1_500;
 /** A write that was computed longer ago is to be computed again. */
 const MAX_AGE_MS = 5_000;
 /** Expired records that go in one step, so that no delivery waits for a long clean-up. */
@@ -32,8 +33,8 @@ const PROBE_BYTES = 8_192;
 
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
-  /** For tests. */
-  readonly environment?: Environment | undefined;
+  /** For tests: a clock, or everything that is taken from outside. */
+  readonly clock?: Clock | Environment | undefined;
 }
 
 /**
@@ -45,15 +46,16 @@ export interface SqliteStoreOptions {
  */
 export function sqliteStore(
   file: string | SqliteHandle | undefined,
-  { environment = environmentOf() }: SqliteStoreOptions = {},
+  { clock }: SqliteStoreOptions = {},
 ): RecordStore {
-  return new SqliteStore(file, environment);
+  return new SqliteStore(file, environmentOf(clock));
 }
 
 /** A file that is open. */
 interface Opened {
   readonly database: SqliteDatabase;
   readonly tables: Tables;
+  readonly writer: Writer;
   readonly identity: string;
 }
 
@@ -91,7 +93,8 @@ class SqliteStore implements RecordStore {
       const identity = await whenFree(this.#environment, START_LIMIT_MS, () =>
         prepareSchema(database, this.#environment.token()),
       );
-      this.#openedFile = { database, tables: new Tables(database), identity };
+      const writer = new Writer(database, this.#environment);
+      this.#openedFile = { database, tables: new Tables(database), writer, identity };
     } catch (error) {
       // A handle of the caller's own stays open, so that this can be tried again.
       if (typeof file === "string") database.close();
@@ -217,8 +220,8 @@ class SqliteStore implements RecordStore {
   }
 
   #write<T>(work: (tables: Tables) => T): Promise<T> {
-    const { database, tables } = this.#opened;
-    return whenFree(this.#environment, WRITE_LIMIT_MS, () => transact(database, () => work(tables)));
+    const { tables, writer } = this.#opened;
+    return writer.write(() => work(tables));
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,3 @@
-import { type Clock, Stopwatch, sleep } from "../clock.ts";
 import type { SqliteDatabase } from "./driver.ts";
 import { isBusy, isFull } from "./failure.ts";
 
@@ -40,20 +39,5 @@ function rollBack(database: SqliteDatabase): void {
     database.exec("ROLLBACK");
   } catch {
     // SQLite has rolled back by itself, as it does when the disk is full.
-  }
-}
-
-const BUSY_PAUSE_MS = 5;
-
-/** Tries again, for `limitMs`, while another process holds the file. The event loop is not blocked meanwhile. */
-export async function whenFree<T>(clock: Clock, limitMs: number, attempt: () => T): Promise<T> {
-  const waited = new Stopwatch(clock);
-  for (;;) {
-    try {
-      return attempt();
-    } catch (error) {
-      if (!isBusy(error) || waited.elapsedMs > limitMs) throw error;
-    }
-    await sleep(clock, BUSY_PAUSE_MS);
   }
 }

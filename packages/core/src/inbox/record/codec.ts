@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
-import type { JsonValue } from "../../json.ts";
 import { describeError } from "../../foreign-error.ts";
-import { digested } from "./digest.ts";
+import type { JsonValue } from "../../json.ts";
 import type { StoredDelivery } from "../inbox.ts";
+import { digested } from "./digest.ts";
 import { pack, unpack } from "./pack.ts";
 import { type IdempotencyRecord, isFinished, type Slot, type Work } from "./record.ts";
 

@@ -4,18 +4,21 @@ import {
   type HeldFilter,
   type Life,
   type ReplayDecision,
+  recordKeyOf,
   slotKeyOf,
 } from "../inbox.ts";
+import { overtake } from "./accept.ts";
 import { end, type IdempotencyRecord } from "./record.ts";
 import { referenceIdOf } from "./reference.ts";
 
-/** Makes a held slot wait again, as its next replay. False when it is not held. */
+/** Makes a held event wait again, as its next replay; a PENDING that was overtaken ends. False when it is not held. */
 export function replay(
   record: IdempotencyRecord | null,
-  slotKey: string,
+  eventId: string,
   decision: ReplayDecision,
   now: number,
 ): boolean {
+  const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined || slot.work === null || slot.state !== "held") return false;
   const { work } = slot;
@@ -36,16 +39,18 @@ export function replay(
     ),
   );
   work.history.push({ at: now, what: `replay ${slot.replays}`, by: decision.by, note: decision.note });
+  overtake(record, recordKeyOf(eventId), now);
   return true;
 }
 
-/** Drops a held slot for good: copies stay duplicates. */
+/** Drops a held event for good: copies stay duplicates. */
 export function discard(
   record: IdempotencyRecord | null,
-  slotKey: string,
+  eventId: string,
   { by, note }: Decision,
   now: number,
 ): boolean {
+  const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined || slot.state !== "held") return false;
   if (record.lease?.slot === slotKey) record.lease = null;

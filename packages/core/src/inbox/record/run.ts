@@ -1,5 +1,12 @@
 import type { EventFacts } from "../../notices.ts";
-import { type Ending, type LeaseData, type SlotState, type Step, type StepChange, TELL_PREFIX } from "../inbox.ts";
+import {
+  type Ending,
+  type LeaseData,
+  type SlotState,
+  type Step,
+  type StepChange,
+  TELL_PREFIX,
+} from "../inbox.ts";
 import { overtake } from "./accept.ts";
 import { end, type IdempotencyRecord, type Slot, type Work } from "./record.ts";
 import { nextSlot } from "./schedule.ts";
@@ -103,7 +110,11 @@ function take(
   const first = firstStep(lease);
   if (first === null) return lease;
   const before = work.steps[first];
-  work.steps[first] = stepAfter(before, { name: first, kind: "started", attempt: (before?.tries ?? 0) + 1 }, now);
+  work.steps[first] = stepAfter(
+    before,
+    { name: first, kind: "started", attempt: (before?.tries ?? 0) + 1 },
+    now,
+  );
   return { ...lease, started: first };
 }
 
@@ -194,6 +205,12 @@ export type Finished =
 
 /** Marks the slot as ended by the run with this token: a write whose answer was lost is recognised by it. */
 const ended = (token: string): string => `${token}.`;
+
+/** True when the slot was last taken by this very begin, whether its run has ended since or not. */
+export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: LeaseData): boolean {
+  const found = record?.slots[slot]?.token;
+  return found === token || found === ended(token);
+}
 
 /** Ends a run, with what its last handlers have come to. */
 export function finish(

@@ -1,5 +1,5 @@
-import { digestOf } from "./digest.ts";
 import type { AcceptOutcome, HeldReason, VerifiedEvent } from "../inbox.ts";
+import { digestOf } from "./digest.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
 /** What the table says of an event, before anything is changed. */

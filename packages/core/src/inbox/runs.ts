@@ -1,0 +1,295 @@
+import type { Stopwatch } from "../clock.ts";
+import { inboxError } from "../notices.ts";
+import { ActiveRun, type Chain } from "./active-run.ts";
+import { unreadable } from "./changes.ts";
+import { InFlight } from "./in-flight.ts";
+import {
+  type Ending,
+  type Inbox,
+  type LeaseData,
+  type Runner,
+  type RunReport,
+  recordKeyOf,
+  slotKeyOf,
+} from "./inbox.ts";
+import { FirstInFirstOut } from "./line.ts";
+import type { InboxParts } from "./parts.ts";
+import { Places } from "./places.ts";
+import { isUnreadable } from "./record/codec.ts";
+import { type BeginOptions, type Begun, begin, beginNext, isBegunBy } from "./record/run.ts";
+import { dueOf } from "./record/schedule.ts";
+import type { DueRecord } from "./store.ts";
+
+/** Whoever looks for what is due, as far as runs concern it. */
+export interface Looker {
+  /** False while this process is to begin nothing by itself. */
+  isTaking(): boolean;
+  /** Something is due in so many milliseconds. */
+  due(inMs: number): void;
+  /** A place has become free. */
+  freed(): void;
+}
+
+/** A run that was begun, until it gets a place. */
+export interface BegunRun {
+  readonly lease: LeaseData;
+  /** Since when its lease counts. */
+  readonly leased: Stopwatch;
+  readonly runner: Runner;
+  /** True for a run in the background: it waits for a place, and what is next of the record follows it there. */
+  readonly inBackground: boolean;
+  /** Told how it ended; `ending` is null when the lease was lost. */
+  readonly ended: ((report: RunReport, ending: Ending["kind"] | null) => void) | null;
+}
+
+/** What follows a run on the same record. */
+interface NextRun {
+  /** It was begun in the write that ended the run. */
+  begun: BegunRun | null;
+  /** Somebody has to look at the record in so many milliseconds; null: never. */
+  inMs: number | null;
+}
+
+/** Everything that this process has begun: it waits for a place, or runs. A record is begun only once at a time. */
+export class Runs {
+  readonly places: Places;
+  readonly #parts: InboxParts;
+  readonly #looker: Looker;
+  readonly #accept: Inbox["accept"];
+  /** By the record's key; `run` is null until its handlers may be called. */
+  readonly #active = new InFlight<string, { run: ActiveRun | null }>();
+  readonly #waiting = new FirstInFirstOut<BegunRun>();
+  #isRenewing = false;
+  #whenAtRest: (() => void)[] = [];
+
+  constructor(parts: InboxParts, looker: Looker, accept: Inbox["accept"]) {
+    this.#parts = parts;
+    this.#looker = looker;
+    this.#accept = accept;
+    this.places = new Places(parts.environment);
+  }
+
+  has(key: string): boolean {
+    return this.#active.has(key);
+  }
+
+  /** True while a record is reserved whose run has not started. */
+  isReserved(key: string): boolean {
+    return this.#active.get(key)?.run === null;
+  }
+
+  /** Before a write that begins a run: the record, and a place. */
+  reserve(key: string): void {
+    this.places.reserve();
+    this.#active.set(key, { run: null });
+    this.#parts.changes.hold(key);
+  }
+
+  /** Nothing was begun, or the run has ended. */
+  giveBack(key: string): void {
+    this.#active.delete(key);
+    this.#parts.changes.release(key);
+    this.places.giveBack();
+    // As long as others that were begun wait for a place, the store is asked for many at a time.
+    if (this.#waiting.size === 0 || this.places.isHalfEmpty) this.#looker.freed();
+    if (this.#active.size === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
+  }
+
+  /** Resolves once nothing of this process is begun or runs. */
+  atRest(): Promise<void> {
+    if (this.#active.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenAtRest.push(resolve));
+  }
+
+  beginOptions(key: string, runner: Runner, force: BeginOptions["force"]): Omit<BeginOptions, "now"> {
+    const { environment, leaseMs } = this.#parts;
+    return { key, token: environment.token(), leaseMs, force, firstStep: (data) => runner.firstStep(data) };
+  }
+
+  /** Begins what is next of a record that the store handed out. False when nothing of it was begun. */
+  async beginDue(
+    { key, ...due }: DueRecord,
+    { runner, inBackground, ended }: Pick<BegunRun, "runner" | "inBackground" | "ended">,
+  ): Promise<boolean> {
+    if (this.has(key)) return false;
+    if (isUnreadable(due.record)) {
+      // It stays hidden for a lease, and so does not come back at once.
+      runner.notify(inboxError("take", unreadable(due.record.unreadable)));
+      return false;
+    }
+    const { changes, leaseMs } = this.#parts;
+    this.reserve(key);
+    const options = this.beginOptions(key, runner, null);
+    let leased = this.#parts.stopwatch();
+    let made: LeaseData | null = null;
+    try {
+      const lease = await changes.change<LeaseData | null>({
+        key,
+        guess: due,
+        deadlineMs: leaseMs,
+        step: (record, now) => {
+          if (made !== null && isBegunBy(record, made)) return { answer: made, record: null };
+          leased = this.#parts.stopwatch();
+          made = record === null ? null : beginNext(record, { ...options, now });
+          // Where nothing was due after all, it is written again, so that the store's index is right.
+          return { answer: made, record, begins: made !== null };
+        },
+      });
+      if (lease !== null) {
+        this.start({ lease, leased, runner, inBackground, ended });
+        return true;
+      }
+    } catch (error) {
+      runner.notify(inboxError("begin", error));
+    }
+    this.giveBack(key);
+    return false;
+  }
+
+  /** Runs one event now, whatever else runs. */
+  async runNow(runner: Runner, eventId: string, force: "asked" | "last"): Promise<RunReport> {
+    const key = recordKeyOf(eventId);
+    if (this.has(key)) return { state: "running", ran: false };
+    const { changes, leaseMs } = this.#parts;
+    this.reserve(key);
+    const options = this.beginOptions(key, runner, force);
+    let leased = this.#parts.stopwatch();
+    let made: LeaseData | null = null;
+    let begun: Begun;
+    try {
+      begun = await changes.change<Begun>({
+        key,
+        deadlineMs: leaseMs,
+        step: (record, now) => {
+          if (made !== null && isBegunBy(record, made)) {
+            return { answer: { kind: "leased", lease: made }, record: null };
+          }
+          leased = this.#parts.stopwatch();
+          const answer = begin(record, slotKeyOf(eventId), { ...options, now });
+          made = answer.kind === "leased" ? answer.lease : null;
+          return { answer, record: made === null ? null : record, begins: made !== null };
+        },
+      });
+    } catch (error) {
+      this.giveBack(key);
+      throw error;
+    }
+    if (begun.kind === "leased") {
+      const { lease } = begun;
+      return new Promise((ended) => this.start({ lease, leased, runner, inBackground: false, ended }));
+    }
+    this.giveBack(key);
+    switch (begun.kind) {
+      case "missing":
+        runner.notify({ type: "record-missing", eventId });
+        return { state: null, ran: false };
+      case "finished":
+        return { state: begun.state, ran: false };
+      case "wait":
+        return { state: begun.running ? "running" : "waiting", ran: false };
+    }
+  }
+
+  /** Runs what was begun: at once, or in the background when there is a place. */
+  start(begun: BegunRun): void {
+    if (begun.inBackground && !this.places.isFree) {
+      this.#waiting.push(begun);
+      return;
+    }
+    const leave = this.places.enter();
+    // Off the path of the delivery that began it, so that its answer is written first.
+    this.#parts.environment.soon(() => void this.#run(begun, leave));
+  }
+
+  /** Starts what waits for a place, places or not: to run it to its end, or to hand it back. */
+  startWaiting(): void {
+    this.places.open(null);
+    for (let begun = this.#waiting.shift(); begun !== undefined; begun = this.#waiting.shift())
+      this.start(begun);
+  }
+
+  /** Warns of everything that still runs, and tells how many handlers that concerns. */
+  abandon(): number {
+    let called = 0;
+    for (const [, { run }] of this.#active.entries()) {
+      if (run?.wasCalled === true) called++;
+      run?.warnOfDouble("closed-while-running");
+    }
+    return called;
+  }
+
+  async #run({ lease, leased, runner, inBackground, ended }: BegunRun, leave: () => void): Promise<void> {
+    const { key } = lease;
+    const run = new ActiveRun(lease, leased, runner, this.#parts, this.#accept);
+    this.#active.set(key, { run });
+    this.#keepRenewing();
+    const end = await runner.run(run);
+    const next: NextRun = { begun: null, inMs: null };
+    const finished = await run.finish(end, this.#chain(lease, runner, inBackground, next));
+    leave();
+    if (finished?.kind === "ended") {
+      end.written();
+      for (const facts of finished.overtaken) runner.notify({ type: "stale", ...facts });
+    }
+    ended?.(reportOf(finished !== null, end.ending, lease), finished === null ? null : end.ending.kind);
+    if (finished !== null && next.begun !== null) {
+      this.#active.set(key, { run: null });
+      this.start(next.begun);
+    } else {
+      this.giveBack(key);
+      if (finished !== null && next.inMs !== null) this.#looker.due(next.inMs);
+    }
+    this.#startNext();
+  }
+
+  /** What was begun and waits for a place gets the one that has become free. */
+  #startNext(): void {
+    if (!this.places.isFree) return;
+    const next = this.#waiting.shift();
+    if (next !== undefined) this.start(next);
+  }
+
+  /** Adds to the end of a run: the begin of what is next of the same record, here or, announced, elsewhere. */
+  #chain({ key }: LeaseData, runner: Runner, inBackground: boolean, next: NextRun): Chain {
+    const options = this.beginOptions(key, runner, null);
+    const step: Chain["step"] = (record, now) => {
+      if (record === null) return { answer: undefined, record };
+      const mayBegin = inBackground && !this.#parts.isClosing && this.#looker.isTaking();
+      const leased = this.#parts.stopwatch();
+      const lease = mayBegin ? beginNext(record, { ...options, now }) : null;
+      const due = dueOf(record);
+      next.begun = lease === null ? null : { lease, leased, runner, inBackground, ended: null };
+      next.inMs = due === null ? null : due.at - now;
+      const announce = lease === null && next.inMs !== null && next.inMs <= 0;
+      return { answer: undefined, record, begins: lease !== null, announce };
+    };
+    return { step, isMade: (record) => next.begun !== null && isBegunBy(record, next.begun.lease) };
+  }
+
+  /** One timer renews every lease of this process. */
+  #keepRenewing(): void {
+    if (this.#isRenewing) return;
+    this.#isRenewing = true;
+    const { environment, leaseMs } = this.#parts;
+    environment.after(leaseMs / 3, () => {
+      this.#isRenewing = false;
+      if (this.#active.size === 0 || this.#parts.isAbandoned) return;
+      for (const [, { run }] of this.#active.entries()) void run?.renew();
+      this.#keepRenewing();
+    });
+  }
+}
+
+function reportOf(isWritten: boolean, ending: Ending, { mode }: LeaseData): RunReport {
+  if (!isWritten) return { state: "running", ran: true };
+  switch (ending.kind) {
+    case "done":
+      return { state: "done", ran: true };
+    case "held":
+    case "told":
+      return { state: "held", ran: true };
+    case "retry":
+    case "released":
+      return { state: mode === "tell" ? "held" : "waiting", ran: true };
+  }
+}

@@ -1,0 +1,388 @@
+/** Who begins an event, and when: at its acceptance where there is a place, in turn with what has waited, never twice. */
+import { expect } from "vitest";
+import { depositOf, merchantOn, noticed } from "./merchant.ts";
+import { type ContractCase, type Gate, newGate, onFreshData, type Process, type Rig } from "./rig.ts";
+import { newId, type SampleRunner, sampleEvent, sampleRunner, startStep, workAll } from "./sample-events.ts";
+import { does } from "./write-names.ts";
+
+const isWrite = (call: string): boolean =>
+  !["open", "read", "takeDue", "counts", "list", "probe"].includes(call);
+
+/** A runner whose every run waits to be let go, by the id of its event. */
+function holding(): SampleRunner & { letGo(id: string): void; readonly running: readonly string[] } {
+  const gates = new Map<string, Gate>();
+  const gateOf = (id: string): Gate => {
+    const gate = gates.get(id) ?? newGate();
+    gates.set(id, gate);
+    return gate;
+  };
+  const running: string[] = [];
+  const runner = sampleRunner(async ({ data: { id } }) => {
+    running.push(id);
+    await gateOf(id).passed;
+    running.splice(running.indexOf(id), 1);
+    return { kind: "done" };
+  });
+  return Object.assign(runner, { running, letGo: (id: string) => gateOf(id).open() });
+}
+
+/** Lets what is under way come to rest; no lease passes. */
+const rest = (rig: Rig): Promise<void> => rig.advance(rig.leaseMs / 20);
+
+async function acceptOn(
+  { inbox }: Process,
+  rig: Rig,
+): Promise<{ readonly id: string; readonly begun: boolean }> {
+  const event = sampleEvent(newId(), rig.now());
+  const { begun } = await inbox.accept(event);
+  return { id: event.id, begun };
+}
+
+export const beginCases: readonly ContractCase[] = [
+  ...[1, 2, 3].map((handlers) =>
+    onFreshData(
+      `an event with ${handlers} handler${handlers === 1 ? "" : "s"} is ${handlers + 1} writes, where there is a place`,
+      async (rig) => {
+        const process = rig.start();
+        const merchant = merchantOn(
+          process,
+          (receiver) => {
+            for (let n = 1; n <= handlers; n++) receiver.onDeposit(() => {}, { name: `handler-${n}` });
+          },
+          { run: "background" },
+        );
+        await merchant.receiver.start();
+        await rest(rig);
+        const before = process.calls.length;
+        await merchant.deliver(depositOf(rig));
+        await rest(rig);
+        expect(process.calls.slice(before).filter(isWrite)).toEqual([
+          "accept+begin+started",
+          ...Array.from({ length: handlers - 1 }, () => "done+started"),
+          "finish done",
+        ]);
+        await rig.until(merchant.receiver.close());
+      },
+    ),
+  ),
+  onFreshData("a handler that must not run twice has a start of its own: one write more", async (rig) => {
+    for (const options of [{ onCrash: "hold" }, { maxTries: 1 }] as const) {
+      const process = rig.start();
+      const merchant = merchantOn(process, (receiver) => receiver.onDeposit(() => {}, options), {
+        run: "background",
+      });
+      await merchant.receiver.start();
+      await rest(rig);
+      const before = process.calls.length;
+      await merchant.deliver(depositOf(rig));
+      await rest(rig);
+      expect(process.calls.slice(before).filter(isWrite)).toEqual(["accept+begin", "started", "finish done"]);
+    }
+  }),
+  onFreshData("where nobody runs events, an accept is one write and begins nothing", async (rig) => {
+    const process = rig.start();
+    expect(await acceptOn(process, rig)).toMatchObject({ begun: false });
+    expect(process.calls.filter(isWrite)).toEqual(["accept"]);
+  }),
+  onFreshData(
+    "without a free place nothing is begun at its acceptance; what waits goes first, in its order",
+    async (rig) => {
+      const process = rig.start();
+      const runner = holding();
+      const running = await process.inbox.run(runner, { concurrency: 1 });
+      await rest(rig);
+      const first = await acceptOn(process, rig);
+      await rest(rig);
+      const accepted = [first];
+      for (let n = 0; n < 3; n++) {
+        await rig.advance(1);
+        accepted.push(await acceptOn(process, rig));
+      }
+      expect(accepted.map(({ begun }) => begun)).toEqual([true, false, false, false]);
+      expect(runner.running).toEqual([first.id]);
+      for (const { id } of accepted) {
+        // With every place that becomes free there is a fresh event too, which has to wait.
+        accepted.length < 8 && accepted.push(await acceptOn(process, rig));
+        runner.letGo(id);
+        await rest(rig);
+      }
+      for (const { id } of accepted) runner.letGo(id);
+      await rig.until(running.stop());
+      expect(runner.leases.map(({ data }) => data.id)).toEqual(accepted.map(({ id }) => id));
+    },
+  ),
+  onFreshData(
+    "fresh events do not starve those that others have accepted and left",
+    async (rig) => {
+      const [idle, busy] = [rig.start(), rig.start()];
+      const waiting = [];
+      for (let n = 0; n < 4; n++) waiting.push(await acceptOn(idle, rig));
+      await rig.advance(1);
+      const runner = sampleRunner(async () => {
+        await new Promise((resolve) => setImmediate(resolve));
+        return { kind: "done" };
+      });
+      const running = await busy.inbox.run(runner, { concurrency: 2 });
+      for (let n = 0; n < 40; n++) {
+        await acceptOn(busy, rig);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await rest(rig);
+      await rig.until(running.stop());
+      const places = waiting.map(({ id }) => runner.leases.findIndex(({ data }) => data.id === id));
+      expect(Math.min(...places)).toBeGreaterThanOrEqual(0);
+      expect(Math.max(...places)).toBeLessThan(30);
+    },
+    { only: "outlives-process" },
+  ),
+  onFreshData(
+    "what another process accepts is found, although nothing tells of it",
+    async (rig) => {
+      const [idle, busy] = [rig.start(), rig.start()];
+      const runner = sampleRunner();
+      const running = await busy.inbox.run(runner, { concurrency: 2 });
+      await rest(rig);
+      await acceptOn(idle, rig);
+      await rig.advance(rig.leaseMs / 2);
+      expect(runner.ran).toEqual(["SUCCESS"]);
+      await running.stop();
+    },
+    { only: "outlives-process" },
+  ),
+  onFreshData(
+    "the end of one event of a transaction begins the next that is due, in the same write",
+    async (rig) => {
+      const process = rig.start();
+      const free = newGate();
+      const runner = sampleRunner(async ({ data: { status } }) => {
+        if (status === "PENDING") await free.passed;
+        return { kind: "done" };
+      });
+      const running = await process.inbox.run(runner, { concurrency: 4 });
+      await rest(rig);
+      const id = newId();
+      expect(await process.inbox.accept(sampleEvent(id, rig.now(), { status: "PENDING" }))).toMatchObject({
+        outcome: "new",
+        begun: true,
+      });
+      await rest(rig);
+      expect(await process.inbox.accept(sampleEvent(id, rig.now()))).toMatchObject({
+        outcome: "progress",
+        begun: false,
+      });
+      await rest(rig);
+      expect(runner.ran).toEqual(["PENDING"]);
+      free.open();
+      await rest(rig);
+      expect(runner.ran).toEqual(["PENDING", "SUCCESS"]);
+      await running.stop();
+      expect(process.calls.filter(isWrite)).toEqual([
+        "accept+begin",
+        "accept",
+        "finish done+begin",
+        "finish done",
+      ]);
+    },
+  ),
+  onFreshData(
+    "a process does not run a second time what it runs, even when its lease has lapsed",
+    async (rig) => {
+      const process = rig.start((moment, call) =>
+        moment === "before" && call === "renew" ? "fail" : undefined,
+      );
+      const free = newGate();
+      const runner = sampleRunner(async (lease) => {
+        await startStep(lease);
+        await free.passed;
+        return { kind: "done" };
+      });
+      const running = await process.inbox.run(runner, { concurrency: 4 });
+      await rest(rig);
+      const event = sampleEvent(newId(), rig.now());
+      await process.inbox.accept(event);
+      await rig.advance(rig.leaseMs * 2.5);
+      const before = process.calls.length;
+      running.pause();
+      running.resume();
+      await rest(rig);
+      // It has looked and found it due; a copy that is to be handled at once finds it running, too.
+      expect(process.calls.slice(before)).toContain("takeDue");
+      const copy = await rig.until(process.inbox.accept(event, { handle: runner, deadlineMs: rig.leaseMs }));
+      expect(await copy.handled).toEqual({ state: "running", ran: false });
+      const report = await rig.until(process.inbox.runEvent(runner, event.key + event.slot));
+      expect(report).toEqual({ state: "running", ran: false });
+      expect(runner.ran).toEqual(["SUCCESS"]);
+      free.open();
+      await rig.until(running.stop());
+      expect(runner.ran).toEqual(["SUCCESS"]);
+      expect((await process.inbox.read(event.key + event.slot))?.state).toBe("done");
+    },
+  ),
+  onFreshData("an event that is to be handled before its answer is begun whatever else runs", async (rig) => {
+    const process = rig.start();
+    const runner = holding();
+    const running = await process.inbox.run(runner, { concurrency: 1 });
+    await rest(rig);
+    const first = await acceptOn(process, rig);
+    const left = await acceptOn(process, rig);
+    expect([first.begun, left.begun]).toEqual([true, false]);
+    const event = sampleEvent(newId(), rig.now());
+    const accepted = await process.inbox.accept(event, { handle: runner });
+    expect(accepted).toMatchObject({ outcome: "new", begun: true });
+    await rest(rig);
+    expect([...runner.running].sort()).toEqual([first.id, event.id].sort());
+    runner.letGo(event.id);
+    expect(await rig.until(accepted.handled ?? Promise.reject())).toEqual({ state: "done", ran: true });
+    const copy = await process.inbox.accept(event, { handle: runner });
+    expect(copy).toMatchObject({ outcome: "duplicate", begun: false });
+    expect(await copy.handled).toEqual({ state: "done", ran: false });
+    runner.letGo(first.id);
+    runner.letGo(left.id);
+    await rig.until(running.stop());
+  }),
+  onFreshData(
+    "a copy that is to be handled begins what waits for its retry, and tells how that ended",
+    async (rig) => {
+      const [one, other] = [rig.start(), rig.start()];
+      const event = sampleEvent(newId(), rig.now());
+      const failing = sampleRunner(() => ({ kind: "retry", delayMs: rig.leaseMs * 100 }));
+      const first = await one.inbox.accept(event, { handle: failing });
+      expect(await rig.until(first.handled ?? Promise.reject())).toEqual({ state: "waiting", ran: true });
+      const runner = sampleRunner();
+      const second = await other.inbox.accept(event, { handle: runner });
+      expect(second).toMatchObject({ outcome: "duplicate", begun: true });
+      expect(await rig.until(second.handled ?? Promise.reject())).toEqual({ state: "done", ran: true });
+      // What another process runs at this moment is told as such.
+      const [begun, free] = [newGate(), newGate()];
+      const slow = sampleEvent(newId(), rig.now());
+      const running = await one.inbox.accept(slow, {
+        handle: sampleRunner(async () => {
+          begun.open();
+          await free.passed;
+          return { kind: "done" };
+        }),
+      });
+      await begun.passed;
+      const copy = await other.inbox.accept(slow, { handle: runner });
+      expect(await copy.handled).toEqual({ state: "running", ran: false });
+      free.open();
+      await rig.until(running.handled ?? Promise.reject());
+    },
+  ),
+  onFreshData("what is accepted for its caller to run is left to it, for as long as it said", async (rig) => {
+    const process = rig.start();
+    const runner = sampleRunner();
+    const running = await process.inbox.run(runner, { concurrency: 4 });
+    await rest(rig);
+    const [one, other] = [sampleEvent(newId(), rig.now()), sampleEvent(newId(), rig.now())];
+    for (const event of [one, other]) {
+      expect(await process.inbox.accept(event, { delayMs: rig.leaseMs })).toMatchObject({ begun: false });
+    }
+    await rig.advance(rig.leaseMs / 2);
+    expect(runner.ran).toEqual([]);
+    expect(await process.inbox.runEvent(runner, one.key + one.slot)).toEqual({ state: "done", ran: true });
+    await rig.advance(rig.leaseMs);
+    expect(runner.leases.map(({ data }) => data.id)).toEqual([one.id, other.id]);
+    await running.stop();
+  }),
+  onFreshData("while it is paused a process accepts and begins nothing; what runs goes on", async (rig) => {
+    const process = rig.start();
+    const runner = holding();
+    const running = await process.inbox.run(runner, { concurrency: 4 });
+    await rest(rig);
+    const first = await acceptOn(process, rig);
+    await rest(rig);
+    running.pause();
+    const second = await acceptOn(process, rig);
+    expect(second.begun).toBe(false);
+    runner.letGo(first.id);
+    await rig.advance(rig.leaseMs);
+    expect(runner.leases.map(({ data }) => data.id)).toEqual([first.id]);
+    running.resume();
+    await rest(rig);
+    expect(runner.running).toEqual([second.id]);
+    runner.letGo(second.id);
+    await rig.until(running.stop());
+  }),
+  ...(["the machine slept", "its answer came too late"] as const).map((why) =>
+    onFreshData(
+      `no handler is called under a lease that has run out meanwhile, since ${why}: that is no try`,
+      async (rig) => {
+        let aheadMs = 0;
+        let isFirst = true;
+        const attempts: number[] = [];
+        const process = rig.start(
+          (moment, call) => {
+            if (moment !== "after" || !does(call, "begin") || !isFirst) return undefined;
+            isFirst = false;
+            if (why === "its answer came too late") return "freeze";
+            aheadMs = rig.leaseMs * 1.1;
+            return undefined;
+          },
+          { aheadMs: () => aheadMs },
+        );
+        const merchant = merchantOn(process, (receiver) =>
+          receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { maxTries: 2 }),
+        );
+        const eventId = await merchant.deliver(depositOf(rig));
+        const working = merchant.work();
+        if (why === "its answer came too late") {
+          await process.frozen;
+          await rig.advance(rig.leaseMs * 1.1);
+          expect(attempts).toEqual([]);
+          process.thaw();
+        }
+        await rig.until(working);
+        await rig.until(merchant.work());
+        expect(attempts).toEqual([1]);
+        expect((await merchant.life(eventId))?.state).toBe("done");
+        expect(await noticed(merchant, "double-risk")).toEqual([]);
+      },
+    ),
+  ),
+  onFreshData(
+    "what was begun before a close, and not called yet, is handed back: that is no try, and another process has it at once",
+    async (rig) => {
+      const attempts: string[] = [];
+      const register =
+        (who: string): Parameters<typeof merchantOn>[1] =>
+        (receiver) =>
+          receiver.onDeposit((_, { attempt }) => void attempts.push(`${who} ${attempt}`), { maxTries: 2 });
+      let closing: Promise<unknown> | null = null;
+      const process = rig.start((moment, call) => {
+        if (moment === "after" && does(call, "begin"))
+          closing ??= process.inbox.close({ graceMs: rig.leaseMs });
+        return undefined;
+      });
+      const merchant = merchantOn(process, register("one"), { run: "background" });
+      await merchant.receiver.start();
+      const eventId = await rig.until(merchant.deliver(depositOf(rig)));
+      expect(await rig.until(closing ?? Promise.reject())).toEqual({ unfinished: 0 });
+      const other = merchantOn(rig.start(), register("other"));
+      await other.work();
+      expect(attempts).toEqual(["other 1"]);
+      expect((await other.life(eventId))?.state).toBe("done");
+      expect(await noticed(other, "double-risk")).toEqual([]);
+    },
+    { only: "outlives-process" },
+  ),
+  onFreshData(
+    "what is accepted while it closes is run by nobody here, and lost by nobody",
+    async (rig) => {
+      const [one, other] = [rig.start(), rig.start()];
+      const runner = holding();
+      await one.inbox.run(runner, { concurrency: 4 });
+      await rest(rig);
+      const first = await acceptOn(one, rig);
+      await rest(rig);
+      const closing = one.inbox.close({ graceMs: rig.leaseMs });
+      expect(await acceptOn(one, rig)).toMatchObject({ begun: false });
+      runner.letGo(first.id);
+      await rig.until(closing);
+      expect(runner.ran).toEqual(["SUCCESS"]);
+      const successor = sampleRunner();
+      expect(await workAll(other.inbox, successor)).toMatchObject({ ran: 1, remaining: 0 });
+    },
+    { only: "outlives-process" },
+  ),
+];

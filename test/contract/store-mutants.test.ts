@@ -1,0 +1,337 @@
+/** Proves the contract of stores: each of these has one plausible mistake, and must fail the case that is named. */
+import { describe, expect, it } from "vitest";
+import { environmentOf } from "../../packages/core/src/environment.ts";
+import { type MemoryStore, memoryStore } from "../../packages/core/src/inbox/memory/store.ts";
+import type { RecordStore, Swap, SwapResult, Versioned } from "../../packages/core/src/inbox/store.ts";
+import { runStoreCase, storeCases } from "./store-contract.ts";
+import type { StoreGround } from "./store-ground.ts";
+import { accepted } from "./store-records.ts";
+
+interface Mutant {
+  readonly name: string;
+  /** Begins the name of the case that must catch it. */
+  readonly caughtBy: string;
+  /** What it does otherwise than the memory store. */
+  readonly change: (store: MemoryStore) => Partial<RecordStore>;
+}
+
+/** Each write is changed on its way. */
+const withSwaps =
+  (change: (item: Swap, store: MemoryStore) => Partial<Swap>): Mutant["change"] =>
+  (store) => ({ swap: (items) => store.swap(items.map((item) => ({ ...item, ...change(item, store) }))) });
+
+const mutants: readonly Mutant[] = [
+  {
+    name: "writes whatever the version is",
+    caughtBy: "a write that was computed from another version",
+    change: withSwaps(({ key }, store) => ({ expected: store.read([key])[0]?.version ?? null })),
+  },
+  {
+    name: "does not say what it has instead",
+    caughtBy: "a write that is sent a second time",
+    change: (store) => ({
+      swap: (items) =>
+        store
+          .swap(items)
+          .map((one): SwapResult => (one.kind === "conflict" ? { ...one, current: null } : one)),
+    }),
+  },
+  {
+    name: "writes all of a call or nothing",
+    caughtBy: "each write of a call stands by itself",
+    change: (store) => ({
+      swap(items) {
+        const versions = store.read(items.map(({ key }) => key)).map((one) => one?.version ?? null);
+        const fits = items.every(({ expected }, at) => expected === versions[at]);
+        return fits
+          ? store.swap(items)
+          : items.map(() => ({ kind: "not-written", cause: "another's conflict" }));
+      },
+    }),
+  },
+  {
+    name: "answers in an order of its own",
+    caughtBy: "each write of a call stands by itself",
+    change: (store) => ({
+      swap: (items) => store.swap(items).toSorted((a, b) => (a.kind < b.kind ? -1 : 1)),
+    }),
+  },
+  {
+    name: "reads in an order of its own",
+    caughtBy: "records are read in the order",
+    change: (store) => ({ read: (keys) => store.read(keys.toSorted()) }),
+  },
+  {
+    name: "trusts every clock",
+    caughtBy: "a write whose time is ahead",
+    change: withSwaps(({ key }, store) => ({ at: store.now(key) })),
+  },
+  {
+    name: "keeps finished records for ever",
+    caughtBy: "a finished record goes at its time",
+    change(store) {
+      const kept = new Map<string, Versioned>();
+      return {
+        swap(items) {
+          for (const { key, version, record } of items) kept.set(key, { version, record });
+          return store.swap(items);
+        },
+        read: (keys) => store.read(keys).map((one, at) => one ?? kept.get(keys[at] ?? "") ?? null),
+      };
+    },
+  },
+  {
+    name: "takes no new record where an expired one was",
+    caughtBy: "a finished record goes at its time",
+    change(store) {
+      const known = new Set<string>();
+      return {
+        swap: (items) =>
+          items.flatMap((item): readonly SwapResult[] => {
+            if (item.expected === null && known.has(item.key)) return [{ kind: "conflict", current: null }];
+            known.add(item.key);
+            return store.swap([item]);
+          }),
+      };
+    },
+  },
+  {
+    name: "lets a record go at the first time that it had, whatever comes later",
+    caughtBy: "a finished record that gets new work",
+    change(store) {
+      const ends = new Map<string, number>();
+      return {
+        swap(items) {
+          for (const { key, index } of items) {
+            if (index.expiresAt !== null && !ends.has(key)) ends.set(key, index.expiresAt);
+          }
+          return store.swap(items);
+        },
+        read: (keys) =>
+          store.read(keys).map((one, at) => {
+            const key = keys[at] ?? "";
+            return store.now(key) >= (ends.get(key) ?? Number.POSITIVE_INFINITY) ? null : one;
+          }),
+      };
+    },
+  },
+  {
+    name: "forgets whom a reference belongs to",
+    caughtBy: "a record without events",
+    change: (store) => ({
+      read: (keys) => store.read(keys).map((one) => (one !== null && isEmpty(one) ? null : one)),
+    }),
+  },
+  {
+    name: "cuts long texts",
+    caughtBy: "texts stay as they are",
+    change: withSwaps(({ record }) => ({ record: { ...record, tenant: record.tenant.slice(0, 20) } })),
+  },
+  {
+    name: "gives out the one that came last first",
+    caughtBy: "what is due is taken as it is",
+    change: (store) => ({
+      takeDue(limit, hideMs) {
+        const found = store.takeDue(limit, hideMs);
+        return { ...found, records: found.records.toReversed() };
+      },
+    }),
+  },
+  {
+    name: "gives a record that it gives out a new version",
+    caughtBy: "what is due is taken as it is",
+    change: (store) => ({
+      takeDue(limit, hideMs) {
+        const found = store.takeDue(limit, hideMs);
+        return { ...found, records: found.records.map((one) => ({ ...one, version: `${one.version}x` })) };
+      },
+    }),
+  },
+  {
+    name: "takes more than it gives out",
+    caughtBy: "everything that is due is taken",
+    change: (store) => ({
+      takeDue(limit, hideMs) {
+        const found = store.takeDue(limit * 2, hideMs);
+        return { ...found, records: found.records.slice(0, limit) };
+      },
+    }),
+  },
+  {
+    name: "does not hide what it gives out",
+    caughtBy: "what was taken is hidden",
+    change: (store) => ({ takeDue: (limit) => store.takeDue(limit, 0) }),
+  },
+  {
+    name: "hides what it gives out for good",
+    caughtBy: "what was taken is hidden",
+    change: (store) => ({ takeDue: (limit) => store.takeDue(limit, 1e9) }),
+  },
+  {
+    name: "takes one when it is asked for none",
+    caughtBy: "a look without a limit",
+    change: (store) => ({ takeDue: (limit, hideMs) => store.takeDue(Math.max(1, limit), hideMs) }),
+  },
+  {
+    name: "does not say that more is due",
+    caughtBy: "everything that is due is taken",
+    change: (store) => ({ takeDue: (limit, hideMs) => ({ ...store.takeDue(limit, hideMs), left: 0 }) }),
+  },
+  {
+    name: "does not say when the next one is due",
+    caughtBy: "what is due later",
+    change: (store) => ({
+      takeDue: (limit, hideMs) => ({ ...store.takeDue(limit, hideMs), nextDueAt: null }),
+    }),
+  },
+  {
+    name: "leaves a record where it was due first",
+    caughtBy: "a write moves its record's time",
+    change: withSwaps(({ index, before }) => ({ index: { ...index, dueAt: (before ?? index).dueAt } })),
+  },
+  {
+    name: "keeps a record hidden that was written since",
+    caughtBy: "a write ends the hiding",
+    change(store) {
+      const hidden = new Map<string, number>();
+      return {
+        takeDue(limit, hideMs) {
+          const found = store.takeDue(limit, hideMs);
+          const now = store.now("");
+          const records = found.records.filter(({ key }) => (hidden.get(key) ?? 0) <= now);
+          for (const { key } of records) hidden.set(key, now + hideMs);
+          return { ...found, records };
+        },
+      };
+    },
+  },
+  {
+    name: "believes in times that a wrong clock has set",
+    caughtBy: "a time that is further away",
+    change: withSwaps(({ index }) => ({ index: { ...index, dueInMs: Number.MAX_SAFE_INTEGER } })),
+  },
+  {
+    name: "goes on behind the time of the last event, not behind the event",
+    caughtBy: "events are listed by the time",
+    change: (store) => ({
+      list: (filter, cursor, limit) =>
+        store.list(filter, cursor === null ? null : { ...cursor, eventId: "~" }, limit),
+    }),
+  },
+  {
+    name: "goes on after so many events as it has given",
+    caughtBy: "nothing is skipped",
+    change(store) {
+      let given = 0;
+      return {
+        async list(filter, cursor, limit) {
+          if (cursor === null) given = 0;
+          const { events } = await store.list(filter, null, 1_000);
+          const page = events.slice(given, given + limit);
+          given += page.length;
+          const last = page.at(-1);
+          return { events: page, next: last === undefined || given >= events.length ? null : last };
+        },
+      };
+    },
+  },
+  {
+    name: "ignores until when events were accepted",
+    caughtBy: "a list is filtered",
+    change: (store) => ({
+      list: ({ until: _, ...filter }, cursor, limit) => store.list(filter, cursor, limit),
+    }),
+  },
+  {
+    name: "takes `until` for the last time, not for the first one behind",
+    caughtBy: "a list is filtered",
+    change: (store) => ({
+      list: ({ until, ...filter }, cursor, limit) =>
+        store.list(until === undefined ? filter : { ...filter, until: until + 1 }, cursor, limit),
+    }),
+  },
+  {
+    name: "lists the first event of a record only",
+    caughtBy: "each event of a record",
+    change: withSwaps(({ index }) => ({ index: { ...index, events: index.events.slice(0, 1) } })),
+  },
+  {
+    name: "counts what is to be tried again among what was never tried",
+    caughtBy: "events are counted",
+    change: (store) => ({
+      counts() {
+        const counts = store.counts();
+        return { ...counts, waiting: counts.waiting + counts.retrying, retrying: 0 };
+      },
+    }),
+  },
+  {
+    name: "counts a write that came to nothing",
+    caughtBy: "the indexes follow the records",
+    change(store) {
+      let wrong = 0;
+      return {
+        swap(items) {
+          const results = store.swap(items);
+          wrong += results.filter(({ kind }) => kind === "conflict").length;
+          return results;
+        },
+        counts: () => ({ ...store.counts(), waiting: store.counts().waiting + wrong }),
+      };
+    },
+  },
+  {
+    name: "has another identity in each process",
+    caughtBy: "its identity belongs to the data",
+    change: () => ({ identity: Math.random().toString(36).padEnd(12, "0") }),
+  },
+  {
+    name: "has the same identity everywhere",
+    caughtBy: "other data has another identity",
+    change: () => ({ identity: "theonlystore" }),
+  },
+  {
+    name: "never comes to the end of its pruning",
+    caughtBy: "pruning takes what has expired",
+    change: () => ({ prune: async () => true }),
+  },
+  {
+    name: "leaves what it has written to be probed",
+    caughtBy: "a probe of a store",
+    change: (store) => ({
+      async probe() {
+        const key = "0".repeat(32);
+        store.restore(key, { version: "probe", record: accepted(key, store.now(key)) });
+      },
+    }),
+  },
+];
+
+function isEmpty({ record }: Versioned): boolean {
+  return "slots" in record && Object.keys(record.slots).length === 0;
+}
+
+function mutantGround(change: Mutant["change"]): StoreGround {
+  let now = Date.now();
+  const store = memoryStore({ environment: { ...environmentOf(), now: () => now } });
+  return {
+    connect: () => Object.create(store, Object.getOwnPropertyDescriptors(change(store))) as RecordStore,
+    async advance(ms) {
+      now += ms;
+    },
+    close: async () => {},
+  };
+}
+
+describe("a store with a mistake fails the contract", () => {
+  for (const { name, caughtBy, change } of mutants) {
+    it(name, async () => {
+      const [storeCase, ...others] = storeCases.filter((one) => one.name.startsWith(caughtBy));
+      if (storeCase === undefined) expect.fail(`no case begins with "${caughtBy}"`);
+      expect(others).toEqual([]);
+      await expect(runStoreCase(storeCase, () => mutantGround(change))).rejects.toMatchObject({
+        name: "AssertionError",
+      });
+    });
+  }
+});

@@ -1,0 +1,68 @@
+import type { IdempotencyRecord, Swap } from "@payhooks/core/inbox";
+
+/**
+ * What a write is for, told from the record that it makes and the one that it replaces. What travels in one write is
+ * joined by `+`: `accept+begin+started` accepts an event, begins it and marks its first handler as started.
+ */
+export function nameOf({ record }: Pick<Swap, "record">, was: IdempotencyRecord | null): string {
+  const names: string[] = [];
+  if (Object.keys(record.slots).length === 0) names.push("reference");
+  for (const [key, slot] of Object.entries(record.slots)) {
+    const before = was?.slots[key];
+    if (before === undefined) {
+      names.push("accept");
+      continue;
+    }
+    if (slot.replays > before.replays) names.push("replay");
+    if (slot.state === "discarded" && before.state === "held") names.push("discard");
+    if (slot.state === "stale" && before.state !== "stale") names.push("stale");
+  }
+  names.push(...stepsOf(record, was), ...endOf(record, was));
+  const [lease, led] = [record.lease, was?.lease ?? null];
+  if (lease !== null && lease.token !== led?.token) names.push("begin");
+  else if (lease !== null && lease.until !== led?.until) names.push("renew");
+  return names.length === 0 ? "copy" : names.sort(byOrder).join("+");
+}
+
+const ORDER = ["accept", "replay", "discard", "finish", "begin"];
+
+/** What was there before goes before what comes next; steps keep their places behind. */
+function byOrder(a: string, b: string): number {
+  const place = (name: string): number => {
+    const at = ORDER.findIndex((one) => name.startsWith(one));
+    return at < 0 ? ORDER.length : at;
+  };
+  return place(a) - place(b);
+}
+
+function endOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readonly string[] {
+  const led = was?.lease ?? null;
+  const slot = led === null ? undefined : record.slots[led.slot];
+  const before = led === null ? undefined : was?.slots[led.slot];
+  if (led === null || slot === undefined || slot.token === led.token || record.lease?.token === led.token)
+    return [];
+  // Whoever takes over a lease that lapsed ends no run.
+  if (slot.token !== `${led.token}.` && record.lease?.slot === led.slot) return [];
+  if (slot.state === "waiting") return slot.replays > (before?.replays ?? 0) ? [] : ["finish retry"];
+  if (slot.state === "held") return [slot.told && before?.state === "held" ? "finish told" : "finish held"];
+  return slot.state === "done" ? ["finish done"] : [];
+}
+
+function stepsOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readonly string[] {
+  const changed: string[] = [];
+  for (const [key, { work }] of Object.entries(record.slots)) {
+    const before = was?.slots[key]?.work?.steps ?? {};
+    for (const [name, step] of Object.entries(work?.steps ?? {})) {
+      const known = before[name];
+      if (known?.state === step.state && known.tries === step.tries) continue;
+      changed.push(step.tries < (known?.tries ?? 0) ? "undone" : step.state);
+    }
+    for (const name in before) if (work !== null && work.steps[name] === undefined) changed.push("undone");
+  }
+  return changed;
+}
+
+/** Whether a write does this, among what else it may do. */
+export function does(call: string, what: string): boolean {
+  return call.split("+").includes(what);
+}
