@@ -9,17 +9,19 @@ import { RedisServer } from "./harness/redis-server.ts";
 import { report } from "./harness/report.ts";
 import { newSeed, type Scope, sharedNow, until, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
-import { keys, LEASE_MS, System } from "./harness/system.ts";
+import { keys, LEASE_MS, LONG_LEASE_MS, System } from "./harness/system.ts";
 
 /** Two processes behind one Redis, and a sender that takes turns between them. */
 async function twoProcesses(
   scope: Scope,
   seed: number,
-  overrides: { readonly handlerMs?: number } = {},
 ): Promise<{ readonly system: System; readonly sender: Sender }> {
   const redis = await RedisServer.start(scope);
   const system = System.create(scope, { kind: "redis", target: redis.url }, seed);
-  const configs = [await system.config(overrides), await system.config(overrides)];
+  const configs = [
+    await system.config({ leaseMs: LONG_LEASE_MS }),
+    await system.config({ leaseMs: LONG_LEASE_MS }),
+  ];
   await Promise.all(configs.map((config) => ProcessUnderTest.start(scope, config)));
   const sender = new Sender({ ports: configs.map(({ port }) => port), lanes: 100 });
   return { system, sender: scope.add(sender, (one) => one.close()) };
