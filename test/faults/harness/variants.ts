@@ -22,9 +22,8 @@ export interface Broken {
 
 export function variantOf(config: ChildConfig): Broken {
   const { variant } = config;
+  if (variant === undefined) return onStore((store) => store);
   switch (variant) {
-    case undefined:
-      return onStore((store) => store);
     case "acknowledge-before-write":
       return onStore(writesLater);
     case "taken-for-good":
