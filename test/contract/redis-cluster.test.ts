@@ -112,6 +112,46 @@ describe("a cluster", { timeout: 60_000 }, () => {
       await store.probe();
     }));
 
+  it("goes on with what its other nodes have while one is away", () =>
+    withScope(async (own) => {
+      const three = await startCluster(own);
+      for (const node of three) await node.tell("CONFIG", "SET", "cluster-require-full-coverage", "no");
+      const ground = redisStoreGround(
+        () =>
+          new Cluster(
+            three.map(({ port }) => ({ host: "127.0.0.1", port })),
+            { lazyConnect: true },
+          ),
+        { commandTimeoutMs: 500 },
+      );
+      const store = own.add(ground.connect(), (one) => one.close());
+      await store.open();
+      const keys = Array.from({ length: 300 }, (_, n) => keyOf(n));
+      await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key))] as const)));
+      const [lost] = three;
+      const away = Number(await lost?.tell("DBSIZE"));
+      await lost?.kill();
+
+      const taken = new Set<string>();
+      await until("the rest is taken", async () => {
+        const { records } = await store.takeDue(100, HOUR_MS);
+        for (const { key } of records) taken.add(key);
+        // A shard has more keys than records: its sets.
+        return taken.size >= keys.length - away;
+      });
+      expect(taken.size).toBeGreaterThan(150);
+      expect(taken.size).toBeLessThan(250);
+      const swaps = keys.map((_, n) => {
+        const key = keyOf(1_000 + n);
+        return swapOf(store, key, null, accepted(key, store.now(key)));
+      });
+      const results = await swapAll(store, swaps);
+      const written = results.filter(({ kind }) => kind === "written").length;
+      expect(written).toBeGreaterThan(150);
+      expect(written).toBeLessThan(250);
+      await expect(store.probe()).rejects.toThrow();
+    }));
+
   it("behind a plain connection to one of its nodes is served shard by shard", () =>
     withScope(async (own) => {
       const node = await RedisServer.start(own, { aof: "none", extra: ["--cluster-enabled", "yes"] });

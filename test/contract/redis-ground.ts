@@ -1,52 +1,35 @@
-import { type RedisTarget, redisStore } from "@payhooks/core/redis";
+import { redisStore } from "@payhooks/core/redis";
 import type { Cluster, Redis } from "ioredis";
 import { environmentOf } from "../../packages/core/src/environment.ts";
 import { pause } from "../faults/harness/scope.ts";
 import { contractCases } from "./inbox-contract.ts";
 import type { ContractCase, Ground } from "./rig.ts";
-import { tableCases } from "./table-cases.ts";
 
 /** Short, since here time is real; long enough for a process that gets little of a busy machine. */
 const LEASE_MS = 600;
 
 /**
- * The contract, without the one run of the table that makes 40,000 calls to the server: Redis runs the same functions
- * as the inboxes that do run it, and each of the table's rows by the other cases.
+ * The contract, without the cases in which days pass, since here time is real, and without the one run of the table that
+ * makes 40,000 calls to the server: Redis is below the same engine as the inboxes that do run them.
  */
 export const redisCases: readonly ContractCase[] = contractCases.filter(
-  ({ name, timeTravel }) => timeTravel === undefined && !name.startsWith("look-ups beside callbacks"),
+  ({ name, timeTravel, only }) =>
+    timeTravel === undefined && only !== "ends-with-process" && !name.startsWith("look-ups beside callbacks"),
 );
-
-const realTime = environmentOf({
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  after(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-});
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 let grounds = 0;
 
-/** What is left of it where only the way to Redis is another one: the table needs no second proof. */
-export const wayCases: readonly ContractCase[] = contractCases.filter(
-  (one) => one.timeTravel === undefined && !tableCases.includes(one),
-);
-
 /** Fresh data on a running Redis: keys of its own. Every process has connections of its own, which `cut` breaks. */
-export function redisGround(
-  connect: () => Redis | Cluster,
-  { leaseMs = LEASE_MS }: { readonly leaseMs?: number } = {},
-): Ground {
+export function redisGround(connect: () => Redis | Cluster): Ground {
   const prefix = `contract-${process.pid}-${++grounds}`;
   const closes: (() => void)[] = [];
   return {
-    clock: realTime,
-    // Timers of the server and of the process are not set in the same millisecond.
+    clock: environmentOf(),
+    // Timers of the store and the process are not set in the same millisecond.
     advance: (ms) => pause(ms + 5),
     timeTravel: false,
-    leaseMs,
+    leaseMs: LEASE_MS,
     depth: 3,
     endsWithProcess: false,
     open() {
@@ -55,8 +38,7 @@ export function redisGround(
         for (const one of connections) one.disconnect();
       };
       closes.push(cut);
-      const target: RedisTarget = tracked(connect(), connections);
-      return { store: redisStore(target, { prefix, environment: realTime, logger: silent }), cut };
+      return { store: redisStore(tracked(connect(), connections), { prefix, logger: silent }), cut };
     },
     async close() {
       for (const close of closes) close();

@@ -12,5 +12,6 @@ beforeAll(async () => {
 });
 afterAll(() => scope.close());
 
-const connect = () => new Redis(server.url, { lazyConnect: true });
-inboxContract("Redis", () => redisGround(connect), redisCases, { concurrent: true });
+inboxContract("Redis", () => redisGround(() => new Redis(server.url, { lazyConnect: true })), redisCases, {
+  concurrent: true,
+});
