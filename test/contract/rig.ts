@@ -38,6 +38,11 @@ export interface Ground {
   readonly endsWithProcess: boolean;
   open(): Parts;
   close(): Promise<void>;
+  /** Plays a mistake: between the inbox and its store, or between a process and its inbox. */
+  readonly mistake?: {
+    readonly store?: (store: RecordStore) => RecordStore;
+    readonly inbox?: (inbox: Inbox, store: RecordStore) => Inbox;
+  };
 }
 
 /** A moment before or after a call of the store. Writes are named by what they do, see `write-names.ts`. */
@@ -77,7 +82,7 @@ export interface ProcessOptions {
 }
 
 /** Fresh data with as many processes as a case wants. */
-export interface Rig extends Omit<Ground, "open" | "clock"> {
+export interface Rig extends Omit<Ground, "open" | "clock" | "mistake"> {
   now(): number;
   /** Moves time on until there is an outcome. */
   until<T>(outcome: Promise<T> | T): Promise<T>;
@@ -258,9 +263,11 @@ function startProcess(
       : { settled: async (items) => call("settled", async () => store.settled?.(items)) }),
     close: async () => (alive ? store.close() : undefined),
   });
-  const { leaseMs } = ground;
+  const { leaseMs, mistake } = ground;
+  const seen = mistake?.store?.(tapped) ?? tapped;
+  const inbox = createInbox(seen, { leaseMs, pollMs: leaseMs / 6, environment: clock });
   return {
-    inbox: createInbox(tapped, { leaseMs, pollMs: leaseMs / 6, environment: clock }),
+    inbox: mistake?.inbox?.(inbox, store) ?? inbox,
     clock,
     calls,
     dead: dead.passed,

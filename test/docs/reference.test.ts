@@ -200,7 +200,6 @@ describe("options that users can give", () => {
     MemoryStoreOptions: "experimental: the docstrings are the contract",
     SqliteStoreOptions: "experimental: the docstrings are the contract",
     RedisStoreOptions: "experimental: the docstrings are the contract",
-    BeginOptions: "given to a store, not by users",
     AcceptOptions: "given to an inbox, not by users",
     RunOptions: "given to an inbox, not by users",
     WorkOptions: "given to an inbox, not by users",

@@ -10,7 +10,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 
 /**
- * Writes each record that still has the version it was computed from, with its places in the sorted sets of its shard.
+ * Writes each record that still has the version it was computed from, with its places in the sorted sets of its shard. Those
+ * come first: no record is ever there without them, and an end, which leaves sets only, is written by a full Redis too.
  *
  * KEYS, for each record: its own, then a sorted set for each move. ARGV, for each record: how the text begins that is
  * expected ("": there is none), time computed with (ms), new text, expiry (ms since the epoch, "": none), number of moves;
@@ -27,11 +28,6 @@ while key <= #KEYS do
   if lag < 0 or lag > 5000 or redis.call('GETRANGE', record, 0, math.max(#expected - 1, 0)) ~= expected then
     answers[#answers + 1] = redis.call('GET', record) or ''
   else
-    if expiry == '' then
-      redis.call('SET', record, text)
-    else
-      redis.call('SET', record, text, 'PXAT', expiry)
-    end
     for move = 1, moves do
       local member, score = ARGV[arg + 3 + move * 2], ARGV[arg + 4 + move * 2]
       if score == '' then
@@ -39,6 +35,11 @@ while key <= #KEYS do
       else
         redis.call('ZADD', KEYS[key + move], score, member)
       end
+    end
+    if expiry == '' then
+      redis.call('SET', record, text)
+    else
+      redis.call('SET', record, text, 'PXAT', expiry)
     end
     answers[#answers + 1] = false
   end

@@ -185,6 +185,7 @@ class SqliteStore implements RecordStore {
   }
 
   async list(filter: EventFilter, cursor: ListCursor | null, limit: number): Promise<Listed> {
+    await this.#nextTurn();
     return listEvents(this.#opened.database, filter, cursor, limit, this.now());
   }
 
@@ -200,6 +201,7 @@ class SqliteStore implements RecordStore {
   }
 
   async prune(): Promise<boolean> {
+    await this.#nextTurn();
     const expired = (): readonly number[] => this.#opened.tables.expired(this.now(), PRUNED_AT_ONCE);
     if (expired().length === 0) return false;
     const pruned = await this.#write((tables) => {
@@ -217,6 +219,11 @@ class SqliteStore implements RecordStore {
       database.exec(`INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(${PROBE_BYTES}))`);
       database.exec("DELETE FROM meta WHERE name = 'probe'");
     }).catch(rethrow);
+  }
+
+  /** SQLite answers at once: without a turn between them, pages or steps that follow one another let nobody else in. */
+  #nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.#environment.soon(resolve));
   }
 
   #write<T>(work: (tables: Tables) => T): Promise<T> {
