@@ -1,6 +1,15 @@
 /** Leases and fences (docs/inboxes.md, steps 6–8): one worker per transaction, and no write of a former one. */
+import { indexOf, type RecordStore, type Swap } from "@payhooks/core/inbox";
 import { expect } from "vitest";
-import { type ContractCase, newGate, onFreshData, type Process, type Rig } from "./rig.ts";
+import {
+  type ContractCase,
+  freezingAt,
+  newGate,
+  onFreshData,
+  type Process,
+  type Rig,
+  withOverrides,
+} from "./rig.ts";
 import {
   endOf,
   finishStep,
@@ -149,9 +158,7 @@ export const leaseCases: readonly ContractCase[] = [
     expect(one.runner.leases[0]?.cancellation.isCancelled).toBe(true);
   }),
   onFreshData("a late step of a frozen process does not count in the run of its successor", async (rig) => {
-    const frozen = rig.start((moment, call) =>
-      moment === "before" && does(call, "done") ? "freeze" : undefined,
-    );
+    const frozen = freezingAt(rig, "before", "done");
     const other = hanging(rig);
     const event = sampleEvent(newId(), rig.now());
     await frozen.inbox.accept(event);
@@ -180,9 +187,7 @@ export const leaseCases: readonly ContractCase[] = [
     await working;
   }),
   onFreshData("a late finish of a frozen process does not end the run of its successor", async (rig) => {
-    const frozen = rig.start((moment, call) =>
-      moment === "before" && does(call, "finish done") ? "freeze" : undefined,
-    );
+    const frozen = freezingAt(rig, "before", "finish done");
     const other = hanging(rig);
     const event = sampleEvent(newId(), rig.now());
     await frozen.inbox.accept(event);
@@ -251,6 +256,37 @@ export const leaseCases: readonly ContractCase[] = [
       expect(doubleRisks(runner)).toEqual(["lease-lost"]);
     },
   ),
+  onFreshData("a lease, or a retry, that a wrong clock has put far away is taken as over", async (rig) => {
+    const wrong = rig.start(undefined, {
+      store: (store) =>
+        withOverrides<RecordStore>(store, {
+          swap(items) {
+            const late = items.map((item): Swap => {
+              const record = structuredClone(item.record);
+              if (record.lease !== null) record.lease.until += rig.leaseMs * 1_000;
+              for (const { work } of Object.values(record.slots)) {
+                if (work !== null) work.dueAt += rig.leaseMs * 1_000;
+              }
+              return { ...item, record, index: indexOf(item.key, record) };
+            });
+            return store.swap(late);
+          },
+        }),
+    });
+    const other = rig.start();
+    const [waiting, leased] = [sampleEvent(newId(), rig.now()), sampleEvent(newId(), rig.now())];
+    await wrong.inbox.accept(waiting);
+    void wrong.inbox.accept(leased, { handle: sampleRunner(() => new Promise<never>(() => {})) });
+    await rig.advance(rig.leaseMs / 20);
+    wrong.kill();
+    const runner = sampleRunner();
+    // The store may hide for a lease what it has handed out once.
+    for (let n = 0; n < 3; n++) {
+      await workAll(other.inbox, runner);
+      await rig.advance(rig.leaseMs * 1.25);
+    }
+    expect(runner.leases.map(({ data }) => data.id).sort()).toEqual([waiting.id, leased.id].sort());
+  }),
   onFreshData("a begin that fails is no try: the event is due again", async (rig) => {
     let broken = true;
     const process = rig.start((moment, call) =>

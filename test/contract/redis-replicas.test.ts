@@ -8,13 +8,23 @@ import { type Scope, until, withScope } from "../faults/harness/scope.ts";
 import { accepted, ended, keyOf, put, putAll, type Written } from "./store-records.ts";
 import { redisStoreGround } from "./store-redis-ground.ts";
 
-const COMMAND_TIMEOUT_MS = 500;
+const COMMAND_TIMEOUT_MS = 1_500;
 const [one, two, three] = [keyOf(1), keyOf(2), keyOf(3)] as const;
 
 async function startReplica(scope: Scope, primary: RedisServer): Promise<RedisServer> {
   const replica = await RedisServer.start(scope, { replicaOf: primary.port });
-  await until("the replica follows", async () => (await replica.info("master_link_status")) === "up");
+  await followed(primary, replica);
   return replica;
+}
+
+/** Both ends know that the replica has everything, and say so to each other. */
+async function followed(primary: RedisServer, replica: RedisServer): Promise<void> {
+  await until("the replica follows", async () => (await replica.info("master_link_status")) === "up");
+  await until("the primary waits for it", async () =>
+    [await primary.info("slave0"), await primary.info("slave1")].some(
+      (line) => line.includes(`port=${replica.port},`) && line.includes("state=online"),
+    ),
+  );
 }
 
 async function openStore(scope: Scope, url: string): Promise<RecordStore> {
@@ -128,7 +138,7 @@ it(
           "it may follow",
           async () => (await replica.tell("CLUSTER", "REPLICATE", id).catch(() => null)) === "OK",
         );
-        await until("it follows", async () => (await replica.info("master_link_status")) === "up");
+        await followed(primary, replica);
         replicas.push(replica);
       }
       const connect = (): Cluster =>

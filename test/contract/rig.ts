@@ -128,6 +128,7 @@ export function rigOn(ground: Ground): Rig {
   const { advance, timeTravel, leaseMs, depth, endsWithProcess } = ground;
   /** Every record that was written, by its version: what a write changes is seen beside the one before it. */
   const written = new Map<string, IdempotencyRecord>();
+  const started: Process[] = [];
   return {
     advance,
     timeTravel,
@@ -144,8 +145,16 @@ export function rigOn(ground: Ground): Rig {
       for (let step = 0; step < MOST_STEPS && !isThere; step++) await advance(leaseMs / 8);
       return isThere ? settled : Promise.reject(new Error("no outcome, however long one waits"));
     },
-    start: (fates = () => undefined, options = {}) => startProcess(ground, written, fates, options),
-    close: () => ground.close(),
+    start(fates = () => undefined, options = {}) {
+      const process = startProcess(ground, written, fates, options);
+      started.push(process);
+      return process;
+    },
+    close() {
+      // What a case has left behind goes on nowhere.
+      for (const process of started) process.kill();
+      return ground.close();
+    },
   };
 }
 
@@ -285,6 +294,16 @@ function startProcess(
 /** A process that dies when it comes to a write that does this, at the first such moment. */
 export function dyingAt(rig: Rig, moment: Moment, what: string): Process {
   return rig.start((when, call) => (when === moment && does(call, what) ? "die" : undefined));
+}
+
+/** A process that freezes when it comes to a write that does this, once. */
+export function freezingAt(rig: Rig, moment: Moment, what: string): Process {
+  let isFirst = true;
+  return rig.start((when, call) => {
+    if (!isFirst || when !== moment || !does(call, what)) return undefined;
+    isFirst = false;
+    return "freeze";
+  });
 }
 
 /** Goes on at once where there is nothing to wait for: so an inbox in memory is tried as it is used. */

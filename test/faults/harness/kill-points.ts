@@ -24,6 +24,9 @@ export const REPLICA_POINTS: readonly KillPoint[] = ["before settled", "after se
 /** Here a handler has ended and nothing says so: a second run cannot be helped. */
 export const RUNS_TWICE: readonly KillPoint[] = ["before done", "before end and start"];
 
+/** Here a handler runs, and may have ended at just this moment. */
+export const MAY_RUN_TWICE: readonly KillPoint[] = [...RUNS_TWICE, "before renew", "after renew"];
+
 /** Where and when a process dies. */
 export interface KillAt {
   readonly point: KillPoint;

@@ -8,8 +8,8 @@ import {
   TELL_PREFIX,
 } from "../inbox.ts";
 import { overtake } from "./accept.ts";
-import { end, type IdempotencyRecord, type Slot, type Work } from "./record.ts";
-import { nextSlot } from "./schedule.ts";
+import { end, type IdempotencyRecord, type RecordLease, type Slot, type Work } from "./record.ts";
+import { hasCome, nextSlot } from "./schedule.ts";
 
 /** However many copies ask for it, an event is begun before its time no more often than this. */
 const FORCED_EVERY_MS = 1_000;
@@ -53,11 +53,11 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
   const wanted =
     slot.state === "waiting" || slot.state === "running" || (slot.state === "held" && !slot.told);
   if (!wanted || work === null) return { kind: "finished", state: slot.state };
-  if (record.lease !== null && record.lease.until > now) {
+  if (record.lease !== null && holds(record.lease, now)) {
     return { kind: "wait", running: record.lease.slot === slotKey };
   }
   const isForced = force === "last" || (force === "asked" && mayBeForced(work, now));
-  if (!isForced && work.dueAt > now) return { kind: "wait", running: false };
+  if (!isForced && !hasCome(work.dueAt, work.dueInMs, now)) return { kind: "wait", running: false };
   if (isForced && isEarly(work, now)) work.forcedAt = now;
   releaseLapsed(record);
   return { kind: "leased", lease: take(record, slotKey, slot, work, isForced, options) };
@@ -65,7 +65,7 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
 
 /** Takes the slot that is next, where one is due and no lease holds. */
 export function beginNext(record: IdempotencyRecord, options: BeginOptions): LeaseData | null {
-  if (record.lease !== null && record.lease.until > options.now) return null;
+  if (record.lease !== null && holds(record.lease, options.now)) return null;
   releaseLapsed(record);
   const next = nextSlot(record, options.now);
   const slot = next === null ? undefined : record.slots[next];
@@ -127,6 +127,10 @@ function isEarly(work: Work, now: number): boolean {
   if (work.dueAt > now) return true;
   for (const name in work.steps) if ((work.steps[name]?.dueAt ?? 0) > now) return true;
   return false;
+}
+
+function holds({ until, lengthMs }: RecordLease, now: number): boolean {
+  return !hasCome(until, lengthMs, now);
 }
 
 /** The owner of a lease that lapsed has died, or is out of reach: the slot that it ran waits again. */

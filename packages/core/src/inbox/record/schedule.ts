@@ -8,6 +8,14 @@ export interface Due {
   readonly inMs: number;
 }
 
+/** Clocks are no further apart than this. */
+const CLOCKS_APART_MS = 5_000;
+
+/** Whether a time has come that was `inMs` away when it was set. One that is further away by now was set by a wrong clock. */
+export function hasCome(at: number, inMs: number, now: number): boolean {
+  return at <= now || at - now > inMs + CLOCKS_APART_MS;
+}
+
 /** Waits for a run, or for its onHeld handlers. */
 function waits(slot: Slot): boolean {
   return slot.state === "waiting" || (slot.state === "held" && !slot.told);
@@ -31,7 +39,8 @@ export function nextSlot({ slots }: IdempotencyRecord, now: number): string | nu
   let next: string | null = null;
   for (const key in slots) {
     const slot = slots[key];
-    if (slot === undefined || slot.work === null || !waits(slot) || slot.work.dueAt > now) continue;
+    if (slot === undefined || slot.work === null || !waits(slot)) continue;
+    if (!hasCome(slot.work.dueAt, slot.work.dueInMs, now)) continue;
     const before = next === null ? undefined : slots[next];
     if (before === undefined || isBefore(slot, before)) next = key;
   }
