@@ -587,7 +587,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "fresh events go before what has waited",
-    caughtBy: "fresh events do not starve",
+    caughtBy: "without a free place nothing is begun",
     shared: true,
     replace: () => replaced(Dispatcher.prototype, "isBacklog", { get: () => false }),
   },
