@@ -7,6 +7,7 @@ const INSTALL = "apt-get install -y redis-server";
 export const redisSuites = [
   "test/faults/!(sqlite).test.ts",
   "test/contract/redis*.test.ts",
+  "test/bench/by-hand/ways.test.ts",
   "test/examples/next.test.ts",
   "test/package/next.test.ts",
 ];

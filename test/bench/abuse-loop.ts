@@ -28,7 +28,7 @@ interface Request {
 }
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
-const clock = { now: () => NOW, after: systemClock.after };
+const clock = { ...systemClock, now: () => NOW };
 
 async function startReceiver(confirms: boolean): Promise<Receiver> {
   const receiver = createReceiver({

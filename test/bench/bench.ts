@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: what Payhooks costs on top of a framework and the signature check, held against the goals of
  * goals.ts. `--quick` measures less and writes nothing, `--all` measures more, and on Node 24 too. `--node 24` runs the
- * server on that version alone. `--abuse`, `--redis` and `--sqlite` are benches of their own.
+ * server on that version alone. `--by-hand`, `--abuse`, `--redis` and `--sqlite` are benches of their own.
  */
 import { availableParallelism, loadavg } from "node:os";
 import { join } from "node:path";
@@ -12,6 +12,7 @@ import { buildNext } from "../conformance/next.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { type Scope, withScope } from "../faults/harness/scope.ts";
 import { root } from "../package/workspace.ts";
+import { compareByHand } from "./by-hand/compare.ts";
 import { signedDeliveries } from "./deliveries.ts";
 import { RECORD_BYTES_GOAL } from "./goals.ts";
 import { GROUPS, type Group, measureGroup, QUICK_GROUPS } from "./groups.ts";
@@ -25,13 +26,14 @@ import { moreSections } from "./report-more.ts";
 import { type GoalFigures, type GroupFigures, type Results, readResults, writeResults } from "./results.ts";
 import { WARM_UP_ROUNDS } from "./rounds.ts";
 import { buildPrograms, type Programs, type ServerProcess, startServer } from "./server.ts";
-import { verdictOf } from "./statistics.ts";
+import { verdictAtMost } from "./statistics.ts";
 
 const { values: flags } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
     all: { type: "boolean", default: false },
     node: { type: "string" },
+    "by-hand": { type: "boolean", default: false },
     abuse: { type: "boolean", default: false },
     redis: { type: "boolean", default: false },
     sqlite: { type: "boolean", default: false },
@@ -48,13 +50,14 @@ const ROUNDS = WARM_UP_ROUNDS + (flags.quick ? 10 : 24);
 /** For all groups together. The rest of the 15 minutes, or 2, is for signing and records. */
 const BUDGET_MS = flags.quick ? 60_000 : 7 * 60_000;
 
+if (flags["by-hand"]) await withScope((scope) => compareByHand(scope, flags.quick));
 if (flags.abuse) {
   await import("./abuse-loop.ts");
   await import("./abuse.ts");
 }
 if (flags.redis) await import("./redis.ts");
 if (flags.sqlite) await import("./sqlite.ts");
-if (!flags.abuse && !flags.redis && !flags.sqlite) await withScope(main);
+if (!flags["by-hand"] && !flags.abuse && !flags.redis && !flags.sqlite) await withScope(main);
 
 async function main(scope: Scope): Promise<void> {
   const redis = hasRedis() ? await RedisServer.start(scope, { aof: "everysec" }) : null;
@@ -161,7 +164,7 @@ function bytesGoals(bytes: Results["recordBytes"]): readonly GoalFigures[] {
     if (median === undefined) return [];
     const figure = { median, low: median, high: median, rounds: 1 };
     const goal = `≤ ${RECORD_BYTES_GOAL}`;
-    const verdict = verdictOf({ low: -median, high: -median }, -RECORD_BYTES_GOAL);
+    const verdict = verdictAtMost(figure, RECORD_BYTES_GOAL);
     return [
       {
         what: `bytes of a finished record: ${inbox}`,

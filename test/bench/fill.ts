@@ -14,14 +14,27 @@ const RETENTION_DAYS = 8;
 /** A record's key: as random as a hash is. */
 const keyOf = (n: number): string => createHash("md5").update(`record ${n}`).digest("hex");
 
-/** Adds copies of a finished record that is in the file. */
+/** Adds copies of a finished record that is in the file, and of its event. */
 export function fillSqlite(database: SqliteHandle, { from, to }: { from: number; to: number }): void {
-  const select = database.prepare("SELECT value FROM records WHERE expires IS NOT NULL LIMIT 1") as Statement;
-  const { value } = select.get() as { readonly value: string };
-  const insert = database.prepare("INSERT INTO records (key, value, expires) VALUES (?, ?, ?)") as Statement;
-  const expires = Date.now() + RETENTION_DAYS * DAY_MS;
+  const finished = database.prepare(
+    "SELECT place, text FROM records WHERE expires_at IS NOT NULL LIMIT 1",
+  ) as Statement;
+  const { place, text } = finished.get() as { readonly place: number; readonly text: string };
+  const addRecord = database.prepare(
+    "INSERT INTO records (key, version, text, due_in_ms, expires_at) VALUES (?, 'filled', ?, 0, ?)",
+  ) as Statement;
+  const addEvent = database.prepare(
+    `INSERT INTO events
+     SELECT last_insert_rowid(), ? || substr(event_id, 33), state, reason, flow, tenant, ?, event, status, ?, accepted_at
+     FROM events WHERE record = ?`,
+  ) as Statement;
+  const expiresAt = Date.now() + RETENTION_DAYS * DAY_MS;
   database.exec("BEGIN");
-  for (let n = from; n < to; n++) insert.run(keyOf(n), value, expires + n);
+  for (let n = from; n < to; n++) {
+    const key = keyOf(n);
+    addRecord.run(key, text, expiresAt + n);
+    addEvent.run(key, `id-${key}`, `o-${key}`, place);
+  }
   database.exec("COMMIT");
   database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
 }

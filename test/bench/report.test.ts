@@ -60,7 +60,7 @@ describe("the table of a framework", () => {
 
 describe("the page", () => {
   it("has a section, its date and its chart for each version of Node", () => {
-    const page = render([results, { ...results, node: "24.21.0" }]);
+    const page = render(null, [results, { ...results, node: "24.21.0" }]);
     expect(page.match(/^## Node \d+$/gm)).toEqual(["## Node 20", "## Node 24"]);
     expect(page).toContain("Node 24.21.0, 2 cores, 2026-11-21, at a load of 2.0.");
     expect(page).toContain("(performance/node-24.svg)");

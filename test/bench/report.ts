@@ -1,6 +1,8 @@
 /** Results as Markdown: the tables that a run prints, and the page of the documentation. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { BY_HAND_CHART, byHandChart, byHandSection } from "./by-hand/report.ts";
+import { type ByHandResults, readByHand } from "./by-hand/results.ts";
 import { chart } from "./chart.ts";
 import type { FrameworkName, Scheme } from "./protocol.ts";
 import { moreSections } from "./report-more.ts";
@@ -59,10 +61,17 @@ const CHARTS = fileURLToPath(new URL("../../docs/performance", import.meta.url))
 
 /** Writes the page and its charts from the files of results. */
 export function writeReport(): void {
+  const byHand = readByHand();
   const all = allResults();
-  writeFileSync(PAGE, render(all));
+  writeFileSync(PAGE, render(byHand, all));
   mkdirSync(CHARTS, { recursive: true });
-  for (const results of all) writeFileSync(`${CHARTS}/${chartName(results)}`, chart(results));
+  for (const [name, image] of charts(byHand, all)) writeFileSync(`${CHARTS}/${name}`, image);
+}
+
+/** Every chart of the page, by the name of its file. */
+export function charts(byHand: ByHandResults | null, all: readonly Results[]): ReadonlyMap<string, string> {
+  const first = byHand === null ? [] : [[BY_HAND_CHART, byHandChart(byHand)] as const];
+  return new Map([...first, ...all.map((results) => [chartName(results), chart(results)] as const)]);
 }
 
 export function allResults(): readonly Results[] {
@@ -70,10 +79,12 @@ export function allResults(): readonly Results[] {
 }
 
 const majorOf = ({ node }: Pick<Results, "node">): number => Number(node.split(".")[0]);
-export const chartName = (results: Pick<Results, "node">): string => `node-${majorOf(results)}.svg`;
+const chartName = (results: Pick<Results, "node">): string => `node-${majorOf(results)}.svg`;
 
-export function render(all: readonly Results[]): string {
-  return `${[INTRODUCTION, ...all.map(renderVersion), READING].join("\n\n")}\n`;
+/** @param byHand null where that comparison was never run. */
+export function render(byHand: ByHandResults | null, all: readonly Results[]): string {
+  const first = byHand === null ? [] : [byHandSection(byHand)];
+  return `${[INTRODUCTION, ...first, ...all.map(renderVersion), READING].join("\n\n")}\n`;
 }
 
 function renderVersion(results: Results): string {
@@ -140,7 +151,8 @@ function profileTable(profile: readonly ProfileFigures[]): string {
 
 const INTRODUCTION = `# Performance
 
-What Payhooks costs on top of a framework and the signature check. \`npm run bench\` measures it and writes this page.`;
+What Payhooks costs beside what is written by hand, and on top of a framework and the signature check. \`npm run bench\`
+measures it and writes this page.`;
 
 const READING = `## How to read it
 
@@ -177,6 +189,10 @@ ${table(
   ["command", "measures"],
   [
     ["`npm run bench`", "the goals and all frameworks on this version of Node, in under 15 minutes"],
+    [
+      "`npm run bench -- --by-hand`",
+      "ours beside what is written by hand, end to end, in under 15 minutes; with `--quick` too, in under 2",
+    ],
     ["`npm run bench -- --quick`", "the goals with wider intervals, in under 2 minutes; writes nothing"],
     ["`npm run bench -- --all`", "peers, latency, load and sizes too, and all of it on Node 24 as well"],
     ["`npm run bench -- --node 24`", "on that version alone; it is installed below node_modules first"],

@@ -129,17 +129,20 @@ export interface Results extends MoreResults {
 
 export const VERSIONS = [20, 24] as const;
 
-const fileOf = (major: number): string =>
-  fileURLToPath(new URL(`results/node-${major}.json`, import.meta.url));
+export const readResults = (major: number): Results | null => readFound<Results>(`node-${major}`);
+export const writeResults = (major: number, results: Results): void => writeFound(`node-${major}`, results);
 
-export function readResults(major: number): Results | null {
-  const file = fileOf(major);
-  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Results) : null;
+const fileOf = (name: string): string => fileURLToPath(new URL(`results/${name}.json`, import.meta.url));
+
+/** What a bench has found and written under this name, or null. */
+export function readFound<Found>(name: string): Found | null {
+  const file = fileOf(name);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Found) : null;
 }
 
-export function writeResults(major: number, results: Results): void {
+export function writeFound(name: string, found: object): void {
   mkdirSync(new URL("results", import.meta.url), { recursive: true });
-  writeFileSync(fileOf(major), `${JSON.stringify(rounded(results), null, 2)}\n`);
+  writeFileSync(fileOf(name), `${JSON.stringify(rounded(found), null, 2)}\n`);
 }
 
 /** Four significant digits: more are noise, and change every line of the file. */

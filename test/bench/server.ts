@@ -15,19 +15,24 @@ export interface ServerProcess {
 
 /** Below the tests' own node_modules, from where the packages are found. */
 const folder = fileURLToPath(new URL("../node_modules/.cache/payhooks-bench", import.meta.url));
-const sources = fileURLToPath(new URL("child", import.meta.url));
+const sources = fileURLToPath(new URL(".", import.meta.url));
 
 /** The programs that are measured, as one file each. */
 export interface Programs {
   readonly server: string;
   readonly parts: string;
+  readonly merchant: string;
 }
 
 /** Makes plain JavaScript of their sources; every package stays outside, as it was built. */
 export async function buildPrograms(): Promise<Programs> {
   await build({
     config: false,
-    entry: { server: join(sources, "main.ts"), parts: join(sources, "parts.ts") },
+    entry: {
+      server: join(sources, "child/main.ts"),
+      parts: join(sources, "child/parts.ts"),
+      merchant: join(sources, "by-hand/merchant.ts"),
+    },
     splitting: false,
     outDir: folder,
     format: "esm",
@@ -37,7 +42,11 @@ export async function buildPrograms(): Promise<Programs> {
     skipNodeModulesBundle: true,
     silent: true,
   });
-  return { server: join(folder, "server.mjs"), parts: join(folder, "parts.mjs") };
+  return {
+    server: join(folder, "server.mjs"),
+    parts: join(folder, "parts.mjs"),
+    merchant: join(folder, "merchant.mjs"),
+  };
 }
 
 /** @param execPath the Node to run it on. */

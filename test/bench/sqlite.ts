@@ -115,7 +115,11 @@ async function openSqlite(
   if (records > 0) {
     await inbox.accept(sampleEvent(newId(), Date.now()));
     await inbox.work(
-      { run: async () => ({ kind: "done" }), notify: () => {} },
+      {
+        run: async () => ({ ending: { kind: "done" }, changes: [], written: () => {} }),
+        firstStep: () => null,
+        notify: () => {},
+      },
       { deadlineMs: 60_000, limit: 1, concurrency: 1 },
     );
     fillSqlite(database, { from: 0, to: records });

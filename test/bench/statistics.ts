@@ -54,3 +54,8 @@ export function verdictOf({ low, high }: Pick<Estimate, "low" | "high">, goal: n
   if (low >= goal) return "met";
   return high < goal ? "missed" : "undecided";
 }
+
+/** The same of a goal that is not to be exceeded. */
+export function verdictAtMost({ low, high }: Pick<Estimate, "low" | "high">, goal: number): Verdict {
+  return verdictOf({ low: -high, high: -low }, -goal);
+}

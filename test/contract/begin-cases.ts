@@ -2,10 +2,11 @@
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";
 import { type ContractCase, type Gate, newGate, onFreshData, type Process, type Rig } from "./rig.ts";
-import { newId, sampleEvent, sampleRunner, type SampleRunner, startStep, workAll } from "./sample-events.ts";
+import { newId, type SampleRunner, sampleEvent, sampleRunner, startStep, workAll } from "./sample-events.ts";
 import { does } from "./write-names.ts";
 
-const isWrite = (call: string): boolean => !["open", "read", "takeDue", "counts", "list", "probe"].includes(call);
+const isWrite = (call: string): boolean =>
+  !["open", "read", "takeDue", "counts", "list", "probe"].includes(call);
 
 /** A runner whose every run waits to be let go, by the id of its event. */
 function holding(): SampleRunner & { letGo(id: string): void; readonly running: readonly string[] } {
@@ -28,7 +29,10 @@ function holding(): SampleRunner & { letGo(id: string): void; readonly running: 
 /** Lets what is under way come to rest; no lease passes. */
 const rest = (rig: Rig): Promise<void> => rig.advance(rig.leaseMs / 20);
 
-async function acceptOn({ inbox }: Process, rig: Rig): Promise<{ readonly id: string; readonly begun: boolean }> {
+async function acceptOn(
+  { inbox }: Process,
+  rig: Rig,
+): Promise<{ readonly id: string; readonly begun: boolean }> {
   const event = sampleEvent(newId(), rig.now());
   const { begun } = await inbox.accept(event);
   return { id: event.id, begun };
@@ -80,36 +84,39 @@ export const beginCases: readonly ContractCase[] = [
     expect(await acceptOn(process, rig)).toMatchObject({ begun: false });
     expect(process.calls.filter(isWrite)).toEqual(["accept"]);
   }),
-  onFreshData("without a free place nothing is begun at its acceptance; what waits goes first, in its order", async (rig) => {
-    const process = rig.start();
-    const runner = holding();
-    const running = await process.inbox.run(runner, { concurrency: 1 });
-    await rest(rig);
-    const first = await acceptOn(process, rig);
-    await rest(rig);
-    const accepted = [first];
-    for (let n = 0; n < 3; n++) {
-      await rig.advance(1);
-      accepted.push(await acceptOn(process, rig));
-    }
-    expect(accepted.map(({ begun }) => begun)).toEqual([true, false, false, false]);
-    expect(runner.running).toEqual([first.id]);
-    const fresh: string[] = [];
-    for (const { id } of accepted) {
-      runner.letGo(id);
-      // While the place is free, and before anybody has looked, others arrive.
-      for (let turn = 0; turn < 8; turn++) {
-        await new Promise((resolve) => setImmediate(resolve));
-        fresh.push((await acceptOn(process, rig)).id);
-      }
+  onFreshData(
+    "without a free place nothing is begun at its acceptance; what waits goes first, in its order",
+    async (rig) => {
+      const process = rig.start();
+      const runner = holding();
+      const running = await process.inbox.run(runner, { concurrency: 1 });
       await rest(rig);
-    }
-    for (const id of fresh) runner.letGo(id);
-    await rest(rig);
-    await rig.until(running.stop());
-    const order = runner.leases.map(({ data }) => data.id);
-    expect(order.slice(0, accepted.length)).toEqual(accepted.map(({ id }) => id));
-  }),
+      const first = await acceptOn(process, rig);
+      await rest(rig);
+      const accepted = [first];
+      for (let n = 0; n < 3; n++) {
+        await rig.advance(1);
+        accepted.push(await acceptOn(process, rig));
+      }
+      expect(accepted.map(({ begun }) => begun)).toEqual([true, false, false, false]);
+      expect(runner.running).toEqual([first.id]);
+      const fresh: string[] = [];
+      for (const { id } of accepted) {
+        runner.letGo(id);
+        // While the place is free, and before anybody has looked, others arrive.
+        for (let turn = 0; turn < 8; turn++) {
+          await new Promise((resolve) => setImmediate(resolve));
+          fresh.push((await acceptOn(process, rig)).id);
+        }
+        await rest(rig);
+      }
+      for (const id of fresh) runner.letGo(id);
+      await rest(rig);
+      await rig.until(running.stop());
+      const order = runner.leases.map(({ data }) => data.id);
+      expect(order.slice(0, accepted.length)).toEqual(accepted.map(({ id }) => id));
+    },
+  ),
   onFreshData(
     "fresh events do not starve those that others have accepted and left",
     async (rig) => {
@@ -134,7 +141,9 @@ export const beginCases: readonly ContractCase[] = [
     },
     { only: "outlives-process" },
   ),
-  onFreshData("what another process accepts is found, although nothing tells of it", async (rig) => {
+  onFreshData(
+    "what another process accepts is found, although nothing tells of it",
+    async (rig) => {
       const [idle, busy] = [rig.start(), rig.start()];
       const runner = sampleRunner();
       const running = await busy.inbox.run(runner, { concurrency: 2 });
@@ -146,67 +155,75 @@ export const beginCases: readonly ContractCase[] = [
     },
     { only: "outlives-process" },
   ),
-  onFreshData("the end of one event of a transaction begins the next that is due, in the same write", async (rig) => {
-    const process = rig.start();
-    const free = newGate();
-    const runner = sampleRunner(async ({ data: { status } }) => {
-      if (status === "PENDING") await free.passed;
-      return { kind: "done" };
-    });
-    const running = await process.inbox.run(runner, { concurrency: 4 });
-    await rest(rig);
-    const id = newId();
-    expect(await process.inbox.accept(sampleEvent(id, rig.now(), { status: "PENDING" }))).toMatchObject({
-      outcome: "new",
-      begun: true,
-    });
-    await rest(rig);
-    expect(await process.inbox.accept(sampleEvent(id, rig.now()))).toMatchObject({
-      outcome: "progress",
-      begun: false,
-    });
-    await rest(rig);
-    expect(runner.ran).toEqual(["PENDING"]);
-    free.open();
-    await rest(rig);
-    expect(runner.ran).toEqual(["PENDING", "SUCCESS"]);
-    await running.stop();
-    expect(process.calls.filter(isWrite)).toEqual([
-      "accept+begin",
-      "accept",
-      "finish done+begin",
-      "finish done",
-    ]);
-  }),
-  onFreshData("a process does not run a second time what it runs, even when its lease has lapsed", async (rig) => {
-    const process = rig.start((moment, call) => (moment === "before" && call === "renew" ? "fail" : undefined));
-    const free = newGate();
-    const runner = sampleRunner(async (lease) => {
-      await startStep(lease);
-      await free.passed;
-      return { kind: "done" };
-    });
-    const running = await process.inbox.run(runner, { concurrency: 4 });
-    await rest(rig);
-    const event = sampleEvent(newId(), rig.now());
-    await process.inbox.accept(event);
-    await rig.advance(rig.leaseMs * 2.5);
-    const before = process.calls.length;
-    running.pause();
-    running.resume();
-    await rest(rig);
-    // It has looked and found it due; a copy that is to be handled at once finds it running, too.
-    expect(process.calls.slice(before)).toContain("takeDue");
-    const copy = await rig.until(process.inbox.accept(event, { handle: runner, deadlineMs: rig.leaseMs }));
-    expect(await copy.handled).toEqual({ state: "running", ran: false });
-    const report = await rig.until(process.inbox.runEvent(runner, event.key + event.slot));
-    expect(report).toEqual({ state: "running", ran: false });
-    expect(runner.ran).toEqual(["SUCCESS"]);
-    free.open();
-    await rig.until(running.stop());
-    expect(runner.ran).toEqual(["SUCCESS"]);
-    expect((await process.inbox.read(event.key + event.slot))?.state).toBe("done");
-  }),
+  onFreshData(
+    "the end of one event of a transaction begins the next that is due, in the same write",
+    async (rig) => {
+      const process = rig.start();
+      const free = newGate();
+      const runner = sampleRunner(async ({ data: { status } }) => {
+        if (status === "PENDING") await free.passed;
+        return { kind: "done" };
+      });
+      const running = await process.inbox.run(runner, { concurrency: 4 });
+      await rest(rig);
+      const id = newId();
+      expect(await process.inbox.accept(sampleEvent(id, rig.now(), { status: "PENDING" }))).toMatchObject({
+        outcome: "new",
+        begun: true,
+      });
+      await rest(rig);
+      expect(await process.inbox.accept(sampleEvent(id, rig.now()))).toMatchObject({
+        outcome: "progress",
+        begun: false,
+      });
+      await rest(rig);
+      expect(runner.ran).toEqual(["PENDING"]);
+      free.open();
+      await rest(rig);
+      expect(runner.ran).toEqual(["PENDING", "SUCCESS"]);
+      await running.stop();
+      expect(process.calls.filter(isWrite)).toEqual([
+        "accept+begin",
+        "accept",
+        "finish done+begin",
+        "finish done",
+      ]);
+    },
+  ),
+  onFreshData(
+    "a process does not run a second time what it runs, even when its lease has lapsed",
+    async (rig) => {
+      const process = rig.start((moment, call) =>
+        moment === "before" && call === "renew" ? "fail" : undefined,
+      );
+      const free = newGate();
+      const runner = sampleRunner(async (lease) => {
+        await startStep(lease);
+        await free.passed;
+        return { kind: "done" };
+      });
+      const running = await process.inbox.run(runner, { concurrency: 4 });
+      await rest(rig);
+      const event = sampleEvent(newId(), rig.now());
+      await process.inbox.accept(event);
+      await rig.advance(rig.leaseMs * 2.5);
+      const before = process.calls.length;
+      running.pause();
+      running.resume();
+      await rest(rig);
+      // It has looked and found it due; a copy that is to be handled at once finds it running, too.
+      expect(process.calls.slice(before)).toContain("takeDue");
+      const copy = await rig.until(process.inbox.accept(event, { handle: runner, deadlineMs: rig.leaseMs }));
+      expect(await copy.handled).toEqual({ state: "running", ran: false });
+      const report = await rig.until(process.inbox.runEvent(runner, event.key + event.slot));
+      expect(report).toEqual({ state: "running", ran: false });
+      expect(runner.ran).toEqual(["SUCCESS"]);
+      free.open();
+      await rig.until(running.stop());
+      expect(runner.ran).toEqual(["SUCCESS"]);
+      expect((await process.inbox.read(event.key + event.slot))?.state).toBe("done");
+    },
+  ),
   onFreshData("an event that is to be handled before its answer is begun whatever else runs", async (rig) => {
     const process = rig.start();
     const runner = holding();
@@ -229,32 +246,35 @@ export const beginCases: readonly ContractCase[] = [
     runner.letGo(left.id);
     await rig.until(running.stop());
   }),
-  onFreshData("a copy that is to be handled begins what waits for its retry, and tells how that ended", async (rig) => {
-    const [one, other] = [rig.start(), rig.start()];
-    const event = sampleEvent(newId(), rig.now());
-    const failing = sampleRunner(() => ({ kind: "retry", delayMs: rig.leaseMs * 100 }));
-    const first = await one.inbox.accept(event, { handle: failing });
-    expect(await rig.until(first.handled ?? Promise.reject())).toEqual({ state: "waiting", ran: true });
-    const runner = sampleRunner();
-    const second = await other.inbox.accept(event, { handle: runner });
-    expect(second).toMatchObject({ outcome: "duplicate", begun: true });
-    expect(await rig.until(second.handled ?? Promise.reject())).toEqual({ state: "done", ran: true });
-    // What another process runs at this moment is told as such.
-    const [begun, free] = [newGate(), newGate()];
-    const slow = sampleEvent(newId(), rig.now());
-    const running = await one.inbox.accept(slow, {
-      handle: sampleRunner(async () => {
-        begun.open();
-        await free.passed;
-        return { kind: "done" };
-      }),
-    });
-    await begun.passed;
-    const copy = await other.inbox.accept(slow, { handle: runner });
-    expect(await copy.handled).toEqual({ state: "running", ran: false });
-    free.open();
-    await rig.until(running.handled ?? Promise.reject());
-  }),
+  onFreshData(
+    "a copy that is to be handled begins what waits for its retry, and tells how that ended",
+    async (rig) => {
+      const [one, other] = [rig.start(), rig.start()];
+      const event = sampleEvent(newId(), rig.now());
+      const failing = sampleRunner(() => ({ kind: "retry", delayMs: rig.leaseMs * 100 }));
+      const first = await one.inbox.accept(event, { handle: failing });
+      expect(await rig.until(first.handled ?? Promise.reject())).toEqual({ state: "waiting", ran: true });
+      const runner = sampleRunner();
+      const second = await other.inbox.accept(event, { handle: runner });
+      expect(second).toMatchObject({ outcome: "duplicate", begun: true });
+      expect(await rig.until(second.handled ?? Promise.reject())).toEqual({ state: "done", ran: true });
+      // What another process runs at this moment is told as such.
+      const [begun, free] = [newGate(), newGate()];
+      const slow = sampleEvent(newId(), rig.now());
+      const running = await one.inbox.accept(slow, {
+        handle: sampleRunner(async () => {
+          begun.open();
+          await free.passed;
+          return { kind: "done" };
+        }),
+      });
+      await begun.passed;
+      const copy = await other.inbox.accept(slow, { handle: runner });
+      expect(await copy.handled).toEqual({ state: "running", ran: false });
+      free.open();
+      await rig.until(running.handled ?? Promise.reject());
+    },
+  ),
   onFreshData("what is accepted for its caller to run is left to it, for as long as it said", async (rig) => {
     const process = rig.start();
     const runner = sampleRunner();
@@ -338,7 +358,8 @@ export const beginCases: readonly ContractCase[] = [
           receiver.onDeposit((_, { attempt }) => void attempts.push(`${who} ${attempt}`), { maxTries: 2 });
       let closing: Promise<unknown> | null = null;
       const process = rig.start((moment, call) => {
-        if (moment === "after" && does(call, "begin")) closing ??= process.inbox.close({ graceMs: rig.leaseMs });
+        if (moment === "after" && does(call, "begin"))
+          closing ??= process.inbox.close({ graceMs: rig.leaseMs });
         return undefined;
       });
       const merchant = merchantOn(process, register("one"), { run: "background" });
@@ -353,7 +374,9 @@ export const beginCases: readonly ContractCase[] = [
     },
     { only: "outlives-process" },
   ),
-  onFreshData("what is accepted while it closes is run by nobody here, and lost by nobody", async (rig) => {
+  onFreshData(
+    "what is accepted while it closes is run by nobody here, and lost by nobody",
+    async (rig) => {
       const [one, other] = [rig.start(), rig.start()];
       const runner = holding();
       await one.inbox.run(runner, { concurrency: 4 });

@@ -151,39 +151,47 @@ export const heldCases: readonly ContractCase[] = [
     expect(runner.ran).toEqual(["SUCCESS"]);
     expect(await one.inbox.read(eventId)).toMatchObject({ state: "done", replays: 1 });
   }),
-  onFreshData("who is told about an entry while it is replayed loses the lease, and changes nothing", async (rig) => {
-    const { inbox } = rig.start();
-    const event = sampleEvent(newId(), rig.now(), { verdict: "malformed" });
-    const eventId = event.key + event.variantSlot();
-    await inbox.accept(event);
-    const wrote: boolean[] = [];
-    const plain = sampleRunner();
-    await workAll(inbox, {
-      ...plain,
-      async run(lease) {
-        if (lease.data.mode === "run") return plain.run(lease);
-        await inbox.held.replay(eventId, BY);
-        wrote.push(await lease.write([{ name: "held:mail", kind: "done", attempt: 1 }]));
-        return plain.run(lease);
-      },
-    });
-    expect(wrote).toEqual([false]);
-    await workAll(inbox, plain);
-    expect(plain.ran.filter((name) => !name.startsWith("tell"))).toHaveLength(1);
-    expect(await inbox.read(eventId)).toMatchObject({ state: "done", replays: 1 });
-  }),
-  onFreshData("the list skips nothing while its entries are replayed and discarded, and gives each once", async (rig) => {
-    const { inbox } = rig.start();
-    const events = Array.from({ length: 250 }, () => sampleEvent(newId(), rig.now(), { verdict: "malformed" }));
-    await Promise.all(events.map((event) => inbox.accept(event)));
-    const seen: string[] = [];
-    for await (const { eventId } of inbox.held.list()) {
-      seen.push(eventId);
-      await inbox.held[seen.length % 2 === 0 ? "replay" : "discard"](eventId, BY);
-    }
-    expect(seen.sort()).toEqual(events.map((event) => event.key + event.variantSlot()).sort());
-    expect(await heldOf(inbox)).toEqual([]);
-  }),
+  onFreshData(
+    "who is told about an entry while it is replayed loses the lease, and changes nothing",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const event = sampleEvent(newId(), rig.now(), { verdict: "malformed" });
+      const eventId = event.key + event.variantSlot();
+      await inbox.accept(event);
+      const wrote: boolean[] = [];
+      const plain = sampleRunner();
+      await workAll(inbox, {
+        ...plain,
+        async run(lease) {
+          if (lease.data.mode === "run") return plain.run(lease);
+          await inbox.held.replay(eventId, BY);
+          wrote.push(await lease.write([{ name: "held:mail", kind: "done", attempt: 1 }]));
+          return plain.run(lease);
+        },
+      });
+      expect(wrote).toEqual([false]);
+      await workAll(inbox, plain);
+      expect(plain.ran.filter((name) => !name.startsWith("tell"))).toHaveLength(1);
+      expect(await inbox.read(eventId)).toMatchObject({ state: "done", replays: 1 });
+    },
+  ),
+  onFreshData(
+    "the list skips nothing while its entries are replayed and discarded, and gives each once",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const events = Array.from({ length: 250 }, () =>
+        sampleEvent(newId(), rig.now(), { verdict: "malformed" }),
+      );
+      await Promise.all(events.map((event) => inbox.accept(event)));
+      const seen: string[] = [];
+      for await (const { eventId } of inbox.held.list()) {
+        seen.push(eventId);
+        await inbox.held[seen.length % 2 === 0 ? "replay" : "discard"](eventId, BY);
+      }
+      expect(seen.sort()).toEqual(events.map((event) => event.key + event.variantSlot()).sort());
+      expect(await heldOf(inbox)).toEqual([]);
+    },
+  ),
   onFreshData("a discarded entry is gone for good, and its copies are duplicates", async (rig) => {
     const { inbox } = rig.start();
     const event = sampleEvent(newId(), rig.now());
@@ -278,22 +286,26 @@ export const heldCases: readonly ContractCase[] = [
     for (const { eventId } of await heldOf(inbox)) await inbox.held.discard(eventId, BY);
     expect((await inbox.accept(conflict, maxHeld)).outcome).toBe("held");
   }),
-  onFreshData("what one process has held itself counts at once; what others have, within a second", async (rig) => {
-    const [one, other] = [rig.start(), rig.start()];
-    const entry = () => sampleEvent(newId(), rig.now(), { verdict: "malformed" });
-    for (let n = 0; n < 2; n++) await one.inbox.accept(entry(), { maxHeld: 3 });
-    await other.inbox.accept(entry(), { maxHeld: 3 });
-    await rig.advance(1_100);
-    for (const { inbox } of [one, other]) {
-      await expect((async () => inbox.accept(entry(), { maxHeld: 3 }))()).rejects.toMatchObject({
+  onFreshData(
+    "what one process has held itself counts at once; what others have, within a second",
+    async (rig) => {
+      const [one, other] = [rig.start(), rig.start()];
+      const entry = () => sampleEvent(newId(), rig.now(), { verdict: "malformed" });
+      for (let n = 0; n < 2; n++) await one.inbox.accept(entry(), { maxHeld: 3 });
+      await other.inbox.accept(entry(), { maxHeld: 3 });
+      await rig.advance(1_100);
+      for (const { inbox } of [one, other]) {
+        await expect((async () => inbox.accept(entry(), { maxHeld: 3 }))()).rejects.toMatchObject({
+          code: "ERR_HELD_FULL",
+        });
+      }
+      for (let n = 0; n < 2; n++)
+        expect(await one.inbox.accept(entry(), { maxHeld: 5 })).toMatchObject({ outcome: "held" });
+      await expect((async () => one.inbox.accept(entry(), { maxHeld: 5 }))()).rejects.toMatchObject({
         code: "ERR_HELD_FULL",
       });
-    }
-    for (let n = 0; n < 2; n++) expect(await one.inbox.accept(entry(), { maxHeld: 5 })).toMatchObject({ outcome: "held" });
-    await expect((async () => one.inbox.accept(entry(), { maxHeld: 5 }))()).rejects.toMatchObject({
-      code: "ERR_HELD_FULL",
-    });
-  }),
+    },
+  ),
   onFreshData("a replay of named handlers runs these, finished or not, and no other", async (rig) => {
     const ran: string[] = [];
     let rejects = true;

@@ -137,7 +137,13 @@ export const leaseCases: readonly ContractCase[] = [
     // The other one takes it, fails, and leaves it waiting for a retry.
     const runner = sampleRunner(async (lease) => {
       await startStep(lease);
-      const failed = { name: "deposit", kind: "failed", attempt: 2, delayMs: rig.leaseMs, error: "no" } as const;
+      const failed = {
+        name: "deposit",
+        kind: "failed",
+        attempt: 2,
+        delayMs: rig.leaseMs,
+        error: "no",
+      } as const;
       return endOf({ kind: "retry", delayMs: rig.leaseMs }, [failed]);
     });
     expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 1, failed: 1 });

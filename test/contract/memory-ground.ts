@@ -8,7 +8,9 @@ const BOUNDS = { maxRecords: 5_000, maxUnfinished: 5_000 };
 export function memoryGround(): Ground {
   const clock = fakeClock();
   // Closed with its last process only.
-  const store = withOverrides<RecordStore>(memoryStore({ environment: clock, ...BOUNDS }), { close: async () => {} });
+  const store = withOverrides<RecordStore>(memoryStore({ environment: clock, ...BOUNDS }), {
+    close: async () => {},
+  });
   return {
     clock,
     advance: (ms) => clock.advance(ms),

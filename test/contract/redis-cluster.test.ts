@@ -1,11 +1,11 @@
 import { Cluster, Redis } from "ioredis";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
 import { RedisServer, startCluster } from "../faults/harness/redis-server.ts";
 import { Scope, until, withScope } from "../faults/harness/scope.ts";
-import { inboxContract } from "./inbox-contract.ts";
-import { redisGround, wayCases } from "./redis-ground.ts";
-import { rigOn } from "./rig.ts";
-import { newId, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
+import { storeContract } from "./store-contract.ts";
+import { accepted, begun, ended, HOUR_MS, keyOf, put, putAll, swapAll, swapOf } from "./store-records.ts";
+import { redisStoreGround, redisTraits } from "./store-redis-ground.ts";
 
 const scope = new Scope();
 let nodes: readonly RedisServer[] = [];
@@ -14,41 +14,184 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => scope.close());
 
-inboxContract(
+const connect = (): Cluster =>
+  new Cluster(
+    nodes.map(({ port }) => ({ host: "127.0.0.1", port })),
+    { lazyConnect: true },
+  );
+
+storeContract(
   "a Redis Cluster of three nodes",
-  () =>
-    redisGround(
-      () =>
-        new Cluster(
-          nodes.map(({ port }) => ({ host: "127.0.0.1", port })),
-          { lazyConnect: true },
-        ),
-    ),
-  wayCases,
+  () => redisStoreGround(connect),
+  { ...redisTraits, oldestOfAll: false },
   { concurrent: true },
 );
 
-it(
-  "a cluster's node behind a plain connection: what cannot be written together is written one by one",
-  {
-    timeout: 60_000,
-  },
-  () =>
+/** What an event does in its life: it is accepted and begun, and it ends. */
+async function live(store: RecordStore, keys: readonly string[]): Promise<void> {
+  const records = new Map(
+    keys.map((key) => {
+      const now = store.now(key);
+      return [key, begun(key, now, accepted(key, now), HOUR_MS)] as const;
+    }),
+  );
+  const written = await putAll(store, records);
+  const ends = keys.map((key) => {
+    const now = store.now(key);
+    return swapOf(store, key, written.get(key) ?? null, ended(key, now, accepted(key, now)));
+  });
+  for (const result of await swapAll(store, ends)) expect(result).toEqual({ kind: "written" });
+}
+
+describe("a cluster", { timeout: 60_000 }, () => {
+  it("has as many records on each node as on the others, and as much work", () =>
+    withScope(async (own) => {
+      const store = own.add(redisStoreGround(connect).connect(), (one) => one.close());
+      await store.open();
+      const load = async (): Promise<readonly { readonly keys: number; readonly scripts: number }[]> =>
+        Promise.all(
+          nodes.map(async (node) => ({
+            keys: Number(await node.tell("DBSIZE")),
+            scripts: Number(/^calls=(\d+)/.exec(await commandsOf(node))?.[1]),
+          })),
+        );
+      const before = await load();
+      for (let round = 0; round < 30; round++) {
+        await live(
+          store,
+          Array.from({ length: 100 }, (_, n) => keyOf(10_000 + round * 100 + n)),
+        );
+        await store.takeDue(0, 0);
+      }
+      const after = await load();
+      for (const what of ["keys", "scripts"] as const) {
+        const shares = after.map((node, at) => node[what] - (before[at]?.[what] ?? 0));
+        console.log(`${what} of each node: ${shares.join(", ")}`);
+        expect(Math.min(...shares) / Math.max(...shares)).toBeGreaterThan(0.85);
+      }
+    }));
+
+  it("refuses for a while what is in a slot that is moved to another node, and nothing else", () =>
+    withScope(async (own) => {
+      const store = own.add(redisStoreGround(connect).connect(), (one) => one.close());
+      await store.open();
+      const first = keyOf(1);
+      await put(store, first, null, accepted(first, store.now(first)));
+      const [from, to] = nodes;
+      if (from === undefined || to === undefined) throw new Error("no nodes");
+      const admin = own.add(connect(), (one) => one.disconnect());
+      await admin.connect();
+      const record = await recordOf(nodes, first);
+      const slot = Number(await from.tell("CLUSTER", "KEYSLOT", record));
+      const source = await nodeWith(nodes, slot);
+      const target = source === from ? to : from;
+      const [sourceId, targetId] = await Promise.all(
+        [source, target].map((node) => node.tell("CLUSTER", "MYID").then(String)),
+      );
+      await target.tell("CLUSTER", "SETSLOT", slot, "IMPORTING", sourceId ?? "");
+      await source.tell("CLUSTER", "SETSLOT", slot, "MIGRATING", targetId ?? "");
+
+      const keys = Array.from({ length: 300 }, (_, n) => keyOf(20_000 + n));
+      const swaps = keys.map((key) => swapOf(store, key, null, accepted(key, store.now(key))));
+      const results = await swapAll(store, swaps);
+      const refused = swaps.filter((_, at) => results[at]?.kind !== "written");
+      expect(refused.length).toBeGreaterThan(0);
+      expect(refused.length).toBeLessThan(20);
+      expect(new Set(results.map(({ kind }) => kind))).toEqual(new Set(["written", "not-written"]));
+
+      for (;;) {
+        const moving = (await source.tell("CLUSTER", "GETKEYSINSLOT", slot, 100)) as string[];
+        if (moving.length === 0) break;
+        await source.tell("MIGRATE", "127.0.0.1", target.port, "", 0, 1_000, "KEYS", ...moving);
+      }
+      for (const node of [target, source])
+        await node.tell("CLUSTER", "SETSLOT", slot, "NODE", targetId ?? "");
+      const again = refused.map((swap) => ({ ...swap, at: store.now(swap.key) }));
+      for (const result of await swapAll(store, again)) expect(result).toEqual({ kind: "written" });
+      expect((await store.counts()).waiting).toBe(keys.length + 1);
+      await store.probe();
+    }));
+
+  it("goes on with what its other nodes have while one is away", () =>
+    withScope(async (own) => {
+      const three = await startCluster(own);
+      for (const node of three) await node.tell("CONFIG", "SET", "cluster-require-full-coverage", "no");
+      const ground = redisStoreGround(
+        () =>
+          new Cluster(
+            three.map(({ port }) => ({ host: "127.0.0.1", port })),
+            { lazyConnect: true },
+          ),
+        { commandTimeoutMs: 500 },
+      );
+      const store = own.add(ground.connect(), (one) => one.close());
+      await store.open();
+      const keys = Array.from({ length: 300 }, (_, n) => keyOf(n));
+      await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key))] as const)));
+      const [lost] = three;
+      const away = Number(await lost?.tell("DBSIZE"));
+      await lost?.kill();
+
+      const taken = new Set<string>();
+      await until("the rest is taken", async () => {
+        const { records } = await store.takeDue(100, HOUR_MS);
+        for (const { key } of records) taken.add(key);
+        // A shard has more keys than records: its sets.
+        return taken.size >= keys.length - away;
+      });
+      expect(taken.size).toBeGreaterThan(150);
+      expect(taken.size).toBeLessThan(250);
+      const swaps = keys.map((_, n) => {
+        const key = keyOf(1_000 + n);
+        return swapOf(store, key, null, accepted(key, store.now(key)));
+      });
+      const results = await swapAll(store, swaps);
+      const written = results.filter(({ kind }) => kind === "written").length;
+      expect(written).toBeGreaterThan(150);
+      expect(written).toBeLessThan(250);
+      await expect(store.probe()).rejects.toThrow();
+    }));
+
+  it("behind a plain connection to one of its nodes is served shard by shard", () =>
     withScope(async (own) => {
       const node = await RedisServer.start(own, { aof: "none", extra: ["--cluster-enabled", "yes"] });
       await node.tell("CLUSTER", "ADDSLOTSRANGE", 0, 16383);
       await until("it serves", async () =>
         String(await node.tell("CLUSTER", "INFO")).includes("cluster_state:ok"),
       );
-      const rig = own.add(rigOn(redisGround(() => new Redis(node.url, { lazyConnect: true }))), (one) =>
-        one.close(),
-      );
-      const { inbox } = rig.start();
-      await inbox.ready();
-      const accepts = Array.from({ length: 40 }, () => inbox.accept(sampleEvent(newId(), rig.now())));
-      expect((await Promise.all(accepts)).map(({ outcome }) => outcome)).toEqual(Array(40).fill("new"));
-      const runner = sampleRunner();
-      await workAll(inbox, runner);
-      expect(runner.ran).toHaveLength(40);
-    }),
-);
+      const ground = redisStoreGround(() => new Redis(node.url, { lazyConnect: true }));
+      const store = own.add(ground.connect(), (one) => one.close());
+      await store.open();
+      const keys = Array.from({ length: 200 }, (_, n) => keyOf(n));
+      await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key))])));
+      const taken: string[] = [];
+      while (taken.length < keys.length) {
+        const { records, left } = await store.takeDue(50, HOUR_MS);
+        expect(records.length).toBeGreaterThan(0);
+        taken.push(...records.map(({ key }) => key));
+        expect(left).toBe(keys.length - taken.length);
+      }
+      expect(taken.toSorted()).toEqual(keys.toSorted());
+    }));
+});
+
+async function commandsOf(node: RedisServer): Promise<string> {
+  const text = String(await node.tell("INFO", "commandstats"));
+  return /^cmdstat_evalsha:(.*)$/m.exec(text)?.[1] ?? "";
+}
+
+/** Redis's key of a record, wherever it is. */
+async function recordOf(all: readonly RedisServer[], key: string): Promise<string> {
+  for (const node of all) {
+    const [found] = (await node.tell("KEYS", `*:${key}`)) as string[];
+    if (found !== undefined) return found;
+  }
+  throw new Error(`${key} is nowhere`);
+}
+
+async function nodeWith(all: readonly RedisServer[], slot: number): Promise<RedisServer> {
+  for (const node of all) {
+    if (Number(await node.tell("CLUSTER", "COUNTKEYSINSLOT", slot)) > 0) return node;
+  }
+  throw new Error(`slot ${slot} is empty everywhere`);
+}

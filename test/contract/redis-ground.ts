@@ -1,65 +1,44 @@
-import type { Clock } from "@payhooks/core";
-import { type RedisTarget, redisParts } from "@payhooks/core/redis";
+import { redisStore } from "@payhooks/core/redis";
 import type { Cluster, Redis } from "ioredis";
+import { environmentOf } from "../../packages/core/src/environment.ts";
 import { pause } from "../faults/harness/scope.ts";
 import { contractCases } from "./inbox-contract.ts";
 import type { ContractCase, Ground } from "./rig.ts";
-import { tableCases } from "./table-cases.ts";
 
 /** Short, since here time is real; long enough for a process that gets little of a busy machine. */
 const LEASE_MS = 600;
 
 /**
- * The contract, without the one run of the table that makes 40,000 calls to the server: Redis runs the same functions
- * as the inboxes that do run it, and each of the table's rows by the other cases.
+ * The contract, without the cases in which days pass, since here time is real, and without the one run of the table that
+ * makes 40,000 calls to the server: Redis is below the same engine as the inboxes that do run them.
  */
 export const redisCases: readonly ContractCase[] = contractCases.filter(
-  ({ name, timeTravel }) => timeTravel === undefined && !name.startsWith("look-ups beside callbacks"),
+  ({ name, timeTravel, only }) =>
+    timeTravel === undefined && only !== "ends-with-process" && !name.startsWith("look-ups beside callbacks"),
 );
-
-const realTime: Clock = {
-  now: () => Date.now(),
-  after(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 let grounds = 0;
 
-/** What is left of it where only the way to Redis is another one: the table needs no second proof. */
-export const wayCases: readonly ContractCase[] = contractCases.filter(
-  (one) => one.timeTravel === undefined && !tableCases.includes(one),
-);
-
 /** Fresh data on a running Redis: keys of its own. Every process has connections of its own, which `cut` breaks. */
-export function redisGround(
-  connect: () => Redis | Cluster,
-  { leaseMs = LEASE_MS, shiftMs }: { readonly leaseMs?: number; readonly shiftMs?: () => number } = {},
-): Ground {
+export function redisGround(connect: () => Redis | Cluster): Ground {
   const prefix = `contract-${process.pid}-${++grounds}`;
   const closes: (() => void)[] = [];
   return {
-    clock: realTime,
-    // Timers of the store, the queue and the process are not set in the same millisecond.
+    clock: environmentOf(),
+    // Timers of the store and the process are not set in the same millisecond.
     advance: (ms) => pause(ms + 5),
     timeTravel: false,
-    leaseMs,
+    leaseMs: LEASE_MS,
     depth: 3,
-    durability: "host",
-    accepts: "in-steps",
+    endsWithProcess: false,
     open() {
       const connections = new Set<Redis | Cluster>();
       const cut = (): void => {
         for (const one of connections) one.disconnect();
       };
       closes.push(cut);
-      const target: RedisTarget = tracked(connect(), connections);
-      return {
-        ...redisParts(target, { prefix, leaseMs, stallCheckMs: leaseMs, shiftMs, logger: silent }),
-        cut,
-      };
+      return { store: redisStore(tracked(connect(), connections), { prefix, logger: silent }), cut };
     },
     async close() {
       for (const close of closes) close();
@@ -80,17 +59,4 @@ function tracked<Connection extends Redis | Cluster>(
     value: (...args: readonly unknown[]) => tracked(duplicate(...args), connections),
   });
   return connection;
-}
-
-/** The same, with days that pass at once for the records: for the cases about expiry, in which no job is delayed. */
-export function shiftedRedisGround(connect: () => Redis | Cluster): Ground {
-  let shifted = 0;
-  return {
-    ...redisGround(connect, { shiftMs: () => shifted }),
-    clock: { ...realTime, now: () => Date.now() + shifted },
-    timeTravel: true,
-    async advance(ms) {
-      shifted += ms;
-    },
-  };
 }

@@ -1,11 +1,10 @@
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, it } from "vitest";
 import { RedisServer } from "../faults/harness/redis-server.ts";
-import { Scope, until } from "../faults/harness/scope.ts";
-import { crashCases } from "./crash-cases.ts";
-import { inboxContract } from "./inbox-contract.ts";
-import { leaseCases } from "./lease-cases.ts";
-import { redisGround } from "./redis-ground.ts";
+import { Scope, until, withScope } from "../faults/harness/scope.ts";
+import { storeContract } from "./store-contract.ts";
+import { accepted, expectSame, keyOf, put, readOne } from "./store-records.ts";
+import { redisStoreGround, redisTraits } from "./store-redis-ground.ts";
 
 const scope = new Scope();
 let primary: RedisServer;
@@ -24,40 +23,65 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => scope.close());
 
-const ground = () =>
-  redisGround(
-    () =>
-      new Redis({
-        sentinels: [{ host: "127.0.0.1", port: sentinel.port }],
-        name: "payhooks",
-        lazyConnect: true,
-      }),
-  );
-
-inboxContract("Redis behind a Sentinel", ground, leaseCases, { concurrent: true });
-
-describe("a failover by the Sentinel", () => {
-  it("makes the replica the primary", { timeout: 60_000 }, async () => {
-    await until(
-      "the Sentinel begins",
-      async () => (await sentinel.tell("SENTINEL", "FAILOVER", "payhooks").catch(() => null)) === "OK",
-      { withinMs: 30_000, everyMs: 200 },
-    );
-    const port = await until(
-      "the Sentinel names another primary",
-      async () => {
-        const address = (await sentinel.tell("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "payhooks")) as string[];
-        return Number(address[1]) === primary.port ? null : Number(address[1]);
-      },
-      { withinMs: 30_000 },
-    );
-    await until("the old primary follows", async () => (await primary.info("role")) === "slave", {
-      withinMs: 30_000,
-    });
-    expect(port).not.toBe(primary.port);
+const connect = (): Redis =>
+  new Redis({
+    sentinels: [{ host: "127.0.0.1", port: sentinel.port }],
+    name: "payhooks",
+    lazyConnect: true,
   });
-});
 
-inboxContract("Redis after a failover by its Sentinel", ground, [...leaseCases, ...crashCases], {
+it(
+  "a store goes on at the primary that the Sentinel makes, and has there what was confirmed",
+  {
+    timeout: 90_000,
+  },
+  () =>
+    withScope(async (own) => {
+      const ground = redisStoreGround(connect, { replicas: 1 });
+      const store = own.add(ground.connect(), (one) => one.close());
+      await store.open();
+      const known = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      await store.settled?.([known]);
+      let woken = 0;
+      await store.onDue?.(() => {
+        woken++;
+      });
+
+      await until(
+        "the Sentinel begins",
+        async () => (await sentinel.tell("SENTINEL", "FAILOVER", "payhooks").catch(() => null)) === "OK",
+        { withinMs: 30_000, everyMs: 200 },
+      );
+      await until("the old primary follows", async () => (await primary.info("role")) === "slave", {
+        withinMs: 30_000,
+      });
+      await until("writes are taken", () =>
+        store.probe().then(
+          () => true,
+          () => false,
+        ),
+      );
+      expectSame(await readOne(store, known.key), known);
+      const next = await put(store, keyOf(2), null, accepted(keyOf(2), store.now(keyOf(2))), {
+        announce: true,
+      });
+      await until(
+        "it is confirmed by the old primary, which is a replica now",
+        () =>
+          store.settled?.([known, next]).then(
+            () => true,
+            () => false,
+          ) ?? null,
+      );
+      await until("hints go on", async () => {
+        await put(store, keyOf(3 + woken), null, accepted(keyOf(3 + woken), store.now(keyOf(3))), {
+          announce: true,
+        }).catch(() => {});
+        return woken > 0;
+      });
+    }),
+);
+
+storeContract("Redis after a failover by its Sentinel", () => redisStoreGround(connect), redisTraits, {
   concurrent: true,
 });

@@ -2,10 +2,8 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll } from "vitest";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
-import { expiryCases } from "./expiry-cases.ts";
 import { inboxContract } from "./inbox-contract.ts";
-import { redisCases, redisGround, shiftedRedisGround } from "./redis-ground.ts";
-import { referenceCases } from "./reference-cases.ts";
+import { redisCases, redisGround } from "./redis-ground.ts";
 
 const scope = new Scope();
 let server: RedisServer;
@@ -14,6 +12,6 @@ beforeAll(async () => {
 });
 afterAll(() => scope.close());
 
-const connect = () => new Redis(server.url, { lazyConnect: true });
-inboxContract("Redis", () => redisGround(connect), redisCases, { concurrent: true });
-inboxContract("Redis, as days pass", () => shiftedRedisGround(connect), [...expiryCases, ...referenceCases]);
+inboxContract("Redis", () => redisGround(() => new Redis(server.url, { lazyConnect: true })), redisCases, {
+  concurrent: true,
+});

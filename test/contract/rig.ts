@@ -216,7 +216,9 @@ function startProcess(
     const met = names.map((name) => (alive ? fates(moment, name) : "die"));
     if (met.includes("die")) kill();
     if (!alive) return new Promise<never>(() => {});
-    return met.includes("freeze") ? freeze().passed.then(() => (alive ? met : new Promise<never>(() => {}))) : met;
+    return met.includes("freeze")
+      ? freeze().passed.then(() => (alive ? met : new Promise<never>(() => {})))
+      : met;
   }
 
   function call<T>(name: string, proceed: () => Awaitable<T>): Awaitable<T> {

@@ -1,9 +1,10 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type SqliteHandle, sqliteParts } from "@payhooks/core/sqlite";
+import type { RecordStore } from "@payhooks/core/inbox";
+import { type SqliteHandle, sqliteStore } from "@payhooks/core/sqlite";
 import { fakeClock } from "@payhooks/core/testing";
-import type { Ground } from "./rig.ts";
+import { type Ground, withOverrides } from "./rig.ts";
 
 /** What survives a death of the machine is not the contract's to test: a disk in memory saves a thousand fsyncs. */
 const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
@@ -12,7 +13,6 @@ const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 export function sqliteGround(open: (file: string) => SqliteHandle): Ground {
   const clock = fakeClock();
   const folder = mkdtempSync(join(MEMORY_DISK, "payhooks-contract-"));
-  const leaseMs = 30_000;
   const handles = new Set<SqliteHandle>();
   return {
     clock,
@@ -22,19 +22,21 @@ export function sqliteGround(open: (file: string) => SqliteHandle): Ground {
       await clock.advance(ms);
     },
     timeTravel: true,
-    leaseMs,
+    leaseMs: 30_000,
     depth: 4,
-    durability: "host",
-    accepts: "at-once",
+    endsWithProcess: false,
     open() {
       const database = open(join(folder, "inbox.db"));
       handles.add(database);
-      const { store, queue } = sqliteParts(database, { leaseMs, clock });
-      async function close(): Promise<void> {
-        // A handle is closed once: a second close is an error of most drivers.
-        if (handles.delete(database)) await store.close();
-      }
-      return { store: { ...store, close }, queue, cut: () => {} };
+      const store = sqliteStore(database, { clock });
+      return {
+        store: withOverrides<RecordStore>(store, {
+          async close() {
+            handles.delete(database);
+            await store.close();
+          },
+        }),
+      };
     },
     async close() {
       for (const handle of handles) handle.close();

@@ -1,7 +1,6 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { environmentOf } from "../../packages/core/src/environment.ts";
 import type { SqliteHandle } from "../../packages/core/src/sqlite/driver.ts";
 import { sqliteStore } from "../../packages/core/src/sqlite/store.ts";
 import { fakeClock } from "../../packages/core/src/testing/clock.ts";
@@ -20,10 +19,9 @@ export const sqliteTraits: StoreTraits = {
 /** A file of its own, which every process opens anew. */
 export function sqliteStoreGround(open: (file: string) => SqliteHandle): StoreGround {
   const clock = fakeClock();
-  const environment = environmentOf({ ...clock, monotonic: clock.now });
   const folder = mkdtempSync(join(MEMORY_DISK, "payhooks-contract-"));
   return {
-    connect: () => sqliteStore(open(join(folder, "inbox.db")), { environment }),
+    connect: () => sqliteStore(open(join(folder, "inbox.db")), { clock }),
     advance: (ms) => clock.advance(ms),
     close: async () => rmSync(folder, { recursive: true }),
   };

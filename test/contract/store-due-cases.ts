@@ -15,6 +15,7 @@ import {
   keyOf,
   put,
   putAll,
+  SHORT_MS,
   swapOf,
 } from "./store-records.ts";
 
@@ -28,9 +29,10 @@ async function takenKeys(store: RecordStore, limit: number, hideMs: number): Pro
 async function putDue(store: RecordStore, count: number): Promise<readonly string[]> {
   const keys = Array.from({ length: count }, (_, n) => keyOf(n));
   const records = new Map<string, IdempotencyRecord>();
+  const now = store.now(keyOf(0));
   // Not written in the order of their times.
   keys.toReversed().forEach((key, at) => {
-    records.set(key, accepted(key, store.now(key) - 100 - at * 10));
+    records.set(key, accepted(key, now - 100 - at * 10));
   });
   await putAll(store, records);
   return keys;
@@ -87,17 +89,17 @@ export const dueCases: readonly StoreCase[] = [
     async run(rig) {
       const [store, other] = [await rig.open(), await rig.open()];
       const written = await put(store, one, null, accepted(one, store.now(one)));
-      const before = await store.takeDue(10, 300);
+      const before = await store.takeDue(10, SHORT_MS);
       expect(before.records).toHaveLength(1);
       expectSame(before.records[0], written);
       for (const each of [store, other]) {
-        const { records, left, nextDueAt } = await each.takeDue(10, 300);
+        const { records, left, nextDueAt } = await each.takeDue(10, SHORT_MS);
         expect([records, left]).toEqual([[], 0]);
         expect(nextDueAt).not.toBeNull();
-        expect((nextDueAt ?? 0) - each.now(one)).toBeLessThanOrEqual(300);
+        expect((nextDueAt ?? 0) - each.now(one)).toBeLessThanOrEqual(SHORT_MS);
       }
-      await rig.advance(400);
-      const { records } = await other.takeDue(10, 300);
+      await rig.advance(SHORT_MS + 100);
+      const { records } = await other.takeDue(10, SHORT_MS);
       expectSame(records[0], written);
     },
   },
@@ -125,16 +127,16 @@ export const dueCases: readonly StoreCase[] = [
       const now = store.now(one);
       for (const [key, delayMs] of [
         [one, HOUR_MS],
-        [two, 700],
-        [three, 300],
+        [two, 2 * SHORT_MS],
+        [three, SHORT_MS],
       ] as const) {
         await put(store, key, null, accepted(key, now, { delayMs }));
       }
-      expect(await store.takeDue(10, HOUR_MS)).toEqual({ records: [], left: 0, nextDueAt: now + 300 });
-      await rig.advance(400);
+      expect(await store.takeDue(10, HOUR_MS)).toEqual({ records: [], left: 0, nextDueAt: now + SHORT_MS });
+      await rig.advance(SHORT_MS + 100);
       const { records, left, nextDueAt } = await store.takeDue(10, 2 * HOUR_MS);
-      expect([records.map(({ key }) => key), left, nextDueAt]).toEqual([[three], 0, now + 700]);
-      await rig.advance(400);
+      expect([records.map(({ key }) => key), left, nextDueAt]).toEqual([[three], 0, now + 2 * SHORT_MS]);
+      await rig.advance(SHORT_MS + 100);
       const later = await store.takeDue(10, 2 * HOUR_MS);
       expect([later.records.map(({ key }) => key), later.left, later.nextDueAt]).toEqual([
         [two],
@@ -149,7 +151,7 @@ export const dueCases: readonly StoreCase[] = [
       const store = await rig.open();
       let now = store.now(one);
       const later = await put(store, one, null, accepted(one, now, { delayMs: HOUR_MS, held: "malformed" }));
-      const due = await put(store, one, later, decided(now, later.record, "replay"));
+      const due = await put(store, one, later, decided(one, now, later.record, "replay"));
       expect((await store.takeDue(0, 0)).left).toBeGreaterThan(0);
       const running = await put(store, one, due, begun(one, now, due.record, HOUR_MS));
       expect(await store.takeDue(10, 60_000)).toEqual({ records: [], left: 0, nextDueAt: now + HOUR_MS });
@@ -183,11 +185,11 @@ export const dueCases: readonly StoreCase[] = [
       const store = await rig.open();
       const now = store.now(one);
       const first = await put(store, one, null, accepted(one, now));
-      const leased = await put(store, one, first, begun(one, now, first.record, 300));
+      const leased = await put(store, one, first, begun(one, now, first.record, SHORT_MS));
       expect(await takenKeys(store, 10, 60_000)).toEqual([]);
       expect(await countsOf(store)).toMatchObject({ running: 1, oldestDueAt: null });
-      await rig.advance(400);
-      expect(await countsOf(store)).toMatchObject({ running: 1, oldestDueAt: now + 300 });
+      await rig.advance(SHORT_MS + 100);
+      expect(await countsOf(store)).toMatchObject({ running: 1, oldestDueAt: now + SHORT_MS });
       const { records } = await store.takeDue(10, 60_000);
       expectSame(records[0], leased);
     },

@@ -87,7 +87,12 @@ export const listCases: readonly StoreCase[] = [
         for (const { eventId } of page) {
           const known = written.get(eventId.slice(0, 32));
           if (known === undefined) expect.fail(`${eventId} was never written`);
-          await put(other, known.key, known, decided(other.now(known.key), known.record, "discard"));
+          await put(
+            other,
+            known.key,
+            known,
+            decided(known.key, other.now(known.key), known.record, "discard"),
+          );
         }
       });
       expect(idsOf(events)).toEqual(ids);
@@ -214,7 +219,7 @@ export const listCases: readonly StoreCase[] = [
       expect(await countsOf(store)).toEqual({ ...all, waiting: 1, retrying: 1 });
       await put(store, a, retrying, ended(a, now, first.record));
       expect(await countsOf(store)).toEqual({ ...all, waiting: 1 });
-      const replayed = await put(store, c, held, decided(now, held.record, "replay"));
+      const replayed = await put(store, c, held, decided(c, now, held.record, "replay"));
       expect(await countsOf(store)).toEqual({ ...all, waiting: 2, held: 1, heldBy: [["malformed", 1]] });
       const gaveUp = { kind: "held", reason: "rejected", detail: null, tell: false } as const;
       await put(store, c, replayed, ended(c, now, replayed.record, gaveUp));

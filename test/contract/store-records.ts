@@ -17,6 +17,8 @@ import type {
   Versioned,
 } from "../../packages/core/src/inbox/store.ts";
 
+/** What a case lets pass: long enough for what has to happen before, on a busy machine too. */
+export const SHORT_MS = 1_200;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS: number = 24 * HOUR_MS;
 
@@ -141,13 +143,15 @@ const BY = { by: "an operator", note: "looked into it" };
 
 /** The record after a person has decided about a held event of it. */
 export function decided(
+  key: string,
   now: number,
   before: IdempotencyRecord,
   decision: "replay" | "discard",
 ): IdempotencyRecord {
   const record = copyRecord(before);
   const [slot = ""] = Object.entries(record.slots).find(([, { state }]) => state === "held") ?? [];
-  const done = decision === "replay" ? replay(record, slot, BY, now) : discard(record, slot, BY, now);
+  const decide = decision === "replay" ? replay : discard;
+  const done = decide(record, key + slot, BY, now);
   if (!done) throw new Error("Nothing in the record is held.");
   return record;
 }

@@ -17,6 +17,7 @@ import {
   putAll,
   readOne,
   referenceRecord,
+  SHORT_MS,
   swapAll,
   swapOf,
 } from "./store-records.ts";
@@ -170,13 +171,13 @@ export const swapCases: readonly StoreCase[] = [
     name: "a finished record goes at its time, and is as good as none from then on",
     async run(rig) {
       const store = await rig.open();
-      const short = { retentionMs: 300 };
+      const short = { retentionMs: SHORT_MS };
       const now = store.now(one);
       const finished = await put(store, one, null, ended(one, now, accepted(one, now, short)));
       const gone = await put(store, two, null, ended(two, now, accepted(two, now, short)));
       const waiting = await put(store, three, null, accepted(three, now, short));
       expectSame(await readOne(store, one), finished);
-      await rig.advance(400);
+      await rig.advance(SHORT_MS + 100);
       expect(await store.read([one, two])).toEqual([null, null]);
       expectSame(await readOne(store, three), waiting);
       expect(await store.swap([swapOf(store, two, gone, accepted(two, store.now(two)))])).toEqual([
@@ -193,23 +194,23 @@ export const swapCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const now = store.now(one);
-      const short = ended(one, now, accepted(one, now, { retentionMs: 300 }));
+      const short = ended(one, now, accepted(one, now, { retentionMs: SHORT_MS }));
       const worked = await put(
         store,
         one,
         await put(store, one, null, short),
-        accepted(one, now, { status: "FAILED", retentionMs: 300 }, short),
+        accepted(one, now, { status: "FAILED", retentionMs: SHORT_MS }, short),
       );
       const longer = await put(store, two, await put(store, two, null, short), {
         ...short,
         expiresAt: now + DAY_MS,
       });
-      await rig.advance(400);
+      await rig.advance(SHORT_MS + 100);
       expectSame(await readOne(store, one), worked);
       expectSame(await readOne(store, two), longer);
       expect(await countsOf(store)).toMatchObject({ held: 1, heldBy: [["conflict", 1]] });
-      await put(store, one, worked, decided(store.now(one), worked.record, "discard"));
-      await rig.advance(400);
+      await put(store, one, worked, decided(one, store.now(one), worked.record, "discard"));
+      await rig.advance(SHORT_MS + 100);
       expect(await readOne(store, one)).toBeNull();
       expect(await countsOf(store)).toMatchObject({ held: 0, heldBy: [] });
     },
@@ -219,18 +220,18 @@ export const swapCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const now = store.now(one);
-      const taken = await put(store, one, null, referenceRecord(three, now, 300));
-      await put(store, two, null, referenceRecord(four, now, 300));
+      const taken = await put(store, one, null, referenceRecord(three, now, SHORT_MS));
+      await put(store, two, null, referenceRecord(four, now, SHORT_MS));
       const [again] = await store.swap([swapOf(store, one, null, referenceRecord(four, now, DAY_MS))]);
       expectSame(again?.kind === "conflict" ? again.current : null, taken);
       const prolonged = await put(store, one, taken, referenceRecord(three, now, DAY_MS));
       expect(await store.takeDue(10, 1_000)).toEqual({ records: [], left: 0, nextDueAt: null });
       expect(await store.list({}, null, 10)).toEqual({ events: [], next: null });
       expect(await countsOf(store)).toMatchObject({ waiting: 0, held: 0, oldestDueAt: null });
-      await rig.advance(400);
+      await rig.advance(SHORT_MS + 100);
       expectSame(await readOne(store, one), prolonged);
       expect(await readOne(store, two)).toBeNull();
-      await put(store, two, null, referenceRecord(one, store.now(two), 300));
+      await put(store, two, null, referenceRecord(one, store.now(two), SHORT_MS));
     },
   },
   {
@@ -278,7 +279,7 @@ export const swapCases: readonly StoreCase[] = [
           );
           expect(events.map(({ eventId }) => eventId.slice(0, 32))).toEqual([key]);
           expectSame(events[0]?.versioned, open);
-          const closed = await put(store, key, open, decided(now, open.record, "discard"));
+          const closed = await put(store, key, open, decided(key, now, open.record, "discard"));
           expectSame(await readOne(store, key), closed);
         }
       }

@@ -2,7 +2,17 @@
 import { expect } from "vitest";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
 import type { StoreCase } from "./store-ground.ts";
-import { accepted, countsOf, ended, expectSame, keyOf, put, putAll, readOne } from "./store-records.ts";
+import {
+  accepted,
+  countsOf,
+  ended,
+  expectSame,
+  keyOf,
+  put,
+  putAll,
+  readOne,
+  SHORT_MS,
+} from "./store-records.ts";
 
 export const upkeepCases: readonly StoreCase[] = [
   {
@@ -72,11 +82,11 @@ export const upkeepCases: readonly StoreCase[] = [
       const done = (key: string, retentionMs?: number): IdempotencyRecord =>
         ended(key, now, accepted(key, now, retentionMs === undefined ? {} : { retentionMs }));
       const short = Array.from({ length: 600 }, (_, n) => keyOf(n));
-      await putAll(store, new Map(short.map((key) => [key, done(key, 300)])));
+      await putAll(store, new Map(short.map((key) => [key, done(key, SHORT_MS)])));
       const [kept, waiting] = [keyOf(1_001), keyOf(1_002)];
       const finished = await put(store, kept, null, done(kept));
-      const open = await put(store, waiting, null, accepted(waiting, now, { retentionMs: 300 }));
-      await rig.advance(400);
+      const open = await put(store, waiting, null, accepted(waiting, now, { retentionMs: SHORT_MS }));
+      await rig.advance(SHORT_MS + 100);
       for (let steps = 1; (await store.prune?.()) === true; steps++) expect(steps).toBeLessThan(1_000);
       expect((await store.read(short)).every((found) => found === null)).toBe(true);
       expectSame(await readOne(store, kept), finished);

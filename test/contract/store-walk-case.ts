@@ -93,7 +93,7 @@ function nextOf(
     if (record.lease === null && isNews) return plain(accepted(key, now, { status }, unleased));
   }
   if (next === "decide" && record.lease === null && slots.some(({ state }) => state === "held")) {
-    return plain(decided(now, unleased, choose(["replay", "discard"])));
+    return plain(decided(key, now, unleased, choose(["replay", "discard"])));
   }
   const mayRun = slots.some(({ state, work }) => state === "waiting" && (work?.dueAt ?? 0) <= now);
   if (!mayRun) return null;

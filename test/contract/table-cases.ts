@@ -145,11 +145,15 @@ async function compareBatch(
         const { key, slot } = sampleEvent(id, 0, { status });
         const told = ran.get(key + slot);
         const [expected, found] =
-          verdict !== "run" || state === "stale" ? [undefined, verdict === "run" ? told : undefined] : [previousStatus, told];
+          verdict !== "run" || state === "stale"
+            ? [undefined, verdict === "run" ? told : undefined]
+            : [previousStatus, told];
         if (found !== expected) expect(found, `the run of ${name} after ${shown(sequence)}`).toBe(expected);
       }
     }
-    const expected = records.flatMap(({ model }) => [...model.slots.values()].filter(({ state }) => state === "ran"));
+    const expected = records.flatMap(({ model }) =>
+      [...model.slots.values()].filter(({ state }) => state === "ran"),
+    );
     expect(ran.size).toBe(expected.length);
   }
 
@@ -361,7 +365,9 @@ export const tableCases: readonly ContractCase[] = [
       const accepted = await inbox.accept(sampleEvent(id, rig.now(), { status: "FAILED" }));
       expect(accepted).toMatchObject({
         outcome: "progress",
-        overtaken: [{ eventId: pending.key + pending.slot, id: pending.id, event: "DEPOSIT", status: "PENDING" }],
+        overtaken: [
+          { eventId: pending.key + pending.slot, id: pending.id, event: "DEPOSIT", status: "PENDING" },
+        ],
       });
       expect(calls.at(-1)).toBe("accept+stale");
       expect((await inbox.read(pending.key + pending.slot))?.state).toBe("stale");
@@ -388,7 +394,10 @@ export const tableCases: readonly ContractCase[] = [
         });
         const working = workAll(inbox, runner);
         await begun.passed;
-        expect(await inbox.accept(sampleEvent(id, rig.now()))).toMatchObject({ outcome: "progress", overtaken: [] });
+        expect(await inbox.accept(sampleEvent(id, rig.now()))).toMatchObject({
+          outcome: "progress",
+          overtaken: [],
+        });
         free.open();
         await working;
         await workAll(inbox, runner);

@@ -1,7 +1,15 @@
 /** Taking work, telling about it, and ending (docs/inboxes.md: run, work, close). */
 import { expect } from "vitest";
 import { type ContractCase, newGate, onFreshData, type Rig } from "./rig.ts";
-import { finishStep, newId, outcomes, sampleEvent, sampleRunner, startStep, workAll } from "./sample-events.ts";
+import {
+  finishStep,
+  newId,
+  outcomes,
+  sampleEvent,
+  sampleRunner,
+  startStep,
+  workAll,
+} from "./sample-events.ts";
 
 /** Accepts so many events of their own. */
 async function acceptMany(rig: Rig, inbox: ReturnType<Rig["start"]>["inbox"], count: number): Promise<void> {

@@ -20,17 +20,18 @@ function withSwap(
 
 /** Makes the records of some keys unreadable, as those of a newer version are. */
 function unreadable(isSo: (key: string) => boolean): (store: RecordStore) => RecordStore {
-  const record = { unreadable: "its format is \"2\"" };
+  const record = { unreadable: 'its format is "2"' };
   const seen = <T extends Versioned | null>(key: string, found: T): T =>
     found !== null && isSo(key) ? { ...found, record } : found;
   return (store) =>
     withOverrides<RecordStore>(store, {
       read: async (keys) => (await store.read(keys)).map((found, at) => seen(keys[at] ?? "", found)),
       swap: async (items) =>
-        (await store.swap(items)).map((result, at): SwapResult =>
-          result.kind === "conflict"
-            ? { kind: "conflict", current: seen(items[at]?.key ?? "", result.current) }
-            : result,
+        (await store.swap(items)).map(
+          (result, at): SwapResult =>
+            result.kind === "conflict"
+              ? { kind: "conflict", current: seen(items[at]?.key ?? "", result.current) }
+              : result,
         ),
       async takeDue(limit, hideMs) {
         const due = await store.takeDue(limit, hideMs);
@@ -98,7 +99,8 @@ export const writeCases: readonly ContractCase[] = [
           const id = newId();
           const other = rig.start();
           const process = rig.start((moment, call) => {
-            if (moment !== "after" || !["finish done+begin", "begin"].includes(call) || lost++ > 0) return undefined;
+            if (moment !== "after" || !["finish done+begin", "begin"].includes(call) || lost++ > 0)
+              return undefined;
             if (who === "another process") {
               void other.inbox.accept(sampleEvent(id, rig.now(), { signedAt: rig.now() + 1_000 }));
             }
@@ -140,7 +142,9 @@ export const writeCases: readonly ContractCase[] = [
       }),
     });
     const event = sampleEvent(newId(), rig.now());
-    expect(await rig.until(inbox.accept(event, { deadlineMs: rig.leaseMs * 2 }))).toMatchObject({ outcome: "new" });
+    expect(await rig.until(inbox.accept(event, { deadlineMs: rig.leaseMs * 2 }))).toMatchObject({
+      outcome: "new",
+    });
     expect(sent).toHaveLength(4);
     for (const item of sent) expect(item).toBe(sent[0]);
   }),
@@ -188,65 +192,78 @@ export const writeCases: readonly ContractCase[] = [
     expect(rig.now() - before).toBeGreaterThanOrEqual(deadlineMs);
     expect(await rig.start().inbox.accept(event)).toMatchObject({ outcome: "new" });
   }),
-  onFreshData("while the store writes nothing, an accept fails within its time, and leaves nothing", async (rig) => {
-    const process = rig.start((moment, call) =>
-      moment === "before" && does(call, "accept") ? "fail" : undefined,
-    );
-    const event = sampleEvent(newId(), rig.now());
-    const accepting = process.inbox.accept(event, { deadlineMs: rig.leaseMs / 4 });
-    await expect(rig.until(accepting)).rejects.toMatchObject(unavailable);
-    const { inbox } = rig.start();
-    expect(await inbox.read(event.key + event.slot)).toBeNull();
-    expect(await inbox.accept(event)).toMatchObject({ outcome: "new" });
-  }),
-  onFreshData("one event that the store does not take fails none of those that travel with it", async (rig) => {
-    const events = Array.from({ length: 5 }, () => sampleEvent(newId(), rig.now()));
-    const bad = events[2]?.key;
-    const { inbox } = rig.start(undefined, {
-      store: withSwap(async (items, store) => {
-        const good = items.filter(({ key }) => key !== bad);
-        const made = new Map<string, SwapResult>();
-        const results = good.length === 0 ? [] : await store.swap(good);
-        for (const [at, { key }] of good.entries()) made.set(key, results[at] as SwapResult);
-        return items.map(({ key }) => made.get(key) ?? { kind: "refused", cause: new Error("invalid data") });
-      }),
-    });
-    const answers = await Promise.allSettled(events.map((event) => inbox.accept(event)));
-    expect(answers.map(({ status }) => status)).toEqual([
-      "fulfilled",
-      "fulfilled",
-      "rejected",
-      "fulfilled",
-      "fulfilled",
-    ]);
-    expect(answers[2]).toMatchObject({ reason: unavailable });
-    const runner = sampleRunner();
-    await workAll(inbox, runner);
-    expect(runner.ran).toHaveLength(4);
-  }),
-  onFreshData("of steps on one record that travel together, the one that is refused fails alone", async (rig) => {
-    const id = newId();
-    const [pending, success, failed] = (["PENDING", "SUCCESS", "FAILED"] as const).map((status) =>
-      sampleEvent(id, rig.now(), { status }),
-    );
-    if (pending === undefined || success === undefined || failed === undefined) return;
-    const { inbox } = rig.start(undefined, {
-      store: withSwap(async (items, store) => {
-        // A turn later, so that what is asked for meanwhile makes up one write.
-        await new Promise((resolve) => setImmediate(resolve));
-        const isBad = items.some(({ record }) => record.slots[failed.slot] !== undefined);
-        if (!isBad) return store.swap(items);
-        return items.map((): SwapResult => ({ kind: "refused", cause: new Error("invalid data") }));
-      }),
-    });
-    const answers = await Promise.allSettled([pending, success, failed, success].map((event) => inbox.accept(event)));
-    expect(answers).toMatchObject([
-      { value: { outcome: "new" } },
-      { value: { outcome: "progress" } },
-      { reason: unavailable },
-      { value: { outcome: "duplicate" } },
-    ]);
-  }),
+  onFreshData(
+    "while the store writes nothing, an accept fails within its time, and leaves nothing",
+    async (rig) => {
+      const process = rig.start((moment, call) =>
+        moment === "before" && does(call, "accept") ? "fail" : undefined,
+      );
+      const event = sampleEvent(newId(), rig.now());
+      const accepting = process.inbox.accept(event, { deadlineMs: rig.leaseMs / 4 });
+      await expect(rig.until(accepting)).rejects.toMatchObject(unavailable);
+      const { inbox } = rig.start();
+      expect(await inbox.read(event.key + event.slot)).toBeNull();
+      expect(await inbox.accept(event)).toMatchObject({ outcome: "new" });
+    },
+  ),
+  onFreshData(
+    "one event that the store does not take fails none of those that travel with it",
+    async (rig) => {
+      const events = Array.from({ length: 5 }, () => sampleEvent(newId(), rig.now()));
+      const bad = events[2]?.key;
+      const { inbox } = rig.start(undefined, {
+        store: withSwap(async (items, store) => {
+          const good = items.filter(({ key }) => key !== bad);
+          const made = new Map<string, SwapResult>();
+          const results = good.length === 0 ? [] : await store.swap(good);
+          for (const [at, { key }] of good.entries()) made.set(key, results[at] as SwapResult);
+          return items.map(
+            ({ key }) => made.get(key) ?? { kind: "refused", cause: new Error("invalid data") },
+          );
+        }),
+      });
+      const answers = await Promise.allSettled(events.map((event) => inbox.accept(event)));
+      expect(answers.map(({ status }) => status)).toEqual([
+        "fulfilled",
+        "fulfilled",
+        "rejected",
+        "fulfilled",
+        "fulfilled",
+      ]);
+      expect(answers[2]).toMatchObject({ reason: unavailable });
+      const runner = sampleRunner();
+      await workAll(inbox, runner);
+      expect(runner.ran).toHaveLength(4);
+    },
+  ),
+  onFreshData(
+    "of steps on one record that travel together, the one that is refused fails alone",
+    async (rig) => {
+      const id = newId();
+      const [pending, success, failed] = (["PENDING", "SUCCESS", "FAILED"] as const).map((status) =>
+        sampleEvent(id, rig.now(), { status }),
+      );
+      if (pending === undefined || success === undefined || failed === undefined) return;
+      const { inbox } = rig.start(undefined, {
+        store: withSwap(async (items, store) => {
+          // A turn later, so that what is asked for meanwhile makes up one write.
+          await new Promise((resolve) => setImmediate(resolve));
+          const isBad = items.some(({ record }) => record.slots[failed.slot] !== undefined);
+          if (!isBad) return store.swap(items);
+          return items.map((): SwapResult => ({ kind: "refused", cause: new Error("invalid data") }));
+        }),
+      });
+      const answers = await Promise.allSettled(
+        [pending, success, failed, success].map((event) => inbox.accept(event)),
+      );
+      expect(answers).toMatchObject([
+        { value: { outcome: "new" } },
+        { value: { outcome: "progress" } },
+        { reason: unavailable },
+        { value: { outcome: "duplicate" } },
+      ]);
+    },
+  ),
   onFreshData("a step that throws fails its caller alone, whatever travels with it", async (rig) => {
     const { inbox } = rig.start();
     const id = newId();
@@ -257,7 +274,9 @@ export const writeCases: readonly ContractCase[] = [
     const answers = await Promise.allSettled([
       inbox.accept(later),
       // There is no room for what would be held.
-      new Promise((resolve) => resolve(inbox.accept(sampleEvent(id, rig.now(), { status: "FAILED" }), { maxHeld: 1 }))),
+      new Promise((resolve) =>
+        resolve(inbox.accept(sampleEvent(id, rig.now(), { status: "FAILED" }), { maxHeld: 1 })),
+      ),
       inbox.accept({ ...later, signedAt: later.signedAt + 1 }),
     ]);
     expect(answers).toMatchObject([
@@ -276,8 +295,9 @@ export const writeCases: readonly ContractCase[] = [
             read: (keys) => (isEmptied ? keys.map(() => null) : store.read(keys)),
             swap: (items) =>
               isEmptied
-                ? items.map(({ expected }): SwapResult =>
-                    expected === null ? { kind: "written" } : { kind: "conflict", current: null },
+                ? items.map(
+                    ({ expected }): SwapResult =>
+                      expected === null ? { kind: "written" } : { kind: "conflict", current: null },
                   )
                 : store.swap(items),
           }),
@@ -340,25 +360,28 @@ export const writeCases: readonly ContractCase[] = [
       await running.stop();
     },
   ),
-  onFreshData("where replicas do not have it in time, it is not acknowledged, and runs all the same", async (rig) => {
-    const process = rig.start(undefined, {
-      store: (store) =>
-        withOverrides<RecordStore>(store, {
-          settled: async () => {
-            throw new Error("not enough replicas");
-          },
-        }),
-    });
-    const runner = sampleRunner();
-    const running = await process.inbox.run(runner, { concurrency: 1 });
-    const event = sampleEvent(newId(), rig.now());
-    for (let copy = 0; copy < 2; copy++) {
-      await expect((async () => process.inbox.accept(event))()).rejects.toMatchObject(unavailable);
-    }
-    await rig.advance(rig.leaseMs / 2);
-    await running.stop();
-    expect(runner.ran).toEqual(["SUCCESS"]);
-  }),
+  onFreshData(
+    "where replicas do not have it in time, it is not acknowledged, and runs all the same",
+    async (rig) => {
+      const process = rig.start(undefined, {
+        store: (store) =>
+          withOverrides<RecordStore>(store, {
+            settled: async () => {
+              throw new Error("not enough replicas");
+            },
+          }),
+      });
+      const runner = sampleRunner();
+      const running = await process.inbox.run(runner, { concurrency: 1 });
+      const event = sampleEvent(newId(), rig.now());
+      for (let copy = 0; copy < 2; copy++) {
+        await expect((async () => process.inbox.accept(event))()).rejects.toMatchObject(unavailable);
+      }
+      await rig.advance(rig.leaseMs / 2);
+      await running.stop();
+      expect(runner.ran).toEqual(["SUCCESS"]);
+    },
+  ),
   onFreshData(
     "a record of a newer version is left alone: its copies get an error, its work waits, others go on",
     async (rig) => {

@@ -39,7 +39,8 @@ function endOf(record: IdempotencyRecord, was: IdempotencyRecord | null): readon
   const led = was?.lease ?? null;
   const slot = led === null ? undefined : record.slots[led.slot];
   const before = led === null ? undefined : was?.slots[led.slot];
-  if (led === null || slot === undefined || slot.token === led.token || record.lease?.token === led.token) return [];
+  if (led === null || slot === undefined || slot.token === led.token || record.lease?.token === led.token)
+    return [];
   // Whoever takes over a lease that lapsed ends no run.
   if (slot.token !== `${led.token}.` && record.lease?.slot === led.slot) return [];
   if (slot.state === "waiting") return slot.replays > (before?.replays ?? 0) ? [] : ["finish retry"];

@@ -1,21 +1,23 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { chart } from "../bench/chart.ts";
-import { allResults, chartName, render } from "../bench/report.ts";
+import { readByHand } from "../bench/by-hand/results.ts";
+import { allResults, charts, render } from "../bench/report.ts";
 import { root } from "../package/workspace.ts";
 
-const written = (path: string): string => readFileSync(join(root, path), "utf8");
+const written = (path: string): string => readFileSync(join(root, "docs", path), "utf8");
 
 describe("docs/performance.md", () => {
-  const results = allResults();
+  const [byHand, results] = [readByHand(), allResults()];
 
   it("is what the bench has written from its results, and nobody has touched since", () => {
-    expect(written("docs/performance.md")).toBe(render(results));
+    expect(written("performance.md")).toBe(render(byHand, results));
   });
 
-  it.each(results)("shows the chart of the run on Node $node", (one) => {
-    expect(written(`docs/performance/${chartName(one)}`)).toBe(chart(one));
+  it("shows the charts of these results, and no others", () => {
+    const images = charts(byHand, results);
+    expect(readdirSync(join(root, "docs/performance")).sort()).toEqual([...images.keys()].sort());
+    for (const [name, image] of images) expect(written(`performance/${name}`)).toBe(image);
   });
 
   it("has a run on each version of Node that there are goals for", () => {

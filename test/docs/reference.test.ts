@@ -144,6 +144,11 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "The interface",
     type: 'keyof import("@payhooks/core").Inbox',
   },
+  "members of a store": {
+    page: "docs/inboxes.md",
+    section: "A store of your own",
+    type: 'keyof import("@payhooks/core/inbox").RecordStore',
+  },
 };
 
 /** Sections of errors.md, each with its part of the union. */
@@ -191,10 +196,10 @@ describe("options that users can give", () => {
   const without: Readonly<Record<string, string>> = {
     VerifyPaymentOptions: "options.md has them in a sentence",
     VerifyConnectOptions: "options.md has them in a sentence",
-    ComposeOptions: "experimental: the docstrings are the contract",
+    InboxOptions: "experimental: the docstrings are the contract",
     MemoryStoreOptions: "experimental: the docstrings are the contract",
+    SqliteStoreOptions: "experimental: the docstrings are the contract",
     RedisStoreOptions: "experimental: the docstrings are the contract",
-    BeginOptions: "given to a store, not by users",
     AcceptOptions: "given to an inbox, not by users",
     RunOptions: "given to an inbox, not by users",
     WorkOptions: "given to an inbox, not by users",
@@ -304,7 +309,7 @@ describe("defaults in options.md", () => {
 
   /** `"text"`, or a number with a unit, as the program has it. */
   function defaultOf(text: string): string | number | undefined {
-    if (text === "by the platform") return undefined;
+    if (text === "by the platform" || text === "") return undefined;
     const [, quoted] = /^`"(.*)"`$/.exec(text) ?? [];
     if (quoted !== undefined) return quoted;
     const [, digits = "", unit = ""] = /^([\d,]+) ?(\w*)$/.exec(text) ?? [];

@@ -68,6 +68,13 @@ describe("the code in the documentation", { timeout: 60_000 }, () => {
     );
   });
 
+  it("in inboxes.md is the store that the contract of stores is run on, to the letter", () => {
+    const shown = readDocument("docs/inboxes.md").blocks.filter(({ text }) => text.includes("mapStore"));
+    expect(shown.map(({ text }) => text)).toEqual([
+      readFileSync(join(root, "test/contract/map-store.ts"), "utf8"),
+    ]);
+  });
+
   it("asks a database and the service through clients that exist: none is made up for the reader", () => {
     expect(AT_HAND).not.toMatch(/\b(?:db|database|sql|pool|client)\b/i);
   });

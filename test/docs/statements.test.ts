@@ -1,7 +1,8 @@
 /** Sentences of the documentation, each beside what the program does. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createReceiver, memoryInbox, Reject } from "@payhooks/core";
+import { createReceiver, memoryInbox, type Receiver, type ReceiverOptions, Reject } from "@payhooks/core";
+import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
 import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { packagesIn, root, sourcesOf } from "../package/workspace.ts";
@@ -60,11 +61,104 @@ describe("operations.md", () => {
 });
 
 describe("inboxes.md", () => {
-  it("says that all three inboxes are composed of a store and a queue", () => {
-    expect(wordsOf("docs/inboxes.md", "composeInbox")).toContain("all three inboxes are made so");
+  it("says that all three inboxes are made of a store by createInbox", () => {
+    expect(wordsOf("docs/inboxes.md", "A store of your own")).toContain("all three inboxes are made so");
     for (const inbox of ["inbox/memory", "sqlite", "redis"])
-      expect(textOf(`packages/core/src/${inbox}/index.ts`)).toContain("return composeInbox({");
+      expect(textOf(`packages/core/src/${inbox}/index.ts`)).toContain("return createInbox(");
   });
+});
+
+/** A case of the table "Writes per event", as a merchant would bring it about. */
+interface WriteCase {
+  /** Begins the case's cell. */
+  readonly row: string;
+  readonly writes: number;
+  readonly copies?: number;
+  readonly options?: Partial<ReceiverOptions>;
+  readonly payments?: ReceiverOptions["payments"];
+  register(receiver: Receiver): void;
+}
+
+const nothing = (): void => {};
+const writeCases: readonly WriteCase[] = [
+  { row: "one handler, and a free place", writes: 2, register: (receiver) => receiver.onDeposit(nothing) },
+  {
+    row: "n handlers",
+    writes: 4,
+    register: (receiver) =>
+      receiver.onDeposit(nothing).onDeposit(nothing, { name: "b" }).onDeposit(nothing, { name: "c" }),
+  },
+  {
+    row: "a retry",
+    writes: 4,
+    register: (receiver) =>
+      receiver.onDeposit(
+        (_, { attempt }) => {
+          if (attempt === 1) throw new Error("not yet");
+        },
+        { backoffMs: () => 1 },
+      ),
+  },
+  {
+    row: '`onCrash: "hold"`',
+    writes: 3,
+    register: (receiver) => receiver.onDeposit(nothing, { onCrash: "hold" }),
+  },
+  {
+    row: '`onCrash: "hold"`, or `maxTries: 1`',
+    writes: 3,
+    register: (receiver) => receiver.onDeposit(nothing, { maxTries: 1 }),
+  },
+  {
+    row: "`alreadyHandled`",
+    writes: 3,
+    options: { alreadyHandled: () => false },
+    register: (receiver) => receiver.onDeposit(nothing),
+  },
+  {
+    row: "`oneSuccessPerReference`",
+    writes: 3,
+    payments: { publicKey, oneSuccessPerReference: true },
+    register: (receiver) => receiver.onDeposit(nothing),
+  },
+  { row: "a copy", writes: 2, copies: 2, register: (receiver) => receiver.onDeposit(nothing) },
+];
+
+describe("inboxes.md, writes per event", () => {
+  const rows = rowsOf(sectionOf(readDocument("docs/inboxes.md"), "Writes per event"));
+
+  it.each(writeCases)(
+    "$row: $writes in all",
+    async ({ row, writes, copies = 0, options, payments, register }) => {
+      expect(rows.filter(([name]) => name?.startsWith(row))).toHaveLength(1);
+      const store = memoryStore();
+      let written = 0;
+      const counting: RecordStore = {
+        ...store,
+        swap(items) {
+          const results = store.swap(items);
+          written += results.filter(({ kind }) => kind === "written").length;
+          return results;
+        },
+      };
+      const inbox = createInbox(counting);
+      const receiver = createReceiver({ payments: payments ?? { publicKey }, inbox, ...options });
+      receiver.ignore("WITHDRAWAL");
+      register(receiver);
+      const finished = new Promise((resolve) => {
+        receiver.observe(({ type }) => type === "finished" && resolve(type));
+      });
+      await receiver.start();
+      const { rawBody, headers } = signPaymentCallback(callbackFields(), privateKey);
+      const delivery = { method: "POST", url: "/", headers: new Headers(headers), rawBody };
+      for (let sent = 0; sent <= copies; sent++) {
+        expect((await receiver.payments.receive(delivery)).status).toBe(200);
+      }
+      await finished;
+      expect(await receiver.close()).toEqual({ unfinished: 0 });
+      expect(written).toBe(writes);
+    },
+  );
 });
 
 describe("the tables of the documentation", () => {

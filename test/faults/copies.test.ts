@@ -3,22 +3,25 @@
 import { shuffled } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { type TestEvent, testEvent } from "./harness/events.ts";
+import type { LogLine } from "./harness/log.ts";
 import { ProcessUnderTest } from "./harness/processes.ts";
 import { RedisServer } from "./harness/redis-server.ts";
 import { report } from "./harness/report.ts";
-import { newSeed, type Scope, until, withScope } from "./harness/scope.ts";
+import { newSeed, type Scope, sharedNow, until, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
-import { keys, LEASE_MS, System } from "./harness/system.ts";
+import { keys, LEASE_MS, LONG_LEASE_MS, System } from "./harness/system.ts";
 
 /** Two processes behind one Redis, and a sender that takes turns between them. */
 async function twoProcesses(
   scope: Scope,
   seed: number,
-  overrides: { readonly handlerMs?: number } = {},
 ): Promise<{ readonly system: System; readonly sender: Sender }> {
   const redis = await RedisServer.start(scope);
   const system = System.create(scope, { kind: "redis", target: redis.url }, seed);
-  const configs = [await system.config(overrides), await system.config(overrides)];
+  const configs = [
+    await system.config({ leaseMs: LONG_LEASE_MS }),
+    await system.config({ leaseMs: LONG_LEASE_MS }),
+  ];
   await Promise.all(configs.map((config) => ProcessUnderTest.start(scope, config)));
   const sender = new Sender({ ports: configs.map(({ port }) => port), lanes: 100 });
   return { system, sender: scope.add(sender, (one) => one.close()) };
@@ -77,6 +80,37 @@ describe("copies", () => {
         });
         // Some PENDINGs came first: had none been run, this test would have looked at nothing.
         expect(runs.length).toBeGreaterThan(1_050);
+      }),
+  );
+
+  it.each(["frozen", "killed"] as const)(
+    "what a %s process ran begins elsewhere within its lease and a second",
+    {
+      timeout: 60_000,
+    },
+    (fate) =>
+      withScope(async (scope) => {
+        const redis = await RedisServer.start(scope);
+        const system = System.create(scope, { kind: "redis", target: redis.url }, newSeed(`${fate} process`));
+        const taker = await system.config();
+        const first = await ProcessUnderTest.start(scope, taker);
+        const sender = scope.add(new Sender({ ports: [taker.port] }), (one) => one.close());
+        const events = Array.from({ length: 10 }, () => testEvent(keys.privateKey, { manner: "long" }));
+        await sender.sendAll(events);
+        await until("all have begun", () => system.lines("started").length === 10);
+        const other = await ProcessUnderTest.start(scope, await system.config());
+        const from = sharedNow();
+        if (fate === "frozen") first.freeze();
+        else await first.kill();
+        const elsewhere = (): readonly LogLine[] =>
+          system.lines("started").filter(({ pid }) => pid === other.pid);
+        await until("all have begun elsewhere", () => elsewhere().length === 10);
+        const waits = elsewhere().map(({ at }) => ({ from, to: at }));
+        const verdict = await system.judge(sender);
+        const waitedMs = system.longestMs(waits, sender);
+        report(`${fate} process`, verdict, sender, `all begun elsewhere after ${waitedMs} ms`);
+        expect(waitedMs).toBeLessThanOrEqual(LEASE_MS + 1_000);
+        expect(verdict).toMatchObject({ acknowledged: 10, completed: 10, lost: [], doubles: [] });
       }),
   );
 

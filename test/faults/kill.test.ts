@@ -1,7 +1,7 @@
-/** kill -9 of the process that receives and runs: under load, and right after each step of docs/durability.md. */
+/** kill -9 of the process that receives and runs: under load, and right before and after each write to the store. */
 import { describe } from "vitest";
-import { KILL_POINTS } from "./harness/child-config.ts";
-import { type KillGround, killAfterSteps, killUnderLoad } from "./harness/kill-cases.ts";
+import { type KillGround, killAtPoints, killUnderLoad } from "./harness/kill-cases.ts";
+import { KILL_POINTS, REPLICA_POINTS } from "./harness/kill-points.ts";
 import { RedisServer } from "./harness/redis-server.ts";
 import { isLong, lengthOf } from "./harness/report.ts";
 
@@ -11,7 +11,20 @@ const onRedis: KillGround = {
   inboxAt: async (scope) => ({ kind: "redis", target: (await RedisServer.start(scope)).url }),
 };
 
+const onReplicas: KillGround = {
+  name: "Redis, replicas: 1",
+  doublesPerKill: 0.05,
+  inboxAt: async (scope) => {
+    const primary = await RedisServer.start(scope);
+    await RedisServer.startReplica(scope, primary);
+    return { kind: "redis", target: primary.url, replicas: 1 };
+  },
+};
+
 // At full length the machine has nothing else to do: how many run twice depends on it.
 const options = { concurrent: !isLong };
 describe("kill -9 under load", options, () => killUnderLoad(onRedis, lengthOf(25, 1_000)));
-describe("kill -9 right after a step", options, () => killAfterSteps(onRedis, KILL_POINTS, lengthOf(2, 20)));
+describe("kill -9 at a point", options, () => {
+  killAtPoints(onRedis, KILL_POINTS, lengthOf(1, 10));
+  killAtPoints(onReplicas, REPLICA_POINTS, lengthOf(2, 10));
+});

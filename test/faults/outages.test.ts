@@ -1,20 +1,20 @@
 /** Redis itself dies, freezes, or stays away. */
 import { describe, expect, it } from "vitest";
 import { testEvent } from "./harness/events.ts";
+import type { Span } from "./harness/lag.ts";
 import { ProcessUnderTest } from "./harness/processes.ts";
 import { RedisServer, type RedisSettings } from "./harness/redis-server.ts";
 import { isLong, report } from "./harness/report.ts";
 import { newSeed, pause, sharedNow, until, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
-import { keys, SOUND, System, type Verdict } from "./harness/system.ts";
-
-const WORST_ANSWER_MS = 2_500;
-const BACK_WITHIN_MS = 5_000;
+import { BACK_WITHIN_MS, keys, SOUND, System, type Verdict, WORST_ANSWER_MS } from "./harness/system.ts";
 
 interface Outage {
   readonly verdict: Verdict;
   readonly sender: Sender;
-  /** From Redis's return to the first event that is completed. */
+  /** On a machine that has nothing else to do. */
+  readonly worstAnswerMs: number;
+  /** From Redis's return to the first event that is completed, on such a machine. */
   readonly backAfterMs: number;
 }
 
@@ -41,19 +41,19 @@ function play(
       const enough = sender.acknowledged.size + more;
       await until("it acknowledges", () => sender.acknowledged.size >= enough);
     };
-    let backAfterMs = 0;
+    const returns: Span[] = [];
     for (let time = 0; time < times; time++) {
       await acknowledges(60);
       await fault(redis);
-      const backAt = sharedNow();
-      backAfterMs = Math.max(backAfterMs, await system.firstCompletionAfter(backAt, 15_000));
+      returns.push(await system.firstCompletionAfter(sharedNow(), 15_000));
     }
     await acknowledges(30);
     over = true;
     await sending;
-    const verdict = await system.judge(sender, { patienceMs: 5_000 });
+    const verdict = await system.judge(sender);
+    const backAfterMs = system.longestMs(returns, sender);
     report(name, verdict, sender, `consuming again ${backAfterMs} ms after the return`);
-    return { verdict, sender, backAfterMs };
+    return { verdict, sender, worstAnswerMs: system.longestMs(sender.answered, sender), backAfterMs };
   });
 }
 
@@ -84,14 +84,18 @@ describe.concurrent("Redis", () => {
       }),
       play("Redis away for 12 s", "everysec", (redis) => killAndRestart(redis, 12_000)),
     ]);
-    for (const { verdict, sender, backAfterMs } of outages) {
+    for (const { verdict, sender, worstAnswerMs, backAfterMs } of outages) {
       expect(verdict).toMatchObject(SOUND);
       expect(verdict.acknowledged).toBeGreaterThanOrEqual(90);
-      expect(sender.worstAnswerMs).toBeLessThanOrEqual(WORST_ANSWER_MS);
+      expect(worstAnswerMs).toBeLessThanOrEqual(WORST_ANSWER_MS);
       expect(sender.unanswered).toBe(0);
       expect([...sender.answers.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([]);
-      expect(sender.answers.get(503) ?? 0, "answers while Redis was down").toBeGreaterThan(0);
       expect(backAfterMs).toBeLessThanOrEqual(BACK_WITHIN_MS);
+    }
+    // A shorter outage than a delivery may take is bridged: its write is repeated.
+    const [, , frozen, away] = outages;
+    for (const { sender } of [frozen, away]) {
+      expect(sender.answers.get(503) ?? 0, "answers while Redis was down").toBeGreaterThan(0);
     }
   });
 
@@ -107,7 +111,7 @@ describe.concurrent("Redis", () => {
       const sender = scope.add(new Sender({ ports: [config.port] }), (one) => one.close());
       await sender.sendAll(Array.from({ length: 30 }, () => testEvent(keys.privateKey)));
       await killAndRestart(redis, 100);
-      const lost = await system.judge(sender, { patienceMs: 6_000 });
+      const lost = await system.judge(sender);
       report("control: Redis kill -9 without AOF", lost, sender, "must be caught");
       return { verdict: lost };
     });

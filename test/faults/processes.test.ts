@@ -6,7 +6,7 @@ import { RedisServer } from "./harness/redis-server.ts";
 import { lengthOf, report } from "./harness/report.ts";
 import { newSeed, until, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
-import { keys, System } from "./harness/system.ts";
+import { keys, LONG_LEASE_MS, System } from "./harness/system.ts";
 
 describe.concurrent("handlers", () => {
   it(
@@ -57,7 +57,12 @@ describe.concurrent("handlers", () => {
     withScope(async (scope) => {
       const redis = await RedisServer.start(scope);
       const system = System.create(scope, { kind: "redis", target: redis.url }, newSeed("hung handler"));
-      const config = await system.config({ maxTries: 2, timeoutMs: 400, concurrency: 2 });
+      const config = await system.config({
+        maxTries: 2,
+        timeoutMs: 400,
+        concurrency: 2,
+        leaseMs: LONG_LEASE_MS,
+      });
       await ProcessUnderTest.start(scope, config);
       const sender = scope.add(new Sender({ ports: [config.port] }), (one) => one.close());
       const hung = Array.from({ length: 4 }, () => testEvent(keys.privateKey, { manner: "hangs" }));
@@ -85,7 +90,7 @@ describe.concurrent("clocks", () => {
       const system = System.create(scope, { kind: "redis", target: redis.url }, seed);
       const ports: number[] = [];
       for (const hours of [-23, -1, 1, 23]) {
-        const config = await system.config({ throwRate: 0.05, handlerMs: 100 });
+        const config = await system.config({ throwRate: 0.05, handlerMs: 100, leaseMs: LONG_LEASE_MS });
         ports.push(config.port);
         await ProcessUnderTest.start(scope, config, { shiftMs: hours * 3_600_000 });
       }
@@ -115,8 +120,8 @@ describe.concurrent("restarts", () => {
         const redis = await RedisServer.start(scope);
         const system = System.create(scope, { kind: "redis", target: redis.url }, seed);
         const configs = [
-          await system.config({ handlerMs: 200, throwRate: 0.02 }),
-          await system.config({ handlerMs: 200, throwRate: 0.02 }),
+          await system.config({ handlerMs: 200, throwRate: 0.02, leaseMs: LONG_LEASE_MS }),
+          await system.config({ handlerMs: 200, throwRate: 0.02, leaseMs: LONG_LEASE_MS }),
         ];
         const processes = await Promise.all(configs.map((config) => ProcessUnderTest.start(scope, config)));
         const sender = new Sender({ ports: configs.map(({ port }) => port) });

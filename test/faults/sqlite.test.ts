@@ -4,12 +4,13 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SqliteHandle } from "@payhooks/core/sqlite";
-import { sqliteParts } from "@payhooks/core/sqlite";
+import { sqliteStore } from "@payhooks/core/sqlite";
 import { describe, expect, it } from "vitest";
-import { type InboxConfig, KILL_POINTS_AT_ONCE, type KillDuring } from "./harness/child-config.ts";
+import type { InboxConfig, KillDuring } from "./harness/child-config.ts";
 import { testEvent } from "./harness/events.ts";
 import { openHandle } from "./harness/inbox.ts";
-import { type KillGround, killAfterSteps, killUnderLoad } from "./harness/kill-cases.ts";
+import { type KillGround, killAtPoints, killUnderLoad } from "./harness/kill-cases.ts";
+import { KILL_POINTS } from "./harness/kill-points.ts";
 import { ProcessUnderTest } from "./harness/processes.ts";
 import { isLong, lengthOf, report } from "./harness/report.ts";
 import { newSeed, type Scope, seededRandom, withScope } from "./harness/scope.ts";
@@ -33,9 +34,7 @@ const onSqlite: KillGround = {
 
 const options = { concurrent: !isLong };
 describe("kill -9 under load", options, () => killUnderLoad(onSqlite, lengthOf(5, 200)));
-describe("kill -9 right after a step", options, () =>
-  killAfterSteps(onSqlite, KILL_POINTS_AT_ONCE, lengthOf(1, 20)),
-);
+describe("kill -9 at a point", options, () => killAtPoints(onSqlite, KILL_POINTS, lengthOf(1, 10)));
 
 describe("kill -9 in the middle of", () => {
   const kills = lengthOf(3, 50);
@@ -53,7 +52,7 @@ describe("kill -9 in the middle of", () => {
         const seed = newSeed(`kill during ${what}`);
         const random = seededRandom(seed);
         const inbox = newFile(scope);
-        if (what === "pruning") addExpired(inbox, 50_000);
+        if (what === "pruning") await addExpired(inbox, 50_000);
         const system = System.create(scope, inbox, seed);
         const config = await system.config({ handlerMs: 50 });
         const sender = scope.add(new Sender({ ports: [config.port] }), (one) => one.close());
@@ -103,12 +102,18 @@ function withHandle<T>(
   }
 }
 
-function addExpired(inbox: { readonly file: string; readonly driver: string }, count: number): void {
-  withHandle(inbox, (handle) => {
-    sqliteParts(handle);
+async function addExpired(
+  inbox: { readonly file: string; readonly driver: string },
+  count: number,
+): Promise<void> {
+  const store = sqliteStore(openHandle(inbox));
+  await store.open();
+  await store.close();
+  withHandle(inbox, (handle) =>
     handle.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-      INSERT INTO records SELECT 'expired-' || i, 'f[]', i FROM n`);
-  });
+      INSERT INTO records (key, version, text, due_in_ms, expires_at)
+      SELECT 'expired-' || i, 'v' || i, '', 0, i FROM n`),
+  );
 }
 
 function expiredIn(inbox: { readonly file: string; readonly driver: string }): number {

@@ -1,4 +1,4 @@
-/** The inbox contract on `node:sqlite`, `bun:sqlite` and better-sqlite3; `test/contract` runs it on libsql. */
+/** The contracts of inboxes and stores on `node:sqlite`, `bun:sqlite` and better-sqlite3; `test/contract` has libsql. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,8 +8,11 @@ import { promisify } from "node:util";
 import type { SqliteHandle } from "@payhooks/core/sqlite";
 import { build } from "tsup";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { contractCases, inboxContract, isFor } from "../contract/inbox-contract.ts";
+import { inboxContract } from "../contract/inbox-contract.ts";
+import { sqliteCases } from "../contract/sqlite-cases.ts";
 import { sqliteGround } from "../contract/sqlite-ground.ts";
+import { sqliteStoreGround, sqliteTraits } from "../contract/sqlite-store-ground.ts";
+import { storeContract } from "../contract/store-contract.ts";
 import { root } from "../package/workspace.ts";
 import { BUN, NODES, type Runtime, requireDriver } from "./install.ts";
 
@@ -42,17 +45,16 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const withSqlite = [...NODES.filter(({ name }) => name !== "node-20"), BUN];
 
-describe("the inbox contract on the runtime's own SQLite", () => {
+describe("the contracts on the runtime's own SQLite", () => {
   it.each(withSqlite)("$name", { timeout: 300_000 }, async ({ name, command, args, version }: Runtime) => {
     const contract = [...args, join(folder, "contract.mjs")];
     const { stdout } = await promisify(execFile)(command, contract, { maxBuffer: 16 * 1024 * 1024 });
     const said = JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as unknown;
-    const ground = sqliteGround(() => expect.fail("nothing is opened"));
-    await ground.close();
+    const cases = await sqliteCases(() => expect.fail("nothing is opened"));
     expect(said).toEqual({
       driver: name === "bun" ? "bun:sqlite" : "node:sqlite",
       version,
-      passed: contractCases.filter((one) => isFor(one, ground)).length,
+      passed: cases.length,
       failed: [],
     });
   });
@@ -60,12 +62,12 @@ describe("the inbox contract on the runtime's own SQLite", () => {
 
 const whyNoDrivers = inject("whyNoDrivers");
 if (whyNoDrivers === null) {
-  inboxContract("SQLite with better-sqlite3", () =>
-    sqliteGround((file) => {
-      const Database = requireDriver("better-sqlite3") as new (name: string) => SqliteHandle;
-      return new Database(file);
-    }),
-  );
+  const open = (file: string): SqliteHandle => {
+    const Database = requireDriver("better-sqlite3") as new (name: string) => SqliteHandle;
+    return new Database(file);
+  };
+  storeContract("SQLite with better-sqlite3", () => sqliteStoreGround(open), sqliteTraits);
+  inboxContract("SQLite with better-sqlite3", () => sqliteGround(open));
 } else {
   it("SQLite with better-sqlite3", () => expect.fail(whyNoDrivers));
 }

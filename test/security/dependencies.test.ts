@@ -26,12 +26,12 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** What a merchant has already, or installs for one inbox. */
 const PEERS: Readonly<Record<string, readonly string[]>> = {
-  "@payhooks/core": ["bullmq", "ioredis", "libsql"],
+  "@payhooks/core": ["ioredis", "libsql"],
   "@payhooks/express": ["express"],
   "@payhooks/fastify": ["fastify"],
   "@payhooks/hono": ["hono"],
   "@payhooks/next": ["next"],
-  payhooks: ["bullmq", "ioredis", "libsql"],
+  payhooks: ["ioredis", "libsql"],
 };
 
 const own = (name: string): boolean => name.startsWith("@payhooks/");

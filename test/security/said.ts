@@ -103,7 +103,7 @@ export async function everythingSaid({
     inbox,
     logger: { info: write, warn: write, error: write },
     logLevel: "info",
-    acceptTimeoutMs: 30_000,
+    acceptTimeoutMs: 1_000,
   });
   receiver.observe((notice) => {
     said.push(notice);

@@ -1,6 +1,7 @@
-import type { Clock } from "@payhooks/core";
+import type { Clock as FullClock } from "@payhooks/core";
 
-export type { Clock };
+/** The part of a clock that the client needs; a receiver's clock will do. */
+export type Clock = Pick<FullClock, "now" | "after">;
 
 /** The platform's clock. Unlike the receiver's, its timers keep the process alive: a script must outlive its retries. */
 export const systemClock: Clock = {

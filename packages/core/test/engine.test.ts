@@ -39,9 +39,7 @@ function newEvent(signedAt: number, id = "tx"): VerifiedEvent {
   };
 }
 
-function runnerOf(
-  run: (lease: Lease) => Promise<Ending>,
-): Runner & { readonly notices: Happening[] } {
+function runnerOf(run: (lease: Lease) => Promise<Ending>): Runner & { readonly notices: Happening[] } {
   const notices: Happening[] = [];
   return {
     notices,
@@ -237,7 +235,7 @@ describe("writes of one turn", () => {
 describe("the close of an inbox", () => {
   it("takes nothing more in work, and is the same close when called again", async () => {
     const clock = fakeClock();
-    const inbox = memoryInbox({ environment: clock });
+    const inbox = memoryInbox({ clock });
     await inbox.accept(newEvent(clock.now(), "1"));
     await inbox.accept(newEvent(clock.now(), "2"));
     let runs = 0;
@@ -257,7 +255,7 @@ describe("the close of an inbox", () => {
 
   it("gives an event that retries at once its last try, and ends", async () => {
     const clock = fakeClock();
-    const inbox = memoryInbox({ environment: clock });
+    const inbox = memoryInbox({ clock });
     await inbox.accept(newEvent(clock.now()));
     let runs = 0;
     const runner = runnerOf(async () => {
@@ -273,7 +271,7 @@ describe("the close of an inbox", () => {
 
   it("without any runner tells how much is lost", async () => {
     const clock = fakeClock();
-    const inbox = memoryInbox({ environment: clock });
+    const inbox = memoryInbox({ clock });
     await inbox.accept(newEvent(clock.now()));
     const closing = inbox.close({ graceMs: 1_000 });
     await clock.advance("2s");

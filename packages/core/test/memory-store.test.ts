@@ -1,4 +1,5 @@
-import { fakeClock } from "@payhooks/core/testing";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import {
   accepted,
@@ -15,6 +16,7 @@ import {
   type Written,
 } from "../../../test/contract/store-records.ts";
 import { environmentOf } from "../src/environment.ts";
+import type { EventFilter } from "../src/inbox/inbox.ts";
 import { type MemoryStore, type MemoryStoreOptions, memoryStore } from "../src/inbox/memory/store.ts";
 import type { IdempotencyRecord } from "../src/inbox/record/record.ts";
 import type { SwapResult } from "../src/inbox/store.ts";
@@ -22,7 +24,8 @@ import type { SwapResult } from "../src/inbox/store.ts";
 /** A store, its clock, and writes that are given as records only. */
 function setUp(options: MemoryStoreOptions = {}) {
   let now = Date.UTC(2026, 0, 1);
-  const store = memoryStore({ environment: { ...environmentOf(), now: () => now }, ...options });
+  const { environment = environmentOf(), ...bounds } = options;
+  const store = memoryStore({ environment: { ...environment, now: () => now }, ...bounds });
   const known = new Map<string, Written>();
   return {
     store,
@@ -31,12 +34,12 @@ function setUp(options: MemoryStoreOptions = {}) {
     pass(ms: number) {
       now += ms;
     },
-    /** Writes the next version of a record. */
-    write(key: string, record: IdempotencyRecord): SwapResult {
+    /** Writes the next version of a record, which is remembered here unless it is to be `unknown`. */
+    write(key: string, record: IdempotencyRecord, as: "known" | "unknown" = "known"): SwapResult {
       const swap = swapOf(store, key, known.get(key) ?? null, record);
       const [result] = store.swap([swap]);
       if (result === undefined) throw new Error("no answer");
-      if (result.kind === "written") known.set(key, swap);
+      if (result.kind === "written" && as === "known") known.set(key, swap);
       return result;
     },
     written(key: string): Written {
@@ -51,6 +54,17 @@ const WRITTEN = { kind: "written" };
 const FULL = { kind: "refused", cause: { code: "ERR_INBOX_FULL", status: 503 } };
 const takenKeys = (store: MemoryStore, limit: number): readonly string[] =>
   store.takeDue(limit, 60_000).records.map(({ key }) => key);
+
+/** Bytes by which the heap has grown, after a full collection. */
+function grownBy(action: () => void): number {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  collect();
+  const before = getHeapStatistics().used_heap_size;
+  action();
+  collect();
+  return getHeapStatistics().used_heap_size - before;
+}
 
 describe("the memory store", () => {
   it("has its answers at once", () => {
@@ -122,6 +136,7 @@ describe("the memory store", () => {
     expect(takenKeys(store, 10)).toEqual([held]);
     pass(-HOUR_MS);
     write(late, accepted(late, now(), { delayMs: 2 * HOUR_MS }));
+    expect(store.counts().oldestDueAt).toBe(now());
     expect(takenKeys(store, 10)).toEqual([held, retried]);
     expect(store.takeDue(10, 1_000)).toMatchObject({ records: [], left: 0 });
   });
@@ -129,7 +144,8 @@ describe("the memory store", () => {
   it("takes a clock that goes back a little for right", () => {
     const { store, write, now, pass } = setUp();
     write(keyOf(1), accepted(keyOf(1), now(), { delayMs: 10_000 }));
-    store.takeDue(0, 0);
+    write(keyOf(2), accepted(keyOf(2), now()));
+    expect(takenKeys(store, 10)).toEqual([keyOf(2)]);
     pass(-2_000);
     expect(store.takeDue(10, 1_000)).toMatchObject({ records: [], left: 0 });
   });
@@ -150,19 +166,38 @@ describe("the memory store", () => {
     expect(store.takeDue(10, 1_000)).toEqual({ records: [], left: 0, nextDueAt: null });
   });
 
-  it("lists more finished records than it unpacks at once, while they go", async () => {
-    const clock = fakeClock();
-    const store = memoryStore({ environment: clock, maxRecords: 2_000 });
+  it("has a record that gets new work in one place only", async () => {
+    const { store, write, now } = setUp();
+    const key = keyOf(1);
+    const done = ended(key, now(), accepted(key, now(), { status: "PENDING" }));
+    write(key, done);
+    write(key, accepted(key, now(), { status: "SUCCESS" }, done));
+    const slots = async (filter: EventFilter) => {
+      const { events, next } = await store.list(filter, null, 1);
+      expect(next).toBeNull();
+      return events.map(({ eventId }) => done.slots[eventId.slice(32)]?.status ?? "new");
+    };
+    expect(await slots({})).toEqual(["new"]);
+    expect(await slots({ state: "done" })).toEqual(["PENDING"]);
+    expect(store.forgottenBefore()).toBe(Number.NEGATIVE_INFINITY);
+  });
+
+  it("lists many finished records in several turns of the event loop, while they come and go", async () => {
+    let turns = 0;
+    const system = environmentOf();
+    const soon = (callback: () => void): void => {
+      turns++;
+      system.soon(callback);
+    };
+    const { store, write, now } = setUp({ maxRecords: 2_000, environment: { ...system, soon } });
     const finish = (n: number): void => {
-      const now = store.now("");
-      store.swap([
-        swapOf(store, keyOf(n), null, ended(keyOf(n), now, accepted(keyOf(n), now, { id: `tx-${n}` }))),
-      ]);
+      write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now(), { id: `tx-${n}` })));
     };
     for (let n = 0; n < 2_000; n++) finish(n);
     const listing = store.list({ state: "done" }, null, 5_000);
     for (let n = 2_000; n < 3_000; n++) finish(n);
     const { events, next } = await listing;
+    expect(turns).toBeGreaterThanOrEqual(3);
     expect(next).toBeNull();
     const ids = new Set(events.map(({ eventId }) => eventId.slice(0, 32)));
     // What stayed all the time is there, once.
@@ -188,6 +223,25 @@ describe("the memory store at its bounds", () => {
     const found = store.read([0, 1, 2, 3, 4, 5, 6, 7].map(keyOf)).map((one) => one !== null);
     expect(found).toEqual([true, false, false, false, true, true, true, true]);
     expect(store.forgottenBefore()).toBe(signedAt[3]);
+    // The first is now the one that was asked for longest ago; to be listed is not to be asked for.
+    expect((await store.list({ state: "done" }, null, 10)).events).toHaveLength(5);
+    write(keyOf(8), done(8));
+    expect(store.read([keyOf(0)])).toEqual([null]);
+    expect(store.forgottenBefore()).toBe(signedAt[3]);
+  });
+
+  it("keeps a finished record in some 300 bytes", () => {
+    const { store, write, now } = setUp();
+    const records = 20_000;
+    const bytes = grownBy(() => {
+      for (let n = 0; n < records; n++) {
+        const id = `0b6f6e0c-6b0e-4f0e-9d7e-${String(n).padStart(12, "0")}`;
+        const sample = { id, referenceId: `order-${n}` };
+        write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now(), sample)), "unknown");
+      }
+    });
+    expect(bytes / records).toBeLessThan(350);
+    expect(store.read([keyOf(records - 1)])).not.toEqual([null]);
   });
 
   it("keeps what waits, runs or is held, and every reference", () => {
@@ -213,9 +267,9 @@ describe("the memory store at its bounds", () => {
     expect(store.read([c])).toEqual([null]);
     // A replay, and a second event of a transaction that runs, would be one more each.
     const runs = begun(a, now(), accepted(a, now(), sample), HOUR_MS);
-    expect(write(held, decided(now(), accepted(held, now(), { held: "malformed" }), "replay"))).toMatchObject(
-      FULL,
-    );
+    expect(
+      write(held, decided(held, now(), accepted(held, now(), { held: "malformed" }), "replay")),
+    ).toMatchObject(FULL);
     expect(write(a, accepted(a, now(), { status: "SUCCESS" }, runs))).toMatchObject(FULL);
     expect(write(a, runs)).toEqual(WRITTEN);
     // A terminal status takes the place of the PENDING that it makes stale.

@@ -89,7 +89,10 @@ describe("taking an event", () => {
     expect(ground.next()).toMatchObject({ slot: SUCCESS, force: false });
     const asked = running();
     asked.finish(SUCCESS, { kind: "retry", delayMs: 50 });
-    expect(asked.begin(SUCCESS, { force: "asked" })).toMatchObject({ kind: "leased", lease: { force: true } });
+    expect(asked.begin(SUCCESS, { force: "asked" })).toMatchObject({
+      kind: "leased",
+      lease: { force: true },
+    });
   });
 
   it("takes no time for real that is further away than when it was set", () => {
@@ -264,7 +267,12 @@ describe("the owner of a lease", () => {
       error: "no",
       reason: "exhausted",
     });
-    expect(write({ name, kind: "done", attempt: 2 })).toEqual({ ...first, tries: 2, state: "done", error: "no" });
+    expect(write({ name, kind: "done", attempt: 2 })).toEqual({
+      ...first,
+      tries: 2,
+      state: "done",
+      error: "no",
+    });
     expect(write({ name, kind: "undone", before: null })).toBeUndefined();
   });
 });
@@ -288,7 +296,9 @@ describe("the end of a run", () => {
     ground.finish(SUCCESS, { kind: "retry", delayMs: 50 }, [{ name: "h", kind: "done", attempt: 1 }]);
     expect(ground.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { dueAt: 1_050, dueInMs: 50 } });
     expect(ground.record !== null && isFinished(ground.record)).toBe(false);
-    expect(ground.begin(SUCCESS, { force: "asked" })).toMatchObject({ lease: { steps: { h: { state: "done" } } } });
+    expect(ground.begin(SUCCESS, { force: "asked" })).toMatchObject({
+      lease: { steps: { h: { state: "done" } } },
+    });
   });
 
   it("held: with its reason, and without the steps of handlers that are told of it", () => {

@@ -86,7 +86,7 @@ describe("oneSuccessPerReference", () => {
 
   it("counts against maxHeld, and refuses no more than that", async () => {
     const clock = fakeClock();
-    const inbox = memoryInbox({ environment: clock, maxRecords: 10, maxUnfinished: 10 });
+    const inbox = memoryInbox({ clock, maxRecords: 10, maxUnfinished: 10 });
     const success = (id: string): VerifiedEvent => ({
       ...sample,
       key: id.padStart(32, "0"),
@@ -236,7 +236,7 @@ describe("a record as text", () => {
     expect(decodeRecord(`2${text.slice(1)}`)).toMatchObject({ unreadable: expect.stringContaining("newer") });
     expect(decodeRecord("")).toMatchObject({ unreadable: expect.any(String) });
     const open = encodeRecord({ ...given, slots: { ...given.slots, ...openSlots() } });
-    for (const cut of ['1o[', '1o["payments"', "1o", open.slice(0, open.length / 2)]) {
+    for (const cut of ["1o[", '1o["payments"', "1o", open.slice(0, open.length / 2)]) {
       expect(decodeRecord(cut)).toMatchObject({ unreadable: expect.stringContaining("damaged") });
     }
   });

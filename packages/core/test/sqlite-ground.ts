@@ -69,3 +69,25 @@ export async function fates(
 ): Promise<readonly SwapResult["kind"][]> {
   return (await store.swap(swaps)).map(({ kind }) => kind);
 }
+
+/** A handle that writes down what is done and prepared. */
+export function watched(database: TestDatabase): {
+  readonly handle: TestDatabase;
+  readonly done: string[];
+  readonly prepared: Set<string>;
+} {
+  const done: string[] = [];
+  const prepared = new Set<string>();
+  const handle: TestDatabase = {
+    exec(sql) {
+      done.push(sql);
+      return database.exec(sql);
+    },
+    prepare(sql) {
+      prepared.add(sql);
+      return database.prepare(sql);
+    },
+    close: () => database.close(),
+  };
+  return { handle, done, prepared };
+}

@@ -3,7 +3,6 @@ import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../src/clock.ts";
 import { environmentOf } from "../src/environment.ts";
-import type { VerifiedEvent } from "../src/inbox/inbox.ts";
 import { accept } from "../src/inbox/record/accept.ts";
 import { copyRecord } from "../src/inbox/record/codec.ts";
 import { indexOf } from "../src/inbox/record/index-of.ts";
@@ -11,6 +10,7 @@ import type { IdempotencyRecord } from "../src/inbox/record/record.ts";
 import { beginNext, finish } from "../src/inbox/record/run.ts";
 import type { DueRecord, Swap, SwapResult } from "../src/inbox/store.ts";
 import { sqliteStore } from "../src/sqlite/store.ts";
+import { eventOf } from "./sqlite-event.ts";
 
 const HIDE_MS = 30_000;
 const AT_ONCE = 8;
@@ -100,34 +100,4 @@ async function runOne(due: DueRecord): Promise<void> {
 function recordOf({ record }: DueRecord): IdempotencyRecord {
   if ("unreadable" in record) throw new Error(record.unreadable);
   return record;
-}
-
-function eventOf(n: number): VerifiedEvent {
-  const now = Date.now();
-  return {
-    key: n.toString(16).padStart(32, "0"),
-    slot: "1".repeat(16),
-    variantSlot: () => "2".repeat(16),
-    id: `tx-${n}`,
-    name: "DEPOSIT",
-    status: "SUCCESS",
-    rank: 1,
-    identity: { referenceId: `o-${n}` },
-    amount: "10",
-    signedAt: now,
-    fresh: true,
-    retentionMs: 8 * 86_400_000,
-    verdict: "run",
-    detail: null,
-    referenceKey: null,
-    delivery: {
-      flow: "payments",
-      tenant: "",
-      source: "callback",
-      rawBody: new TextEncoder().encode(`{"payTxnId":"tx-${n}"}`),
-      headers: {},
-      keyId: null,
-      receivedAt: now,
-    },
-  };
 }

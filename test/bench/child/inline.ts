@@ -1,29 +1,47 @@
 /** Verification as it is written by hand into a route. */
-import { createHmac, createPublicKey, createSecretKey, timingSafeEqual, verify } from "node:crypto";
+import {
+  createHmac,
+  createPublicKey,
+  createSecretKey,
+  type KeyObject,
+  timingSafeEqual,
+  verify,
+} from "node:crypto";
 import type { Mode, Scheme, Surroundings } from "../protocol.ts";
 
 /** True for an authentic delivery, which is then handled. */
 export type Check = (body: Buffer, signature: string | undefined) => boolean;
 
+/** The fields of a payment callback, out of the text of its body; null: the signature is not the service's. */
+export type CallbackReader = (text: string) => Readonly<Record<string, unknown>> | null;
+
+/** @param publicKey a PEM text is read again in every call. */
+export function callbackReader(publicKey: string | KeyObject): CallbackReader {
+  return (text) => {
+    const event = JSON.parse(text) as Record<string, unknown>;
+    const canonical = Object.keys(event)
+      .filter((name) => name !== "signature" && event[name] !== null)
+      .sort()
+      .map((name) => `${name}=${event[name]}`)
+      .join("&");
+    const signature = Buffer.from(String(event.signature), "base64");
+    return verify("sha256", Buffer.from(canonical), publicKey, signature) ? event : null;
+  };
+}
+
 export function inlineCheck(
   mode: Mode & ("inline" | "pem"),
   scheme: Scheme,
-  { publicKey, secret }: Surroundings,
+  { publicKey, secret }: Pick<Surroundings, "publicKey" | "secret">,
   handle: (event: unknown) => Promise<void>,
   isFlawed: (text: string, event: object) => boolean = () => false,
 ): Check {
   if (scheme === "rsa") {
-    const key = mode === "pem" ? publicKey : createPublicKey(publicKey);
+    const readCallback = callbackReader(mode === "pem" ? publicKey : createPublicKey(publicKey));
     return (body) => {
       const text = body.toString("utf8");
-      const event = JSON.parse(text) as Record<string, unknown>;
-      const canonical = Object.keys(event)
-        .filter((name) => name !== "signature" && event[name] !== null)
-        .sort()
-        .map((name) => `${name}=${event[name]}`)
-        .join("&");
-      const signature = Buffer.from(String(event.signature), "base64");
-      if (!verify("sha256", Buffer.from(canonical), key, signature) || isFlawed(text, event)) return false;
+      const event = readCallback(text);
+      if (event === null || isFlawed(text, event)) return false;
       void handle(event);
       return true;
     };

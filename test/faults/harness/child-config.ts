@@ -1,33 +1,25 @@
-/** The steps of docs/durability.md after each of which a process is killed. */
-export const KILL_POINTS = [
-  "1 verified",
-  "2 claimed",
-  "3 added",
-  "4 barrier",
-  "5 flagged",
-  "6 begun",
-  "7 started",
-  "7 ran",
-  "7 stored",
-  "7 finished",
-  "8 retried",
-  "9 held",
-] as const;
-
-/** The same where `accept` does steps 2 to 5 in one transaction. */
-export const KILL_POINTS_AT_ONCE: readonly KillPoint[] = KILL_POINTS.filter(
-  (point) => point !== "3 added" && point !== "4 barrier" && point !== "5 flagged",
-);
-
-export type KillPoint = (typeof KILL_POINTS)[number];
+import type { KillAt } from "./kill-points.ts";
 
 /** Broken inboxes that the suite must catch. */
 export type Variant =
-  | "default-stalled-count"
-  | "acknowledge-before-add"
+  /** It answers before it writes. */
+  | "acknowledge-before-write"
+  /** What has begun `SET NX` once is a duplicate. */
   | "set-nx"
-  | "flag-before-barrier"
-  | "conflict-forgotten";
+  /** What has a record is a duplicate, whatever it says. */
+  | "conflict-as-duplicate"
+  /** What this process has sent to the store once is a duplicate. */
+  | "old-guess"
+  /** A copy is acknowledged although no replica is known to have the event. */
+  | "copy-unsettled"
+  /** What was handed out comes back to nobody. */
+  | "taken-for-good"
+  /** A lease is said to be renewed, and is not. */
+  | "lease-not-renewed"
+  /** Every write is sent twice, as a client does whose connection broke. No mistake. */
+  | "writes-twice"
+  /** The same, and what the first one wrote is taken for another's. */
+  | "writes-twice-unrecognised";
 
 /** Where the processes under test keep their events. */
 export type InboxConfig =
@@ -53,7 +45,7 @@ export interface ChildConfig {
   readonly publicKey: string;
   readonly inbox: InboxConfig;
   readonly leaseMs: number;
-  readonly stallCheckMs: number;
+  readonly pollMs: number;
   readonly run: "background" | "elsewhere";
   readonly concurrency: number;
   /** The longest sleep of a calm handler. */
@@ -63,8 +55,13 @@ export interface ChildConfig {
   readonly maxTries: number;
   readonly timeoutMs: number;
   readonly seed: number;
-  /** Kills the process when it is there for the n-th time. */
-  readonly killAt?: { readonly point: KillPoint; readonly nth: number };
+  /** Another handler comes behind the one that writes the log. */
+  readonly twoHandlers?: boolean;
+  /** What dies in a handler is held: its start is written by itself. */
+  readonly onCrash?: "hold";
+  /** What is held is decided about at once. */
+  readonly decision?: "replay" | "discard";
+  readonly killAt?: KillAt;
   /** Kills the process while SQLite does this, this many microseconds after it has begun. */
   readonly killDuring?: { readonly what: KillDuring; readonly afterUs: number };
   readonly variant?: Variant;

@@ -1,39 +1,42 @@
 /** A process under test: Express, a receiver, and handlers that write what they do into an append-only log. */
 import { openSync, writeSync } from "node:fs";
 import { createReceiver, Reject } from "@payhooks/core";
-import { composeInbox } from "@payhooks/core/inbox";
+import { createInbox } from "@payhooks/core/inbox";
 import { paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import { type ChildConfig, CONFIG_VARIABLE, type FromChild, type ToChild } from "./child-config.ts";
-import { partsOf } from "./inbox.ts";
+import { storeOf } from "./inbox.ts";
 import { withKill } from "./kill-points.ts";
-import { logLine } from "./log.ts";
+import { watchLag } from "./lag.ts";
+import { type LogLine, logLine } from "./log.ts";
 import { seededRandom, sharedNow } from "./scope.ts";
-import { withVariant } from "./variants.ts";
+import { variantOf } from "./variants.ts";
 
 const config = JSON.parse(process.env[CONFIG_VARIABLE] ?? "") as ChildConfig;
-const { leaseMs } = config;
+const { leaseMs, pollMs } = config;
 const log = openSync(config.log, "a");
 const random = seededRandom(config.seed ^ process.pid);
 const { pid } = process;
 
-function write(
-  what: "started" | "completed" | "notice" | "told",
-  key: string,
-  detail: string,
-  more: string,
-): void {
+function write(what: LogLine["what"], key: string, detail: string, more: string): void {
   writeSync(log, logLine({ what, key, detail, more, pid, at: sharedNow() }));
 }
 
-const parts = withKill(withVariant(partsOf(config.inbox, config), config), config.killAt);
+watchLag(({ from, to }) => write("lag", "-", "", String(to - from)));
+
+const variant = variantOf(config);
+const store = withKill(variant.store(storeOf(config.inbox, config)), config.killAt, (point, key) =>
+  write("killed", key, point, ""),
+);
 const receiver = createReceiver({
   payments: { publicKey: config.publicKey },
-  inbox: composeInbox({ ...parts, leaseMs }),
+  inbox: variant.inbox(createInbox(store, { leaseMs, pollMs }), store),
   run: config.run,
   concurrency: config.concurrency,
   logger: { info: () => {}, warn: () => {}, error: () => {} },
 });
+
+const SLEEPS: Readonly<Record<string, number>> = { slow: 500, long: 3_000 };
 
 async function handle(
   event: { readonly payTxnId: string; readonly status: string; readonly referenceId: string },
@@ -44,7 +47,7 @@ async function handle(
   const manner = event.referenceId.split("-")[0];
   if (manner === "poison") process.kill(pid, "SIGKILL");
   if (manner === "hangs") await new Promise(() => {});
-  await sleep(manner === "slow" ? 500 : random() * config.handlerMs);
+  await sleep(SLEEPS[manner ?? ""] ?? random() * config.handlerMs);
   if (manner === "rejects") throw new Reject("not wanted");
   if (manner === "throws" && attempt === 1) throw new Error("the first try fails");
   if (manner === "calm" && random() < config.throwRate) throw new Error("now and then it fails");
@@ -57,10 +60,14 @@ function sleep(ms: number): Promise<void> {
 
 receiver.onDeposit(
   { PENDING: handle, SUCCESS: handle, FAILED: handle },
-  { maxTries: config.maxTries, timeoutMs: config.timeoutMs, backoffMs: () => 100 },
+  {
+    maxTries: config.maxTries,
+    timeoutMs: config.timeoutMs,
+    backoffMs: () => 100,
+    ...(config.onCrash === undefined ? {} : { onCrash: config.onCrash }),
+  },
 );
-// What the last handler has done is stored with the event's end: there is a point between the two only before another.
-if (config.killAt?.point === "7 stored") receiver.onDeposit(() => {}, { name: "last" });
+if (config.twoHandlers === true) receiver.onDeposit(() => {}, { name: "last" });
 receiver.ignore("WITHDRAWAL");
 receiver.onHeld(({ id, status, reason }) => write("told", `${id} ${status}`, reason, ""));
 receiver.observe((notice) => {
@@ -70,8 +77,6 @@ receiver.observe((notice) => {
     case "given-up":
     case "held":
       return write("notice", `${notice.id} ${notice.status}`, notice.type, notice.reason);
-    case "worker-replaced":
-      return write("notice", "-", notice.type, notice.why);
     case "record-missing":
       return write("notice", notice.eventId, notice.type, "");
     case "inbox-error":
@@ -99,6 +104,19 @@ process.on("message", async ({ type }: ToChild) => {
   const { ran, failed } = await receiver.work({ deadlineMs: 5_000 });
   tellParent({ type: "worked", ran, failed });
 });
+// As the inbox does it once a minute, but often enough to be killed in it.
+if (config.killDuring?.what === "pruning") {
+  setInterval(() => void receiver.work({ deadlineMs: 1 }).catch(() => {}), 50);
+}
+const { decision } = config;
+if (decision !== undefined) setInterval(() => void decideAll(decision).catch(() => {}), 100);
+
+async function decideAll(what: "replay" | "discard"): Promise<void> {
+  for await (const { id, status, eventId } of receiver.held.list()) {
+    if (what === "discard") write("discards", `${id} ${status}`, eventId, "");
+    await receiver.held[what](eventId, { by: "the test", note: "it is held" });
+  }
+}
 // A test that died must not leave a process behind.
 process.once("disconnect", () => process.exit(1));
 process.once("SIGTERM", async () => {

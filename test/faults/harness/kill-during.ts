@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { SqliteHandle } from "@payhooks/core/sqlite";
+import { around } from "./around.ts";
 import type { ChildConfig } from "./child-config.ts";
 
 interface Statement {
@@ -30,15 +31,13 @@ export function withKillDuring(handle: SqliteHandle, during: ChildConfig["killDu
     prepare(sql) {
       const statement = handle.prepare(sql) as Statement;
       if (what !== "pruning" || !sql.startsWith("DELETE FROM records")) return statement;
-      return {
-        ...statement,
-        run(...parameters: readonly unknown[]) {
-          if (commits < COMMITS_BEFORE) return null;
-          killer();
+      return around(statement, {
+        run(...parameters) {
           // In a transaction that is not committed, or just so.
+          if (commits >= COMMITS_BEFORE) killer();
           return statement.run(...parameters);
         },
-      };
+      });
     },
     close: () => handle.close(),
   };

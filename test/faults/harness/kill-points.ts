@@ -1,62 +1,79 @@
-import { TELL_PREFIX } from "@payhooks/core/inbox";
-import type { ChildConfig, KillPoint } from "./child-config.ts";
-import type { Parts } from "./inbox.ts";
+import type { RecordStore } from "@payhooks/core/inbox";
+import { around } from "./around.ts";
+import { WRITES, type Write, writeNamer } from "./writes.ts";
 
-/** The same store and queue, but the process is killed when it is at a point for the n-th time. */
-export function withKill(parts: Parts, killAt: ChildConfig["killAt"]): Parts {
-  if (killAt === undefined) return parts;
-  const { store, queue } = parts;
+/** Where a process is killed: right before a write is sent, or right after the store's answer to something. */
+export type KillPoint =
+  | `before ${Write}`
+  | `after ${Write}`
+  /** Due records were handed out, and none of them was begun. */
+  | "after take"
+  /** An event is written, and nobody knows whether replicas have it. */
+  | "before settled"
+  | "after settled";
+
+/** Those that every store passes. */
+export const KILL_POINTS: readonly KillPoint[] = [
+  ...WRITES.flatMap((write) => [`before ${write}`, `after ${write}`] as const),
+  "after take",
+];
+
+/** Those of a store that waits for replicas. */
+export const REPLICA_POINTS: readonly KillPoint[] = ["before settled", "after settled"];
+
+/** Here a handler has ended and nothing says so: a second run cannot be helped. */
+export const RUNS_TWICE: readonly KillPoint[] = ["before done", "before end and start"];
+
+/** Here a handler runs, and may have ended at just this moment. */
+export const MAY_RUN_TWICE: readonly KillPoint[] = [...RUNS_TWICE, "before renew", "after renew"];
+
+/** Where and when a process dies. */
+export interface KillAt {
+  readonly point: KillPoint;
+  readonly nth: number;
+}
+
+/**
+ * The same store, but the process is killed when it is at a point for the n-th time. `dies` is told of which event,
+ * `payTxnId status`, right before.
+ */
+export function withKill(
+  store: RecordStore,
+  killAt: KillAt | undefined,
+  dies: (point: KillPoint, key: string) => void,
+): RecordStore {
+  if (killAt === undefined) return store;
+  const nameOf = writeNamer();
   let left = killAt.nth;
-  const reach = (point: KillPoint): void => {
-    if (point === killAt.point && --left === 0) process.kill(process.pid, "SIGKILL");
+  const reach = (point: KillPoint, key: string): void => {
+    if (point !== killAt.point || --left > 0) return;
+    dies(point, key);
+    process.kill(process.pid, "SIGKILL");
   };
-  return {
-    ...parts,
-    store: {
-      ...store,
-      async accept(event, options) {
-        reach("1 verified");
-        const accepted = await store.accept(event, options);
-        reach("2 claimed");
-        return accepted;
-      },
-      async markQueued(job) {
-        await store.markQueued(job);
-        reach("5 flagged");
-      },
-      async begin(job, options) {
-        const begun = await store.begin(job, options);
-        if (begun.kind === "leased") reach("6 begun");
-        return begun;
-      },
-      async step(job, token, name, change) {
-        // Of an event's own handler: that of an onHeld handler leaves no line in the log which could be there twice.
-        if (change.kind === "done" && !name.startsWith(TELL_PREFIX)) reach("7 ran");
-        const fenced = await store.step(job, token, name, change);
-        if (change.kind === "started") reach("7 started");
-        if (change.kind === "done") reach("7 stored");
-        return fenced;
-      },
-      async finish(job, token, ending) {
-        // The end of the event says that its last handler is done.
-        if (ending.kind === "done") reach("7 ran");
-        const finished = await store.finish(job, token, ending);
-        if (ending.kind === "done") reach("7 finished");
-        if (ending.kind === "retry") reach("8 retried");
-        if (ending.kind === "held") reach("9 held");
-        return finished;
-      },
+  const { settled } = store;
+  return around(store, {
+    async swap(items) {
+      const named = items.map(nameOf);
+      for (const one of named) if (one !== null) reach(`before ${one.write}`, one.key);
+      const results = await store.swap(items);
+      named.forEach((one, at) => {
+        if (one !== null && results[at]?.kind === "written") reach(`after ${one.write}`, one.key);
+      });
+      return results;
     },
-    queue: {
-      ...queue,
-      async add(job, options) {
-        await queue.add(job, options);
-        reach("3 added");
-      },
-      async barrier() {
-        await queue.barrier?.();
-        reach("4 barrier");
-      },
+    async takeDue(limit, hideMs) {
+      const due = await store.takeDue(limit, hideMs);
+      if (due.records.length > 0) reach("after take", "-");
+      return due;
     },
-  };
+    ...(settled === undefined
+      ? {}
+      : {
+          async settled(items) {
+            reach("before settled", "-");
+            await settled.call(store, items);
+            reach("after settled", "-");
+          },
+        }),
+  });
 }

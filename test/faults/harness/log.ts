@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 
 /** A line of the log that the processes under test append to. */
 export interface LogLine {
-  readonly what: "started" | "completed" | "notice" | "told";
-  /** `payTxnId status`. */
+  readonly what: "started" | "completed" | "notice" | "told" | "lag" | "killed" | "discards";
+  /** `payTxnId status`; `-` where it is about no event. */
   readonly key: string;
-  /** Of a handler: its effectId. Of a notice: its type. */
+  /** Of a handler: its effectId. Of a notice: its type. Of a kill: where. Of who discards: the eventId. */
   readonly detail: string;
-  /** Of a handler: its attempt. Of a notice: why. */
+  /** Of a handler: its attempt. Of a notice: why. Of a lag: how many milliseconds it was long. */
   readonly more: string;
   readonly pid: number;
   /** On the clock that all processes share. */

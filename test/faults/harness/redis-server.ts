@@ -69,6 +69,13 @@ export class RedisServer {
     return server;
   }
 
+  /** A copy of a server, which follows it by now. */
+  static async startReplica(scope: Scope, primary: RedisServer): Promise<RedisServer> {
+    const replica = await RedisServer.start(scope, { replicaOf: primary.port });
+    await until("the replica follows", async () => (await replica.info("master_link_status")) === "up");
+    return replica;
+  }
+
   /** A Sentinel that watches the primary under the name `payhooks`. */
   static async startSentinel(scope: Scope, primary: number): Promise<RedisServer> {
     const port = await freePort();

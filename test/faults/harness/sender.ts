@@ -1,6 +1,7 @@
 import { Agent, type IncomingMessage, request } from "node:http";
 import type { TestEvent } from "./events.ts";
-import { pause } from "./scope.ts";
+import { type Span, watchLag } from "./lag.ts";
+import { pause, sharedNow } from "./scope.ts";
 
 /** Options of {@link Sender}. */
 export interface SenderOptions {
@@ -10,6 +11,13 @@ export interface SenderOptions {
   readonly lanes?: number;
   /** How long between an attempt that failed and the next. */
   readonly retryMs?: number;
+}
+
+/** One answer, from when its request left to when it was whole. */
+export interface Answer extends Span {
+  /** The event's. */
+  readonly key: string;
+  readonly status: number;
 }
 
 /** How one attempt ended: a status, or null when the connection broke before there was one. */
@@ -29,10 +37,15 @@ export class Sender {
   /** Attempts without an answer. Only a process that was killed may leave any. */
   unanswered = 0;
   worstAnswerMs = 0;
+  /** In the order in which they came. */
+  readonly answered: Answer[] = [];
+  /** When the machine kept this sender itself waiting. */
+  readonly lags: Span[] = [];
   readonly #ports: readonly number[];
   readonly #lanes: number;
   readonly #retryMs: number;
   readonly #agent: Agent;
+  readonly #endLagWatch: () => void;
   #turn = 0;
 
   constructor({ ports, lanes = 16, retryMs = 40 }: SenderOptions) {
@@ -40,6 +53,7 @@ export class Sender {
     this.#lanes = lanes;
     this.#retryMs = retryMs;
     this.#agent = new Agent({ keepAlive: true, maxSockets: lanes });
+    this.#endLagWatch = watchLag((lag) => this.lags.push(lag));
   }
 
   /**
@@ -85,12 +99,14 @@ export class Sender {
 
   /** Sends one event once. */
   async attempt(event: TestEvent, port?: number): Promise<Attempt> {
+    const from = sharedNow();
     const attempt = await this.#post(event, port ?? this.#nextPort());
     const { status, tookMs } = attempt;
     if (status === null) {
       this.unanswered++;
       return attempt;
     }
+    this.answered.push({ from, to: sharedNow(), key: event.key, status });
     this.worstAnswerMs = Math.max(this.worstAnswerMs, tookMs);
     this.answers.set(status, (this.answers.get(status) ?? 0) + 1);
     if (status >= 200 && status < 300) this.acknowledged.set(event.key, event);
@@ -105,6 +121,7 @@ export class Sender {
   }
 
   close(): void {
+    this.#endLagWatch();
     this.#agent.destroy();
   }
 

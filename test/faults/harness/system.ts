@@ -4,24 +4,43 @@ import { join } from "node:path";
 import { createTestKeys, type TestKeys } from "@payhooks/core/testing";
 import type { ChildConfig, InboxConfig } from "./child-config.ts";
 import { openInbox } from "./inbox.ts";
+import { lengthWithoutLag, type Span } from "./lag.ts";
 import { type LogLine, readLog } from "./log.ts";
 import { freePort } from "./redis-server.ts";
 import { type Scope, until } from "./scope.ts";
-import type { Sender } from "./sender.ts";
+import type { Answer, Sender } from "./sender.ts";
 
 /** One key pair for all tests of a file, since making one takes time. */
 export const keys: TestKeys = createTestKeys();
 
-/** Leases and stall checks are shortened, so that what a dead process held is taken back within the test. */
+/** Leases are shortened, so that what a dead process held is taken back within the test. */
 export const LEASE_MS = 1_000;
-const STALL_CHECK_MS = 1_000;
+const POLL_MS = 500;
+
+/** Where no process dies: too long to lapse only because the machine is slow. */
+export const LONG_LEASE_MS = 5_000;
+
+/** An answer's longest wait: `acceptTimeoutMs`, and half a second for the way there and back. */
+export const WORST_ANSWER_MS = 2_500;
+
+/** After Redis's return, events are consumed again within so long; with the leases here, so are those in hand. */
+export const BACK_WITHIN_MS = 5_000;
+
+/** Who was kept waiting for so long within that time may have run into a timeout without a fault of Redis or of ours. */
+const EXCUSE_MS = 500;
+
+/**
+ * For how long an event that is not lost may leave no trace: a lease, the next look behind it, and 5 s until a write that
+ * the store refused is repeated (docs/durability.md). And some more, for a machine that has other things to do.
+ */
+const PATIENCE_MS = 10_000;
 
 /** What a run of a fault has led to. */
 export interface Verdict {
   readonly acknowledged: number;
   readonly completed: number;
   readonly held: number;
-  /** Acknowledged, but neither completed nor held. */
+  /** Acknowledged, but neither completed nor held, nor dropped by a person. */
   readonly lost: readonly string[];
   /** Acknowledged and held, but no onHeld handler was told. */
   readonly untold: readonly string[];
@@ -42,6 +61,8 @@ export const SOUND: Pick<Verdict, "lost" | "untold" | "silentDoubles"> = {
 export function isCaught({ lost, untold, silentDoubles }: Verdict): boolean {
   return lost.length + untold.length + silentDoubles.length > 0;
 }
+
+const NOTHING_KEPT = { held: new Set<string>(), discarded: new Set<string>() } as const;
 
 function isAtRest({ lost, untold }: Verdict): boolean {
   return lost.length + untold.length === 0;
@@ -74,7 +95,7 @@ export class System {
       publicKey: keys.publicKey,
       inbox: this.inbox,
       leaseMs: LEASE_MS,
-      stallCheckMs: STALL_CHECK_MS,
+      pollMs: POLL_MS,
       run: "background",
       concurrency: 16,
       handlerMs: 20,
@@ -93,11 +114,20 @@ export class System {
 
   /** Keys of what is held. */
   async held(): Promise<ReadonlySet<string>> {
+    return (await this.#kept()).held;
+  }
+
+  /** Keys of what is held, and of what was dropped because somebody said so. */
+  async #kept(): Promise<{ readonly held: ReadonlySet<string>; readonly discarded: ReadonlySet<string> }> {
     const inbox = openInbox(this.inbox);
     try {
       const held = new Set<string>();
       for await (const { id, status } of inbox.held.list()) held.add(`${id} ${status}`);
-      return held;
+      const discarded = new Set<string>();
+      for (const { key, detail: eventId } of this.lines("discards")) {
+        if ((await inbox.read(eventId))?.state === "discarded") discarded.add(key);
+      }
+      return { held, discarded };
     } finally {
       await inbox.close({ graceMs: 0 });
     }
@@ -105,14 +135,11 @@ export class System {
 
   /**
    * Waits until everything acknowledged is completed or held, or until nothing has happened any more for
-   * `patienceMs`, and counts.
+   * longer than one that is not lost may rest, and counts.
    */
   async judge(
     { acknowledged }: Pick<Sender, "acknowledged">,
-    {
-      patienceMs = 8_000,
-      withinMs = 90_000,
-    }: { readonly patienceMs?: number; readonly withinMs?: number } = {},
+    { withinMs = 90_000 }: { readonly withinMs?: number } = {},
   ): Promise<Verdict> {
     let progressAt = performance.now();
     let lastCount = -1;
@@ -121,10 +148,10 @@ export class System {
       "an end of the handlers' log",
       async () => {
         verdict = await this.#count(acknowledged);
-        const count = this.lines().filter(({ what }) => what !== "notice").length;
+        const count = this.lines().filter(({ what }) => what !== "notice" && what !== "lag").length;
         if (count !== lastCount) progressAt = performance.now();
         lastCount = count;
-        return isAtRest(verdict) || performance.now() - progressAt > patienceMs;
+        return isAtRest(verdict) || performance.now() - progressAt > PATIENCE_MS;
       },
       { withinMs, everyMs: 100 },
     );
@@ -135,7 +162,7 @@ export class System {
     const times = new Map<string, number>();
     for (const { key } of this.lines("completed")) times.set(key, (times.get(key) ?? 0) + 1);
     const open = [...acknowledged.keys()].filter((key) => !times.has(key));
-    const held = open.length === 0 ? new Set<string>() : await this.held();
+    const { held, discarded } = open.length === 0 ? NOTHING_KEPT : await this.#kept();
     const told = new Set(this.lines("told").map(({ key }) => key));
     const risked = new Set(
       this.lines("notice").flatMap(({ key, detail }) => (detail === "double-risk" ? [key] : [])),
@@ -145,22 +172,50 @@ export class System {
       acknowledged: acknowledged.size,
       completed: times.size,
       held: open.filter((key) => held.has(key)).length,
-      lost: open.filter((key) => !held.has(key)),
+      lost: open.filter((key) => !held.has(key) && !discarded.has(key)),
       untold: open.filter((key) => held.has(key) && !told.has(key)),
       doubles,
       silentDoubles: doubles.filter((key) => !risked.has(key)),
     };
   }
 
-  /** When the first handler completed after a moment, in milliseconds after it. */
-  async firstCompletionAfter(at: number, withinMs: number): Promise<number> {
+  /** From a moment to when the first handler completed after it. */
+  async firstCompletionAfter(from: number, withinMs: number): Promise<Span> {
     return until(
       "a handler completes",
       () => {
-        const line = this.lines("completed").find((one) => one.at > at);
-        return line === undefined ? null : line.at - at;
+        const line = this.lines("completed").find(({ at }) => at > from);
+        return line === undefined ? null : { from, to: line.at };
       },
       { withinMs },
     );
+  }
+
+  /** How long each event waited from its acknowledgement, or from a later moment, until it completed. */
+  waitsSince(moment: number, { answered }: Pick<Sender, "answered">): readonly Span[] {
+    const completedAt = new Map(this.lines("completed").map(({ key, at }) => [key, at]));
+    return answered
+      .filter(({ status }) => status === 200)
+      .map(({ key, to }) => ({ from: Math.max(moment, to), to: completedAt.get(key) ?? 0 }));
+  }
+
+  /** The longest of some spans, each less the time in which the machine let the sender or a process under test wait. */
+  longestMs(spans: readonly Span[], sender: Pick<Sender, "lags">): number {
+    const lags = this.#lags(sender);
+    return Math.max(0, ...spans.map((span) => lengthWithoutLag(span, lags)));
+  }
+
+  /** Those of some answers before which the machine kept nobody waiting: it is no excuse for what they say. */
+  inQuiet(answers: readonly Answer[], sender: Pick<Sender, "lags">): readonly Answer[] {
+    const lags = this.#lags(sender);
+    return answers.filter(({ to }) => {
+      const before = { from: to - WORST_ANSWER_MS, to };
+      return WORST_ANSWER_MS - lengthWithoutLag(before, lags) < EXCUSE_MS;
+    });
+  }
+
+  #lags({ lags }: Pick<Sender, "lags">): readonly Span[] {
+    const ofProcesses = this.lines("lag").map(({ more, at }) => ({ from: at - Number(more), to: at }));
+    return [...lags, ...ofProcesses];
   }
 }

@@ -2,77 +2,84 @@
  * Inboxes with one mistake each, as they are found in hand-written receivers. The suite must catch every one of them:
  * that is what says that it would catch ours.
  */
-import { type Job, parseJobId } from "@payhooks/core/inbox";
-import { type Job as BullJob, DelayedError, Worker } from "bullmq";
+import type { Accepted, Inbox, RecordStore, Swap, VerifiedEvent, Versioned } from "@payhooks/core/inbox";
+import { isUnreadable } from "@payhooks/core/inbox";
 import { Redis } from "ioredis";
+import { around } from "./around.ts";
 import type { ChildConfig } from "./child-config.ts";
-import type { Parts } from "./inbox.ts";
+import { writeNamer } from "./writes.ts";
 
-/** How much later a mistaken inbox does what it should have done before its answer. */
+/** How much later a mistaken store does what it should have done before its answer. */
 const TOO_LATE_MS = 50;
+/** Longer than any test. */
+const FOR_GOOD_MS = 86_400_000;
 
-export function withVariant(parts: Parts, config: ChildConfig): Parts {
-  const { store, queue } = parts;
+/** What a variant makes of the inbox under test and of its store. */
+export interface Broken {
+  readonly store: (store: RecordStore) => RecordStore;
+  readonly inbox: (inbox: Inbox, store: RecordStore) => Inbox;
+}
+
+export function variantOf(config: ChildConfig): Broken {
   const { variant } = config;
-  if (variant === undefined) return parts;
+  if (variant === undefined) return onStore((store) => store);
   switch (variant) {
-    case "default-stalled-count":
-      return { ...parts, queue: { ...queue, consume: consumeWithDefaults(config) } };
-    case "acknowledge-before-add":
-      return {
-        ...parts,
-        queue: {
-          ...queue,
-          async add(job, options) {
-            setTimeout(() => void queue.add(job, options).catch(() => {}), TOO_LATE_MS);
-          },
-        },
-      };
+    case "acknowledge-before-write":
+      return onStore(writesLater);
+    case "taken-for-good":
+      return onStore((store) => around(store, { takeDue: (limit) => store.takeDue(limit, FOR_GOOD_MS) }));
+    case "lease-not-renewed":
+      return onStore(renewsNothing);
+    case "copy-unsettled":
+      return onStore(settlesOnce);
+    case "writes-twice":
+      return onStore((store) => writesTwice(store, (current) => current));
+    case "writes-twice-unrecognised":
+      return onStore((store) => writesTwice(store, asAnothers));
     case "set-nx": {
       const redis = connect(config);
-      return {
-        ...parts,
-        store: {
-          ...store,
-          async accept(event, options) {
-            if ((await redis.set(`seen:${event.key}`, 1, "NX")) === "OK") return store.accept(event, options);
-            const job: Job = { eventId: event.key + event.slot, replay: 0 };
-            return {
-              outcome: "duplicate",
-              job,
-              pending: false,
-              reason: null,
-              detail: null,
-              previousAmount: null,
-            };
-          },
-        },
-      };
+      return onInbox(async ({ key }) => (await redis.set(`seen:${key}`, 1, "NX")) !== "OK");
     }
-    case "flag-before-barrier":
-      return {
-        ...parts,
-        queue: {
-          ...queue,
-          async add(job, options) {
-            await queue.add(job, options);
-            await store.markQueued(job);
-          },
-        },
-      };
-    case "conflict-forgotten":
-      return {
-        ...parts,
-        store: {
-          ...store,
-          async accept(event, options) {
-            const accepted = await store.accept(event, options);
-            const forgotten = accepted.outcome === "resume" && accepted.reason === "conflict";
-            return forgotten ? { ...accepted, outcome: "duplicate", pending: false } : accepted;
-          },
-        },
-      };
+    case "conflict-as-duplicate":
+      return onInbox(async ({ key }, store) => {
+        const [found] = await store.read([key]);
+        return found !== null;
+      });
+    case "old-guess": {
+      const sent = new Set<string>();
+      return onInbox(async ({ key }) => sent.has(key) || !sent.add(key));
+    }
   }
+}
+
+function onStore(store: Broken["store"]): Broken {
+  return { store, inbox: (inbox) => inbox };
+}
+
+/** What the mistaken check takes for a duplicate never meets the table. */
+function onInbox(isKnown: (event: VerifiedEvent, store: RecordStore) => Promise<boolean>): Broken {
+  return {
+    store: (store) => store,
+    inbox: (inbox, store) =>
+      around(inbox, {
+        async accept(event, options) {
+          await inbox.ready();
+          return (await isKnown(event, store)) ? duplicateOf(event) : inbox.accept(event, options);
+        },
+      }),
+  };
+}
+
+function duplicateOf({ key, slot }: VerifiedEvent): Accepted {
+  return {
+    outcome: "duplicate",
+    eventId: key + slot,
+    reason: null,
+    detail: null,
+    previousAmount: null,
+    begun: false,
+    overtaken: [],
+  };
 }
 
 function connect({ inbox }: ChildConfig): Redis {
@@ -81,27 +88,65 @@ function connect({ inbox }: ChildConfig): Redis {
   return new Redis(inbox.target, { maxRetriesPerRequest: null });
 }
 
-/** A BullMQ worker as its documentation shows it: a job whose worker dies twice is failed for good. */
-function consumeWithDefaults(config: ChildConfig): Parts["queue"]["consume"] {
-  return async (process, { concurrency }) => {
-    const worker = new Worker(
-      "inbox",
-      async (bullJob: BullJob, token?: string) => {
-        const job = parseJobId(bullJob.id ?? "");
-        const disposition = job === null ? "finished" : await process(job);
-        if (disposition === "finished") return;
-        await bullJob.moveToDelayed(Date.now() + disposition.againInMs, token);
-        throw new DelayedError();
-      },
-      {
-        connection: connect(config),
-        prefix: "{payhooks}",
-        lockDuration: config.leaseMs,
-        stalledInterval: config.stallCheckMs,
-        concurrency,
-      },
-    );
-    worker.on("error", () => {});
-    return { stop: () => worker.close() };
+function writesLater(store: RecordStore): RecordStore {
+  const nameOf = writeNamer();
+  return around(store, {
+    async swap(items) {
+      const isAccept = items.map((item) => nameOf(item)?.write.startsWith("accept") === true);
+      const later = items.filter((_, at) => isAccept[at]);
+      setTimeout(() => void Promise.resolve(store.swap(later)).catch(() => {}), TOO_LATE_MS);
+      const results = [...(await store.swap(items.filter((_, at) => !isAccept[at])))];
+      return isAccept.map((is) => (is ? { kind: "written" } : (results.shift() ?? { kind: "written" })));
+    },
+  });
+}
+
+function renewsNothing(store: RecordStore): RecordStore {
+  const nameOf = writeNamer();
+  return around(store, {
+    async swap(items) {
+      const isRenewal = items.map((item) => nameOf(item)?.write === "renew");
+      const results = [...(await store.swap(items.filter((_, at) => !isRenewal[at])))];
+      return isRenewal.map((is) => (is ? { kind: "written" } : (results.shift() ?? { kind: "written" })));
+    },
+  });
+}
+
+function settlesOnce(store: RecordStore): RecordStore {
+  const asked = new Set<string>();
+  return around(store, {
+    async settled(items) {
+      const fresh = items.filter(({ key }) => !asked.has(key));
+      for (const { key } of items) asked.add(key);
+      if (fresh.length > 0) await store.settled?.(fresh);
+    },
+  });
+}
+
+/** The answer is that to the second of two equal writes. */
+function writesTwice(store: RecordStore, seen: (current: Versioned, item: Swap) => Versioned): RecordStore {
+  return around(store, {
+    async swap(items) {
+      await store.swap(items);
+      const results = await store.swap(items);
+      return results.map((result, at) => {
+        const item = items[at];
+        if (item === undefined || result.kind !== "conflict" || result.current === null) return result;
+        return { ...result, current: seen(result.current, item) };
+      });
+    },
+  });
+}
+
+/** A record as if somebody else had written it. */
+function asAnothers(current: Versioned, item: Swap): Versioned {
+  if (current.version !== item.version || isUnreadable(current.record)) return current;
+  const slots = Object.entries(current.record.slots).map(([key, slot]) => [
+    key,
+    { ...slot, token: "another" },
+  ]);
+  return {
+    version: current.version.replace(/^./, "z"),
+    record: { ...current.record, slots: Object.fromEntries(slots) },
   };
 }

@@ -47,7 +47,7 @@ export const heldCommand: Command = {
     },
   },
   notes: [
-    "A replay queues the event: a worker of your application runs it, with the handlers that it has then. A discarded event is kept, and never runs.",
+    "A replay makes the event wait again: a process of your application runs it, with the handlers that it has then. A discarded event is kept, and never runs.",
     "EVENT_ID is what list shows first; its beginning will do where no other held event begins so.",
   ],
   examples: [

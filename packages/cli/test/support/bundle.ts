@@ -24,8 +24,8 @@ export async function setup(project: TestProject): Promise<() => void> {
     outExtension: () => ({ js: ".mjs" }),
     platform: "node",
     target: "node20",
-    noExternal: [/^(?!(?:ioredis|bullmq|libsql|better-sqlite3)$)/],
-    external: ["ioredis", "bullmq", "libsql", "better-sqlite3"],
+    noExternal: [/^(?!(?:ioredis|libsql|better-sqlite3)$)/],
+    external: ["ioredis", "libsql", "better-sqlite3"],
     splitting: true,
     silent: true,
     // What is bundled of CommonJS asks for Node's own modules.

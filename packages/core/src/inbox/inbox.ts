@@ -361,6 +361,7 @@ export interface RunOptions {
 export interface Running {
   /** Begins nothing more until `resume`. What runs goes on, and events are accepted. */
   pause(): void;
+  /** Begins again after `pause`, at once where something is due. */
   resume(): void;
   /** Takes nothing more and waits for what runs. Nothing is aborted. */
   stop(): Promise<void>;

@@ -122,6 +122,7 @@ export interface RecordStore {
   onDue?(wake: () => void): Promise<() => void>;
   /** Events that the filter lets pass, by time of acceptance: `limit` at most, behind `cursor`. */
   list(filter: EventFilter, cursor: ListCursor | null, limit: number): Promise<Listed>;
+  /** How many events there are of everything that is not finished, over all processes. */
   counts(): Awaitable<Counts>;
   /** Deletes some of what has expired, in one short step. True when there is more. Left out where records go by themselves. */
   prune?(): Promise<boolean>;

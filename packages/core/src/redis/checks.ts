@@ -1,4 +1,5 @@
 import { PayhooksError } from "../errors.ts";
+import { isReply } from "./answers.ts";
 import type { Group } from "./groups.ts";
 import { REPORT } from "./scripts.ts";
 
@@ -17,7 +18,15 @@ export async function checkServers(groups: readonly Group[]): Promise<readonly s
 
 async function checkServer(group: Group): Promise<readonly string[]> {
   const keys = group.shards.slice(0, 1).map((shard) => shard.keyOf("report"));
-  const [report] = await group.run(REPORT, keys);
+  let report: unknown;
+  try {
+    [report] = await group.run(REPORT, keys);
+  } catch (error) {
+    if (!isReply(error)) throw error;
+    return [
+      "Redis does not say how it is set up (INFO): see to it that it evicts nothing and keeps an append-only file.",
+    ];
+  }
   const info = parseInfo(String(report));
   const version = info.get("redis_version") ?? "";
   const [major = 0, minor = 0] = version.split(".").map(Number);

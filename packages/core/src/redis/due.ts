@@ -34,6 +34,27 @@ export async function lookAtDue(groups: Groups): Promise<Omit<Look, "taken">> {
   return sumOf(await Promise.all(groups.all.map((group) => look(group, 0, 0))));
 }
 
+/** Looks at several groups. Those that cannot be reached are left out, unless it is all of them. */
+async function lookAt(
+  groups: readonly Group[],
+  limit: number,
+  hideMs: number,
+): Promise<ReadonlyMap<Group, Look>> {
+  const found = new Map<Group, Look>();
+  const failures: unknown[] = [];
+  await Promise.all(
+    groups.map(async (group) => {
+      try {
+        found.set(group, await look(group, limit, hideMs));
+      } catch (error) {
+        failures.push(error);
+      }
+    }),
+  );
+  if (found.size === 0 && failures.length > 0) throw failures[0];
+  return found;
+}
+
 function sumOf(looks: readonly Look[]): Look {
   return {
     taken: looks.flatMap(({ taken }) => taken),
@@ -50,21 +71,15 @@ function sumOf(looks: readonly Look[]): Look {
 async function take(groups: Groups, limit: number, hideMs: number): Promise<Look> {
   const [only, ...others] = groups.all;
   if (only !== undefined && others.length === 0) return look(only, limit, hideMs);
-  const before = await Promise.all(
-    groups.all.map(async (group) => ({ group, found: await look(group, 0, hideMs) })),
-  );
-  const due = before
-    .filter(({ found }) => found.left > 0)
-    .sort((a, b) => (a.found.oldest ?? 0) - (b.found.oldest ?? 0))
-    .slice(0, limit);
+  const before = await lookAt(groups.all, 0, 0);
+  const due = [...before]
+    .filter(([, { left }]) => left > 0)
+    .sort(([, a], [, b]) => (a.oldest ?? 0) - (b.oldest ?? 0))
+    .slice(0, limit)
+    .map(([group]) => group);
   const share = Math.floor(limit / Math.max(1, due.length));
-  const looks = new Map(before.map(({ group, found }) => [group, found]));
-  await Promise.all(
-    due.map(async ({ group }) => {
-      looks.set(group, await look(group, share, hideMs));
-    }),
-  );
-  return sumOf([...looks.values()]);
+  const after = await lookAt(due, share, hideMs);
+  return sumOf([...new Map([...before, ...after]).values()]);
 }
 
 /** See `RecordStore.takeDue`. */

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { environmentOf } from "../environment.ts";
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { type RedisStoreOptions, type RedisTarget, redisStore } from "./store.ts";
@@ -29,11 +28,6 @@ export interface RedisInboxOptions extends RedisStoreOptions {
  * @example createReceiver({ payments: { publicKey }, inbox: redisInbox(process.env.REDIS_URL) })
  */
 export function redisInbox(target: RedisTarget | undefined, options: RedisInboxOptions = {}): Inbox {
-  const { leaseMs, pollMs } = options;
-  const environment = environmentOf(options.clock);
-  return createInbox(redisStore(target, { ...options, clock: environment }), {
-    leaseMs,
-    pollMs,
-    environment,
-  });
+  const { leaseMs, pollMs, environment } = options;
+  return createInbox(redisStore(target, options), { leaseMs, pollMs, environment });
 }

@@ -146,22 +146,26 @@ class NodeReplicas {
     if (Number(reached) < replicas) {
       throw unconfirmed(`${Number(reached)} of ${replicas} replicas have the event after ${timeoutMs} ms`);
     }
-    const states = new Map<string, "as-written" | "changed">();
+    const states = new Map<string, State>();
     asked.forEach((own, at) => {
-      const [, ...found] = (answers[at]?.[1] ?? []) as readonly number[];
+      const [, ...found] = (answers[at]?.[1] ?? []) as readonly unknown[];
       own.forEach(({ key, version }, n) => {
-        if (found[n] === 2) states.set(key + version, "as-written");
-        else if (found[n] === 1) states.set(key + version, "changed");
+        const state = STATES[Number(found[n])];
+        if (state !== undefined) states.set(key + version, state);
       });
     });
     return { states, history: /^master_replid:(\w+)/m.exec(String(info))?.[1] ?? null };
   }
 }
 
+/** What the script says of a record; nothing of one that is not there. */
+const STATES = [undefined, "changed", "as-written"] as const;
+type State = NonNullable<(typeof STATES)[number]>;
+
 /** What a round has found. */
 interface Found {
   /** By key and version; records that are not there are not in it. */
-  readonly states: ReadonlyMap<string, "as-written" | "changed">;
+  readonly states: ReadonlyMap<string, State>;
   /** Redis gives a primary a new one at its start, and when it stops being a replica. */
   readonly history: string | null;
 }

@@ -10,14 +10,15 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 
 /**
- * Writes each record that still has the version it was computed from, with its places in the sorted sets of its shard.
+ * Writes each record that still has the version it was computed from, with its places in the sorted sets of its shard. Those
+ * come first: no record is ever there without them, and an end, which leaves sets only, is written by a full Redis too.
  *
  * KEYS, for each record: its own, then a sorted set for each move. ARGV, for each record: how the text begins that is
  * expected ("": there is none), time computed with (ms), new text, expiry (ms since the epoch, "": none), number of moves;
  * then for each move a member and its score ("": it leaves the set). Answers nil for each record that was written, and the
  * text that is there, or "", for each that was not.
  */
-export const SWAP = `${NOW}
+export const SWAP: string = `${NOW}
 local answers = {now}
 local key, arg = 1, 1
 while key <= #KEYS do
@@ -27,11 +28,6 @@ while key <= #KEYS do
   if lag < 0 or lag > 5000 or redis.call('GETRANGE', record, 0, math.max(#expected - 1, 0)) ~= expected then
     answers[#answers + 1] = redis.call('GET', record) or ''
   else
-    if expiry == '' then
-      redis.call('SET', record, text)
-    else
-      redis.call('SET', record, text, 'PXAT', expiry)
-    end
     for move = 1, moves do
       local member, score = ARGV[arg + 3 + move * 2], ARGV[arg + 4 + move * 2]
       if score == '' then
@@ -39,6 +35,11 @@ while key <= #KEYS do
       else
         redis.call('ZADD', KEYS[key + move], score, member)
       end
+    end
+    if expiry == '' then
+      redis.call('SET', record, text)
+    else
+      redis.call('SET', record, text, 'PXAT', expiry)
     end
     answers[#answers + 1] = false
   end
@@ -49,7 +50,7 @@ return answers
 `;
 
 /** The texts of records. KEYS records; answers a text or nil for each. */
-export const READ = `${NOW}
+export const READ: string = `${NOW}
 local answers = redis.call('MGET', unpack(KEYS))
 table.insert(answers, 1, now)
 return answers
@@ -62,7 +63,7 @@ return answers
  * since when the first of them is ("": none), when the next one is due that is not due yet ("": none), and for each record
  * that was taken its member and since when it was due.
  */
-export const TAKE_DUE = `${NOW}
+export const TAKE_DUE: string = `${NOW}
 local limit, hiddenUntil = tonumber(ARGV[1]), now + math.max(ARGV[2], 1)
 local members, times = {}, {}
 local function look(i)
@@ -99,14 +100,14 @@ return answers
 `;
 
 /** KEYS sorted sets; answers the size of each. */
-export const SIZES = `${NOW}
+export const SIZES: string = `${NOW}
 local answers = {now}
 for i, key in ipairs(KEYS) do answers[i + 1] = redis.call('ZCARD', key) end
 return answers
 `;
 
 /** Members between two bounds, in their order. KEYS sorted sets; ARGV: bounds, how many of each set at most. Answers a list for each. */
-export const MEMBERS = `${NOW}
+export const MEMBERS: string = `${NOW}
 local answers = {now}
 for i, key in ipairs(KEYS) do
   answers[i + 1] = redis.call('ZRANGEBYLEX', key, ARGV[1], ARGV[2], 'LIMIT', 0, ARGV[3])
@@ -115,7 +116,7 @@ return answers
 `;
 
 /** KEYS[1] what names the data; ARGV[1] its value, if it has none yet. Answers the value that it has. */
-export const IDENTIFY = `${NOW}
+export const IDENTIFY: string = `${NOW}
 local identity = redis.call('GET', KEYS[1])
 if not identity then
   identity = ARGV[1]
@@ -125,7 +126,7 @@ return {now, identity}
 `;
 
 /** Writes as a swap does, and leaves nothing that lasts. KEYS: a text, a sorted set. */
-export const PROBE = `${NOW}
+export const PROBE: string = `${NOW}
 redis.call('SET', KEYS[1], '', 'PXAT', now + 1000)
 redis.call('ZADD', KEYS[2], 0, '')
 redis.call('ZREM', KEYS[2], '')
@@ -133,7 +134,7 @@ return {now}
 `;
 
 /** Puts hints on a short list that nobody has to read. KEYS[1] list; ARGV: how many, how many it has at most, how long it lasts (ms). */
-export const HINT = `${NOW}
+export const HINT: string = `${NOW}
 for _ = 1, ARGV[1] do redis.call('RPUSH', KEYS[1], now) end
 redis.call('LTRIM', KEYS[1], -ARGV[2], -1)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -144,7 +145,7 @@ return {now}
  * Whether records are there, and a write behind them that replicas can be waited for with. KEYS: what is written, then
  * records; ARGV: how the text of each begins. Answers 2 for a record that begins so, 1 for another one, 0 for none.
  */
-export const CONFIRM = `${NOW}
+export const CONFIRM: string = `${NOW}
 local answers = {now}
 redis.call('SET', KEYS[1], now)
 for i, expected in ipairs(ARGV) do
@@ -158,6 +159,6 @@ return answers
 `;
 
 /** The server's own report. KEYS[1] on the node that is asked. */
-export const REPORT = `${NOW}
+export const REPORT: string = `${NOW}
 return {now, redis.call('INFO')}
 `;

@@ -1,4 +1,3 @@
-import type { Clock } from "../clock.ts";
 import { type Environment, environmentOf } from "../environment.ts";
 import { PayhooksError } from "../errors.ts";
 import type { EventFilter, Inbox } from "../inbox/inbox.ts";
@@ -40,8 +39,8 @@ export interface RedisStoreOptions {
   readonly commandTimeoutMs?: number | undefined;
   /** For the warnings of the start. Default: the console. */
   readonly logger?: Logger | undefined;
-  /** For tests: a clock, or everything that the store takes from outside. */
-  readonly clock?: Clock | Environment | undefined;
+  /** For tests: everything that the store takes from outside, but for Redis itself. */
+  readonly environment?: Environment | undefined;
 }
 
 /**
@@ -51,9 +50,9 @@ export interface RedisStoreOptions {
  * @throws PayhooksError `ERR_OPTION_INVALID`; at `open()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_REDIS_UNSUITABLE`.
  */
 export function redisStore(target: RedisTarget | undefined, options: RedisStoreOptions = {}): RecordStore {
-  const { replicas = 0, commandTimeoutMs = 1_500, clock } = options;
+  const { replicas = 0, commandTimeoutMs = 1_500, environment = environmentOf() } = options;
   const store = (way: Way): RecordStore =>
-    new RedisStore(way, { ...options, replicas, commandTimeoutMs, environment: environmentOf(clock) });
+    new RedisStore(way, { ...options, replicas, commandTimeoutMs, environment });
   if (!isScriptClient(target)) {
     const connections = connectionsTo(target, commandTimeoutMs);
     return store({ connections, client: async () => scriptClient(await connections.fast()) });

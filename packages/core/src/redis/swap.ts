@@ -71,7 +71,7 @@ async function send(
   } catch (error) {
     const failure = failureOf(error);
     if (portion.length > 1 && failure.kind !== "not-written" && isReply(error)) {
-      // It is about one of them, and says nothing of the others. Those that were written say so when they come again.
+      // It is about one of them. Of the others, those that were written find themselves there when they come again.
       await Promise.all(portion.map((one) => send(group, [one], settle)));
       return;
     }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { environmentOf } from "../environment.ts";
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { SqliteHandle } from "./driver.ts";
@@ -31,7 +32,8 @@ export interface SqliteInboxOptions extends SqliteStoreOptions {
  */
 export function sqliteInbox(
   file: string | SqliteHandle | undefined,
-  options: SqliteInboxOptions = {},
+  { leaseMs, pollMs, clock }: SqliteInboxOptions = {},
 ): Inbox {
-  return createInbox(sqliteStore(file, options), options);
+  const environment = environmentOf(clock);
+  return createInbox(sqliteStore(file, { clock: environment }), { leaseMs, pollMs, environment });
 }

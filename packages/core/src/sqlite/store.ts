@@ -1,3 +1,4 @@
+import type { Clock } from "../clock.ts";
 import { type Environment, environmentOf } from "../environment.ts";
 import { PayhooksError } from "../errors.ts";
 import type { EventFilter, HeldReason } from "../inbox/inbox.ts";
@@ -32,8 +33,8 @@ const PROBE_BYTES = 8_192;
 
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
-  /** For tests. */
-  readonly environment?: Environment | undefined;
+  /** For tests: a clock, or everything that is taken from outside. */
+  readonly clock?: Clock | Environment | undefined;
 }
 
 /**
@@ -45,9 +46,9 @@ export interface SqliteStoreOptions {
  */
 export function sqliteStore(
   file: string | SqliteHandle | undefined,
-  { environment = environmentOf() }: SqliteStoreOptions = {},
+  { clock }: SqliteStoreOptions = {},
 ): RecordStore {
-  return new SqliteStore(file, environment);
+  return new SqliteStore(file, environmentOf(clock));
 }
 
 /** A file that is open. */
@@ -184,6 +185,7 @@ class SqliteStore implements RecordStore {
   }
 
   async list(filter: EventFilter, cursor: ListCursor | null, limit: number): Promise<Listed> {
+    await this.#nextTurn();
     return listEvents(this.#opened.database, filter, cursor, limit, this.now());
   }
 
@@ -199,6 +201,7 @@ class SqliteStore implements RecordStore {
   }
 
   async prune(): Promise<boolean> {
+    await this.#nextTurn();
     const expired = (): readonly number[] => this.#opened.tables.expired(this.now(), PRUNED_AT_ONCE);
     if (expired().length === 0) return false;
     const pruned = await this.#write((tables) => {
@@ -216,6 +219,11 @@ class SqliteStore implements RecordStore {
       database.exec(`INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(${PROBE_BYTES}))`);
       database.exec("DELETE FROM meta WHERE name = 'probe'");
     }).catch(rethrow);
+  }
+
+  /** SQLite answers at once: without a turn between them, pages or steps that follow one another let nobody else in. */
+  #nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.#environment.soon(resolve));
   }
 
   #write<T>(work: (tables: Tables) => T): Promise<T> {

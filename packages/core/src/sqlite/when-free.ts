@@ -1,15 +1,14 @@
-import { type Clock, Stopwatch, sleep } from "../clock.ts";
+import { Stopwatch, sleep } from "../clock.ts";
+import type { Environment } from "../environment.ts";
 import { isBusy } from "./failure.ts";
 
 /** Longer than an attempt may take: attempts that follow one another without a pause would stop the event loop. */
 const PAUSE_MS = 5;
-/** As long as a timer can be; it is only there to be pending. */
-const FOREVER_MS = 2_147_483_647;
 
 /** Attempts it at once, and again for `limitMs` while another process holds the file. */
-export async function whenFree<T>(clock: Clock, limitMs: number, attempt: () => T): Promise<T> {
-  const waited = new Stopwatch(clock);
-  let keptAlive: ReturnType<typeof setInterval> | undefined;
+export async function whenFree<T>(environment: Environment, limitMs: number, attempt: () => T): Promise<T> {
+  const waited = new Stopwatch(environment);
+  const letGo = environment.hold();
   try {
     for (;;) {
       try {
@@ -17,11 +16,9 @@ export async function whenFree<T>(clock: Clock, limitMs: number, attempt: () => 
       } catch (error) {
         if (!isBusy(error) || waited.elapsedMs > limitMs) throw error;
       }
-      // A clock's timers do not keep a process alive: one that has nothing else to do would end here.
-      keptAlive ??= setInterval(() => {}, FOREVER_MS);
-      await sleep(clock, PAUSE_MS);
+      await sleep(environment, PAUSE_MS);
     }
   } finally {
-    clearInterval(keptAlive);
+    letGo();
   }
 }

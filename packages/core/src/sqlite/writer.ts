@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Environment } from "../environment.ts";
 import type { SqliteDatabase } from "./driver.ts";
 import { isBusy } from "./failure.ts";
 import { transact, UnclearCommit } from "./transaction.ts";
@@ -19,13 +19,13 @@ interface Write {
  */
 export class Writer {
   readonly #database: SqliteDatabase;
-  readonly #clock: Clock;
+  readonly #environment: Environment;
   #waiting: Write[] = [];
   #isAtIt = false;
 
-  constructor(database: SqliteDatabase, clock: Clock) {
+  constructor(database: SqliteDatabase, environment: Environment) {
     this.#database = database;
-    this.#clock = clock;
+    this.#environment = environment;
   }
 
   /** Does `work` in a transaction, perhaps more than once, of which one counts. Rejects as {@link transact} throws. */
@@ -40,7 +40,7 @@ export class Writer {
     this.#isAtIt = true;
     while (this.#waiting.length > 0) {
       try {
-        await whenFree(this.#clock, LIMIT_MS, () => this.#writeAll());
+        await whenFree(this.#environment, LIMIT_MS, () => this.#writeAll());
       } catch (error) {
         for (const { reject } of this.#take()) reject(error);
       }

@@ -32,10 +32,15 @@ export interface MemoryStoreOptions {
 
 /** A store in memory, which has every answer at once. */
 export interface MemoryStore extends RecordStore {
+  /** As every store has it, at once. */
   read(keys: readonly string[]): readonly (Versioned | null)[];
+  /** As every store has it, at once. */
   swap(items: readonly Swap[]): readonly SwapResult[];
+  /** As every store has it, at once. */
   takeDue(limit: number, hideMs: number): DueRecords;
+  /** As every store has it, at once. */
   counts(): Counts;
+  /** The latest signed time of a finished record that had to make room. */
   forgottenBefore(): number;
   /** Puts a record back to what it was, whatever it is now: a way to die at a chosen moment. */
   restore(key: string, versioned: Versioned): void;

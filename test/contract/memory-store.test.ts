@@ -1,5 +1,5 @@
+import { memoryStoreGround } from "./memory-store-ground.ts";
 import { storeContract } from "./store-contract.ts";
-import { memoryStoreGround } from "./store-memory-ground.ts";
 
 storeContract("memory", memoryStoreGround, {
   oldestOfAll: true,

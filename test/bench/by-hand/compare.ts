@@ -1,0 +1,129 @@
+/**
+ * `npm run bench -- --by-hand`: ours beside what is written by hand without it, end to end. Each way has a process of its
+ * own, and those that need Redis a Redis of their own; all take their turn in every round.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { availableParallelism, loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTestKeys, type SignedDelivery } from "@payhooks/core/testing";
+import { RedisServer } from "../../faults/harness/redis-server.ts";
+import type { Scope } from "../../faults/harness/scope.ts";
+import { signedDeliveries } from "../deliveries.ts";
+import { writeReport } from "../report.ts";
+import { orderOf } from "../rounds.ts";
+import { buildPrograms } from "../server.ts";
+import { estimate } from "../statistics.ts";
+import { goalFigures, type Samples } from "./goals.ts";
+import { type Merchant, type Sample, startMerchant } from "./merchant-process.ts";
+import { handlerTables } from "./report.ts";
+import { type ByHandResults, type HandlerFigures, writeByHand } from "./results.ts";
+import { ON_REDIS, WAYS, type Way } from "./ways.ts";
+
+type Merchants = Readonly<Record<Way, Merchant>>;
+
+/** Rounds with one kind of handler. */
+interface Plan {
+  readonly handlerMs: number;
+  /** Events of one turn: enough for a second or two. */
+  readonly events: number;
+  /** Rounds that are not measured: the engine compiles what is hot, and connections are opened. */
+  readonly warmUpRounds: number;
+  /** Measured rounds, at most. All events together must fit into the memory inbox, which drops the oldest then. */
+  readonly rounds: number;
+  /** Measured rounds go on until this time is over, but there are enough of them for an interval. */
+  readonly budgetMs: number;
+}
+
+/** Fewer give no 95 % interval. */
+const ROUNDS_MIN = 6;
+
+const PLANS: readonly Plan[] = [
+  { handlerMs: 0, events: 2_000, warmUpRounds: 6, rounds: 30, budgetMs: 5 * 60_000 },
+  { handlerMs: 50, events: 800, warmUpRounds: 1, rounds: 24, budgetMs: 6 * 60_000 },
+];
+const QUICK_PLANS: readonly Plan[] = [
+  { handlerMs: 0, events: 500, warmUpRounds: 6, rounds: 10, budgetMs: 25_000 },
+  { handlerMs: 50, events: 240, warmUpRounds: 1, rounds: 8, budgetMs: 20_000 },
+];
+
+/** @param quick measures less, and writes nothing. */
+export async function compareByHand(scope: Scope, quick: boolean): Promise<void> {
+  const { publicKey, privateKey } = createTestKeys();
+  const merchants = await startMerchants(scope, publicKey);
+  const node = merchants.check.node;
+  console.log(`\nNode ${node}, ${availableParallelism()} cores`);
+  const handlers: HandlerFigures[] = [];
+  for (const plan of quick ? QUICK_PLANS : PLANS) {
+    const count = (plan.warmUpRounds + plan.rounds) * plan.events;
+    const deliveries = await signedDeliveries("rsa", count, { privateKey, secret: "" });
+    const samples = await measure(merchants, plan, deliveries);
+    const figures = figuresOf(plan.handlerMs, samples);
+    console.log(`\n${handlerTables(figures)}`);
+    handlers.push(figures);
+  }
+  if (quick) return;
+  const results: ByHandResults = {
+    node,
+    cores: availableParallelism(),
+    load: loadavg()[1] ?? Number.NaN,
+    measuredOn: new Date().toISOString().slice(0, 10),
+    handlers,
+  };
+  writeByHand(results);
+  writeReport();
+}
+
+export async function startMerchants(scope: Scope, publicKey: string): Promise<Merchants> {
+  const { merchant: program } = await buildPrograms();
+  const folder = mkdtempSync(join(tmpdir(), "payhooks-bench-"));
+  scope.add(folder, () => rmSync(folder, { recursive: true }));
+  const file = join(folder, "inbox.db");
+  const start = async (way: Way): Promise<Merchant> => {
+    const redis = ON_REDIS.has(way) ? await RedisServer.start(scope, { aof: "everysec" }) : null;
+    return startMerchant(scope, program, { way, publicKey, file, redisUrl: redis?.url ?? "" }, redis);
+  };
+  return {
+    check: await start("check"),
+    queue: await start("queue"),
+    memory: await start("memory"),
+    sqlite: await start("sqlite"),
+    redis: await start("redis"),
+  };
+}
+
+/** Rounds: every way in turn, so that all of them get the same of a machine that does other things too. */
+async function measure(
+  merchants: Merchants,
+  { handlerMs, events, warmUpRounds, rounds, budgetMs }: Plan,
+  deliveries: readonly SignedDelivery[],
+): Promise<Samples> {
+  const samples: Record<Way, Sample[]> = { check: [], queue: [], memory: [], sqlite: [], redis: [] };
+  let end = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < warmUpRounds + rounds; round++) {
+    if (round === warmUpRounds) end = performance.now() + budgetMs;
+    if (round >= warmUpRounds + ROUNDS_MIN && performance.now() > end) break;
+    const turn = deliveries.slice(round * events, (round + 1) * events);
+    for (const index of orderOf(round, WAYS.length)) {
+      const way = WAYS[index] as Way;
+      const sample = await merchants[way].take(turn, handlerMs);
+      if (round >= warmUpRounds) samples[way].push(sample);
+    }
+  }
+  return samples;
+}
+
+function figuresOf(handlerMs: number, samples: Samples): HandlerFigures {
+  return {
+    handlerMs,
+    ways: WAYS.map((way) => {
+      const of = (measure: keyof Sample) => estimate(samples[way].map((sample) => sample[measure]));
+      return {
+        way,
+        cpuUs: of("cpuUs"),
+        redisCpuUs: ON_REDIS.has(way) ? of("redisCpuUs") : null,
+        perSecond: of("perSecond"),
+      };
+    }),
+    goals: goalFigures(handlerMs, samples),
+  };
+}

@@ -1,0 +1,58 @@
+/** What ours may cost of what is written by hand. */
+import { estimate, verdictAtMost, verdictOf } from "../statistics.ts";
+import type { Sample } from "./merchant-process.ts";
+import type { RatioFigures } from "./results.ts";
+import { NAMES, type Way } from "./ways.ts";
+
+/** A bound of ours ÷ by hand. */
+interface Goal {
+  readonly ours: Way;
+  readonly against: Way;
+  readonly handlerMs: number;
+  readonly of: keyof Sample;
+  readonly is: "at most" | "at least";
+  readonly bound: number;
+}
+
+const atMost = (handlerMs: number, ours: Way, against: Way, of: keyof Sample, bound: number): Goal => ({
+  ours,
+  against,
+  handlerMs,
+  of,
+  is: "at most",
+  bound,
+});
+
+const GOALS: readonly Goal[] = [
+  atMost(0, "redis", "queue", "cpuUs", 0.85),
+  atMost(0, "redis", "queue", "redisCpuUs", 0.35),
+  { ...atMost(0, "redis", "queue", "perSecond", 1.3), is: "at least" },
+  atMost(50, "redis", "queue", "cpuUs", 0.9),
+  atMost(50, "redis", "queue", "redisCpuUs", 0.5),
+  atMost(0, "memory", "check", "cpuUs", 1.1),
+  atMost(0, "sqlite", "check", "cpuUs", 1.35),
+  atMost(0, "redis", "check", "cpuUs", 1.15),
+];
+
+const MEASURES: Readonly<Record<keyof Sample, string>> = {
+  cpuUs: "process",
+  redisCpuUs: "Redis",
+  perSecond: "events per second",
+};
+
+/** The samples of all ways in the order of their rounds. */
+export type Samples = Readonly<Record<Way, readonly Sample[]>>;
+
+/** Ratios are taken within a round, since a busy machine slows both sides. */
+export function goalFigures(handlerMs: number, samples: Samples): readonly RatioFigures[] {
+  return GOALS.filter((goal) => goal.handlerMs === handlerMs).map(({ ours, against, of, is, bound }) => {
+    const others = samples[against];
+    const figure = estimate(samples[ours].map((one, round) => one[of] / (others[round]?.[of] ?? Number.NaN)));
+    return {
+      what: `${NAMES[ours]} ÷ ${NAMES[against]}: ${MEASURES[of]}`,
+      goal: `${is === "at most" ? "≤" : "≥"} ${bound}`,
+      figure,
+      verdict: is === "at most" ? verdictAtMost(figure, bound) : verdictOf(figure, bound),
+    };
+  });
+}

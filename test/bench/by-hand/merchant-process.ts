@@ -1,0 +1,84 @@
+/** A merchant's process, from the bench's side. */
+import { fork } from "node:child_process";
+import { on } from "node:events";
+import type { SignedDelivery } from "@payhooks/core/testing";
+import type { RedisServer } from "../../faults/harness/redis-server.ts";
+import type { Scope } from "../../faults/harness/scope.ts";
+import { senderTo } from "../load.ts";
+import type { Message, Setup, Told, Turn } from "./ways.ts";
+
+/** What one event of a turn has cost. */
+export interface Sample {
+  /** Processor time of the merchant's process, microseconds. */
+  readonly cpuUs: number;
+  /** Of its Redis; 0 where the way has none. */
+  readonly redisCpuUs: number;
+  /** From the first delivery until the last handler's end is recorded. */
+  readonly perSecond: number;
+}
+
+export interface Merchant {
+  readonly node: string;
+  /** Sends these, and waits until every one is handled and the end of its handler recorded. */
+  take(deliveries: readonly SignedDelivery[], handlerMs: number): Promise<Sample>;
+}
+
+/** Deliveries under way to one server at one time. */
+const IN_FLIGHT = 64;
+
+/** @param redis the merchant's own, or null. */
+export async function startMerchant(
+  scope: Scope,
+  program: string,
+  setup: Setup,
+  redis: RedisServer | null,
+): Promise<Merchant> {
+  const child = fork(program, [JSON.stringify(setup)], {
+    // None of this process's own: a merchant runs plain JavaScript.
+    execArgv: [],
+    env: { ...process.env, NODE_ENV: "production" },
+  });
+  scope.add(child, () => child.kill("SIGKILL"));
+  const messages = on(child, "message", { close: ["exit"] });
+
+  /** What it tells next, which must be this. */
+  async function told<Name extends keyof Told>(name: Name): Promise<Told[Name]> {
+    const { value, done } = await messages.next();
+    if (done) throw new Error(`${setup.way}: the process has ended`);
+    const [message] = value as [Message];
+    const found = message[name];
+    if (found === undefined) throw new Error(`${setup.way}: ${JSON.stringify(message)}`);
+    return found;
+  }
+
+  const { node, ...target } = await told("listening");
+  const sender = scope.add(senderTo(target, IN_FLIGHT), (one) => one.close());
+  return {
+    node,
+    async take(deliveries, handlerMs) {
+      const redisBefore = await cpuUsOf(redis);
+      child.send({ events: deliveries.length, handlerMs } satisfies Turn);
+      await told("begun");
+      const startedAt = performance.now();
+      const [ms] = await Promise.all([
+        told("recorded").then(() => performance.now() - startedAt),
+        sender.send(deliveries),
+      ]);
+      const { cpuUs } = await told("cost");
+      const events = deliveries.length;
+      return {
+        cpuUs: cpuUs / events,
+        redisCpuUs: ((await cpuUsOf(redis)) - redisBefore) / events,
+        perSecond: (events / ms) * 1_000,
+      };
+    },
+  };
+}
+
+/** What a server has used up so far, with all its threads. */
+async function cpuUsOf(redis: RedisServer | null): Promise<number> {
+  if (redis === null) return 0;
+  const text = String(await redis.tell("INFO", "cpu"));
+  const seconds = (field: string): number => Number(new RegExp(`^${field}:([\\d.]+)`, "m").exec(text)?.[1]);
+  return 1e6 * (seconds("used_cpu_user") + seconds("used_cpu_sys"));
+}

@@ -1,0 +1,44 @@
+/** Ours, as the documentation shows it, on each of the inboxes. */
+import { setTimeout as pause } from "node:timers/promises";
+import { createReceiver, memoryInbox, type ReceiverOptions } from "@payhooks/core";
+import { redisInbox } from "@payhooks/core/redis";
+import { sqliteInbox } from "@payhooks/core/sqlite";
+import { onExpress } from "../child/express.ts";
+import { PATHS } from "../child/framework.ts";
+import type { OpenShop } from "./shop.ts";
+import { CONCURRENCY, type Setup, type Way } from "./ways.ts";
+
+type OurWay = Exclude<Way, "check" | "queue">;
+
+const INBOXES: Readonly<Record<OurWay, (setup: Setup) => ReceiverOptions["inbox"]>> = {
+  memory: () => memoryInbox(),
+  sqlite: ({ file }: Setup) => sqliteInbox(file),
+  redis: ({ redisUrl }: Setup) => redisInbox(redisUrl),
+};
+
+export const openOurs =
+  (way: OurWay): OpenShop =>
+  async (setup, handle) => {
+    const receiver = createReceiver({
+      payments: { publicKey: setup.publicKey },
+      inbox: INBOXES[way](setup),
+      concurrency: CONCURRENCY,
+    });
+    /** The only ones whose end may not be recorded yet when all handlers have ended. */
+    const newest: string[] = [];
+    receiver
+      .onDeposit(async (_deposit, { eventId }) => {
+        if (newest.push(eventId) > CONCURRENCY) newest.shift();
+        await handle();
+      })
+      .ignore("WITHDRAWAL");
+    await receiver.start();
+    return {
+      server: await onExpress.ours(PATHS.rsa, "rsa", receiver),
+      async recorded() {
+        for (const eventId of newest) {
+          while ((await receiver.read(eventId))?.state !== "done") await pause(1);
+        }
+      },
+    };
+  };

@@ -1,0 +1,73 @@
+/** What the comparison has found, as Markdown: the tables that a run prints, and the section that opens the page. */
+import { barChart } from "../bars.ts";
+import { figureOf, intervalOf, table } from "../table.ts";
+import type { ByHandResults, HandlerFigures } from "./results.ts";
+import { BY_HAND, CONCURRENCY, NAMES } from "./ways.ts";
+
+const titleOf = ({ handlerMs }: Pick<HandlerFigures, "handlerMs">): string =>
+  handlerMs === 0 ? "handlers that do nothing" : `handlers of ${handlerMs} ms`;
+
+/** What each way costs, and what ours may cost of what is written by hand. */
+export function handlerTables(figures: HandlerFigures): string {
+  const costs = figures.ways.map(({ way, cpuUs, redisCpuUs, perSecond }) => [
+    NAMES[way],
+    figureOf(cpuUs.median),
+    redisCpuUs === null ? "" : figureOf(redisCpuUs.median),
+    figureOf(perSecond.median),
+  ]);
+  const goals = figures.goals.map(({ what, goal, figure, verdict }) => [
+    what,
+    goal,
+    figureOf(figure.median),
+    intervalOf(figure),
+    verdict === "met" ? "met" : `**${verdict}**`,
+  ]);
+  const title = titleOf(figures);
+  return [
+    table([title, "process, µs per event", "Redis, µs per event", "events per second"], costs),
+    table([`${title}: ours ÷ by hand`, "goal", "figure", "95 % interval", "verdict"], goals),
+  ].join("\n\n");
+}
+
+export const BY_HAND_CHART = "by-hand.svg";
+
+export function byHandChart({ node, handlers }: Pick<ByHandResults, "node" | "handlers">): string {
+  const title = `Processor time per event on Node ${node}, microseconds: the process + Redis, each group on its own scale; whiskers: 95 % interval`;
+  return barChart(
+    title,
+    handlers.map((figures) => ({
+      title: titleOf(figures),
+      bars: figures.ways.map(({ way, cpuUs, redisCpuUs }) => ({
+        label: NAMES[way],
+        isOurs: !BY_HAND.has(way),
+        cpuUs,
+        besideUs: redisCpuUs,
+      })),
+    })),
+  );
+}
+
+export function byHandSection(results: ByHandResults): string {
+  const { node, cores, load, measuredOn, handlers } = results;
+  return [
+    "## Beside what is written by hand",
+    `The whole way of an event: from the request until its handler has run and the end of it is recorded. Node ${node}, ${cores} cores,\n${measuredOn}, at a load of ${load.toFixed(1)}.`,
+    `![Processor time per event, ours and by hand](performance/${BY_HAND_CHART})`,
+    ...handlers.map(handlerTables),
+    READING,
+  ].join("\n\n");
+}
+
+const READING = `- "Verify, keep nothing" is Express with the signature check of \`node:crypto\` over the canonical string: it calls the handler
+  and answers. It knows no copy, tries nothing again, has no bound of handlers that run at one time, and loses with its
+  process what it has answered. \`test/bench/by-hand/check.ts\`
+- "Verify, SET NX, BullMQ" is the same check, \`SET NX\` in Redis against copies, and BullMQ for the rest: \`add\` before the answer,
+  a worker in the same process. It loses an event when the process dies between the two. \`test/bench/by-hand/queue.ts\`
+- Ours is Express with a receiver and its inbox, with nothing else set. \`test/bench/by-hand/ours.ts\`
+- At most ${CONCURRENCY} handlers run at one time, except where nothing is kept. 64 payment callbacks (RSA, 778 bytes) are in flight, sent by
+  another process, which may sleep.
+- Each way has a process of its own, and those with Redis a server of their own, with an append-only file that is flushed
+  every second. In every round each way takes the same 2,000 events (800 with handlers of 50 ms), in an order that changes from
+  round to round.
+- µs per event is the processor time of the process, from the first delivery until 50 ms after the last handler's end is recorded; that
+  of Redis is what the server says of itself. Events per second count until the last handler's end is recorded.`;

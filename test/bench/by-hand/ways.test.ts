@@ -1,0 +1,37 @@
+import { createTestKeys } from "@payhooks/core/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Scope } from "../../faults/harness/scope.ts";
+import { signedDeliveries } from "../deliveries.ts";
+import { startMerchants } from "./compare.ts";
+import { BY_HAND, CONCURRENCY, ON_REDIS, WAYS } from "./ways.ts";
+
+const EVENTS = 64;
+const HANDLER_MS = 20;
+const keys = { ...createTestKeys(), secret: "" };
+
+describe("a merchant's process", () => {
+  const scope = new Scope();
+  let merchants: Awaited<ReturnType<typeof startMerchants>>;
+
+  beforeAll(async () => {
+    merchants = await startMerchants(scope, keys.publicKey);
+  }, 60_000);
+  afterAll(() => scope.close());
+
+  it.each(WAYS)("handles every event once and tells what that cost: %s", async (way) => {
+    const merchant = merchants[way];
+    const first = await merchant.take(await signedDeliveries("rsa", EVENTS, keys), 0);
+    expect(first.cpuUs).toBeGreaterThan(0);
+    if (ON_REDIS.has(way)) expect(first.redisCpuUs).toBeGreaterThan(0);
+    else expect(first.redisCpuUs).toBe(0);
+
+    const slower = await merchant.take(await signedDeliveries("rsa", EVENTS, keys), HANDLER_MS);
+    const mostPerSecond = (1_000 / HANDLER_MS) * (way === "check" ? EVENTS : CONCURRENCY);
+    expect(slower.perSecond).toBeLessThan(mostPerSecond * 1.1);
+  });
+
+  it.each([...BY_HAND])("refuses what is not signed by the service: %s", async (way) => {
+    const stranger = await signedDeliveries("rsa", 1, { ...createTestKeys(), secret: "" });
+    await expect(merchants[way].take(stranger, 0)).rejects.toThrow("answered 401");
+  });
+});

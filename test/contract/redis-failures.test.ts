@@ -1,0 +1,179 @@
+/** What Redis refuses, and what becomes of the writes: whether they may be made again, and what is left of them. */
+import { Redis } from "ioredis";
+import { describe, expect, it } from "vitest";
+import type { RecordStore, Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
+import { Shards } from "../../packages/core/src/redis/shards.ts";
+import { NetworkProxy } from "../faults/harness/proxy.ts";
+import { RedisServer } from "../faults/harness/redis-server.ts";
+import { type Scope, until, withScope } from "../faults/harness/scope.ts";
+import { accepted, begun, ended, expectSame, keyOf, put, readOne, swapAll, swapOf } from "./store-records.ts";
+import { redisStoreGround } from "./store-redis-ground.ts";
+
+const COMMAND_TIMEOUT_MS = 500;
+
+async function opened(scope: Scope, url: string): Promise<RecordStore> {
+  const ground = redisStoreGround(() => url, { commandTimeoutMs: COMMAND_TIMEOUT_MS });
+  const store = scope.add(ground.connect(), (one) => one.close());
+  await store.open();
+  return store;
+}
+
+/** New records, so many that they go in several scripts. */
+function newOnes(store: RecordStore, count: number): readonly Swap[] {
+  return Array.from({ length: count }, (_, n) => {
+    const key = keyOf(1_000 + n);
+    return swapOf(store, key, null, accepted(key, store.now(key)));
+  });
+}
+
+/** Whether each of the writes was made, now or when it was sent before. */
+function areMade(swaps: readonly Swap[], results: readonly SwapResult[]): boolean {
+  return swaps.every(({ version }, at) => {
+    const result = results[at];
+    return result?.kind === "written" || (result?.kind === "conflict" && result.current?.version === version);
+  });
+}
+
+const kindsOf = (results: readonly SwapResult[]): readonly string[] => [
+  ...new Set(results.map(({ kind }) => kind)),
+];
+
+describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
+  it.each([
+    ["is full", ["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]],
+    [
+      "has too few replicas",
+      ["CONFIG", "SET", "min-replicas-to-write", "1"],
+      ["CONFIG", "SET", "min-replicas-to-write", "0"],
+    ],
+    ["was demoted", ["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]],
+    [
+      "forbids scripts",
+      ["ACL", "SETUSER", "default", "-evalsha", "-eval"],
+      ["ACL", "SETUSER", "default", "+evalsha", "+eval"],
+    ],
+  ] as const)(
+    "since it %s says so, and takes the same writes afterwards",
+    (_, [refuse, ...by], [allow, ...how]) =>
+      withScope(async (scope) => {
+        const server = await RedisServer.start(scope);
+        const store = await opened(scope, server.url);
+        const known = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+        await store.probe();
+        await server.tell(refuse, ...by);
+        const swaps = newOnes(store, 120);
+        const begin = swapOf(
+          store,
+          known.key,
+          known,
+          begun(known.key, store.now(known.key), known.record, 1_000),
+        );
+        expect(kindsOf(await swapAll(store, [...swaps, begin]))).toEqual(["not-written"]);
+        await expect(store.probe()).rejects.toThrow();
+        await server.tell(allow, ...how);
+        await until("it takes writes", () =>
+          store.probe().then(
+            () => true,
+            () => false,
+          ),
+        );
+        expectSame(await readOne(store, known.key), known);
+        expect((await store.counts()).waiting).toBe(1);
+        const again = [...swaps, begin].map((swap) => ({ ...swap, at: store.now(swap.key) }));
+        expect(kindsOf(await swapAll(store, again))).toEqual(["written"]);
+        expect((await store.counts()).waiting).toBe(swaps.length);
+      }),
+  );
+
+  it("since it is full, takes the ends of events, so that it gets room again", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      const store = await opened(scope, server.url);
+      const known = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      await server.tell("CONFIG", "SET", "maxmemory", "1");
+      await put(store, known.key, known, ended(known.key, store.now(known.key), known.record));
+      const [next] = newOnes(store, 1);
+      expect(kindsOf(await store.swap(next === undefined ? [] : [next]))).toEqual(["not-written"]);
+    }));
+});
+
+describe("a Redis that does not answer", { timeout: 60_000 }, () => {
+  it("leaves it open whether a write was made: made again, it is made once", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      const store = await opened(scope, server.url);
+      server.freeze();
+      const swaps = newOnes(store, 60);
+      expect(kindsOf(await swapAll(store, swaps))).toEqual(["unknown"]);
+      server.thaw();
+      await until("it answers", () =>
+        store.probe().then(
+          () => true,
+          () => false,
+        ),
+      );
+      expect(areMade(swaps, await swapAll(store, swaps))).toBe(true);
+      expect((await store.counts()).waiting).toBe(swaps.length);
+    }));
+
+  it("has written nothing that could not be sent", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      const proxy = await NetworkProxy.start(scope, server.port);
+      const store = await opened(scope, proxy.url);
+      proxy.refuse(true);
+      const [swap] = newOnes(store, 1);
+      if (swap === undefined) expect.fail("no write");
+      await until("the connection is known to be gone", async () => {
+        const [result] = await store.swap([{ ...swap, at: store.now(swap.key) }]);
+        return result?.kind === "not-written";
+      });
+      proxy.refuse(false);
+      await until("it is back", () =>
+        store.probe().then(
+          () => true,
+          () => false,
+        ),
+      );
+      expect(await store.swap([{ ...swap, at: store.now(swap.key) }])).toEqual([{ kind: "written" }]);
+    }));
+});
+
+describe("a write that Redis cannot take", { timeout: 60_000 }, () => {
+  it("is refused alone, and those beside it are made", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      const store = await opened(scope, server.url);
+      await server.tell("CONFIG", "SET", "proto-max-bulk-len", 1024 * 1024);
+      const swaps = newOnes(store, 10);
+      const [first, ...others] = swaps;
+      if (first === undefined) expect.fail("no write");
+      const rawBody = Buffer.alloc(2 * 1024 * 1024, "a");
+      const long = swapOf(store, first.key, null, accepted(first.key, store.now(first.key), { rawBody }));
+      const [refused, ...made] = await swapAll(store, [long, ...others]);
+      expect(refused?.kind).toBe("refused");
+      expect(areMade(others, made)).toBe(true);
+      expect((await store.counts()).waiting).toBe(others.length);
+    }));
+
+  it("whose set is somebody else's key leaves its outcome open, and is not in the way of others", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      const admin = scope.add(new Redis(server.url), (one) => one.disconnect());
+      const ground = redisStoreGround(() => server.url);
+      const store = scope.add(ground.connect(), (one) => one.close());
+      await store.open();
+      const shards = new Shards(ground.prefix);
+      const swaps = newOnes(store, 200);
+      await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      const [due = ""] = await admin.keys(`${ground.prefix}:*:due`);
+      await admin.set(due, "not ours");
+      const results = await swapAll(store, swaps);
+      for (const [at, swap] of swaps.entries()) {
+        const isBlocked = shards.of(swap.key).due === due;
+        const result = results[at];
+        if (result === undefined || isBlocked) expect(result?.kind).toBe("unknown");
+        else expect(areMade([swap], [result])).toBe(true);
+      }
+    }));
+});

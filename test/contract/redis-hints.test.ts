@@ -1,0 +1,134 @@
+/** Hints of one process to others that something is due: how fast they are, whom they wake, how many are kept. */
+import { expect, it } from "vitest";
+import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import { RedisServer } from "../faults/harness/redis-server.ts";
+import { pause, type Scope, until, withScope } from "../faults/harness/scope.ts";
+import { accepted, keyOf, put } from "./store-records.ts";
+import { redisStoreGround } from "./store-redis-ground.ts";
+
+const P99 = 0.99;
+
+/** Writes an event that nobody has begun, and tells others of it. */
+async function announce(store: RecordStore, key: string): Promise<void> {
+  await put(store, key, null, accepted(key, store.now(key)), { announce: true });
+}
+
+async function listening(store: RecordStore, wake: () => void): Promise<() => void> {
+  if (store.onDue === undefined) throw new Error("It does not listen.");
+  return store.onDue(wake);
+}
+
+async function start(scope: Scope, processes: number) {
+  const server = await RedisServer.start(scope);
+  const ground = redisStoreGround(() => server.url);
+  const stores = Array.from({ length: processes }, () => scope.add(ground.connect(), (one) => one.close()));
+  for (const store of stores) await store.open();
+  const waiters = (count: number) =>
+    until("they listen", async () => Number(await server.info("blocked_clients")) === count);
+  return { server, prefix: ground.prefix, stores, waiters };
+}
+
+it("an idle process has another's event within 50 ms, without looking for it", { timeout: 60_000 }, () =>
+  withScope(async (scope) => {
+    const { stores, waiters } = await start(scope, 2);
+    const [sender, worker] = stores;
+    if (sender === undefined || worker === undefined) throw new Error("no stores");
+    let announcedAt = 0;
+    const times: number[] = [];
+    await listening(worker, async () => {
+      const { records } = await worker.takeDue(10, 60_000);
+      if (records.length > 0) times.push(performance.now() - announcedAt);
+    });
+    await waiters(1);
+    for (let n = 0; n < 200; n++) {
+      announcedAt = performance.now();
+      await announce(sender, keyOf(n));
+      await until("it was taken", () => times.length === n + 1, { everyMs: 1 });
+    }
+    times.sort((a, b) => a - b);
+    const p99 = times[Math.floor(times.length * P99)] ?? Number.POSITIVE_INFINITY;
+    console.log(`hand-over: median ${times[100]?.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`);
+    expect(p99).toBeLessThan(50);
+  }),
+);
+
+it("of many that listen one is woken by one event, and in turns", { timeout: 60_000 }, () =>
+  withScope(async (scope) => {
+    const { stores, waiters } = await start(scope, 20);
+    const [sender] = stores;
+    if (sender === undefined) throw new Error("no stores");
+    const woken = stores.map(() => 0);
+    for (const [at, store] of stores.entries()) {
+      await listening(store, () => {
+        woken[at] = (woken[at] ?? 0) + 1;
+      });
+    }
+    const total = (): number => woken.reduce((sum, one) => sum + one, 0);
+    for (let n = 1; n <= 40; n++) {
+      await waiters(20);
+      await announce(sender, keyOf(n));
+      await until("one is woken", () => total() === n, { everyMs: 2 });
+    }
+    expect(total()).toBe(40);
+    expect(woken).toEqual(woken.map(() => 2));
+  }),
+);
+
+it("who listens no more hands on the hint that it gets", { timeout: 60_000 }, () =>
+  withScope(async (scope) => {
+    const { stores, waiters } = await start(scope, 2);
+    const [gone, there] = stores;
+    if (gone === undefined || there === undefined) throw new Error("no stores");
+    const end = await listening(gone, () => expect.fail("it was woken after its end"));
+    await waiters(1);
+    let woken = 0;
+    await listening(there, () => {
+      woken++;
+    });
+    await waiters(2);
+    end();
+    await announce(gone, keyOf(1));
+    await until("the other one is woken", () => woken === 1);
+  }),
+);
+
+it("hints that nobody hears are few and do not last", { timeout: 60_000 }, () =>
+  withScope(async (scope) => {
+    const { server, prefix, stores } = await start(scope, 1);
+    const [sender] = stores;
+    if (sender === undefined) throw new Error("no stores");
+    await Promise.all(Array.from({ length: 100 }, (_, n) => announce(sender, keyOf(n))));
+    const key = await until("hints are there", async () => {
+      const [found] = (await server.tell("KEYS", `${prefix}:*:hints`)) as string[];
+      return found ?? null;
+    });
+    const kept = Number(await server.tell("LLEN", key));
+    expect(kept).toBeLessThanOrEqual(16);
+    await pause(1_100);
+    expect(await server.tell("EXISTS", key)).toBe(0);
+  }),
+);
+
+it("who listened while Redis was away hears of what comes afterwards", { timeout: 60_000 }, () =>
+  withScope(async (scope) => {
+    const { server, stores, waiters } = await start(scope, 2);
+    const [sender, worker] = stores;
+    if (sender === undefined || worker === undefined) throw new Error("no stores");
+    let woken = 0;
+    await listening(worker, () => {
+      woken++;
+    });
+    await waiters(1);
+    await server.kill();
+    await server.up();
+    await waiters(1);
+    await until("writes are taken", () =>
+      sender.probe().then(
+        () => true,
+        () => false,
+      ),
+    );
+    await announce(sender, keyOf(1));
+    await until("it is woken", () => woken === 1);
+  }),
+);

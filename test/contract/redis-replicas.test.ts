@@ -1,0 +1,170 @@
+/** `settled`: what a primary has acknowledged is with a replica, or is not confirmed. */
+import { Cluster } from "ioredis";
+import { expect, it } from "vitest";
+import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import { NetworkProxy } from "../faults/harness/proxy.ts";
+import { RedisServer, startCluster } from "../faults/harness/redis-server.ts";
+import { type Scope, until, withScope } from "../faults/harness/scope.ts";
+import { accepted, ended, keyOf, put, putAll, type Written } from "./store-records.ts";
+import { redisStoreGround } from "./store-redis-ground.ts";
+
+const COMMAND_TIMEOUT_MS = 1_500;
+const [one, two, three] = [keyOf(1), keyOf(2), keyOf(3)] as const;
+
+async function startReplica(scope: Scope, primary: RedisServer): Promise<RedisServer> {
+  const replica = await RedisServer.start(scope, { replicaOf: primary.port });
+  await followed(primary, replica);
+  return replica;
+}
+
+/** Both ends know that the replica has everything, and say so to each other. */
+async function followed(primary: RedisServer, replica: RedisServer): Promise<void> {
+  await until("the replica follows", async () => (await replica.info("master_link_status")) === "up");
+  await until("the primary waits for it", async () =>
+    [await primary.info("slave0"), await primary.info("slave1")].some(
+      (line) => line.includes(`port=${replica.port},`) && line.includes("state=online"),
+    ),
+  );
+}
+
+async function openStore(scope: Scope, url: string): Promise<RecordStore> {
+  const ground = redisStoreGround(() => url, { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS });
+  const store = scope.add(ground.connect(), (it) => it.close());
+  await store.open();
+  return store;
+}
+
+/** Whether these records are confirmed; how long that takes is the store's affair. */
+async function isSettled(store: RecordStore, ...records: readonly Written[]): Promise<boolean> {
+  if (store.settled === undefined) throw new Error("It confirms nothing.");
+  return store.settled(records).then(
+    () => true,
+    () => false,
+  );
+}
+
+const fresh = (store: RecordStore, key: string): Promise<Written> =>
+  put(store, key, null, accepted(key, store.now(key)));
+
+it("what is confirmed is on a replica; while there is none, nothing is confirmed", { timeout: 60_000 }, () =>
+  withScope(async (scope) => {
+    const primary = await RedisServer.start(scope);
+    const replica = await startReplica(scope, primary);
+    const store = await openStore(scope, primary.url);
+    expect(store.durability).toBe("replicated");
+    const records = new Map(
+      Array.from({ length: 200 }, (_, n) => [keyOf(n), accepted(keyOf(n), store.now(keyOf(n)))] as const),
+    );
+    const written = [...(await putAll(store, records)).values()];
+    const confirmed = await Promise.all(written.map((record) => isSettled(store, record)));
+    expect(confirmed.every(Boolean)).toBe(true);
+    expect(Number(await replica.tell("DBSIZE"))).toBe(Number(await primary.tell("DBSIZE")));
+
+    replica.freeze();
+    const late = await fresh(store, keyOf(1_000));
+    expect(await isSettled(store, late)).toBe(false);
+    replica.thaw();
+    await until("the replica has it", () => isSettled(store, late));
+  }),
+);
+
+it(
+  "a record that was changed since it was written is confirmed, one that is not there is not",
+  { timeout: 60_000 },
+  () =>
+    withScope(async (scope) => {
+      const primary = await RedisServer.start(scope);
+      await startReplica(scope, primary);
+      const store = await openStore(scope, primary.url);
+      const first = await fresh(store, one);
+      expect(await isSettled(store, first)).toBe(true);
+      const second = await put(store, one, first, ended(one, store.now(one), first.record));
+      const other = await fresh(store, two);
+      expect(await isSettled(store, first, second, other)).toBe(true);
+      expect(await isSettled(store, first, { ...other, key: three })).toBe(false);
+      // The fate of one call says nothing of another's.
+      const both = [isSettled(store, { ...other, key: three }), isSettled(store, other)];
+      expect(await Promise.all(both)).toEqual([false, true]);
+    }),
+);
+
+it(
+  "what a failover has lost is not confirmed by the new primary, what it still has is",
+  { timeout: 60_000 },
+  () =>
+    withScope(async (scope) => {
+      const primary = await RedisServer.start(scope);
+      const proxy = await NetworkProxy.start(scope, primary.port);
+      const next = await startReplica(scope, primary);
+      await startReplica(scope, primary);
+      const store = await openStore(scope, proxy.url);
+      const [first, other] = [await fresh(store, one), await fresh(store, two)];
+      expect(await isSettled(store, first, other)).toBe(true);
+
+      await next.tell("REPLICAOF", "NO", "ONE");
+      const lost = await put(store, one, first, ended(one, store.now(one), first.record));
+      const never = await fresh(store, three);
+      await startReplica(scope, next);
+      proxy.target = next.port;
+      proxy.reset();
+      await until("the store has found the new primary", () =>
+        store.probe().then(
+          () => true,
+          () => false,
+        ),
+      );
+      // An older version of the record is there, and it is not taken for a newer one.
+      expect(await isSettled(store, lost)).toBe(false);
+      expect(await isSettled(store, never)).toBe(false);
+      await until("the new primary is confirmed", () => isSettled(store, first, other));
+      const again = await put(store, one, first, ended(one, store.now(one), first.record));
+      expect(await isSettled(store, again, first)).toBe(true);
+    }),
+);
+
+it(
+  "each node of a cluster confirms what it has, and one without a replica does not",
+  { timeout: 90_000 },
+  () =>
+    withScope(async (scope) => {
+      const primaries = await startCluster(scope);
+      const extra = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000"];
+      const replicas: RedisServer[] = [];
+      for (const primary of primaries) {
+        const id = String(await primary.tell("CLUSTER", "MYID"));
+        const replica = await RedisServer.start(scope, { aof: "none", extra });
+        await replica.tell("CLUSTER", "MEET", "127.0.0.1", primary.port);
+        await until(
+          "it may follow",
+          async () => (await replica.tell("CLUSTER", "REPLICATE", id).catch(() => null)) === "OK",
+        );
+        await followed(primary, replica);
+        replicas.push(replica);
+      }
+      const connect = (): Cluster =>
+        new Cluster(
+          primaries.map(({ port }) => ({ host: "127.0.0.1", port })),
+          { lazyConnect: true },
+        );
+      const ground = redisStoreGround(connect, { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS });
+      const store = scope.add(ground.connect(), (it) => it.close());
+      await store.open();
+      const keys = Array.from({ length: 100 }, (_, n) => keyOf(n));
+      const records = new Map(keys.map((key) => [key, accepted(key, store.now(key))] as const));
+      const written = [...(await putAll(store, records)).values()];
+      expect(await isSettled(store, ...written)).toBe(true);
+
+      const [first] = replicas;
+      first?.freeze();
+      const more = new Map(
+        keys.map((_, n) => [keyOf(1_000 + n), accepted(keyOf(1_000 + n), store.now(keyOf(n)))] as const),
+      );
+      const later = [...(await putAll(store, more)).values()];
+      const confirmed = await Promise.all(later.map((record) => isSettled(store, record)));
+      const share = confirmed.filter(Boolean).length / confirmed.length;
+      expect(share).toBeGreaterThan(0.4);
+      expect(share).toBeLessThan(0.9);
+      first?.thaw();
+      await until("all of it is confirmed", () => isSettled(store, ...later));
+    }),
+);

@@ -1,0 +1,72 @@
+/** What a Redis must be like, and what is said of one that is not. */
+import { redisStore } from "@payhooks/core/redis";
+import { describe, expect, it } from "vitest";
+import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import { RedisServer } from "../faults/harness/redis-server.ts";
+import { type Scope, withScope } from "../faults/harness/scope.ts";
+
+/** Opens a store; answers what it warned about. */
+async function warningsOf(
+  scope: Scope,
+  target: Parameters<typeof redisStore>[0],
+): Promise<readonly string[]> {
+  const warnings: string[] = [];
+  const logger = { info: () => {}, warn: (line: string) => void warnings.push(line), error: () => {} };
+  const store: RecordStore = scope.add(redisStore(target, { logger }), (one) => one.close());
+  await store.open();
+  return warnings;
+}
+
+describe("a store in Redis", { timeout: 60_000 }, () => {
+  it("is content with a server that keeps an append-only file and evicts nothing", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      expect(await warningsOf(scope, server.url)).toEqual([]);
+    }));
+
+  it("warns about a server that keeps nothing on its disk", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope, { aof: "none" });
+      expect(await warningsOf(scope, server.url)).toEqual([expect.stringContaining("append-only file")]);
+    }));
+
+  it("warns about a server that does not say how it is set up", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      await server.tell("ACL", "SETUSER", "default", "-info");
+      // Nor does its connection ask whether it is ready.
+      const url = `${server.url}?enableReadyCheck=false`;
+      expect(await warningsOf(scope, url)).toEqual([expect.stringContaining("does not say")]);
+    }));
+
+  it("refuses a server that evicts keys, and starts when it no longer does", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      await server.tell("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
+      const store = scope.add(redisStore(server.url), (one) => one.close());
+      await expect(store.open()).rejects.toMatchObject({ code: "ERR_REDIS_UNSUITABLE" });
+      await server.tell("CONFIG", "SET", "maxmemory-policy", "noeviction");
+      await store.open();
+    }));
+
+  it("has another identity when its data was replaced", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      const store = scope.add(redisStore(server.url), (one) => one.close());
+      await store.open();
+      const before = store.identity;
+      await store.open();
+      expect(store.identity).toBe(before);
+      await server.tell("FLUSHALL");
+      await store.open();
+      expect(store.identity).not.toBe(before);
+    }));
+
+  it("needs an address, and a connection for replicas", async () => {
+    await expect(redisStore(undefined).open()).rejects.toMatchObject({ code: "ERR_OPTION_MISSING" });
+    await expect(redisStore("redis://u:p/w@h").open()).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
+    expect(() => redisStore({ eval: async () => null }, { replicas: 1 })).toThrow(
+      expect.objectContaining({ code: "ERR_OPTION_INVALID" }),
+    );
+  });
+});

@@ -1,0 +1,29 @@
+import { type RedisStoreOptions, type RedisTarget, redisStore } from "@payhooks/core/redis";
+import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import { pause } from "../faults/harness/scope.ts";
+import type { StoreGround, StoreTraits } from "./store-ground.ts";
+
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
+let grounds = 0;
+
+/** What Redis does not do by itself: finished events are in no list, and its server's clock is believed. */
+export const redisTraits: StoreTraits = {
+  oldestOfAll: true,
+  listsFinished: false,
+  announces: true,
+  distrustsClock: false,
+};
+
+/** Keys of their own on a running Redis. Time is real. */
+export function redisStoreGround(
+  connect: () => RedisTarget,
+  options: RedisStoreOptions = {},
+): StoreGround & { readonly prefix: string } {
+  const prefix = `store-${process.pid}-${++grounds}`;
+  return {
+    prefix,
+    connect: (): RecordStore => redisStore(connect(), { prefix, logger: silent, ...options }),
+    advance: (ms) => pause(ms),
+    close: async () => {},
+  };
+}
