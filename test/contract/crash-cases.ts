@@ -4,7 +4,6 @@ import { expect } from "vitest";
 import { depositOf, type Merchant, merchantOn, noticed } from "./merchant.ts";
 import { type ContractCase, dyingAt, type Moment, onFreshData, type Process } from "./rig.ts";
 import { newId, outcomes, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
-import { does } from "./write-names.ts";
 
 const MOMENTS = ["before", "after"] as const;
 
@@ -168,9 +167,7 @@ export const crashCases: readonly ContractCase[] = [
                 const attempts: number[] = [];
                 const register: Parameters<typeof merchantOn>[1] = (receiver) =>
                   receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { onCrash, maxTries });
-                const process = rig.start((moment, call) =>
-                  moment === "after" && does(call, "begin") && !does(call, "started") ? "die" : undefined,
-                );
+                const process = dyingAt(rig, "after", "begin");
                 const dying = merchantOn(process, register);
                 const eventId = await dying.deliver(depositOf(rig));
                 void dying.work();

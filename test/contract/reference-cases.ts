@@ -61,7 +61,9 @@ export const referenceCases: readonly ContractCase[] = [
     const refused = claiming(reference, rig.now());
     await inbox.accept({ ...sampleEvent(0, rig.now(), { status: "FAILED" }), key: refused.key });
     // A conflict for which there is no room, and one that was signed too long ago.
-    await expect(inbox.accept(refused, { maxHeld: 0 })).rejects.toMatchObject({ code: "ERR_HELD_FULL" });
+    await expect((async () => inbox.accept(refused, { maxHeld: 0 }))()).rejects.toMatchObject({
+      code: "ERR_HELD_FULL",
+    });
     expect(await outcomes(inbox, [claiming(reference, rig.now(), { fresh: false })])).toEqual(["expired"]);
     expect(await outcomes(inbox, [claiming(reference, rig.now())])).toEqual(["new"]);
   }),

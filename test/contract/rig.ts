@@ -12,6 +12,7 @@ import {
   type Swap,
   type SwapResult,
 } from "@payhooks/core/inbox";
+import { expect } from "vitest";
 import { isPending } from "../../packages/core/src/awaitable.ts";
 import { does, nameOf } from "./write-names.ts";
 
@@ -143,7 +144,7 @@ export function rigOn(ground: Ground): Rig {
       });
       settled.catch(() => {});
       for (let step = 0; step < MOST_STEPS && !isThere; step++) await advance(leaseMs / 8);
-      return isThere ? settled : Promise.reject(new Error("no outcome, however long one waits"));
+      return isThere ? settled : expect.fail("there is no outcome, however long one waits");
     },
     start(fates = () => undefined, options = {}) {
       const process = startProcess(ground, written, fates, options);

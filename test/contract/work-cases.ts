@@ -131,7 +131,8 @@ export const workCases: readonly ContractCase[] = [
       const background = await inbox.run(runner, { concurrency: 3 });
       await acceptMany(rig, inbox, 7);
       await full.passed;
-      expect(done).toBe(0);
+      await rig.advance(rig.leaseMs / 20);
+      expect({ most, done }).toEqual({ most: 3, done: 0 });
       free.open();
       await last.passed;
       await background.stop();
@@ -140,6 +141,28 @@ export const workCases: readonly ContractCase[] = [
       expect(await workAll(inbox, sampleRunner())).toMatchObject({ ran: 1 });
     },
   ),
+  onFreshData("stop takes nothing more, and waits for what runs", async (rig) => {
+    const { inbox } = rig.start();
+    const [begun, free] = [newGate(), newGate()];
+    const runner = sampleRunner(async () => {
+      begun.open();
+      await free.passed;
+      return { kind: "done" };
+    });
+    const background = await inbox.run(runner, { concurrency: 1 });
+    await acceptMany(rig, inbox, 2);
+    await begun.passed;
+    let isStopped = false;
+    const stopping = background.stop().finally(() => {
+      isStopped = true;
+    });
+    await rig.advance(rig.leaseMs / 20);
+    expect(isStopped).toBe(false);
+    free.open();
+    await rig.until(stopping);
+    expect(runner.ran).toEqual(["SUCCESS"]);
+    expect(await workAll(inbox, sampleRunner())).toMatchObject({ ran: 1 });
+  }),
   onFreshData("in the background a retry comes when it is due", async (rig) => {
     const { inbox } = rig.start();
     const [first, second] = [newGate(), newGate()];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { checkHeldRoom, markQueued } from "../src/inbox/steps.ts";
+import { claimedReference } from "../src/inbox/record/accept.ts";
+import { checkHeldRoom } from "../src/inbox/record/record.ts";
 import { thrownBy } from "./receiving.ts";
 import { DAY, event, FAILED, Ground, KEY, lookedUp, OTHER, PENDING, SUCCESS } from "./record-ground.ts";
 
@@ -9,8 +10,9 @@ describe("what is accepted", () => {
     const given = event("SUCCESS");
     expect(ground.accept(given)).toEqual({
       outcome: "new",
-      job: { eventId: KEY + SUCCESS, replay: 0 },
-      pending: true,
+      eventId: KEY + SUCCESS,
+      begun: false,
+      overtaken: [],
       reason: null,
       detail: null,
       previousAmount: null,
@@ -23,7 +25,6 @@ describe("what is accepted", () => {
       statusSlot: SUCCESS,
       terminal: true,
       identity: { event: "DEPOSIT", referenceId: "o-1" },
-      fence: 0,
       lease: null,
       signedAt: 500,
       expiresAt: 1_000 + DAY,
@@ -33,17 +34,19 @@ describe("what is accepted", () => {
           status: "SUCCESS",
           amounts: { callback: "10" },
           verdict: "run",
-          queued: false,
           state: "waiting",
           told: false,
           replays: 0,
+          acceptedAt: 1_000,
+          token: null,
           work: {
             delivery: given.delivery,
             retentionMs: DAY,
             reason: null,
             detail: null,
             heldAt: 0,
-            dueAt: 0,
+            dueAt: 1_000,
+            dueInMs: 0,
             forcedAt: null,
             steps: {},
             only: null,
@@ -57,7 +60,7 @@ describe("what is accepted", () => {
     });
   });
 
-  it("is kept from the later of its signed time and now, and every delivery prolongs that, none shortens it", () => {
+  it("is kept from the later of its signed time and now, and one that was signed later prolongs that, none shortens it", () => {
     const ground = new Ground();
     ground.accept(event("SUCCESS", { signedAt: 5_000 }));
     expect(ground.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
@@ -67,25 +70,54 @@ describe("what is accepted", () => {
     ground.now = 9_000;
     ground.accept(event("SUCCESS", { signedAt: 400, retentionMs: 10 }));
     expect(ground.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
-    ground.accept(event("SUCCESS"));
-    expect(ground.record?.expiresAt).toBe(9_000 + DAY);
+    ground.accept(event("SUCCESS", { signedAt: 5_001 }));
+    expect(ground.record).toMatchObject({ signedAt: 5_001, expiresAt: 9_000 + DAY });
   });
 
-  it("is resumed until it is queued, and then a duplicate; neither changes its slot", () => {
+  it("is a duplicate from then on, and its slot stays as it is", () => {
     const ground = new Ground();
     ground.accept(event("SUCCESS"));
     const before = structuredClone(ground.slot(SUCCESS));
-    const job = { eventId: KEY + SUCCESS, replay: 0 };
-    const copy = { job, reason: null, detail: null, previousAmount: null };
-    expect(ground.accept(event("SUCCESS"))).toEqual({ ...copy, outcome: "resume", pending: true });
+    expect(ground.accept(event("SUCCESS"))).toEqual({
+      outcome: "duplicate",
+      eventId: KEY + SUCCESS,
+      reason: null,
+      detail: null,
+      previousAmount: null,
+      begun: false,
+      overtaken: [],
+    });
     expect(ground.slot(SUCCESS)).toEqual(before);
-    markQueued(ground.record, SUCCESS, { ...job, replay: 1 });
-    markQueued(ground.record, PENDING, job);
-    markQueued(null, SUCCESS, job);
-    expect(ground.slot(SUCCESS).queued).toBe(false);
-    markQueued(ground.record, SUCCESS, job);
-    expect(ground.accept(event("SUCCESS"))).toEqual({ ...copy, outcome: "duplicate", pending: false });
-    expect(ground.slot(SUCCESS)).toEqual({ ...before, queued: true });
+  });
+
+  it("for somebody who will run it is due later", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"), { delayMs: 500 });
+    expect(ground.slot(SUCCESS).work).toMatchObject({ dueAt: 1_500, dueInMs: 500 });
+  });
+
+  it("changes nothing where there is no room for it", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    const before = structuredClone(ground.record);
+    const full = {
+      admit: (outcome: string) => {
+        if (outcome === "held") throw new Error("full");
+      },
+    };
+    expect(() => ground.accept(event("FAILED"), full)).toThrow("full");
+    expect(ground.record).toEqual(before);
+    expect(ground.accept(event("SUCCESS"), full).outcome).toBe("duplicate");
+  });
+
+  it("claims its reference if it is a SUCCESS that runs, or ran, and is recent enough", () => {
+    const claiming = event("SUCCESS", { referenceKey: "r" });
+    expect(claimedReference(null, claiming)).toBe("r");
+    expect(claimedReference(null, event("SUCCESS"))).toBeNull();
+    expect(claimedReference(null, { ...claiming, fresh: false })).toBeNull();
+    const ground = new Ground();
+    ground.accept(event("FAILED"));
+    expect(claimedReference(ground.record, claiming)).toBeNull();
   });
 
   it("outside of the window is expired and leaves nothing, unless it is recorded already", () => {
@@ -93,15 +125,16 @@ describe("what is accepted", () => {
     const ground = new Ground();
     expect(ground.accept(late)).toEqual({
       outcome: "expired",
-      job: { eventId: KEY + SUCCESS, replay: 0 },
-      pending: false,
+      eventId: KEY + SUCCESS,
+      begun: false,
+      overtaken: [],
       reason: null,
       detail: null,
       previousAmount: null,
     });
     expect(ground.record).toBeNull();
     ground.accept(event("SUCCESS"));
-    expect(ground.accept(late).outcome).toBe("resume");
+    expect(ground.accept(late).outcome).toBe("duplicate");
     expect(ground.accept(event("FAILED", { fresh: false })).outcome).toBe("expired");
     expect(Object.keys(ground.record?.slots ?? {})).toEqual([SUCCESS]);
   });
@@ -111,7 +144,7 @@ describe("what is accepted", () => {
     ground.accept(event("PENDING", { amount: "9" }));
     expect(ground.record).toMatchObject({ status: "PENDING", statusSlot: PENDING, terminal: false });
     const accepted = ground.accept(event("SUCCESS"));
-    expect(accepted).toMatchObject({ outcome: "progress", pending: true, previousAmount: "9" });
+    expect(accepted).toMatchObject({ outcome: "progress", previousAmount: "9" });
     expect(ground.slot(SUCCESS).work).toMatchObject({ previousStatus: "PENDING", previousAmount: "9" });
   });
 
@@ -126,36 +159,39 @@ describe("what is accepted", () => {
     expect(ground.slot(SUCCESS).amounts).toEqual(now === null ? {} : { callback: now });
   });
 
-  it("as a PENDING under a terminal status is stale and ends what waited", () => {
+  it("as a terminal status ends the PENDING that waits, and says which one", () => {
     const ground = new Ground();
     ground.accept(event("PENDING"));
-    ground.accept(event("SUCCESS"));
-    const stale = { outcome: "stale", pending: false, reason: null, detail: null, previousAmount: null };
-    expect(ground.accept(event("PENDING"))).toEqual({
-      ...stale,
-      job: { eventId: KEY + PENDING, replay: 0 },
-    });
+    expect(ground.accept(event("SUCCESS")).overtaken).toEqual([
+      {
+        flow: "payments",
+        tenant: "t",
+        eventId: KEY + PENDING,
+        id: "tx-1",
+        event: "DEPOSIT",
+        status: "PENDING",
+        referenceId: "o-1",
+      },
+    ]);
     expect(ground.slot(PENDING)).toMatchObject({ state: "stale", work: null });
-    const late = new Ground();
-    late.accept(event("SUCCESS"));
-    expect(late.accept(event("PENDING", { fresh: false }))).toMatchObject(stale);
-    expect(Object.keys(late.record?.slots ?? {})).toEqual([SUCCESS]);
+    expect(ground.accept(event("PENDING")).outcome).toBe("duplicate");
   });
 
-  it("as a PENDING that was queued before is a duplicate, also under a terminal status", () => {
+  it("as a PENDING under a terminal status is stale, and leaves nothing", () => {
     const ground = new Ground();
-    ground.accept(event("PENDING"));
-    markQueued(ground.record, PENDING, { eventId: KEY + PENDING, replay: 0 });
     ground.accept(event("SUCCESS"));
-    expect(ground.accept(event("PENDING")).outcome).toBe("duplicate");
+    const stale = { outcome: "stale", eventId: KEY + PENDING, reason: null, overtaken: [] };
+    expect(ground.accept(event("PENDING"))).toMatchObject(stale);
+    expect(ground.accept(event("PENDING", { fresh: false }))).toMatchObject(stale);
+    expect(Object.keys(ground.record?.slots ?? {})).toEqual([SUCCESS]);
   });
 
   it("does not end a PENDING that runs", () => {
     const ground = new Ground();
     ground.accept(event("PENDING"));
     ground.begin(PENDING);
-    ground.accept(event("SUCCESS"));
-    expect(ground.accept(event("PENDING")).outcome).toBe("stale");
+    expect(ground.accept(event("SUCCESS")).overtaken).toEqual([]);
+    expect(ground.accept(event("PENDING")).outcome).toBe("duplicate");
     expect(ground.slot(PENDING).state).toBe("running");
   });
 });
@@ -163,8 +199,9 @@ describe("what is accepted", () => {
 describe("what is held at once", () => {
   const held = (outcome: string, reason: string, slot: string, detail: string | null = null) => ({
     outcome,
-    job: { eventId: KEY + slot, replay: 0 },
-    pending: true,
+    eventId: KEY + slot,
+    begun: false,
+    overtaken: [],
     reason,
     detail,
     previousAmount: null,
@@ -185,7 +222,7 @@ describe("what is held at once", () => {
       previousAmount: null,
       history: [{ at: 1_000, what: "held: conflict" }],
     });
-    expect(ground.accept(event("FAILED"))).toEqual(held("resume", "conflict", FAILED, detail));
+    expect(ground.accept(event("FAILED"))).toEqual(held("duplicate", "conflict", FAILED, detail));
   });
 
   it.each([
@@ -206,7 +243,7 @@ describe("what is held at once", () => {
       const ground = new Ground();
       ground.accept(event("SUCCESS"));
       expect(ground.accept(event("SUCCESS", changes))).toEqual(held("held", "mismatch", OTHER, detail));
-      expect(ground.accept(event("SUCCESS", changes))).toEqual(held("resume", "mismatch", OTHER, detail));
+      expect(ground.accept(event("SUCCESS", changes))).toEqual(held("duplicate", "mismatch", OTHER, detail));
       expect(ground.slot(OTHER).work?.detail).toBe(detail);
       expect(ground.record?.identity).toEqual({ event: "DEPOSIT", referenceId: "o-1" });
     },
@@ -223,10 +260,10 @@ describe("what is held at once", () => {
   it("is not what lacks an amount or a field of its identity, or has one more", () => {
     const ground = new Ground();
     ground.accept(event("SUCCESS"));
-    expect(ground.accept(event("SUCCESS", { amount: null })).outcome).toBe("resume");
-    expect(ground.accept(event("SUCCESS", { identity: { event: "DEPOSIT" } })).outcome).toBe("resume");
+    expect(ground.accept(event("SUCCESS", { amount: null })).outcome).toBe("duplicate");
+    expect(ground.accept(event("SUCCESS", { identity: { event: "DEPOSIT" } })).outcome).toBe("duplicate");
     const more = { event: "DEPOSIT", referenceId: "o-1", merchantId: "m" };
-    expect(ground.accept(event("SUCCESS", { identity: more })).outcome).toBe("resume");
+    expect(ground.accept(event("SUCCESS", { identity: more })).outcome).toBe("duplicate");
   });
 
   it("is what the rules found wrong, with their words, and a status of it sets no rank", () => {
@@ -242,9 +279,7 @@ describe("what is held at once", () => {
     const ground = new Ground();
     const unlisted = event("REVERSED", { rank: null, verdict: "unrecognized" });
     expect(ground.accept(unlisted)).toEqual(held("held", "unrecognized", OTHER));
-    expect(ground.accept(unlisted)).toEqual(held("resume", "unrecognized", OTHER));
-    ground.slot(OTHER).queued = true;
-    expect(ground.accept(unlisted)).toEqual({ ...held("duplicate", "unrecognized", OTHER), pending: false });
+    expect(ground.accept(unlisted)).toEqual(held("duplicate", "unrecognized", OTHER));
   });
 
   it("is a progress that the rules hold", () => {
@@ -256,12 +291,12 @@ describe("what is held at once", () => {
   });
 
   it("is a SUCCESS whose reference another id has; what is held anyway keeps its own reason", () => {
-    expect(new Ground().accept(event("SUCCESS"), true)).toMatchObject({
+    expect(new Ground().accept(event("SUCCESS"), { referenceReused: true })).toMatchObject({
       reason: "reference-reused",
       detail: "another payTxnId has a SUCCESS for this reference",
     });
     const broken = event("SUCCESS", { verdict: "unexpected" });
-    expect(new Ground().accept(broken, true)).toMatchObject({ reason: "unexpected" });
+    expect(new Ground().accept(broken, { referenceReused: true })).toMatchObject({ reason: "unexpected" });
   });
 
   it("has no room beyond the bound", () => {
@@ -279,7 +314,7 @@ describe("amounts of different sources", () => {
     const ground = new Ground();
     ground.accept(event("SUCCESS"));
     expect(ground.accept(lookedUp("SUCCESS", "9.5"))).toMatchObject({
-      outcome: "resume",
+      outcome: "duplicate",
       previousAmount: "10",
     });
     expect(ground.slot(SUCCESS).amounts).toEqual({ callback: "10", lookup: "9.5" });

@@ -1,8 +1,18 @@
 /** One record without a store around it, and a clock that is set by hand. */
-import type { Accepted, Begun, Ending, Job, Life, VerifiedEvent } from "../src/inbox/inbox.ts";
-import type { IdempotencyRecord, Slot } from "../src/inbox/record.ts";
-import { accept, begin, finish, lifeOf } from "../src/inbox/steps.ts";
-import type { BeginOptions } from "../src/inbox/store.ts";
+import type { Accepted, Ending, LeaseData, Life, StepChange, VerifiedEvent } from "../src/inbox/inbox.ts";
+import { type AcceptContext, accept } from "../src/inbox/record/accept.ts";
+import { lifeOf } from "../src/inbox/record/decisions.ts";
+import type { IdempotencyRecord, Slot } from "../src/inbox/record/record.ts";
+import {
+  type BeginOptions,
+  type Begun,
+  begin,
+  beginNext,
+  type Finished,
+  finish,
+  renew,
+  writeSteps,
+} from "../src/inbox/record/run.ts";
 
 export const DAY: number = 86_400_000;
 export const KEY: string = "a".repeat(32);
@@ -53,19 +63,40 @@ export class Ground {
   record: IdempotencyRecord | null = null;
   now = 1_000;
 
-  accept(given: VerifiedEvent, referenceReused = false): Accepted {
-    const { record, accepted } = accept(this.record, given, { now: this.now, referenceReused });
-    if (accepted.outcome !== "expired") this.record = record;
+  accept(given: VerifiedEvent, context: Partial<AcceptContext> = {}): Accepted {
+    const nothing = { now: this.now, delayMs: 0, referenceReused: false, admit: () => {} };
+    const { record, accepted } = accept(this.record, given, { ...nothing, ...context });
+    if (record !== null) this.record = record;
     return accepted;
   }
 
-  begin(slot: string, job: Partial<Job> = {}, force: BeginOptions["force"] = null, owner = "w"): Begun {
-    const whole = { eventId: KEY + slot, replay: 0, ...job };
-    return begin(this.record, slot, whole, { owner, leaseMs: 100, force }, this.now);
+  begin(slot: string, options: Partial<BeginOptions> = {}): Begun {
+    return begin(this.record, slot, { ...this.#begins, ...options });
   }
 
-  finish(slot: string, token: string, ending: Ending): ReturnType<typeof finish> {
-    return finish(this.record, slot, { eventId: KEY + slot, replay: 0 }, token, ending, this.now);
+  next(options: Partial<BeginOptions> = {}): LeaseData | null {
+    return this.record === null ? null : beginNext(this.record, { ...this.#begins, ...options });
+  }
+
+  get #begins(): BeginOptions {
+    return { key: KEY, token: "w", leaseMs: 100, now: this.now, force: null, firstStep: () => null };
+  }
+
+  finish(slot: string, ending: Ending, changes: readonly StepChange[] = [], token = "w"): Finished {
+    return finish(this.record, { ...this.#lease(slot), token }, ending, changes, this.now);
+  }
+
+  write(slot: string, changes: readonly StepChange[], token = "w"): boolean {
+    return writeSteps(this.record, { ...this.#lease(slot), token }, changes, this.now);
+  }
+
+  renew(slot: string, now: number, token = "w"): boolean {
+    return renew(this.record, { ...this.#lease(slot), token }, 100, now);
+  }
+
+  /** Of a lease only what its owner writes with. */
+  #lease(slot: string): LeaseData {
+    return { key: KEY, slot, eventId: KEY + slot } as LeaseData;
   }
 
   slot(key: string): Slot {
@@ -82,11 +113,11 @@ export class Ground {
   }
 }
 
-/** An event that was taken: its ground, and the token of its lease. */
-export function running(given: VerifiedEvent = event("SUCCESS")): { ground: Ground; token: string } {
+/** An event that was taken, by the owner `w`. */
+export function running(given: VerifiedEvent = event("SUCCESS")): Ground {
   const ground = new Ground();
   ground.accept(given);
   const begun = ground.begin(given.slot);
   if (begun.kind !== "leased") throw new Error(begun.kind);
-  return { ground, token: begun.lease.token };
+  return ground;
 }

@@ -1,13 +1,14 @@
 import { createHarness, createTestKeys, fakeClock, type Harness } from "@payhooks/core/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeRecord, encodeRecord, partsOf } from "../src/inbox/codec.ts";
-import { digested } from "../src/inbox/digest.ts";
 import type { HeldReason, VerifiedEvent } from "../src/inbox/inbox.ts";
-import { memoryStore } from "../src/inbox/memory/store.ts";
-import { pack, signedAtOf, unpack } from "../src/inbox/pack.ts";
-import type { IdempotencyRecord, Slot, Work } from "../src/inbox/record.ts";
-import { accept } from "../src/inbox/steps.ts";
+import { memoryInbox } from "../src/inbox/memory/index.ts";
+import { accept } from "../src/inbox/record/accept.ts";
+import { decodeRecord, encodeRecord, isUnreadable } from "../src/inbox/record/codec.ts";
+import { digested } from "../src/inbox/record/digest.ts";
+import { indexOf } from "../src/inbox/record/index-of.ts";
+import { pack, signedAtOf, unpack } from "../src/inbox/record/pack.ts";
+import type { IdempotencyRecord, Slot, Work } from "../src/inbox/record/record.ts";
 
 const keys = createTestKeys();
 
@@ -85,19 +86,17 @@ describe("oneSuccessPerReference", () => {
 
   it("counts against maxHeld, and refuses no more than that", async () => {
     const clock = fakeClock();
-    const store = memoryStore({ environment: clock, maxRecords: 10, maxUnfinished: 10 });
+    const inbox = memoryInbox({ clock, maxRecords: 10, maxUnfinished: 10 });
     const success = (id: string): VerifiedEvent => ({
       ...sample,
       key: id.padStart(32, "0"),
       id,
       signedAt: clock.now(),
     });
-    const options = { maxHeld: 0, delayMs: 0 };
-    expect((await store.accept(success("1"), options)).outcome).toBe("new");
-    await expect(async () => store.accept(success("2"), options)).rejects.toMatchObject({
-      code: "ERR_HELD_FULL",
-    });
-    expect((await store.accept(success("1"), options)).outcome).toBe("resume");
+    const accepting = async (id: string) => (await inbox.accept(success(id), { maxHeld: 0 })).outcome;
+    expect(await accepting("1")).toBe("new");
+    await expect(accepting("2")).rejects.toMatchObject({ code: "ERR_HELD_FULL" });
+    expect(await accepting("1")).toBe("duplicate");
   });
 });
 
@@ -105,7 +104,7 @@ describe("a record as text", () => {
   const text = fc.oneof(
     fc.string({ maxLength: 12 }),
     fc.string({ unit: fc.constantFrom("~", "\\", "\n", "u", "s", "D", "{", "0"), maxLength: 6 }),
-    fc.constantFrom("event", "SUCCESS", "0123456789abcdef"),
+    fc.constantFrom("event", "SUCCESS", "0123456789abcdef", "\0", "\ud800x", "x\udfff"),
     fc.uuid(),
   );
   const hex = fc.stringMatching(/^[0-9a-f]{16}$/);
@@ -124,10 +123,11 @@ describe("a record as text", () => {
       fc.constantFrom("10", "10.5", "0"),
     ),
     verdict: fc.constantFrom("run" as const, ...reasons),
-    queued: fc.boolean(),
     state: fc.constantFrom("done" as const, "stale" as const, "discarded" as const),
     told: fc.constant(false),
     replays: fc.nat(5),
+    acceptedAt: fc.nat(),
+    token: fc.option(fc.constantFrom("1oueFVzsvQ000", "1oueFVzsvQ000.")),
     work: fc.constant(null),
   });
   const record: fc.Arbitrary<IdempotencyRecord> = fc
@@ -138,7 +138,6 @@ describe("a record as text", () => {
       identity: fc.dictionary(fc.constantFrom("event", "referenceId", "merchantId", "object"), text, {
         noNullPrototype: true,
       }),
-      fence: fc.nat(),
       lease: fc.constant(null),
       slots: fc.dictionary(hex, slot, { minKeys: 1, maxKeys: 4, noNullPrototype: true }),
       signedAt: fc.nat(),
@@ -183,7 +182,8 @@ describe("a record as text", () => {
     fc.assert(
       fc.property(record, (given) => {
         const stored = { ...given, identity: digested(given.identity) };
-        expect(plain(decodeRecord(encodeRecord(given)))).toEqual(plain(stored));
+        expect(encodeRecord(given)).not.toMatch(UNFIT);
+        expect(plain(readable(encodeRecord(given)))).toEqual(plain(stored));
       }),
       { numRuns: 500 },
     );
@@ -191,7 +191,7 @@ describe("a record as text", () => {
 
   it("is the same after it was stored as text while there is work in it", () => {
     const any = fc.string({
-      unit: fc.constantFrom("a", "\n", "\r", '"', "\\", "\u2028", "é", "😀"),
+      unit: fc.constantFrom("a", "\n", "\r", '"', "\\", "\u2028", "\0", "\ud800", "\udc00", "é", "😀"),
       maxLength: 8,
     });
     const delivery = fc.record({
@@ -203,7 +203,8 @@ describe("a record as text", () => {
       keyId: fc.option(fc.constant("k1")),
       receivedAt: fc.nat(),
     });
-    const { record: claimed } = accept(null, sample, { now: 1, referenceReused: false });
+    const nothing = { now: 1, delayMs: 0, referenceReused: false, admit: () => {} };
+    const { record: claimed } = accept(null, sample, nothing);
     const newWork = Object.values(claimed?.slots ?? {})[0]?.work as Work;
     const working = fc.tuple(slot, delivery, any).map(
       ([one, arrived, detail]): Slot => ({
@@ -213,11 +214,10 @@ describe("a record as text", () => {
       }),
     );
     const slots = fc.array(fc.tuple(hex, fc.oneof(slot, working)), { minLength: 1, maxLength: 4 });
-    const kept: (given: IdempotencyRecord) => IdempotencyRecord = (given) => {
-      const { head, tail } = encodeRecord(given);
-      const parts = partsOf(head + tail);
-      expect(parts).toEqual({ head, tail });
-      return decodeRecord(parts);
+    const kept = (given: IdempotencyRecord): IdempotencyRecord => {
+      const text = encodeRecord(given);
+      expect(text).not.toMatch(UNFIT);
+      return readable(text);
     };
     fc.assert(
       fc.property(record, slots, hex, working, (given, others, key, work) => {
@@ -227,6 +227,33 @@ describe("a record as text", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("of a newer format, or damaged, is told as such, whatever it is, and nothing is thrown", () => {
+    const [given] = fc.sample(record, 1);
+    if (given === undefined) throw new Error("no record");
+    const text = encodeRecord(given);
+    expect(decodeRecord(`2${text.slice(1)}`)).toMatchObject({ unreadable: expect.stringContaining("newer") });
+    expect(decodeRecord("")).toMatchObject({ unreadable: expect.any(String) });
+    const open = encodeRecord({ ...given, slots: { ...given.slots, ...openSlots() } });
+    for (const cut of ["1o[", '1o["payments"', "1o", open.slice(0, open.length / 2)]) {
+      expect(decodeRecord(cut)).toMatchObject({ unreadable: expect.stringContaining("damaged") });
+    }
+  });
+
+  it("has labels that every database takes", () => {
+    const slots = openSlots(`r\0\ud800${"é".repeat(20_000)}`);
+    const [given] = fc.sample(record, 1);
+    if (given === undefined) throw new Error("no record");
+    const { events } = indexOf("0".repeat(32), { ...given, tenant: "t\0", id: "\udc00", slots });
+    for (const { referenceId, tenant, id } of events) {
+      for (const label of [referenceId ?? "", tenant, id]) {
+        expect(label).not.toMatch(UNFIT);
+        expect(Buffer.byteLength(label)).toBeLessThanOrEqual(256);
+        expect(Buffer.from(label).toString()).toBe(label);
+      }
+      expect(referenceId).toMatch(/^r.*é$/u);
+    }
   });
 
   it("takes little room", () => {
@@ -242,13 +269,12 @@ describe("a record as text", () => {
         referenceId: "order-1234",
         merchantId: "0b6f6e0c-6b0e-4f0e-9d7e-3f2f6a1c0001",
       },
-      fence: 1,
       lease: null,
       slots: { "0123456789abcdef": { ...doneSlot, amounts: { callback: "10.5" } } },
       signedAt: 1_700_000_000_000,
       expiresAt: 1_700_700_000_000,
     };
-    expect(pack(given).length).toBeLessThan(160);
+    expect(pack(given).length).toBeLessThan(190);
   });
 });
 
@@ -257,10 +283,11 @@ const doneSlot: Slot = {
   status: "SUCCESS",
   amounts: {},
   verdict: "run",
-  queued: true,
   state: "done",
   told: false,
   replays: 0,
+  acceptedAt: 1_700_000_000_000,
+  token: "1oueFVzsvQ000.",
   work: null,
 };
 
@@ -294,4 +321,21 @@ const sample: VerifiedEvent = {
 /** Without prototypes, which differ between what was parsed and what was made. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
+}
+
+/** What a database refuses in a text: a NUL, and half of a character. */
+const UNFIT = /\0|\p{Surrogate}/u;
+
+/** The slots of a payment that waits, with this reference in its body. */
+function openSlots(referenceId = "o-1"): Record<string, Slot> {
+  const rawBody = Buffer.from(JSON.stringify({ referenceId }));
+  const given = { ...sample, delivery: { ...sample.delivery, rawBody } };
+  const nothing = { now: 1, delayMs: 0, referenceReused: false, admit: () => {} };
+  return accept(null, given, nothing).record?.slots ?? {};
+}
+
+function readable(text: string): IdempotencyRecord {
+  const record = decodeRecord(text);
+  if (isUnreadable(record)) throw new Error(record.unreadable);
+  return record;
 }

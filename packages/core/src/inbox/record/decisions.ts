@@ -1,7 +1,6 @@
 import {
   type Decision,
   type Held,
-  type HeldFilter,
   type Life,
   type ReplayDecision,
   recordKeyOf,
@@ -89,13 +88,4 @@ export function heldOf(record: IdempotencyRecord | null, eventId: string): Held 
   const { heldAt, delivery } = work;
   const referenceId = referenceIdOf(delivery, slot.verdict);
   return { ...life, state: "held", reason: life.reason, referenceId, heldAt, delivery };
-}
-
-/** True for an entry that a filter of the held list lets through. */
-export function matchesFilter(entry: Held, { flow, tenant, reason }: HeldFilter): boolean {
-  return (
-    (flow === undefined || entry.flow === flow) &&
-    (tenant === undefined || entry.tenant === tenant) &&
-    (reason === undefined || entry.reason === reason)
-  );
 }
