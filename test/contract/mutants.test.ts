@@ -40,14 +40,19 @@ type Records = Map<string, IdempotencyRecord>;
 
 /** A store whose writes are changed; `stored` is what each record was before, as far as it was written here. */
 function writing(
-  change: (item: Swap, before: IdempotencyRecord | null) => Partial<Pick<Swap, "record" | "index" | "version" | "expected">>,
+  change: (
+    item: Swap,
+    before: IdempotencyRecord | null,
+  ) => Partial<Pick<Swap, "record" | "index" | "version" | "expected">>,
 ): Mutant["mistake"] {
   const stored: Records = new Map();
   return {
     store: (store) =>
       withOverrides<RecordStore>(store, {
         swap(items) {
-          const changed = items.map((item): Swap => ({ ...item, ...change(item, stored.get(item.key) ?? null) }));
+          const changed = items.map(
+            (item): Swap => ({ ...item, ...change(item, stored.get(item.key) ?? null) }),
+          );
           for (const { key, record } of changed) stored.set(key, record);
           return store.swap(changed);
         },
@@ -56,14 +61,19 @@ function writing(
 }
 
 /** The same record, changed, with the index that follows from it. */
-function recordChanged({ key, record }: Swap, change: (record: IdempotencyRecord) => void): Pick<Swap, "record" | "index"> {
+function recordChanged(
+  { key, record }: Swap,
+  change: (record: IdempotencyRecord) => void,
+): Pick<Swap, "record" | "index"> {
   const copy = structuredClone(record);
   change(copy);
   return { record: copy, index: indexOf(key, copy) };
 }
 
 /** A store some of whose answers to a write are changed. */
-function answering(change: (result: SwapResult, results: readonly SwapResult[]) => SwapResult): Mutant["mistake"] {
+function answering(
+  change: (result: SwapResult, results: readonly SwapResult[]) => SwapResult,
+): Mutant["mistake"] {
   return {
     store: (store) =>
       withOverrides<RecordStore>(store, {
@@ -112,14 +122,20 @@ function running(change: (runner: Runner) => Partial<Runner>): Mutant["mistake"]
 function stepping(change: (changes: readonly StepChange[]) => readonly StepChange[]): Mutant["mistake"] {
   return running((runner) => ({
     async run(lease) {
-      const end = await runner.run(withOverrides<Lease>(lease, { write: (changes) => lease.write(change(changes)) }));
+      const end = await runner.run(
+        withOverrides<Lease>(lease, { write: (changes) => lease.write(change(changes)) }),
+      );
       return { ...end, changes: change(end.changes), written: () => end.written() };
     },
   }));
 }
 
 /** Puts another member into a class of the engine. */
-function replaced<Part extends object>(part: Part, name: keyof Part, descriptor: PropertyDescriptor): () => void {
+function replaced<Part extends object>(
+  part: Part,
+  name: keyof Part,
+  descriptor: PropertyDescriptor,
+): () => void {
   const own = Object.getOwnPropertyDescriptor(part, name);
   if (own === undefined) throw new Error(`there is no ${String(name)}`);
   Object.defineProperty(part, name, { configurable: true, ...descriptor });
@@ -139,7 +155,10 @@ function unfenced(name: "finish" | "write" | "renew"): Pick<Mutant, "mistake" | 
       replaced(ActiveRun.prototype, name, {
         value(this: ActiveRun, ...given: unknown[]) {
           const { key, token } = this.data;
-          Object.defineProperty(this.data, "token", { configurable: true, get: () => tokens.get(key) ?? token });
+          Object.defineProperty(this.data, "token", {
+            configurable: true,
+            get: () => tokens.get(key) ?? token,
+          });
           return own.apply(this, given);
         },
       }),
@@ -190,7 +209,9 @@ const mutants: readonly Mutant[] = [
   {
     name: "a mismatch is held once per transaction, not per facts",
     caughtBy: TABLE,
-    mistake: accepting((event) => (event.rank === null ? event : { ...event, variantSlot: () => "f".repeat(16) })),
+    mistake: accepting((event) =>
+      event.rank === null ? event : { ...event, variantSlot: () => "f".repeat(16) },
+    ),
   },
   {
     name: "an unlisted status ranks as a terminal one",
@@ -235,7 +256,8 @@ const mutants: readonly Mutant[] = [
             return Promise.all(
               results.map(async (result, at): Promise<SwapResult> => {
                 const item = items[at];
-                if (result.kind !== "conflict" || result.current === null || item === undefined) return result;
+                if (result.kind !== "conflict" || result.current === null || item === undefined)
+                  return result;
                 const [again = result] = await store.swap([{ ...item, expected: result.current.version }]);
                 return again;
               }),
@@ -244,7 +266,11 @@ const mutants: readonly Mutant[] = [
         }),
     },
   },
-  { name: "the end of a run is not fenced", caughtBy: "a late finish of a frozen process", ...unfenced("finish") },
+  {
+    name: "the end of a run is not fenced",
+    caughtBy: "a late finish of a frozen process",
+    ...unfenced("finish"),
+  },
   { name: "steps are not fenced", caughtBy: "a late step of a frozen process", ...unfenced("write") },
   { name: "renewals are not fenced", caughtBy: "a late renewal", ...unfenced("renew") },
   {
@@ -261,7 +287,9 @@ const mutants: readonly Mutant[] = [
   {
     name: "what runs is not looked at again when its lease is over",
     caughtBy: "the lease of a process that died",
-    mistake: writing(({ record, index }) => (record.lease === null ? {} : { index: { ...index, dueAt: null } })),
+    mistake: writing(({ record, index }) =>
+      record.lease === null ? {} : { index: { ...index, dueAt: null } },
+    ),
   },
   {
     name: "a lease is over at once",
@@ -340,7 +368,8 @@ const mutants: readonly Mutant[] = [
         for (const { work } of Object.values(record.slots)) {
           if (work === null || work.dueAt <= item.at) continue;
           work.dueAt = item.at;
-          for (const [name, step] of Object.entries(work.steps)) work.steps[name] = { ...step, dueAt: item.at };
+          for (const [name, step] of Object.entries(work.steps))
+            work.steps[name] = { ...step, dueAt: item.at };
         }
       }),
     ),
@@ -495,7 +524,8 @@ const mutants: readonly Mutant[] = [
     caughtBy: "every delivery that was signed later",
     mistake: writing((item, before) =>
       recordChanged(item, (record) => {
-        if (before !== null && record.lease === null && before.lease === null) record.expiresAt = before.expiresAt;
+        if (before !== null && record.lease === null && before.lease === null)
+          record.expiresAt = before.expiresAt;
       }),
     ),
   },
@@ -681,7 +711,9 @@ const mutants: readonly Mutant[] = [
         swap(items) {
           const unknown = items.filter(({ key }) => known.has(key));
           if (unknown.length > 0 && items.every(({ expected }) => expected === null)) {
-            return items.map(({ key }): SwapResult => ({ kind: "conflict", current: known.get(key) ?? null }));
+            return items.map(
+              ({ key }): SwapResult => ({ kind: "conflict", current: known.get(key) ?? null }),
+            );
           }
           for (const { key, version, record } of items) known.set(key, { version, record });
           return store.swap(items);
@@ -722,14 +754,20 @@ const mutants: readonly Mutant[] = [
           return { ...due, records };
         },
         read: async (keys) =>
-          (await store.read(keys)).map((found) => (found !== null && isUnreadable(found.record) ? null : found)),
+          (await store.read(keys)).map((found) =>
+            found !== null && isUnreadable(found.record) ? null : found,
+          ),
       };
     }),
   },
 ];
 
 /** Changes a record behind the inbox's back. */
-async function rewrite(store: RecordStore, key: string, change: (record: IdempotencyRecord) => void): Promise<void> {
+async function rewrite(
+  store: RecordStore,
+  key: string,
+  change: (record: IdempotencyRecord) => void,
+): Promise<void> {
   const [found = null] = await store.read([key]);
   if (found === null || isUnreadable(found.record)) return;
   const record = structuredClone(found.record);
@@ -757,7 +795,9 @@ function groundOf({ shared, mistake }: Pick<Mutant, "shared" | "mistake">): Grou
 describe("the inbox contract fails an inbox where", () => {
   for (const { name, caughtBy, replace = () => () => {}, ...kind } of mutants) {
     it(name, { timeout: 10_000 }, async () => {
-      const cases = contractCases.filter((one) => one.name.startsWith(caughtBy) && isFor(one, groundOf(kind)));
+      const cases = contractCases.filter(
+        (one) => one.name.startsWith(caughtBy) && isFor(one, groundOf(kind)),
+      );
       expect(cases).not.toEqual([]);
       const failures: unknown[] = [];
       const putBack = replace();
