@@ -231,9 +231,11 @@ export class Runs {
     this.#active.set(key, { run });
     this.#keepRenewing();
     const end = await runner.run(run);
+    // Its handlers are through: while that is written, others may run.
+    leave();
+    this.#startNext();
     const next: NextRun = { begun: null, inMs: null };
     const finished = await run.finish(end, this.#chain(lease, runner, inBackground, next));
-    leave();
     if (finished?.kind === "ended") {
       end.written();
       for (const facts of finished.overtaken) runner.notify({ type: "stale", ...facts });
@@ -246,14 +248,16 @@ export class Runs {
       this.giveBack(key);
       if (finished !== null && next.inMs !== null) this.#looker.due(next.inMs);
     }
-    this.#startNext();
   }
 
-  /** What was begun and waits for a place gets the one that has become free. */
+  /**
+   * What was begun and waits for a place gets the one that has become free, in the same turn of the event loop: were there
+   * fewer than are begun in a turn, what waits would only grow.
+   */
   #startNext(): void {
     if (!this.places.isFree) return;
     const next = this.#waiting.shift();
-    if (next !== undefined) this.start(next);
+    if (next !== undefined) void this.#run(next, this.places.enter());
   }
 
   /** Hands back what has waited for too long, as long as anything waits. */
