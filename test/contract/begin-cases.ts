@@ -27,7 +27,7 @@ function holding(): SampleRunner & { letGo(id: string): void; readonly running: 
 }
 
 /** Lets what is under way come to rest; no lease passes. */
-const rest = (rig: Rig): Promise<void> => rig.advance(rig.leaseMs / 20);
+const rest = (rig: Rig): Promise<void> => rig.advance(rig.leaseMs / 10);
 
 async function acceptOn(
   { inbox }: Process,
@@ -159,9 +159,10 @@ export const beginCases: readonly ContractCase[] = [
     "the end of one event of a transaction begins the next that is due, in the same write",
     async (rig) => {
       const process = rig.start();
-      const free = newGate();
+      const [free, last] = [newGate(), newGate()];
       const runner = sampleRunner(async ({ data: { status } }) => {
         if (status === "PENDING") await free.passed;
+        else last.open();
         return { kind: "done" };
       });
       const running = await process.inbox.run(runner, { concurrency: 4 });
@@ -179,7 +180,7 @@ export const beginCases: readonly ContractCase[] = [
       await rest(rig);
       expect(runner.ran).toEqual(["PENDING"]);
       free.open();
-      await rest(rig);
+      await rig.until(last.passed);
       expect(runner.ran).toEqual(["PENDING", "SUCCESS"]);
       await running.stop();
       expect(process.calls.filter(isWrite)).toEqual([
