@@ -6,7 +6,10 @@ import { contractCases } from "./inbox-contract.ts";
 import type { ContractCase, Ground } from "./rig.ts";
 
 /** Short, since here time is real; long enough for a process that gets little of a busy machine. */
-const LEASE_MS = 600;
+const LEASE_MS = 1_500;
+
+/** Well below a lease. */
+const REST_MS = 120;
 
 /**
  * The contract, without the cases in which days pass, since here time is real, and without the one run of the table that
@@ -26,8 +29,8 @@ export function redisGround(connect: () => Redis | Cluster): Ground {
   const closes: (() => void)[] = [];
   return {
     clock: environmentOf(),
-    // Timers of the store and the process are not set in the same millisecond.
-    advance: (ms) => pause(ms + 5),
+    // What is under way has to come to rest in it, on a busy machine too.
+    advance: (ms) => pause(Math.max(ms + 5, REST_MS)),
     timeTravel: false,
     leaseMs: LEASE_MS,
     depth: 3,

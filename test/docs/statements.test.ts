@@ -60,6 +60,16 @@ describe("operations.md", () => {
   });
 });
 
+describe("deduplication.md", () => {
+  it("has the rows of the table that the program decides by, under the same numbers", () => {
+    const numbers = rowsOf(sectionOf(readDocument("docs/deduplication.md"), "The table")).map(([row]) => row);
+    const table = textOf("packages/core/src/inbox/record/table.ts");
+    const [, declared = ""] = /readonly row: "own-slot"((?: \| \d)+);/.exec(table) ?? [];
+    expect(numbers).toEqual(declared.split(" | ").slice(1));
+    expect(numbers.length).toBeGreaterThan(5);
+  });
+});
+
 describe("inboxes.md", () => {
   it("says that all three inboxes are made of a store by createInbox", () => {
     expect(wordsOf("docs/inboxes.md", "A store of your own")).toContain("all three inboxes are made so");

@@ -5,15 +5,18 @@ import { KILL_POINTS, REPLICA_POINTS } from "./harness/kill-points.ts";
 import { RedisServer } from "./harness/redis-server.ts";
 import { isLong, lengthOf } from "./harness/report.ts";
 
+/** At full length the machine has nothing else to do; in the short form other tests run beside these. */
+const doublesPerKill = isLong ? 0.05 : 0.5;
+
 const onRedis: KillGround = {
   name: "Redis",
-  doublesPerKill: 0.05,
+  doublesPerKill,
   inboxAt: async (scope) => ({ kind: "redis", target: (await RedisServer.start(scope)).url }),
 };
 
 const onReplicas: KillGround = {
   name: "Redis, replicas: 1",
-  doublesPerKill: 0.05,
+  doublesPerKill,
   inboxAt: async (scope) => {
     const primary = await RedisServer.start(scope);
     await RedisServer.startReplica(scope, primary);
@@ -21,7 +24,6 @@ const onReplicas: KillGround = {
   },
 };
 
-// At full length the machine has nothing else to do: how many run twice depends on it.
 const options = { concurrent: !isLong };
 describe("kill -9 under load", options, () => killUnderLoad(onRedis, lengthOf(25, 1_000)));
 describe("kill -9 at a point", options, () => {

@@ -84,7 +84,7 @@ function counting(): { readonly steps: Steps; putBack(): void } {
 
 /** Answers a delivery and runs its event, in a receiver of its own. */
 async function stepsOf({ flow, body, headers }: Heavy): Promise<{ steps: Steps; answer: string }> {
-  const clock = { now: () => NOW, after: systemClock.after };
+  const clock = { ...systemClock, now: () => NOW };
   const receiver = createReceiver({
     payments: { publicKey: KEYS.publicKey },
     connect: { secret: SECRET },

@@ -199,7 +199,7 @@ export class Intake {
       if (accepted.outcome === "stale") return RECEIVED;
       if (settings.ack === "handled") return await this.#handle(accepted, refuse);
       if (run === "after-response") this.#workAfter(delivery, accepted);
-      else if (!accepted.begun) this.#notifyWorker(accepted);
+      else if (!accepted.begun) this.#notifyWorker(delivery, accepted);
       return RECEIVED;
     } catch (error) {
       return refuse(codeOf(error), describe(error), originOf(error));
@@ -280,14 +280,15 @@ export class Intake {
   }
 
   /** Tells whoever asked for it that an event waits for another process. */
-  #notifyWorker({ outcome, eventId }: Accepted): void {
+  #notifyWorker(delivery: Delivery, { outcome, eventId }: Accepted): void {
     const { settings, notices } = this.#parts;
     const { notifyWorker } = settings;
     if (notifyWorker === undefined || outcome === "duplicate") return;
     // It may throw at once, or reject later: the event is stored, and a worker finds it all the same.
-    new Promise<void>((resolve) => resolve(notifyWorker(eventId))).catch((error: unknown) =>
+    const telling = new Promise<void>((resolve) => resolve(notifyWorker(eventId))).catch((error: unknown) =>
       notices.post(inboxError("notifyWorker", error)),
     );
+    delivery.waitUntil?.(telling);
   }
 }
 

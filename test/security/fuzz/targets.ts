@@ -94,7 +94,7 @@ function onRoutes(payments: Route, connect: Route): ReturnType<Start> {
 
 /** A receiver in memory behind an adapter, whose time stands still at {@link NOW}. */
 export async function startTarget(start: Start): Promise<Target> {
-  const clock = { now: () => NOW, after: systemClock.after };
+  const clock = { ...systemClock, now: () => NOW };
   const ran: AnyEvent[] = [];
   const notices: Notice[] = [];
   const receiver = createReceiver({

@@ -22,7 +22,7 @@ export interface AcceptPlan {
   readonly delayMs: number;
   readonly maxHeld: number;
   /** Events signed before this time may have been known and forgotten. */
-  readonly forgottenBefore: number;
+  forgottenBefore(): number;
   readonly known: Known;
   /**
    * How to begin in the same step: `next` whatever of the record is due, `this` the event itself, though it may have been
@@ -117,7 +117,7 @@ function beginIn(
 }
 
 function mayBeForgotten({ event, forgottenBefore }: AcceptPlan): boolean {
-  return event.signedAt !== null && event.signedAt <= forgottenBefore && event.evenIfExpired !== true;
+  return event.signedAt !== null && event.signedAt <= forgottenBefore() && event.evenIfExpired !== true;
 }
 
 function expired({ event, forgottenBefore }: AcceptPlan): AcceptAnswer {
@@ -129,7 +129,7 @@ function expired({ event, forgottenBefore }: AcceptPlan): AcceptAnswer {
     previousAmount: null,
     begun: false,
     overtaken: [],
-    signedBefore: forgottenBefore,
+    signedBefore: forgottenBefore(),
   };
   return { kind: "accepted", accepted, state: null, begun: null };
 }

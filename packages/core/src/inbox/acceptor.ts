@@ -91,7 +91,7 @@ export class Acceptor {
         event,
         delayMs: options.delayMs ?? 0,
         maxHeld: options.maxHeld ?? Number.POSITIVE_INFINITY,
-        forgottenBefore: store.forgottenBefore?.() ?? Number.NEGATIVE_INFINITY,
+        forgottenBefore: () => store.forgottenBefore?.() ?? Number.NEGATIVE_INFINITY,
         known,
         begin,
         stopwatch: () => this.#parts.stopwatch(),
@@ -152,8 +152,8 @@ export class Acceptor {
       return;
     }
     const { key } = event;
-    store
-      .settled([{ key, version }])
+    const settled = async (): Promise<void> => store.settled?.([{ key, version }]);
+    settled()
       .finally(start)
       .then(() => settle.done(answer), settle.fail);
   }

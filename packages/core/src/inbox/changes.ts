@@ -136,7 +136,13 @@ export class Changes {
       this.#fail(group, key, unreadable(base.record.unreadable));
       return;
     }
-    const now = this.#store.now(key);
+    let now: number;
+    try {
+      now = this.#store.now(key);
+    } catch (error) {
+      this.#tryAgain(group, base, key, error, failures);
+      return;
+    }
     const stored = base === null ? null : (base.record as IdempotencyRecord);
     let record: IdempotencyRecord | null = stored;
     let isChanged = false;
@@ -195,12 +201,9 @@ export class Changes {
         case "refused":
           this.#refuse(group, base, key, result.cause);
           return;
-        case "not-written": {
-          const rest = this.#inTime(group, result.cause);
-          if (rest.length === 0) this.#next(key, base);
-          else this.#later(failures, () => this.#compute(rest, base, false, failures + 1));
+        case "not-written":
+          this.#tryAgain(group, base, key, result.cause, failures);
           return;
-        }
         case "unknown": {
           // What was sent may still be written: only the same write, sent again, can tell.
           const limit = leaseEnd ?? Math.max(...group.map(({ until }) => until));
@@ -222,6 +225,19 @@ export class Changes {
     const line = this.#lines.get(key);
     line?.waiting.unshift(...others);
     this.#compute([first], base, false);
+  }
+
+  /** Nothing was written: those whose callers still wait are computed again. */
+  #tryAgain(
+    group: readonly Pending[],
+    base: Versioned | null,
+    key: string,
+    cause: unknown,
+    failures: number,
+  ): void {
+    const rest = this.#inTime(group, cause);
+    if (rest.length === 0) this.#next(key, base);
+    else this.#later(failures, () => this.#compute(rest, base, false, failures + 1));
   }
 
   /** Those that may be tried again; the others are told why not. */

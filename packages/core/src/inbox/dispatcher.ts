@@ -17,6 +17,9 @@ export interface DispatcherParts {
   begin(record: DueRecord): void;
 }
 
+/** After a look that failed the next one comes no later than this. */
+const AGAIN_MS = 500;
+
 /**
  * Looks for what is due and has it begun: every `pollMs`, when the next record falls due, when somebody says that
  * something is due, and when a place becomes free while more was due than there were places.
@@ -114,6 +117,7 @@ export class Dispatcher {
       if (nextDueAt !== null) nextMs = Math.min(pollMs, Math.max(1, nextDueAt - store.now("")));
     } catch (error) {
       runner.notify(inboxError("take", error));
+      nextMs = Math.min(pollMs, AGAIN_MS);
     } finally {
       this.#looking = false;
       if (this.#lookAgain) this.wake(0);

@@ -14,6 +14,11 @@ export class FirstInFirstOut<T> {
     this.#entries.push(entry);
   }
 
+  /** The first one, which stays. */
+  peek(): T | undefined {
+    return this.#entries[this.#head];
+  }
+
   shift(): T | undefined {
     if (this.size === 0) return undefined;
     const entry = this.#entries[this.#head];

@@ -6,6 +6,8 @@ const WAIT_MS = 50;
 const MAX_WAITING = 256;
 /** Weight of the newest run in the average. */
 const NEWEST = 1 / 16;
+/** Before any run has told how long one takes. What waits too long for that is handed back. */
+const FIRST_GUESS_MS = 1;
 
 /**
  * The events that may run at one time in this process, and how many more may be begun so that none has to wait long: a
@@ -17,7 +19,7 @@ export class Places {
   #concurrency: number | null = null;
   #running = 0;
   #begun = 0;
-  #averageMs = WAIT_MS;
+  #averageMs = FIRST_GUESS_MS;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -52,6 +54,11 @@ export class Places {
   /** It was not begun after all, or its run has ended. */
   giveBack(): void {
     this.#begun--;
+  }
+
+  /** What has not ended yet tells that runs take at least so long. */
+  runsTakeAtLeast(ms: number): void {
+    this.#averageMs = Math.max(this.#averageMs, ms);
   }
 
   /** A run starts; the returned function is called at its end. */

@@ -7,9 +7,11 @@ import {
   type Ending,
   type Inbox,
   type LeaseData,
+  type RunEnd,
   type Runner,
   type RunReport,
   recordKeyOf,
+  type StepChange,
   slotKeyOf,
 } from "./inbox.ts";
 import { FirstInFirstOut } from "./line.ts";
@@ -50,6 +52,9 @@ interface NextRun {
   inMs: number | null;
 }
 
+/** What was begun and got no place in this time is handed back: handlers take longer than they did. */
+const PATIENCE_MS = 250;
+
 /** Everything that this process has begun: it waits for a place, or runs. A record is begun only once at a time. */
 export class Runs {
   readonly places: Places;
@@ -59,6 +64,7 @@ export class Runs {
   /** By the record's key; `run` is null until its handlers may be called. */
   readonly #active = new InFlight<string, { run: ActiveRun | null }>();
   readonly #waiting = new FirstInFirstOut<BegunRun>();
+  #isWatching = false;
   #isRenewing = false;
   #whenAtRest: (() => void)[] = [];
 
@@ -194,6 +200,7 @@ export class Runs {
   start(begun: BegunRun): void {
     if (begun.inBackground && !this.places.isFree) {
       this.#waiting.push(begun);
+      this.#watch();
       return;
     }
     const leave = this.places.enter();
@@ -247,6 +254,38 @@ export class Runs {
     if (!this.places.isFree) return;
     const next = this.#waiting.shift();
     if (next !== undefined) this.start(next);
+  }
+
+  /** Hands back what has waited for too long, as long as anything waits. */
+  #watch(): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    this.#parts.environment.after(PATIENCE_MS, () => {
+      this.#isWatching = false;
+      for (;;) {
+        const oldest = this.#waiting.peek();
+        if (oldest === undefined) return;
+        if (oldest.leased.elapsedMs < PATIENCE_MS) break;
+        this.#waiting.shift();
+        this.places.runsTakeAtLeast(PATIENCE_MS);
+        void this.#handBack(oldest);
+      }
+      this.#watch();
+    });
+  }
+
+  /** It waits again as if it had not been begun, for whoever has a place first. */
+  async #handBack({ lease, leased, runner }: BegunRun): Promise<void> {
+    const { key, started, steps } = lease;
+    const run = new ActiveRun(lease, leased, runner, this.#parts, this.#accept);
+    this.#active.set(key, { run });
+    const changes: readonly StepChange[] =
+      started === null ? [] : [{ name: started, kind: "undone", before: steps[started] ?? null }];
+    const next: NextRun = { begun: null, inMs: null };
+    const end: RunEnd = { ending: { kind: "released" }, changes, written: () => {} };
+    await run.finish(end, this.#chain(lease, runner, false, next));
+    this.giveBack(key);
+    if (next.inMs !== null) this.#looker.due(next.inMs);
   }
 
   /** Adds to the end of a run: the begin of what is next of the same record, here or, announced, elsewhere. */

@@ -59,7 +59,8 @@ return answers
 /**
  * Takes what has been due for the longest time, and hides it.
  *
- * KEYS sorted sets of due records; ARGV: how many at most, hidden for how long (ms). Answers how many are left that are due,
+ * KEYS sorted sets of due records; ARGV: how many at most, hidden for how long (ms). Answers how many are left that are due
+ * (in how many of the sets any are left, where some were to be taken: counting costs more than taking),
  * since when the first of them is ("": none), when the next one is due that is not due yet ("": none), and for each record
  * that was taken its member and since when it was due.
  */
@@ -87,11 +88,15 @@ local left, oldest, following = 0, math.huge, math.huge
 for i = 1, #KEYS do
   local later = times[i]
   if later <= now then
-    left = left + redis.call('ZCOUNT', KEYS[i], '-inf', now)
     oldest = math.min(oldest, later)
-    later = tonumber(redis.call('ZRANGEBYSCORE', KEYS[i], '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]) or math.huge
+    if limit > 0 then
+      left = left + 1
+    else
+      left = left + redis.call('ZCOUNT', KEYS[i], '-inf', now)
+      later = tonumber(redis.call('ZRANGEBYSCORE', KEYS[i], '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]) or math.huge
+    end
   end
-  following = math.min(following, later)
+  if later > now then following = math.min(following, later) end
 end
 answers[2] = left
 if oldest < math.huge then answers[3] = oldest end

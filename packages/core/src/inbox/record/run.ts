@@ -255,7 +255,8 @@ export function finish(
       slot.told = true;
       break;
     case "released":
-      waitAgain(slot, work, 0, now);
+      // It is due since it was before, so that it keeps its turn.
+      if (slot.state === "running") slot.state = "waiting";
       break;
   }
   return { kind: "ended", overtaken: overtake(record, key, now) };
