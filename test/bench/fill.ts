@@ -1,60 +1,65 @@
-/** Many finished records: copies of one, in the form that the inbox stores, since the real way takes an hour. */
-import { createHash } from "node:crypto";
-import type { SqliteHandle } from "@payhooks/core/sqlite";
-import type { RedisServer } from "../faults/harness/redis-server.ts";
+/** Many finished records, written into a store as they are: to deliver that many takes an hour. */
+import { createHash, randomUUID } from "node:crypto";
+import {
+  createInbox,
+  type IdempotencyRecord,
+  indexOf,
+  memoryStore,
+  type RecordStore,
+  type Runner,
+  type Swap,
+} from "@payhooks/core/inbox";
+import { benchEvent } from "./redis-event.ts";
 
-interface Statement {
-  get(): unknown;
-  run(...parameters: readonly unknown[]): unknown;
+const TOGETHER = 500;
+
+/** A runner whose handlers have nothing to do. */
+export const idleRunner: Runner = {
+  run: async () => ({ ending: { kind: "done" }, changes: [], written: () => {} }),
+  firstStep: () => null,
+  notify: () => {},
+};
+
+/** Adds finished deposits to an open store, each with a key and an id of its own. */
+export async function fillStore(
+  store: RecordStore,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<void> {
+  const finished = await finishedRecord();
+  for (let n = from; n < to; n += TOGETHER) {
+    const keys = Array.from({ length: Math.min(TOGETHER, to - n) }, (_, i) => keyOf(n + i)).sort();
+    const results = await store.swap(keys.map((key) => added(key, finished, store.now(key))));
+    const refused = results.find(({ kind }) => kind !== "written");
+    if (refused !== undefined) throw new Error(`a record was not written: ${refused.kind}`);
+  }
 }
 
-const DAY_MS = 86_400_000;
-const RETENTION_DAYS = 8;
+function added(key: string, finished: IdempotencyRecord, at: number): Swap {
+  const record = { ...finished, id: randomUUID() };
+  return {
+    key,
+    expected: null,
+    version: key.slice(0, 16),
+    record,
+    index: indexOf(key, record),
+    before: null,
+    at,
+    announce: false,
+  };
+}
 
 /** A record's key: as random as a hash is. */
 const keyOf = (n: number): string => createHash("md5").update(`record ${n}`).digest("hex");
 
-/** Adds copies of a finished record that is in the file, and of its event. */
-export function fillSqlite(database: SqliteHandle, { from, to }: { from: number; to: number }): void {
-  const finished = database.prepare(
-    "SELECT place, text FROM records WHERE expires_at IS NOT NULL LIMIT 1",
-  ) as Statement;
-  const { place, text } = finished.get() as { readonly place: number; readonly text: string };
-  const addRecord = database.prepare(
-    "INSERT INTO records (key, version, text, due_in_ms, expires_at) VALUES (?, 'filled', ?, 0, ?)",
-  ) as Statement;
-  const addEvent = database.prepare(
-    `INSERT INTO events
-     SELECT last_insert_rowid(), ? || substr(event_id, 33), state, reason, flow, tenant, ?, event, status, ?, accepted_at
-     FROM events WHERE record = ?`,
-  ) as Statement;
-  const expiresAt = Date.now() + RETENTION_DAYS * DAY_MS;
-  database.exec("BEGIN");
-  for (let n = from; n < to; n++) {
-    const key = keyOf(n);
-    addRecord.run(key, text, expiresAt + n);
-    addEvent.run(key, `id-${key}`, `o-${key}`, place);
-  }
-  database.exec("COMMIT");
-  database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-}
-
-/** Adds copies of a finished record that is under the prefix `payhooks`. */
-export async function fillRedis(
-  redis: RedisServer,
-  { from, to }: { from: number; to: number },
-): Promise<void> {
-  const keys = (await redis.tell("KEYS", "payhooks:*")) as readonly string[];
-  const one = keys.find((key) => /^payhooks:[0-9a-f]{32}$/.test(key));
-  if (one === undefined) throw new Error("there is no record to copy");
-  const value = String(await redis.tell("GET", one));
-  const client = redis.client();
-  for (let n = from; n < to; n += 1_000) {
-    const batch = client.pipeline();
-    for (let i = n; i < Math.min(to, n + 1_000); i++) {
-      batch.set(`payhooks:${keyOf(i)}`, value, "EX", (RETENTION_DAYS * DAY_MS) / 1_000);
-    }
-    await batch.exec();
-  }
-  client.disconnect();
+/** A deposit that was accepted and run, as every store keeps it. */
+async function finishedRecord(): Promise<IdempotencyRecord> {
+  const store = memoryStore();
+  const inbox = createInbox(store);
+  const event = benchEvent();
+  await inbox.accept(event);
+  await inbox.work(idleRunner, { deadlineMs: 1_000, limit: 1, concurrency: 1 });
+  const [found] = store.read([event.key]);
+  if (found === null || found === undefined || !("slots" in found.record))
+    throw new Error("nothing finished");
+  return found.record;
 }

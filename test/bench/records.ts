@@ -46,7 +46,7 @@ async function growth(
 /** What Redis itself says that a record takes, with its key. */
 async function bytesOfKeys(redis: RedisServer): Promise<number> {
   const all = (await redis.tell("KEYS", "payhooks:*")) as readonly string[];
-  const keys = all.filter((key) => /^payhooks:[0-9a-f]{32}$/.test(key));
+  const keys = all.filter((key) => /:[0-9a-f]{32}$/.test(key));
   if (keys.length < FIRST) throw new Error(`${keys.length} records in Redis`);
   let bytes = 0;
   for (const key of keys) bytes += Number(await redis.tell("MEMORY", "USAGE", key));

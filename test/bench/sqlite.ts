@@ -9,12 +9,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createReceiver, memoryInbox } from "@payhooks/core";
 import type { Inbox } from "@payhooks/core/inbox";
-import { type SqliteHandle, sqliteInbox } from "@payhooks/core/sqlite";
+import { type SqliteHandle, sqliteInbox, sqliteStore } from "@payhooks/core/sqlite";
 import { createTestKeys } from "@payhooks/core/testing";
 import Database from "libsql";
 import { newId, sampleEvent } from "../contract/sample-events.ts";
 import { signedDeliveries } from "./deliveries.ts";
-import { fillSqlite } from "./fill.ts";
+import { fillStore } from "./fill.ts";
 import { measureRounds, pairedRates, pairedRatios, WARM_UP_ROUNDS } from "./rounds.ts";
 import { buildPrograms, startServer } from "./server.ts";
 import { estimate, median, percentile, verdictOf } from "./statistics.ts";
@@ -101,7 +101,14 @@ async function openSqlite(
   records: number,
 ): Promise<{ inbox: Inbox; commits(): number; end(): Promise<void> }> {
   const folder = mkdtempSync(join(FOLDER, "payhooks-bench-"));
-  const database = new Database(join(folder, "inbox.db")) as SqliteHandle;
+  const file = join(folder, "inbox.db");
+  if (records > 0) {
+    const store = sqliteStore(file);
+    await store.open();
+    await fillStore(store, { from: 0, to: records });
+    await store.close();
+  }
+  const database = new Database(file) as SqliteHandle;
   let commits = 0;
   const inbox = sqliteInbox({
     exec: (sql) => {
@@ -112,18 +119,6 @@ async function openSqlite(
     close: () => database.close(),
   });
   await inbox.ready();
-  if (records > 0) {
-    await inbox.accept(sampleEvent(newId(), Date.now()));
-    await inbox.work(
-      {
-        run: async () => ({ ending: { kind: "done" }, changes: [], written: () => {} }),
-        firstStep: () => null,
-        notify: () => {},
-      },
-      { deadlineMs: 60_000, limit: 1, concurrency: 1 },
-    );
-    fillSqlite(database, { from: 0, to: records });
-  }
   commits = 0;
   return {
     inbox,

@@ -273,18 +273,26 @@ export const leaseCases: readonly ContractCase[] = [
           },
         }),
     });
-    const other = rig.start();
     const [waiting, leased] = [sampleEvent(newId(), rig.now()), sampleEvent(newId(), rig.now())];
+    // Not every store looks for such records; what one hands out has to be begun.
+    const handedOut = [waiting.key, leased.key];
+    const other = rig.start(undefined, {
+      store: (store) =>
+        withOverrides<RecordStore>(store, {
+          async takeDue(limit, hideMs) {
+            const key = limit > 0 ? handedOut.shift() : undefined;
+            if (key === undefined) return store.takeDue(limit, hideMs);
+            const [found = null] = await store.read([key]);
+            return { records: found === null ? [] : [{ key, ...found }], left: 0, nextDueAt: null };
+          },
+        }),
+    });
     await wrong.inbox.accept(waiting);
     void wrong.inbox.accept(leased, { handle: sampleRunner(() => new Promise<never>(() => {})) });
-    await rig.advance(rig.leaseMs / 20);
+    await rig.advance(rig.leaseMs / 10);
     wrong.kill();
     const runner = sampleRunner();
-    // The store may hide for a lease what it has handed out once.
-    for (let n = 0; n < 3; n++) {
-      await workAll(other.inbox, runner);
-      await rig.advance(rig.leaseMs * 1.25);
-    }
+    await workAll(other.inbox, runner);
     expect(runner.leases.map(({ data }) => data.id).sort()).toEqual([waiting.id, leased.id].sort());
   }),
   onFreshData("a begin that fails is no try: the event is due again", async (rig) => {

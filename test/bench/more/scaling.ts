@@ -1,9 +1,10 @@
 /** What a delivery costs while there are many finished records. */
-import type { SqliteHandle } from "@payhooks/core/sqlite";
+import type { RecordStore } from "@payhooks/core/inbox";
+import { redisStore } from "@payhooks/core/redis";
+import { sqliteStore } from "@payhooks/core/sqlite";
 import type { SignedDelivery } from "@payhooks/core/testing";
-import Database from "libsql";
 import type { RedisServer } from "../../faults/harness/redis-server.ts";
-import { fillRedis, fillSqlite } from "../fill.ts";
+import { fillStore } from "../fill.ts";
 import { senderTo } from "../load.ts";
 import type { ScalingFigures } from "../results.ts";
 import type { ServerProcess } from "../server.ts";
@@ -30,9 +31,8 @@ export async function measureScaling(
     let there = 0;
     for (const [level, records] of LEVELS.entries()) {
       const range = { from: there, to: records };
-      if (mode === "redis" && redis !== null) await fillRedis(redis, range);
-      else if (file === null) await server.tell({ do: "fill", records: records - there });
-      else fillFile(file, range);
+      if (mode === "memory") await server.tell({ do: "fill", records: records - there });
+      else await fill(file === null ? redisStore(redis?.url) : sqliteStore(file), range);
       there = records;
       const before = await server.tell({ do: "read", handled: 0 });
       await sender.send(deliveries.slice((level + 1) * turn, (level + 2) * turn));
@@ -44,11 +44,11 @@ export async function measureScaling(
   return figures;
 }
 
-function fillFile(file: string, range: { readonly from: number; readonly to: number }): void {
-  const database = new Database(file);
-  try {
-    fillSqlite(database as SqliteHandle, range);
-  } finally {
-    database.close();
-  }
+async function fill(
+  store: RecordStore,
+  range: { readonly from: number; readonly to: number },
+): Promise<void> {
+  await store.open();
+  await fillStore(store, range);
+  await store.close();
 }

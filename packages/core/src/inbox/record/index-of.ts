@@ -71,7 +71,7 @@ function labelsOf(eventId: string, { flow, tenant, id }: IdempotencyRecord, slot
 }
 
 /** Where an event stands, as it is counted and listed. */
-export function stateOf({ state, work }: Slot): EventState {
+function stateOf({ state, work }: Slot): EventState {
   switch (state) {
     case "waiting":
       return work !== null && wasTried(work.steps) ? "retrying" : "waiting";
