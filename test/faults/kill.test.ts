@@ -6,7 +6,7 @@ import { RedisServer } from "./harness/redis-server.ts";
 import { isLong, lengthOf } from "./harness/report.ts";
 
 /** At full length the machine has nothing else to do; in the short form other tests run beside these. */
-const doublesPerKill = isLong ? 0.05 : 0.5;
+const doublesPerKill = isLong ? 0.05 : 2;
 
 const onRedis: KillGround = {
   name: "Redis",

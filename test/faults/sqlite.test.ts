@@ -28,7 +28,7 @@ function newFile(scope: Scope): Extract<InboxConfig, { readonly kind: "sqlite" }
 const onSqlite: KillGround = {
   name: "SQLite",
   // 16 at one time, handlers of 200 ms, and a commit of about one; up to 20 on a disk that others use too.
-  doublesPerKill: isLong ? 0.1 : 1.5,
+  doublesPerKill: isLong ? 0.1 : 2,
   inboxAt: async (scope) => newFile(scope),
 };
 
