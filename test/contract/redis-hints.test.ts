@@ -15,7 +15,10 @@ async function announce(store: RecordStore, key: string): Promise<void> {
 
 async function listening(store: RecordStore, wake: () => void): Promise<() => void> {
   if (store.onDue === undefined) throw new Error("It does not listen.");
-  return store.onDue(wake);
+  return store.onDue(() => {
+    wake();
+    return true;
+  });
 }
 
 async function start(scope: Scope, processes: number) {
@@ -89,6 +92,28 @@ it("who listens no more hands on the hint that it gets", { timeout: 60_000 }, ()
     end();
     await announce(gone, keyOf(1));
     await until("the other one is woken", () => woken === 1);
+  }),
+);
+
+it("who has no place hands on the hint that it gets", { timeout: 60_000 }, () =>
+  withScope(async (scope) => {
+    const { stores, waiters } = await start(scope, 2);
+    const [busy, idle] = stores;
+    if (busy === undefined || idle === undefined) throw new Error("no stores");
+    let refused = 0;
+    await busy.onDue?.(() => {
+      refused++;
+      return false;
+    });
+    await waiters(1);
+    let woken = 0;
+    await listening(idle, () => {
+      woken++;
+    });
+    await waiters(2);
+    await announce(busy, keyOf(1));
+    await until("the other one is woken", () => woken === 1);
+    expect(refused).toBe(1);
   }),
 );
 

@@ -45,6 +45,7 @@ it(
       let woken = 0;
       await store.onDue?.(() => {
         woken++;
+        return true;
       });
 
       await until(

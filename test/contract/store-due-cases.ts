@@ -247,7 +247,10 @@ export const dueCases: readonly StoreCase[] = [
       const woken = new Promise<void>((resolve) => {
         wake = resolve;
       });
-      const end = await other.onDue?.(() => wake());
+      const end = await other.onDue?.(() => {
+        wake();
+        return true;
+      });
       if (end === undefined) expect.fail("it has no onDue");
       await put(store, one, null, accepted(one, store.now(one)), { announce: true });
       await woken;

@@ -13,7 +13,7 @@ import { BACK_WITHIN_MS, keys, SOUND, System, type Verdict, WORST_ANSWER_MS } fr
 const FAULT_MS = isLong ? 10_000 : 4_000;
 
 /** A lease that outlasts the fault: nothing is taken for another process's. */
-const LASTING_MS = 3 * FAULT_MS;
+const LASTING_MS = 2 * FAULT_MS;
 
 interface Played {
   readonly verdict: Verdict;
@@ -64,7 +64,7 @@ function play(
     await acknowledges(30);
     over = true;
     await sending;
-    const verdict = await system.judge(sender);
+    const verdict = await system.judge(sender, { leaseMs });
     const backAfterMs = system.longestMs(system.waitsSince(endedAt, sender), sender);
     report(
       name,

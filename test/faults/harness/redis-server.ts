@@ -155,6 +155,7 @@ export class RedisServer {
       maxRetriesPerRequest: 0,
       retryStrategy: () => 50,
       commandTimeout: 5_000,
+      showFriendlyErrorStack: true,
     });
     client.on("error", () => {});
     return client;

@@ -30,10 +30,10 @@ export const BACK_WITHIN_MS = 5_000;
 const EXCUSE_MS = 500;
 
 /**
- * For how long an event that is not lost may leave no trace: a lease, the next look behind it, and 5 s until a write that
- * the store refused is repeated (docs/durability.md). And some more, for a machine that has other things to do.
+ * For how long an event that is not lost may leave no trace, beyond a lease: until the next look behind that, and 5 s until
+ * a write that the store refused is repeated. And some more, for a machine that has other things to do.
  */
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 9_000;
 
 /** What a run of a fault has led to. */
 export interface Verdict {
@@ -139,7 +139,7 @@ export class System {
    */
   async judge(
     { acknowledged }: Pick<Sender, "acknowledged">,
-    { withinMs = 90_000 }: { readonly withinMs?: number } = {},
+    { withinMs = 90_000, leaseMs = LEASE_MS }: { readonly withinMs?: number; readonly leaseMs?: number } = {},
   ): Promise<Verdict> {
     let progressAt = performance.now();
     let lastCount = -1;
@@ -151,7 +151,7 @@ export class System {
         const count = this.lines().filter(({ what }) => what !== "notice" && what !== "lag").length;
         if (count !== lastCount) progressAt = performance.now();
         lastCount = count;
-        return isAtRest(verdict) || performance.now() - progressAt > PATIENCE_MS;
+        return isAtRest(verdict) || performance.now() - progressAt > leaseMs + PATIENCE_MS;
       },
       { withinMs, everyMs: 100 },
     );

@@ -140,13 +140,16 @@ function writesTwice(store: RecordStore, seen: (current: Versioned, item: Swap) 
 
 /** A record as if somebody else had written it. */
 function asAnothers(current: Versioned, item: Swap): Versioned {
-  if (current.version !== item.version || isUnreadable(current.record)) return current;
-  const slots = Object.entries(current.record.slots).map(([key, slot]) => [
-    key,
-    { ...slot, token: "another" },
-  ]);
+  const { record } = current;
+  if (current.version !== item.version || isUnreadable(record)) return current;
+  const token = "another";
+  const slots = Object.entries(record.slots).map(([key, slot]) => [key, { ...slot, token }]);
   return {
     version: current.version.replace(/^./, "z"),
-    record: { ...current.record, slots: Object.fromEntries(slots) },
+    record: {
+      ...record,
+      lease: record.lease === null ? null : { ...record.lease, token },
+      slots: Object.fromEntries(slots),
+    },
   };
 }

@@ -179,15 +179,25 @@ export class Changes {
     this.#write(group, base, item, begins ? this.#environment.monotonic() + this.#leaseMs : null, failures);
   }
 
-  /** `leaseEnd`: until when the fate of a write that begins a run is asked for; null for any other write. */
+  /**
+   * `leaseEnd`: until when the fate of a write that begins a run is asked for; null for any other write. `isUnclear`: it was
+   * sent before, and may have been written then.
+   */
   #write(
     group: readonly Pending[],
     base: Versioned | null,
     item: Swap,
     leaseEnd: number | null,
     failures: number,
+    isUnclear = false,
   ): void {
     const { key, version, record } = item;
+    // What was sent may still be written: only the same write, sent again, can tell.
+    const sendAgain = (cause: unknown): void => {
+      const limit = leaseEnd ?? Math.max(...group.map(({ until }) => until));
+      if (this.#environment.monotonic() >= limit) this.#fail(group, key, cause);
+      else this.#later(failures, () => this.#write(group, base, item, leaseEnd, failures + 1, true));
+    };
     this.#send(item, (result) => {
       switch (result.kind) {
         case "written":
@@ -202,14 +212,12 @@ export class Changes {
           this.#refuse(group, base, key, result.cause);
           return;
         case "not-written":
-          this.#tryAgain(group, base, key, result.cause, failures);
+          // Of a write that was sent before, that says nothing.
+          if (isUnclear) sendAgain(result.cause);
+          else this.#tryAgain(group, base, key, result.cause, failures);
           return;
-        case "unknown": {
-          // What was sent may still be written: only the same write, sent again, can tell.
-          const limit = leaseEnd ?? Math.max(...group.map(({ until }) => until));
-          if (this.#environment.monotonic() >= limit) this.#fail(group, key, result.cause);
-          else this.#later(failures, () => this.#write(group, base, item, leaseEnd, failures + 1));
-        }
+        case "unknown":
+          sendAgain(result.cause);
       }
     });
   }

@@ -74,6 +74,13 @@ export class Dispatcher {
     else this.#isBacklog = true;
   }
 
+  /** Another process has said that something is due. False: there is no place for it here. */
+  hinted(): boolean {
+    if (!this.isTaking || this.#parts.room() === 0) return false;
+    this.wake(0);
+    return true;
+  }
+
   /** A place has become free. */
   freed(): void {
     if (this.#isBacklog) this.wake(0);
@@ -110,6 +117,11 @@ export class Dispatcher {
     try {
       if (!this.isTaking) return;
       const limit = room();
+      if (limit === 0) {
+        // There may be something: the next place that becomes free asks for it.
+        this.#isBacklog = true;
+        return;
+      }
       const { records, left, nextDueAt } = await store.takeDue(limit, leaseMs);
       this.#isBacklog = left > 0;
       for (const record of records) begin(record);

@@ -141,7 +141,7 @@ class Engine implements Inbox {
     });
     this.#dispatcher = dispatcher;
     dispatcher.wake(0);
-    this.#unsubscribe = (await this.#store.onDue?.(() => dispatcher.wake(0))) ?? null;
+    this.#unsubscribe = (await this.#store.onDue?.(() => dispatcher.hinted())) ?? null;
     return {
       pause: () => dispatcher.pause(),
       resume: () => dispatcher.resume(),

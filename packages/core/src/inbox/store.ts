@@ -118,8 +118,11 @@ export interface RecordStore {
   now(key: string): number;
   /** Resolves once replicas have each of these records, at these versions or later; rejects if that is not so in time. */
   settled?(items: readonly { readonly key: string; readonly version: string }[]): Promise<void>;
-  /** Calls back when another process announces something due. A hint: nothing relies on it. Resolves to its end. */
-  onDue?(wake: () => void): Promise<() => void>;
+  /**
+   * Calls back when another process announces something due, and is told whether this one has a place for it: where it has
+   * none, somebody else may hear of it. A hint: nothing relies on it. Resolves to its end.
+   */
+  onDue?(wake: () => boolean): Promise<() => void>;
   /** Events that the filter lets pass, by time of acceptance: `limit` at most, behind `cursor`. */
   list(filter: EventFilter, cursor: ListCursor | null, limit: number): Promise<Listed>;
   /** How many events there are of everything that is not finished, over all processes. */

@@ -10,6 +10,10 @@ const LIFE_MS = 1_000;
 /** How long one command waits for a hint; ioredis gives up on a connection that is silent for much longer. */
 const WAIT_S = 5;
 const AFTER_ERROR_MS = 250;
+/** Hints of this time travel together. */
+const GATHER_MS = 5;
+/** A process with no place for more listens again after so long. */
+const BUSY_MS = 100;
 
 /**
  * Tells other processes that something is due: a hint wakes the one that has listened for the longest time, and no other.
@@ -19,7 +23,7 @@ export class Hints {
   readonly #key: string;
   readonly #group: Group;
   readonly #clock: Clock;
-  readonly #wakes = new Set<() => void>();
+  readonly #wakes = new Set<() => boolean>();
   #wanted = 0;
   #isSending = false;
   #isWaiting = false;
@@ -43,12 +47,13 @@ export class Hints {
       const count = this.#wanted;
       this.#wanted = 0;
       await this.#group.run(HINT, [this.#key], [count, MAX_HINTS, LIFE_MS]).catch(() => {});
+      await sleep(this.#clock, GATHER_MS);
     }
     this.#isSending = false;
   }
 
-  /** Calls back at each hint that this process gets, until its end. */
-  listen(connection: Redis | Cluster, wake: () => void): () => void {
+  /** Calls back at each hint that this process gets, until its end; what nobody here has a place for goes to others. */
+  listen(connection: Redis | Cluster, wake: () => boolean): () => void {
     this.#wakes.add(wake);
     if (!this.#isWaiting) void this.#wait(connection);
     return () => void this.#wakes.delete(wake);
@@ -59,9 +64,11 @@ export class Hints {
     while (this.#wakes.size > 0 && connection.status !== "end") {
       try {
         const hint = await connection.blpop(this.#key, WAIT_S);
-        // Nobody listens here any more: somebody else may.
-        if (hint !== null && this.#wakes.size === 0) this.send(1);
-        if (hint !== null) for (const wake of this.#wakes) wake();
+        if (hint === null) continue;
+        const isTaken = [...this.#wakes].map((wake) => wake()).includes(true);
+        if (isTaken) continue;
+        this.send(1);
+        await sleep(this.#clock, BUSY_MS);
       } catch {
         await sleep(this.#clock, AFTER_ERROR_MS);
       }

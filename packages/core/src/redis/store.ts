@@ -94,7 +94,7 @@ interface Opened {
 class RedisStore implements RecordStore {
   readonly durability: Inbox["durability"];
   readonly settled?: (records: readonly WrittenRecord[]) => Promise<void>;
-  readonly onDue?: (wake: () => void) => Promise<() => void>;
+  readonly onDue?: (wake: () => boolean) => Promise<() => void>;
   readonly #way: Way;
   readonly #settings: Settings;
   readonly #shards: Shards;
@@ -224,7 +224,7 @@ class RedisStore implements RecordStore {
     await replicas?.settled(records);
   }
 
-  async #onDue(connections: Connections, wake: () => void): Promise<() => void> {
+  async #onDue(connections: Connections, wake: () => boolean): Promise<() => void> {
     const { hints } = await this.#open();
     this.#listening ??= connections.patient().catch((error: unknown) => {
       this.#listening = null;
