@@ -47,7 +47,7 @@ describe("without redis-server", () => {
     expect(status, stderr).toBe(0);
     const listed = stdout.match(/(?<=\] )test\/.*\.test\.ts$/gm) ?? [];
     const isOnRedis = (file: string) =>
-      /^(faults\/(?!sqlite)|contract\/redis|(examples|package)\/next\.)/.test(file);
+      /^(faults\/(?!sqlite)|contract\/redis|bench\/by-hand\/ways|(examples|package)\/next\.)/.test(file);
     const others = readdirSync("test", { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".test.ts") && !/node_modules|^browser/.test(file) && !isOnRedis(file))
       .map((file) => `test/${file}`)
