@@ -7,7 +7,8 @@ import type { DueRecord, RecordStore } from "./store.ts";
 export interface DispatcherParts {
   readonly store: RecordStore;
   readonly environment: Environment;
-  readonly leaseMs: number;
+  /** For how long a record that was taken is hidden from others. */
+  readonly hideMs: number;
   /** The look comes at least this often; `Infinity` where nobody else can add anything. */
   readonly pollMs: number;
   readonly runner: Runner;
@@ -111,7 +112,7 @@ export class Dispatcher {
   }
 
   async #lookOnce(): Promise<void> {
-    const { store, leaseMs, pollMs, runner, begin, room } = this.#parts;
+    const { store, hideMs, pollMs, runner, begin, room } = this.#parts;
     let nextMs = pollMs;
     this.#lookAgain = false;
     try {
@@ -122,7 +123,7 @@ export class Dispatcher {
         this.#isBacklog = true;
         return;
       }
-      const { records, left, nextDueAt } = await store.takeDue(limit, leaseMs);
+      const { records, left, nextDueAt } = await store.takeDue(limit, hideMs);
       this.#isBacklog = left > 0;
       for (const record of records) begin(record);
       if (left > 0 && room() > 0) this.#lookAgain = true;

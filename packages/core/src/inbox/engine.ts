@@ -129,11 +129,11 @@ class Engine implements Inbox {
     await this.ready();
     this.#runner = runner;
     this.#runs.places.open(concurrency);
-    const { environment, leaseMs } = this.#parts;
+    const { environment, hideMs } = this.#parts;
     const dispatcher = new Dispatcher({
       store: this.#store,
       environment,
-      leaseMs,
+      hideMs,
       pollMs: this.#pollMs,
       runner,
       room: () => this.#runs.places.room,
@@ -162,7 +162,7 @@ class Engine implements Inbox {
     const lane = async (): Promise<void> => {
       while (taken < limit && time.elapsedMs < deadlineMs && !this.#parts.isClosing) {
         taken++;
-        const { records } = await this.#store.takeDue(1, this.#parts.leaseMs);
+        const { records } = await this.#store.takeDue(1, this.#parts.hideMs);
         const [record] = records;
         const ending = record === undefined ? null : await this.#runDue(record, runner);
         if (ending === null) taken--;

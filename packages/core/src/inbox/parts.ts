@@ -3,6 +3,8 @@ import type { Environment } from "../environment.ts";
 import type { Changes } from "./changes.ts";
 import type { RecordStore } from "./store.ts";
 
+const HIDE_MS = 5_000;
+
 /** What the parts of one inbox share. */
 export class InboxParts {
   readonly store: RecordStore;
@@ -19,6 +21,14 @@ export class InboxParts {
     this.environment = environment;
     this.changes = changes;
     this.leaseMs = leaseMs;
+  }
+
+  /**
+   * For how long a record that was taken is hidden from others: until its begin is written, or, where the answer of the
+   * store got lost on the way, until it can be taken again.
+   */
+  get hideMs(): number {
+    return Math.min(this.leaseMs, HIDE_MS);
   }
 
   stopwatch(): Stopwatch {

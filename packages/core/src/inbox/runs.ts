@@ -119,7 +119,7 @@ export class Runs {
   ): Promise<boolean> {
     if (this.has(key)) return false;
     if (isUnreadable(due.record)) {
-      // It stays hidden for a lease, and so does not come back at once.
+      // It stays hidden for a while, and so does not come back at once.
       runner.notify(inboxError("take", unreadable(due.record.unreadable)));
       return false;
     }
