@@ -7,7 +7,7 @@ export default {
     "packages/core/src/json.ts",
     "packages/core/src/signature/{canonical,rsa,hmac,keys}.ts",
     "packages/core/src/flows/{callback,flow,judgement,keyring,reading-search,readings}.ts",
-    "packages/core/src/inbox/{accept,decisions,lease,record,table}.ts",
+    "packages/core/src/inbox/record/{accept,decisions,record,reference-claim,run,schedule,table}.ts",
   ],
   coverageAnalysis: "perTest",
   concurrency: 2,
