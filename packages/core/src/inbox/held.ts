@@ -11,6 +11,7 @@ import {
 import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { discard, heldOf, replay } from "./record/decisions.ts";
+import { label } from "./record/index-of.ts";
 import type { ListCursor } from "./store.ts";
 
 const PAGE = 100;
@@ -33,7 +34,12 @@ export function heldEntries({ parts, ready, decided }: HeldParts): HeldEntries {
     reason,
     limit = Number.POSITIVE_INFINITY,
   }: HeldFilter = {}): AsyncGenerator<Held> {
-    const filter: EventFilter = { state: "held", flow, tenant, reason };
+    const filter: EventFilter = {
+      state: "held",
+      flow,
+      reason,
+      tenant: tenant === undefined ? tenant : label(tenant),
+    };
     await ready();
     let left = limit;
     let cursor: ListCursor | null = null;
