@@ -296,3 +296,44 @@ describe("the health of an inbox", () => {
     });
   });
 });
+
+describe("events of one turn", () => {
+  it("start in the order in which they were accepted, whatever the order of their writes", async () => {
+    const clock = fakeClock();
+    const inbox = createInbox(
+      { ...memoryStore({ environment: clock }), immediate: false },
+      { environment: clock },
+    );
+    const started: string[] = [];
+    const runner = runnerOf(async ({ data }) => {
+      started.push(data.id);
+      return { kind: "done" };
+    });
+    await inbox.run(runner, { concurrency: 2 });
+    await clock.advance(1);
+    const ids = ["5", "1", "4", "2", "3"];
+    await Promise.all(ids.map((id) => inbox.accept(newEvent(clock.now(), id))));
+    await clock.advance(1);
+    expect(started).toEqual(ids);
+    await inbox.close({ graceMs: 0 });
+  });
+});
+
+describe("a store that cannot be listened to", () => {
+  it("is looked at all the same, and that is noticed", async () => {
+    const clock = fakeClock();
+    const deaf: RecordStore = {
+      ...memoryStore({ environment: clock }),
+      endsWithProcess: false,
+      onDue: () => Promise.reject(new Error("no connection")),
+    };
+    const runner = runnerOf(async () => ({ kind: "done" }));
+    const inbox = createInbox(deaf, { environment: clock });
+    await inbox.run(runner, { concurrency: 1 });
+    expect(runner.notices).toMatchObject([{ type: "inbox-error", during: "listen" }]);
+    await inbox.accept(newEvent(clock.now()));
+    await clock.advance(1);
+    expect(await inbox.health()).toMatchObject({ waiting: 0, running: 0 });
+    await inbox.close({ graceMs: 0 });
+  });
+});

@@ -349,8 +349,10 @@ export class Changes {
 
   #swap(batch: readonly Sending[]): void {
     const sorted = batch.length === 1 ? batch : batch.toSorted((a, b) => (a.item.key < b.item.key ? -1 : 1));
+    /** In the order in which they were asked for: what is begun together starts in the order of its age. */
     const tell = (results: readonly SwapResult[]): void => {
-      for (const [at, { done }] of sorted.entries()) done(results[at] ?? NO_ANSWER);
+      const found = new Map(sorted.map((sending, at) => [sending, results[at]]));
+      for (const sending of batch) sending.done(found.get(sending) ?? NO_ANSWER);
     };
     const lost = (cause: unknown): void => {
       for (const { done } of sorted) done({ kind: "unknown", cause });

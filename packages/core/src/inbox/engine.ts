@@ -141,7 +141,12 @@ class Engine implements Inbox {
     });
     this.#dispatcher = dispatcher;
     dispatcher.wake(0);
-    this.#unsubscribe = (await this.#store.onDue?.(() => dispatcher.hinted())) ?? null;
+    try {
+      this.#unsubscribe = (await this.#store.onDue?.(() => dispatcher.hinted())) ?? null;
+    } catch (error) {
+      // Without hints, what others accept is found at the next look.
+      runner.notify(inboxError("listen", error));
+    }
     return {
       pause: () => dispatcher.pause(),
       resume: () => dispatcher.resume(),
