@@ -246,6 +246,7 @@ export const beginCases: readonly ContractCase[] = [
     const first = await acceptOn(process, rig);
     const left = await acceptOn(process, rig);
     expect([first.begun, left.begun]).toEqual([true, false]);
+    await rest(rig);
     const event = sampleEvent(newId(), rig.now());
     const accepted = await process.inbox.accept(event, { handle: runner });
     expect(accepted).toMatchObject({ outcome: "new", begun: true });

@@ -253,7 +253,7 @@ class Engine implements Inbox {
 
   /** What was begun is handed back, or run to its end where nobody else can have it. */
   async #finishWhatRuns(): Promise<void> {
-    this.#runs.startWaiting();
+    this.#runs.startAll();
     await this.#acceptor.atRest();
     await this.#runs.atRest();
     if (this.#store.endsWithProcess === true && this.#runner !== null) await this.#runTheRest(this.#runner);

@@ -64,6 +64,7 @@ export class Runs {
   /** By the record's key; `run` is null until its handlers may be called. */
   readonly #active = new InFlight<string, { run: ActiveRun | null }>();
   readonly #waiting = new FirstInFirstOut<BegunRun>();
+  #isStarting = false;
   #isWatching = false;
   #isRenewing = false;
   #whenAtRest: (() => void)[] = [];
@@ -196,23 +197,35 @@ export class Runs {
     }
   }
 
-  /** Runs what was begun: at once, or in the background when there is a place. */
+  /** Runs what was begun: at once, or in the background in its turn, when there is a place. */
   start(begun: BegunRun): void {
-    if (begun.inBackground && !this.places.isFree) {
+    if (begun.inBackground) {
       this.#waiting.push(begun);
       this.#watch();
-      return;
-    }
+      this.#startSoon();
+    } else this.#startNow(begun);
+  }
+
+  #startNow(begun: BegunRun): void {
     const leave = this.places.enter();
-    // Off the path of the delivery that began it, so that its answer is written first.
     this.#parts.environment.soon(() => void this.#run(begun, leave));
   }
 
+  /** Off the path of the delivery that began it, so that its answer is written first. */
+  #startSoon(): void {
+    if (this.#isStarting) return;
+    this.#isStarting = true;
+    this.#parts.environment.soon(() => {
+      this.#isStarting = false;
+      this.#startWaiting();
+    });
+  }
+
   /** Starts what waits for a place, places or not: to run it to its end, or to hand it back. */
-  startWaiting(): void {
+  startAll(): void {
     this.places.open(null);
     for (let begun = this.#waiting.shift(); begun !== undefined; begun = this.#waiting.shift())
-      this.start(begun);
+      this.#startNow(begun);
   }
 
   /** Warns of everything that still runs, and tells how many handlers that concerns. */
@@ -233,7 +246,7 @@ export class Runs {
     const end = await runner.run(run);
     // Its handlers are through: while that is written, others may run.
     leave();
-    this.#startNext();
+    this.#startWaiting();
     const next: NextRun = { begun: null, inMs: null };
     const finished = await run.finish(end, this.#chain(lease, runner, inBackground, next));
     if (finished?.kind === "ended") {
@@ -251,13 +264,15 @@ export class Runs {
   }
 
   /**
-   * What was begun and waits for a place gets the one that has become free, in the same turn of the event loop: were there
-   * fewer than are begun in a turn, what waits would only grow.
+   * What was begun and waits gets the places that are free, also one that has just become free: were there fewer started in
+   * a turn of the event loop than are begun, what waits would only grow.
    */
-  #startNext(): void {
-    if (!this.places.isFree) return;
-    const next = this.#waiting.shift();
-    if (next !== undefined) void this.#run(next, this.places.enter());
+  #startWaiting(): void {
+    while (this.places.isFree) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      void this.#run(next, this.places.enter());
+    }
   }
 
   /** Hands back what has waited for too long, as long as anything waits. */
