@@ -190,7 +190,7 @@ export class Intake {
       const accepting = inbox.accept(verified, {
         maxHeld,
         deadlineMs: deadline.leftMs,
-        delayMs: run === "after-response" ? LEFT_TO_THE_REQUEST_MS : 0,
+        delayMs: ack === "enqueued" && run === "after-response" ? LEFT_TO_THE_REQUEST_MS : 0,
         handle: ack === "handled" ? runner : undefined,
       });
       const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;

@@ -147,3 +147,62 @@ describe("run", () => {
     await t.receiver.close();
   });
 });
+
+describe("after the response", () => {
+  it("a SUCCESS that arrives while its PENDING runs is run when that ends, with no later request", async () => {
+    const clock = fakeClock();
+    let letGo = (): void => {};
+    const gate = new Promise<void>((open) => {
+      letGo = open;
+    });
+    const ran: string[] = [];
+    const receiver = createReceiver({
+      payments: { publicKey: keys.publicKey },
+      inbox: memoryInbox({ clock }),
+      clock,
+      run: "after-response",
+      logger: { info: () => {}, warn: () => {}, error: () => {} },
+    });
+    receiver.onDeposit({
+      PENDING: () => gate.then(() => void ran.push("PENDING")),
+      SUCCESS: () => void ran.push("SUCCESS"),
+    });
+    await receiver.start();
+    const work: Promise<unknown>[] = [];
+    const send = async (status: "PENDING" | "SUCCESS") => {
+      const fields = callbackFields({ payTxnId: "t", referenceId: "o", status }, clock.now());
+      const delivery = deliveryOf(signPaymentCallback(fields, keys.privateKey));
+      const reply = await receiver.payments.receive({ ...delivery, waitUntil: (w) => work.push(w) });
+      await settle();
+      return reply.status;
+    };
+    expect([await send("PENDING"), await send("SUCCESS")]).toEqual([200, 200]);
+    expect(ran).toEqual([]);
+    letGo();
+    await Promise.all(work);
+    expect(ran).toEqual(["PENDING", "SUCCESS"]);
+    await receiver.close({ graceMs: 0 });
+  });
+
+  it('with ack: "handled", the first copy after a failure is tried at once', async () => {
+    const clock = fakeClock();
+    let tries = 0;
+    const receiver = createReceiver({
+      payments: { publicKey: keys.publicKey },
+      inbox: memoryInbox({ clock }),
+      clock,
+      ack: "handled",
+      logger: { info: () => {}, warn: () => {}, error: () => {} },
+    });
+    receiver.onDeposit(() => {
+      if (++tries === 1) throw new Error("not yet");
+    });
+    await receiver.start();
+    const fields = callbackFields({ payTxnId: "t", referenceId: "o" }, clock.now());
+    const delivery = { ...deliveryOf(signPaymentCallback(fields, keys.privateKey)), waitUntil: () => {} };
+    expect((await receiver.payments.receive(delivery)).status).toBe(503);
+    expect((await receiver.payments.receive(delivery)).status).toBe(200);
+    expect(tries).toBe(2);
+    await receiver.close({ graceMs: 0 });
+  });
+});

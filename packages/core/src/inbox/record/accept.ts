@@ -70,7 +70,9 @@ export function accept(
     const { accepted, isNews } = acceptCopy(slot, event, ruling);
     return { accepted, slot: ruling.slot, record: isLater || isNews ? changed : null };
   }
-  return { accepted: claim(changed, event, ruling, now, delayMs), slot: ruling.slot, record: changed };
+  // Whoever runs something of the record now is the first who can run this too.
+  const waitMs = changed.lease === null ? delayMs : 0;
+  return { accepted: claim(changed, event, ruling, now, waitMs), slot: ruling.slot, record: changed };
 }
 
 const NOTHING_MORE = {
