@@ -169,7 +169,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
         const { records, left } = await store.takeDue(50, HOUR_MS);
         expect(records.length).toBeGreaterThan(0);
         taken.push(...records.map(({ key }) => key));
-        expect(left).toBe(keys.length - taken.length);
+        expect(left > 0).toBe(taken.length < keys.length);
       }
       expect(taken.toSorted()).toEqual(keys.toSorted());
     }));

@@ -11,7 +11,7 @@ const UNCONFIRMED = ["message", "providerTxId", "userId"] as const;
 /**
  * A function for `payments.confirm` of the receiver: decides which reading of an ambiguous callback is true by asking
  * the service. Each reading's `payTxnId` is looked up; a reading counts when the service's transaction agrees with it
- * on id, reference, type, status, amount and merchant. The event returned has what all such readings agree on:
+ * on id, reference, type, status, amount, merchant and the callback URL that it records. The event returned has what all such readings agree on:
  * `message`, `providerTxId` or `userId` is left out where they differ. In any doubt, and whenever there are more readings
  * than are offered, the entry stays held: `"keep"`. It never answers `"discard"`.
  *
@@ -37,7 +37,7 @@ export function confirmWithLookup(
     });
     await Promise.all(lookUps);
     const confirmed = readings.filter((reading) => agrees(reading, found.get(reading.payTxnId)));
-    if (confirmed.length > 0) return agreement(preferSameUrl(confirmed, found));
+    if (confirmed.length > 0) return agreement(sentWhereRecorded(confirmed, found));
     const early = readings.find((reading) => isEarly(reading, found.get(reading.payTxnId)));
     if (early === undefined) return "keep";
     throw new ClientError(
@@ -93,15 +93,18 @@ function plainDecimal(text: string): string | null {
   return whole === undefined ? null : `${whole}.${decimals.replace(/0+$/, "")}`;
 }
 
-/** The address recorded for the transaction tells readings apart that agree on all else. */
-function preferSameUrl(
+/**
+ * The address recorded for the transaction tells readings apart that agree on all else. Where it is none of theirs, the
+ * callback was another one than any of them says. A service that records none sends "".
+ */
+function sentWhereRecorded(
   readings: readonly PaymentEvent[],
   found: ReadonlyMap<string, Transaction>,
 ): readonly PaymentEvent[] {
-  const same = readings.filter(
-    (reading) => reading.callbackUrl === found.get(reading.payTxnId)?.callback_url,
-  );
-  return same.length > 0 ? same : readings;
+  return readings.filter(({ payTxnId, callbackUrl }) => {
+    const recorded = found.get(payTxnId)?.callback_url ?? "";
+    return recorded === "" || recorded === callbackUrl;
+  });
 }
 
 /** One event of what all these readings say; keep when they differ in more than optional fields. */

@@ -71,6 +71,19 @@ describe("confirmWithLookup, in a real receiver,", () => {
     }
   });
 
+  it("keeps the entry held when the service recorded another callback URL than any reading has, and believes without one", async () => {
+    const { referenceId, genuine } = attack();
+    const known = { reference: referenceId, status: "FAILED" };
+    const other = await receiverWith({ "t-1": { ...known, callback_url: `${callbackUrl}&message=` } });
+    await other.t.deliver("payments", genuine);
+    await other.t.advance("1s");
+    expect([other.handled, (await other.t.held()).length]).toEqual([[], 1]);
+    const none = await receiverWith({ "t-1": { ...known, callback_url: null } });
+    await none.t.deliver("payments", genuine);
+    await none.t.advance("1s");
+    expect(none.handled).toMatchObject([{ status: "FAILED" }]);
+  });
+
   it("keeps the entry held when the service does not know the transaction, or says otherwise", async () => {
     const { referenceId, forged } = attack();
     const answers = [
