@@ -148,10 +148,14 @@ class Engine implements Inbox {
       runner.notify(inboxError("listen", error));
     }
     return {
-      pause: () => dispatcher.pause(),
+      pause: () => {
+        dispatcher.pause();
+        this.#runs.handBackWaiting();
+      },
       resume: () => dispatcher.resume(),
       stop: () => {
         dispatcher.stop();
+        this.#runs.handBackWaiting();
         return this.#runs.atRest();
       },
     };

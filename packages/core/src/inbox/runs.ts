@@ -228,6 +228,13 @@ export class Runs {
       this.#startNow(begun);
   }
 
+  /** What was begun and has not started is left to others, or to this process's next start. */
+  handBackWaiting(): void {
+    for (let begun = this.#waiting.shift(); begun !== undefined; begun = this.#waiting.shift()) {
+      void this.#handBack(begun);
+    }
+  }
+
   /** Warns of everything that still runs, and tells how many handlers that concerns. */
   abandon(): number {
     let called = 0;
