@@ -24,7 +24,7 @@ export const openOurs =
       inbox: INBOXES[way](setup),
       concurrency: CONCURRENCY,
     });
-    /** The only ones whose end may not be recorded yet when all handlers have ended. */
+    /** The ends of these are recorded last, or nearly so: writes of ends travel in the order of the ends. */
     const newest: string[] = [];
     receiver
       .onDeposit(async (_deposit, { eventId }) => {

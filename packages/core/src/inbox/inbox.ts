@@ -401,7 +401,10 @@ export interface RunReport {
 export interface AcceptOptions {
   /** Nobody else runs it for this long, since the caller will: {@link Inbox.runEvent}. Default 0. */
   readonly delayMs?: number | undefined;
-  /** Entries that may be held, at most: beyond, an event that would be held at accept is refused. Soft: see there. */
+  /**
+   * Entries that may be held: beyond, an event that would be held at its acceptance is refused. The count is up to a second
+   * old where the store is another process's too, so that a few more may be held.
+   */
   readonly maxHeld?: number | undefined;
   /** How long the caller waits for the answer. What is not written by then is not tried again. Default 2 s. */
   readonly deadlineMs?: number | undefined;

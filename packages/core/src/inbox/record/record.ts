@@ -75,7 +75,7 @@ export interface IdempotencyRecord {
   readonly flow: FlowName;
   readonly tenant: string;
   readonly id: string;
-  /** The highest listed status, and its slot; null while nothing was claimed to run. */
+  /** The highest listed status, and its slot; null while nothing was accepted to run. */
   status: string | null;
   statusSlot: string | null;
   terminal: boolean;
