@@ -4,7 +4,7 @@ export default {
   plugins: ["@stryker-mutator/vitest-runner"],
   vitest: { configFile: "vitest.mutants.config.ts" },
   mutate: [
-    "packages/core/src/json.ts",
+    "packages/core/src/protocol/json.ts",
     "packages/core/src/signature/{canonical,rsa,hmac,keys}.ts",
     "packages/core/src/flows/{callback,flow,judgement,keyring,reading-search,readings}.ts",
     "packages/core/src/inbox/record/{accept,decisions,record,reference-claim,run,schedule,table}.ts",

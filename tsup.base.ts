@@ -12,6 +12,8 @@ export const libraryBuild = (entry: Record<string, string>): ReturnType<typeof d
     clean: true,
     // Entry points share chunks, so that an error class is the same class whichever entry it comes from.
     splitting: true,
+    // The private packages of this workspace are not published: what uses them brings them along.
+    noExternal: ["@payhooks/pages"],
     treeshake: false,
     // Not every runtime knows Node's modules without it.
     removeNodeProtocol: false,

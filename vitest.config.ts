@@ -1,77 +1,152 @@
+/**
+ * Which command runs which test.
+ *
+ * `npm test` says in minutes whether a change is right: it runs every project but those whose names begin with `rest`.
+ * These are for `npm run test:rest`: what takes long by its nature, below with the reason.
+ *
+ * A new file goes to a project by its folder. If it is slow, name it in `slow` or, among the proofs of security, in
+ * `longProofs`.
+ */
 import { existsSync, readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { hasMariadb, mariadbSuites } from "./scripts/mariadb-server.mjs";
+import { hasPgbouncer, pgbouncerSuites } from "./scripts/pgbouncer.mjs";
 import { postgresBin, postgresSuites } from "./scripts/postgres-server.mjs";
 import { hasRedis, redisSuites } from "./scripts/redis-server.mjs";
+
+/** Slow files, by the reason. */
+const slow: Readonly<Record<string, readonly string[]>> = {
+  "builds an application with Next.js, and starts it": [
+    "test/conformance/next.test.ts",
+    "test/examples/next.test.ts",
+    "test/package/next.test.ts",
+  ],
+  "packs the packages, and installs them into new projects": [
+    "test/package/adding-a-store.test.ts",
+    "test/package/starters.test.ts",
+    "test/package/tarballs.test.ts",
+  ],
+  "starts a process for each case": ["test/vectors/openssl.test.ts"],
+  "starts several Redis servers, which take over from each other": [
+    "test/contract/redis-{cluster,replicas,sentinel}.test.ts",
+  ],
+  "runs the whole contract on a PostgreSQL in this process, which is slow": ["test/contract/pglite.test.ts"],
+  "starts PostgreSQL": [
+    "test/examples/postgres.test.ts",
+    "test/examples/shop.test.ts",
+    "test/effects/**/*.test.ts",
+  ],
+  "tries the tools that measure, on which no user depends": ["test/bench/**/*.test.ts"],
+  "installs and builds the documentation's site": ["test/site/**/*.test.ts"],
+  "installs with npm": ["test/runtimes/**/*.test.ts"],
+};
+
+/** Proofs of security with random cases by the thousand. */
+const longProofs = ["test/security/{fuzz,fuzz-web,mutants,oracle}.test.ts"];
+
+/** Histories by the ten thousand, on all processors. */
+const manyHistories = ["test/simulation/many.test.ts"];
+
+/** Processes, servers and networks that die, on a real clock; and hints between processes, which are measured. */
+const faultsOnSqlite = ["test/faults/sqlite.test.ts"];
+const faultsOnPostgres = ["test/faults/{postgres*,ledger}.test.ts"];
+const faultsOnRedis = ["test/faults/!(sqlite|postgres*|ledger).test.ts", "test/contract/redis-hints.test.ts"];
+
+/** One more than there are cores, since many files wait for a process or a server. Vitest alone takes one less. */
+const WORKERS = availableParallelism() + 1;
+
+/** One patience for everything that waits: so long that a busy machine is no reason to fail. */
+const PATIENCE_MS = 180_000;
 
 /** Workspace packages resolve to their TypeScript source: tests need no build and never see a stale one. */
 const conditions = ["payhooks-source", "module", "node", "development|production"];
 
+/** What needs a server that is not installed here: `npm test` and `npm run test:rest` name it in red. */
+const withoutServer = [
+  ...(hasRedis() ? [] : redisSuites),
+  ...(postgresBin() === null ? postgresSuites : []),
+  ...(hasMariadb() ? [] : mariadbSuites),
+  ...(hasPgbouncer() ? [] : pgbouncerSuites),
+];
+
 const withTests = (folder: string): string[] =>
   readdirSync(folder).filter((name) => existsSync(`${folder}/${name}/test`));
-
-/** What a package's tests need once: the command line as one file. */
-const setupOf = (name: string): string[] => (name === "cli" ? ["packages/cli/test/support/bundle.ts"] : []);
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
+    reporters: ["default", "./scripts/skipped-reporter.mjs"],
     projects: [
-      ...withTests("packages").map((name) => ({
-        extends: true as const,
-        test: {
-          name,
-          include: [`packages/${name}/test/**/*.test.ts`],
-          globalSetup: setupOf(name),
-          exclude: ["**/node_modules/**", "**/test/browser/**"],
-        },
-      })),
-      ...withTests("examples").map((name) => ({
-        extends: true as const,
-        test: { name: `example-${name}`, include: [`examples/${name}/test/**/*.test.ts`] },
-      })),
-      {
-        extends: true,
-        test: {
-          name: "workspace",
-          include: ["test/**/*.test.ts"],
-          exclude: [
-            "**/node_modules/**",
-            "test/browser/**",
-            "test/security/**",
-            "test/faults/**",
-            ...redisSuites,
-            ...(postgresBin() === null ? postgresSuites : []),
-          ],
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "security",
-          include: ["test/security/**/*.test.ts"],
-          globalSetup: "test/security/global-setup.ts",
-        },
-      },
-      // After the others, and one after the other: what is measured in seconds here has both cores to itself.
-      inTurn("faults-sqlite", ["test/faults/sqlite.test.ts"], 1),
-      ...(hasRedis() ? [inTurn("faults", redisSuites, 2)] : []),
+      ...withTests("packages").map((name) =>
+        project(name, [`packages/${name}/test/**/*.test.ts`], {
+          // The command line as one file, once for all of its tests.
+          ...(name === "cli" && { globalSetup: "packages/cli/test/support/bundle.ts" }),
+          // What their support starts or writes ends with each file, by a hook that is declared where it is imported.
+          ...((name === "cli" || name === "sandbox") && { isolate: true }),
+        }),
+      ),
+      ...withTests("examples").map((name) =>
+        project(`example-${name}`, [`examples/${name}/test/**/*.test.ts`]),
+      ),
+      project("workspace", ["test/**/*.test.ts"], {
+        exclude: [
+          "test/security/**",
+          "test/simulation/**",
+          "test/faults/**",
+          ...faultsOnRedis,
+          ...Object.values(slow).flat(),
+        ],
+      }),
+      project("security", ["test/security/**/*.test.ts"], {
+        exclude: longProofs,
+        globalSetup: "test/security/global-setup.ts",
+      }),
+      project("simulation", ["test/simulation/**/*.test.ts"], { exclude: manyHistories }),
+
+      project("rest", Object.values(slow).flat()),
+      project("rest-simulation", manyHistories),
+      project("rest-security", longProofs, { globalSetup: "test/security/global-setup.ts" }),
+      project("rest-faults-sqlite", faultsOnSqlite, {
+        ...inTurn(1),
+        globalSetup: "test/faults/harness/global-setup.ts",
+      }),
+      project("rest-faults", faultsOnRedis, {
+        ...inTurn(2),
+        globalSetup: "test/faults/harness/global-setup.ts",
+      }),
+      project("rest-faults-postgres", faultsOnPostgres, {
+        ...inTurn(3),
+        globalSetup: "test/faults/harness/global-setup.ts",
+      }),
     ],
   },
 });
 
-/** A project whose files run one by one, once those of a lower order have ended. */
-function inTurn(name: string, include: string[], groupOrder: number): TestProjectInlineConfiguration {
+function project(
+  name: string,
+  include: readonly string[],
+  { exclude = [], ...options }: TestProjectInlineConfiguration["test"] = {},
+): TestProjectInlineConfiguration {
   return {
     extends: true,
     test: {
       name,
-      include,
-      globalSetup: "test/faults/harness/global-setup.ts",
-      pool: "forks",
-      maxWorkers: 1,
-      fileParallelism: false,
-      sequence: { groupOrder },
+      include: [...include],
+      exclude: ["**/node_modules/**", "**/test/browser/**", ...withoutServer, ...exclude],
+      maxWorkers: WORKERS,
+      // One module graph for all files of a worker: to load it for each of them takes as long as to run it.
+      isolate: false,
+      testTimeout: PATIENCE_MS,
+      hookTimeout: PATIENCE_MS,
+      expect: { poll: { timeout: PATIENCE_MS / 3 } },
+      ...options,
     },
   };
+}
+
+/** Runs its files one by one, once the projects of a lower order have ended: on a real clock, others are in the way. */
+function inTurn(groupOrder: number): TestProjectInlineConfiguration["test"] {
+  return { isolate: true, maxWorkers: 1, fileParallelism: false, sequence: { groupOrder } };
 }

@@ -3,7 +3,25 @@ import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /** Suites that start a PostgreSQL of their own. */
-export const postgresSuites = ["test/examples/postgres.test.ts"];
+export const postgresSuites = [
+  "test/bench/by-hand/ways.test.ts",
+  "test/contract/postgres-move.test.ts",
+  "test/faults/postgres-pgbouncer.test.ts",
+  "test/contract/postgres-store.test.ts",
+  "test/contract/postgres.test.ts",
+  "test/contract/postgres-failures.test.ts",
+  "test/effects/controls.test.ts",
+  "test/effects/migrate.test.ts",
+  "test/effects/postgres.test.ts",
+  "test/examples/postgres.test.ts",
+  "test/examples/shop.test.ts",
+  "test/faults/ledger.test.ts",
+  "test/faults/postgres.test.ts",
+  "test/faults/postgres-backup.test.ts",
+  "test/faults/postgres-disks.test.ts",
+  "test/faults/postgres-pool.test.ts",
+  "test/simulation/agreement/postgres.test.ts",
+];
 
 /** Where to look: Debian keeps the server out of PATH, by version. */
 const here = { debian: "/usr/lib/postgresql", path: process.env.PATH ?? "" };
@@ -20,7 +38,7 @@ export function postgresBin({ debian, path } = here) {
 /** Says which suites are left out where there is none; with `CI` set that is a failure, since nobody would read the line. */
 export function expectPostgres(where = here) {
   if (postgresBin(where) !== null) return;
-  const line = `PostgreSQL is missing: ${postgresSuites.join(", ")} is left out. Install it: apt-get install -y postgresql`;
+  const line = `PostgreSQL is missing: ${postgresSuites.join(", ")} are left out. Install it: apt-get install -y postgresql`;
   process.stderr.write(`\u001b[31m${line}\u001b[0m\n`);
   if (process.env.CI) process.exit(1);
 }

@@ -5,8 +5,9 @@ import { existsSync } from "node:fs";
 const INSTALL = "apt-get install -y redis-server";
 /** Suites that start a Redis of their own. */
 export const redisSuites = [
-  "test/faults/!(sqlite).test.ts",
+  "test/faults/!(sqlite|postgres*).test.ts",
   "test/contract/redis*.test.ts",
+  "test/contract/postgres-move.test.ts",
   "test/bench/by-hand/ways.test.ts",
   "test/examples/next.test.ts",
   "test/package/next.test.ts",

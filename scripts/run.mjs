@@ -7,6 +7,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { constants } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { expectMariadb } from "./mariadb-server.mjs";
+import { expectPgbouncer } from "./pgbouncer.mjs";
 import { expectPostgres } from "./postgres-server.mjs";
 import { provideRedis } from "./redis-server.mjs";
 
@@ -18,11 +20,13 @@ const tasks = {
   start: (args) =>
     serve(process.execPath, ["--conditions=payhooks-source", "--import=tsx", exampleDemo, ...args]),
   build: () => build(),
-  test: async (args) => {
-    provideRedis();
-    expectPostgres();
-    await build();
-    await run("vitest", ["run", ...args]);
+  /** In minutes: is a change right? With a file or a project named, these, wherever they belong. */
+  test: (args) => test(args, "!rest*"),
+  /** What takes long. vitest.config.ts says which files these are, and why. */
+  "test:rest": (args) => {
+    expectMariadb();
+    expectPgbouncer();
+    return test(args, "rest*");
   },
   /** The fault tests at full length; `--kills 200` bounds those that are counted in kills. */
   "test:faults": async (args) => {
@@ -30,13 +34,21 @@ const tasks = {
     process.env.PAYHOOKS_FAULTS = "long";
     const at = args.indexOf("--kills");
     if (at >= 0) [, process.env.PAYHOOKS_FAULTS_KILLS] = args.splice(at, 2);
-    await run("vitest", ["run", "--project", "faults*", "test/faults", ...args]);
+    await run("vitest", ["run", "--project", "rest-faults*", ...args]);
   },
   /** The proofs of the security at full length: hours. `PAYHOOKS_SEED=7` repeats a run. */
   "test:security": async (args) => {
     process.env.PAYHOOKS_SECURITY = "long";
-    await run("vitest", ["run", "--project", "security", ...args]);
+    await run("vitest", ["run", "--project", "*security", ...args]);
   },
+  /** Simulated histories: docs/simulation.md. test/simulation/main.ts has the options. */
+  "test:simulation": (args) =>
+    run(process.execPath, [
+      "--conditions=payhooks-source",
+      "--import=tsx",
+      "test/simulation/main.ts",
+      ...args,
+    ]),
   /** Changes the sources that decide what is believed, one place at a time; `--mutate <file>` names one of them. */
   "test:mutants": (args) => run("stryker", ["run", ...args]),
   /** On the built packages, as users get them. test/bench/bench.ts has the options. */
@@ -47,6 +59,9 @@ const tasks = {
   },
   /** In Chromium: Debian's, or the one that PAYHOOKS_CHROMIUM names. */
   "test:browser": (args) => run("vitest", ["run", "--config", "vitest.browser.config.ts", ...args]),
+  /** Makes the pictures of the documentation, in docs/images. */
+  screenshots: () =>
+    run(process.execPath, ["--conditions=payhooks-source", "--import=tsx", "test/browser/screenshots.ts"]),
   /** Installs other runtimes first (1 GB, once), into a folder below node_modules. */
   "test:runtimes": async (args) => {
     await build();
@@ -58,7 +73,31 @@ const tasks = {
     await run("turbo", ["run", "typecheck", "--output-logs=errors-only"]);
     await run("knip", []);
     await run(process.execPath, ["scripts/check-packages.mjs"]);
+    await run(process.execPath, ["scripts/api-reports.mjs"]);
   },
+  /** Writes what each package exports into its folder `api`, with which `check` compares. */
+  api: async () => {
+    await build();
+    await run(process.execPath, ["scripts/api-reports.mjs", "--write"]);
+  },
+  /** The documentation as a site, in site/dist; with `preview` it is served as well. Installs what that needs, below site. */
+  docs: async ([then]) => {
+    await run("pnpm", [
+      "--dir",
+      "site",
+      "install",
+      "--frozen-lockfile",
+      "--prefer-offline",
+      "--reporter=silent",
+    ]);
+    const vitepress = join(root, "site/node_modules/.bin/vitepress");
+    await run(vitepress, ["build", "site"]);
+    if (then === "preview") await run(vitepress, ["preview", "site"]);
+  },
+  /** Asks what changed, and writes it into .changeset. */
+  changeset: (args) => run("changeset", args),
+  "release:prepare": () => run(process.execPath, ["scripts/prepare-release.mjs"]),
+  "release:check": () => run(process.execPath, ["scripts/check-release.mjs"]),
   format: () => run("biome", ["check", "--write", "."]),
 };
 
@@ -101,11 +140,26 @@ async function build() {
   const isInput = (path) => /^packages\/[^/]+\/(src\/|[^/]+$)|^ts[^/]+$|^pnpm-lock\.yaml$/.test(path);
   const modified = (path) => `${statSync(path).mtimeMs} ${statSync(path).size}`;
   const wanted = fingerprint(sourceFiles().filter(isInput), modified);
-  const built = readdirSync("packages").every((name) => existsSync(`packages/${name}/dist`));
+  const built = readdirSync("packages").every(
+    (name) => isBundled(name) || existsSync(`packages/${name}/dist`),
+  );
   if (built && readStamp("build") === wanted) return;
   rmSync(stampPath("build"), { force: true });
   await run("turbo", ["run", "build", "--filter=./packages/*", "--output-logs=errors-only"]);
   writeStamp("build", wanted);
+}
+
+/** A private package has no build of its own: it is bundled into those that use it. */
+function isBundled(name) {
+  return JSON.parse(readFileSync(`packages/${name}/package.json`, "utf8")).private === true;
+}
+
+async function test(args, projects) {
+  provideRedis();
+  expectPostgres();
+  await build();
+  const isNamed = args.some((arg) => !arg.startsWith("-") || arg.startsWith("--project"));
+  await run("vitest", ["run", ...(isNamed ? [] : ["--project", projects]), ...args]);
 }
 
 /** Runs a command to its end; when it fails, so do we, with its exit code. */

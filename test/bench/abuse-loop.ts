@@ -4,10 +4,11 @@
  * nothing; test/security/event-loop.test.ts counts the steps.
  */
 import { createReceiver, memoryInbox, type Receiver } from "@payhooks/core";
-import { systemClock } from "../../packages/core/src/clock.ts";
+import { systemClock } from "../../packages/core/src/time/clock.ts";
 import { Fuzzer } from "../security/fuzz/fuzzer.ts";
 import { heavyDeliveries } from "../security/fuzz/heavy.ts";
 import { KEYS, NOW, SECRET } from "../security/fuzz/signed.ts";
+import { silent } from "../support/silent.ts";
 import { median, percentile } from "./statistics.ts";
 import { table } from "./table.ts";
 
@@ -27,7 +28,6 @@ interface Request {
   readonly body: Uint8Array;
 }
 
-const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const clock = { ...systemClock, now: () => NOW };
 
 async function startReceiver(confirms: boolean): Promise<Receiver> {

@@ -7,6 +7,7 @@ import { createReceiver, memoryInbox } from "@payhooks/core";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express, { type ErrorRequestHandler, type Express } from "express";
 import { PATHS } from "../e2e/merchant.ts";
+import { silent } from "../support/silent.ts";
 
 const app = express();
 if (process.argv[2] === "bare") mountBare(app);
@@ -24,7 +25,7 @@ function mountPayhooks(on: Express): void {
     connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
     inbox: memoryInbox(),
     bodyTimeoutMs: 2_000,
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silent,
   });
   receiver.onDeposit(() => {}).ignore("WITHDRAWAL");
   receiver.onSettlementApproved(() => {}).ignore("settlement.declined");

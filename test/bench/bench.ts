@@ -1,8 +1,8 @@
 /**
  * `npm run bench`: what Payhooks costs on top of a framework and the signature check, held against the goals of
  * goals.ts. `--quick` measures less and writes nothing, `--all` measures more, and on Node 24 too. `--node 24` runs the
- * server on that version alone. `--by-hand`, `--abuse`, `--redis`, `--sqlite`, `--backlog` and `--soak` are benches of
- * their own.
+ * server on that version alone. `--by-hand`, `--abuse`, `--redis`, `--sqlite`, `--effects`, `--backlog`, `--seeing` and `--soak` are
+ * benches of their own.
  */
 import { availableParallelism, loadavg } from "node:os";
 import { join } from "node:path";
@@ -38,8 +38,11 @@ const { values: flags } = parseArgs({
     abuse: { type: "boolean", default: false },
     redis: { type: "boolean", default: false },
     sqlite: { type: "boolean", default: false },
+    effects: { type: "boolean", default: false },
     backlog: { type: "boolean", default: false },
+    seeing: { type: "boolean", default: false },
     soak: { type: "boolean", default: false },
+    postgres: { type: "boolean", default: false },
     events: { type: "string" },
     minutes: { type: "string" },
     rate: { type: "string" },
@@ -63,14 +66,18 @@ if (flags.abuse) {
 }
 if (flags.redis) await import("./redis.ts");
 if (flags.sqlite) await import("./sqlite.ts");
+if (flags.effects) await import("./effects.ts");
 if (flags.backlog) await import("./backlog.ts");
+if (flags.seeing) await import("./seeing.ts");
 if (flags.soak) await import("./soak.ts");
 const benchesOfTheirOwn = [
   flags["by-hand"],
   flags.abuse,
   flags.redis,
   flags.sqlite,
+  flags.effects,
   flags.backlog,
+  flags.seeing,
   flags.soak,
 ];
 if (!benchesOfTheirOwn.includes(true)) await withScope(main);

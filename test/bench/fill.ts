@@ -3,12 +3,12 @@ import { createHash, randomUUID } from "node:crypto";
 import {
   createInbox,
   type IdempotencyRecord,
-  indexOf,
   memoryStore,
   type RecordStore,
-  type Runner,
   type Swap,
 } from "@payhooks/core/inbox";
+import type { Runner } from "../../packages/core/src/inbox/inbox.ts";
+import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { benchEvent } from "./redis-event.ts";
 
 const TOGETHER = 500;

@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInbox, type Inbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
+import { postgresStore } from "@payhooks/core/postgres";
 import { redisStore } from "@payhooks/core/redis";
 import { sqliteStore } from "@payhooks/core/sqlite";
 
-export type InboxName = "memory" | "SQLite" | "Redis";
+export type InboxName = "memory" | "SQLite" | "Redis" | "PostgreSQL";
 
 export interface OpenInbox {
   readonly inbox: Inbox;
@@ -19,11 +20,13 @@ export async function openInbox(
   name: InboxName,
   {
     redisUrl,
+    postgresUrl,
     prefix = "payhooks",
     maxRecords,
     folder = mkdtempSync(join(tmpdir(), "payhooks-bench-")),
   }: {
     readonly redisUrl: string | null;
+    readonly postgresUrl?: string | null;
     readonly prefix?: string;
     readonly maxRecords?: number;
     readonly folder?: string;
@@ -38,6 +41,8 @@ export async function openInbox(
         return sqliteStore(file ?? undefined);
       case "Redis":
         return redisStore(redisUrl ?? undefined, { prefix });
+      case "PostgreSQL":
+        return postgresStore(postgresUrl ?? undefined);
     }
   };
   const opened = store();

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
-import type { VerifiedEvent } from "@payhooks/core/inbox";
 import { asDelivery, callbackFields } from "@payhooks/core/testing";
+import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 
 const RETENTION_MS = 8 * 86_400_000;
 const hash = (text: string, length: number): string =>

@@ -3,19 +3,15 @@
  * same run, and bytes per finished record. `npm run bench -- --redis [--records 100000]`.
  */
 import { randomUUID } from "node:crypto";
-import {
-  createInbox,
-  type Inbox,
-  type Lease,
-  type RunEnd,
-  type Runner,
-  type VerifiedEvent,
-} from "@payhooks/core/inbox";
+import { createInbox, type Inbox } from "@payhooks/core/inbox";
 import { redisStore } from "@payhooks/core/redis";
 import { Queue, Worker } from "bullmq";
 import { Redis } from "ioredis";
+import type { Lease, RunEnd, Runner } from "../../packages/core/src/inbox/inbox.ts";
+import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { withScope } from "../faults/harness/scope.ts";
+import { silent } from "../support/silent.ts";
 import { benchEvent } from "./redis-event.ts";
 import { pairedRatios } from "./rounds.ts";
 import { type Estimate, estimate, median, verdictOf } from "./statistics.ts";
@@ -28,7 +24,6 @@ const WARM_UP_ROUNDS = 4;
 /** How many times less of the server's processor time an event is to take here: it may take 0.35 of it. */
 const GOAL = 1 / 0.35;
 const WINDOW_MS = 8 * 86_400_000;
-const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
 const at = process.argv.indexOf("--records");
 const records = at < 0 ? 100_000 : Number(process.argv[at + 1]);

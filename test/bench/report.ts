@@ -1,5 +1,5 @@
 /** Results as Markdown: the tables that a run prints, and the page of the documentation. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { BY_HAND_CHART, byHandChart, byHandSection } from "./by-hand/report.ts";
 import { type ByHandResults, readByHand } from "./by-hand/results.ts";
@@ -15,6 +15,7 @@ import {
   readResults,
   VERSIONS,
 } from "./results.ts";
+import { readSeeing, seeingSection } from "./seeing-results.ts";
 import { figureOf, intervalOf, MODES, table } from "./table.ts";
 
 const FRAMEWORKS: Readonly<Record<FrameworkName, string>> = {
@@ -59,11 +60,22 @@ export function groupTable(group: GroupFigures): string {
 const PAGE = fileURLToPath(new URL("../../docs/performance.md", import.meta.url));
 const CHARTS = fileURLToPath(new URL("../../docs/performance", import.meta.url));
 
-/** Writes the page and its charts from the files of results. */
+const README = fileURLToPath(new URL("../../README.md", import.meta.url));
+const FIGURES = /^\| handlers that do nothing +\| process,(?:.+\n)+/m;
+
+/** The README with the page's first table in the place of the one that it has. */
+export function withFigures(readme: string, page: string): string {
+  const [figures] = FIGURES.exec(page) ?? [];
+  return figures === undefined ? readme : readme.replace(FIGURES, () => figures);
+}
+
+/** Writes the page and its charts from the files of results, and the table of the README. */
 export function writeReport(): void {
   const byHand = readByHand();
   const all = allResults();
-  writeFileSync(PAGE, render(byHand, all));
+  const page = render(byHand, all);
+  writeFileSync(PAGE, page);
+  writeFileSync(README, withFigures(readFileSync(README, "utf8"), page));
   mkdirSync(CHARTS, { recursive: true });
   for (const [name, image] of charts(byHand, all)) writeFileSync(`${CHARTS}/${name}`, image);
 }
@@ -84,7 +96,9 @@ const chartName = (results: Pick<Results, "node">): string => `node-${majorOf(re
 /** @param byHand null where that comparison was never run. */
 export function render(byHand: ByHandResults | null, all: readonly Results[]): string {
   const first = byHand === null ? [] : [byHandSection(byHand)];
-  return `${[INTRODUCTION, ...first, ...all.map(renderVersion), READING].join("\n\n")}\n`;
+  const seeing = readSeeing();
+  const inside = seeing === null ? [] : [seeingSection(seeing)];
+  return `${[INTRODUCTION, ...first, ...all.map(renderVersion), ...inside, READING].join("\n\n")}\n`;
 }
 
 function renderVersion(results: Results): string {

@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- --soak [--minutes 60] [--rate 100]`: an inbox of each kind side by side, each in a process of its own,
+ * `npm run bench -- --soak [--minutes 60] [--rate 100] [--postgres]`: an inbox of each kind side by side, each in a process of its own,
  * at a steady load of so many events a second. Their records expire after a while, so that everything that is sampled has
- * to come to rest: memory, heap, descriptors, connections, and what the store keeps.
+ * to come to rest: memory, heap, descriptors, connections, and what the store keeps. With `--postgres` PostgreSQL alone.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +11,9 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import Database from "libsql";
+import { postgresBin } from "../../scripts/postgres-server.mjs";
 import { hasRedis } from "../../scripts/redis-server.mjs";
+import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { withScope } from "../faults/harness/scope.ts";
 import type { InboxName } from "./inboxes.ts";
@@ -21,6 +23,7 @@ import { table } from "./table.ts";
 /** What one inbox is asked to bear. */
 export interface SoakSettings {
   readonly redisUrl: string | null;
+  readonly postgresUrl: string | null;
   /** Events a second. */
   readonly rate: number;
   /** How long a finished record is kept. */
@@ -38,7 +41,7 @@ export interface SoakSample {
   readonly heap: number;
   readonly descriptors: number;
   readonly connections: number;
-  /** Records in memory, pages of SQLite's file, keys of Redis. */
+  /** Records in memory, pages of SQLite's file, keys of Redis, pages of PostgreSQL's tables and indexes. */
   readonly keys: number;
 }
 
@@ -72,12 +75,19 @@ interface Soaked {
 }
 
 await withScope(async (scope) => {
-  const redis = hasRedis() ? await RedisServer.start(scope, { aof: "everysec" }) : null;
+  const isPostgresAlone = process.argv.includes("--postgres");
+  const redis = hasRedis() && !isPostgresAlone ? await RedisServer.start(scope, { aof: "everysec" }) : null;
+  const postgres = postgresBin() === null ? null : await PostgresServer.start(scope);
   const folder = scope.add(mkdtempSync(join(tmpdir(), "payhooks-soak-")), async (one) =>
     rmSync(one, { recursive: true }),
   );
-  const names: readonly InboxName[] = redis === null ? ["memory", "SQLite"] : ["memory", "SQLite", "Redis"];
-  const settings = { redisUrl: redis?.url ?? null, rate: RATE, retentionMs: RETENTION_MS, folder };
+  const names: readonly InboxName[] = [
+    ...(isPostgresAlone ? [] : (["memory", "SQLite"] as const)),
+    ...(redis === null ? [] : (["Redis"] as const)),
+    ...(postgres === null ? [] : (["PostgreSQL"] as const)),
+  ];
+  const urls = { redisUrl: redis?.url ?? null, postgresUrl: postgres?.url ?? null };
+  const settings = { ...urls, rate: RATE, retentionMs: RETENTION_MS, folder };
   const soaked: Soaked[] = [];
   for (const name of names) soaked.push({ name, child: await startInbox(name, settings), samples: [] });
   console.log(
@@ -86,9 +96,10 @@ await withScope(async (scope) => {
   for (let from = 0; from < RUN_MS; from += SAMPLE_MS) {
     await wait(SAMPLE_MS);
     for (const one of soaked) {
-      const sample = await sampleOf(one, folder, redis);
+      const sample = await sampleOf(one, folder, redis, postgres);
       one.samples.push(sample);
       console.log(lineOf(one.name, sample));
+      if (one.name === "PostgreSQL" && postgres !== null) console.log(await sizesOf(postgres));
     }
   }
   for (const { child } of soaked) {
@@ -114,6 +125,7 @@ async function sampleOf(
   { name, child }: Soaked,
   folder: string,
   redis: RedisServer | null,
+  postgres: PostgresServer | null,
 ): Promise<SoakSample> {
   child.send("sample");
   const [sample] = (await once(child, "message")) as [SoakSample];
@@ -124,7 +136,36 @@ async function sampleOf(
       return { ...sample, keys: pagesOf(join(folder, "inbox.db")) };
     case "Redis":
       return { ...sample, keys: Number(await redis?.tell("DBSIZE")) };
+    case "PostgreSQL":
+      return { ...sample, keys: (await tablesOf(postgres)).reduce((sum, { pages }) => sum + pages, 0) };
   }
+}
+
+interface TableSize {
+  readonly table: string;
+  readonly live: number;
+  readonly dead: number;
+  readonly tableKb: number;
+  readonly indexKb: number;
+  /** Of the table and its indexes. */
+  readonly pages: number;
+}
+
+async function tablesOf(postgres: PostgresServer | null): Promise<readonly TableSize[]> {
+  const rows = await postgres?.tell(`
+    SELECT relname AS table, n_live_tup::int AS live, n_dead_tup::int AS dead,
+      (pg_table_size(relid) / 1024)::int AS "tableKb", (pg_indexes_size(relid) / 1024)::int AS "indexKb",
+      (pg_total_relation_size(relid) / current_setting('block_size')::int)::int AS pages
+    FROM pg_stat_user_tables WHERE schemaname = 'payhooks' ORDER BY relname`);
+  return (rows ?? []) as unknown as readonly TableSize[];
+}
+
+async function sizesOf(postgres: PostgresServer): Promise<string> {
+  const lines = (await tablesOf(postgres)).map(
+    ({ table: name, live, dead, tableKb, indexKb }) =>
+      `${name} ${live} rows, ${dead} dead, ${tableKb} kB and ${indexKb} kB of indexes`,
+  );
+  return `           ${lines.join("; ")}`;
 }
 
 function pagesOf(file: string): number {

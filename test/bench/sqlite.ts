@@ -13,6 +13,7 @@ import { type SqliteHandle, sqliteInbox, sqliteStore } from "@payhooks/core/sqli
 import { createTestKeys } from "@payhooks/core/testing";
 import Database from "libsql";
 import { newId, sampleEvent } from "../contract/sample-events.ts";
+import { silent } from "../support/silent.ts";
 import { signedDeliveries } from "./deliveries.ts";
 import { fillStore } from "./fill.ts";
 import { measureRounds, pairedRates, pairedRatios, WARM_UP_ROUNDS } from "./rounds.ts";
@@ -66,7 +67,6 @@ async function measure(count: number, work: (n: number) => unknown): Promise<Mea
 
 const keys = { ...createTestKeys(), secret: "whsec_bench_0123456789abcdef" };
 const { publicKey } = keys;
-const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** Makes the work of one turn on an inbox; what is not the inbox's or the receiver's is done beforehand. */
 type Turns = (inbox: Inbox) => (count: number) => Promise<(n: number) => unknown>;

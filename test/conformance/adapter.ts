@@ -17,7 +17,15 @@ import {
   type TestKeys,
 } from "@payhooks/core/testing";
 import { type Answer, chunked, exchange, type HeaderLines, request, Wire } from "../e2e/wire.ts";
-import { APP_PATH, BOUNDED, CONNECT_PATH, CONTROL_PATH, PAYMENT_PATHS, TRAP_PATH } from "./merchant.ts";
+import {
+  APP_PATH,
+  BOUNDED,
+  CONNECT_PATH,
+  CONTROL_PATH,
+  PAYMENT_PATHS,
+  PROBE_PATHS,
+  TRAP_PATH,
+} from "./merchant.ts";
 
 /** A server that has the merchant's application on it. */
 export interface Target {
@@ -190,6 +198,9 @@ export function conformanceCases(
     "application/vnd.pay+json",
     "APPLICATION/JSON ; foo",
   ].map((type) => [type, webhook()] as const);
+
+  const probes = (paths: { readonly live: string; readonly ready: string }): readonly Uint8Array[] =>
+    [paths.live, paths.ready].map((path) => request("GET", path, []));
 
   return [
     {
@@ -726,6 +737,12 @@ export function conformanceCases(
       ],
     },
     {
+      name: "a receiver that lives and is ready says so",
+      send: inTurn(probes(PROBE_PATHS.plain)),
+      answers: times(2, `200 {"ok":true} ${JSON_TYPE}`),
+      effects: [],
+    },
+    {
       name: "a receiver that closes",
       async send({ port }) {
         const before = await exchange(port, bytesOf(PAYMENT_PATHS.closing, last));
@@ -734,6 +751,12 @@ export function conformanceCases(
       },
       answers: [RECEIVED, refused(503, "ERR_CLOSING")],
       effects: [...ranOnce(last), "refused 503 ERR_CLOSING"],
+    },
+    {
+      name: "a receiver that has closed neither lives nor is ready",
+      send: inTurn(probes(PROBE_PATHS.closing)),
+      answers: times(2, `503 {"ok":false,"detail":"the receiver is closing, or closed"} ${JSON_TYPE}`),
+      effects: [],
     },
   ];
 }

@@ -3,6 +3,7 @@
  * became of a delivery. It runs on every runtime, so it imports nothing that one of them lacks.
  */
 import { createReceiver, memoryInbox, type Notice, type Receiver, Reject } from "@payhooks/core";
+import { silent } from "../support/silent.ts";
 
 /** What the environment gives. */
 export interface Secrets {
@@ -21,6 +22,12 @@ export const PAYMENT_PATHS: Readonly<Record<Kind, string>> = {
   closing: "/closing/pay",
   tenants: "/shops/:shop/pay",
 };
+/** Where the probes of a receiver are mounted. */
+export const PROBE_PATHS = {
+  plain: { live: "/live", ready: "/ready" },
+  closing: { live: "/closing/live", ready: "/closing/ready" },
+} as const;
+export const PROBED = ["plain", "closing"] as const;
 export const CONNECT_PATH = "/webhooks/connect";
 export const TRAP_PATH = "/traps/";
 export const APP_PATH = "/app/double";
@@ -61,7 +68,7 @@ function makeReceiver(kind: Kind, { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET }: Se
     inbox: memoryInbox(),
     ack: kind === "handled" ? "handled" : "enqueued",
     alerts: { threshold: 1_000 },
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silent,
     ...(kind === "bounded" ? BOUNDED : {}),
   });
   const seen = async (event: { readonly message?: string }, { attempt }: { attempt: number }) => {

@@ -4,6 +4,7 @@ import { handledOnce } from "../e2e/lossy-sandbox.ts";
 import { exchange, request } from "../e2e/wire.ts";
 import { root } from "../package/workspace.ts";
 import { shown } from "./adapter.ts";
+import { closeWhileConnected, ENDED_WITH_ITS_ANSWER } from "./closing.ts";
 import { CONNECT_PATH } from "./merchant.ts";
 import { buildNext, NEXT, QUIET } from "./next.ts";
 import { adapterConformance } from "./suite.ts";
@@ -58,6 +59,15 @@ describe("a handler that is exported under other methods too", () => {
       '405 {"error":{"code":"ERR_METHOD_NOT_ALLOWED"}} application/json allow: POST',
     );
   });
+});
+
+it("a receiver that closes ends each connection with its answer", { timeout: 300_000 }, async () => {
+  const server = await start();
+  try {
+    expect(await closeWhileConnected(server.port)).toEqual(ENDED_WITH_ITS_ANSWER);
+  } finally {
+    await server.stop();
+  }
 });
 
 describe("the sandbox drops 30 % of the answers, doubles and reorders the rest", { timeout: 400_000 }, () => {

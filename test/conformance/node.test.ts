@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { conformanceCases, Session, shown } from "./adapter.ts";
+import { closeWhileConnected, ENDED_WITH_ITS_ANSWER } from "./closing.ts";
 import { adapterConformance } from "./suite.ts";
 import { KEYS, onNode, SECRET, startServer } from "./targets.ts";
 import { EXPRESS_TRAPS, FASTIFY_TRAPS, FETCH_TRAPS, HONO_TRAPS } from "./traps.ts";
@@ -12,6 +13,23 @@ describe("every adapter on Node gives the same bytes the same answer", () => {
     { name: "Hono", traps: HONO_TRAPS, start: () => startServer(onNode("hono.ts")) },
     { name: "fetch", traps: FETCH_TRAPS, start: () => startServer(onNode("fetch.ts")) },
   ]);
+});
+
+describe("a receiver that closes ends each connection with its answer", () => {
+  it.each([
+    ["Express 5", onNode("express.ts", "5")],
+    ["Express 4", onNode("express.ts", "4")],
+    ["Fastify", onNode("fastify.ts")],
+    ["Hono", onNode("hono.ts")],
+    ["fetch", onNode("fetch.ts")],
+  ])("%s", { timeout: 60_000 }, async (_, command) => {
+    const server = await startServer(command);
+    try {
+      expect(await closeWhileConnected(server.port)).toEqual(ENDED_WITH_ITS_ANSWER);
+    } finally {
+      await server.stop();
+    }
+  });
 });
 
 describe("the suite itself", () => {

@@ -32,7 +32,7 @@ export function adapterConformance(contenders: readonly Contender[]): void {
     }, startMs);
     afterAll(() => stop());
 
-    it.each(cases)("$name", { timeout: 20_000 }, async (one) => {
+    it.each(cases)("$name", { timeout: 60_000 }, async (one) => {
       table.mark(name, one.name, "differs");
       expect(await session.run(one)).toEqual(session.expected(one));
       table.mark(name, one.name, Object.hasOwn(own, one.name) ? "own" : "same");

@@ -47,6 +47,11 @@ async function slowDown(process: Process, rig: Rig, runner: ReturnType<typeof ho
     runner.letGo(id);
     await rest(rig);
   }
+  for (;;) {
+    const { waiting, running } = await process.inbox.health();
+    if (waiting === 0 && running === 0) return;
+    await rest(rig);
+  }
 }
 
 export const beginCases: readonly ContractCase[] = [

@@ -1,6 +1,7 @@
-/** Leases and fences (docs/inboxes.md, steps 6–8): one worker per transaction, and no write of a former one. */
-import { indexOf, type RecordStore, type Swap } from "@payhooks/core/inbox";
+/** Leases and fences (docs/guides/inboxes.md, steps 6–8): one worker per transaction, and no write of a former one. */
+import type { RecordStore, Swap } from "@payhooks/core/inbox";
 import { expect } from "vitest";
+import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import {
   type ContractCase,
   freezingAt,
@@ -256,45 +257,51 @@ export const leaseCases: readonly ContractCase[] = [
       expect(doubleRisks(runner)).toEqual(["lease-lost"]);
     },
   ),
-  onFreshData("a lease, or a retry, that a wrong clock has put far away is taken as over", async (rig) => {
-    const wrong = rig.start(undefined, {
-      store: (store) =>
-        withOverrides<RecordStore>(store, {
-          swap(items) {
-            const late = items.map((item): Swap => {
-              const record = structuredClone(item.record);
-              if (record.lease !== null) record.lease.until += rig.leaseMs * 1_000;
-              for (const { work } of Object.values(record.slots)) {
-                if (work !== null) work.dueAt += rig.leaseMs * 1_000;
-              }
-              return { ...item, record, index: indexOf(item.key, record) };
-            });
-            return store.swap(late);
-          },
-        }),
-    });
-    const [waiting, leased] = [sampleEvent(newId(), rig.now()), sampleEvent(newId(), rig.now())];
-    // Not every store looks for such records; what one hands out has to be begun.
-    const handedOut = [waiting.key, leased.key];
-    const other = rig.start(undefined, {
-      store: (store) =>
-        withOverrides<RecordStore>(store, {
-          async takeDue(limit, hideMs) {
-            const key = limit > 0 ? handedOut.shift() : undefined;
-            if (key === undefined) return store.takeDue(limit, hideMs);
-            const [found = null] = await store.read([key]);
-            return { records: found === null ? [] : [{ key, ...found }], left: 0, nextDueAt: null };
-          },
-        }),
-    });
-    await wrong.inbox.accept(waiting);
-    void wrong.inbox.accept(leased, { handle: sampleRunner(() => new Promise<never>(() => {})) });
-    await rig.advance(rig.leaseMs / 10);
-    wrong.kill();
-    const runner = sampleRunner();
-    await workAll(other.inbox, runner);
-    expect(runner.leases.map(({ data }) => data.id).sort()).toEqual([waiting.id, leased.id].sort());
-  }),
+  onFreshData(
+    "what a wrong clock has put far away is pulled back: a retry runs after its delay, a lapsed lease after its length",
+    async (rig) => {
+      const wrong = rig.start(undefined, {
+        store: (store) =>
+          withOverrides<RecordStore>(store, {
+            swap(items) {
+              const late = items.map((item): Swap => {
+                const record = structuredClone(item.record);
+                if (record.lease !== null) record.lease.until += rig.leaseMs * 1_000;
+                for (const { work } of Object.values(record.slots)) {
+                  if (work !== null) work.dueAt += rig.leaseMs * 1_000;
+                }
+                return { ...item, record, index: indexOf(item.key, record) };
+              });
+              return store.swap(late);
+            },
+          }),
+      });
+      const [waiting, leased] = [sampleEvent(newId(), rig.now()), sampleEvent(newId(), rig.now())];
+      // Not every store looks for such records; what one hands out has to be begun.
+      const handedOut = [waiting.key, leased.key];
+      const other = rig.start(undefined, {
+        store: (store) =>
+          withOverrides<RecordStore>(store, {
+            async takeDue(limit, hideMs) {
+              const key = limit > 0 ? handedOut.shift() : undefined;
+              if (key === undefined) return store.takeDue(limit, hideMs);
+              const [found = null] = await store.read([key]);
+              return { records: found === null ? [] : [{ key, ...found }], left: 0, nextDueAt: null };
+            },
+          }),
+      });
+      await wrong.inbox.accept(waiting);
+      void wrong.inbox.accept(leased, { handle: sampleRunner(() => new Promise<never>(() => {})) });
+      await rig.advance(rig.leaseMs / 10);
+      wrong.kill();
+      const runner = sampleRunner();
+      await workAll(other.inbox, runner);
+      expect(runner.leases.map(({ data }) => data.id)).toEqual([waiting.id]);
+      await rig.advance(rig.leaseMs * 1.1);
+      await workAll(other.inbox, runner);
+      expect(runner.leases.map(({ data }) => data.id)).toEqual([waiting.id, leased.id]);
+    },
+  ),
   onFreshData("a begin that fails is no try: the event is due again", async (rig) => {
     let broken = true;
     const process = rig.start((moment, call) =>

@@ -1,8 +1,12 @@
-import { memoryStore, type RecordStore } from "@payhooks/core/inbox";
+import type { RecordStore } from "@payhooks/core/inbox";
+import { memoryStore } from "@payhooks/core/inbox";
 import { fakeClock } from "@payhooks/core/testing";
-import { type Ground, withOverrides } from "./rig.ts";
+import { type Ground, type GroundKind, withOverrides } from "./rig.ts";
 
 const BOUNDS = { maxRecords: 5_000, maxUnfinished: 5_000 };
+
+export const memoryKind: GroundKind = { timeTravel: true, endsWithProcess: true };
+export const sharedMemoryKind: GroundKind = { timeTravel: true, endsWithProcess: false };
 
 /** Two processes on one memory are an impossible thing, but they hold the suite against the simplest inbox. */
 export function memoryGround(): Ground {
@@ -12,12 +16,10 @@ export function memoryGround(): Ground {
     close: async () => {},
   });
   return {
+    ...memoryKind,
     clock,
     advance: (ms) => clock.advance(ms),
-    timeTravel: true,
     leaseMs: 30_000,
-    depth: 4,
-    endsWithProcess: true,
     open: () => ({ store }),
     close: async () => {},
   };
@@ -38,7 +40,7 @@ export function sharedMemoryGround(): Ground {
   });
   return {
     ...ground,
-    endsWithProcess: false,
+    ...sharedMemoryKind,
     open: () => ({ store: distant }),
     async advance(ms) {
       await rest();

@@ -1,9 +1,14 @@
-import { memoryStoreGround } from "./memory-store-ground.ts";
-import { storeContract } from "./store-contract.ts";
+import { storeContract } from "@payhooks/core/testing/store";
+import { describe, it } from "vitest";
+import { memoryStoreFixture } from "./memory-store-fixture.ts";
 
-storeContract("memory", memoryStoreGround, {
-  oldestOfAll: true,
-  listsFinished: true,
-  announces: false,
-  distrustsClock: true,
+describe("the store contract: memory", () => {
+  for (const { name, run } of storeContract(memoryStoreFixture, {
+    oldestOfAll: true,
+    listsFinished: true,
+    finds: true,
+    announces: false,
+    distrustsClock: true,
+  }))
+    it(name, run);
 });

@@ -1,10 +1,8 @@
 import { contractCases, inboxContract } from "./inbox-contract.ts";
-import { memoryGround, sharedMemoryGround } from "./memory-ground.ts";
+import { memoryGround, memoryKind, sharedMemoryGround, sharedMemoryKind } from "./memory-ground.ts";
 import { tableCases } from "./table-cases.ts";
 
-inboxContract("memory", memoryGround);
-inboxContract(
-  "memory that outlives its processes",
-  sharedMemoryGround,
-  contractCases.filter((contractCase) => !tableCases.includes(contractCase)),
-);
+inboxContract("memory", memoryGround, memoryKind);
+inboxContract("memory that outlives its processes", sharedMemoryGround, sharedMemoryKind, {
+  cases: contractCases.filter((one) => !tableCases.includes(one)),
+});

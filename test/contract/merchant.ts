@@ -14,15 +14,17 @@ import {
   type TestKeys,
 } from "@payhooks/core/testing";
 import { expect } from "vitest";
+import { silent } from "../support/silent.ts";
 import type { Process, Rig } from "./rig.ts";
 
 let keys: TestKeys | null = null;
-const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** A merchant's process: a real receiver with real signatures, which runs nothing before `work`, unless it is told to. */
 export interface Merchant {
   readonly receiver: Receiver;
   readonly process: Process;
+  /** What its callbacks are signed with. */
+  readonly privateKey: TestKeys["privateKey"];
   /** Everything noticed so far. */
   notices(): Promise<readonly Notice[]>;
   /** Delivers a signed callback that must be answered 200, and returns its eventId. */
@@ -62,6 +64,7 @@ export function merchantOn(
   return {
     receiver,
     process,
+    privateKey,
     notices,
     async deliver(fields) {
       const { rawBody, headers } = signPaymentCallback(fields, privateKey);

@@ -1,17 +1,18 @@
+import { storeContract } from "@payhooks/core/testing/store";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import { accepted, begun, ended, HOUR_MS, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { put, putAll, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer, startCluster } from "../faults/harness/redis-server.ts";
 import { Scope, until, withScope } from "../faults/harness/scope.ts";
-import { storeContract } from "./store-contract.ts";
-import { accepted, begun, ended, HOUR_MS, keyOf, put, putAll, swapAll, swapOf } from "./store-records.ts";
-import { redisStoreGround, redisTraits } from "./store-redis-ground.ts";
+import { redisStoreFixture, redisTraits } from "./redis-store-fixture.ts";
 
 const scope = new Scope();
 let nodes: readonly RedisServer[] = [];
 beforeAll(async () => {
   nodes = await startCluster(scope);
-}, 60_000);
+});
 afterAll(() => scope.close());
 
 const connect = (): Cluster =>
@@ -20,12 +21,13 @@ const connect = (): Cluster =>
     { lazyConnect: true },
   );
 
-storeContract(
-  "a Redis Cluster of three nodes",
-  () => redisStoreGround(connect),
-  { ...redisTraits, oldestOfAll: false },
-  { concurrent: true },
-);
+describe("the store contract: a Redis Cluster of three nodes", () => {
+  for (const { name, run } of storeContract(() => redisStoreFixture(connect), {
+    ...redisTraits,
+    oldestOfAll: false,
+  }))
+    it.concurrent(name, run);
+});
 
 /** What an event does in its life: it is accepted and begun, and it ends. */
 async function live(store: RecordStore, keys: readonly string[]): Promise<void> {
@@ -46,7 +48,7 @@ async function live(store: RecordStore, keys: readonly string[]): Promise<void> 
 describe("a cluster", { timeout: 60_000 }, () => {
   it("has as many records on each node as on the others, and as much work", () =>
     withScope(async (own) => {
-      const store = own.add(redisStoreGround(connect).connect(), (one) => one.close());
+      const store = own.add(redisStoreFixture(connect).connect(), (one) => one.close());
       await store.open();
       const load = async (): Promise<readonly { readonly keys: number; readonly scripts: number }[]> =>
         Promise.all(
@@ -73,7 +75,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
 
   it("refuses for a while what is in a slot that is moved to another node, and nothing else", () =>
     withScope(async (own) => {
-      const store = own.add(redisStoreGround(connect).connect(), (one) => one.close());
+      const store = own.add(redisStoreFixture(connect).connect(), (one) => one.close());
       await store.open();
       const first = keyOf(1);
       await put(store, first, null, accepted(first, store.now(first)));
@@ -116,7 +118,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
     withScope(async (own) => {
       const three = await startCluster(own);
       for (const node of three) await node.tell("CONFIG", "SET", "cluster-require-full-coverage", "no");
-      const ground = redisStoreGround(
+      const ground = redisStoreFixture(
         () =>
           new Cluster(
             three.map(({ port }) => ({ host: "127.0.0.1", port })),
@@ -159,7 +161,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
       await until("it serves", async () =>
         String(await node.tell("CLUSTER", "INFO")).includes("cluster_state:ok"),
       );
-      const ground = redisStoreGround(() => new Redis(node.url, { lazyConnect: true }));
+      const ground = redisStoreFixture(() => new Redis(node.url, { lazyConnect: true }));
       const store = own.add(ground.connect(), (one) => one.close());
       await store.open();
       const keys = Array.from({ length: 200 }, (_, n) => keyOf(n));

@@ -5,10 +5,10 @@ import { expect, it } from "vitest";
 import { RunningProgram } from "../e2e/program.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { withScope } from "../faults/harness/scope.ts";
+import { silent } from "../support/silent.ts";
 
 const command = "packages/cli/src/payhooks.ts";
 const keys = createTestKeys();
-const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
 it(
   "payhooks held lists what a Redis inbox holds, and queues its replay for the application's worker",
@@ -17,11 +17,12 @@ it(
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const url = `redis://127.0.0.1:${server.port}`;
-      const held = async (...args: string[]): Promise<string> => {
-        const program = scope.add(
-          new RunningProgram(command, ["held", ...args, "--redis", url, "--json"]),
-          (one) => one.kill(),
+      const startHeld = (...args: string[]): RunningProgram =>
+        scope.add(new RunningProgram(command, ["held", ...args, "--redis", url, "--json"]), (one) =>
+          one.kill(),
         );
+      const held = async (...args: string[]): Promise<string> => {
+        const program = startHeld(...args);
         expect(await program.exitCode, program.output).toBe(0);
         return program.output;
       };
@@ -44,7 +45,7 @@ it(
       const headers = { get: (name: string) => (name === "content-type" ? "application/json" : null) };
       const reply = await receiver.payments.receive({ method: "POST", url: "/", headers, rawBody });
       expect(reply.status).toBe(200);
-      await expect.poll(async () => (await receiver.health()).held, { timeout: 30_000 }).toBe(1);
+      await expect.poll(async () => (await receiver.health()).held).toBe(1);
       isBroken = false;
 
       const entry: { eventId: string; reason: string; body?: string } = JSON.parse(await held("list"));
@@ -55,7 +56,12 @@ it(
       expect(entry.body).toBeUndefined();
       const queued = await held("replay", entry.eventId, "--by", "amina", "--note", "the bank is back");
       expect(JSON.parse(queued)).toEqual({ eventId: entry.eventId, outcome: "queued" });
-      await expect.poll(() => ran, { timeout: 30_000 }).toEqual(["order-1"]);
+      await expect.poll(() => ran).toEqual(["order-1"]);
       expect(await held("list")).toBe("");
+
+      const other = startHeld("list", "--prefix", "other");
+      expect(await other.exitCode, other.output).toBe(1);
+      expect(other.output).toMatch(/ERR_INBOX_UNUSED/);
+      expect(await server.tell("KEYS", "other*")).toEqual([]);
     }),
 );

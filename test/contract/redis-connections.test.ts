@@ -1,10 +1,11 @@
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
 import type { SwapResult } from "../../packages/core/src/inbox/store.ts";
+import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { until, withScope } from "../faults/harness/scope.ts";
-import { accepted, keyOf, swapAll, swapOf } from "./store-records.ts";
-import { redisStoreGround } from "./store-redis-ground.ts";
+import { redisStoreFixture } from "./redis-store-fixture.ts";
 
 const ROUNDS = 5;
 const EVENTS = 40;
@@ -13,7 +14,7 @@ it("connections that a primary refuses again and again gather no listeners", { t
   withScope(async (scope) => {
     const server = await RedisServer.start(scope);
     const connections: Redis[] = [];
-    const ground = redisStoreGround(() => noted(new Redis(server.url, { lazyConnect: true }), connections));
+    const ground = redisStoreFixture(() => noted(new Redis(server.url, { lazyConnect: true }), connections));
     const store = scope.add(ground.connect(), (one) => one.close());
     await store.open();
     const warnings: Error[] = [];

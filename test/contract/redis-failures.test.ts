@@ -3,16 +3,17 @@ import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import type { RecordStore, Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
 import { Shards } from "../../packages/core/src/redis/shards.ts";
+import { accepted, begun, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { expectSame, put, readOne, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { type Scope, until, withScope } from "../faults/harness/scope.ts";
-import { accepted, begun, ended, expectSame, keyOf, put, readOne, swapAll, swapOf } from "./store-records.ts";
-import { redisStoreGround } from "./store-redis-ground.ts";
+import { redisStoreFixture } from "./redis-store-fixture.ts";
 
 const COMMAND_TIMEOUT_MS = 500;
 
 async function opened(scope: Scope, url: string): Promise<RecordStore> {
-  const ground = redisStoreGround(() => url, { commandTimeoutMs: COMMAND_TIMEOUT_MS });
+  const ground = redisStoreFixture(() => url, { commandTimeoutMs: COMMAND_TIMEOUT_MS });
   const store = scope.add(ground.connect(), (one) => one.close());
   await store.open();
   return store;
@@ -160,7 +161,7 @@ describe("a write that Redis cannot take", { timeout: 60_000 }, () => {
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const admin = scope.add(new Redis(server.url), (one) => one.disconnect());
-      const ground = redisStoreGround(() => server.url);
+      const ground = redisStoreFixture(() => server.url);
       const store = scope.add(ground.connect(), (one) => one.close());
       await store.open();
       const shards = new Shards(ground.prefix);

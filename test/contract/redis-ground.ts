@@ -1,9 +1,9 @@
 import { redisStore } from "@payhooks/core/redis";
 import type { Cluster, Redis } from "ioredis";
-import { environmentOf } from "../../packages/core/src/environment.ts";
+import { environmentOf } from "../../packages/core/src/time/environment.ts";
 import { pause } from "../faults/harness/scope.ts";
-import { contractCases } from "./inbox-contract.ts";
-import type { ContractCase, Ground } from "./rig.ts";
+import { silent } from "../support/silent.ts";
+import type { Ground, GroundKind } from "./rig.ts";
 
 /** Short, since here time is real; long enough for a process that gets little of a busy machine. */
 const LEASE_MS = 1_500;
@@ -11,16 +11,9 @@ const LEASE_MS = 1_500;
 /** Well below a lease. */
 const REST_MS = 120;
 
-/**
- * The contract, without the cases in which days pass, since here time is real, and without the one run of the table that
- * makes 40,000 calls to the server: Redis is below the same engine as the inboxes that do run them.
- */
-export const redisCases: readonly ContractCase[] = contractCases.filter(
-  ({ name, timeTravel, only }) =>
-    timeTravel === undefined && only !== "ends-with-process" && !name.startsWith("look-ups beside callbacks"),
-);
+/** No days pass: here time is real. */
+export const redisKind: GroundKind = { timeTravel: false, endsWithProcess: false };
 
-const silent = { info: () => {}, warn: () => {}, error: () => {} };
 let grounds = 0;
 
 /** Fresh data on a running Redis: keys of its own. Every process has connections of its own, which `cut` breaks. */
@@ -28,13 +21,11 @@ export function redisGround(connect: () => Redis | Cluster): Ground {
   const prefix = `contract-${process.pid}-${++grounds}`;
   const closes: (() => void)[] = [];
   return {
+    ...redisKind,
     clock: environmentOf(),
     // What is under way has to come to rest in it, on a busy machine too.
     advance: (ms) => pause(Math.max(ms + 5, REST_MS)),
-    timeTravel: false,
     leaseMs: LEASE_MS,
-    depth: 3,
-    endsWithProcess: false,
     open() {
       const connections = new Set<Redis | Cluster>();
       const cut = (): void => {

@@ -2,11 +2,12 @@
 import { Cluster } from "ioredis";
 import { expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { put, putAll, type Written } from "../../packages/core/src/testing/store/writes.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { RedisServer, startCluster } from "../faults/harness/redis-server.ts";
 import { type Scope, until, withScope } from "../faults/harness/scope.ts";
-import { accepted, ended, keyOf, put, putAll, type Written } from "./store-records.ts";
-import { redisStoreGround } from "./store-redis-ground.ts";
+import { redisStoreFixture } from "./redis-store-fixture.ts";
 
 const COMMAND_TIMEOUT_MS = 1_500;
 const [one, two, three] = [keyOf(1), keyOf(2), keyOf(3)] as const;
@@ -28,7 +29,7 @@ async function followed(primary: RedisServer, replica: RedisServer): Promise<voi
 }
 
 async function openStore(scope: Scope, url: string): Promise<RecordStore> {
-  const ground = redisStoreGround(() => url, { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS });
+  const ground = redisStoreFixture(() => url, { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS });
   const store = scope.add(ground.connect(), (it) => it.close());
   await store.open();
   return store;
@@ -146,7 +147,7 @@ it(
           primaries.map(({ port }) => ({ host: "127.0.0.1", port })),
           { lazyConnect: true },
         );
-      const ground = redisStoreGround(connect, { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS });
+      const ground = redisStoreFixture(connect, { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS });
       const store = scope.add(ground.connect(), (it) => it.close());
       await store.open();
       const keys = Array.from({ length: 100 }, (_, n) => keyOf(n));

@@ -6,8 +6,8 @@ import { RedisServer } from "../faults/harness/redis-server.ts";
 import { withScope } from "../faults/harness/scope.ts";
 import { CANARY, canariesIn, thrownBy } from "../security/canaries.ts";
 import { everythingSaid } from "../security/said.ts";
+import { silent } from "../support/silent.ts";
 
-const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const options = { leaseMs: 600, commandTimeoutMs: 500, logger: silent };
 
 describe("what Redis fails with", { timeout: 60_000 }, () => {

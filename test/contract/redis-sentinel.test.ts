@@ -1,10 +1,11 @@
+import { storeContract } from "@payhooks/core/testing/store";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, it } from "vitest";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { expectSame, put, readOne } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope, until, withScope } from "../faults/harness/scope.ts";
-import { storeContract } from "./store-contract.ts";
-import { accepted, expectSame, keyOf, put, readOne } from "./store-records.ts";
-import { redisStoreGround, redisTraits } from "./store-redis-ground.ts";
+import { redisStoreFixture, redisTraits } from "./redis-store-fixture.ts";
 
 const scope = new Scope();
 let primary: RedisServer;
@@ -20,7 +21,7 @@ beforeAll(async () => {
     async () => ((await sentinel.tell("SENTINEL", "REPLICAS", "payhooks")) as unknown[]).length === 1,
     { withinMs: 30_000 },
   );
-}, 60_000);
+});
 afterAll(() => scope.close());
 
 const connect = (): Redis =>
@@ -37,7 +38,7 @@ it(
   },
   () =>
     withScope(async (own) => {
-      const ground = redisStoreGround(connect, { replicas: 1 });
+      const ground = redisStoreFixture(connect, { replicas: 1 });
       const store = own.add(ground.connect(), (one) => one.close());
       await store.open();
       const known = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
@@ -83,6 +84,7 @@ it(
     }),
 );
 
-storeContract("Redis after a failover by its Sentinel", () => redisStoreGround(connect), redisTraits, {
-  concurrent: true,
+describe("the store contract: Redis after a failover by its Sentinel", () => {
+  for (const { name, run } of storeContract(() => redisStoreFixture(connect), redisTraits))
+    it.concurrent(name, run);
 });

@@ -2,8 +2,9 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll } from "vitest";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
-import { inboxContract } from "./inbox-contract.ts";
-import { redisCases, redisGround } from "./redis-ground.ts";
+import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
+import { redisGround, redisKind } from "./redis-ground.ts";
+import type { Ground } from "./rig.ts";
 
 const scope = new Scope();
 let server: RedisServer;
@@ -12,6 +13,6 @@ beforeAll(async () => {
 });
 afterAll(() => scope.close());
 
-inboxContract("Redis", () => redisGround(() => new Redis(server.url, { lazyConnect: true })), redisCases, {
-  concurrent: true,
-});
+const make = (): Ground => redisGround(() => new Redis(server.url, { lazyConnect: true }));
+
+inboxContract("Redis", make, redisKind, { cases: casesOfSlowStores, concurrent: true });

@@ -1,4 +1,4 @@
-/** One SUCCESS per reference (docs/deduplication.md): whose a reference is, from when, and for how long. */
+/** One SUCCESS per reference (docs/concepts/deduplication.md): whose a reference is, from when, and for how long. */
 import { expect } from "vitest";
 import { type ContractCase, onFreshData } from "./rig.ts";
 import {

@@ -1,6 +1,6 @@
 /**
  * The table of deduplication, written a second time and in another way than the product's, from the text of the
- * documentation alone (docs/deduplication.md). The contract holds every inbox against it.
+ * documentation alone (docs/concepts/deduplication.md). The contract holds every inbox against it.
  */
 
 /** A delivery, as far as the table looks at it. */

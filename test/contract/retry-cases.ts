@@ -1,7 +1,7 @@
-/** Handlers, their tries and their ends (docs/handlers.md, Outcomes and retries), run by the real receiver. */
+/** Handlers, their tries and their ends (docs/guides/handlers.md, Outcomes and retries), run by the real receiver. */
 import { Reject, RetryAfter, type RunReport } from "@payhooks/core";
-import type { StepChange } from "@payhooks/core/inbox";
 import { expect } from "vitest";
+import type { StepChange } from "../../packages/core/src/inbox/record/lease.ts";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";
 import { type ContractCase, newGate, onFreshData } from "./rig.ts";
 import { endOf, newId, sampleEvent, sampleRunner } from "./sample-events.ts";
@@ -371,7 +371,7 @@ export const retryCases: readonly ContractCase[] = [
           expect(data.steps["einzahlung ✓"]).toEqual(
             at === 0
               ? undefined
-              : { tries: at, state: "failed", dueAt: expect.any(Number), error, reason: null },
+              : { tries: at, state: "failed", dueAt: expect.any(Number), dueInMs: 0, error, reason: null },
           );
         }
         expect((await one.inbox.accept(event)).outcome).toBe("duplicate");

@@ -5,7 +5,6 @@
 import {
   type Awaitable,
   createInbox,
-  type Environment,
   type IdempotencyRecord,
   type Inbox,
   type RecordStore,
@@ -13,7 +12,8 @@ import {
   type SwapResult,
 } from "@payhooks/core/inbox";
 import { expect } from "vitest";
-import { isPending } from "../../packages/core/src/awaitable.ts";
+import { isPending } from "../../packages/core/src/time/awaitable.ts";
+import type { Environment } from "../../packages/core/src/time/environment.ts";
 import { does, nameOf } from "./write-names.ts";
 
 /** A store, as one process opens it. */
@@ -23,20 +23,22 @@ export interface Parts {
   cut?(): void;
 }
 
+/** What decides which cases are meant for a ground. */
+export interface GroundKind {
+  /** True where `advance` can pass days: otherwise the cases about windows and expiry are left out. */
+  readonly timeTravel: boolean;
+  /** Only one process has the data, which ends with it. The cases start several on it all the same. */
+  readonly endsWithProcess: boolean;
+}
+
 /** Fresh data, and the time in which it lives. */
-export interface Ground {
+export interface Ground extends GroundKind {
   /** Time and randomness of the processes. The store's own clock must show the same time. */
   readonly clock: Environment;
   /** Moves both clocks on: at once where time is injected, by waiting where it is real. */
   advance(ms: number): Promise<void>;
-  /** True where `advance` can pass days: otherwise the cases about windows and expiry are skipped. */
-  readonly timeTravel: boolean;
   /** The lease of every process. Cases measure time in leases: take a short one where time is real. */
   readonly leaseMs: number;
-  /** Length of the sequences in the exhaustive run of the table. */
-  readonly depth: number;
-  /** Only one process has the data, which ends with it. The cases start several on it all the same. */
-  readonly endsWithProcess: boolean;
   open(): Parts;
   close(): Promise<void>;
   /** Plays a mistake: between the inbox and its store, or between a process and its inbox. */
@@ -95,10 +97,12 @@ export type MakeGround = () => Ground | Promise<Ground>;
 /** One behaviour that every inbox must have. Each takes fresh data, as often as it likes. */
 export interface ContractCase {
   readonly name: string;
-  /** Days pass in it: skipped where time is real. */
+  /** Days pass in it: not for a ground whose time is real. */
   readonly timeTravel?: true;
   /** Only for a store that ends with its process, or only for one that does not. */
   readonly only?: "ends-with-process" | "outlives-process";
+  /** Tens of thousands of calls: for memory only. */
+  readonly long?: true;
   run(make: MakeGround): Promise<void>;
 }
 
@@ -126,7 +130,7 @@ const MOST_STEPS = 200;
 
 /** Lays processes on the ground. */
 export function rigOn(ground: Ground): Rig {
-  const { advance, timeTravel, leaseMs, depth, endsWithProcess } = ground;
+  const { advance, timeTravel, leaseMs, endsWithProcess } = ground;
   /** Every record that was written, by its version: what a write changes is seen beside the one before it. */
   const written = new Map<string, IdempotencyRecord>();
   const started: Process[] = [];
@@ -134,7 +138,6 @@ export function rigOn(ground: Ground): Rig {
     advance,
     timeTravel,
     leaseMs,
-    depth,
     endsWithProcess,
     now: () => ground.clock.now(),
     async until(outcome) {
@@ -221,11 +224,20 @@ function startProcess(
       : met;
   }
 
+  /** What a dead process's calls come to, nobody hears: neither their answers nor that its connections are gone. */
+  function whileAlive<T>(answer: Awaitable<T>): Awaitable<T> {
+    if (!(answer instanceof Promise)) return answer;
+    return answer.catch((error: unknown) => {
+      if (alive) throw error;
+      return new Promise<never>(() => {});
+    });
+  }
+
   function call<T>(name: string, proceed: () => Awaitable<T>): Awaitable<T> {
     return then(meet("before", [name]), ([before]) => {
       if (isBreak(before)) throw brokenAt("before", name);
       calls.push(name);
-      return then(proceed(), (answer) =>
+      return then(whileAlive(proceed()), (answer) =>
         then(meet("after", [name]), ([after]) => {
           if (isBreak(after)) throw brokenAt("after", name);
           return answer;
@@ -239,7 +251,7 @@ function startProcess(
     for (const { version, record } of items) written.set(version, record);
     return then(meet("before", names), (before) => {
       const made = items.filter((_, at) => !isBreak(before[at]));
-      return then(made.length === 0 ? [] : store.swap(made), (results) => {
+      return then(made.length === 0 ? [] : whileAlive(store.swap(made)), (results) => {
         const byVersion = new Map(made.map(({ version }, at) => [version, results[at]]));
         // What met another version was not made, whatever it was for.
         const outcomes = items.map(({ version }, at): string => {
@@ -265,7 +277,8 @@ function startProcess(
     read: (keys) => call("read", () => store.read(keys)),
     swap,
     takeDue: (limit, hideMs) => call("takeDue", () => store.takeDue(limit, hideMs)),
-    list: async (filter, cursor, limit) => call("list", () => store.list(filter, cursor, limit)),
+    list: async (filter, cursor, limit, first) =>
+      call("list", () => store.list(filter, cursor, limit, first)),
     counts: () => call("counts", () => store.counts()),
     probe: async () => call("probe", () => store.probe()),
     ...(store.settled === undefined

@@ -1,14 +1,8 @@
-import type { AcceptOutcome, Held } from "@payhooks/core";
-import type {
-  Ending,
-  HeldFilter,
-  Inbox,
-  Lease,
-  RunEnd,
-  Runner,
-  StepChange,
-  VerifiedEvent,
-} from "@payhooks/core/inbox";
+import type { Held } from "@payhooks/core";
+import type { Inbox } from "@payhooks/core/inbox";
+import type { HeldFilter, Lease, RunEnd, Runner } from "../../packages/core/src/inbox/inbox.ts";
+import type { AcceptOutcome, VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
+import type { Ending, StepChange } from "../../packages/core/src/inbox/record/lease.ts";
 import type { ModelDelivery } from "./reference-model.ts";
 
 const DAY_MS = 86_400_000;

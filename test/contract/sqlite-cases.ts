@@ -1,22 +1,16 @@
 import type { SqliteHandle } from "@payhooks/core/sqlite";
-import { contractCases, isFor } from "./inbox-contract.ts";
-import { sqliteGround } from "./sqlite-ground.ts";
-import { sqliteStoreGround, sqliteTraits } from "./sqlite-store-ground.ts";
-import { runStoreCase, storeCases } from "./store-contract.ts";
+import { type StoreTest, storeContract } from "@payhooks/core/testing/store";
+import { casesOfSlowStores, isFor } from "./inbox-contract.ts";
+import { effectsHappenOnce } from "./sqlite-effects.ts";
+import { sqliteGround, sqliteKind } from "./sqlite-ground.ts";
+import { sqliteStoreFixture, sqliteTraits } from "./sqlite-store-fixture.ts";
 
-/** Every case that is meant for SQLite, of the contract of stores and of that of inboxes: where no test runner is. */
-export async function sqliteCases(
-  open: (file: string) => SqliteHandle,
-): Promise<readonly { readonly name: string; readonly run: () => Promise<void> }[]> {
-  const ground = sqliteGround(open);
-  await ground.close();
-  const ofStores = storeCases.filter(({ needs }) => needs === undefined || sqliteTraits[needs]);
-  const ofInboxes = contractCases.filter((one) => isFor(one, ground));
+/** Every test of the contracts of stores and of inboxes on SQLite, for a runtime without a test runner. */
+export function sqliteCases(open: (file: string) => SqliteHandle): readonly StoreTest[] {
+  const ofInboxes = casesOfSlowStores.filter((one) => isFor(one, sqliteKind));
   return [
-    ...ofStores.map((one) => ({
-      name: one.name,
-      run: () => runStoreCase(one, () => sqliteStoreGround(open)),
-    })),
+    ...storeContract(() => sqliteStoreFixture(open), sqliteTraits),
+    { name: "effects happen once", run: () => effectsHappenOnce(open) },
     ...ofInboxes.map((one) => ({ name: one.name, run: () => one.run(() => sqliteGround(open)) })),
   ];
 }

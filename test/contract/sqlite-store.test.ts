@@ -1,10 +1,13 @@
+import { storeContract } from "@payhooks/core/testing/store";
 import Database from "libsql";
-import type { SqliteHandle } from "../../packages/core/src/sqlite/driver.ts";
-import { sqliteStoreGround, sqliteTraits } from "./sqlite-store-ground.ts";
-import { storeContract } from "./store-contract.ts";
+import { describe, it } from "vitest";
+import type { SqliteHandle } from "../../packages/core/src/sqlite/handle.ts";
+import { sqliteStoreFixture, sqliteTraits } from "./sqlite-store-fixture.ts";
 
-storeContract(
-  "SQLite with libsql",
-  () => sqliteStoreGround((file) => new Database(file) as SqliteHandle),
-  sqliteTraits,
-);
+describe("the store contract: SQLite with libsql", () => {
+  for (const { name, run } of storeContract(
+    () => sqliteStoreFixture((file) => new Database(file) as SqliteHandle),
+    sqliteTraits,
+  ))
+    it(name, run);
+});

@@ -1,6 +1,8 @@
 import type { SqliteHandle } from "@payhooks/core/sqlite";
 import Database from "libsql";
-import { inboxContract } from "./inbox-contract.ts";
-import { sqliteGround } from "./sqlite-ground.ts";
+import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
+import { sqliteGround, sqliteKind } from "./sqlite-ground.ts";
 
-inboxContract("SQLite with libsql", () => sqliteGround((file) => new Database(file) as SqliteHandle));
+const open = (file: string): SqliteHandle => new Database(file) as SqliteHandle;
+
+inboxContract("SQLite with libsql", () => sqliteGround(open), sqliteKind, { cases: casesOfSlowStores });

@@ -41,6 +41,20 @@ function unreadable(isSo: (key: string) => boolean): (store: RecordStore) => Rec
 }
 
 export const writeCases: readonly ContractCase[] = [
+  onFreshData(
+    "an accept whose answer is lost, and that begins nothing, is no copy of itself",
+    async (rig) => {
+      let lost = 0;
+      const process = rig.start((moment, call) =>
+        moment === "after" && does(call, "accept") && lost++ === 0 ? "lose" : undefined,
+      );
+      const merchant = merchantOn(process, (receiver) => receiver.onDeposit(() => {}));
+      await rig.until(merchant.deliver(depositOf(rig, { payTxnId: "tx-lost" })));
+      expect(lost).toBe(1);
+      expect(await noticed(merchant, "accepted")).toHaveLength(1);
+      expect(await noticed(merchant, "duplicate")).toEqual([]);
+    },
+  ),
   ...(["nobody else", "another process"] as const).flatMap((who) =>
     WRITES.map((write) =>
       onFreshData(

@@ -12,7 +12,7 @@ const tables: Readonly<Record<string, string>> = {
   "Error codes": `import("@payhooks/client").ClientErrorCode`,
 };
 
-describe("client.md", { timeout: 60_000 }, () => {
+describe("client.md", () => {
   const types = Object.values(tables).map((type, index) => `export type Table${index} = ${type};`);
   const program = new VirtualProgram({ "types.ts": types.join("\n") });
 
@@ -21,13 +21,13 @@ describe("client.md", { timeout: 60_000 }, () => {
   });
 
   it.each(Object.keys(tables))("has a row for each name of the program, and no other: %s", (title) => {
-    const names = namesIn(sectionOf(readDocument("docs/client.md"), title));
+    const names = namesIn(sectionOf(readDocument("docs/reference/client.md"), title));
     const index = Object.keys(tables).indexOf(title);
     expect([...names].sort()).toEqual(program.literalsOf("types.ts", `Table${index}`));
   });
 
   it("lists the mediums that requests may name", () => {
-    const row = rowsOf(sectionOf(readDocument("docs/client.md"), "Requests")).find(([name]) =>
+    const row = rowsOf(sectionOf(readDocument("docs/reference/client.md"), "Requests")).find(([name]) =>
       name?.startsWith("`medium`"),
     );
     const named = [...(row?.[1] ?? "").matchAll(/`([A-Z_]+)`/g)].map(([, medium]) => medium);

@@ -30,8 +30,8 @@ describe("links in the documentation", () => {
   it("would be noticed if they did not", () => {
     const text = [
       "# Two words, `code` & more",
-      "[good](#two-words-code--more) [good](docs/errors.md#err_held) [elsewhere](https://example.com/#nothing)",
-      "[no file](docs/nothing.md) [no heading](#nothing) [no heading there](docs/errors.md#nothing)",
+      "[good](#two-words-code--more) [good](docs/reference/errors.md#err_held) [elsewhere](https://example.com/#nothing)",
+      "[no file](docs/nothing.md) [no heading](#nothing) [no heading there](docs/reference/errors.md#nothing)",
       "```text",
       "[not a link](nowhere)",
       "# not a heading",
@@ -40,7 +40,7 @@ describe("links in the documentation", () => {
     expect(deadLinks(parse("README.md", text))).toEqual([
       "README.md → docs/nothing.md",
       "README.md → #nothing",
-      "README.md → docs/errors.md#nothing",
+      "README.md → docs/reference/errors.md#nothing",
     ]);
   });
 
@@ -100,11 +100,8 @@ describe("documents that the sources cite", () => {
   });
 
   it("would be noticed if they were not", () => {
-    expect(deadCitations("see docs/errors.md, docs/nothing.md and (design §4), or the\n * design")).toEqual([
-      "docs/nothing.md",
-      "(design",
-      "§4",
-      "the\n * design",
-    ]);
+    expect(
+      deadCitations("see docs/reference/errors.md, docs/nothing.md and (design §4), or the\n * design"),
+    ).toEqual(["docs/nothing.md", "(design", "§4", "the\n * design"]);
   });
 });

@@ -31,13 +31,15 @@ export interface Document {
   readonly prose: readonly string[];
 }
 
-/** The README, everything in docs/, and the READMEs of packages. */
+/** The README, what contributors read, everything in docs/, and the READMEs of packages. */
 export function documents(): readonly Document[] {
   const inDocs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).map(
     (file) => `docs/${file.replaceAll("\\", "/")}`,
   );
   const ofPackages = readdirSync(join(root, "packages")).map((name) => `packages/${name}/README.md`);
-  const paths = ["README.md", ...inDocs, ...ofPackages].filter((path) => path.endsWith(".md"));
+  const paths = ["README.md", "CONTRIBUTING.md", "SECURITY.md", ...inDocs, ...ofPackages].filter((path) =>
+    path.endsWith(".md"),
+  );
   return paths.filter((path) => existsSync(join(root, path))).map(readDocument);
 }
 

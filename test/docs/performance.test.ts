@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readByHand } from "../bench/by-hand/results.ts";
-import { allResults, charts, render } from "../bench/report.ts";
+import { allResults, charts, render, withFigures } from "../bench/report.ts";
 import { root } from "../package/workspace.ts";
 
 const written = (path: string): string => readFileSync(join(root, "docs", path), "utf8");
@@ -18,6 +18,13 @@ describe("docs/performance.md", () => {
     const images = charts(byHand, results);
     expect(readdirSync(join(root, "docs/performance")).sort()).toEqual([...images.keys()].sort());
     for (const [name, image] of images) expect(written(`performance/${name}`)).toBe(image);
+  });
+
+  it("has the figures that the README shows", () => {
+    const readme = readFileSync(join(root, "README.md"), "utf8");
+    const page = written("performance.md");
+    expect(withFigures(readme, page)).toBe(readme);
+    expect(withFigures(readme, page.replace("| ours, memory ", "| ours, memory! "))).not.toBe(readme);
   });
 
   it("has a run on each version of Node that there are goals for", () => {

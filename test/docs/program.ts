@@ -10,6 +10,9 @@ const options: ts.CompilerOptions = { ...base, declaration: false, isolatedDecla
 /** Where the files of a program are thought to be, so that they resolve packages as the tests do. */
 const folder = join(root, "test", "docs");
 
+/** The files of the workspace and of TypeScript, parsed once for all programs. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
 /** Files that only exist here, compiled together as strictly as the packages are. */
 export class VirtualProgram {
   readonly #program: ts.Program;
@@ -24,9 +27,9 @@ export class VirtualProgram {
     host.readFile = (path) => texts.get(path) ?? real.readFile(path);
     host.getSourceFile = (path, version, ...rest) => {
       const text = texts.get(path);
-      return text === undefined
-        ? real.getSourceFile(path, version, ...rest)
-        : ts.createSourceFile(path, text, version);
+      if (text !== undefined) return ts.createSourceFile(path, text, version);
+      if (!parsed.has(path)) parsed.set(path, real.getSourceFile(path, version, ...rest));
+      return parsed.get(path);
     };
     this.#program = ts.createProgram(this.#names, options, host);
   }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { ANSWER_STATUS } from "../../packages/core/src/errors.ts";
-import { RULES } from "../../packages/core/src/log-lines.ts";
-import { settingsOf } from "../../packages/core/src/options.ts";
-import { Registry } from "../../packages/core/src/registry.ts";
+import { Registry } from "../../packages/core/src/handlers/registry.ts";
+import { RULES } from "../../packages/core/src/notices/log-lines.ts";
+import { ANSWER_STATUS } from "../../packages/core/src/protocol/errors.ts";
+import { settingsOf } from "../../packages/core/src/receiver/options.ts";
 import { documents, namesIn, readDocument, rowsOf, sectionOf } from "./markdown.ts";
 import { VirtualProgram } from "./program.ts";
 import { declaredIn, entries } from "./public-names.ts";
@@ -10,144 +10,179 @@ import { declaredIn, entries } from "./public-names.ts";
 /** Where each name of a type has its row, and no other name has one. */
 const tables: Readonly<Record<string, { page: string; section: string; type: string }>> = {
   "options of createReceiver": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "createReceiver",
     type: 'keyof import("@payhooks/core").ReceiverOptions',
   },
   "options of payments": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "payments",
     type: 'keyof import("@payhooks/core").PaymentsOptions',
   },
   "options of payments.expect": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "payments.expect",
     type: 'keyof import("@payhooks/core").PaymentExpectations',
   },
   "options of connect": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "connect",
     type: 'keyof import("@payhooks/core").ConnectOptions',
   },
   "options of the alerts": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "alerts",
     type: 'keyof import("@payhooks/core").AlertOptions',
   },
   "options of handlers": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "Handlers",
     type: 'keyof import("@payhooks/core").HandlerOptions',
   },
   "options of memoryInbox": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "memoryInbox",
     type: 'keyof import("@payhooks/core").MemoryInboxOptions',
   },
   "options of sqliteInbox": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "sqliteInbox",
     type: 'keyof import("@payhooks/core/sqlite").SqliteInboxOptions',
   },
+  "options of postgresInbox": {
+    page: "docs/reference/options.md",
+    section: "postgresInbox",
+    type: 'keyof import("@payhooks/core/postgres").PostgresInboxOptions',
+  },
   "options of redisInbox": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "redisInbox",
     type: 'keyof import("@payhooks/core/redis").RedisInboxOptions',
   },
   "options of the Express adapter": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "Express",
     type: 'keyof import("@payhooks/express").MountOptions',
   },
   "options of the Fastify adapter": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "Fastify",
     type: 'keyof import("@payhooks/fastify").MountOptions',
   },
   "options of the Hono adapter": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "Hono",
     type: 'keyof import("@payhooks/hono").MountOptions',
   },
   "options of the Next.js adapter": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "Next.js",
     type: 'keyof import("@payhooks/next").MountOptions',
   },
   "options of workRoute": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "workRoute",
     type: 'keyof import("@payhooks/next").WorkRouteOptions',
   },
+  "options of events.list": {
+    page: "docs/reference/options.md",
+    section: "Lists of events",
+    type: 'keyof import("@payhooks/core").ListOptions',
+  },
+  "options of ready": {
+    page: "docs/reference/options.md",
+    section: "Readiness",
+    type: 'keyof import("@payhooks/core").ReadyOptions',
+  },
   "options of the fetch adapter": {
-    page: "docs/options.md",
+    page: "docs/reference/options.md",
     section: "Fetch",
     type: 'keyof import("@payhooks/core/fetch").FetchOptions',
   },
+  "options of the console": {
+    page: "docs/operating/console.md",
+    section: "Options",
+    type: 'keyof import("@payhooks/console").ConsoleOptions',
+  },
   "options of createHarness": {
-    page: "docs/testing.md",
+    page: "docs/guides/testing.md",
     section: "createHarness",
     type: 'keyof import("@payhooks/core/testing").HarnessOptions',
   },
   "members of a harness": {
-    page: "docs/testing.md",
+    page: "docs/guides/testing.md",
     section: "The harness",
     type: 'keyof import("@payhooks/core/testing").Harness',
   },
   "fields of a delivery to a harness": {
-    page: "docs/testing.md",
+    page: "docs/guides/testing.md",
     section: "What became of a delivery",
     type: 'keyof import("@payhooks/core/testing").HarnessDelivery',
   },
   "functions for tests": {
-    page: "docs/testing.md",
+    page: "docs/guides/testing.md",
     section: "Signed deliveries",
     type: 'keyof typeof import("@payhooks/core/testing")',
   },
   "fields of ctx": {
-    page: "docs/handlers.md",
+    page: "docs/guides/handlers.md",
     section: "The context",
-    type: 'keyof import("@payhooks/core").HandlerContext',
+    type: 'keyof import("@payhooks/core").EffectContext<unknown>',
+  },
+  "options of effects": {
+    page: "docs/guides/exactly-once.md",
+    section: "Options",
+    type: 'keyof import("@payhooks/core/effects/prisma").PrismaEffectsOptions',
+  },
+  "members of effects": {
+    page: "docs/guides/exactly-once.md",
+    section: "Any other client",
+    type: 'Exclude<keyof import("@payhooks/core/effects").OwnClient<unknown>, "refused">',
   },
   notices: {
-    page: "docs/operations.md",
+    page: "docs/reference/notices.md",
     section: "Notices",
     type: 'import("@payhooks/core").Notice["type"]',
   },
   "kinds of alert": {
-    page: "docs/operations.md",
+    page: "docs/operating/operations.md",
     section: "Alerts",
     type: 'import("@payhooks/core").Alert["kind"]',
   },
   "fields of health": {
-    page: "docs/operations.md",
+    page: "docs/operating/operations.md",
     section: "Health",
     type: 'keyof import("@payhooks/core").Health',
   },
   "reasons to hold": {
-    page: "docs/deduplication.md",
+    page: "docs/concepts/deduplication.md",
     section: "Held",
     type: 'import("@payhooks/core").HeldReason',
   },
   "reasons to hold, day to day": {
-    page: "docs/operations.md",
+    page: "docs/operating/operations.md",
     section: "Held entries",
     type: 'import("@payhooks/core").HeldReason',
   },
   "states of a slot": {
-    page: "docs/deduplication.md",
+    page: "docs/concepts/deduplication.md",
     section: "The life of a slot",
-    type: 'import("@payhooks/core").SlotState',
+    type: 'import("../../packages/core/src/inbox/record/event.ts").SlotState',
   },
   "members of an inbox": {
-    page: "docs/inboxes.md",
+    page: "docs/guides/inboxes.md",
     section: "The interface",
     type: 'keyof import("@payhooks/core").Inbox',
   },
   "members of a store": {
-    page: "docs/inboxes.md",
-    section: "A store of your own",
+    page: "docs/guides/adding-a-store.md",
+    section: "The interface",
     type: 'keyof import("@payhooks/core/inbox").RecordStore',
+  },
+  "traits of a store": {
+    page: "docs/guides/adding-a-store.md",
+    section: "The tests",
+    type: 'keyof import("@payhooks/core/testing/store").StoreTraits',
   },
 };
 
@@ -161,10 +196,12 @@ const errorSections: Readonly<Record<string, string>> = {
 
 const types = [
   ...Object.values(tables).map(({ type }, index) => `export type Table${index} = ${type};`),
-  ...Object.values(errorSections).map((type) => `export type { ${type} } from "@payhooks/core";`),
+  ...Object.values(errorSections).map(
+    (type) => `export type { ${type} } from "../../packages/core/src/protocol/errors.ts";`,
+  ),
 ];
 
-describe("the reference in the documentation", { timeout: 60_000 }, () => {
+describe("the reference in the documentation", () => {
   const program = new VirtualProgram({ "types.ts": types.join("\n") });
 
   it("is compared with types that exist", () => {
@@ -182,7 +219,7 @@ describe("the reference in the documentation", { timeout: 60_000 }, () => {
   it.each(Object.entries(errorSections))(
     "has a heading for each code, and no other: errors.md, %s",
     (title, type) => {
-      const { sections } = readDocument("docs/errors.md");
+      const { sections } = readDocument("docs/reference/errors.md");
       const start = sections.findIndex((section) => section.title === title);
       const end = sections.findIndex((section, index) => index > start && section.level <= 2);
       const codes = sections.slice(start + 1, end < 0 ? undefined : end).map((section) => section.title);
@@ -194,17 +231,15 @@ describe("the reference in the documentation", { timeout: 60_000 }, () => {
 describe("options that users can give", () => {
   /** Why a type of options has no table. */
   const without: Readonly<Record<string, string>> = {
-    VerifyPaymentOptions: "options.md has them in a sentence",
-    VerifyConnectOptions: "options.md has them in a sentence",
     InboxOptions: "experimental: the docstrings are the contract",
     MemoryStoreOptions: "experimental: the docstrings are the contract",
+    MoveOptions: "experimental: the docstrings are the contract",
     SqliteStoreOptions: "experimental: the docstrings are the contract",
     RedisStoreOptions: "experimental: the docstrings are the contract",
-    AcceptOptions: "given to an inbox, not by users",
-    RunOptions: "given to an inbox, not by users",
-    WorkOptions: "given to an inbox, not by users",
-    ReadOptions: "given by adapters, not by users",
-    ResolveOptions: "given to a resolver, not by users",
+    EffectsOptions: "exactly-once.md has them with those of the clients",
+    PostgresEffectsOptions: "exactly-once.md has them with those of the clients",
+    SqliteEffectsOptions: "exactly-once.md has them with those of the clients",
+    PostgresStoreOptions: "those of postgresInbox, without what the engine takes",
   };
   const compared = Object.values(tables).map(({ type }) => type);
   /** client.md and sandbox.md are compared by tests of their own. */
@@ -236,14 +271,16 @@ describe("options that users can give", () => {
 });
 
 describe("the log in the documentation", () => {
-  const rows = rowsOf(sectionOf(readDocument("docs/operations.md"), "Notices"));
+  const rows = rowsOf(sectionOf(readDocument("docs/reference/notices.md"), "Notices"));
 
   it.each(Object.entries(RULES))("has the level of %s", (type, rule) => {
     expect(rows.find(([name]) => name === `\`${type}\``)?.[1]).toBe(rule?.level ?? "");
   });
 
   it("has the bound of each", () => {
-    const bounds = rowsOf(sectionOf(readDocument("docs/operations.md"), "Log")).map(([, bound]) => bound);
+    const bounds = rowsOf(sectionOf(readDocument("docs/operating/operations.md"), "Log")).map(
+      ([, bound]) => bound,
+    );
     expect(bounds).toEqual(["1", "10", "100", "every one"]);
     const used = Object.values(RULES).flatMap((rule) => (rule === null ? [] : [rule.perMinute]));
     expect([...new Set(used)].sort((a, b) => a - b)).toEqual([1, 10, 100, Number.POSITIVE_INFINITY]);
@@ -259,7 +296,7 @@ describe("HTTP statuses in the documentation", () => {
   it.each(Object.keys(ANSWER_STATUS))(
     "errors.md begins %s with the status that it is answered with",
     (code) => {
-      const text = sectionOf(readDocument("docs/errors.md"), code).lines.join(" ").trim();
+      const text = sectionOf(readDocument("docs/reference/errors.md"), code).lines.join(" ").trim();
       expect(Number(/^\*\*(\d{3})\*\*/.exec(text)?.[1])).toBe(expected(code)[0]);
     },
   );
@@ -282,7 +319,7 @@ describe("HTTP statuses in the documentation", () => {
 
 describe("defaults in options.md", () => {
   const defaultIn = (section: string, option: string): string =>
-    rowsOf(sectionOf(readDocument("docs/options.md"), section)).find(
+    rowsOf(sectionOf(readDocument("docs/reference/options.md"), section)).find(
       ([name]) => name === `\`${option}\``,
     )?.[1] ?? "";
 

@@ -38,10 +38,10 @@ const snippets = documents().flatMap(({ path, blocks }) =>
 
 const programs = snippets.filter(({ block }) => block.mark === "run");
 
-describe("the code in the documentation", { timeout: 60_000 }, () => {
+describe("the code in the documentation", () => {
   it("is TypeScript in blocks that are marked ts, and in no others", () => {
     const languages = documents().flatMap(({ blocks }) => blocks.map(({ language }) => language));
-    const known = new Set(["ts", "sh", "text", "mermaid"]);
+    const known = new Set(["ts", "sh", "sql", "text", "mermaid"]);
     expect(languages.filter((language) => !known.has(language))).toEqual([]);
     expect(snippets.map(({ block }) => block.mark).filter((mark) => mark !== "" && mark !== "run")).toEqual(
       [],
@@ -60,19 +60,38 @@ describe("the code in the documentation", { timeout: 60_000 }, () => {
     expect(program.errorsOf("wrong.ts")).toEqual([expect.stringContaining("'number' is not assignable")]);
   });
 
-  it("in the README is the quick start of the Express example and that for PostgreSQL, to the letter", () => {
-    const shown = readDocument("README.md").blocks.filter(({ language }) => language === "ts");
-    const examples = ["examples/express/src/quickstart.ts", "examples/postgres/src/pay-orders.ts"];
-    expect(shown.map(({ text }) => text)).toEqual(
-      examples.map((file) => readFileSync(join(root, file), "utf8")),
-    );
+  it("in exactly-once.md begins with the example for PostgreSQL, to the letter", () => {
+    const [shown] = readDocument("docs/guides/exactly-once.md").blocks;
+    expect(shown?.text).toBe(readFileSync(join(root, "examples/postgres/src/exactly-once.ts"), "utf8"));
   });
 
-  it("in inboxes.md is the store that the contract of stores is run on, to the letter", () => {
-    const shown = readDocument("docs/inboxes.md").blocks.filter(({ text }) => text.includes("mapStore"));
+  it("in exactly-once.md is the recipe that is tested on PostgreSQL, to the letter", () => {
+    const shown = readDocument("docs/guides/exactly-once.md").blocks.filter(({ text }) =>
+      text.includes("payOrders"),
+    );
     expect(shown.map(({ text }) => text)).toEqual([
-      readFileSync(join(root, "test/contract/map-store.ts"), "utf8"),
+      readFileSync(join(root, "examples/postgres/src/pay-orders.ts"), "utf8"),
     ]);
+  });
+
+  it("in exactly-once.md is the client that is tested on MariaDB, to the letter", () => {
+    const shown = readDocument("docs/guides/exactly-once.md").blocks.filter(({ text }) =>
+      text.includes("mysql2"),
+    );
+    expect(shown.map(({ text }) => text)).toEqual([
+      readFileSync(join(root, "test/effects/mysql-effects.ts"), "utf8"),
+    ]);
+  });
+
+  it("in adding-a-store.md is the store that the contract is run on, and its test, to the letter", () => {
+    const shown = readDocument("docs/guides/adding-a-store.md").blocks.filter(
+      ({ language }) => language === "ts",
+    );
+    expect(shown.map(({ text }) => text)).toEqual(
+      ["table-store.ts", "table-store.test.ts"].map((file) =>
+        readFileSync(join(root, "test/contract", file), "utf8"),
+      ),
+    );
   });
 
   it("asks a database and the service through clients that exist: none is made up for the reader", () => {
@@ -81,9 +100,9 @@ describe("the code in the documentation", { timeout: 60_000 }, () => {
 
   it("is run where the document shows its output", () => {
     expect(programs.map(({ where }) => where.replace(/:\d+$/, ""))).toEqual([
-      "docs/security.md",
-      "docs/testing.md",
-      "docs/testing.md",
+      "docs/concepts/security.md",
+      "docs/guides/testing.md",
+      "docs/guides/testing.md",
     ]);
   });
 

@@ -18,7 +18,7 @@ const newReceiver = () => createReceiver({ payments: { publicKey }, inbox: memor
 
 describe("handlers.md", () => {
   it("says that an event has handlers or is ignored: the second of the two throws", () => {
-    expect(wordsOf("docs/handlers.md", "Registration")).toContain(
+    expect(wordsOf("docs/guides/handlers.md", "Registration")).toContain(
       "An event has handlers, or it is ignored: whichever of the two comes second throws `ERR_OPTION_INVALID`.",
     );
     const contradiction = expect.objectContaining({ code: "ERR_OPTION_INVALID" });
@@ -34,7 +34,7 @@ describe("handlers.md", () => {
     );
     const names = starting.map(({ manifest }) => manifest.name.replace("@payhooks/", "")).sort();
     expect(names).toEqual(["express", "fastify", "hono"]);
-    const [background] = rowsOf(sectionOf(readDocument("docs/handlers.md"), "Where handlers run"));
+    const [background] = rowsOf(sectionOf(readDocument("docs/guides/handlers.md"), "Where handlers run"));
     const startedBy = background?.at(-1)?.toLowerCase() ?? "";
     expect(names.filter((name) => !startedBy.includes(name))).toEqual([]);
   });
@@ -42,7 +42,7 @@ describe("handlers.md", () => {
 
 describe("operations.md", () => {
   it("says that held entries in memory are lost at close, and counted", async () => {
-    const [memory] = rowsOf(sectionOf(readDocument("docs/operations.md"), "Shutdown"));
+    const [memory] = rowsOf(sectionOf(readDocument("docs/operating/operations.md"), "Shutdown"));
     expect(memory?.at(-1)).toMatch(/^what is lost: .*, and every held entry$/);
     const receiver = newReceiver().ignore("WITHDRAWAL");
     receiver.onDeposit(() => {
@@ -62,7 +62,9 @@ describe("operations.md", () => {
 
 describe("deduplication.md", () => {
   it("has the rows of the table that the program decides by, under the same numbers", () => {
-    const numbers = rowsOf(sectionOf(readDocument("docs/deduplication.md"), "The table")).map(([row]) => row);
+    const numbers = rowsOf(sectionOf(readDocument("docs/concepts/deduplication.md"), "The table")).map(
+      ([row]) => row,
+    );
     const table = textOf("packages/core/src/inbox/record/table.ts");
     const [, declared = ""] = /readonly row: "own-slot"((?: \| \d)+);/.exec(table) ?? [];
     expect(numbers).toEqual(declared.split(" | ").slice(1));
@@ -70,10 +72,10 @@ describe("deduplication.md", () => {
   });
 });
 
-describe("inboxes.md", () => {
-  it("says that all three inboxes are made of a store by createInbox", () => {
-    expect(wordsOf("docs/inboxes.md", "A store of your own")).toContain("all three inboxes are made so");
-    for (const inbox of ["inbox/memory", "sqlite", "redis"])
+describe("adding-a-store.md", () => {
+  it("says that the inboxes are all made of a store by createInbox", () => {
+    expect(wordsOf("docs/guides/adding-a-store.md", "Adding a store")).toContain("are all made so");
+    for (const inbox of ["memory", "sqlite", "postgres", "redis"])
       expect(textOf(`packages/core/src/${inbox}/index.ts`)).toContain("return createInbox(");
   });
 });
@@ -135,7 +137,7 @@ const writeCases: readonly WriteCase[] = [
 ];
 
 describe("inboxes.md, writes per event", () => {
-  const rows = rowsOf(sectionOf(readDocument("docs/inboxes.md"), "Writes per event"));
+  const rows = rowsOf(sectionOf(readDocument("docs/guides/inboxes.md"), "Writes per event"));
 
   it.each(writeCases)(
     "$row: $writes in all",

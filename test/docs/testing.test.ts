@@ -10,7 +10,7 @@ import { describe, expect, it } from "vitest";
 import { root } from "../package/workspace.ts";
 import { readDocument, rowsOf, sectionOf } from "./markdown.ts";
 
-const page = readDocument("docs/testing.md");
+const page = readDocument("docs/guides/testing.md");
 
 describe("testing.md", () => {
   it("shows the files of the example, to the letter", () => {

@@ -1,5 +1,5 @@
 import type { AnyEvent, Inbox, ReceiverOptions } from "@payhooks/core";
-import { memoryInbox } from "@payhooks/core/inbox";
+import { memoryInbox } from "@payhooks/core";
 import { canonicalString } from "@payhooks/core/signature";
 import {
   asDelivery,
@@ -27,7 +27,7 @@ afterEach(closeMerchants);
 
 const JSON_TYPE: HeaderLines = [["Content-Type", "application/json"]];
 
-/** The whole answer, as docs/outcomes.md has it. */
+/** The whole answer, as docs/reference/outcomes.md has it. */
 function expectReceived(answer: Answer): void {
   expect({ status: answer.status, body: answer.body }).toEqual({ status: 200, body: '{"received":true}' });
   expect(answer.headers.get("content-type")).toBe("application/json");
@@ -65,7 +65,10 @@ const accepting = (accept: Inbox["accept"]) => (): Partial<ReceiverOptions> => (
 function delegate(inbox: Inbox): Inbox {
   return {
     durability: inbox.durability,
+    events: inbox.events,
     held: inbox.held,
+    find: (query) => inbox.find(query),
+    observe: (notify) => inbox.observe(notify),
     ready: () => inbox.ready(),
     accept: (event, options) => inbox.accept(event, options),
     run: (runner, options) => inbox.run(runner, options),

@@ -88,7 +88,7 @@ const WITHOUT_SIGNATURE = request(
   Buffer.from("{}"),
 );
 
-describe("a process whose set-up is right", { timeout: 30_000 }, () => {
+describe("a process whose set-up is right", () => {
   it.each([
     ["in development, with no inbox named", {}, {}],
     ["in production, with the memory inbox named", MEMORY, { NODE_ENV: "production" }],
@@ -113,9 +113,7 @@ describe("a process whose set-up is right", { timeout: 30_000 }, () => {
   });
 });
 
-describe("a process whose set-up is wrong ends at its boot, with the fix on the screen", {
-  timeout: 30_000,
-}, () => {
+describe("a process whose set-up is wrong ends at its boot, with the fix on the screen", () => {
   it.each<[string, Parts, Record<string, string | undefined>, string, string[]]>([
     [
       "in production, with no inbox named",

@@ -1,8 +1,14 @@
 /** A merchant's server: Express, both flows mounted, on a real socket, with everything that happens on record. */
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createReceiver, type Held, type Notice, type Receiver, type ReceiverOptions } from "@payhooks/core";
-import { memoryInbox } from "@payhooks/core/inbox";
+import {
+  createReceiver,
+  type Held,
+  memoryInbox,
+  type Notice,
+  type Receiver,
+  type ReceiverOptions,
+} from "@payhooks/core";
 import {
   anyCallbackFields,
   anyConnectEvent,

@@ -40,7 +40,7 @@ describe("client, sandbox and receiver together", () => {
       sandbox.transactions.decide(transactionId ?? "", "pay", "MPESA");
 
       await expect
-        .poll(() => ran.toSorted(), { timeout: 10_000 })
+        .poll(() => ran.toSorted())
         .toEqual(["order-1 10.500000", "order-2 10.500000", "payout-1 failed"]);
       const byId = await client.transactionById(paid.transactionId ?? "");
       expect(byId).toMatchObject({ reference: "order-1", status: "SUCCESS", base_amount: "10.5" });

@@ -9,7 +9,7 @@ import { RunningProgram } from "./program.ts";
 const demo = "examples/express/src/demo.ts";
 const steps = scenario();
 
-describe("npm start", { timeout: 30_000 }, () => {
+describe("npm start", () => {
   it("runs the file that these tests run", () => {
     expect(readFileSync(join(root, "scripts/run.mjs"), "utf8")).toContain(`"${demo}"`);
   });
@@ -33,8 +33,13 @@ describe("npm start", { timeout: 30_000 }, () => {
   it("goes on listening without it, and finishes what runs when it is told to stop", async () => {
     const program = new RunningProgram(demo, [], { PORT: "0", SANDBOX_PORT: "0" });
     try {
-      const [, dashboard = ""] = await program.until(/Listening\. Send more from (\S+)\. Ctrl-C/);
+      const [, dashboard = "", console = ""] = await program.until(
+        /Listening\. Send more from (\S+), and see what became of it at (\S+)\. Ctrl-C/,
+      );
       expect(await (await fetch(dashboard)).text()).toContain("order-1001");
+      const page = await (await fetch(`${console}?state=held`)).text();
+      for (const reason of steps.flatMap(({ expected }) => expected.held ?? []))
+        expect(page).toContain(reason);
       program.signal("SIGINT");
       expect(await program.exitCode).toBe(0);
       expect(program.output).toContain("Everything that was accepted is finished.");

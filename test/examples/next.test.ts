@@ -18,13 +18,13 @@ const folder = "examples/next";
 const cwd = join(root, folder);
 const CRON_SECRET = "cron_0123456789abcdef";
 
-describe("the example for Next.js, built without secrets or Redis, and started", { timeout: 60_000 }, () => {
+describe("the example for Next.js, built without secrets or Redis, and started", () => {
   const scope = new Scope();
   let redis: RedisServer;
   let server: Server;
 
   beforeAll(async () => {
-    await buildNext(cwd, [folder, "packages/core/dist", "packages/next/dist"]);
+    await buildNext(cwd, [folder, "packages/core/dist", "packages/next/dist", "packages/console/dist"]);
     redis = await RedisServer.start(scope);
     server = await start({ CRON_SECRET });
   }, 300_000);
@@ -73,6 +73,36 @@ describe("the example for Next.js, built without secrets or Redis, and started",
   it("refuses a forgery", async () => {
     const forged = forgedCallback(callbackFields(), { amount: "9.000000" }, KEYS.privateKey);
     expect(await post("/callbacks/pay", forged)).toBe('401 {"error":{"code":"ERR_SIGNATURE_INVALID"}}');
+  });
+
+  it("has a console for whoever has signed in", async () => {
+    const url = `http://127.0.0.1:${server.port}/admin/payhooks`;
+    expect((await fetch(url)).status).toBe(403);
+    const headers = { "x-authenticated-user": "marta" };
+    const page = await fetch(url, { headers });
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining("Payhooks console")]);
+    expect((await fetch(`${url}?asset=console.js`, { headers })).headers.get("content-type")).toContain(
+      "javascript",
+    );
+    const stream = await fetch(`${url}?stream=1`, { headers });
+    const reader = stream.body?.getReader();
+    expect(new TextDecoder().decode((await reader?.read())?.value)).toBe(": open\n\n");
+    await reader?.cancel();
+    const decision = { action: "discard", eventId: "0".repeat(48), note: "not there" };
+    const answer = await fetch(url, {
+      method: "POST",
+      headers: {
+        ...headers,
+        "content-type": "application/json",
+        "x-payhooks-console": "1",
+        "sec-fetch-site": "same-origin",
+      },
+      body: JSON.stringify(decision),
+    });
+    expect([answer.status, await answer.text()]).toEqual([
+      404,
+      expect.stringContaining("not held any longer"),
+    ]);
   });
 
   it("lets a cron job work, with the secret only, and shares its connections among all routes", async () => {

@@ -1,23 +1,33 @@
-/** The recipe of the README, on a real PostgreSQL: an effect that happens exactly once. */
-import { createHarness, createTestKeys, type Harness } from "@payhooks/core/testing";
+/** The recipe of docs/guides/exactly-once.md, on a real PostgreSQL: an effect that happens exactly once. */
+import { memoryInbox } from "@payhooks/core";
+import {
+  callbackFields,
+  createHarness,
+  createTestKeys,
+  type Harness,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
 import type pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { payingReceiver } from "../../examples/postgres/src/exactly-once.ts";
 import { openPool, payOrders } from "../../examples/postgres/src/pay-orders.ts";
-import { type PostgresServer, startPostgres } from "./postgres-server.ts";
+import { PostgresServer } from "../faults/harness/postgres-server.ts";
+import { Scope } from "../faults/harness/scope.ts";
 
 const keys = createTestKeys();
+const scope = new Scope();
 let server: PostgresServer;
 let pool: pg.Pool;
 
 beforeAll(async () => {
-  server = await startPostgres();
-}, 60_000);
-afterAll(() => server.stop());
+  server = await PostgresServer.start(scope);
+});
+afterAll(() => scope.close());
 
 beforeEach(async () => {
   pool = openPool(server.url);
   await pool.query(`
-    DROP TABLE IF EXISTS effects, orders;
+    DROP TABLE IF EXISTS effects, payhooks_effects, orders;
     CREATE TABLE effects (id text PRIMARY KEY);
     CREATE TABLE orders (reference text PRIMARY KEY, amount numeric, paid boolean, times integer DEFAULT 0);
     CREATE OR REPLACE FUNCTION count_times() RETURNS trigger LANGUAGE plpgsql AS
@@ -27,6 +37,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   vi.restoreAllMocks();
+  vi.unstubAllEnvs();
   await pool.end();
 });
 
@@ -36,6 +47,25 @@ const order = (reference: string, amount: string): Promise<unknown> =>
   pool.query("INSERT INTO orders (reference, amount, paid) VALUES ($1, $2, false)", [reference, amount]);
 const rows = async (sql: string): Promise<readonly unknown[]> => (await pool.query(sql)).rows;
 const timesPaid = (): Promise<readonly unknown[]> => rows("SELECT reference, paid, times FROM orders");
+
+describe("the receiver of the README", { timeout: 30_000 }, () => {
+  it("pays an order once, though another process has its delivery too", async () => {
+    vi.stubEnv("PAY_PUBLIC_KEY", keys.publicKey);
+    await order("order-1", "10.50");
+    const { headers, rawBody } = signPaymentCallback(
+      callbackFields({ referenceId: "order-1" }),
+      keys.privateKey,
+    );
+    for (const receiver of [payingReceiver(pool, memoryInbox()), payingReceiver(pool, memoryInbox())]) {
+      await receiver.start();
+      const get = (name: string): string | null => headers[name] ?? null;
+      const delivery = { method: "POST", url: "/", headers: { get }, rawBody };
+      expect(await receiver.payments.receive(delivery)).toMatchObject({ status: 200 });
+      expect(await receiver.close()).toEqual({ unfinished: 0 });
+    }
+    expect(await timesPaid()).toEqual([{ reference: "order-1", paid: true, times: 1 }]);
+  });
+});
 
 describe("the recipe for PostgreSQL", { timeout: 30_000 }, () => {
   it("pays an order once, though its delivery is repeated and its handler runs again after a crash", async () => {

@@ -7,7 +7,8 @@ import {
   signConnectWebhook,
   signPaymentCallback,
 } from "@payhooks/core/testing";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { BusySenders } from "../e2e/busy-senders.ts";
 import { RunningProgram } from "../e2e/program.ts";
 
 const { publicKey, privateKey } = createTestKeys();
@@ -17,7 +18,7 @@ const environment = { PAY_PUBLIC_KEY: publicKey, CONNECT_WEBHOOK_SECRET: secret,
 let program: RunningProgram;
 afterEach(() => program.kill());
 
-describe.each(["hono", "fastify"])("the example for %s", { timeout: 60_000 }, (name) => {
+describe.each(["hono", "fastify"])("the example for %s", (name) => {
   const path = `examples/${name}/src/index.ts`;
 
   it("runs handlers once, refuses forgeries, and finishes what it acknowledged", async () => {
@@ -45,6 +46,21 @@ describe.each(["hono", "fastify"])("the example for %s", { timeout: 60_000 }, (n
     ).toHaveLength(1);
     expect(program.output.match(/book wd_\S+: 125000\n/g)).toHaveLength(1);
     expect(program.output.match(/credit|book/g)).toHaveLength(2);
+  });
+
+  it("ends when it is told to, although senders keep their connections alive, and one says nothing", async () => {
+    program = new RunningProgram(path, [], environment);
+    const [, port] = await program.until(/listening .*port: (\d+)/);
+    const deliver = (): SignedDelivery => signPaymentCallback(callbackFields(), privateKey);
+    const senders = new BusySenders(Number(port), "/callbacks/pay", deliver);
+    await vi.waitFor(() => expect(senders.answers.get(200)).toBeGreaterThan(100), 20_000);
+    const from = performance.now();
+    program.signal("SIGTERM");
+    expect(await program.exitCode).toBe(0);
+    expect(performance.now() - from).toBeLessThan(8_000);
+    await senders.stop();
+    expect(senders.answers.get(503) ?? 0).toBeLessThanOrEqual(senders.connections);
+    expect([...senders.answers.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([]);
   });
 
   it("ends at its start, naming the variable that is missing", async () => {

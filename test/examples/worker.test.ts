@@ -8,7 +8,7 @@ import { root } from "../package/workspace.ts";
 const serve = join(root, "test/conformance/servers/module.ts");
 const example = join(root, "examples/worker/src/index.ts");
 
-describe("the example for Workers", { timeout: 60_000 }, () => {
+describe("the example for Workers", () => {
   let server: Server;
   beforeAll(async () => {
     server = await startServer({
@@ -16,7 +16,7 @@ describe("the example for Workers", { timeout: 60_000 }, () => {
       args: ["--conditions=payhooks-source", "--import=tsx", serve, example],
       cwd: join(root, "test"),
     });
-  }, 60_000);
+  });
   afterAll(() => server.stop());
 
   it("runs handlers once, and refuses forgeries", () => receives(server));

@@ -58,7 +58,7 @@ function play(
 }
 
 /**
- * While a sync of the disk is under way, Redis keeps what it has acknowledged in its own memory (docs/durability.md): a
+ * While a sync of the disk is under way, Redis keeps what it has acknowledged in its own memory (docs/concepts/durability.md): a
  * kill then shows its promise, not ours.
  */
 async function killAndRestart(redis: RedisServer, downMs: number): Promise<void> {

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { testEvent } from "./harness/events.ts";
 import { ProcessUnderTest } from "./harness/processes.ts";
+import { DURABLE } from "./harness/receivers.ts";
 import { RedisServer } from "./harness/redis-server.ts";
 import { lengthOf, report } from "./harness/report.ts";
 import { newSeed, until, withScope } from "./harness/scope.ts";
@@ -9,18 +10,16 @@ import { Sender } from "./harness/sender.ts";
 import { keys, LONG_LEASE_MS, System } from "./harness/system.ts";
 
 describe.concurrent("handlers", () => {
-  it(
-    "an event that kills its process is held as crashed after its tries, and all others are done",
+  it.each(DURABLE)(
+    "on %s an event that kills its process is held as crashed after its tries, and all that ran beside it are done",
     {
       timeout: 120_000,
     },
-    () =>
+    (_, makeInbox) =>
       withScope(async (scope) => {
-        const redis = await RedisServer.start(scope);
-        const system = System.create(scope, { kind: "redis", target: redis.url }, newSeed("poison"));
-        // One at a time: an event that happened to run at each of the three deaths would rightly be held as well.
-        const config = await system.config({ maxTries: 3, concurrency: 1 });
-        const sender = scope.add(new Sender({ ports: [config.port], lanes: 4 }), (one) => one.close());
+        const system = System.create(scope, await makeInbox(scope), newSeed("poison"));
+        const config = await system.config({ maxTries: 3, concurrency: 16, handlerMs: 300 });
+        const sender = scope.add(new Sender({ ports: [config.port], lanes: 16 }), (one) => one.close());
         const poison = testEvent(keys.privateKey, { manner: "poison" });
         const others = Array.from({ length: 60 }, () => testEvent(keys.privateKey));
         const events = [...others.slice(0, 30), poison, ...others.slice(30)];
@@ -39,6 +38,9 @@ describe.concurrent("handlers", () => {
           { withinMs: 60_000, everyMs: 50 },
         );
         await sending;
+        // Some ran beside it when the process died, and all of them at least once more.
+        const interrupted = system.lines("notice").filter(({ more }) => more === "died-while-running");
+        expect(new Set(interrupted.map(({ key }) => key)).size).toBeGreaterThanOrEqual(4);
         const verdict = await system.judge(sender);
         report("an event that kills its process", verdict, sender, `${deaths} deaths`);
         expect(verdict).toMatchObject({ acknowledged: 61, completed: 60, held: 1, lost: [] });

@@ -1,35 +1,23 @@
 /** The kill suite of Redis on SQLite, and deaths in the middle of what SQLite does by itself. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { SqliteHandle } from "@payhooks/core/sqlite";
 import { sqliteStore } from "@payhooks/core/sqlite";
 import { describe, expect, it } from "vitest";
-import type { InboxConfig, KillDuring } from "./harness/child-config.ts";
+import type { KillDuring } from "./harness/child-config.ts";
 import { testEvent } from "./harness/events.ts";
-import { openHandle } from "./harness/inbox.ts";
+import { newSqliteInbox, openHandle } from "./harness/inbox.ts";
 import { type KillGround, killAtPoints, killUnderLoad } from "./harness/kill-cases.ts";
 import { KILL_POINTS } from "./harness/kill-points.ts";
 import { ProcessUnderTest } from "./harness/processes.ts";
 import { isLong, lengthOf, report } from "./harness/report.ts";
-import { newSeed, type Scope, seededRandom, withScope } from "./harness/scope.ts";
+import { newSeed, seededRandom, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
 import { keys, SOUND, System } from "./harness/system.ts";
-
-const driver = createRequire(import.meta.url).resolve("libsql");
-
-function newFile(scope: Scope): Extract<InboxConfig, { readonly kind: "sqlite" }> {
-  const folder = mkdtempSync(join(tmpdir(), "payhooks-sqlite-"));
-  scope.add(folder, (path) => rmSync(path, { recursive: true, force: true }));
-  return { kind: "sqlite", file: join(folder, "inbox.db"), driver };
-}
 
 const onSqlite: KillGround = {
   name: "SQLite",
   // 16 at one time, handlers of 200 ms, and a commit of about one; up to 20 on a disk that others use too.
   doublesPerKill: isLong ? 0.1 : 2,
-  inboxAt: async (scope) => newFile(scope),
+  inboxAt: async (scope) => newSqliteInbox(scope),
 };
 
 const options = { concurrent: !isLong };
@@ -51,7 +39,7 @@ describe("kill -9 in the middle of", () => {
       withScope(async (scope) => {
         const seed = newSeed(`kill during ${what}`);
         const random = seededRandom(seed);
-        const inbox = newFile(scope);
+        const inbox = newSqliteInbox(scope);
         if (what === "pruning") await addExpired(inbox, 50_000);
         const system = System.create(scope, inbox, seed);
         const config = await system.config({ handlerMs: 50 });

@@ -12,8 +12,10 @@ const mayUse: Readonly<Record<string, Readonly<Record<string, "values" | "types"
   "@payhooks/next": { "@payhooks/core": "values" },
   "@payhooks/fastify": { "@payhooks/core": "values" },
   "@payhooks/client": { "@payhooks/core": "types" },
+  "@payhooks/pages": {},
   // It signs with its own code, so that a mistake in core's cannot hide in both.
-  "@payhooks/sandbox": { "@payhooks/core": "types" },
+  "@payhooks/sandbox": { "@payhooks/core": "types", "@payhooks/pages": "values" },
+  "@payhooks/console": { "@payhooks/core": "values", "@payhooks/pages": "values" },
   payhooks: "everything",
 };
 
@@ -42,10 +44,20 @@ const escapes = (owner: WorkspacePackage): string[] =>
     .filter(({ target }) => !isInside(target, join(owner.directory, "src")))
     .map(({ specifier, file }) => `${shown(file)} imports ${specifier}`);
 
-/** Imports of packages that the manifest does not promise to bring along. */
+/** Packages of the workspace that are not published: the build puts them into those that use them. */
+const bundledNames = new Set(
+  products.filter(({ manifest }) => manifest.private === true).map(({ manifest }) => manifest.name),
+);
+
+/** Those of them that a package uses. */
+const bundledIn = ({ manifest }: WorkspacePackage): string[] =>
+  Object.keys(manifest.devDependencies ?? {}).filter((name) => bundledNames.has(name));
+
+/** Imports of packages that the manifest does not promise to bring along, and that are not bundled. */
 const undeclared = (owner: WorkspacePackage): string[] => {
   const { dependencies, peerDependencies } = owner.manifest;
-  const declared = { ...dependencies, ...peerDependencies };
+  const bundled = Object.fromEntries(bundledIn(owner).map((name) => [name, "bundled"]));
+  const declared = { ...dependencies, ...peerDependencies, ...bundled };
   return found(owner)
     .filter(({ specifier }) => !isRelative(specifier) && !specifier.startsWith("node:"))
     .filter(({ specifier }) => !Object.hasOwn(declared, packageNameIn(specifier)))
@@ -105,9 +117,10 @@ describe.each(products.map((one) => [one.manifest.name, one] as const))("%s", (n
 
   it("depends on no workspace package but those below it", () => {
     const { dependencies, peerDependencies } = owner.manifest;
-    const siblings = Object.keys({ ...dependencies, ...peerDependencies }).filter((one) =>
-      one.startsWith("@payhooks/"),
-    );
+    const siblings = [
+      ...Object.keys({ ...dependencies, ...peerDependencies }).filter((one) => one.startsWith("@payhooks/")),
+      ...bundledIn(owner),
+    ];
     const permitted = allowed === "everything" ? [...productNames] : Object.keys(allowed ?? {});
     expect(siblings.filter((one) => !permitted.includes(one))).toEqual([]);
   });

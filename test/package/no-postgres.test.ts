@@ -20,7 +20,7 @@ function debianWith(versions: Readonly<Record<string, readonly string[]>>): stri
 }
 
 const server = ["initdb", "postgres"];
-const line = `\u001b[31mPostgreSQL is missing: ${postgresSuites.join(", ")} is left out. Install it: apt-get install -y postgresql\u001b[0m\n`;
+const line = `\u001b[31mPostgreSQL is missing: ${postgresSuites.join(", ")} are left out. Install it: apt-get install -y postgresql\u001b[0m\n`;
 
 describe("PostgreSQL", () => {
   it("is looked for where Debian has it, the newest first, and in PATH", () => {

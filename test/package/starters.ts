@@ -34,7 +34,7 @@ const TYPED = ["typescript", "@types/node"];
 export const SERVERS: readonly (Starter & { readonly runs: string })[] = [
   {
     name: "express",
-    document: "README.md",
+    document: "packages/express/README.md",
     files: { "app.js": 0 },
     manifest: ESM,
     brings: ["express"],
@@ -43,7 +43,7 @@ export const SERVERS: readonly (Starter & { readonly runs: string })[] = [
   },
   {
     name: "express-typescript",
-    document: "README.md",
+    document: "packages/express/README.md",
     files: { "src/index.ts": 0 },
     manifest: ESM,
     brings: ["express", "@types/express", ...TYPED],
@@ -116,8 +116,8 @@ export const HANDLERS: readonly (Starter & { readonly runs: string; readonly mou
   [
     {
       name: "worker",
-      document: "docs/adapters.md",
-      files: { "src/index.ts": 1 },
+      document: "docs/start/workers.md",
+      files: { "src/index.ts": 0 },
       manifest: ESM,
       brings: TYPED,
       own: { "tsconfig.json": { compilerOptions: BUNDLED, include: ["src"] } },
@@ -126,8 +126,8 @@ export const HANDLERS: readonly (Starter & { readonly runs: string; readonly mou
     },
     {
       name: "sveltekit",
-      document: "docs/adapters.md",
-      files: { "src/routes/callbacks/pay/+server.ts": 2 },
+      document: "docs/start/sveltekit.md",
+      files: { "src/routes/callbacks/pay/+server.ts": 0 },
       manifest: ESM,
       brings: TYPED,
       own: { "tsconfig.json": { compilerOptions: { ...BUNDLED, rootDir: "src" }, include: ["src"] } },
@@ -139,8 +139,8 @@ export const HANDLERS: readonly (Starter & { readonly runs: string; readonly mou
 /** SvelteKit's own project, with its server for Node: what the workspace has no need of, so `npm run test:runtimes`. */
 export const SVELTEKIT: Starter = {
   name: "sveltekit-app",
-  document: "docs/adapters.md",
-  files: { "src/routes/callbacks/pay/+server.ts": 2 },
+  document: "docs/start/sveltekit.md",
+  files: { "src/routes/callbacks/pay/+server.ts": 0 },
   manifest: ESM,
   brings: [
     "@sveltejs/adapter-node@5.5.7",
@@ -215,7 +215,7 @@ export const NEXT_APP: Starter = {
 
 /** What is added to it where handlers run in the background. */
 export const NEXT_BACKGROUND: Pick<Starter, "document" | "files"> = {
-  document: "docs/adapters.md",
+  document: "docs/start/frameworks.md",
   files: { "instrumentation.ts": 0 },
 };
 

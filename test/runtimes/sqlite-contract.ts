@@ -9,7 +9,7 @@ const module = (await import(driver)) as Readonly<Record<string, new (file: stri
 const Database = module[className];
 if (Database === undefined) throw new Error(`${driver} has no ${className}`);
 
-const cases = await sqliteCases((file) => new Database(file));
+const cases = sqliteCases((file) => new Database(file));
 const failed: string[] = [];
 for (const { name, run } of cases) {
   try {

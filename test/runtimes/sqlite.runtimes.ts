@@ -6,13 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { SqliteHandle } from "@payhooks/core/sqlite";
+import { storeContract } from "@payhooks/core/testing/store";
 import { build } from "tsup";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { inboxContract } from "../contract/inbox-contract.ts";
+import { casesOfSlowStores, inboxContract } from "../contract/inbox-contract.ts";
 import { sqliteCases } from "../contract/sqlite-cases.ts";
-import { sqliteGround } from "../contract/sqlite-ground.ts";
-import { sqliteStoreGround, sqliteTraits } from "../contract/sqlite-store-ground.ts";
-import { storeContract } from "../contract/store-contract.ts";
+import { effectsHappenOnce } from "../contract/sqlite-effects.ts";
+import { sqliteGround, sqliteKind } from "../contract/sqlite-ground.ts";
+import { sqliteStoreFixture, sqliteTraits } from "../contract/sqlite-store-fixture.ts";
 import { root } from "../package/workspace.ts";
 import { BUN, NODES, type Runtime, requireDriver } from "./install.ts";
 
@@ -50,7 +51,7 @@ describe("the contracts on the runtime's own SQLite", () => {
     const contract = [...args, join(folder, "contract.mjs")];
     const { stdout } = await promisify(execFile)(command, contract, { maxBuffer: 16 * 1024 * 1024 });
     const said = JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as unknown;
-    const cases = await sqliteCases(() => expect.fail("nothing is opened"));
+    const cases = sqliteCases(() => expect.fail("nothing is opened"));
     expect(said).toEqual({
       driver: name === "bun" ? "bun:sqlite" : "node:sqlite",
       version,
@@ -66,8 +67,13 @@ if (whyNoDrivers === null) {
     const Database = requireDriver("better-sqlite3") as new (name: string) => SqliteHandle;
     return new Database(file);
   };
-  storeContract("SQLite with better-sqlite3", () => sqliteStoreGround(open), sqliteTraits);
-  inboxContract("SQLite with better-sqlite3", () => sqliteGround(open));
+  describe("the store contract: SQLite with better-sqlite3", () => {
+    for (const { name, run } of storeContract(() => sqliteStoreFixture(open), sqliteTraits)) it(name, run);
+  });
+  inboxContract("SQLite with better-sqlite3", () => sqliteGround(open), sqliteKind, {
+    cases: casesOfSlowStores,
+  });
+  it("effects with better-sqlite3 happen once", () => effectsHappenOnce(open));
 } else {
   it("SQLite with better-sqlite3", () => expect.fail(whyNoDrivers));
 }

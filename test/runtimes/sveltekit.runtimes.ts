@@ -21,7 +21,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-it("in a new SvelteKit project, the code of docs/adapters.md is built and receives", {
+it("in a new SvelteKit project, the code of docs/start/sveltekit.md is built and receives", {
   timeout: 120_000,
 }, async () => {
   const tool = (name: string): string => join(project, "node_modules/.bin", name);

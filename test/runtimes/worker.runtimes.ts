@@ -24,7 +24,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe("on workerd, handlers run once and forgeries are refused", { timeout: 60_000 }, () => {
   it.each([
     ["the example", join(root, "examples/worker/src/index.ts")],
-    ["the code of docs/adapters.md in a new project", join(folder, "worker/src/index.ts")],
+    ["the code of docs/start/workers.md in a new project", join(folder, "worker/src/index.ts")],
   ])("by %s", async (_what, entry) => {
     const server = await startServer(await onWorkerd(entry, ENVIRONMENT));
     try {

@@ -10,6 +10,7 @@ import {
 } from "@payhooks/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, chunked, exchange, type HeaderLines, request, Wire } from "../e2e/wire.ts";
+import { silent } from "../support/silent.ts";
 import { PATHS } from "./fuzz/mutations.ts";
 import { ADAPTERS } from "./fuzz/targets.ts";
 import { report } from "./report.ts";
@@ -56,7 +57,7 @@ async function startGround(adapter: string): Promise<Ground> {
     maxResolving: BOUND.resolving,
     maxHeld: BOUND.held,
     bodyTimeoutMs: BOUND.bodyTimeoutMs,
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silent,
   });
   receiver.onDeposit(({ payTxnId }) => void ran.push(payTxnId));
   receiver.onSettlementApproved(({ idempotency_key }) => void ran.push(idempotency_key));
@@ -136,7 +137,7 @@ afterAll(async () => {
   for (const { ground } of grounds.values()) await ground.stop();
 });
 
-describe.each(ON)("a server with %s", { timeout: 20_000 }, (adapter) => {
+describe.each(ON)("a server with %s", (adapter) => {
   let ground: Ground;
   let lingering: readonly Promise<string>[] = [];
   let idle: readonly Wire[] = [];

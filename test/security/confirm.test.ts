@@ -55,6 +55,7 @@ const service = createServer((request, response) => {
 const folder = mkdtempSync(join(root, "test", "security", ".confirm-"));
 beforeAll(() => new Promise<void>((resolve) => void service.listen(0, "127.0.0.1", resolve)));
 afterAll(() => {
+  vi.unstubAllEnvs();
   rmSync(folder, { recursive: true, force: true });
   service.closeAllConnections();
   service.close();
@@ -87,7 +88,7 @@ const deliver = (receiver: Receiver, { rawBody }: SignedDelivery) =>
     rawBody,
   });
 
-/** The second forgery of docs/security.md: another amount under the same signature. */
+/** The second forgery of docs/concepts/security.md: another amount under the same signature. */
 function otherAmount(): { readonly genuine: SignedDelivery; readonly forged: SignedDelivery } {
   const start = "https://shop.example/cb?x=";
   const fields = anyCallbackFields({ accountName: `Abebe&amount=99999.000000&callbackUrl=${start}` });
@@ -124,7 +125,7 @@ describe.each(programs)("confirm as documented in $where", ({ text }) => {
       for (const sent of order === "genuine first" ? [genuine, forged] : [forged, genuine]) {
         expect((await deliver(receiver, sent)).status).toBe(200);
       }
-      await vi.waitFor(() => expect(ran).toHaveLength(1), { timeout: 10_000 });
+      await vi.waitFor(() => expect(ran).toHaveLength(1), { timeout: 30_000 });
       const { payTxnId, referenceId, status, amount } = truth;
       expect(ran).toMatchObject([{ payTxnId, referenceId, status, amount }]);
       await receiver.close();

@@ -21,17 +21,24 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     hono: "routes of the emulator; a tool for development, never part of a merchant's server",
     "@hono/node-server": "the emulator on Node's own HTTP server",
   },
+  "@payhooks/console": {
+    hono: "the page: safe HTML, responses, live events; no dependencies of its own",
+    "@hono/node-server": "the page on Node's own requests, as Express and Fastify hand them over",
+  },
+  "@payhooks/pages": {},
   payhooks: {},
 };
 
 /** What a merchant has already, or installs for one inbox. */
 const PEERS: Readonly<Record<string, readonly string[]>> = {
-  "@payhooks/core": ["ioredis", "libsql"],
+  "@payhooks/core": ["ioredis", "libsql", "pg"],
   "@payhooks/express": ["express"],
   "@payhooks/fastify": ["fastify"],
   "@payhooks/hono": ["hono"],
   "@payhooks/next": ["next"],
-  payhooks: ["ioredis", "libsql"],
+  "@payhooks/console": ["express", "fastify"],
+  "@payhooks/pages": ["hono"],
+  payhooks: ["ioredis", "libsql", "pg"],
 };
 
 const own = (name: string): boolean => name.startsWith("@payhooks/");

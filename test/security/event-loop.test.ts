@@ -4,7 +4,8 @@
  */
 import { createReceiver, memoryInbox } from "@payhooks/core";
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../packages/core/src/clock.ts";
+import { systemClock } from "../../packages/core/src/time/clock.ts";
+import { silent } from "../support/silent.ts";
 import { type Heavy, heavyDeliveries } from "./fuzz/heavy.ts";
 import { KEYS, NOW, SECRET } from "./fuzz/signed.ts";
 import { report } from "./report.ts";
@@ -91,7 +92,7 @@ async function stepsOf({ flow, body, headers }: Heavy): Promise<{ steps: Steps; 
     inbox: memoryInbox({ clock }),
     clock,
     run: "after-response",
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silent,
   });
   receiver.onDeposit(() => {}).onSettlementApproved(() => {});
   await receiver.start();

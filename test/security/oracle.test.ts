@@ -4,13 +4,13 @@ import { CALLBACK_FIELDS, importPublicKeys } from "@payhooks/core/signature";
 import { asDelivery, createTestKeys, signCanonicalString } from "@payhooks/core/testing";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { systemClock } from "../../packages/core/src/clock.ts";
 import { readCallback } from "../../packages/core/src/flows/callback.ts";
 import type { Verification } from "../../packages/core/src/flows/flow.ts";
 import { judgeBy } from "../../packages/core/src/flows/judgement.ts";
 import { fixedKeys, type Keyring } from "../../packages/core/src/flows/keyring.ts";
 import { paymentsFlow } from "../../packages/core/src/flows/payments.ts";
 import type { VerifyingKey } from "../../packages/core/src/signature/keys.ts";
+import { systemClock } from "../../packages/core/src/time/clock.ts";
 import {
   type Believes,
   type Body,

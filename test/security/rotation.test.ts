@@ -8,6 +8,7 @@ import {
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
+import { silent } from "../support/silent.ts";
 import { lengthOf, report, TIMEOUT_MS } from "./report.ts";
 
 const old = createTestKeys();
@@ -31,7 +32,7 @@ function deploy(publicKeys: readonly string[], secrets: readonly string[]) {
     inbox: memoryInbox(),
     run: "elsewhere",
     maxInFlight: 100_000,
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silent,
   });
   receiver.observe((notice) => notices.push(notice));
   const send = async ([flow, { rawBody, headers }]: Sent): Promise<number> =>
@@ -117,7 +118,7 @@ describe("a rotation under load", { timeout: TIMEOUT_MS }, () => {
       maxResolving: 1_000,
       inbox: memoryInbox(),
       run: "elsewhere",
-      logger: { info: () => {}, warn: () => {}, error: () => {} },
+      logger: silent,
     });
     const send = async (pair: { privateKey: string }, merchantId: string): Promise<void> => {
       const { rawBody, headers } = signPaymentCallback(callbackFields({ merchantId }), pair.privateKey);

@@ -17,7 +17,7 @@ export interface FailingGround {
   fail(): unknown;
 }
 
-type Called = Exclude<keyof Receiver, `on${string}` | "ignore" | "observe" | "close">;
+type Called = Exclude<keyof Receiver, `on${string}` | "ignore" | "observe" | "close" | "effects">;
 type Calls = Readonly<Record<string, () => unknown>>;
 
 const callback = (fields: Record<string, string> = {}): SignedDelivery => {
@@ -76,17 +76,28 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
     replay: () => receiver.held.replay(eventId, decision),
     discard: () => receiver.held.discard(eventId, decision),
   };
+  const events: Record<keyof Receiver["events"], () => unknown> = {
+    list: () => receiver.events.list({ referenceId: "order-1" }),
+    counts: () => receiver.events.counts(),
+  };
   return {
     payments,
     connect,
     held,
+    events,
     start: { start: () => receiver.start() },
     work: { work: () => receiver.work({ deadlineMs: 100 }) },
     run: { run: () => receiver.run(eventId) },
     pause: { pause: () => receiver.pause() },
     resume: { resume: () => receiver.resume() },
-    read: { read: () => receiver.read(eventId) },
+    read: { read: async () => ({ ...(await receiver.read(eventId)), delivery: null }) },
+    find: {
+      id: () => receiver.find({ payTxnId: "t-1" }),
+      reference: () => receiver.find({ referenceId: "order-1" }),
+    },
     health: { health: () => receiver.health() },
+    live: { live: () => receiver.live() },
+    ready: { ready: () => receiver.ready({ maxDueAgeMs: 1 }) },
   };
 }
 
@@ -122,7 +133,7 @@ export async function everythingSaid({
 
   const send = callsOf(receiver, "0".repeat(48)).payments.receive;
   said.push(await send?.());
-  await expect.poll(() => released.length, { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => released.length).toBe(1);
   const malformed = callback({ status: "success" });
   const { rawBody } = malformed;
   const headers = { get: (name: string) => malformed.headers[name] ?? null };
@@ -134,7 +145,7 @@ export async function everythingSaid({
   await fail();
   // A run whose end cannot be written, and jobs that cannot be taken.
   for (const release of released) release();
-  if (failsInside) await expect.poll(() => failed.size, { timeout: 20_000 }).toBeGreaterThan(0);
+  if (failsInside) await expect.poll(() => failed.size).toBeGreaterThan(0);
   const calls = Object.values(callsOf(receiver, entry)).flatMap((of) => Object.values(of));
   // Together, since a write whose fate is unknown is sent again until its caller's time is over.
   const outcomes = await Promise.allSettled(calls.map(async (call) => call()));

@@ -29,6 +29,7 @@ import {
 import { createSandbox } from "@payhooks/sandbox";
 import Database from "libsql";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { silent } from "../support/silent.ts";
 import { CANARY, canariesIn, keys, textsOf, thrownBy } from "./canaries.ts";
 import { Breaker, breakable, DRIVER_ERRORS } from "./driver-errors.ts";
 import { everythingSaid } from "./said.ts";
@@ -246,8 +247,6 @@ describe("an address of Redis that cannot be read", () => {
 });
 
 describe("what the process keeps for all", () => {
-  const silent = { info: () => {}, warn: () => {}, error: () => {} };
-
   it("shows no address and no receiver when globalThis is printed", async () => {
     /** A server that never answers, so that the connection stays as it is. */
     const mute = createServer((socket) => void socket.on("error", () => {})).listen(0, "127.0.0.1");

@@ -62,5 +62,5 @@ describe("the openssl command agrees with the vectors", () => {
     for (const file of ["payments.json", "connect.json", "refused-keys.json"]) {
       expect(readFileSync(join(work, file), "utf8"), file).toBe(read(file));
     }
-  }, 120_000);
+  });
 });

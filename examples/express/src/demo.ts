@@ -1,5 +1,6 @@
 /** The main job: a receiver on Express, and the sandbox, which sends it everything that can happen. */
 import type { AddressInfo } from "node:net";
+import { payhooksConsole } from "@payhooks/console/express";
 import { createReceiver, memoryInbox, type Notice } from "@payhooks/core";
 import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
@@ -51,6 +52,14 @@ receiver.observe((notice: Notice) => {
 const app = express();
 app.use("/callbacks/pay", paymentCallbacks(receiver));
 app.use("/webhooks/connect", connectWebhooks(receiver));
+// Everybody on this machine is let in, and nobody else can connect. Your own server asks who it is.
+app.use(
+  "/console",
+  payhooksConsole(receiver, {
+    authorize: () => ({ by: "you", can: ["view", "replay", "discard"] }),
+    redact: ["userId"],
+  }),
+);
 
 const portOf = (variable: string | undefined, usual: number): number =>
   once ? 0 : Number(variable ?? usual);
@@ -83,7 +92,9 @@ async function main(): Promise<void> {
   process.exitCode = ok ? 0 : 1;
   if (once) await stop();
   else
-    console.log(`\nListening. Send more from ${service.sandbox.url}/. Ctrl-C finishes what runs and stops.`);
+    console.log(
+      `\nListening. Send more from ${service.sandbox.url}/, and see what became of it at ${base}/console. Ctrl-C finishes what runs and stops.`,
+    );
 }
 
 async function perform(step: Step, to: Service): Promise<Outcome> {

@@ -30,4 +30,5 @@ const server = app.listen(process.env.PORT ?? 3000, () => console.log("listening
 process.once("SIGTERM", async () => {
   server.close();
   await receiver.close({ graceMs: 10_000 });
+  server.closeAllConnections();
 });

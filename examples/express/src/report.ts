@@ -17,6 +17,7 @@ export function printFrame(base: string, sandbox: string, curl: string | null): 
   console.log(`  ${base}/callbacks/pay       payment callbacks (RSA signature in the body)`);
   console.log(`  ${base}/webhooks/connect    connected-account webhooks (HMAC header)`);
   console.log(`The sandbox of the service: ${sandbox}\n  ${sandbox}/       dashboard`);
+  console.log(`The console of the person on duty:\n  ${base}/console`);
   if (curl !== null) console.log(`\nSend one yourself:\n  ${curl}`);
   console.log(`\n${"what arrives".padEnd(WHAT_WIDTH)} answer  then`);
 }

@@ -1,6 +1,6 @@
 /**
  * A receiver that is WRONG: it does what the service's documentation says, and nothing more. It verifies the signature,
- * parses the body and credits the order, and so it credits re-split forgeries too (docs/security.md). It is here to be
+ * parses the body and credits the order, and so it credits re-split forgeries too (docs/concepts/security.md). It is here to be
  * attacked, by `payhooks send deposit --forge resplit` or by the sandbox's fault `resplit`. Do not copy it.
  */
 import { verify } from "node:crypto";

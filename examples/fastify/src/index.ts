@@ -5,7 +5,7 @@ import Fastify from "fastify";
 const receiver = createReceiver({
   payments: { publicKey: process.env.PAY_PUBLIC_KEY },
   connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
-  inbox: memoryInbox(), // loses acknowledged events when the process dies: see docs/inboxes.md
+  inbox: memoryInbox(), // loses acknowledged events when the process dies: see docs/guides/inboxes.md
 });
 
 // A function runs on SUCCESS only. ctx.effectId is the same at every retry: store it with the credit, uniquely.
@@ -23,6 +23,8 @@ await app.listen({ port: Number(process.env.PORT ?? 3000) });
 console.log("listening", app.server.address());
 
 process.once("SIGTERM", async () => {
-  await app.close();
+  const closing = app.close();
   await receiver.close({ graceMs: 10_000 });
+  app.server.closeAllConnections();
+  await closing;
 });

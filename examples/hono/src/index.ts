@@ -6,7 +6,7 @@ import { Hono } from "hono";
 const receiver = createReceiver({
   payments: { publicKey: process.env.PAY_PUBLIC_KEY },
   connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
-  inbox: memoryInbox(), // loses acknowledged events when the process dies: see docs/inboxes.md
+  inbox: memoryInbox(), // loses acknowledged events when the process dies: see docs/guides/inboxes.md
 });
 
 // A function runs on SUCCESS only. ctx.effectId is the same at every retry: store it with the credit, uniquely.
@@ -27,4 +27,5 @@ const server = serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) 
 process.once("SIGTERM", async () => {
   server.close();
   await receiver.close({ graceMs: 10_000 });
+  if ("closeAllConnections" in server) server.closeAllConnections();
 });

@@ -12,5 +12,5 @@ const server = app.listen(process.env.PORT ?? 3000, () => console.log("listening
 process.once("SIGTERM", async () => {
   server.close();
   await receiver.close();
-  process.exit();
+  server.closeAllConnections();
 });

@@ -18,5 +18,5 @@ console.log("working");
 // What runs may end; what has not started is another worker's.
 process.once("SIGTERM", async () => {
   const { unfinished } = await receiver.close({ graceMs: 30_000 });
-  process.exit(unfinished === 0 ? 0 : 1);
+  process.exitCode = unfinished === 0 ? 0 : 1;
 });

@@ -1,6 +1,10 @@
 import type { Command } from "./command-line/command.ts";
 import { doctorCommand } from "./doctor/command.ts";
 import { heldCommand } from "./held/command.ts";
+import { eventsCommand } from "./looking/events-command.ts";
+import { findCommand } from "./looking/find-command.ts";
+import { migrateCommand } from "./migrate/command.ts";
+import { moveCommand } from "./move/command.ts";
 import { devCommand } from "./sandbox/dev-command.ts";
 import { sandboxCommand } from "./sandbox/sandbox-command.ts";
 import { sendCommand } from "./send/command.ts";
@@ -13,5 +17,9 @@ export const COMMANDS: readonly Command[] = [
   sendCommand,
   verifyCommand,
   doctorCommand,
+  findCommand,
+  eventsCommand,
   heldCommand,
+  migrateCommand,
+  moveCommand,
 ];

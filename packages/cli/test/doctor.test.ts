@@ -8,6 +8,7 @@ import { createTestKeys } from "@payhooks/core/testing";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { silent } from "../../../test/support/silent.ts";
 import { file, folder } from "./support/files.ts";
 import { type HandWritten, handWritten, headerOf, listen, rightly } from "./support/receivers.ts";
 import { payhooks } from "./support/run.ts";
@@ -52,7 +53,7 @@ const right: Record<Flow, HandWritten> = {
 };
 const flows: readonly Flow[] = ["payments", "connect"];
 
-describe.each(flows)("payhooks doctor on a hand-written receiver of %s", { timeout: 30_000 }, (flow) => {
+describe.each(flows)("payhooks doctor on a hand-written receiver of %s", (flow) => {
   it("finds nothing wrong with a right one", async () => {
     const report = await examine(flow, await handWritten(right[flow]));
     expect(report).toMatchObject({ exit: 0, healthy: true, findings: [], notSent: [] });
@@ -150,7 +151,7 @@ describe.each(flows)("payhooks doctor on a hand-written receiver of %s", { timeo
       payments: { publicKey: keys.publicKey },
       connect: { secret },
       inbox: memoryInbox(),
-      logger: { info: () => {}, warn: () => {}, error: () => {} },
+      logger: silent,
     });
     receiver.onDeposit(() => {}).onConnectedAccountDeclined(() => {});
     const app = express();
@@ -196,7 +197,7 @@ describe("payhooks doctor on a receiver that parses and writes anew", () => {
   });
 });
 
-describe("payhooks doctor on the Express example of this repository", { timeout: 60_000 }, () => {
+describe("payhooks doctor on the Express example of this repository", () => {
   it("finds nothing wrong", async () => {
     const root = fileURLToPath(new URL("../../..", import.meta.url));
     const program = ["--conditions=payhooks-source", "--import=tsx", "examples/express/src/quickstart.ts"];

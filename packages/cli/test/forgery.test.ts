@@ -49,7 +49,7 @@ describe("payhooks send --forge, against a receiver that only checks the signatu
   });
 
   it("resplit is credited as the documentation shows it", async () => {
-    const text = readFileSync(`${root}/docs/cli.md`, "utf8");
+    const text = readFileSync(`${root}/docs/reference/cli.md`, "utf8");
     const [, section = ""] = text.split("## A forgery that a naive receiver takes");
     const [, sent = ""] = /\npayhooks (send .*--forge resplit .*)\n/.exec(section) ?? [];
     const [, printed = ""] = /```text\n(app \| .*)\n```/.exec(section) ?? [];

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cpSync } from "node:fs";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { createReceiver, type Held, type Receiver } from "@payhooks/core";
@@ -14,6 +14,7 @@ import {
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { silent } from "../../../test/support/silent.ts";
 import { file, folder } from "./support/files.ts";
 import { payhooks } from "./support/run.ts";
 
@@ -28,7 +29,7 @@ async function application(): Promise<{ database: string; receiver: Receiver; ra
     payments: { publicKey: keys.publicKey },
     inbox: sqliteInbox(database),
     run: "after-response",
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silent,
   });
   let isBroken = true;
   receiver.onDeposit(
@@ -65,7 +66,7 @@ const idOf = (held: readonly Held[], reason: string): string =>
   held.find((entry) => entry.reason === reason)?.eventId ?? "";
 const who = ["--by", "amina", "--note", "bank was down"];
 
-describe("payhooks held", { timeout: 30_000 }, () => {
+describe("payhooks held", () => {
   it("lists what is held, by reason as well, and raw bodies only when asked", async () => {
     const { database } = await application();
     const all = await payhooks(["held", "list", "--sqlite", database]);
@@ -192,7 +193,7 @@ describe("payhooks held", { timeout: 30_000 }, () => {
         inbox: sqliteInbox(database, { clock }),
         clock,
         run: "after-response",
-        logger: { info: () => {}, warn: () => {}, error: () => {} },
+        logger: silent,
       });
       receiver.onDeposit(({ referenceId }) => void ran.push(referenceId));
       await receiver.start();
@@ -305,11 +306,20 @@ describe("payhooks held", { timeout: 30_000 }, () => {
     expect(failure).toMatchObject({ stderr: expect.stringContaining("npm install ioredis") });
   });
 
+  it("says of a file that no receiver has used that it is none, and makes nothing in it", async () => {
+    writeFileSync(join(folder, "unused.db"), "");
+    const ended = await payhooks(["held", "list", "--sqlite", "unused.db"], { cwd: folder });
+    expect(ended).toMatchObject({ code: 1, stdout: "" });
+    expect(ended.stderr).toMatch(/ERR_INBOX_UNUSED/);
+    expect(ended.stderr).toMatch(/no receiver has used it/);
+    expect(readFileSync(join(folder, "unused.db"))).toHaveLength(0);
+  });
+
   it.each([
-    [["list"], /no inbox to look into.*\n.*--redis URL or --sqlite FILE/],
+    [["list"], /no inbox to look into.*\n.*--redis URL, --sqlite FILE or --postgres URL/],
     [["lst", "--sqlite", "x.db"], /Did you mean list\?/],
     [["list", "--sqlite", "no such.db"], /no such\.db does not exist/],
-    [["list", "--sqlite", "x.db", "--redis", "redis://x"], /not both/],
+    [["list", "--sqlite", "x.db", "--redis", "redis://x"], /one of --redis, --sqlite and --postgres/],
     [["list", "--redis", "localhost"], /redis:\/\/127\.0\.0\.1:6379/],
     [["list", "--sqlite", "x.db", "--reason", "ambigous"], /Did you mean ambiguous\?/],
     [["list", "abc", "--sqlite", "x.db"], /takes no event id/],

@@ -5,6 +5,7 @@ import { createTestKeys } from "@payhooks/core/testing";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { silent } from "../../../test/support/silent.ts";
 import { file, folder } from "./support/files.ts";
 import { listen } from "./support/receivers.ts";
 import { payhooks } from "./support/run.ts";
@@ -33,7 +34,7 @@ async function application(more: Partial<ReceiverOptions["payments"]> = {}): Pro
     payments: { publicKey: keys.publicKey, expect: { merchantId: MERCHANT }, ...more },
     connect: { secret },
     inbox: sqliteInbox(database),
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silent,
   });
   const ran: string[] = [];
   const run = ({ referenceId }: { readonly referenceId: string }): void => void ran.push(referenceId);
@@ -53,7 +54,7 @@ async function application(more: Partial<ReceiverOptions["payments"]> = {}): Pro
 
 const who = ["--by", "amina", "--note", "payhooks doctor"];
 
-describe("what payhooks doctor leaves behind", { timeout: 60_000 }, () => {
+describe("what payhooks doctor leaves behind", () => {
   it("is named where an inbox is given: every held entry, why, and how to discard it", async () => {
     const { url, database, ran, held } = await application();
     const ended = await payhooks(["doctor", url, "--private-key", privateKey, "--sqlite", database]);
@@ -149,7 +150,7 @@ describe("what payhooks doctor leaves behind", { timeout: 60_000 }, () => {
   });
 });
 
-describe("payhooks send, to a receiver that expects one merchant", { timeout: 30_000 }, () => {
+describe("payhooks send, to a receiver that expects one merchant", () => {
   it("runs with the merchant of the state, of the option and of the environment", async () => {
     const { url, ran, held } = await application();
     const send = (reference: string, args: string[], env = {}) =>

@@ -61,7 +61,7 @@ async function merchant(): Promise<{ url: string; next: Promise<Received> }> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, next };
 }
 
-describe("payhooks sandbox", { timeout: 30_000 }, () => {
+describe("payhooks sandbox", () => {
   it("serves the dashboard and the endpoints, writes the variables, and ends with 0 on SIGTERM", async () => {
     const env = file("KEPT=1\n# a comment\nPAY_BASE_URL=old\n", ".env.local");
     const shop = await merchant();
@@ -235,7 +235,7 @@ describe("payhooks sandbox", { timeout: 30_000 }, () => {
   });
 });
 
-describe("payhooks dev", { timeout: 30_000 }, () => {
+describe("payhooks dev", () => {
   const app = (program: string): string[] => ["dev", "--port", "0", "--", process.execPath, "-e", program];
 
   it("sets the variables, shows what the app prints behind a prefix, and ends as it does", async () => {

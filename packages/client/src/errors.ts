@@ -1,6 +1,6 @@
 /**
  * Every code that the client throws. The list is closed: a `switch` over `error.code` narrows, and the table in
- * `docs/client.md` has a row for each.
+ * `docs/reference/client.md` has a row for each.
  */
 export const CLIENT_ERROR_CODES = [
   // A wrong configuration.

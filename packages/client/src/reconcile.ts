@@ -1,4 +1,4 @@
-import type { AcceptOutcome, Ingested, LookupTransaction } from "@payhooks/core";
+import type { Ingested, LookupTransaction } from "@payhooks/core";
 import type { PaymentsClient } from "./client.ts";
 import { ClientError } from "./errors.ts";
 import type { Transaction } from "./transaction.ts";
@@ -36,7 +36,7 @@ export type ReconcileResult =
   | {
       readonly reference: string;
       /** What the receiver made of it: `new` and `progress` run, `duplicate` was known, `held` waits for a person. */
-      readonly outcome: AcceptOutcome;
+      readonly outcome: Ingested["outcome"];
       readonly eventId: string;
       readonly transaction: Transaction;
     }

@@ -3,19 +3,35 @@
  *
  * @module
  */
-export type { AlertOptions } from "./alerts.ts";
-export { formatAmount, parseAmount } from "./amount.ts";
-export type { Clock } from "./clock.ts";
-export type { Delivery, DeliveryHead, Reply } from "./delivery.ts";
+
+export type { EffectContext } from "./effects/context.ts";
+export type { Effects } from "./effects/effects.ts";
+export type { ConnectOptions } from "./flows/connect.ts";
+export type { KeyResolver } from "./flows/keyring.ts";
+export type { LookupTransaction } from "./flows/lookup.ts";
+export type { AmbiguousCallback, PaymentExpectations, PaymentsOptions } from "./flows/payments-options.ts";
+export { type VerifiedDelivery, verifyConnectWebhook, verifyPaymentCallback } from "./flows/verify.ts";
 export {
-  type DeliveryErrorCode,
-  type ErrorCode,
-  isPayhooksError,
-  PayhooksError,
-  type SetupErrorCode,
-  type UsageErrorCode,
-  type VerificationErrorCode,
-} from "./errors.ts";
+  type Handler,
+  type HandlerContext,
+  type HandlerOptions,
+  type HeldEvent,
+  Reject,
+  RetryAfter,
+} from "./handlers/handler.ts";
+export type { EventCounts, EventFilter, EventPage, FindQuery, ListOptions } from "./inbox/events.ts";
+export type { Health, HeldFilter, Inbox, WorkReport } from "./inbox/inbox.ts";
+export type { RunReport } from "./inbox/record/event.ts";
+export type { EventState, EventSummary } from "./inbox/record/index-of.ts";
+export type { Held, Life } from "./inbox/record/life.ts";
+export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
+export type { AlertOptions } from "./notices/alerts.ts";
+
+export type { Logger } from "./notices/logger.ts";
+export type { Alert, Notice } from "./notices/notice.ts";
+export { formatAmount, parseAmount } from "./protocol/amount.ts";
+export type { Delivery, Reply } from "./protocol/delivery.ts";
+export { type ErrorCode, isPayhooksError, PayhooksError } from "./protocol/errors.ts";
 export type {
   AnyEvent,
   ConnectEvent,
@@ -24,62 +40,18 @@ export type {
   ConnectedAccountDeclinedEvent,
   DepositEvent,
   EventName,
-  EventOf,
   FlowName,
   PaymentEvent,
-  PaymentSource,
   PaymentStatus,
   Settlement,
   SettlementApprovedEvent,
   SettlementDeclinedEvent,
   WithdrawalEvent,
-} from "./events.ts";
-export type { ConnectOptions } from "./flows/connect.ts";
-export type { KeyHint, KeyResolver, ResolveOptions, TenantKeys } from "./flows/keyring.ts";
-export type { LookupTransaction } from "./flows/lookup.ts";
-export type {
-  AmbiguousCallback,
-  Confirmation,
-  PaymentExpectations,
-  PaymentsOptions,
-} from "./flows/payments-options.ts";
-export {
-  type Handler,
-  type HandlerContext,
-  type HandlerOptions,
-  type HandlersByStatus,
-  type HeldEvent,
-  type PaymentHandlers,
-  Reject,
-  RetryAfter,
-} from "./handlers.ts";
-export type {
-  AcceptOutcome,
-  Decision,
-  Health,
-  Held,
-  HeldEntries,
-  HeldFilter,
-  HeldReason,
-  Inbox,
-  Life,
-  ReplayDecision,
-  RunReport,
-  SlotState,
-  WorkReport,
-} from "./inbox/inbox.ts";
-export { type MemoryInboxOptions, memoryInbox } from "./inbox/memory/index.ts";
-export type { Endpoint } from "./intake.ts";
-export type { JsonObject, JsonValue } from "./json.ts";
-export type { LogLevel } from "./log-lines.ts";
-export type { Alert, EventFacts, Logger, Notice } from "./notices.ts";
-export type { ReceiverOptions } from "./options.ts";
-export { createReceiver, type Ingested, type PaymentsEndpoint, type Receiver } from "./receiver.ts";
-export type { OneOrMore, PublicKeyInput, PublicKeySource, SecretInput } from "./signature/keys.ts";
-export {
-  type VerifiedDelivery,
-  type VerifyConnectOptions,
-  type VerifyPaymentOptions,
-  verifyConnectWebhook,
-  verifyPaymentCallback,
-} from "./verify.ts";
+} from "./protocol/events.ts";
+export type { HeldReason } from "./protocol/held-reasons.ts";
+export type { JsonObject, JsonValue } from "./protocol/json.ts";
+
+export type { ReceiverOptions } from "./receiver/options.ts";
+export { createReceiver, type Ingested, type ReadyOptions, type Receiver } from "./receiver/receiver.ts";
+
+export type { Clock } from "./time/clock.ts";

@@ -5,7 +5,6 @@ import {
   type DepositEvent,
   type ErrorCode,
   type EventName,
-  type EventOf,
   type HandlerContext,
   type Notice,
   type PaymentEvent,
@@ -14,6 +13,7 @@ import {
 } from "@payhooks/core";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/core/fetch";
 import { describe, expect, expectTypeOf, it } from "vitest";
+import type { EventOf } from "../src/protocol/events.ts";
 
 /** Checked by the compiler (`tsc`, which the check runs); at run time the assertions on types do nothing. */
 describe("types", () => {

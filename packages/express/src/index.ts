@@ -5,9 +5,11 @@
  */
 
 import type { IncomingMessage } from "node:http";
+import type { ReadyOptions } from "@payhooks/core";
 import {
   type KeptBody,
   mountFlow,
+  mountProbe,
   nodeHeader,
   type ReceiverSource,
   readNodeBody,
@@ -41,6 +43,34 @@ export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions
  */
 export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): RequestHandler {
   return mount(receiver, "connect", options);
+}
+
+/**
+ * Tells a balancer or an orchestrator whether the process is to go on: 200 `{"ok":true}`, and 503 once the receiver closes.
+ *
+ * @example app.get("/live", live(receiver));
+ */
+export function live(receiver: ReceiverSource): RequestHandler {
+  return answering(mountProbe(receiver, "live"));
+}
+
+/**
+ * Tells a balancer whether to send deliveries here: 200 `{"ok":true}`, and 503 with a `detail` while nothing could be
+ * accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is no positive number.
+ * @example app.get("/ready", ready(receiver, { maxDueAgeMs: 60_000 }));
+ */
+export function ready(receiver: ReceiverSource, options: ReadyOptions = {}): RequestHandler {
+  return answering(mountProbe(receiver, "ready", options));
+}
+
+function answering(probe: ReturnType<typeof mountProbe<void>>): RequestHandler {
+  return (request, response, next) => {
+    probe()
+      .then((reply) => writeReply(request, response, reply))
+      .catch(next);
+  };
 }
 
 /**

@@ -28,7 +28,7 @@ const read = async (wire: Wire): Promise<string> => {
 describe.each([
   ["Express 5", express5],
   ["Express 4", express4],
-])("%s", { timeout: 20_000 }, (_version, express) => {
+])("%s", (_version, express) => {
   const start = (options: Omit<MerchantOptions, "app"> = {}): Promise<Merchant> =>
     startMerchant({
       ...options,

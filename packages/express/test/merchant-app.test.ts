@@ -11,6 +11,7 @@ import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import supertest from "supertest";
 import { describe, expect, it } from "vitest";
+import { silent } from "../../../test/support/silent.ts";
 
 const keys = createTestKeys();
 const secret = "whsec_of_the_merchant_app";
@@ -20,7 +21,7 @@ function merchantApp(): { readonly app: express.Express; readonly credited: Prom
     payments: { publicKey: keys.publicKey },
     connect: { secret },
     inbox: memoryInbox(),
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silent,
   });
   const credited = new Promise<string>((resolve) => {
     receiver.onDeposit((deposit) => resolve(`${deposit.referenceId} ${deposit.amount}`));

@@ -4,15 +4,23 @@
  * @module
  */
 
+import type { ReadyOptions } from "@payhooks/core";
 import {
   type KeptBody,
   mountFlow,
+  mountProbe,
   nodeHeader,
   type ReceiverSource,
   readNodeBody,
   writeReply,
 } from "@payhooks/core/adapter";
-import type { FastifyError, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
+import type {
+  FastifyError,
+  FastifyPluginCallback,
+  FastifyReply,
+  FastifyRequest,
+  RouteHandlerMethod,
+} from "fastify";
 import getRawBody from "raw-body";
 
 /** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
@@ -44,6 +52,34 @@ export function paymentCallbacks(
  */
 export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): FastifyPluginCallback {
   return mount(receiver, "connect", options);
+}
+
+/**
+ * Tells a balancer or an orchestrator whether the process is to go on: 200 `{"ok":true}`, and 503 once the receiver closes.
+ *
+ * @example app.get("/live", live(receiver));
+ */
+export function live(receiver: ReceiverSource): RouteHandlerMethod {
+  return answering(mountProbe(receiver, "live"));
+}
+
+/**
+ * Tells a balancer whether to send deliveries here: 200 `{"ok":true}`, and 503 with a `detail` while nothing could be
+ * accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is no positive number.
+ * @example app.get("/ready", ready(receiver, { maxDueAgeMs: 60_000 }));
+ */
+export function ready(receiver: ReceiverSource, options: ReadyOptions = {}): RouteHandlerMethod {
+  return answering(mountProbe(receiver, "ready", options));
+}
+
+function answering(probe: ReturnType<typeof mountProbe<void>>): RouteHandlerMethod {
+  return async ({ raw }, reply) => {
+    const answered = await probe();
+    reply.hijack();
+    writeReply(raw, reply.raw, answered);
+  };
 }
 
 const FIX =

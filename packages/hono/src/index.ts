@@ -4,7 +4,14 @@
  * @module
  */
 
-import { answerRequest, mountFlow, type ReceiverSource } from "@payhooks/core/adapter";
+import type { ReadyOptions } from "@payhooks/core";
+import {
+  answerProbe,
+  answerRequest,
+  mountFlow,
+  mountProbe,
+  type ReceiverSource,
+} from "@payhooks/core/adapter";
 import type { Context, Env, Handler } from "hono";
 import { getRuntimeKey } from "hono/adapter";
 
@@ -42,6 +49,31 @@ export function connectWebhooks<E extends Env = Env>(
   options: MountOptions = {},
 ): Handler<E> {
   return mount<E>(receiver, "connect", options);
+}
+
+/**
+ * Tells a balancer or an orchestrator whether the process is to go on: 200 `{"ok":true}`, and 503 once the receiver closes.
+ *
+ * @example app.get("/live", live(receiver));
+ */
+export function live<E extends Env = Env>(receiver: ReceiverSource<E["Bindings"]>): Handler<E> {
+  const probe = mountProbe(receiver, "live");
+  return ({ env }) => answerProbe(probe, env);
+}
+
+/**
+ * Tells a balancer whether to send deliveries here: 200 `{"ok":true}`, and 503 with a `detail` while nothing could be
+ * accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is no positive number.
+ * @example app.get("/ready", ready(receiver, { maxDueAgeMs: 60_000 }));
+ */
+export function ready<E extends Env = Env>(
+  receiver: ReceiverSource<E["Bindings"]>,
+  options: ReadyOptions = {},
+): Handler<E> {
+  const probe = mountProbe(receiver, "ready", options);
+  return ({ env }) => answerProbe(probe, env);
 }
 
 const FIX = "mount it above whatever calls c.req.json(), c.req.text() or c.req.parseBody()";

@@ -4,10 +4,13 @@
  * @module
  */
 
+import type { ReadyOptions } from "@payhooks/core";
 import {
+  answerProbe,
   answerRequest,
   answerWork,
   mountFlow,
+  mountProbe,
   type ReceiverSource,
   type WorkRouteOptions,
 } from "@payhooks/core/adapter";
@@ -54,6 +57,28 @@ export function connectWebhooks(receiver: ReceiverSource, options: MountOptions 
  */
 export function workRoute(receiver: ReceiverSource, options: WorkRouteOptions): RouteHandler {
   return (request) => answerWork(receiver, request, options, undefined);
+}
+
+/**
+ * Tells a balancer or an orchestrator whether the process is to go on: 200 `{"ok":true}`, and 503 once the receiver closes.
+ *
+ * @example export const GET = live(receiver);
+ */
+export function live(receiver: ReceiverSource): RouteHandler {
+  const probe = mountProbe(receiver, "live");
+  return () => answerProbe(probe, undefined);
+}
+
+/**
+ * Tells a balancer whether to send deliveries here: 200 `{"ok":true}`, and 503 with a `detail` while nothing could be
+ * accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is no positive number.
+ * @example export const GET = ready(receiver, { maxDueAgeMs: 60_000 });
+ */
+export function ready(receiver: ReceiverSource, options: ReadyOptions = {}): RouteHandler {
+  const probe = mountProbe(receiver, "ready", options);
+  return () => answerProbe(probe, undefined);
 }
 
 const FIX = "do not call request.json() or request.text() before it, or hand it a request.clone()";

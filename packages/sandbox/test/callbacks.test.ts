@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { MAGIC_OUTCOMES } from "../src/index.ts";
+import { MAGIC_OUTCOMES } from "../src/payments/magic.ts";
 import { type Callback, canonical, verifies } from "./support/signature.ts";
 import { checkout, pay, payment, receiver, start } from "./support/start.ts";
 

@@ -308,9 +308,7 @@ describe("the faults", () => {
       const sandbox = await start({ seed, callbackUrl: merchant.url });
       sandbox.faults.add({ kind: "extra-field", rate: 0.3 });
       for (const reference of order) sandbox.deposit({ reference });
-      await expect
-        .poll(() => sandbox.deliveries.list({ state: "delivered" }), { timeout: 10_000 })
-        .toHaveLength(60);
+      await expect.poll(() => sandbox.deliveries.list({ state: "delivered" })).toHaveLength(60);
       const hit = sandbox.deliveries
         .list()
         .filter(({ attempts }) => attempts[0]?.faults.includes("extra-field"));

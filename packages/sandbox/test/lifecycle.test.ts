@@ -69,16 +69,14 @@ describe("createSandbox", () => {
   });
 });
 
-describe("many at once", { timeout: 30_000 }, () => {
+describe("many at once", () => {
   it("300 payments give 300 callbacks, each with its own id and a signature that fits", async () => {
     const merchant = await receiver();
     const sandbox = await start();
     const bodies = Array.from({ length: 300 }, () => payment({ callback_url: merchant.url }));
     const answers = await Promise.all(bodies.map((body) => pay(sandbox, "POST", "/direct", body)));
     expect(new Set(answers.map(({ body }) => body.data.id)).size).toBe(300);
-    await expect
-      .poll(() => sandbox.deliveries.list({ state: "delivered" }), { timeout: 15_000 })
-      .toHaveLength(300);
+    await expect.poll(() => sandbox.deliveries.list({ state: "delivered" })).toHaveLength(300);
     const callbacks = merchant.received.map(({ body }): Callback => JSON.parse(body));
     expect(new Set(callbacks.map(({ payTxnId }) => payTxnId)).size).toBe(300);
     expect(callbacks.every((one) => verifies(one, sandbox.keys.publicKey))).toBe(true);

@@ -71,9 +71,9 @@ it("Payhooks' own receiver runs what the sandbox sends, once each, and refuses o
     }
     const finished = () =>
       sandbox.deliveries.list().filter(({ state }) => state === "delivered" || state === "gave-up");
-    await expect.poll(finished, { timeout: 10_000 }).toHaveLength(9);
+    await expect.poll(finished).toHaveLength(9);
     await expect
-      .poll(() => shop.ran.toSorted(), { timeout: 10_000 })
+      .poll(() => shop.ran.toSorted())
       .toEqual([
         "connected_account.approved",
         "connected_account.declined",

@@ -1,11 +1,12 @@
 /**
  * `npm run bench -- --by-hand`: ours beside what is written by hand without it, end to end. Each way has a process of its
- * own, and those that need Redis a Redis of their own; all take their turn in every round.
+ * own, and those that need Redis or PostgreSQL a server of their own; all take their turn in every round.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestKeys, type SignedDelivery } from "@payhooks/core/testing";
+import { PostgresServer } from "../../faults/harness/postgres-server.ts";
 import { RedisServer } from "../../faults/harness/redis-server.ts";
 import type { Scope } from "../../faults/harness/scope.ts";
 import { signedDeliveries } from "../deliveries.ts";
@@ -17,7 +18,7 @@ import { goalFigures, type Samples } from "./goals.ts";
 import { type Merchant, type Sample, startMerchant } from "./merchant-process.ts";
 import { handlerTables } from "./report.ts";
 import { type ByHandResults, type HandlerFigures, writeByHand } from "./results.ts";
-import { ON_REDIS, WAYS, type Way } from "./ways.ts";
+import { ON_POSTGRES, ON_REDIS, WAYS, type Way } from "./ways.ts";
 
 type Merchants = Readonly<Record<Way, Merchant>>;
 
@@ -80,14 +81,21 @@ export async function startMerchants(scope: Scope, publicKey: string): Promise<M
   const file = join(folder, "inbox.db");
   const start = async (way: Way): Promise<Merchant> => {
     const redis = ON_REDIS.has(way) ? await RedisServer.start(scope, { aof: "everysec" }) : null;
-    return startMerchant(scope, program, { way, publicKey, file, redisUrl: redis?.url ?? "" }, redis);
+    const postgres = ON_POSTGRES.has(way)
+      ? await PostgresServer.start(scope, { settings: ["fsync=on"] })
+      : null;
+    const urls = { redisUrl: redis?.url ?? "", postgresUrl: postgres?.url ?? "" };
+    return startMerchant(scope, program, { way, publicKey, file, ...urls }, redis ?? postgres);
   };
   return {
     check: await start("check"),
     queue: await start("queue"),
+    graphile: await start("graphile"),
+    boss: await start("boss"),
     memory: await start("memory"),
     sqlite: await start("sqlite"),
     redis: await start("redis"),
+    postgres: await start("postgres"),
   };
 }
 
@@ -97,7 +105,16 @@ async function measure(
   { handlerMs, events, warmUpRounds, rounds, budgetMs }: Plan,
   deliveries: readonly SignedDelivery[],
 ): Promise<Samples> {
-  const samples: Record<Way, Sample[]> = { check: [], queue: [], memory: [], sqlite: [], redis: [] };
+  const samples: Record<Way, Sample[]> = {
+    check: [],
+    queue: [],
+    graphile: [],
+    boss: [],
+    memory: [],
+    sqlite: [],
+    redis: [],
+    postgres: [],
+  };
   let end = Number.POSITIVE_INFINITY;
   for (let round = 0; round < warmUpRounds + rounds; round++) {
     if (round === warmUpRounds) end = performance.now() + budgetMs;
@@ -120,7 +137,7 @@ function figuresOf(handlerMs: number, samples: Samples): HandlerFigures {
       return {
         way,
         cpuUs: of("cpuUs"),
-        redisCpuUs: ON_REDIS.has(way) ? of("redisCpuUs") : null,
+        serverCpuUs: ON_REDIS.has(way) || ON_POSTGRES.has(way) ? of("serverCpuUs") : null,
         perSecond: of("perSecond"),
       };
     }),

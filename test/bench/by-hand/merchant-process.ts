@@ -2,6 +2,7 @@
 import { fork } from "node:child_process";
 import { on } from "node:events";
 import type { SignedDelivery } from "@payhooks/core/testing";
+import { PostgresServer } from "../../faults/harness/postgres-server.ts";
 import type { RedisServer } from "../../faults/harness/redis-server.ts";
 import type { Scope } from "../../faults/harness/scope.ts";
 import { senderTo } from "../load.ts";
@@ -11,8 +12,8 @@ import type { Message, Setup, Told, Turn } from "./ways.ts";
 export interface Sample {
   /** Processor time of the merchant's process, microseconds. */
   readonly cpuUs: number;
-  /** Of its Redis; 0 where the way has none. */
-  readonly redisCpuUs: number;
+  /** Of its Redis or PostgreSQL; 0 where the way has none. */
+  readonly serverCpuUs: number;
   /** From the first delivery until the last handler's end is recorded. */
   readonly perSecond: number;
 }
@@ -26,12 +27,12 @@ export interface Merchant {
 /** Deliveries under way to one server at one time. */
 const IN_FLIGHT = 64;
 
-/** @param redis the merchant's own, or null. */
+/** @param server the merchant's own Redis or PostgreSQL, or null. */
 export async function startMerchant(
   scope: Scope,
   program: string,
   setup: Setup,
-  redis: RedisServer | null,
+  server: RedisServer | PostgresServer | null,
 ): Promise<Merchant> {
   const child = fork(program, [JSON.stringify(setup)], {
     // None of this process's own: a merchant runs plain JavaScript.
@@ -56,7 +57,7 @@ export async function startMerchant(
   return {
     node,
     async take(deliveries, handlerMs) {
-      const redisBefore = await cpuUsOf(redis);
+      const serverBefore = await cpuUsOf(server);
       child.send({ events: deliveries.length, handlerMs } satisfies Turn);
       await told("begun");
       const startedAt = performance.now();
@@ -68,7 +69,7 @@ export async function startMerchant(
       const events = deliveries.length;
       return {
         cpuUs: cpuUs / events,
-        redisCpuUs: ((await cpuUsOf(redis)) - redisBefore) / events,
+        serverCpuUs: ((await cpuUsOf(server)) - serverBefore) / events,
         perSecond: (events / ms) * 1_000,
       };
     },
@@ -76,9 +77,10 @@ export async function startMerchant(
 }
 
 /** What a server has used up so far, with all its threads. */
-async function cpuUsOf(redis: RedisServer | null): Promise<number> {
-  if (redis === null) return 0;
-  const text = String(await redis.tell("INFO", "cpu"));
+async function cpuUsOf(server: RedisServer | PostgresServer | null): Promise<number> {
+  if (server === null) return 0;
+  if (server instanceof PostgresServer) return server.cpuUs();
+  const text = String(await server.tell("INFO", "cpu"));
   const seconds = (field: string): number => Number(new RegExp(`^${field}:([\\d.]+)`, "m").exec(text)?.[1]);
   return 1e6 * (seconds("used_cpu_user") + seconds("used_cpu_sys"));
 }

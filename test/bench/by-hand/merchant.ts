@@ -1,7 +1,9 @@
 /** A merchant's process: one server, which receives payment callbacks in one way, and tells what each turn cost it. */
 import { setTimeout as pause } from "node:timers/promises";
 import { PATHS, portOf } from "../child/framework.ts";
+import { openBoss } from "./boss.ts";
 import { openCheck } from "./check.ts";
+import { openGraphile } from "./graphile.ts";
 import { openOurs } from "./ours.ts";
 import { openQueue } from "./queue.ts";
 import type { OpenShop } from "./shop.ts";
@@ -10,9 +12,12 @@ import type { Message, Setup, Turn, Way } from "./ways.ts";
 const SHOPS: Readonly<Record<Way, OpenShop>> = {
   check: openCheck,
   queue: openQueue,
+  graphile: openGraphile,
+  boss: openBoss,
   memory: openOurs("memory"),
   sqlite: openOurs("sqlite"),
   redis: openOurs("redis"),
+  postgres: openOurs("postgres"),
 };
 
 /** After the last end: what a way has put off for later is part of what it costs. */

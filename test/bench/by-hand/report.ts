@@ -2,17 +2,17 @@
 import { barChart } from "../bars.ts";
 import { figureOf, intervalOf, table } from "../table.ts";
 import type { ByHandResults, HandlerFigures } from "./results.ts";
-import { BY_HAND, CONCURRENCY, NAMES } from "./ways.ts";
+import { BY_HAND, CONCURRENCY, NAMES, WAYS } from "./ways.ts";
 
 const titleOf = ({ handlerMs }: Pick<HandlerFigures, "handlerMs">): string =>
   handlerMs === 0 ? "handlers that do nothing" : `handlers of ${handlerMs} ms`;
 
 /** What each way costs, and what ours may cost of what is written by hand. */
 export function handlerTables(figures: HandlerFigures): string {
-  const costs = figures.ways.map(({ way, cpuUs, redisCpuUs, perSecond }) => [
+  const costs = figures.ways.map(({ way, cpuUs, serverCpuUs, perSecond }) => [
     NAMES[way],
     figureOf(cpuUs.median),
-    redisCpuUs === null ? "" : figureOf(redisCpuUs.median),
+    serverCpuUs === null ? "" : figureOf(serverCpuUs.median),
     figureOf(perSecond.median),
   ]);
   const goals = figures.goals.map(({ what, goal, figure, verdict }) => [
@@ -24,7 +24,7 @@ export function handlerTables(figures: HandlerFigures): string {
   ]);
   const title = titleOf(figures);
   return [
-    table([title, "process, µs per event", "Redis, µs per event", "events per second"], costs),
+    table([title, "process, µs per event", "server, µs per event", "events per second"], costs),
     table([`${title}: ours ÷ by hand`, "goal", "figure", "95 % interval", "verdict"], goals),
   ].join("\n\n");
 }
@@ -37,14 +37,21 @@ export function byHandChart({ node, handlers }: Pick<ByHandResults, "node" | "ha
     title,
     handlers.map((figures) => ({
       title: titleOf(figures),
-      bars: figures.ways.map(({ way, cpuUs, redisCpuUs }) => ({
+      bars: figures.ways.map(({ way, cpuUs, serverCpuUs }) => ({
         label: NAMES[way],
         isOurs: !BY_HAND.has(way),
         cpuUs,
-        besideUs: redisCpuUs,
+        besideUs: serverCpuUs,
       })),
     })),
   );
+}
+
+/** Says which ways are described below, and were no part of the run. */
+function unmeasured(handlers: readonly HandlerFigures[]): readonly string[] {
+  const measured = new Set(handlers.flatMap(({ ways }) => ways.map(({ way }) => way)));
+  const missing = WAYS.filter((way) => !measured.has(way)).map((way) => NAMES[way]);
+  return missing.length === 0 ? [] : [`Not measured in this run: ${missing.join("; ")}.`];
 }
 
 export function byHandSection(results: ByHandResults): string {
@@ -54,6 +61,7 @@ export function byHandSection(results: ByHandResults): string {
     `The whole way of an event: from the request until its handler has run and the end of it is recorded. Node ${node}, ${cores} cores,\n${measuredOn}, at a load of ${load.toFixed(1)}.`,
     `![Processor time per event, ours and by hand](performance/${BY_HAND_CHART})`,
     ...handlers.map(handlerTables),
+    ...unmeasured(handlers),
     READING,
   ].join("\n\n");
 }
@@ -63,11 +71,13 @@ const READING = `- "Verify, keep nothing" is Express with the signature check of
   process what it has answered. \`test/bench/by-hand/check.ts\`
 - "Verify, SET NX, BullMQ" is the same check, \`SET NX\` in Redis against copies, and BullMQ for the rest: \`add\` before the answer,
   a worker in the same process. It loses an event when the process dies between the two. \`test/bench/by-hand/queue.ts\`
+- "Verify, INSERT, graphile-worker" and "pg-boss" are the same check; an \`INSERT … ON CONFLICT DO NOTHING\` against copies and the job
+  are one transaction, and a worker in the same process handles it. \`test/bench/by-hand/graphile.ts\`, \`boss.ts\`
 - Ours is Express with a receiver and its inbox, with nothing else set. \`test/bench/by-hand/ours.ts\`
 - At most ${CONCURRENCY} handlers run at one time, except where nothing is kept. 64 payment callbacks (RSA, 778 bytes) are in flight, sent by
   another process, which may sleep.
-- Each way has a process of its own, and those with Redis a server of their own, with an append-only file that is flushed
-  every second. In every round each way takes the same 2,000 events (800 with handlers of 50 ms), in an order that changes from
+- Each way has a process of its own, and those with Redis or PostgreSQL a server of their own: Redis with an append-only file
+  that is flushed every second, PostgreSQL as it is installed. In every round each way takes the same 2,000 events (800 with handlers of 50 ms), in an order that changes from
   round to round.
 - µs per event is the processor time of the process, from the first delivery until 50 ms after the last handler's end is recorded; that
-  of Redis is what the server says of itself. Events per second count until the last handler's end is recorded.`;
+  of the server is what Redis says of itself, or what the system says of the processes of PostgreSQL. Events per second count until the last handler's end is recorded.`;

@@ -1,19 +1,23 @@
 /** The ways of receiving payment callbacks that are compared, and what the bench and a merchant's process tell each other. */
 
-/** `check` and `queue` are written by hand, the others are ours, by inbox. */
-export const WAYS = ["check", "queue", "memory", "sqlite", "redis"] as const;
+/** `check`, `queue`, `graphile` and `boss` are written by hand, the others are ours, by inbox. */
+export const WAYS = ["check", "queue", "graphile", "boss", "memory", "sqlite", "redis", "postgres"] as const;
 export type Way = (typeof WAYS)[number];
 
 export const NAMES: Readonly<Record<Way, string>> = {
   check: "by hand: verify, keep nothing",
   queue: "by hand: verify, SET NX, BullMQ",
+  graphile: "by hand: verify, INSERT, graphile-worker",
+  boss: "by hand: verify, INSERT, pg-boss",
   memory: "ours, memory",
   sqlite: "ours, SQLite",
   redis: "ours, Redis",
+  postgres: "ours, PostgreSQL",
 };
 
-export const BY_HAND: ReadonlySet<Way> = new Set(["check", "queue"]);
+export const BY_HAND: ReadonlySet<Way> = new Set(["check", "queue", "graphile", "boss"]);
 export const ON_REDIS: ReadonlySet<Way> = new Set(["queue", "redis"]);
+export const ON_POSTGRES: ReadonlySet<Way> = new Set(["graphile", "boss", "postgres"]);
 
 /** Handlers that run at one time, where a way has such a bound. */
 export const CONCURRENCY = 16;
@@ -24,6 +28,8 @@ export interface Setup {
   readonly publicKey: string;
   /** Empty where the way needs none. */
   readonly redisUrl: string;
+  /** Empty where the way needs none. */
+  readonly postgresUrl: string;
   /** For SQLite. */
   readonly file: string;
 }

@@ -10,6 +10,7 @@ import {
   signConnectWebhook,
   signPaymentCallback,
 } from "@payhooks/core/testing";
+import { silent } from "../../support/silent.ts";
 import type { Scheme } from "../protocol.ts";
 import type { PartFigures } from "../results.ts";
 import { inlineCheck } from "./inline.ts";
@@ -97,7 +98,7 @@ async function receiverPart(scheme: Scheme, options: Pick<ReceiverOptions, "run"
     payments: { publicKey: keys.publicKey },
     connect: { secret: surroundings.secret },
     inbox: memoryInbox(),
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silent,
     ...options,
   });
   receiver.onDeposit(handle).onSettlementApproved(handle);

@@ -5,6 +5,7 @@ import { createReceiver, memoryInbox, type Receiver } from "@payhooks/core";
 import type { Inbox } from "@payhooks/core/inbox";
 import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
+import { silent } from "../../support/silent.ts";
 import type { InboxKind, Mode, Surroundings } from "../protocol.ts";
 
 /** A receiver with an empty inbox. */
@@ -33,7 +34,7 @@ export async function freshReceiver(
     connect: { secret: surroundings.secret },
     inbox,
     // A server that is closed in mid-work says so, once for each event. What goes wrong shows in the answers.
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silent,
     ...(accepting === undefined ? {} : { run: "elsewhere" as const }),
   });
   receiver.onDeposit(handle).ignore("WITHDRAWAL");

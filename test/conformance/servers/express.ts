@@ -1,6 +1,6 @@
 /** Express, 4 or 5 by the first argument. */
 import type { AddressInfo } from "node:net";
-import { captureRawBody, connectWebhooks, paymentCallbacks } from "@payhooks/express";
+import { captureRawBody, connectWebhooks, live, paymentCallbacks, ready } from "@payhooks/express";
 import express5, { type RequestHandler } from "express";
 import express4 from "express4";
 import {
@@ -10,6 +10,8 @@ import {
   control,
   double,
   PAYMENT_PATHS,
+  PROBE_PATHS,
+  PROBED,
   receiverOf,
   TRAP_PATH,
 } from "../merchant.ts";
@@ -28,6 +30,10 @@ app.all(
   PAYMENT_PATHS.tenants,
   paymentCallbacks(receiverOf("tenants", env), { tenant: (request) => String(request.params.shop) }),
 );
+for (const kind of PROBED) {
+  app.get(PROBE_PATHS[kind].live, live(receiverOf(kind, env)));
+  app.get(PROBE_PATHS[kind].ready, ready(receiverOf(kind, env), { maxDueAgeMs: 3_600_000 }));
+}
 app.use(CONNECT_PATH, connectWebhooks(plain));
 
 const traps: Readonly<Record<string, RequestHandler>> = {

@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
-import { connectWebhooks, paymentCallbacks } from "@payhooks/fastify";
+import { connectWebhooks, live, paymentCallbacks, ready } from "@payhooks/fastify";
 import Fastify, { type FastifyInstance } from "fastify";
 import {
   APP_PATH,
@@ -9,6 +9,8 @@ import {
   control,
   double,
   PAYMENT_PATHS,
+  PROBE_PATHS,
+  PROBED,
   receiverOf,
   TRAP_PATH,
 } from "../merchant.ts";
@@ -27,6 +29,10 @@ const tenant = paymentCallbacks(receiverOf("tenants", env), {
 });
 app.register(tenant, { prefix: PAYMENT_PATHS.tenants });
 app.register(connectWebhooks(plain), { prefix: CONNECT_PATH });
+for (const kind of PROBED) {
+  app.get(PROBE_PATHS[kind].live, live(receiverOf(kind, env)));
+  app.get(PROBE_PATHS[kind].ready, ready(receiverOf(kind, env), { maxDueAgeMs: 3_600_000 }));
+}
 
 async function bytesOf(stream: AsyncIterable<unknown>): Promise<Buffer> {
   const parts: Buffer[] = [];

@@ -1,5 +1,5 @@
 /** A web-standard application without a framework, for every runtime: routes by hand, receivers by a factory. */
-import { connectWebhooks, type FetchContext, paymentCallbacks } from "@payhooks/core/fetch";
+import { connectWebhooks, type FetchContext, live, paymentCallbacks, ready } from "@payhooks/core/fetch";
 import {
   APP_PATH,
   CONNECT_PATH,
@@ -7,6 +7,8 @@ import {
   control,
   double,
   PAYMENT_PATHS,
+  PROBE_PATHS,
+  PROBED,
   receiverOf,
   type Secrets,
   TRAP_PATH,
@@ -20,6 +22,12 @@ for (const kind of ["handled", "bounded", "closing"] as const) {
   routes[PAYMENT_PATHS[kind]] = paymentCallbacks((env: Secrets) => receiverOf(kind, env));
 }
 routes[PAYMENT_PATHS.plain] = paymentCallbacks(makePlain);
+for (const kind of PROBED) {
+  routes[PROBE_PATHS[kind].live] = live((env: Secrets) => receiverOf(kind, env));
+  routes[PROBE_PATHS[kind].ready] = ready((env: Secrets) => receiverOf(kind, env), {
+    maxDueAgeMs: 3_600_000,
+  });
+}
 const shopIn = (request: Request): string =>
   decodeURIComponent(new URL(request.url).pathname.split("/")[2] ?? "");
 const tenants = paymentCallbacks((env: Secrets) => receiverOf("tenants", env), { tenant: shopIn });

@@ -1,5 +1,5 @@
 /** The Hono application, for every runtime. */
-import { connectWebhooks, paymentCallbacks } from "@payhooks/hono";
+import { connectWebhooks, live, paymentCallbacks, ready } from "@payhooks/hono";
 import { Hono, type MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import {
@@ -9,6 +9,8 @@ import {
   control,
   double,
   PAYMENT_PATHS,
+  PROBE_PATHS,
+  PROBED,
   receiverOf,
   type Secrets,
   TRAP_PATH,
@@ -23,6 +25,10 @@ export function honoApp(env: Secrets): Hono {
   const tenant = paymentCallbacks(receiverOf("tenants", env), { tenant: (c) => c.req.param("shop") });
   app.all(PAYMENT_PATHS.tenants, tenant);
   app.all(CONNECT_PATH, connectWebhooks(plain));
+  for (const kind of PROBED) {
+    app.get(PROBE_PATHS[kind].live, live(receiverOf(kind, env)));
+    app.get(PROBE_PATHS[kind].ready, ready(receiverOf(kind, env), { maxDueAgeMs: 3_600_000 }));
+  }
 
   const after =
     (read: (c: Parameters<MiddlewareHandler>[0]) => Promise<unknown>): MiddlewareHandler =>

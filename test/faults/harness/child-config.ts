@@ -1,4 +1,5 @@
 import type { KillAt } from "./kill-points.ts";
+import type { LedgerConfig } from "./ledger.ts";
 
 /** Broken inboxes that the suite must catch. */
 export type Variant =
@@ -28,6 +29,7 @@ export type InboxConfig =
       readonly target: string | { readonly sentinel: number };
       readonly replicas?: number;
     }
+  | { readonly kind: "postgres"; readonly target: string; readonly pooled?: boolean }
   | {
       readonly kind: "sqlite";
       readonly file: string;
@@ -65,6 +67,8 @@ export interface ChildConfig {
   /** Kills the process while SQLite does this, this many microseconds after it has begun. */
   readonly killDuring?: { readonly what: KillDuring; readonly afterUs: number };
   readonly variant?: Variant;
+  /** Handlers book into a ledger, deposits and withdrawals. */
+  readonly ledger?: LedgerConfig;
 }
 
 /** From a process under test. */
@@ -75,5 +79,8 @@ export type FromChild =
 export interface ToChild {
   readonly type: "work";
 }
+
+/** How long a process under test waits for its handlers after SIGTERM. */
+export const GRACE_MS = 5_000;
 
 export const CONFIG_VARIABLE = "PAYHOOKS_FAULTS_CHILD";

@@ -1,13 +1,15 @@
 /** A process under test: Express, a receiver, and handlers that write what they do into an append-only log. */
 import { openSync, writeSync } from "node:fs";
-import { createReceiver, Reject } from "@payhooks/core";
+import { createReceiver, type HandlerContext, Reject } from "@payhooks/core";
 import { createInbox } from "@payhooks/core/inbox";
 import { paymentCallbacks } from "@payhooks/express";
 import express from "express";
-import { type ChildConfig, CONFIG_VARIABLE, type FromChild, type ToChild } from "./child-config.ts";
+import { silent } from "../../support/silent.ts";
+import { type ChildConfig, CONFIG_VARIABLE, type FromChild, GRACE_MS, type ToChild } from "./child-config.ts";
 import { storeOf } from "./inbox.ts";
 import { withKill } from "./kill-points.ts";
 import { watchLag } from "./lag.ts";
+import { Ledger } from "./ledger.ts";
 import { type LogLine, logLine } from "./log.ts";
 import { seededRandom, sharedNow } from "./scope.ts";
 import { variantOf } from "./variants.ts";
@@ -28,12 +30,14 @@ const variant = variantOf(config);
 const store = withKill(variant.store(storeOf(config.inbox, config)), config.killAt, (point, key) =>
   write("killed", key, point, ""),
 );
+const ledger = config.ledger === undefined ? null : new Ledger(config.ledger);
 const receiver = createReceiver({
+  ...(ledger === null ? {} : { effects: ledger.effects }),
   payments: { publicKey: config.publicKey },
   inbox: variant.inbox(createInbox(store, { leaseMs, pollMs }), store),
   run: config.run,
   concurrency: config.concurrency,
-  logger: { info: () => {}, warn: () => {}, error: () => {} },
+  logger: silent,
 });
 
 const SLEEPS: Readonly<Record<string, number>> = { slow: 500, long: 3_000 };
@@ -54,21 +58,39 @@ async function handle(
   write("completed", key, effectId, String(attempt));
 }
 
+/** Books, and dwells on both sides of the commit, so that deaths fall there. */
+async function book(
+  event: { readonly payTxnId: string; readonly event: string; readonly status: string } & {
+    readonly amount: string;
+    readonly referenceId: string;
+  },
+  ctx: HandlerContext,
+): Promise<void> {
+  const { payTxnId, status } = event;
+  const key = `${payTxnId} ${status}`;
+  write("started", key, ctx.effectId, String(ctx.attempt));
+  const amount = event.event === "WITHDRAWAL" ? `-${event.amount}` : event.amount;
+  const isLate = event.referenceId.startsWith("hangs") && ctx.attempt === 1;
+  const dwell = (): Promise<void> => sleep(isLate ? config.timeoutMs * 2 : random() * config.handlerMs);
+  await ledger?.book({ payTxnId, amount }, ctx, dwell);
+  await sleep(random() * config.handlerMs);
+  write("completed", key, ctx.effectId, String(ctx.attempt));
+}
+
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-receiver.onDeposit(
-  { PENDING: handle, SUCCESS: handle, FAILED: handle },
-  {
-    maxTries: config.maxTries,
-    timeoutMs: config.timeoutMs,
-    backoffMs: () => 100,
-    ...(config.onCrash === undefined ? {} : { onCrash: config.onCrash }),
-  },
-);
+const options = {
+  maxTries: config.maxTries,
+  timeoutMs: config.timeoutMs,
+  backoffMs: () => 100,
+  ...(config.onCrash === undefined ? {} : { onCrash: config.onCrash }),
+};
+if (ledger === null) receiver.onDeposit({ PENDING: handle, SUCCESS: handle, FAILED: handle }, options);
+else receiver.onDeposit(book, options).onWithdrawal(book, options);
 if (config.twoHandlers === true) receiver.onDeposit(() => {}, { name: "last" });
-receiver.ignore("WITHDRAWAL");
+if (ledger === null) receiver.ignore("WITHDRAWAL");
 receiver.onHeld(({ id, status, reason }) => write("told", `${id} ${status}`, reason, ""));
 receiver.observe((notice) => {
   switch (notice.type) {
@@ -118,9 +140,14 @@ async function decideAll(what: "replay" | "discard"): Promise<void> {
   }
 }
 // A test that died must not leave a process behind.
-process.once("disconnect", () => process.exit(1));
+const die = (): void => process.exit(1);
+process.once("disconnect", die);
+// As the README has it. Nothing ends the process: it has to end by itself.
 process.once("SIGTERM", async () => {
   server.close();
-  const { unfinished } = await receiver.close({ graceMs: 5_000 });
-  process.exit(unfinished === 0 ? 0 : 3);
+  const { unfinished } = await receiver.close({ graceMs: GRACE_MS });
+  server.closeAllConnections();
+  process.exitCode = unfinished === 0 ? 0 : 3;
+  process.off("disconnect", die);
+  process.disconnect();
 });

@@ -22,10 +22,11 @@ let count = 0;
 /** A signed event. Signing takes about a millisecond. */
 export function testEvent(
   privateKey: string,
-  { manner = "calm", status = "SUCCESS", payTxnId, amount }: Partial<EventTraits> = {},
+  { manner = "calm", status = "SUCCESS", payTxnId, amount, event = "DEPOSIT" }: Partial<EventTraits> = {},
 ): TestEvent {
   const id = payTxnId ?? `txn-${process.pid}-${Date.now().toString(36)}-${++count}`;
   const fields = callbackFields({
+    event,
     payTxnId: id,
     status,
     referenceId: `${manner}-${id}`,
@@ -40,6 +41,7 @@ export function testEvent(
 }
 
 interface EventTraits {
+  readonly event: "DEPOSIT" | "WITHDRAWAL";
   readonly manner: Manner;
   readonly status: PaymentStatus;
   readonly payTxnId: string;

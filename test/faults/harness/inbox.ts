@@ -1,13 +1,27 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInbox, type Inbox, type RecordStore } from "@payhooks/core/inbox";
+import { postgresStore } from "@payhooks/core/postgres";
 import { type RedisTarget, redisStore } from "@payhooks/core/redis";
 import { type SqliteHandle, sqliteStore } from "@payhooks/core/sqlite";
 import { Redis } from "ioredis";
+import { silent } from "../../support/silent.ts";
 import type { ChildConfig, InboxConfig } from "./child-config.ts";
 import { withKillDuring } from "./kill-during.ts";
+import type { Scope } from "./scope.ts";
 
 type RedisConfig = Extract<InboxConfig, { readonly kind: "redis" }>;
 type SqliteConfig = Extract<InboxConfig, { readonly kind: "sqlite" }>;
+
+/** A SQLite inbox in a folder of a test's own. */
+export function newSqliteInbox(scope: Scope): SqliteConfig {
+  const folder = mkdtempSync(join(tmpdir(), "payhooks-sqlite-"));
+  scope.add(folder, (path) => rmSync(path, { recursive: true, force: true }));
+  const driver = createRequire(import.meta.url).resolve("libsql");
+  return { kind: "sqlite", file: join(folder, "inbox.db"), driver };
+}
 
 /** The store of the inbox under test: the one place that knows which one that is. */
 export function storeOf(
@@ -15,10 +29,14 @@ export function storeOf(
   { killDuring, commandTimeoutMs }: Pick<ChildConfig, "killDuring"> & { readonly commandTimeoutMs?: number },
 ): RecordStore {
   if (inbox.kind === "sqlite") return sqliteStore(withKillDuring(openHandle(inbox), killDuring));
+  if (inbox.kind === "postgres") {
+    const { target, pooled } = inbox;
+    return postgresStore(target, { pooled, statementTimeoutMs: commandTimeoutMs, logger: silent });
+  }
   return redisStore(targetOf(inbox), {
     commandTimeoutMs,
     replicas: inbox.replicas ?? 0,
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silent,
   });
 }
 

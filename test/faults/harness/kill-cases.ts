@@ -90,7 +90,7 @@ function configFor(point: KillPoint): Partial<ChildConfig> {
   }
 }
 
-/** kill -9 right before and right after each write of docs/durability.md. */
+/** kill -9 right before and right after each write of docs/concepts/durability.md. */
 export function killAtPoints(
   { name, inboxAt, doublesPerKill }: KillGround,
   points: readonly KillPoint[],

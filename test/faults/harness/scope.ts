@@ -1,3 +1,5 @@
+export { newSeed, seededRandom } from "../../../packages/core/src/testing/store/random.ts";
+
 /** What a test has started, so that it is stopped whatever becomes of the test. */
 export class Scope {
   readonly #stops: (() => Promise<unknown> | unknown)[] = [];
@@ -46,23 +48,4 @@ export function pause(ms: number): Promise<void> {
 /** Milliseconds on a clock that all processes of this machine share and that nobody shifts. */
 export function sharedNow(): number {
   return Number(process.hrtime.bigint() / 1_000_000n);
-}
-
-/** Numbers in [0, 1), the same for the same seed. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** A seed, printed, or the one that `PAYHOOKS_SEED` names. */
-export function newSeed(test: string): number {
-  const given = Number(process.env.PAYHOOKS_SEED);
-  const seed = Number.isInteger(given) && given > 0 ? given : Math.floor(Math.random() * 2 ** 31);
-  console.log(`${test}: seed ${seed} (PAYHOOKS_SEED=${seed} repeats it)`);
-  return seed;
 }

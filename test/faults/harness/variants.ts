@@ -2,9 +2,10 @@
  * Inboxes with one mistake each, as they are found in hand-written receivers. The suite must catch every one of them:
  * that is what says that it would catch ours.
  */
-import type { Accepted, Inbox, RecordStore, Swap, VerifiedEvent, Versioned } from "@payhooks/core/inbox";
+import type { Inbox, RecordStore, Swap, Versioned } from "@payhooks/core/inbox";
 import { isUnreadable } from "@payhooks/core/inbox";
 import { Redis } from "ioredis";
+import type { Accepted, VerifiedEvent } from "../../../packages/core/src/inbox/record/event.ts";
 import { around } from "./around.ts";
 import type { ChildConfig } from "./child-config.ts";
 import { writeNamer } from "./writes.ts";

@@ -1,6 +1,6 @@
 import type { EventLabels, Swap } from "@payhooks/core/inbox";
 
-/** What a write to a store says of an event: the steps of docs/durability.md. */
+/** What a write to a store says of an event: the steps of docs/concepts/durability.md. */
 export const WRITES = [
   /** An event is stored, and nobody has begun it. */
   "accept",

@@ -1,9 +1,9 @@
 import { CALLBACK_FIELDS, importPublicKeys } from "@payhooks/core/signature";
-import { systemClock } from "../../../packages/core/src/clock.ts";
-import { ANSWER_STATUS, type DeliveryErrorCode } from "../../../packages/core/src/errors.ts";
 import type { Verification } from "../../../packages/core/src/flows/flow.ts";
 import { fixedKeys } from "../../../packages/core/src/flows/keyring.ts";
 import { paymentsFlow } from "../../../packages/core/src/flows/payments.ts";
+import { ANSWER_STATUS, type DeliveryErrorCode } from "../../../packages/core/src/protocol/errors.ts";
+import { systemClock } from "../../../packages/core/src/time/clock.ts";
 import { type Answer, Wire } from "../../e2e/wire.ts";
 import {
   agreementOf,

@@ -13,8 +13,9 @@ import express5 from "express";
 import express4 from "express4";
 import Fastify from "fastify";
 import { Hono } from "hono";
-import { systemClock } from "../../../packages/core/src/clock.ts";
+import { systemClock } from "../../../packages/core/src/time/clock.ts";
 import { viaFetch } from "../../conformance/servers/node-bridge.ts";
+import { silent } from "../../support/silent.ts";
 import { PATHS } from "./mutations.ts";
 import { KEYS, NOW, SECRET } from "./signed.ts";
 
@@ -103,7 +104,7 @@ export async function startTarget(start: Start): Promise<Target> {
     inbox: memoryInbox({ clock }),
     clock,
     alerts: { threshold: 1_000_000_000 },
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silent,
   });
   const write = (event: AnyEvent): void => void ran.push(event);
   receiver.onDeposit({ SUCCESS: write, FAILED: write, PENDING: write });

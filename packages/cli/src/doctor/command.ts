@@ -31,13 +31,14 @@ export const doctorCommand: Command = {
     ...INBOX_OPTIONS,
     redis: { value: "URL", help: "the Redis of redisInbox, to look for what is held afterwards" },
     sqlite: { value: "FILE", help: "the file of sqliteInbox, to look for what is held afterwards" },
+    postgres: { value: "URL", help: "the PostgreSQL of postgresInbox, to look for what is held afterwards" },
     timeout: { value: "MS", help: "an answer that takes longer counts as hanging", default: "10000" },
     slow: { value: "MS", help: "half of the genuine deliveries must be answered sooner", default: "2000" },
   },
   notes: [
     "Posts genuine deliveries that are sensitive to white space, letters and numbers, copies of them, forged ones and broken ones, and says what the answers mean. Exit code 1 when something is wrong; warnings do not count.",
     "It is for an endpoint of yours, in development: genuine deliveries are signed and will be handled. They are PENDING and FAILED deposits of 1.00 whose references begin with doctor-, and declined accounts and settlements.",
-    "A 2xx may also mean that a delivery is held, which no answer shows. With --redis or --sqlite it looks into your inbox, and names what it has left there. Without, it says how to look and how to discard it: the ids of all that it sends begin alike.",
+    "A 2xx may also mean that a delivery is held, which no answer shows. With --redis, --sqlite or --postgres it looks into your inbox, and names what it has left there. Without, it says how to look and how to discard it: the ids of all that it sends begin alike.",
   ],
   examples: [
     "payhooks doctor http://127.0.0.1:3000/callbacks/pay --private-key private.pem",
@@ -48,7 +49,9 @@ export const doctorCommand: Command = {
   async run(given, terminal) {
     const url = httpUrl("The address", given.positionals[0] ?? "");
     const { flow, probes, ids, isMerchantMadeUp } = await probesFor(given, url);
-    const inbox = given.flag("sqlite") || given.flag("redis") ? await openInbox(given) : null;
+    const inbox = ["sqlite", "redis", "postgres"].some((name) => given.flag(name))
+      ? await openInbox(given)
+      : null;
     try {
       const sender = createSender(url, given.number("timeout", { min: 1 }) ?? 10_000);
       const slowMs = given.number("slow", { min: 1 }) ?? 2_000;

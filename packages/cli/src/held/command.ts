@@ -26,9 +26,9 @@ export const heldCommand: Command = {
   name: "held",
   summary: "List, replay and discard the events that wait for a person",
   usage: [
-    "list --redis URL | --sqlite FILE [--reason REASON] [--flow FLOW] [--id TEXT] [--body]",
-    "replay EVENT_ID … | --all --by NAME --note TEXT [--handlers a,b] [--even-if-expired] --redis URL | --sqlite FILE",
-    "discard EVENT_ID … | --all --by NAME --note TEXT --redis URL | --sqlite FILE",
+    "list --redis URL | --sqlite FILE | --postgres URL [--reason REASON] [--flow FLOW] [--id TEXT] [--body]",
+    "replay EVENT_ID … | --all --by NAME --note TEXT [--handlers a,b] [--again] [--even-if-expired] --redis URL | --sqlite FILE | --postgres URL",
+    "discard EVENT_ID … | --all --by NAME --note TEXT --redis URL | --sqlite FILE | --postgres URL",
   ],
   options: {
     ...INBOX_OPTIONS,
@@ -45,6 +45,7 @@ export const heldCommand: Command = {
     "even-if-expired": {
       help: "replay an entry that was signed longer ago than windowMs, although its event may have run before and be forgotten",
     },
+    again: { help: "with --handlers: have the effects of these handlers once more, under new ids" },
   },
   notes: [
     "A replay makes the event wait again: a process of your application runs it, with the handlers that it has then. A discarded event is kept, and never runs.",
@@ -63,7 +64,7 @@ export const heldCommand: Command = {
     const limit = given.number("limit", { min: 1 }) ?? Number.POSITIVE_INFINITY;
     const decision = action === "list" ? null : decisionOf(given, ids);
     if (action === "list" && ids.length > 0) throw new UsageError("held list takes no event id.");
-    for (const option of ["handlers", "even-if-expired"]) {
+    for (const option of ["handlers", "again", "even-if-expired"]) {
       if (action !== "replay" && given.flag(option)) throw new UsageError(`--${option} is for replay.`);
     }
     const inbox = await openInbox(given);
@@ -84,6 +85,7 @@ interface Choice {
   readonly note: string;
   readonly handlers?: readonly string[];
   readonly evenIfExpired?: boolean;
+  readonly again?: boolean;
 }
 
 function selectionOf(given: Given): Selection {
@@ -104,6 +106,7 @@ function decisionOf(given: Given, ids: readonly string[]): Choice {
   if (ids.length > 0 && given.flag("all")) throw new UsageError("Give event ids or --all, not both.");
   const filters = ["reason", "flow", "tenant", "id", "limit"].filter((name) => given.flag(name));
   if (ids.length > 0 && filters.length > 0) throw new UsageError(`--${filters[0]} goes with --all.`);
+  if (given.flag("again") && !given.flag("handlers")) throw new UsageError("--again goes with --handlers.");
   const by = given.required("by", "who decides");
   const note = given.required("note", "why");
   const handlers = given
@@ -116,6 +119,7 @@ function decisionOf(given: Given, ids: readonly string[]): Choice {
     note,
     ...(handlers !== undefined && { handlers }),
     ...(given.flag("even-if-expired") && { evenIfExpired: true }),
+    ...(given.flag("again") && { again: true }),
   };
 }
 

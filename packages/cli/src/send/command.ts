@@ -36,7 +36,7 @@ export const sendCommand: Command = {
     shuffle: { help: "send in an order that the seed decides" },
     forge: {
       value: "KIND",
-      help: "amount: changed after signing; signature: one digit changed; resplit: a SUCCESS under the genuine signature of a FAILED (docs/security.md)",
+      help: "amount: changed after signing; signature: one digit changed; resplit: a SUCCESS under the genuine signature of a FAILED (docs/concepts/security.md)",
     },
     stale: { help: "date it 30 days back, signed properly" },
     seed: { value: "N", help: "decides ids and order: the same seed, the same events", default: "at random" },

@@ -39,7 +39,7 @@ export const verifyCommand: Command = {
   },
   notes: [
     "Verifies exactly as a receiver does. When that fails, it looks for the cause: a re-serialised body, another key, white space in the secret, url-safe base64, the header of another body (name further bodies after the first). BODY may be - for the standard input.",
-    "For a payment callback it shows the canonical string. Where that string can be read as different events, it says in which fields they differ (docs/security.md). Secrets are never printed. A secret on a command line can be seen by others on this machine: CONNECT_WEBHOOK_SECRET cannot.",
+    "For a payment callback it shows the canonical string. Where that string can be read as different events, it says in which fields they differ (docs/concepts/security.md). Secrets are never printed. A secret on a command line can be seen by others on this machine: CONNECT_WEBHOOK_SECRET cannot.",
   ],
   examples: [
     "payhooks verify --key pub.pem body.json",

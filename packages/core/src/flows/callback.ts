@@ -1,6 +1,6 @@
-import { isAmount } from "../amount.ts";
-import { parseTimestamp } from "../events.ts";
-import { type JsonBody, parseJsonBody, rawMembers } from "../json.ts";
+import { isAmount } from "../protocol/amount.ts";
+import { parseTimestamp } from "../protocol/events.ts";
+import { type JsonBody, parseJsonBody, rawMembers } from "../protocol/json.ts";
 import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
 
 /** A callback's fields as the canonical string has them: every field but `signature` that is not null, as text. */

@@ -1,8 +1,7 @@
-import { isPending } from "../awaitable.ts";
-import type { Delivery } from "../delivery.ts";
-import { PayhooksError } from "../errors.ts";
-import { type ConnectEvent, EVENT_NAMES, parseTimestamp } from "../events.ts";
-import type { StoredDelivery } from "../inbox/inbox.ts";
+import type { StoredDelivery } from "../inbox/record/event.ts";
+import type { Delivery } from "../protocol/delivery.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import { type ConnectEvent, EVENT_NAMES, parseTimestamp } from "../protocol/events.ts";
 import {
   frozen,
   isUnwieldy,
@@ -11,7 +10,7 @@ import {
   type JsonValue,
   parseJsonBody,
   withoutPrototype,
-} from "../json.ts";
+} from "../protocol/json.ts";
 import { findSecret, isSignatureHeader } from "../signature/hmac.ts";
 import {
   countUnset,
@@ -20,6 +19,7 @@ import {
   type SecretInput,
   type VerifyingSecret,
 } from "../signature/keys.ts";
+import { isPending } from "../time/awaitable.ts";
 import {
   entryOf,
   eventOf,
@@ -159,6 +159,7 @@ export function connectFlow(
           ? null
           : { reason: "unrecognized", detail: "the event is not one that the specification lists" },
         reference: null,
+        referenceId: null,
       },
       stored,
       windowMs,
@@ -175,6 +176,7 @@ export function connectFlow(
 
   return {
     name: "connect",
+    hasTenants: keyring.resolves,
     badSignatureStatus: options.badSignatureStatus ?? 400,
     async prepare() {
       if (unsigned) return [UNSIGNED];

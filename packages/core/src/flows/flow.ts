@@ -1,8 +1,10 @@
-import type { Delivery } from "../delivery.ts";
-import type { DeliveryErrorCode } from "../errors.ts";
-import type { AnyEvent, FlowName } from "../events.ts";
-import type { HeldReason, StoredDelivery, VerifiedEvent } from "../inbox/inbox.ts";
-import { sha256 } from "../sha256.ts";
+import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
+import { hashOf, recordKeyFor } from "../inbox/record/keys.ts";
+import type { Delivery } from "../protocol/delivery.ts";
+import type { DeliveryErrorCode } from "../protocol/errors.ts";
+import type { AnyEvent, FlowName } from "../protocol/events.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
+import { sha256 } from "../signature/sha256.ts";
 
 const EVERYTHING_CERTAIN: readonly string[] = [];
 
@@ -15,7 +17,7 @@ export class Reading {
   #make: (() => AnyEvent) | null;
   #event: AnyEvent | null = null;
 
-  /** `make` is called when somebody asks for the event: a process that only accepts has no need of it. */
+  /** `make` is called only if somebody asks for the event. A process that only accepts does not need it. */
   constructor(
     verified: VerifiedEvent,
     make: (() => AnyEvent) | null,
@@ -46,12 +48,12 @@ export interface Verified {
 
 const READ: unique symbol = Symbol("read");
 
-/** A delivery that was read in this process, so that whoever runs it from memory need not read it twice. */
+/** A delivery that was read in this process. If it runs from memory, it need not be read again. */
 interface ReadDelivery extends StoredDelivery {
   [READ]?: { readonly by: object; readonly reading: Reading };
 }
 
-/** Keeps a reading with its delivery. `by` stands for the rules: others would read it differently. */
+/** Keeps a reading with its delivery. `by` identifies the rules, since other rules may read it differently. */
 export function keepReading(delivery: ReadDelivery, by: object, reading: Reading): void {
   delivery[READ] = { by, reading };
 }
@@ -87,6 +89,8 @@ export function unsetEntries(option: string, count: number): readonly SetupWarni
 /** One of the service's two flows: how its deliveries are verified and read. */
 export interface Flow {
   readonly name: FlowName;
+  /** A resolver chooses the keys, so that every event belongs to a tenant that it named. */
+  readonly hasTenants: boolean;
   /** The status that answers a delivery which is not authentic. */
   readonly badSignatureStatus: number;
   /** Checks and loads the keys; throws a set-up error. Returns what should be warned about. */
@@ -99,22 +103,10 @@ export interface Flow {
   readAsNew(stored: StoredDelivery, now: number): Verified;
 }
 
-/** The tenant of all records where keys do not depend on one. */
-export const ONLY_TENANT: string = "";
-
 /** Signed timestamps may lie this far in the future: clocks differ. */
 export const MAX_FUTURE_MS: number = 24 * 60 * 60 * 1000;
 /** A finished record outlives the window by this, so that clocks may differ. */
 const RETENTION_SLACK_MS = 24 * 60 * 60 * 1000;
-
-function hash(parts: readonly string[], hexDigits: number): string {
-  return sha256(JSON.stringify(parts), "hex").slice(0, hexDigits);
-}
-
-/** The key of the record of one transaction or webhook. */
-function recordKey(tenant: string, flow: FlowName, id: string): string {
-  return hash([tenant, flow, id], 32);
-}
 
 /** The key of a slot; the few normal ones are computed once. */
 const normalSlots = new Map<string, string>();
@@ -122,7 +114,7 @@ function slotKey(name: string, status: string): string {
   const label = `${name} ${status}`;
   let key = normalSlots.get(label);
   if (key === undefined) {
-    key = hash([name, status, ""], 16);
+    key = hashOf([name, status, ""], 16);
     normalSlots.set(label, key);
   }
   return key;
@@ -139,18 +131,21 @@ export interface EventFacts {
   readonly signedAt: number | null;
   /** Null to run it. The reasons `unexpected` and `unrecognized` keep it out of the table, in a slot of its own. */
   readonly hold: { readonly reason: HeldReason; readonly detail: string } | null;
+  /** Claimed for this id alone (`oneSuccessPerReference`); null: not claimed. */
   readonly reference: string | null;
+  /** The merchant's reference; null where the event has none. */
+  readonly referenceId: string | null;
 }
 
 /** What the inbox records for an event whose reading is certain. */
 export function eventOf(facts: EventFacts, delivery: StoredDelivery, windowMs: number): VerifiedEvent {
   const { tenant, flow } = delivery;
-  const { id, name, status, identity, amount, signedAt, hold, reference } = facts;
+  const { id, name, status, identity, amount, signedAt, hold, reference, referenceId } = facts;
   return {
-    key: recordKey(tenant, flow, id),
+    key: recordKeyFor(tenant, flow, id),
     // A name or status that is not listed is anybody's text: only listed ones have a slot that is computed once.
-    slot: hold === null ? slotKey(name, status) : hash([name, status, ""], 16),
-    variantSlot: () => hash([name, status, hash([JSON.stringify(identity), amount ?? ""], 32)], 16),
+    slot: hold === null ? slotKey(name, status) : hashOf([name, status, ""], 16),
+    variantSlot: () => hashOf([name, status, hashOf([JSON.stringify(identity), amount ?? ""], 32)], 16),
     id,
     name,
     status,
@@ -162,7 +157,8 @@ export function eventOf(facts: EventFacts, delivery: StoredDelivery, windowMs: n
     retentionMs: windowMs + RETENTION_SLACK_MS,
     verdict: hold?.reason ?? "run",
     detail: hold?.detail ?? null,
-    referenceKey: reference === null ? null : hash([tenant, flow, "reference", name, reference], 32),
+    referenceKey: reference === null ? null : hashOf([tenant, flow, "reference", name, reference], 32),
+    referenceId,
     delivery,
   };
 }
@@ -178,12 +174,13 @@ export function entryOf(
   signedAt: number | null,
   delivery: StoredDelivery,
   windowMs: number,
+  foundBy: readonly string[] = [],
 ): Reading {
   const { tenant, flow } = delivery;
   const id = sha256(signed, "hex").slice(0, 32);
-  const slot = hash([reason], 16);
+  const slot = hashOf([reason], 16);
   const verified: VerifiedEvent = {
-    key: hash([tenant, flow, "entry", id], 32),
+    key: hashOf([tenant, flow, "entry", id], 32),
     slot,
     variantSlot: () => slot,
     id,
@@ -198,6 +195,7 @@ export function entryOf(
     verdict: reason,
     detail,
     referenceKey: null,
+    foundBy,
     delivery,
   };
   return new Reading(verified, null);

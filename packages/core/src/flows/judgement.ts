@@ -1,4 +1,4 @@
-import { parseTimestamp } from "../events.ts";
+import { parseTimestamp } from "../protocol/events.ts";
 import {
   type CallbackBody,
   type CallbackRules,
@@ -25,7 +25,12 @@ export type Judgement =
       readonly detail: string;
       /** When it may have been signed, in milliseconds since the epoch; empty where no part of it is a time. */
       readonly signedTimes: readonly number[];
+      /** References and transaction ids that it may name, at most 16; empty where it has no reading. */
+      readonly mayName: readonly string[];
     };
+
+/** Each is kept with the entry: of a string with more readings, some do not count. */
+const MAX_NAMED = 8;
 
 /** The rules of one receiver, ready to judge by. */
 export interface Judge {
@@ -36,7 +41,7 @@ export interface Judge {
 
 const NOTHING_LEFT_OUT: readonly string[] = [];
 
-/** Makes the judge of authentic callbacks. `docs/security.md` explains the attack, and what a reading is. */
+/** Makes the judge of authentic callbacks. `docs/concepts/security.md` explains the attack, and what a reading is. */
 export function judgeBy(rules: CallbackRules): Judge {
   const fields = knownFields(rules, { declared: true });
   const offered = knownFields(rules, { declared: false });
@@ -62,14 +67,17 @@ export function judgeBy(rules: CallbackRules): Judge {
     const detail = readings.tooLong
       ? `the signed string has more than ${MAX_PARTS} parts`
       : (findMalformedField(body.texts, rules) ?? "its fields cannot be told apart in the signed string");
-    return { kind: "malformed", detail, signedTimes: timesIn(body.canonical) };
+    return { kind: "malformed", detail, signedTimes: timesIn(body.canonical), mayName: [] };
   }
 
   return { judge, readingsOf: (body) => new Readings(body.canonical, offered) };
 }
 
 function ambiguous(detail: string, readings: Readings): Judgement {
-  return { kind: "ambiguous", detail, signedTimes: readings.signedTimes() };
+  const named = (["referenceId", "payTxnId"] as const).flatMap((field) =>
+    readings.valuesOf(field).slice(0, MAX_NAMED),
+  );
+  return { kind: "ambiguous", detail, signedTimes: readings.signedTimes(), mayName: named };
 }
 
 /** An undocumented field of the body is the commonest reason, and can be declared. */

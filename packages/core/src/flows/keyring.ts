@@ -1,8 +1,8 @@
 import { LRUCache } from "lru-cache";
-import type { Clock } from "../clock.ts";
-import { Deadline, TIME_IS_UP } from "../deadline.ts";
-import { PayhooksError } from "../errors.ts";
-import { ONLY_TENANT } from "./flow.ts";
+import { ONLY_TENANT } from "../inbox/record/keys.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type { Clock } from "../time/clock.ts";
+import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
 
 /** What a resolver may choose keys by. It comes from unverified bytes and may only select, never authorise. */
 export interface KeyHint {
@@ -41,7 +41,7 @@ export interface Resolved<Imported> {
 
 /** The keys of a flow: fixed ones, or those that a resolver finds. */
 export interface Keyring<Imported> {
-  /** A resolver looks at the hints, so that they must be there. */
+  /** True if a resolver chooses the keys. Then a delivery needs the hint that it chooses by. */
   readonly resolves: boolean;
   /** Imports fixed keys; throws their set-up error. */
   prepare(): Promise<readonly Imported[]>;
@@ -100,7 +100,7 @@ export function resolvedKeys<Key, Imported>(
 ): Keyring<Imported> {
   const answers = new Answers<Imported>(clock);
   const calls = new Map<string, Promise<Resolved<Imported> | null>>();
-  /** Deliveries that wait. Who was found before waits apart, so that strangers cannot take his place. */
+  /** Waiting deliveries. Those of known merchants are counted apart, so that strangers cannot take their places. */
   const [regulars, strangers] = [{ waiting: 0 }, { waiting: 0 }];
 
   async function ask(hint: KeyHint, key: string, signal: AbortSignal): Promise<Resolved<Imported> | null> {
@@ -120,7 +120,7 @@ export function resolvedKeys<Key, Imported>(
     return resolved;
   }
 
-  /** A call that never settles, over a connection that died for example, must not stand in the way of the next. */
+  /** A call may never settle, for example on a dead connection. It must not block the next one. */
   async function call(hint: KeyHint, key: string): Promise<Resolved<Imported> | null> {
     const controller = new AbortController();
     const deadline = new Deadline(clock, acceptTimeoutMs);
@@ -169,7 +169,7 @@ export function resolvedKeys<Key, Imported>(
 class Answers<Imported> {
   readonly #clock: Clock;
   readonly #found: LRUCache<string, { readonly resolved: Resolved<Imported>; readonly askedAt: number }>;
-  /** Apart, and for less, so that a flood of unknown merchants evicts nobody who is known. */
+  /** Unknown merchants are kept apart, and for a shorter time. So a flood of them cannot evict known merchants. */
   readonly #unknown: LRUCache<string, { readonly askedAt: number }>;
   readonly #foundBefore = new LRUCache<string, true>({ max: MAX_CACHED });
 
@@ -185,12 +185,12 @@ class Answers<Imported> {
     return this.#found.get(key)?.resolved ?? (this.#unknown.has(key) ? null : undefined);
   }
 
-  /** True for a merchant who was there when it was asked last, however long ago. */
+  /** True for a merchant who was found by the last question about him, however long ago that was. */
   wasFound(key: string): boolean {
     return this.#foundBefore.has(key);
   }
 
-  /** Also what comes after nobody waits for it any longer, unless a later question has been answered before. */
+  /** Keeps an answer, even a late one, unless a later question has been answered before it. */
   keep(key: string, resolved: Resolved<Imported> | null, askedAt: number): void {
     const newer = this.#found.peek(key) ?? this.#unknown.peek(key);
     if (newer !== undefined && newer.askedAt > askedAt) return;

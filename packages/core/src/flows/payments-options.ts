@@ -1,5 +1,5 @@
-import { PayhooksError } from "../errors.ts";
-import type { PaymentEvent } from "../events.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type { PaymentEvent } from "../protocol/events.ts";
 import {
   importPublicKeys,
   type OneOrMore,
@@ -19,7 +19,7 @@ export interface PaymentExpectations {
 /** What to do with a callback whose signature fits more than one event: run the one that is true, drop it, keep it. */
 export type Confirmation = PaymentEvent | "discard" | "keep";
 
-/** A callback whose signature fits more than one event (docs/security.md). */
+/** A callback whose signature fits more than one event (docs/concepts/security.md). */
 export interface AmbiguousCallback {
   /**
    * Up to eight events that the signature fits. At most one of them is what the service meant, and others may be

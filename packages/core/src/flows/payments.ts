@@ -1,13 +1,13 @@
-import { normalizeAmount } from "../amount.ts";
-import { isPending } from "../awaitable.ts";
-import type { Delivery } from "../delivery.ts";
-import { PayhooksError } from "../errors.ts";
-import { EVENT_NAMES, type PaymentEvent, parseTimestamp, STATUS_RANK } from "../events.ts";
-import type { StoredDelivery } from "../inbox/inbox.ts";
-import { isUnwieldy, withoutPrototype } from "../json.ts";
+import type { StoredDelivery } from "../inbox/record/event.ts";
+import { normalizeAmount } from "../protocol/amount.ts";
+import type { Delivery } from "../protocol/delivery.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import { EVENT_NAMES, type PaymentEvent, parseTimestamp, STATUS_RANK } from "../protocol/events.ts";
+import { isUnwieldy, withoutPrototype } from "../protocol/json.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import { countUnset, type VerifyingKey } from "../signature/keys.ts";
 import { decodeCanonicalBase64, findRsaKey } from "../signature/rsa.ts";
+import { isPending } from "../time/awaitable.ts";
 import {
   type CallbackBody,
   type CallbackRules,
@@ -36,8 +36,6 @@ import { type AmbiguousCallback, keyringOf, type PaymentsOptions, rulesOf } from
 
 /** The payments flow: what {@link Flow} has, and what only it can do. */
 export interface PaymentsFlow extends Flow {
-  /** A resolver chooses the keys, so that every event belongs to a tenant that it named. */
-  readonly hasTenants: boolean;
   readonly confirm: PaymentsOptions["confirm"];
   /** A look-up's result as a delivery that needs no signature. Throws `ERR_TRANSACTION_INVALID`. */
   fromLookup(transaction: LookupTransaction, tenant: string, now: number): StoredDelivery;
@@ -131,9 +129,9 @@ export function paymentsFlow(
       if (keyring.resolves && texts.get("merchantId") !== body.texts.get("merchantId")) return null;
       return readingOf(texts, stored, leftOut);
     }
-    const { kind, detail, signedTimes } = judgement;
+    const { kind, detail, signedTimes, mayName } = judgement;
     const signedAt = latestTime(signedTimes, stored.receivedAt);
-    return entryOf(kind, detail, body.canonical, signedAt, stored, windowMs);
+    return entryOf(kind, detail, body.canonical, signedAt, stored, windowMs, mayName);
   }
 
   /** A certain reading: listed or not, expected or not. */
@@ -160,6 +158,7 @@ export function paymentsFlow(
           : { reason: "unrecognized", detail: "the event or status is not one that the specification lists" },
         reference:
           options.oneSuccessPerReference === true && status === "SUCCESS" ? text("referenceId") : null,
+        referenceId: texts.get("referenceId") ?? null,
       },
       stored,
       windowMs,

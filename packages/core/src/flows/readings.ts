@@ -18,8 +18,8 @@
  * end, tell which steps lie on a whole path; what a field can be is read from these steps. The paths themselves, which
  * may be exponentially many, need not be walked.
  */
-import { parseTimestamp } from "../events.ts";
-import { CALLBACK_FIELDS } from "../signature/canonical.ts";
+import { parseTimestamp } from "../protocol/events.ts";
+import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
 import {
   type CallbackRules,
   type CallbackTexts,
@@ -132,6 +132,15 @@ export class Readings {
       for (const end of next) times.push(parseTimestamp(this.#valueAt(i, end)) ?? 0);
     });
     return times;
+  }
+
+  /** All values that a documented field has in any reading. */
+  valuesOf(field: CallbackField): readonly string[] {
+    const values = new Set<string>();
+    this.#steps.forEach((next, i) => {
+      if (this.#names[i] === field) for (const end of next) values.add(this.#valueAt(i, end));
+    });
+    return [...values];
   }
 
   /**

@@ -1,14 +1,15 @@
-import type { Stopwatch } from "../clock.ts";
+import type { Stopwatch } from "../time/clock.ts";
 import type { StepResult } from "./changes.ts";
-import type { Accepted, AcceptOutcome, LeaseData, SlotState, VerifiedEvent } from "./inbox.ts";
 import { accept, claimedReference } from "./record/accept.ts";
+import type { Accepted, AcceptOutcome, SlotState, VerifiedEvent } from "./record/event.ts";
+import type { LeaseData } from "./record/lease.ts";
 import { checkHeldRoom, type IdempotencyRecord } from "./record/record.ts";
 import { type BeginOptions, begin, beginNext, isBegunBy } from "./record/run.ts";
 
-/** Something that has to be known before an event can be accepted, and costs a question of its own. */
+/** A fact that accepting an event may depend on, and that has to be asked for separately. */
 export type Need = "reference" | "held";
 
-/** What was found out for an event, as far as it was needed. */
+/** The facts that were asked for so far for one event. */
 export interface Known {
   /** Whether another id has the event's reference; null as long as nobody has asked. */
   readonly referenceReused: boolean | null;
@@ -21,23 +22,23 @@ export interface AcceptPlan {
   readonly event: VerifiedEvent;
   readonly delayMs: number;
   readonly maxHeld: number;
-  /** Events signed before this time may have been known and forgotten. */
+  /** The store may have forgotten events that were signed before this time. */
   forgottenBefore(): number;
   readonly known: Known;
   /**
-   * How to begin in the same step: `next` whatever of the record is due, `this` the event itself, though it may have been
-   * accepted before; null: not at all.
+   * What the same write begins to run. `next`: whatever of the record is due first. `this`: the event itself, even if it was
+   * accepted before. Null: nothing.
    */
   readonly begin: {
     readonly what: "next" | "this";
     readonly options: Omit<BeginOptions, "now">;
-    /** False while this process runs something of the same record. */
+    /** False while this process is already running an event of the same record. */
     isAllowed(): boolean;
   } | null;
   stopwatch(): Stopwatch;
 }
 
-/** What became of an event, or what is needed to say so. */
+/** What became of an event, or which fact is still needed to decide. */
 export type AcceptAnswer =
   | { readonly kind: "needs"; readonly need: Need }
   | {
@@ -49,10 +50,13 @@ export type AcceptAnswer =
       readonly begun: { readonly lease: LeaseData; readonly leased: Stopwatch } | null;
     };
 
-/** Thrown by a step that needs to know how many entries are held. */
+/** A step throws this if it needs to know how many entries are held. */
 const NEEDS_HELD: unique symbol = Symbol("needs held");
 
-/** The step that accepts an event. Its own write, met again, is recognised by the token of what it began. */
+/**
+ * The step that accepts an event. If the write is computed again although it was already made, the token of the run that
+ * it began shows so.
+ */
 export function acceptStep(
   plan: AcceptPlan,
 ): (record: IdempotencyRecord | null, now: number) => StepResult<AcceptAnswer> {

@@ -1,21 +1,25 @@
-import { type Awaitable, awaitableOf, type Settle } from "../awaitable.ts";
-import type { Stopwatch } from "../clock.ts";
+import { type Awaitable, awaitableOf, type Settle } from "../time/awaitable.ts";
+import type { Stopwatch } from "../time/clock.ts";
 import { type AcceptAnswer, type AcceptPlan, acceptStep, type Known, type Need } from "./accepting.ts";
-import type { Accepted, AcceptOptions, Runner, RunReport, VerifiedEvent } from "./inbox.ts";
+import type { AcceptOptions, Runner } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
+import type { Accepted, RunReport, VerifiedEvent } from "./record/event.ts";
 import { claimReference } from "./record/reference-claim.ts";
 import type { BegunRun, Runs } from "./runs.ts";
 
 const DEFAULT_DEADLINE_MS = 2_000;
-/** How many entries are held is asked for no more often than this. */
+/** The store is asked how many entries are held at most this often. */
 const HELD_KNOWN_FOR_MS = 1_000;
 const NOTHING_KNOWN: Known = { referenceReused: null, held: null };
 
-/** Whoever runs events in this process, as far as accepting concerns it. */
+/** The part of the inbox that runs events, as the acceptor sees it. */
 export interface BackgroundRuns {
-  /** Null while nothing may be begun at accept: none runs here, it is paused, or others have waited longer. */
+  /**
+   * Null if accepting must not begin a run: this process runs no events, it is paused, or other events have waited
+   * longer.
+   */
   readonly runner: Runner | null;
-  /** Something was accepted that was not begun, due in so many milliseconds. */
+  /** Tells that an accepted event was not begun, and in how many milliseconds it is due. */
   added(inMs: number): void;
 }
 
@@ -64,7 +68,7 @@ export class Acceptor {
     return new Promise((resolve) => this.#whenAtRest.push(resolve));
   }
 
-  /** Entries were held or released by somebody else: how many there are has to be asked for. */
+  /** Forgets the number of held entries, since somebody else has held or released some. */
   heldChanged(): void {
     this.#heldKnown = null;
   }
@@ -74,7 +78,7 @@ export class Acceptor {
     if (this.#underWay === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
   }
 
-  /** Asks the table. Comes back with more knowledge where that was needed, which is seldom. */
+  /** Applies the table of deduplication. In rare cases a fact is missing; then it asks for the fact and tries again. */
   #ask(acceptance: Acceptance, known: Known): void {
     const { event, options, settle } = acceptance;
     const { key } = event;
@@ -85,7 +89,7 @@ export class Acceptor {
     changes.ask<AcceptAnswer>({
       key,
       deadlineMs: options.deadlineMs ?? DEFAULT_DEADLINE_MS,
-      // Of a new event there is nothing: most are.
+      // Most events are new, so the first guess is that there is no record.
       guess: begin === null && this.#runs.has(key) ? undefined : null,
       step: acceptStep({
         event,
@@ -120,7 +124,7 @@ export class Acceptor {
     };
   }
 
-  /** Starts what was begun, and answers: once replicas have it, where the store waits for them. */
+  /** Starts the run that was begun, and answers. If the store has replicas to wait for, they have the event by then. */
   #accepted(
     { event, options, settle }: Acceptance,
     { accepted, state, begun }: Extract<AcceptAnswer, { kind: "accepted" }>,
@@ -184,7 +188,7 @@ export class Acceptor {
   }
 }
 
-/** A run, or the onHeld handlers, may wait for somebody. */
+/** True if something of the event is left to run: the event itself, or its onHeld handlers. */
 function isNews({ outcome }: Accepted): boolean {
   return outcome === "new" || outcome === "progress" || outcome === "held";
 }

@@ -1,27 +1,19 @@
-import type { Awaitable } from "../awaitable.ts";
-import { Cancellation } from "../cancellation.ts";
-import { type Stopwatch, sleep } from "../clock.ts";
-import { inboxError, type Notice } from "../notices.ts";
+import { inboxError, type Notice } from "../notices/notice.ts";
+import type { Awaitable } from "../time/awaitable.ts";
+import { Cancellation } from "../time/cancellation.ts";
+import { type Stopwatch, sleep } from "../time/clock.ts";
 import type { Step } from "./changes.ts";
-import {
-  type Accepted,
-  factsOf,
-  type Inbox,
-  type Lease,
-  type LeaseData,
-  type RunEnd,
-  type Runner,
-  type StepChange,
-  type VerifiedEvent,
-} from "./inbox.ts";
+import type { Inbox, Lease, RunEnd, Runner } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
+import type { Accepted, VerifiedEvent } from "./record/event.ts";
+import { factsOf, type LeaseData, type StepChange } from "./record/lease.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
 import { type Finished, finish, renew, writeSteps } from "./record/run.ts";
 
-/** Adds to the step that ends a run, in the same write: what runs next. */
+/** Added to the step that ends a run, so that the same write also begins the next run. */
 export interface Chain {
   readonly step: Step<void>;
-  /** What it began is there: the write was made before, and only its answer got lost. */
+  /** True if the write was already made and only its answer got lost: the run that it began is in the record. */
   isMade(record: IdempotencyRecord | null): boolean;
 }
 
@@ -35,12 +27,14 @@ export class ActiveRun implements Lease {
   readonly #runner: Runner;
   readonly #parts: InboxParts;
   readonly #accept: Inbox["accept"];
-  /** Runs since the write that made or renewed the lease was sent. */
+  /** Measures the time since the write that made or renewed the lease was sent. */
   #leased: Stopwatch;
+  /** The end of the lease, on the store's clock. */
+  #until: number;
   #called = false;
   #lost = false;
   #renewing = false;
-  /** Its end is being written: from then on only the answer to that tells whether the lease was lost. */
+  /** The end of the run is being written. From then on only the answer to that write tells whether the lease was lost. */
   #ending = false;
 
   constructor(
@@ -52,20 +46,36 @@ export class ActiveRun implements Lease {
   ) {
     this.data = data;
     this.#leased = leased;
+    this.#until = data.now + parts.leaseMs;
     this.#runner = runner;
     this.#parts = parts;
     this.#accept = accept;
   }
 
-  /** A handler was called: if nobody learns how it ended, its effect may come twice. */
+  /** A handler was called. If its end cannot be stored, its effect may happen twice. */
   get wasCalled(): boolean {
     return this.#called;
   }
 
   mayCall(): ReturnType<Lease["mayCall"]> {
-    if (this.#lost || this.#leased.elapsedMs >= this.#parts.leaseMs) return "lost";
+    if (this.#lost || this.#isOver) return "lost";
     const { isClosing, store } = this.#parts;
     return isClosing && store.endsWithProcess !== true ? "hand-back" : "yes";
+  }
+
+  /**
+   * True if another process may take the event, because a whole lease has passed on this process's clock or on the
+   * store's. The store's time may have been known only roughly when the lease was written. Each answer since then has
+   * made it more exact.
+   */
+  get #isOver(): boolean {
+    if (this.#leased.elapsedMs >= this.#parts.leaseMs) return true;
+    try {
+      return this.#parts.store.now(this.data.key) >= this.#until;
+    } catch {
+      // A store that cannot tell its time says nothing against it.
+      return false;
+    }
   }
 
   called(): void {
@@ -86,7 +96,7 @@ export class ActiveRun implements Lease {
     return holds === true;
   }
 
-  /** Writes how the run ended, and what `chain` adds. Null: the lease was lost, and nothing was written. */
+  /** Writes how the run ended, together with what `chain` adds. Null if the lease was lost; then nothing was written. */
   async finish({ ending, changes }: RunEnd, chain: Chain): Promise<Finished | null> {
     this.#ending = true;
     let made: Finished = { kind: "lost" };
@@ -102,7 +112,7 @@ export class ActiveRun implements Lease {
     return null;
   }
 
-  /** What a handler has come to is kept while the store is down, and the write repeated: the handler is not. */
+  /** While the store is down, the result of the handler is kept and its write repeated. The handler is not repeated. */
   async #persist<T>(during: string, step: Step<T>): Promise<T | null> {
     const { changes, environment, leaseMs } = this.#parts;
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
@@ -116,34 +126,38 @@ export class ActiveRun implements Lease {
     }
   }
 
-  /** Called every third of a lease. */
+  /** Renews the lease. Called every third of its length. */
   async renew(): Promise<void> {
     if (this.#lost || this.#renewing || this.#ending) return;
     this.#renewing = true;
     const { changes, leaseMs } = this.#parts;
     let sent = this.#leased;
+    let until = this.#until;
     try {
       const holds = await changes.change({
         key: this.data.key,
         deadlineMs: leaseMs / 3,
         step: (record, now) => {
           sent = this.#parts.stopwatch();
+          until = now + leaseMs;
           const answer = renew(record, this.data, leaseMs, now);
           return { answer, record: answer ? record : null };
         },
       });
-      if (holds) this.#leased = sent;
-      else if (!this.#ending) this.#lose();
+      if (holds) {
+        this.#leased = sent;
+        this.#until = until;
+      } else if (!this.#ending) this.#lose();
     } catch (error) {
       this.#runner.notify(inboxError("renew", error));
-      // Out of the store's reach for a whole lease: another process may have it by now.
+      // The store was out of reach for a whole lease, so another process may have the event by now.
       if (this.#leased.elapsedMs >= leaseMs) this.warnOfDouble("lease-lost");
     } finally {
       this.#renewing = false;
     }
   }
 
-  /** Another process has the event, or may have: what this one still does may happen twice. */
+  /** Another process has the event, or may have it. Whatever this process still does may happen twice. */
   #lose(): void {
     if (this.#lost) return;
     this.#lost = true;

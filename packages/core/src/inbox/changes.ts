@@ -1,48 +1,56 @@
-import { isPending } from "../awaitable.ts";
-import type { Environment } from "../environment.ts";
-import { PayhooksError } from "../errors.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import { isPending } from "../time/awaitable.ts";
+import type { Environment } from "../time/environment.ts";
 import { InFlight } from "./in-flight.ts";
 import { copyRecord, isUnreadable } from "./record/codec.ts";
-import { indexOf } from "./record/index-of.ts";
+import { indexOf, type RecordIndex } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
 import type { RecordStore, Swap, SwapResult, Versioned } from "./store.ts";
 
-/** What a step makes of a record. */
+/** The result of a step. */
 export interface StepResult<T> {
   readonly answer: T;
-  /** The record to write; null where the stored one stays as it is. */
+  /** The record to write; null if the stored one stays as it is. */
   readonly record: IdempotencyRecord | null;
-  /** The write begins a run: its fate is asked for as long as the lease lasts, since what was begun has to run. */
+  /**
+   * The write begins a run. If its outcome is unknown, it is asked for until the lease ends, since a run that was begun has
+   * to run.
+   */
   readonly begins?: boolean;
-  /** Something is due that this process has not begun: others are to be told. */
+  /** An event is due that this process has not begun, so other processes are told. */
   readonly announce?: boolean;
 }
 
 /**
- * One step on a record: synchronous and pure, since it may be computed several times. It is given a copy, which it may
- * change. If it throws, nothing is changed, and only who asked for it is told.
+ * Computes a change of one record. It must be synchronous and pure, since it may be computed several times. It gets a copy,
+ * which it may change. If it throws, nothing is written, and only its caller gets the error.
  */
 export type Step<T> = (record: IdempotencyRecord | null, now: number) => StepResult<T>;
 
-/** A step that is asked for. */
+/** A request to apply a step. */
 export interface Asked<T> {
   readonly key: string;
   readonly step: Step<T>;
-  /** How long the caller waits. A write that was not made by then is not tried again. */
+  /** How long the caller waits. After that, a write that was not made is not tried again. */
   readonly deadlineMs: number;
   /**
-   * What the record is probably: of a new event, that there is none. Left out, what this process wrote last is tried, or
-   * the store is asked.
+   * A guess of what the store has. For a new event the guess is that there is no record. Without a guess, the step is
+   * computed from what this process wrote last, or the store is asked first.
    */
   readonly guess?: Versioned | null | undefined;
-  /** Called once. `version` is the state of the record that the answer stands for; null when there is none. */
+  /** Called once. `version` names the state of the record that the answer is about; null if there is no record. */
   readonly settle: (outcome: Outcome<T>) => void;
 }
 
-/** The answer, or why there is none. */
+/** The answer of a step, or why there is none. */
 export type Outcome<T> =
   | { readonly ok: true; readonly answer: T; readonly version: string | null }
   | { readonly ok: false; readonly error: unknown };
+
+/** A record as the store has it, with its index if this process has computed it. */
+interface Known extends Versioned {
+  readonly index?: RecordIndex;
+}
 
 /** A step under way. */
 interface Pending {
@@ -52,7 +60,7 @@ interface Pending {
   computed: { readonly ok: true; readonly answer: unknown } | { readonly ok: false; readonly error: unknown };
 }
 
-/** Steps that wait while another write of their record is under way. */
+/** Steps that wait because another write of their record is under way. */
 interface Line {
   waiting: Pending[];
 }
@@ -73,16 +81,17 @@ const AGAIN_MAX_MS = 500;
 const NOT_COMPUTED = { ok: false, error: null } as const;
 
 /**
- * Changes records by compare-and-swap. One write of a record is under way in this process at a time; steps that are asked
- * for meanwhile make up the next one, in their order. The writes of one turn of the event loop travel together.
+ * Changes records by compare-and-swap. For each record, at most one write of this process is under way. Steps that are
+ * requested in the meantime are computed in their order, and together make the next write. All writes of one turn of the
+ * event loop go to the store in one call.
  */
 export class Changes {
   readonly #store: RecordStore;
   readonly #environment: Environment;
   readonly #leaseMs: number;
   readonly #lines = new InFlight<string, Line>();
-  /** Records as this process wrote or read them last, of those that it holds. */
-  readonly #held = new InFlight<string, { last: Versioned | null }>();
+  /** The last known state of each record that this process holds. */
+  readonly #held = new InFlight<string, { last: Known | null }>();
   #outbox: Sending[] = [];
   #readings: Reading[] = [];
   #scheduled = false;
@@ -116,7 +125,7 @@ export class Changes {
     else this.#compute([pending], guess, false);
   }
 
-  /** As {@link ask}, for whoever can wait. */
+  /** As {@link ask}, as a promise. */
   change<T>(asked: Omit<Asked<T>, "settle">): Promise<T> {
     return new Promise((resolve, reject) => {
       const settle = (outcome: Outcome<T>): void => {
@@ -127,8 +136,11 @@ export class Changes {
     });
   }
 
-  /** `isRead`: the store said so after all of these steps were asked for, so that an answer may rest on it alone. */
-  #compute(group: readonly Pending[], base: Versioned | null, isRead: boolean, failures = 0): void {
+  /**
+   * `isRead`: the store told this state after all of these steps were requested. So an answer may rest on it without a
+   * write.
+   */
+  #compute(group: readonly Pending[], base: Known | null, isRead: boolean, failures = 0): void {
     const [first] = group;
     if (first === undefined) return;
     const { key } = first.asked;
@@ -172,7 +184,7 @@ export class Changes {
       version: this.#environment.token(),
       record,
       index: indexOf(key, record),
-      before: stored === null ? null : indexOf(key, stored),
+      before: stored === null ? null : (base?.index ?? indexOf(key, stored)),
       at: now,
       announce,
     };
@@ -180,19 +192,19 @@ export class Changes {
   }
 
   /**
-   * `leaseEnd`: until when the fate of a write that begins a run is asked for; null for any other write. `isUnclear`: it was
-   * sent before, and may have been written then.
+   * `leaseEnd`: until when to ask for the outcome of a write that begins a run; null for any other write. `isUnclear`: the
+   * same write was sent before, and may have been made then.
    */
   #write(
     group: readonly Pending[],
-    base: Versioned | null,
+    base: Known | null,
     item: Swap,
     leaseEnd: number | null,
     failures: number,
     isUnclear = false,
   ): void {
-    const { key, version, record } = item;
-    // What was sent may still be written: only the same write, sent again, can tell.
+    const { key, version, record, index } = item;
+    // The store may still make the write that was sent. Only sending the same write again can tell.
     const sendAgain = (cause: unknown): void => {
       const limit = leaseEnd ?? Math.max(...group.map(({ until }) => until));
       if (this.#environment.monotonic() >= limit) this.#fail(group, key, cause);
@@ -201,18 +213,20 @@ export class Changes {
     this.#send(item, (result) => {
       switch (result.kind) {
         case "written":
-          this.#settle(group, key, { version, record });
+          this.#settle(group, key, { version, record, index });
           return;
         case "conflict":
-          // Sent twice, by whomever: the second finds what the first wrote.
-          if (result.current?.version === version) this.#settle(group, key, { version, record });
-          else this.#compute(group, result.current, true);
+          // The same write arrived twice. The second one finds what the first one wrote.
+          if (result.current?.version === version) this.#settle(group, key, { version, record, index });
+          // Computed again, the step may find nothing to write: the earlier write was made, or the lease is lost.
+          else if (isUnclear || failures === 0) this.#compute(group, result.current, true, failures + 1);
+          else this.#computeAgain(group, item, result.current, failures);
           return;
         case "refused":
           this.#refuse(group, base, key, result.cause);
           return;
         case "not-written":
-          // Of a write that was sent before, that says nothing.
+          // That says nothing about an earlier sending of the same write.
           if (isUnclear) sendAgain(result.cause);
           else this.#tryAgain(group, base, key, result.cause, failures);
           return;
@@ -222,8 +236,25 @@ export class Changes {
     });
   }
 
-  /** Steps that were written together may have been refused for one of them: each is tried by itself. */
-  #refuse(group: readonly Pending[], base: Versioned | null, key: string, cause: unknown): void {
+  /**
+   * The store has refused the write, and not for the first time. Another process was faster, or the store's clock does not
+   * agree with the time of the write. There has to be an end to this: a store with a wrong clock would be asked forever.
+   */
+  #computeAgain(
+    group: readonly Pending[],
+    { key, expected }: Swap,
+    current: Versioned | null,
+    failures: number,
+  ): void {
+    const isOfAnotherTime = (current?.version ?? null) === expected;
+    const rest = this.#inTime(group, isOfAnotherTime ? ofAnotherTime() : overtakenByOthers());
+    if (rest.length === 0) this.#next(key, current);
+    else if (!isOfAnotherTime) this.#compute(rest, current, true, failures + 1);
+    else this.#later(failures - 1, () => this.#compute(rest, current, true, failures + 1));
+  }
+
+  /** One of several steps in a write may be the reason why it was refused. So each step is tried in a write of its own. */
+  #refuse(group: readonly Pending[], base: Known | null, key: string, cause: unknown): void {
     const [first, ...others] = group;
     if (first === undefined) return;
     if (others.length === 0) {
@@ -235,10 +266,10 @@ export class Changes {
     this.#compute([first], base, false);
   }
 
-  /** Nothing was written: those whose callers still wait are computed again. */
+  /** Nothing was written. Steps whose callers still wait are computed again. */
   #tryAgain(
     group: readonly Pending[],
-    base: Versioned | null,
+    base: Known | null,
     key: string,
     cause: unknown,
     failures: number,
@@ -248,7 +279,7 @@ export class Changes {
     else this.#later(failures, () => this.#compute(rest, base, false, failures + 1));
   }
 
-  /** Those that may be tried again; the others are told why not. */
+  /** The steps that may be tried again. The callers of the others get the reason. */
   #inTime(group: readonly Pending[], cause: unknown): readonly Pending[] {
     const now = this.#environment.monotonic();
     const rest = group.filter(({ until }) => until > now);
@@ -260,7 +291,7 @@ export class Changes {
     this.#environment.after(Math.min(AGAIN_MIN_MS * 2 ** failures, AGAIN_MAX_MS), task);
   }
 
-  #settle(group: readonly Pending[], key: string, state: Versioned | null): void {
+  #settle(group: readonly Pending[], key: string, state: Known | null): void {
     const held = this.#held.get(key);
     if (held !== undefined) held.last = state;
     const version = state?.version ?? null;
@@ -283,7 +314,7 @@ export class Changes {
   }
 
   /** The steps that were asked for meanwhile. */
-  #next(key: string, state: Versioned | null): void {
+  #next(key: string, state: Known | null): void {
     const line = this.#lines.get(key);
     if (line === undefined) return;
     const { waiting } = line;
@@ -320,7 +351,7 @@ export class Changes {
     this.#travel();
   }
 
-  /** Sends what has gathered at the end of this turn, or at once where the store answers at once. */
+  /** Sends the gathered writes at the end of this turn. A store that answers at once gets them at once. */
   #travel(): void {
     if (this.#store.immediate === true) {
       this.#flush();
@@ -349,7 +380,7 @@ export class Changes {
 
   #swap(batch: readonly Sending[]): void {
     const sorted = batch.length === 1 ? batch : batch.toSorted((a, b) => (a.item.key < b.item.key ? -1 : 1));
-    /** In the order in which they were asked for: what is begun together starts in the order of its age. */
+    /** Answers in the order of the requests, so that events that are begun together start in the order of their age. */
     const tell = (results: readonly SwapResult[]): void => {
       const found = new Map(sorted.map((sending, at) => [sending, results[at]]));
       for (const sending of batch) sending.done(found.get(sending) ?? NO_ANSWER);
@@ -391,7 +422,25 @@ export class Changes {
 
 const NO_ANSWER: SwapResult = { kind: "unknown", cause: new Error("the store gave no result") };
 
-/** The error for a record that cannot be read: what concerns it waits until somebody has seen to that. */
+function ofAnotherTime(): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_UNAVAILABLE",
+    "The store refuses what is computed at the time that it tells: nothing was written.",
+    {
+      fix: "Does its clock jump? A store's now() must never be ahead of the clock by which its swap judges.",
+    },
+  );
+}
+
+function overtakenByOthers(): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_UNAVAILABLE",
+    "Others changed the record for as long as the caller waited: nothing was written.",
+    { fix: "It may be tried again." },
+  );
+}
+
+/** The error for a record that cannot be read. Its events wait until somebody has solved that. */
 export function unreadable(why: string): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", `A record cannot be read: ${why}.`, {
     fix: "Is a newer version of Payhooks running on the same data? Bring every process to it. Otherwise restore the data from a copy.",

@@ -1,5 +1,5 @@
-import type { Environment } from "../environment.ts";
-import { inboxError } from "../notices.ts";
+import { inboxError } from "../notices/notice.ts";
+import type { Environment } from "../time/environment.ts";
 import type { Runner } from "./inbox.ts";
 import type { DueRecord, RecordStore } from "./store.ts";
 
@@ -9,7 +9,7 @@ export interface DispatcherParts {
   readonly environment: Environment;
   /** For how long a record that was taken is hidden from others. */
   readonly hideMs: number;
-  /** The look comes at least this often; `Infinity` where nobody else can add anything. */
+  /** There is a look at least this often; `Infinity` if no other process can add events. */
   readonly pollMs: number;
   readonly runner: Runner;
   /** How many events may be begun now. */
@@ -18,22 +18,24 @@ export interface DispatcherParts {
   begin(record: DueRecord): void;
 }
 
-/** After a look that failed the next one comes no later than this. */
+/** After a failed look the next one comes after this time, or after `pollMs` if that is shorter; never earlier. */
 const AGAIN_MS = 500;
 
 /**
- * Looks for what is due and has it begun: every `pollMs`, when the next record falls due, when somebody says that
- * something is due, and when a place becomes free while more was due than there were places.
+ * Looks for events that are due, and begins them. It looks every `pollMs`, when the next record falls due, when another
+ * process announces something, and when a place becomes free after a look that found more events than places.
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   #stopped = false;
   #paused = false;
   #looking = false;
-  /** Somebody has said that something is due while a look was under way. */
+  /** Something was announced while a look was under way, so another look follows. */
   #lookAgain = false;
   #isBacklog = false;
   #cancelTimer: (() => void) | null = null;
+  /** After a failed look no announcement causes another one before this time (monotonic clock). */
+  #notBefore = Number.NEGATIVE_INFINITY;
   /** When the timer fires, on the monotonic clock. */
   #timerAt = Number.POSITIVE_INFINITY;
 
@@ -41,7 +43,7 @@ export class Dispatcher {
     this.#parts = parts;
   }
 
-  /** The last look left something due for lack of places: what has waited goes before what arrives. */
+  /** The last look found more events than places. Those that wait go before new ones. */
   get isBacklog(): boolean {
     return this.#isBacklog;
   }
@@ -50,32 +52,33 @@ export class Dispatcher {
     return !this.#stopped && !this.#paused;
   }
 
-  /** Something is due in so many milliseconds. */
+  /** Tells that an event is due in so many milliseconds. */
   wake(inMs: number): void {
     if (!this.isTaking) return;
-    if (inMs <= 0) {
+    const { environment } = this.#parts;
+    const now = environment.monotonic();
+    const at = Math.max(now + inMs, this.#notBefore);
+    if (at <= now) {
       this.#look();
       return;
     }
-    const { environment } = this.#parts;
-    const at = environment.monotonic() + inMs;
     if (at >= this.#timerAt) return;
     this.#cancelTimer?.();
     this.#timerAt = at;
-    this.#cancelTimer = environment.after(inMs, () => {
+    this.#cancelTimer = environment.after(at - now, () => {
       this.#timerAt = Number.POSITIVE_INFINITY;
       this.#cancelTimer = null;
       this.#look();
     });
   }
 
-  /** This process has accepted something that it did not begin, due in so many milliseconds. */
+  /** Tells that this process has accepted an event without beginning it, and when it is due. */
   added(inMs: number): void {
     if (inMs > 0 || this.#parts.room() > 0) this.wake(inMs);
     else this.#isBacklog = true;
   }
 
-  /** Another process has said that something is due. False: there is no place for it here. */
+  /** Another process has announced an event. Answers false if there is no place for it here. */
   hinted(): boolean {
     if (!this.isTaking || this.#parts.room() === 0) return false;
     this.wake(0);
@@ -101,7 +104,7 @@ export class Dispatcher {
     this.#cancelTimer?.();
   }
 
-  /** Off the path of whoever woke it. */
+  /** Looks in a later turn, so that the caller does not wait for it. */
   #look(): void {
     if (this.#looking) {
       this.#lookAgain = true;
@@ -119,7 +122,7 @@ export class Dispatcher {
       if (!this.isTaking) return;
       const limit = room();
       if (limit === 0) {
-        // There may be something: the next place that becomes free asks for it.
+        // There may be events. The next place that becomes free looks again.
         this.#isBacklog = true;
         return;
       }
@@ -131,6 +134,7 @@ export class Dispatcher {
     } catch (error) {
       runner.notify(inboxError("take", error));
       nextMs = Math.min(pollMs, AGAIN_MS);
+      this.#notBefore = this.#parts.environment.monotonic() + nextMs;
     } finally {
       this.#looking = false;
       if (this.#lookAgain) this.wake(0);

@@ -1,32 +1,24 @@
-import type { Awaitable } from "../awaitable.ts";
-import { sleep } from "../clock.ts";
-import { type Environment, environmentOf } from "../environment.ts";
-import { describeError } from "../foreign-error.ts";
-import { inboxError } from "../notices.ts";
+import { type Happening, inboxError } from "../notices/notice.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type { Awaitable } from "../time/awaitable.ts";
+import { sleep } from "../time/clock.ts";
+import { type Environment, environmentOf } from "../time/environment.ts";
 import { Acceptor } from "./acceptor.ts";
 import { Changes, unreadable } from "./changes.ts";
 import { Dispatcher } from "./dispatcher.ts";
+import type { EventEntries, FindQuery } from "./events.ts";
 import { withOwnErrors } from "./failures.ts";
+import { Finding } from "./finding.ts";
+import { HealthCheck } from "./health.ts";
 import { heldEntries } from "./held.ts";
-import {
-  type Accepted,
-  type AcceptOptions,
-  type Ending,
-  type HeldEntries,
-  type Inbox,
-  isEventId,
-  type Life,
-  type Runner,
-  type Running,
-  type RunReport,
-  recordKeyOf,
-  type VerifiedEvent,
-  type WorkOptions,
-  type WorkReport,
-} from "./inbox.ts";
+import type { AcceptOptions, HeldEntries, Inbox, Runner, Running, WorkOptions, WorkReport } from "./inbox.ts";
+import { LossWatch } from "./loss-watch.ts";
 import { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { lifeOf } from "./record/decisions.ts";
+import { type Accepted, isEventId, type RunReport, recordKeyOf, type VerifiedEvent } from "./record/event.ts";
+import type { Ending } from "./record/lease.ts";
+import type { Life } from "./record/life.ts";
 import { Runs } from "./runs.ts";
 import type { DueRecord, ListCursor, RecordStore } from "./store.ts";
 
@@ -58,13 +50,18 @@ export function createInbox(store: RecordStore, options: InboxOptions = {}): Inb
 class Engine implements Inbox {
   readonly durability: Inbox["durability"];
   readonly held: HeldEntries;
+  readonly events: EventEntries;
+  readonly #finding: Finding;
   readonly #parts: InboxParts;
   readonly #store: RecordStore;
   readonly #pollMs: number;
   readonly #runs: Runs;
   readonly #acceptor: Acceptor;
+  readonly #losses: LossWatch;
+  readonly #health: HealthCheck;
   #opening: Promise<void> | null = null;
   #isOpen = false;
+  #isClosed = false;
   #dispatcher: Dispatcher | null = null;
   #runner: Runner | null = null;
   #unsubscribe: (() => void) | null = null;
@@ -85,7 +82,8 @@ class Engine implements Inbox {
         due: (inMs) => this.#dispatcher?.wake(inMs),
         freed: () => this.#dispatcher?.freed(),
       },
-      (event) => this.accept(event, { deadlineMs: leaseMs }),
+      // An event that a run releases counts as part of that run, so a close waits for it.
+      (event) => this.#acceptor.accept(event, { deadlineMs: leaseMs }),
     );
     const mayBegin = (): boolean =>
       this.#dispatcher?.isTaking === true && !this.#dispatcher.isBacklog && !parts.isClosing;
@@ -96,6 +94,10 @@ class Engine implements Inbox {
       },
       added: (inMs) => this.#dispatcher?.added(inMs),
     });
+    this.#losses = new LossWatch(parts);
+    this.#finding = new Finding(parts, () => this.ready());
+    this.events = this.#finding;
+    this.#health = new HealthCheck(parts, () => this.ready(), this.#losses, this.#finding);
     this.held = heldEntries({
       parts,
       ready: () => this.ready(),
@@ -106,7 +108,12 @@ class Engine implements Inbox {
     });
   }
 
+  observe(notify: (notice: Happening) => void): void {
+    this.#parts.notify = notify;
+  }
+
   ready(): Promise<void> {
+    if (this.#isClosed || (this.#parts.isClosing && !this.#isOpen)) return Promise.reject(closed());
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = null;
       throw error;
@@ -117,16 +124,21 @@ class Engine implements Inbox {
   async #open(): Promise<void> {
     await this.#store.open();
     this.#isOpen = true;
+    this.#losses.start();
     if (this.#store.prune !== undefined) this.#pruneLater();
   }
 
   accept(event: VerifiedEvent, options: AcceptOptions = {}): Awaitable<Accepted> {
+    // Such a store ends with the process. An event after the final count would be lost, and nobody would be told.
+    const isOver = this.#isClosed || (this.#parts.isClosing && this.#store.endsWithProcess === true);
+    if (isOver) throw closed();
     if (this.#isOpen || this.#store.immediate === true) return this.#acceptor.accept(event, options);
-    return this.ready().then(() => this.#acceptor.accept(event, options));
+    return this.ready().then(() => this.accept(event, options));
   }
 
   async run(...[runner, { concurrency }]: Parameters<Inbox["run"]>): Promise<Running> {
     await this.ready();
+    if (this.#parts.isClosing) throw closed();
     this.#runner = runner;
     this.#runs.places.open(concurrency);
     const { environment, hideMs } = this.#parts;
@@ -137,15 +149,21 @@ class Engine implements Inbox {
       pollMs: this.#pollMs,
       runner,
       room: () => this.#runs.places.room,
-      begin: (record) => void this.#runs.beginDue(record, { runner, inBackground: true, ended: null }),
+      begin: (record) =>
+        void this.#runs.beginDue(
+          record,
+          { runner, inBackground: true, ended: null },
+          () => dispatcher.isTaking,
+        ),
     });
     this.#dispatcher = dispatcher;
     dispatcher.wake(0);
     try {
       this.#unsubscribe = (await this.#store.onDue?.(() => dispatcher.hinted())) ?? null;
+      if (this.#parts.isClosing) this.#unsubscribe?.();
     } catch (error) {
-      // Without hints, what others accept is found at the next look.
-      runner.notify(inboxError("listen", error));
+      // Without announcements, events of other processes are found at the next look.
+      if (!this.#parts.isClosing) runner.notify(inboxError("listen", error));
     }
     return {
       pause: () => {
@@ -173,7 +191,8 @@ class Engine implements Inbox {
         taken++;
         const { records } = await this.#store.takeDue(1, this.#parts.hideMs);
         const [record] = records;
-        const ending = record === undefined ? null : await this.#runDue(record, runner);
+        const isInTime = (): boolean => time.elapsedMs < deadlineMs;
+        const ending = record === undefined ? null : await this.#runDue(record, runner, isInTime);
         if (ending === null) taken--;
         else ran++;
         if (ending === "retry" || ending === "held") failed++;
@@ -187,10 +206,10 @@ class Engine implements Inbox {
   }
 
   /** How the run of a due record ended; null when there was nothing to run. */
-  #runDue(record: DueRecord, runner: Runner): Promise<Ending["kind"] | null> {
+  #runDue(record: DueRecord, runner: Runner, isWanted: () => boolean): Promise<Ending["kind"] | null> {
     return new Promise((resolve) => {
       const ended = (_: RunReport, ending: Ending["kind"] | null): void => resolve(ending);
-      void this.#runs.beginDue(record, { runner, inBackground: false, ended }).then((isBegun) => {
+      void this.#runs.beginDue(record, { runner, inBackground: false, ended }, isWanted).then((isBegun) => {
         if (!isBegun) resolve(null);
       });
     });
@@ -211,15 +230,12 @@ class Engine implements Inbox {
     return lifeOf(found.record, eventId);
   }
 
-  async health(): ReturnType<Inbox["health"]> {
-    try {
-      await this.ready();
-      await this.#store.probe();
-      const { waiting, retrying, running, held } = await this.#store.counts();
-      return { ok: true, detail: null, waiting: waiting + retrying, running, held };
-    } catch (error) {
-      return { ok: false, detail: describeError(error), waiting: null, running: null, held: null };
-    }
+  find(query: FindQuery): ReturnType<Inbox["find"]> {
+    return this.#finding.find(query);
+  }
+
+  health(): ReturnType<Inbox["health"]> {
+    return this.#health.ask();
   }
 
   #pruneLater(): void {
@@ -232,7 +248,7 @@ class Engine implements Inbox {
     try {
       while (!this.#parts.isClosing && (await this.#store.prune?.()) === true);
     } catch (error) {
-      this.#runner?.notify(inboxError("prune", error));
+      this.#parts.notify(inboxError("prune", error));
     }
   }
 
@@ -247,23 +263,28 @@ class Engine implements Inbox {
       const isInTime = await Promise.race([ended, sleep(environment, graceMs).then(() => false)]);
       this.#parts.isAbandoned = !isInTime;
       const stillRunning = isInTime ? 0 : this.#runs.abandon();
-      const unfinished = this.#store.endsWithProcess === true ? await this.#countLost() : stillRunning;
-      await this.#store.close();
-      return { unfinished };
+      return { unfinished: this.#store.endsWithProcess === true ? await this.#countLost() : stillRunning };
     } finally {
-      letGo();
+      this.#isClosed = true;
+      try {
+        await this.#store.close();
+      } finally {
+        letGo();
+      }
     }
   }
 
-  /** What was begun is handed back, or run to its end where nobody else can have it. */
+  /** Hands back what was begun. If no other process can take it, it is run to its end. */
   async #finishWhatRuns(): Promise<void> {
     this.#runs.startAll();
+    // A connection that is still being opened would stay open.
+    await this.#opening?.catch(() => {});
     await this.#acceptor.atRest();
     await this.#runs.atRest();
     if (this.#store.endsWithProcess === true && this.#runner !== null) await this.#runTheRest(this.#runner);
   }
 
-  /** The store ends with the process: everything that waits gets its last try. */
+  /** The store ends with the process, so every waiting event gets its last try. */
   async #runTheRest(runner: Runner): Promise<void> {
     const waiting: string[] = [];
     for (const state of ["waiting", "retrying", "held"] as const) {
@@ -278,7 +299,7 @@ class Engine implements Inbox {
       for (let eventId = waiting.shift(); eventId !== undefined; eventId = waiting.shift()) {
         if (this.#parts.isAbandoned) return;
         const { state } = await this.#runs.runNow(runner, eventId, "last");
-        // Whoever is to be told of what this has put on hold.
+        // The last tries may have put events on hold. Their onHeld handlers run now.
         if (state === "held") await this.#runs.runNow(runner, eventId, "last");
       }
     };
@@ -289,4 +310,10 @@ class Engine implements Inbox {
     const { waiting, retrying, running, held } = await this.#store.counts();
     return waiting + retrying + running + held;
   }
+}
+
+function closed(): PayhooksError {
+  return new PayhooksError("ERR_CLOSING", "The inbox is closing, or closed: nothing was taken in or run.", {
+    fix: "Use it where a receiver runs.",
+  });
 }

@@ -1,20 +1,21 @@
-import { type Awaitable, isPending } from "../awaitable.ts";
-import { isPayhooksError, PayhooksError } from "../errors.ts";
-import { describeError } from "../foreign-error.ts";
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
+import { type Awaitable, isPending } from "../time/awaitable.ts";
 import type { Inbox } from "./inbox.ts";
 
 const guarded = new WeakSet<Inbox>();
 
 /**
- * The same inbox, whose errors are all of Payhooks. A store's own error may hold the delivery that it was given: what is
- * let through of it is its kind, its code and where it was thrown.
+ * The same inbox, which throws errors of Payhooks only. The error of a store may contain the delivery that the store was
+ * given. So only its kind, its code and the place where it was thrown are passed on.
  */
 export function withOwnErrors(inbox: Inbox): Inbox {
   if (guarded.has(inbox)) return inbox;
-  const { held } = inbox;
+  const { held, events } = inbox;
   let closing: ReturnType<Inbox["close"]> | null = null;
   const safe: Inbox = {
     durability: inbox.durability,
+    observe: (notify) => inbox.observe(notify),
     ready: () => owned(() => inbox.ready()),
     accept(event, options) {
       try {
@@ -35,6 +36,11 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     work: (runner, options) => owned(() => inbox.work(runner, options)),
     runEvent: (runner, eventId) => owned(() => inbox.runEvent(runner, eventId)),
     read: (eventId) => owned(() => inbox.read(eventId)),
+    find: (query) => owned(() => inbox.find(query)),
+    events: {
+      list: (filter, options) => owned(() => events.list(filter, options)),
+      counts: () => owned(() => events.counts()),
+    },
     held: {
       async *list(filter) {
         try {

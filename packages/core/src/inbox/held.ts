@@ -1,17 +1,12 @@
-import { PayhooksError } from "../errors.ts";
-import {
-  type Decision,
-  type EventFilter,
-  type Held,
-  type HeldEntries,
-  type HeldFilter,
-  type ReplayDecision,
-  recordKeyOf,
-} from "./inbox.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type { EventFilter } from "./events.ts";
+import type { HeldEntries, HeldFilter } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
-import { discard, heldOf, replay } from "./record/decisions.ts";
+import { decideOnce, discard, heldOf, replay } from "./record/decisions.ts";
+import { recordKeyOf } from "./record/event.ts";
 import { label } from "./record/index-of.ts";
+import type { Decision, Held, ReplayDecision } from "./record/life.ts";
 import type { ListCursor } from "./store.ts";
 
 const PAGE = 100;
@@ -20,13 +15,13 @@ const PAGE = 100;
 export interface HeldParts {
   readonly parts: InboxParts;
   ready(): Promise<void>;
-  /** A decision was written: what is due now, and how many are held, has changed. */
+  /** Called after a decision was written, since it changes what is due and how many entries are held. */
   decided(): void;
 }
 
-/** The held list over a store. Entries that are replayed or discarded while somebody lists them make it skip none. */
-export function heldEntries({ parts, ready, decided }: HeldParts): HeldEntries {
-  const { store, changes, leaseMs: deadlineMs } = parts;
+/** The held list over a store. A list does not skip entries if others are replayed or discarded meanwhile. */
+export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): HeldEntries {
+  const { store, changes, environment, leaseMs: deadlineMs } = parts;
 
   async function* list({
     flow,
@@ -60,16 +55,18 @@ export function heldEntries({ parts, ready, decided }: HeldParts): HeldEntries {
     step: (record: Parameters<typeof replay>[0], now: number) => boolean,
   ): Promise<void> {
     await ready();
-    const isHeld = await changes.change({
+    const token = environment.token();
+    const decided = await changes.change({
       key: recordKeyOf(eventId),
       deadlineMs,
       step: (record, now) => {
-        const answer = step(record, now);
-        return { answer, record: answer ? record : null, announce: answer };
+        const answer = decideOnce(record, eventId, token, () => step(record, now));
+        const isNew = answer === "decided";
+        return { answer, record: isNew ? record : null, announce: isNew };
       },
     });
-    if (!isHeld) throw notHeld(eventId);
-    decided();
+    if (decided === "missing") throw notHeld(eventId);
+    onDecided();
   }
 
   return {

@@ -4,9 +4,10 @@ interface Cell<V> {
 }
 
 /**
- * What is under way, by key: a map that lets go of what leaves it. A `Map` does not, in V8: a table that it has outgrown
- * keeps its values and the next table, so that, once one is old, everything that ever passes through stays until a full
- * collection. With events in it, that was most of the collector's work (decision 0008).
+ * Values that are under way, by key. Unlike a `Map` in V8, it lets go of values that were removed. When a `Map` outgrows its
+ * table, the old table keeps its values and a reference to the new one. Once an old table is in the old generation,
+ * everything that passes through stays in memory until a full collection. With events in it, that was most of the garbage
+ * collector's work (decision 0008).
  */
 export class InFlight<K, V extends object> {
   readonly #cells = new Map<K, Cell<V>>();

@@ -1,17 +1,20 @@
 /**
- * The interfaces behind `inbox`, and the way to build one on a store of your own.
+ * For authors of a store: what a store is, the engine that makes an inbox of one, and the way to move records from one to
+ * another.
  *
  * @module
  */
-export type { Awaitable } from "../awaitable.ts";
-export type { Cancellation } from "../cancellation.ts";
-export type { Environment } from "../environment.ts";
+
+export { type MemoryStoreOptions, memoryStore } from "../memory/store.ts";
+export type { Loss } from "../notices/notice.ts";
+export type { HeldReason } from "../protocol/held-reasons.ts";
+export type { Awaitable } from "../time/awaitable.ts";
 export { createInbox, type InboxOptions } from "./engine.ts";
-export * from "./inbox.ts";
-export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
-export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./memory/store.ts";
+export type { EventFilter } from "./events.ts";
+export type { Inbox } from "./inbox.ts";
+export { type MoveOptions, type MoveReport, moveRecords } from "./move.ts";
 export { decodeRecord, encodeRecord, isUnreadable, type Unreadable } from "./record/codec.ts";
-export { type EventLabels, type EventState, indexOf, type RecordIndex } from "./record/index-of.ts";
+export type { EventLabels, EventState, RecordIndex } from "./record/index-of.ts";
 export type { IdempotencyRecord } from "./record/record.ts";
 export type {
   Counts,
@@ -19,7 +22,11 @@ export type {
   DueRecords,
   ListCursor,
   Listed,
+  ListedEvent,
+  ListOrder,
   RecordStore,
+  Scanned,
+  ScannedRecord,
   Swap,
   SwapResult,
   Versioned,

@@ -1,7 +1,7 @@
-/** Free places of a line that go together. */
+/** How many emptied places are removed at a time. */
 const FREED_AT_ONCE = 1_000;
 
-/** A line: what came first goes first. */
+/** A queue: first in, first out. */
 export class FirstInFirstOut<T> {
   readonly #entries: (T | undefined)[] = [];
   #head = 0;
@@ -14,7 +14,7 @@ export class FirstInFirstOut<T> {
     this.#entries.push(entry);
   }
 
-  /** The first one, which stays. */
+  /** The first entry, which stays in the queue. */
   peek(): T | undefined {
     return this.#entries[this.#head];
   }
@@ -23,7 +23,7 @@ export class FirstInFirstOut<T> {
     if (this.size === 0) return undefined;
     const entry = this.#entries[this.#head];
     this.#entries[this.#head++] = undefined;
-    // Places that are free go by many at a time, and when they are half of all: no entry is moved twice on average.
+    // Emptied places are removed many at a time, once they are half of all. On average an entry moves once at most.
     if (this.#head >= FREED_AT_ONCE && this.#head * 2 >= this.#entries.length) {
       this.#entries.splice(0, this.#head);
       this.#head = 0;

@@ -1,5 +1,6 @@
-import { Stopwatch } from "../clock.ts";
-import type { Environment } from "../environment.ts";
+import type { Happening } from "../notices/notice.ts";
+import { Stopwatch } from "../time/clock.ts";
+import type { Environment } from "../time/environment.ts";
 import type { Changes } from "./changes.ts";
 import type { RecordStore } from "./store.ts";
 
@@ -11,9 +12,11 @@ export class InboxParts {
   readonly environment: Environment;
   readonly changes: Changes;
   readonly leaseMs: number;
-  /** `close` was called: nothing more is begun. */
+  /** Tells the observer of the inbox about notices that concern the whole inbox. */
+  notify: (notice: Happening) => void = () => {};
+  /** `close` was called, so nothing more is begun. */
   isClosing = false;
-  /** The process is about to end: nothing is repeated any more. */
+  /** The process is about to end, so failed writes are no longer repeated. */
   isAbandoned = false;
 
   constructor(store: RecordStore, environment: Environment, changes: Changes, leaseMs: number) {
@@ -24,8 +27,8 @@ export class InboxParts {
   }
 
   /**
-   * For how long a record that was taken is hidden from others: until its begin is written, or, where the answer of the
-   * store got lost on the way, until it can be taken again.
+   * How long a record that was taken is hidden from other processes. In this time its begin is written. If the store's
+   * answer got lost on the way, the record can be taken again after this time.
    */
   get hideMs(): number {
     return Math.min(this.leaseMs, HIDE_MS);

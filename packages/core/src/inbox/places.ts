@@ -1,17 +1,17 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../time/clock.ts";
 
-/** Runs that have begun may wait for a place for about so long. */
+/** About how long a begun run may wait for a place. */
 const WAIT_MS = 50;
-/** However quick handlers are, no more than this wait for a place. */
+/** The most runs that may wait for a place, however quick the handlers are. */
 const MAX_WAITING = 256;
 /** Weight of the newest run in the average. */
 const NEWEST = 1 / 16;
-/** Before any run has told how long one takes. What waits too long for that is handed back. */
+/** The guess before any run has ended. If it is too low, runs that wait too long are handed back. */
 const FIRST_GUESS_MS = 1;
 
 /**
- * The events that may run at one time in this process, and how many more may be begun so that none has to wait long: a
- * handler of a millisecond leaves room for many, one of a second for none.
+ * Counts the events that may run at one time in this process, and how many more may be begun without waiting long for a
+ * place. If handlers take a millisecond, that is many; if they take a second, it is none.
  */
 export class Places {
   readonly #clock: Clock;
@@ -25,7 +25,7 @@ export class Places {
     this.#clock = clock;
   }
 
-  /** With null, nothing more is begun. */
+  /** Sets how many events may run; with null, nothing more is begun. */
   open(concurrency: number | null): void {
     this.#concurrency = concurrency;
   }
@@ -41,7 +41,7 @@ export class Places {
     return this.room * 2 >= (this.#concurrency ?? 0);
   }
 
-  /** True while something that was begun may run. */
+  /** True while there is a place for a begun run. */
   get isFree(): boolean {
     return this.#running < (this.#concurrency ?? Number.POSITIVE_INFINITY);
   }
@@ -51,12 +51,12 @@ export class Places {
     this.#begun++;
   }
 
-  /** It was not begun after all, or its run has ended. */
+  /** The event was not begun after all, or its run has ended. */
   giveBack(): void {
     this.#begun--;
   }
 
-  /** What has not ended yet tells that runs take at least so long. */
+  /** A run that has not ended yet shows that runs take at least this long. */
   runsTakeAtLeast(ms: number): void {
     this.#averageMs = Math.max(this.#averageMs, ms);
   }

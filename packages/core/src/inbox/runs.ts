@@ -1,32 +1,25 @@
-import type { Stopwatch } from "../clock.ts";
-import { inboxError } from "../notices.ts";
+import { inboxError } from "../notices/notice.ts";
+import type { Stopwatch } from "../time/clock.ts";
 import { ActiveRun, type Chain } from "./active-run.ts";
 import { unreadable } from "./changes.ts";
 import { InFlight } from "./in-flight.ts";
-import {
-  type Ending,
-  type Inbox,
-  type LeaseData,
-  type RunEnd,
-  type Runner,
-  type RunReport,
-  recordKeyOf,
-  type StepChange,
-  slotKeyOf,
-} from "./inbox.ts";
+import type { Inbox, RunEnd, Runner } from "./inbox.ts";
 import { FirstInFirstOut } from "./line.ts";
+import { OneAtATime } from "./one-at-a-time.ts";
 import type { InboxParts } from "./parts.ts";
 import { Places } from "./places.ts";
 import { isUnreadable } from "./record/codec.ts";
-import { type BeginOptions, type Begun, begin, beginNext, isBegunBy } from "./record/run.ts";
+import { type RunReport, recordKeyOf, slotKeyOf } from "./record/event.ts";
+import type { Ending, LeaseData, StepChange } from "./record/lease.ts";
+import { type BeginOptions, type Begun, begin, beginNext, hasInterrupted, isBegunBy } from "./record/run.ts";
 import { dueOf } from "./record/schedule.ts";
 import type { DueRecord } from "./store.ts";
 
-/** Whoever looks for what is due, as far as runs concern it. */
+/** The dispatcher, as the runs see it. */
 export interface Looker {
-  /** False while this process is to begin nothing by itself. */
+  /** False while this process must not begin anything by itself. */
   isTaking(): boolean;
-  /** Something is due in so many milliseconds. */
+  /** Tells that an event is due in so many milliseconds. */
   due(inMs: number): void;
   /** A place has become free. */
   freed(): void;
@@ -35,35 +28,36 @@ export interface Looker {
 /** A run that was begun, until it gets a place. */
 export interface BegunRun {
   readonly lease: LeaseData;
-  /** Since when its lease counts. */
+  /** When its lease began. */
   readonly leased: Stopwatch;
   readonly runner: Runner;
-  /** True for a run in the background: it waits for a place, and what is next of the record follows it there. */
+  /** True for a run in the background. It waits for a place, and the next event of its record follows it there. */
   readonly inBackground: boolean;
-  /** Told how it ended; `ending` is null when the lease was lost. */
+  /** Called at the end of the run; `ending` is null if the lease was lost. */
   readonly ended: ((report: RunReport, ending: Ending["kind"] | null) => void) | null;
 }
 
 /** What follows a run on the same record. */
 interface NextRun {
-  /** It was begun in the write that ended the run. */
+  /** The next run, if the write that ended this one has begun it. */
   begun: BegunRun | null;
-  /** Somebody has to look at the record in so many milliseconds; null: never. */
+  /** In how many milliseconds the record has to be looked at; null for never. */
   inMs: number | null;
 }
 
-/** What was begun and got no place in this time is handed back: handlers take longer than they did. */
+/** A begun run that gets no place in this time is handed back. Handlers take longer than they did before. */
 const PATIENCE_MS = 250;
 
-/** Everything that this process has begun: it waits for a place, or runs. A record is begun only once at a time. */
+/** All runs that this process has begun. Each waits for a place, or runs. A record has at most one run at a time. */
 export class Runs {
   readonly places: Places;
   readonly #parts: InboxParts;
   readonly #looker: Looker;
   readonly #accept: Inbox["accept"];
-  /** By the record's key; `run` is null until its handlers may be called. */
+  /** The runs by the key of their record; `run` is null until the handlers may be called. */
   readonly #active = new InFlight<string, { run: ActiveRun | null }>();
   readonly #waiting = new FirstInFirstOut<BegunRun>();
+  readonly #interrupted = new OneAtATime();
   #isStarting = false;
   #isWatching = false;
   #isRenewing = false;
@@ -80,24 +74,25 @@ export class Runs {
     return this.#active.has(key);
   }
 
-  /** True while a record is reserved whose run has not started. */
+  /** True while any record is reserved without a run that has started. */
   isReserved(key: string): boolean {
     return this.#active.get(key)?.run === null;
   }
 
-  /** Before a write that begins a run: the record, and a place. */
+  /** Reserves the record and a place, before the write that begins a run. */
   reserve(key: string): void {
     this.places.reserve();
     this.#active.set(key, { run: null });
     this.#parts.changes.hold(key);
   }
 
-  /** Nothing was begun, or the run has ended. */
+  /** Gives the record and the place back: nothing was begun, or the run has ended. */
   giveBack(key: string): void {
     this.#active.delete(key);
+    this.#interrupted.release(key);
     this.#parts.changes.release(key);
     this.places.giveBack();
-    // As long as others that were begun wait for a place, the store is asked for many at a time.
+    // While other begun runs wait for a place, the store is asked for many events at a time.
     if (this.#waiting.size === 0 || this.places.isHalfEmpty) this.#looker.freed();
     if (this.#active.size === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
   }
@@ -110,20 +105,32 @@ export class Runs {
 
   beginOptions(key: string, runner: Runner, force: BeginOptions["force"]): Omit<BeginOptions, "now"> {
     const { environment, leaseMs } = this.#parts;
-    return { key, token: environment.token(), leaseMs, force, firstStep: (data) => runner.firstStep(data) };
+    return {
+      key,
+      token: environment.token(),
+      leaseMs,
+      force,
+      mayRunInterrupted: () => this.#interrupted.take(key),
+      firstStep: (data) => runner.firstStep(data),
+    };
   }
 
-  /** Begins what is next of a record that the store handed out. False when nothing of it was begun. */
+  /**
+   * Begins the next event of a record that the store handed out. That may happen after a while; `isWanted` then tells whether
+   * to begin it at all. Answers false if nothing was begun.
+   */
   async beginDue(
     { key, ...due }: DueRecord,
     { runner, inBackground, ended }: Pick<BegunRun, "runner" | "inBackground" | "ended">,
+    isWanted: () => boolean,
   ): Promise<boolean> {
     if (this.has(key)) return false;
     if (isUnreadable(due.record)) {
-      // It stays hidden for a while, and so does not come back at once.
+      // The record stays hidden for a while, so the next look does not find it again.
       runner.notify(inboxError("take", unreadable(due.record.unreadable)));
       return false;
     }
+    if (hasInterrupted(due.record) && !(await this.#turnOf(key, isWanted))) return false;
     const { changes, leaseMs } = this.#parts;
     this.reserve(key);
     const options = this.beginOptions(key, runner, null);
@@ -138,7 +145,7 @@ export class Runs {
           if (made !== null && isBegunBy(record, made)) return { answer: made, record: null };
           leased = this.#parts.stopwatch();
           made = record === null ? null : beginNext(record, { ...options, now });
-          // Where nothing was due after all, it is written again, so that the store's index is right.
+          // If nothing was due after all, the record is written again to correct the store's index.
           return { answer: made, record, begins: made !== null };
         },
       });
@@ -150,6 +157,14 @@ export class Runs {
       runner.notify(inboxError("begin", error));
     }
     this.giveBack(key);
+    return false;
+  }
+
+  /** Waits for the turn of the record (see OneAtATime). Meanwhile the store may hand it to another process. */
+  async #turnOf(key: string, isWanted: () => boolean): Promise<boolean> {
+    if (!(await this.#interrupted.wait(key))) return false;
+    if (isWanted() && !this.#parts.isClosing && !this.has(key)) return true;
+    if (!this.has(key)) this.#interrupted.release(key);
     return false;
   }
 
@@ -197,7 +212,7 @@ export class Runs {
     }
   }
 
-  /** Runs what was begun: at once, or in the background in its turn, when there is a place. */
+  /** Runs a begun run: at once, or in the background when it gets a place. */
   start(begun: BegunRun): void {
     if (begun.inBackground) {
       this.#waiting.push(begun);
@@ -211,7 +226,7 @@ export class Runs {
     this.#parts.environment.soon(() => void this.#run(begun, leave));
   }
 
-  /** Off the path of the delivery that began it, so that its answer is written first. */
+  /** Starts in a later turn, so that the answer to the delivery is written first. */
   #startSoon(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;
@@ -221,21 +236,21 @@ export class Runs {
     });
   }
 
-  /** Starts what waits for a place, places or not: to run it to its end, or to hand it back. */
+  /** Starts all waiting runs, even without a place, to run them to their end or to hand them back. */
   startAll(): void {
     this.places.open(null);
     for (let begun = this.#waiting.shift(); begun !== undefined; begun = this.#waiting.shift())
       this.#startNow(begun);
   }
 
-  /** What was begun and has not started is left to others, or to this process's next start. */
+  /** Hands back the runs that have not started. Another process takes them, or the next start of this one. */
   handBackWaiting(): void {
     for (let begun = this.#waiting.shift(); begun !== undefined; begun = this.#waiting.shift()) {
       void this.#handBack(begun);
     }
   }
 
-  /** Warns of everything that still runs, and tells how many handlers that concerns. */
+  /** Warns about everything that still runs, and answers how many handlers that are. */
   abandon(): number {
     let called = 0;
     for (const [, { run }] of this.#active.entries()) {
@@ -251,7 +266,7 @@ export class Runs {
     this.#active.set(key, { run });
     this.#keepRenewing();
     const end = await runner.run(run);
-    // Its handlers are through: while that is written, others may run.
+    // Its handlers are done. Other runs may have the place while that is written.
     leave();
     this.#startWaiting();
     const next: NextRun = { begun: null, inMs: null };
@@ -271,8 +286,8 @@ export class Runs {
   }
 
   /**
-   * What was begun and waits gets the places that are free, also one that has just become free: were there fewer started in
-   * a turn of the event loop than are begun, what waits would only grow.
+   * Gives all free places to waiting runs, including a place that has just become free. If fewer runs were started in a turn
+   * of the event loop than are begun, more and more would wait.
    */
   #startWaiting(): void {
     while (this.places.isFree) {
@@ -282,7 +297,7 @@ export class Runs {
     }
   }
 
-  /** Hands back what has waited for too long, as long as anything waits. */
+  /** Hands back runs that have waited too long. Goes on while any run waits. */
   #watch(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
@@ -300,7 +315,7 @@ export class Runs {
     });
   }
 
-  /** It waits again as if it had not been begun, for whoever has a place first. */
+  /** Undoes the begin. The event waits for the first process that has a place. */
   async #handBack({ lease, leased, runner }: BegunRun): Promise<void> {
     const { key, started, steps } = lease;
     const run = new ActiveRun(lease, leased, runner, this.#parts, this.#accept);
@@ -314,7 +329,7 @@ export class Runs {
     if (next.inMs !== null) this.#looker.due(next.inMs);
   }
 
-  /** Adds to the end of a run: the begin of what is next of the same record, here or, announced, elsewhere. */
+  /** Added to the end of a run: begins the next event of the record here, or announces it to other processes. */
   #chain({ key }: LeaseData, runner: Runner, inBackground: boolean, next: NextRun): Chain {
     const options = this.beginOptions(key, runner, null);
     const step: Chain["step"] = (record, now) => {

@@ -1,7 +1,10 @@
-import type { Awaitable } from "../awaitable.ts";
-import type { EventFilter, HeldReason, Inbox } from "./inbox.ts";
+import type { Loss } from "../notices/notice.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
+import type { Awaitable } from "../time/awaitable.ts";
+import type { EventFilter } from "./events.ts";
+import type { Inbox } from "./inbox.ts";
 import type { Unreadable } from "./record/codec.ts";
-import type { RecordIndex } from "./record/index-of.ts";
+import type { EventSummary, RecordIndex } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
 
 /** A record as a store has it. */
@@ -54,8 +57,24 @@ export interface DueRecords {
   readonly records: readonly DueRecord[];
   /** How many more are due. Where it is dear to count, any number above 0 stands for some. */
   readonly left: number;
-  /** When the next one is due that is not due yet (the store's clock); null when none waits. */
+  /**
+   * When the next one is due, or comes out of hiding, that is not due yet (the store's clock); null when none waits. While
+   * some are left it may be any time, or null.
+   */
   readonly nextDueAt: number | null;
+}
+
+/** A record as a scan finds it. */
+export interface ScannedRecord extends DueRecord {
+  /** By event id, the reference that the store's own lists keep of a finished event: its record has it no longer. */
+  readonly references: Readonly<Record<string, string>>;
+}
+
+/** A page of a scan. */
+export interface Scanned {
+  readonly records: readonly ScannedRecord[];
+  /** Where the next page begins; null behind the last. A page may be empty and yet not the last. */
+  readonly next: string | null;
 }
 
 /** Where a list goes on: behind the event that was accepted at this time and has this id. */
@@ -64,13 +83,21 @@ export interface ListCursor {
   readonly eventId: string;
 }
 
-/** A page of a list, the event that was accepted first at its head; of the same time, the least id. */
+/** An event that was found. */
+export interface ListedEvent {
+  readonly eventId: string;
+  readonly acceptedAt: number;
+  readonly versioned: Versioned;
+  /** What the store knows of it by itself. Left out: what its record says. */
+  readonly summary?: EventSummary | undefined;
+}
+
+/** Which end of a list comes first, by the time of acceptance and, of the same time, by the id. */
+export type ListOrder = "oldest" | "newest";
+
+/** A page of a list. */
 export interface Listed {
-  readonly events: readonly {
-    readonly eventId: string;
-    readonly acceptedAt: number;
-    readonly versioned: Versioned;
-  }[];
+  readonly events: readonly ListedEvent[];
   /** Where the next page begins; null behind the last. A page may be empty and yet not the last. */
   readonly next: ListCursor | null;
 }
@@ -82,7 +109,7 @@ export interface Counts {
   readonly running: number;
   readonly held: number;
   readonly heldBy: Readonly<Partial<Record<HeldReason, number>>>;
-  /** The time for which the record that waits longest has been due (the store's clock); null when none is. */
+  /** Since when the record that waits longest has been due (the store's clock), which is no time ahead; null when none is. */
   readonly oldestDueAt: number | null;
 }
 
@@ -102,7 +129,13 @@ export interface RecordStore {
   open(): Promise<void>;
   /** Made at random with the data itself: another one tells that the store was emptied or replaced. Known once open. */
   readonly identity: string;
-  /** The records with these keys, in their order; null where there is none, or where it has expired. */
+  /**
+   * Looks at the data again, within a second or two, and answers how it was lost since it was opened; null when it was not.
+   * Each loss is told once. Called every two seconds; rejects while nothing can be said. Left out where nobody but this
+   * process has the data.
+   */
+  findLoss?(): Promise<Loss | null>;
+  /** The records with these keys, in their order; null where there is none, or where it has expired. A key may come twice. */
   read(keys: readonly string[]): Awaitable<readonly (Versioned | null)[]>;
   /**
    * Makes each write by itself: the fate of one says nothing about another's. Sorted by key, no key twice. With the
@@ -111,7 +144,8 @@ export interface RecordStore {
   swap(items: readonly Swap[]): Awaitable<readonly SwapResult[]>;
   /**
    * At most `limit` records that are due, the longest waiting first. By the same step nobody else is given them for
-   * `hideMs`; their versions stay. With `limit` 0 it only tells how many are due, and when the next one is.
+   * `hideMs`, or until the next write of the record; their versions stay. One that comes out of hiding has been due since
+   * then. With `limit` 0 it only tells how many are due, and when the next one is.
    */
   takeDue(limit: number, hideMs: number): Awaitable<DueRecords>;
   /** The store's clock for this record, as well as it is known here: milliseconds since the epoch. */
@@ -123,19 +157,38 @@ export interface RecordStore {
    * none, somebody else may hear of it. A hint: nothing relies on it. Resolves to its end.
    */
   onDue?(wake: () => boolean): Promise<() => void>;
-  /** Events that the filter lets pass, by time of acceptance: `limit` at most, behind `cursor`. */
-  list(filter: EventFilter, cursor: ListCursor | null, limit: number): Promise<Listed>;
+  /**
+   * Events that the filter lets pass, by time of acceptance: `limit` at most, behind `cursor` in the order of `first`
+   * (default `oldest`). Finished ones only where it asks for the state `done`; a store that does not list them rejects with
+   * `ERR_NOT_SEARCHABLE`.
+   */
+  list(filter: EventFilter, cursor: ListCursor | null, limit: number, first?: ListOrder): Promise<Listed>;
+  /**
+   * Every record that has not expired, finished or not, in the store's own order: about `limit` of them, behind `cursor`.
+   * What is there from the first page to the last is found; it may be found twice. Left out where records end with the
+   * process.
+   */
+  scan?(cursor: string | null, limit: number): Promise<Scanned>;
+  /**
+   * Events, finished ones too, whose `referenceId` or one of `foundBy` is this text: 1,000 at most, in any order. Left out
+   * where only a look at all of them would tell; a store to which this depends on its options rejects with
+   * `ERR_NOT_SEARCHABLE`.
+   */
+  find?(text: string): Promise<readonly ListedEvent[]>;
   /** How many events there are of everything that is not finished, over all processes. */
   counts(): Awaitable<Counts>;
   /** Deletes some of what has expired, in one short step. True when there is more. Left out where records go by themselves. */
   prune?(): Promise<boolean>;
-  /** Resolves when an event could be written now; rejects with the reason why not. */
+  /**
+   * Resolves when an event could be written now, and confirmed as far as the store promises; rejects with the reason why not.
+   * It has to try: a store may answer reads, and refuse writes. It leaves nothing behind.
+   */
   probe(): Promise<void>;
   /**
    * Where finished records are lost before their time: events that were signed before this time may have been known.
    * A store that keeps all of them has no such method.
    */
   forgottenBefore?(): number;
-  /** Lets go of what it holds open. Called once, after the last call of everything else. */
+  /** Lets go of what it holds open, and of what `open` is still opening. Called once, after the last call of everything else. */
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import { PayhooksError } from "../errors.ts";
+import { PayhooksError } from "../protocol/errors.ts";
 import { isReply } from "./answers.ts";
 import type { Group } from "./groups.ts";
 import { REPORT } from "./scripts.ts";

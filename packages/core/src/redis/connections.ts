@@ -1,5 +1,5 @@
 import type { Cluster, Redis, RedisOptions } from "ioredis";
-import { PayhooksError } from "../errors.ts";
+import { PayhooksError } from "../protocol/errors.ts";
 import { isReadOnly } from "./answers.ts";
 
 /** What connections are made to: a URL, or a connection of the program's own, of which copies are made. */
@@ -8,10 +8,12 @@ export type ConnectionTarget = string | Redis | Cluster;
 /** Connections are shared by all inboxes of a process with the same URL, in whichever bundle they were loaded. */
 interface Shared {
   users: number;
+  /** Known before the connection is established. */
+  connection: Redis | Cluster | null;
   readonly opening: Promise<Redis | Cluster>;
 }
 
-/** Its keys hold passwords, and so do the connections: as a function it shows neither when `globalThis` is printed. */
+/** A function, so that printing `globalThis` shows no connections and no keys. Both contain passwords. */
 type Registry = () => Map<string, Shared>;
 
 const REGISTRY = Symbol.for("payhooks.redis");
@@ -57,7 +59,7 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
     maxRetriesPerRequest: 1,
     enableOfflineQueue: false,
     commandTimeout: commandTimeoutMs,
-    // The other end may be gone without a word: a connection that does not answer is replaced by a new one.
+    // The other end may have gone silently. A connection that does not answer is replaced by a new one.
     socketTimeout: commandTimeoutMs,
   };
   const patientOptions: Options = {
@@ -70,13 +72,14 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
     ...fastOptions,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    // It may be waiting for replicas.
+    // The connection may be waiting for replicas.
     commandTimeout: 2 * commandTimeoutMs,
     socketTimeout: 2 * commandTimeoutMs,
   };
   const key = typeof target === "string" ? `${target} ${commandTimeoutMs}` : null;
   let own: Shared | null = null;
-  const others: (Redis | Cluster)[] = [];
+  const others = new Set<Redis | Cluster>();
+  let isClosed = false;
 
   async function make(options: Options): Promise<Redis | Cluster> {
     if (typeof target === "string") {
@@ -94,11 +97,14 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
       : target.duplicate(options);
   }
 
+  /** `opening` gets the connection before it is established, so that a close need not wait for it. It may throw. */
   async function open(
     options: Options,
-    prepare: (single: Redis) => void = () => {},
+    prepare: (single: Redis) => void,
+    opening: (connection: Redis | Cluster) => void,
   ): Promise<Redis | Cluster> {
     const made = await make(options);
+    opening(made);
     if (isCluster(made)) made.on("+node", prepare);
     else prepare(made);
     let reason: unknown = null;
@@ -107,7 +113,7 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
       reason = error;
     });
     if (!isCluster(made)) {
-      // Many commands are refused at once: leaving for the first is enough, and each leaving adds a listener.
+      // Many commands may be refused at once. Disconnecting for the first is enough; each disconnect adds a listener.
       made.options.reconnectOnError = (error) => isReadOnly(error) && !made.stream?.writableEnded;
     }
     try {
@@ -115,22 +121,53 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
       return made;
     } catch (error) {
       made.disconnect();
-      // What the connection was closed for says more than that it is closed.
+      // The reason why the connection was closed says more than the fact that it is closed.
       throw reason ?? error;
     }
   }
 
   async function openOther(options: Options): Promise<Redis | Cluster> {
-    const made = await open(options);
-    others.push(made);
-    return made;
+    refuseWhenClosed();
+    let made: Redis | Cluster | null = null;
+    try {
+      return await open(
+        options,
+        () => {},
+        (connection) => {
+          refuseWhenClosed();
+          made = connection;
+          others.add(connection);
+        },
+      );
+    } catch (error) {
+      if (made !== null) others.delete(made);
+      throw error;
+    }
+  }
+
+  function openShared(): Shared {
+    const shared: Shared = {
+      users: 0,
+      connection: null,
+      opening: open(fastOptions, gatherWrites, (connection) => {
+        if (shared.users === 0) throw closed();
+        shared.connection = connection;
+      }),
+    };
+    return shared;
+  }
+
+  /** Refuses to open anything after the close, since it would stay open. */
+  function refuseWhenClosed(): void {
+    if (isClosed) throw closed();
   }
 
   return {
     async fast() {
+      refuseWhenClosed();
       if (own === null) {
         const known = key === null ? undefined : registry.get(key);
-        const shared = known ?? { users: 0, opening: open(fastOptions, gatherWrites) };
+        const shared = known ?? openShared();
         shared.users++;
         own = shared;
         if (key !== null) registry.set(key, shared);
@@ -145,12 +182,14 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
     patient: () => openOther(patientOptions),
     unrepeating: () => openOther(unrepeatingOptions),
     async close() {
+      isClosed = true;
       for (const connection of others) connection.disconnect();
+      others.clear();
       const shared = own;
       own = null;
       if (shared === null || --shared.users > 0) return;
       if (key !== null && registry.get(key) === shared) registry.delete(key);
-      (await shared.opening.catch(() => null))?.disconnect();
+      shared.connection?.disconnect();
     },
   };
 }
@@ -192,6 +231,12 @@ function isRedisUrl(text: string): boolean {
   }
 }
 
+function closed(): PayhooksError {
+  return new PayhooksError("ERR_CLOSING", "The connections of redisInbox are closed.", {
+    fix: "Make a new inbox.",
+  });
+}
+
 function missingTarget(): PayhooksError {
   return new PayhooksError("ERR_OPTION_MISSING", "redisInbox was given no URL and no connection.", {
     fix: "Set it (is the environment variable there?), such as redis://localhost:6379. Nothing is dialled by default.",
@@ -217,8 +262,8 @@ async function loadIoredis(): Promise<typeof Redis> {
 const GATHERED = 8;
 
 /**
- * What many deliveries write in one turn goes out in few system calls: those are the greater part of what a command
- * costs this process. Not in one, so that Redis works on the first while the last are being made.
+ * Sends the commands of many deliveries in few system calls, which are the greater part of what a command costs this
+ * process. It does not gather them all into one call, so that Redis works on the first while the last are being made.
  */
 function gatherWrites(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);

@@ -1,5 +1,5 @@
-import type { HeldReason } from "../inbox/inbox.ts";
 import type { Counts } from "../inbox/store.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
 import { lookAtDue } from "./due.ts";
 import type { Groups } from "./groups.ts";
 import { LISTS, type ListName } from "./lists.ts";

@@ -6,7 +6,7 @@ import { TAKE_DUE } from "./scripts.ts";
 interface Look {
   readonly taken: readonly { readonly key: string; readonly since: number }[];
   readonly left: number;
-  /** Since when the first of those that are left is due. */
+  /** When the first of the remaining records fell due. */
   readonly oldest: number | null;
   readonly nextDueAt: number | null;
 }
@@ -29,12 +29,12 @@ function least(times: readonly (number | null)[]): number | null {
   return times.reduce((a, b) => (a === null || (b !== null && b < a) ? b : a), null);
 }
 
-/** What is due, without taking any of it. */
+/** Asks what is due, without taking any of it. */
 export async function lookAtDue(groups: Groups): Promise<Omit<Look, "taken">> {
   return sumOf(await Promise.all(groups.all.map((group) => look(group, 0, 0))));
 }
 
-/** Looks at several groups. Those that cannot be reached are left out, unless it is all of them. */
+/** Looks at several groups. Groups that cannot be reached are left out, unless all of them are. */
 async function lookAt(
   groups: readonly Group[],
   limit: number,
@@ -65,8 +65,8 @@ function sumOf(looks: readonly Look[]): Look {
 }
 
 /**
- * Takes what has been due for the longest time. One group is asked for all of it; of several, those in which something is
- * due for a share each, so that each node gives as much as it has to give.
+ * Takes the records that have been due for the longest time. A single group is asked for all of them. Of several groups,
+ * each one with due records is asked for a share, so that each node gives what it has.
  */
 async function take(groups: Groups, limit: number, hideMs: number): Promise<Look> {
   const [only, ...others] = groups.all;
@@ -95,7 +95,7 @@ export async function takeDue(
   const records: DueRecord[] = [];
   sorted.forEach(({ key }, at) => {
     const versioned = found[at] ?? null;
-    // One that somebody has deleted by hand stays hidden.
+    // A record that somebody has deleted by hand stays hidden.
     if (versioned !== null) records.push({ key, ...versioned });
   });
   return { records, left, nextDueAt };

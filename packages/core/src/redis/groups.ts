@@ -1,8 +1,8 @@
-import type { Clock } from "../clock.ts";
+import { ServerClock } from "../inbox/server-clock.ts";
+import type { Clock } from "../time/clock.ts";
 import { isCrossSlot } from "./answers.ts";
 import type { ScriptClient } from "./script-client.ts";
 import { TAKE_DUE } from "./scripts.ts";
-import { ServerClock } from "./server-clock.ts";
 import type { Shard, Shards } from "./shards.ts";
 
 /** Shards whose keys one script may touch, on a server with one clock. */
@@ -19,7 +19,7 @@ export class Group {
     this.#time = time;
   }
 
-  /** What the script answers behind the time, which the clock learns. */
+  /** The script's answer without the time in front, which is given to the clock. */
   async run(
     script: string,
     keys: readonly string[],
@@ -34,8 +34,8 @@ export class Group {
 }
 
 /**
- * How shards are grouped: all together on one server, where a command costs more than what it does; each by itself on a
- * cluster, or behind a proxy before one.
+ * How shards are grouped. On one server all shards form one group, since sending a command costs more than its work. On a
+ * cluster, or behind a proxy to one, each shard is a group of its own.
  */
 export class Groups {
   readonly all: readonly Group[];

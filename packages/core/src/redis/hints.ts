@@ -1,23 +1,23 @@
 import type { Cluster, Redis } from "ioredis";
-import { type Clock, sleep } from "../clock.ts";
+import { type Clock, sleep } from "../time/clock.ts";
 import type { Group } from "./groups.ts";
 import { HINT } from "./scripts.ts";
 
-/** Hints that wait for a listener, at most: each wakes one process, which takes as much as it has room for. */
+/** The most hints that wait for a listener. Each wakes one process, which takes as much as it has room for. */
 const MAX_HINTS = 16;
-/** Older ones are worthless: everybody has looked by then. */
+/** Older hints are worthless, since every process has looked by then. */
 const LIFE_MS = 1_000;
 /** How long one command waits for a hint; ioredis gives up on a connection that is silent for much longer. */
 const WAIT_S = 5;
 const AFTER_ERROR_MS = 250;
-/** Hints of this time travel together. */
+/** Hints within this time are sent together. */
 const GATHER_MS = 5;
-/** A process with no place for more listens again after so long. */
+/** After this time a process without a free place listens again. */
 const BUSY_MS = 100;
 
 /**
- * Tells other processes that something is due: a hint wakes the one that has listened for the longest time, and no other.
- * None is waited for, and none is relied upon.
+ * Tells other processes that something is due. A hint wakes only the process that has listened for the longest time.
+ * Nothing waits for a hint, and nothing relies on one.
  */
 export class Hints {
   readonly #key: string;
@@ -52,7 +52,7 @@ export class Hints {
     this.#isSending = false;
   }
 
-  /** Calls back at each hint that this process gets, until its end; what nobody here has a place for goes to others. */
+  /** Calls back at each hint that this process gets. If it has no place, the hint goes to another process. */
   listen(connection: Redis | Cluster, wake: () => boolean): () => void {
     this.#wakes.add(wake);
     if (!this.#isWaiting) void this.#wait(connection);

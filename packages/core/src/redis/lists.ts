@@ -1,7 +1,10 @@
-import { type EventFilter, type HeldReason, recordKeyOf } from "../inbox/inbox.ts";
+import type { EventFilter } from "../inbox/events.ts";
+import { notSearchable } from "../inbox/finding.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
+import { recordKeyOf } from "../inbox/record/event.ts";
 import { type EventLabels, indexOf } from "../inbox/record/index-of.ts";
-import type { ListCursor, Listed, Versioned } from "../inbox/store.ts";
+import type { ListCursor, Listed, ListedEvent, ListOrder, Versioned } from "../inbox/store.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { Groups } from "./groups.ts";
 import { MEMBERS } from "./scripts.ts";
 import type { Shard } from "./shards.ts";
@@ -31,6 +34,9 @@ export const LISTS: readonly ListName[] = [
   ...(Object.keys(REASONS) as HeldReason[]).map((reason) => `held:${reason}` as const),
 ];
 
+/** The list of what has ended, where the inbox is searchable. */
+export const DONE = "done";
+
 /** The list that an event is on; null for one that has ended. */
 export function listOf({ state, reason }: Pick<EventLabels, "state" | "reason">): ListName | null {
   if (state === "done") return null;
@@ -52,7 +58,8 @@ export function memberOf({ acceptedAt, eventId }: ListCursor): string {
   return digitsOf(Math.floor(acceptedAt)) + eventId;
 }
 
-function cursorOf(member: string): ListCursor {
+/** The reverse of {@link memberOf}. */
+export function cursorOf(member: string): ListCursor {
   return {
     acceptedAt: Number.parseInt(member.slice(0, TIME_DIGITS), 36),
     eventId: member.slice(TIME_DIGITS),
@@ -60,7 +67,8 @@ function cursorOf(member: string): ListCursor {
 }
 
 /** The lists on which an event that the filter lets pass can be. */
-function listsOf({ state, reason }: EventFilter): readonly ListName[] {
+function listsOf({ state, reason }: EventFilter): readonly (ListName | typeof DONE)[] {
+  if (state === "done") return reason === undefined ? [DONE] : [];
   return LISTS.filter((name) => {
     const isHeld = name.startsWith("held:");
     if (reason !== undefined && name !== `held:${reason}`) return false;
@@ -68,21 +76,37 @@ function listsOf({ state, reason }: EventFilter): readonly ListName[] {
   });
 }
 
-/** A page of what is not finished. It may be short: each list is asked for a share of it. */
+/** What a list is made with. */
+export interface ListParts {
+  readonly groups: Groups;
+  readonly read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>;
+  /** Whether what has ended is on a list of its own. */
+  readonly isSearchable: () => Promise<boolean>;
+  /** What a reference leads to, where the inbox is searchable. */
+  readonly find: (text: string) => Promise<readonly ListedEvent[]>;
+}
+
+/** A page of a list. It may be short: each shard's list is asked for a share of it. */
 export async function listEvents(
-  groups: Groups,
+  { groups, read, isSearchable, find }: ListParts,
   filter: EventFilter,
   cursor: ListCursor | null,
   limit: number,
-  read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>,
+  first: ListOrder,
 ): Promise<Listed> {
+  if (filter.state === "done" && !(await isSearchable())) throw notSearchable("This Redis", SEARCHABLE);
+  const { state, referenceId } = filter;
+  // Records of what has ended do not all say their reference.
+  if (state === "done" && referenceId !== undefined)
+    return ended(await find(referenceId), filter, cursor, limit, first);
   const names = listsOf(filter);
   if (names.length === 0) return { events: [], next: null };
-  const { members, isLast } = await membersBehind(groups, names, boundsOf(filter, cursor), limit);
+  const page = { ...boundsOf(filter, cursor, first), limit, first };
+  const { members, isLast } = await membersBehind(groups, names, page);
   const keys = [...new Set(members.map((member) => recordKeyOf(cursorOf(member).eventId)))];
   const found = await read(keys);
   const records = new Map(keys.map((key, at) => [key, found[at] ?? null]));
-  const events: Listed["events"][number][] = [];
+  const events: ListedEvent[] = [];
   for (const member of members) {
     const at = cursorOf(member);
     const versioned = records.get(recordKeyOf(at.eventId)) ?? null;
@@ -92,45 +116,86 @@ export async function listEvents(
   return { events, next: isLast || last === undefined ? null : cursorOf(last) };
 }
 
-type Bounds = readonly [from: string, to: string];
+/** What to do where only a searchable inbox could answer. */
+export const SEARCHABLE = "Give redisInbox the option searchable: true, from which on it keeps one; ";
 
-function boundsOf({ since, until }: EventFilter, cursor: ListCursor | null): Bounds {
-  const after = cursor === null ? "" : memberOf(cursor);
-  const from = since === undefined ? "" : digitsOf(Math.ceil(since));
-  const to = until === undefined ? "+" : `(${digitsOf(Math.ceil(until))}`;
-  if (after >= from) return [after === "" ? "-" : `(${after}`, to];
-  return [`[${from}`, to];
+/** Members from `least` to `greatest`, as Redis writes bounds. */
+interface Bounds {
+  readonly least: string;
+  readonly greatest: string;
+}
+
+function boundsOf({ since, until }: EventFilter, cursor: ListCursor | null, first: ListOrder): Bounds {
+  const at = cursor === null ? null : memberOf(cursor);
+  const from = since === undefined ? null : digitsOf(Math.ceil(since));
+  const to = until === undefined ? null : digitsOf(Math.ceil(until));
+  const isBehind = at !== null && first === "oldest" && (from === null || at >= from);
+  const isBefore = at !== null && first === "newest" && (to === null || at < to);
+  return {
+    least: isBehind ? `(${at}` : from === null ? "-" : `[${from}`,
+    greatest: isBefore ? `(${at}` : to === null ? "+" : `(${to}`,
+  };
 }
 
 /** The next members over all lists, in their order, as far as it is certain that none is missing between them. */
 async function membersBehind(
   groups: Groups,
-  names: readonly ListName[],
-  bounds: Bounds,
-  limit: number,
+  names: readonly string[],
+  { least, greatest, limit, first }: Bounds & { readonly limit: number; readonly first: ListOrder },
 ): Promise<{ readonly members: readonly string[]; readonly isLast: boolean }> {
   const share = Math.max(1, Math.ceil(limit / PAGE_SHARE));
   const keysOf = (shard: Shard) => names.map((name) => shard.keyOf(name));
-  const answers = await groups.runAll(MEMBERS, keysOf, [...bounds, share]);
+  const answers = await groups.runAll(MEMBERS, keysOf, [least, greatest, share, first]);
   const lists = answers.flat() as readonly (readonly string[])[];
+  const isLater = (a: string, b: string): boolean => (first === "oldest" ? a > b : a < b);
   /** Behind it, a list that gave its whole share may have more. */
   let certain: string | null = null;
   for (const list of lists) {
     const last = list.length < share ? undefined : list.at(-1);
-    if (last !== undefined && (certain === null || last < certain)) certain = last;
+    if (last !== undefined && (certain === null || isLater(certain, last))) certain = last;
   }
-  const all = lists.flat().sort();
-  const members = all.filter((member) => certain === null || member <= certain).slice(0, limit);
+  const all = lists.flat().sort((a, b) => (isLater(a, b) ? 1 : -1));
+  const members = all.filter((member) => certain === null || !isLater(member, certain)).slice(0, limit);
   return { members, isLast: certain === null && members.length === all.length };
+}
+
+/** A page of what has ended, of events that are at hand. */
+function ended(
+  found: readonly ListedEvent[],
+  filter: EventFilter,
+  cursor: ListCursor | null,
+  limit: number,
+  first: ListOrder,
+): Listed {
+  const { since = 0, until = Number.POSITIVE_INFINITY } = filter;
+  const isBefore = (a: ListCursor, b: ListCursor): boolean =>
+    memberOf(a) < memberOf(b) === (first === "oldest");
+  const fitting = found.filter(({ eventId, acceptedAt, versioned }) => {
+    const isBehind =
+      cursor === null || (cursor.eventId !== eventId && isBefore(cursor, { acceptedAt, eventId }));
+    const isInTime = acceptedAt >= since && acceptedAt < until;
+    return isBehind && isInTime && passes({ ...filter, referenceId: undefined }, eventId, versioned);
+  });
+  const events = fitting.toSorted((a, b) => (isBefore(a, b) ? -1 : 1)).slice(0, limit);
+  const last = events.at(-1);
+  return { events, next: last === undefined || fitting.length <= limit ? null : cursorOf(memberOf(last)) };
 }
 
 /** What stands in the record decides: it may have moved on since it was listed. */
 function passes(filter: EventFilter, eventId: string, { record }: Versioned): boolean {
   if (isUnreadable(record)) return true;
   const event = indexOf(recordKeyOf(eventId), record).events.find((one) => one.eventId === eventId);
-  if (event === undefined || listOf(event) === null) return false;
-  const fields = ["state", "reason", "flow", "tenant", "event", "referenceId", "id"] as const;
-  return fields.every((field: keyof EventFilter & keyof EventLabels) => {
-    return filter[field] === undefined || filter[field] === event[field];
-  });
+  return event !== undefined && (filter.state === "done" || event.state !== "done") && fits(filter, event);
+}
+
+/** Whether the labels of an event are those that the filter asks for. */
+function fits(filter: EventFilter, event: EventLabels): boolean {
+  const fields = ["state", "reason", "flow", "tenant", "event"] as const;
+  return (
+    fields.every((field) => filter[field] === undefined || filter[field] === event[field]) &&
+    (filter.id === undefined || filter.id === event.id || event.foundBy.includes(filter.id)) &&
+    (filter.referenceId === undefined ||
+      filter.referenceId === event.referenceId ||
+      event.foundBy.includes(filter.referenceId))
+  );
 }

@@ -1,12 +1,12 @@
 import type { Cluster, Redis } from "ioredis";
-import { PayhooksError } from "../errors.ts";
+import { PayhooksError } from "../protocol/errors.ts";
 import { isCluster, nodeOf } from "./connections.ts";
 import { byGroup, type Groups } from "./groups.ts";
 import { CONFIRM } from "./scripts.ts";
-import type { Shards } from "./shards.ts";
+import type { Shard, Shards } from "./shards.ts";
 import { beginningOf } from "./texts.ts";
 
-/** A record that replicas are to have, at this version or a later one. */
+/** A record that replicas must have, at this version or a later one. */
 export interface WrittenRecord {
   readonly key: string;
   readonly version: string;
@@ -34,7 +34,7 @@ export class Replicas {
     this.#demand = demand;
   }
 
-  /** Rejects unless so many replicas have all of them in time. */
+  /** Rejects unless the required number of replicas has all of the records in time. */
   async settled(records: readonly WrittenRecord[]): Promise<void> {
     const byNode = new Map<NodeReplicas, WrittenRecord[]>();
     for (const record of records) {
@@ -50,8 +50,17 @@ export class Replicas {
     }
   }
 
+  /** Rejects unless the required number of replicas follows the node that has this shard. */
+  async probe(shard: Shard): Promise<void> {
+    await this.#nodeAt(shard).probe(shard);
+  }
+
   #nodeOf({ key }: WrittenRecord): NodeReplicas {
-    const node = nodeOf(this.#connection, this.#shards.of(key).slot);
+    return this.#nodeAt(this.#shards.of(key));
+  }
+
+  #nodeAt({ slot }: Shard): NodeReplicas {
+    const node = nodeOf(this.#connection, slot);
     if (node === null) throw unconfirmed("No node is known that has the event's record");
     let found = this.#nodes.get(node);
     if (found === undefined) {
@@ -72,9 +81,9 @@ interface Asked {
 }
 
 /**
- * Confirms records of one node, in rounds: all who ask while one is under way share the next. A round looks for the records,
- * writes a mark behind them and waits for replicas, all on one connection. Had a failover come in between, the new primary
- * would not have them, or the connection would have ended.
+ * Confirms records of one node, in rounds. All requests that come during a round share the next one. A round checks that the
+ * records are there, writes a mark behind them, and waits until replicas have the mark, all on one connection. If a failover
+ * comes in between, either the new primary does not have the records, or the connection ends.
  */
 class NodeReplicas {
   readonly #node: Redis;
@@ -90,6 +99,15 @@ class NodeReplicas {
     this.#shards = shards;
     this.#groups = groups;
     this.#demand = demand;
+  }
+
+  /** Writes a mark, and waits until replicas have that. */
+  async probe(shard: Shard): Promise<void> {
+    const { replicas, timeoutMs } = this.#demand;
+    const pipeline = this.#node.pipeline();
+    pipeline.eval(CONFIRM, 1, shard.keyOf("mark"));
+    pipeline.wait(replicas, timeoutMs);
+    this.#checkReached(await answersOf(pipeline));
   }
 
   settled(records: readonly WrittenRecord[]): Promise<void> {
@@ -115,8 +133,8 @@ class NodeReplicas {
   }
 
   /**
-   * A record of another version was changed since: it still holds what it held. But where the node's history is another one
-   * than before, the other version may as well be an older one, and what was asked for lost.
+   * A record with another version has usually been changed since, and still contains what is to be confirmed. But if the
+   * node's history is another one than before, the version may be an older one, and the requested one lost.
    */
   #answer({ records, history, resolve, reject }: Asked, found: Found): void {
     const isSame = history === found.history;
@@ -140,15 +158,12 @@ class NodeReplicas {
     }
     pipeline.info("replication");
     pipeline.wait(replicas, timeoutMs);
-    const answers = (await pipeline.exec()) ?? [];
-    for (const [error] of answers) if (error !== null) throw error;
-    const [info, reached] = answers.slice(-2).map(([, answer]) => answer);
-    if (Number(reached) < replicas) {
-      throw unconfirmed(`${Number(reached)} of ${replicas} replicas have the event after ${timeoutMs} ms`);
-    }
+    const answers = await answersOf(pipeline);
+    this.#checkReached(answers);
+    const info = answers.at(-2);
     const states = new Map<string, State>();
     asked.forEach((own, at) => {
-      const [, ...found] = (answers[at]?.[1] ?? []) as readonly unknown[];
+      const [, ...found] = (answers[at] ?? []) as readonly unknown[];
       own.forEach(({ key, version }, n) => {
         const state = STATES[Number(found[n])];
         if (state !== undefined) states.set(key + version, state);
@@ -156,6 +171,21 @@ class NodeReplicas {
     });
     return { states, history: /^master_replid:(\w+)/m.exec(String(info))?.[1] ?? null };
   }
+
+  /** The last answer is the number of replicas that were reached. */
+  #checkReached(answers: readonly unknown[]): void {
+    const { replicas, timeoutMs } = this.#demand;
+    const reached = Number(answers.at(-1));
+    if (reached >= replicas) return;
+    throw unconfirmed(`${reached} of ${replicas} replicas have the event after ${timeoutMs} ms`);
+  }
+}
+
+/** The answers to a pipeline's commands. Throws the first error among them. */
+async function answersOf(pipeline: ReturnType<Redis["pipeline"]>): Promise<readonly unknown[]> {
+  const answers = (await pipeline.exec()) ?? [];
+  for (const [error] of answers) if (error !== null) throw error;
+  return answers.map(([, answer]) => answer);
 }
 
 /** What the script says of a record; nothing of one that is not there. */

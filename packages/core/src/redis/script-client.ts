@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
 
-/** All that the records need of a Redis client: one over HTTP fits as well as one with a socket. */
+/** All that the store needs of a Redis client. A client over HTTP fits as well as one with a socket. */
 export interface ScriptClient {
   /** Runs a Lua script (`EVAL`). Rejects with the server's error, its code at the beginning of the message. */
   eval(script: string, keys: string[], args: string[]): Promise<unknown>;
 }
 
-/** Runs scripts by their hash on an ioredis connection, and sends them whole when the server has forgotten them. */
+/** Runs scripts by their hash on an ioredis connection, and sends the whole script if the server does not know it. */
 export function scriptClient(redis: Redis | Cluster): ScriptClient {
   const hashes = new Map<string, string>();
   return {

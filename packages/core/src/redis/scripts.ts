@@ -15,7 +15,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
  *
  * KEYS, for each record: its own, then a sorted set for each move. ARGV, for each record: how the text begins that is
  * expected ("": there is none), time computed with (ms), new text, expiry (ms since the epoch, "": none), number of moves;
- * then for each move a member and its score ("": it leaves the set). Answers nil for each record that was written, and the
+ * then for each move a member and its score ("": it leaves the set; "~" and a time: the set goes when the last of its members
+ * does). Answers nil for each record that was written, and the
  * text that is there, or "", for each that was not.
  */
 export const SWAP: string = `${NOW}
@@ -32,6 +33,11 @@ while key <= #KEYS do
       local member, score = ARGV[arg + 3 + move * 2], ARGV[arg + 4 + move * 2]
       if score == '' then
         redis.call('ZREM', KEYS[key + move], member)
+      elseif string.byte(score) == 126 then
+        local set = KEYS[key + move]
+        redis.call('ZADD', set, string.sub(score, 2), member)
+        local last = redis.call('ZRANGE', set, -1, -1, 'WITHSCORES')[2]
+        if last == 'inf' then redis.call('PERSIST', set) else redis.call('PEXPIREAT', set, last) end
       else
         redis.call('ZADD', KEYS[key + move], score, member)
       end
@@ -104,6 +110,15 @@ if following < math.huge then answers[4] = following end
 return answers
 `;
 
+/**
+ * Some names of keys. KEYS[1] any key on the node that is asked; ARGV: where to go on ("0": at the beginning), a pattern, how
+ * many to look at. Answers where the next call goes on ("0": it was the last), and the names.
+ */
+export const SCAN: string = `${NOW}
+local found = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
+return {now, found[1], found[2]}
+`;
+
 /** KEYS sorted sets; answers the size of each. */
 export const SIZES: string = `${NOW}
 local answers = {now}
@@ -111,23 +126,57 @@ for i, key in ipairs(KEYS) do answers[i + 1] = redis.call('ZCARD', key) end
 return answers
 `;
 
-/** Members between two bounds, in their order. KEYS sorted sets; ARGV: bounds, how many of each set at most. Answers a list for each. */
+/**
+ * Members between two bounds, in their order. KEYS sorted sets; ARGV: the least, the greatest, how many of each set at most, and
+ * which end comes first. Answers a list for each.
+ */
 export const MEMBERS: string = `${NOW}
 local answers = {now}
+local command, from, to = 'ZRANGEBYLEX', ARGV[1], ARGV[2]
+if ARGV[4] == 'newest' then
+  command, from, to = 'ZREVRANGEBYLEX', to, from
+end
 for i, key in ipairs(KEYS) do
-  answers[i + 1] = redis.call('ZRANGEBYLEX', key, ARGV[1], ARGV[2], 'LIMIT', 0, ARGV[3])
+  answers[i + 1] = redis.call(command, key, from, to, 'LIMIT', 0, ARGV[3])
 end
 return answers
 `;
 
-/** KEYS[1] what names the data; ARGV[1] its value, if it has none yet. Answers the value that it has. */
+/** All members of sorted sets, at most so many of each. KEYS sorted sets; ARGV: how many. Answers a list for each. */
+export const ALL_MEMBERS: string = `${NOW}
+local answers = {now}
+for i, key in ipairs(KEYS) do answers[i + 1] = redis.call('ZRANGE', key, 0, ARGV[1] - 1) end
+return answers
+`;
+
+/** Takes members out of a sorted set whose records are gone. KEYS: the set, records; ARGV: a member for each. Answers how many. */
+export const PRUNE: string = `${NOW}
+local gone = 0
+for i = 2, #KEYS do
+  if redis.call('EXISTS', KEYS[i]) == 0 then gone = gone + redis.call('ZREM', KEYS[1], ARGV[i - 1]) end
+end
+return {now, gone}
+`;
+
+/** Says of the data that it is searchable from now on, if nothing says so yet. KEYS[1]. */
+export const MARK: string = `${NOW}
+redis.call('SET', KEYS[1], now, 'NX')
+return {now}
+`;
+
+/**
+ * KEYS[1] what names the data; ARGV[1] its value, if it has none yet ("": it gets none). Answers the value that it has, or "",
+ * and what the server does when its memory is full ("" where it does not say).
+ */
 export const IDENTIFY: string = `${NOW}
 local identity = redis.call('GET', KEYS[1])
 if not identity then
   identity = ARGV[1]
-  redis.call('SET', KEYS[1], identity)
+  if identity ~= '' then redis.call('SET', KEYS[1], identity) end
 end
-return {now, identity}
+local info = redis.pcall('INFO', 'memory')
+local policy = type(info) == 'string' and string.match(info, 'maxmemory_policy:([%w-]+)') or ''
+return {now, identity, policy}
 `;
 
 /** Writes as a swap does, and leaves nothing that lasts. KEYS: a text, a sorted set. */

@@ -1,4 +1,4 @@
-import { PayhooksError } from "../errors.ts";
+import { PayhooksError } from "../protocol/errors.ts";
 
 /** One for each 64th of a cluster's slots, so that nodes with as many slots have as many shards, to one. */
 const TAGS =
@@ -32,6 +32,7 @@ export class Shard {
 /** The shards under a prefix, always as many: a record's key decides. */
 export class Shards {
   readonly all: readonly [Shard, ...Shard[]];
+  readonly prefix: string;
 
   /** @throws PayhooksError `ERR_OPTION_INVALID` for a prefix that would hide the shards' tags from a cluster. */
   constructor(prefix: string) {
@@ -40,6 +41,7 @@ export class Shards {
         fix: "Choose one without { and }: by what stands in braces a Redis Cluster chooses the node.",
       });
     }
+    this.prefix = prefix;
     const [first = "", ...others] = TAGS.split(" ");
     this.all = [
       new Shard(prefix, first, 0),

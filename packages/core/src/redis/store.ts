@@ -1,28 +1,38 @@
-import { type Environment, environmentOf } from "../environment.ts";
-import { PayhooksError } from "../errors.ts";
-import type { EventFilter, Inbox } from "../inbox/inbox.ts";
+import type { Redis } from "ioredis";
+import type { EventFilter } from "../inbox/events.ts";
+import { notSearchable } from "../inbox/finding.ts";
+import type { Inbox } from "../inbox/inbox.ts";
 import type {
   Counts,
   DueRecords,
   ListCursor,
   Listed,
+  ListedEvent,
+  ListOrder,
   RecordStore,
+  Scanned,
   Swap,
   SwapResult,
   Versioned,
 } from "../inbox/store.ts";
-import { consoleLogger, type Logger } from "../notices.ts";
+import { consoleLogger, type Logger } from "../notices/logger.ts";
+import type { Loss } from "../notices/notice.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import { type Environment, environmentOf } from "../time/environment.ts";
 import { checkServers } from "./checks.ts";
 import { type Connections, type ConnectionTarget, connectionsTo, nodeOf } from "./connections.ts";
 import { countEvents } from "./counts.ts";
 import { takeDue } from "./due.ts";
 import { type Group, Groups } from "./groups.ts";
 import { Hints } from "./hints.ts";
-import { listEvents } from "./lists.ts";
+import { Identities } from "./identities.ts";
+import { listEvents, SEARCHABLE } from "./lists.ts";
+import { findEvents, pruneEnded } from "./names.ts";
 import { readRecords } from "./read.ts";
 import { Replicas, type WrittenRecord } from "./replicas.ts";
+import { scanRecords } from "./scan.ts";
 import { type ScriptClient, scriptClient } from "./script-client.ts";
-import { IDENTIFY, PROBE } from "./scripts.ts";
+import { MARK, PROBE, READ } from "./scripts.ts";
 import { Shards } from "./shards.ts";
 import { swapRecords } from "./swap.ts";
 
@@ -37,6 +47,16 @@ export interface RedisStoreOptions {
   readonly replicas?: number | undefined;
   /** When a command on the path of a delivery is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly commandTimeoutMs?: number | undefined;
+  /**
+   * Opens only what a receiver has used: otherwise `open()` rejects with `ERR_INBOX_UNUSED`, and nothing is written. For tools
+   * that look into an inbox. Default false.
+   */
+  readonly existing?: boolean | undefined;
+  /**
+   * Keeps what finds events by their reference, and lists finished ones, in some 300 bytes for each. Default false. What was
+   * accepted before it was given is found by its id only. Every process that receives must have it.
+   */
+  readonly searchable?: boolean | undefined;
   /** For the warnings of the start. Default: the console. */
   readonly logger?: Logger | undefined;
   /** For tests: everything that the store takes from outside, but for Redis itself. */
@@ -47,7 +67,8 @@ export interface RedisStoreOptions {
  * Records in Redis: each one key, and beside it the sorted sets of its shard by which it is found. One script writes a record
  * with its places in them.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID`; at `open()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_REDIS_UNSUITABLE`.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at `open()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_REDIS_UNSUITABLE`; with
+ * `existing`, `ERR_INBOX_UNUSED`.
  */
 export function redisStore(target: RedisTarget | undefined, options: RedisStoreOptions = {}): RecordStore {
   const { replicas = 0, commandTimeoutMs = 1_500, environment = environmentOf() } = options;
@@ -70,6 +91,9 @@ export function redisStore(target: RedisTarget | undefined, options: RedisStoreO
 function isScriptClient(target: RedisTarget | undefined): target is ScriptClient {
   return typeof target === "object" && target !== null && !("duplicate" in target);
 }
+
+/** The key that says that the data is searchable. */
+const MARKED = "searchable";
 
 /** How Redis is reached. */
 interface Way {
@@ -95,13 +119,15 @@ class RedisStore implements RecordStore {
   readonly durability: Inbox["durability"];
   readonly settled?: (records: readonly WrittenRecord[]) => Promise<void>;
   readonly onDue?: (wake: () => boolean) => Promise<() => void>;
+  readonly prune?: () => Promise<boolean>;
   readonly #way: Way;
   readonly #settings: Settings;
   readonly #shards: Shards;
   #client: Promise<ScriptClient> | null = null;
   #opening: Promise<Opened> | null = null;
   #opened: Opened | null = null;
-  #identity = "";
+  readonly #identities = new Identities();
+  readonly #warned = new Set<string>();
   #listening: ReturnType<Connections["patient"]> | null = null;
 
   constructor(way: Way, settings: Settings) {
@@ -110,17 +136,27 @@ class RedisStore implements RecordStore {
     this.#shards = new Shards(settings.prefix ?? "payhooks");
     this.durability = settings.replicas > 0 ? "replicated" : "host";
     if (settings.replicas > 0) this.settled = (records) => this.#settled(records);
+    if (settings.searchable === true) this.prune = () => this.#prune();
     const { connections } = way;
     if (connections !== null) this.onDue = (wake) => this.#onDue(connections, wake);
   }
 
   get identity(): string {
-    return this.#identity;
+    return this.#identities.of(this.#shards.all[0]);
   }
 
   async open(): Promise<void> {
-    await this.#open();
-    await this.#identify();
+    const { groups } = await this.#open();
+    const { existing = false, searchable = false, environment } = this.#settings;
+    await this.#identities.learn(await this.#oneOfEachNode(groups), existing ? null : environment.token());
+    if (searchable && !existing)
+      await groups.of(this.#shards.all[0]).run(MARK, [this.#shards.all[0].keyOf(MARKED)]);
+  }
+
+  async findLoss(): Promise<Loss | null> {
+    const { groups } = await this.#open();
+    const { environment } = this.#settings;
+    return this.#identities.findLoss(await this.#oneOfEachNode(groups), environment.token());
   }
 
   /** The same for everybody who asks, until it fails. */
@@ -135,7 +171,11 @@ class RedisStore implements RecordStore {
   async #connect(): Promise<Opened> {
     const { environment, replicas, commandTimeoutMs, logger = consoleLogger } = this.#settings;
     const groups = await Groups.open(this.#shards, () => this.#reach(), environment);
-    for (const warning of await checkServers(await this.#oneOfEachNode(groups))) logger.warn(warning);
+    for (const warning of await checkServers(await this.#oneOfEachNode(groups))) {
+      // What comes later may fail, and be tried again with each delivery.
+      if (!this.#warned.has(warning)) logger.warn(warning);
+      this.#warned.add(warning);
+    }
     const [first] = this.#shards.all;
     const connection = replicas > 0 ? await this.#way.connections?.unrepeating() : undefined;
     this.#opened = {
@@ -157,22 +197,15 @@ class RedisStore implements RecordStore {
     return this.#client;
   }
 
-  async #identify(): Promise<void> {
-    const { groups } = await this.#open();
-    const [first] = this.#shards.all;
-    const [identity] = await groups
-      .of(first)
-      .run(IDENTIFY, [first.keyOf("identity")], [this.#settings.environment.token()]);
-    this.#identity = String(identity);
-  }
-
-  /** One group of each node, as far as nodes are known. */
+  /** One group of each node, as far as nodes are known; that of the first shard at their head. */
   async #oneOfEachNode(groups: Groups): Promise<readonly Group[]> {
     if (this.#way.connections === null) return groups.all;
     const connection = await this.#way.connections.fast();
-    const byNode = new Map(
-      groups.all.map((group) => [nodeOf(connection, group.shards[0]?.slot ?? 0), group] as const),
-    );
+    const byNode = new Map<Redis | null, Group>();
+    for (const group of groups.all) {
+      const node = nodeOf(connection, group.shards[0]?.slot ?? 0);
+      if (!byNode.has(node)) byNode.set(node, group);
+    }
     return [...byNode.values()];
   }
 
@@ -183,7 +216,7 @@ class RedisStore implements RecordStore {
 
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
     const { groups, hints } = await this.#open();
-    const results = await swapRecords(this.#shards, groups, items);
+    const results = await swapRecords(this.#shards, groups, items, this.#settings.searchable === true);
     const announced = items.filter(({ announce }, at) => announce && results[at]?.kind === "written");
     if (announced.length > 0) hints.send(announced.length);
     return results;
@@ -199,9 +232,45 @@ class RedisStore implements RecordStore {
     return this.#opened.groups.of(this.#shards.of(key)).clock.now();
   }
 
-  async list(filter: EventFilter, cursor: ListCursor | null, limit: number): Promise<Listed> {
+  async list(
+    filter: EventFilter,
+    cursor: ListCursor | null,
+    limit: number,
+    first: ListOrder = "oldest",
+  ): Promise<Listed> {
     const { groups } = await this.#open();
-    return listEvents(groups, filter, cursor, limit, (keys) => this.read(keys));
+    const parts = {
+      groups,
+      read: (keys: readonly string[]) => this.read(keys),
+      isSearchable: () => this.#isSearchable(groups),
+      find: (text: string) => this.find(text),
+    };
+    return listEvents(parts, filter, cursor, limit, first);
+  }
+
+  async find(text: string): Promise<readonly ListedEvent[]> {
+    const { groups } = await this.#open();
+    if (!(await this.#isSearchable(groups))) throw notSearchable("This Redis", SEARCHABLE);
+    return findEvents(groups, text, (keys) => this.read(keys));
+  }
+
+  /** Whoever only looks, as the command line does, finds it out from the data. */
+  async #isSearchable(groups: Groups): Promise<boolean> {
+    if (this.#settings.searchable === true) return true;
+    const [first] = this.#shards.all;
+    const [mark] = await groups.of(first).run(READ, [first.keyOf(MARKED)]);
+    return typeof mark === "string";
+  }
+
+  async #prune(): Promise<boolean> {
+    const { groups } = await this.#open();
+    return pruneEnded(this.#shards, groups);
+  }
+
+  async scan(cursor: string | null, limit: number): Promise<Scanned> {
+    const { groups } = await this.#open();
+    const nodes = await this.#oneOfEachNode(groups);
+    return scanRecords(this.#shards, nodes, cursor, limit, (keys) => this.read(keys));
   }
 
   async counts(): Promise<Counts> {
@@ -210,11 +279,12 @@ class RedisStore implements RecordStore {
   }
 
   async probe(): Promise<void> {
-    const { groups } = await this.#open();
+    const { groups, replicas } = await this.#open();
     await Promise.all(
-      (await this.#oneOfEachNode(groups)).map((group) => {
+      (await this.#oneOfEachNode(groups)).map(async (group) => {
         const [shard = this.#shards.all[0]] = group.shards;
-        return group.run(PROBE, [shard.keyOf("probe"), shard.keyOf("probes")]);
+        await group.run(PROBE, [shard.keyOf("probe"), shard.keyOf("probes")]);
+        await replicas?.probe(shard);
       }),
     );
   }

@@ -3,7 +3,8 @@ import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
 import type { Swap, SwapResult } from "../inbox/store.ts";
 import { failureOf, isReply } from "./answers.ts";
 import { byGroup, type Group, type Groups } from "./groups.ts";
-import { listOf, memberOf } from "./lists.ts";
+import { DONE, listOf as listOfUnfinished, memberOf } from "./lists.ts";
+import { namesOf } from "./names.ts";
 import { SWAP } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
 import { beginningOf, textOf, versionedOf } from "./texts.ts";
@@ -25,11 +26,14 @@ export async function swapRecords(
   shards: Shards,
   groups: Groups,
   items: readonly Swap[],
+  isSearchable: boolean,
 ): Promise<readonly SwapResult[]> {
   const results = new Map<Swap, SwapResult>();
   const sent: Promise<void>[] = [];
   for (const [group, own] of byGroup(groups, items, ({ key }) => shards.of(key))) {
-    for (const together of portionsOf(own.map((item) => ({ item, ...written(shards.of(item.key), item) })))) {
+    for (const together of portionsOf(
+      own.map((item) => ({ item, ...written(shards.of(item.key), item, isSearchable) })),
+    )) {
       sent.push(send(group, together, (item, result) => results.set(item, result)));
     }
   }
@@ -84,22 +88,24 @@ function resultOf(answer: unknown): SwapResult {
   return { kind: "conflict", current: versionedOf(answer) };
 }
 
-function written(shard: Shard, item: Swap): Written {
+function written(shard: Shard, item: Swap, isSearchable: boolean): Written {
   const { key, expected, version, record, index, before, at } = item;
   const text = textOf(version, encodeRecord(record));
   const keys = [shard.keyOf(key)];
   const moves: (string | number)[] = [];
-  const move = (set: string, member: string, score: number | ""): void => {
+  const move = (set: string, member: string, score: number | string): void => {
     keys.push(set);
     moves.push(member, score);
   };
-  if (index.dueAt !== (before?.dueAt ?? null)) {
+  // Also where the time stays: the record may be hidden, and a write ends that.
+  if (index.dueAt !== null || (before?.dueAt ?? null) !== null) {
     move(shard.due, key, index.dueAt === null ? "" : Math.ceil(index.dueAt));
   }
-  for (const { from, to, member } of movesBetween(before, index)) {
+  for (const { from, to, member } of movesBetween(before, index, isSearchable)) {
     if (from !== null) move(shard.keyOf(from), member, "");
     if (to !== null) move(shard.keyOf(to), member, 0);
   }
+  if (isSearchable) for (const { name, until } of namesOf(item)) move(shard.keyOf(name), key, `~${until}`);
   const expiry = index.expiresAt === null ? "" : Math.ceil(index.expiresAt);
   const expectedText = expected === null ? "" : beginningOf(expected);
   return {
@@ -116,7 +122,12 @@ interface Move {
 }
 
 /** How events go from list to list. */
-function movesBetween(before: RecordIndex | null, after: RecordIndex): readonly Move[] {
+function movesBetween(
+  before: RecordIndex | null,
+  after: RecordIndex,
+  isSearchable: boolean,
+): readonly Move[] {
+  const listOf = isSearchable ? listOfAny : listOfUnfinished;
   const moves: Move[] = [];
   const listed = new Map<string, EventLabels>();
   for (const event of before?.events ?? []) listed.set(event.eventId, event);
@@ -130,3 +141,5 @@ function movesBetween(before: RecordIndex | null, after: RecordIndex): readonly 
   for (const gone of listed.values()) moves.push({ member: memberOf(gone), from: listOf(gone), to: null });
   return moves;
 }
+
+const listOfAny = (event: EventLabels): string => listOfUnfinished(event) ?? DONE;

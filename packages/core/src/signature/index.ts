@@ -17,16 +17,8 @@ import {
 } from "./keys.ts";
 import { decodeCanonicalBase64, findRsaKey } from "./rsa.ts";
 
-export { CALLBACK_FIELDS, type CallbackField, type CanonicalValue, canonicalString } from "./canonical.ts";
-export {
-  importPublicKeys,
-  importSecrets,
-  type OneOrMore,
-  type PublicKeyInput,
-  type SecretInput,
-  type VerifyingKey,
-  type VerifyingSecret,
-} from "./keys.ts";
+export { CALLBACK_FIELDS, type CanonicalValue, canonicalString } from "./canonical.ts";
+export { importPublicKeys, importSecrets, type VerifyingKey, type VerifyingSecret } from "./keys.ts";
 
 /**
  * Checks an RSA-2048 PKCS#1 v1.5 SHA-256 signature (specification, Authentication, 4). Hostile input gives null,

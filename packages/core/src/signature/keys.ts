@@ -1,5 +1,5 @@
 import { createHash, createHmac, createPublicKey, createSecretKey, KeyObject } from "node:crypto";
-import { PayhooksError } from "../errors.ts";
+import { PayhooksError } from "../protocol/errors.ts";
 
 /** A public key: PEM text (also with `\n` written out, in quotes, or base64 of that) or a public `KeyObject`. */
 export type PublicKeyInput = string | KeyObject;

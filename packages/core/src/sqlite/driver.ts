@@ -1,51 +1,36 @@
-import { PayhooksError } from "../errors.ts";
-import { describeError } from "../foreign-error.ts";
-
-/** A prepared statement of any of the drivers. */
-export interface SqliteStatement {
-  get(...parameters: readonly (string | number | null)[]): unknown;
-  all(...parameters: readonly (string | number | null)[]): unknown[];
-  run(...parameters: readonly (string | number | null)[]): unknown;
-}
-
-/**
- * A synchronous SQLite handle: `node:sqlite`, better-sqlite3, libsql and `bun:sqlite` all have this shape. What their
- * types say of a prepared statement differs; what it does, does not.
- */
-export interface SqliteHandle {
-  /** Runs statements without parameters. */
-  exec(sql: string): unknown;
-  /** Answers a statement with `get`, `all` and `run`. */
-  prepare(sql: string): unknown;
-  /** Closes the handle. */
-  close(): unknown;
-}
-
-/** The same, as it is used. */
-export interface SqliteDatabase extends SqliteHandle {
-  exec(sql: string): unknown;
-  prepare(sql: string): SqliteStatement;
-  close(): unknown;
-}
+import { PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
+import type { SqliteDatabase } from "./handle.ts";
+import { parkAtClose, unpark } from "./parked.ts";
 
 type Constructor = new (file: string) => SqliteDatabase;
 
+interface Driver {
+  load(): Promise<Constructor | undefined>;
+  /** Its handles keep their files open past their close. */
+  readonly staysOpen?: boolean;
+}
+
 /** The drivers in the order in which they are tried: what the runtime brings, then the optional peers. */
-const DRIVERS: readonly (() => Promise<Constructor | undefined>)[] = [
-  async () => {
-    const { getBuiltinModule } = process as { getBuiltinModule?: (name: string) => unknown };
-    const builtin = getBuiltinModule?.("node:sqlite") as { DatabaseSync: Constructor } | undefined;
-    return builtin?.DatabaseSync;
-  },
-  async () => {
-    if (!("Bun" in globalThis)) return undefined;
-    // A variable, so that bundlers do not look for it.
-    const name = "bun:sqlite";
-    return ((await import(name)) as { Database: Constructor }).Database;
-  },
-  () => importPeer("libsql"),
-  () => importPeer("better-sqlite3"),
+const DRIVERS: readonly Driver[] = [
+  { load: loadFromNode },
+  { load: loadFromBun },
+  { load: () => importPeer("libsql"), staysOpen: true },
+  { load: () => importPeer("better-sqlite3") },
 ];
+
+async function loadFromNode(): Promise<Constructor | undefined> {
+  const { getBuiltinModule } = process as { getBuiltinModule?: (name: string) => unknown };
+  const builtin = getBuiltinModule?.("node:sqlite") as { DatabaseSync: Constructor } | undefined;
+  return builtin?.DatabaseSync;
+}
+
+async function loadFromBun(): Promise<Constructor | undefined> {
+  if (!("Bun" in globalThis)) return undefined;
+  // A variable, so that bundlers do not look for it.
+  const name = "bun:sqlite";
+  return ((await import(name)) as { Database: Constructor }).Database;
+}
 
 async function importPeer(name: string): Promise<Constructor | undefined> {
   try {
@@ -62,11 +47,15 @@ async function importPeer(name: string): Promise<Constructor | undefined> {
  * @throws PayhooksError `ERR_PEER_MISSING` when there is none, `ERR_SQLITE_UNSUITABLE` when the file cannot be opened.
  */
 export async function openDatabase(file: string): Promise<SqliteDatabase> {
-  for (const load of DRIVERS) {
+  for (const { load, staysOpen = false } of DRIVERS) {
     const Database = await load();
     if (Database === undefined) continue;
     try {
-      return new Database(file);
+      const known = staysOpen ? unpark(file) : null;
+      if (known !== null) return known;
+      const database = new Database(file);
+      if (staysOpen) parkAtClose(file, database);
+      return database;
     } catch (cause) {
       throw new PayhooksError(
         "ERR_SQLITE_UNSUITABLE",

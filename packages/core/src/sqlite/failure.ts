@@ -1,5 +1,5 @@
-import { PayhooksError } from "../errors.ts";
-import { describeError } from "../foreign-error.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
 
 /** An error in words; some drivers have a code for it, others the text alone. */
 function wordsOf(error: unknown): string {

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { environmentOf } from "../environment.ts";
+
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import type { SqliteHandle } from "./driver.ts";
+import { environmentOf } from "../time/environment.ts";
+import type { SqliteHandle } from "./handle.ts";
 import { type SqliteStoreOptions, sqliteStore } from "./store.ts";
 
-export type { SqliteHandle } from "./driver.ts";
 export { type SqliteStoreOptions, sqliteStore } from "./store.ts";
 
 /** Options of {@link sqliteInbox}. */
@@ -27,13 +27,16 @@ export interface SqliteInboxOptions extends SqliteStoreOptions {
  *
  * @param file a path, opened with the first of `node:sqlite`, `bun:sqlite`, libsql and better-sqlite3 that is there;
  * or an open synchronous handle of one of them, which `close` closes.
- * @throws PayhooksError at `ready()`: `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_SQLITE_UNSUITABLE`.
+ * @throws PayhooksError at `ready()`: `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_SQLITE_UNSUITABLE`; with `existing`,
+ * `ERR_INBOX_UNUSED`.
  * @example createReceiver({ payments: { publicKey }, inbox: sqliteInbox("payhooks.db") })
  */
 export function sqliteInbox(
   file: string | SqliteHandle | undefined,
-  { leaseMs, pollMs, clock }: SqliteInboxOptions = {},
+  { leaseMs, pollMs, clock, existing }: SqliteInboxOptions = {},
 ): Inbox {
   const environment = environmentOf(clock);
-  return createInbox(sqliteStore(file, { clock: environment }), { leaseMs, pollMs, environment });
+  return createInbox(sqliteStore(file, { clock: environment, existing }), { leaseMs, pollMs, environment });
 }
+
+export type { SqliteHandle } from "./handle.ts";

@@ -1,18 +1,24 @@
-import type { EventFilter } from "../inbox/inbox.ts";
+import type { EventFilter } from "../inbox/events.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
-import type { ListCursor, Listed } from "../inbox/store.ts";
-import type { SqliteDatabase } from "./driver.ts";
+import type { EventSummary } from "../inbox/record/index-of.ts";
+import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/store.ts";
+import type { SqliteDatabase } from "./handle.ts";
 
 /** Events that are looked at for one page, however few of them the filter lets pass. */
 const LOOKED_AT = 500;
+/** Events that are found for one text. */
+const MAX_FOUND = 1_000;
 
-interface ListRow {
+interface EventRow extends Omit<EventSummary, "eventId" | "referenceId" | "acceptedAt"> {
   readonly event_id: string;
+  readonly reference_id: string | null;
   readonly accepted_at: number;
   /** Null where the filter does not let it pass, or its record has expired. */
   readonly version: string | null;
   readonly text: string | null;
 }
+
+const LABELS = "event_id, state, reason, flow, tenant, id, event, status, reference_id, accepted_at";
 
 /** Terms of a query, joined by AND, and what is bound in them. */
 class Terms {
@@ -32,6 +38,10 @@ class Terms {
   }
 }
 
+/** Events with an id or a reference, or those with a reading that names it: each of the two has an index. */
+const named = (column: string): string =>
+  `(${column} = ? OR record IN (SELECT record FROM readings WHERE text = ?))`;
+
 /**
  * A page of events. What an index serves says which are looked at, a bounded number of them; each of these is then let
  * pass or not, so that no filter makes a call long.
@@ -41,19 +51,23 @@ export function listEvents(
   filter: EventFilter,
   cursor: ListCursor | null,
   limit: number,
+  first: ListOrder,
   now: number,
 ): Listed {
   const looked = new Terms();
   const passes = new Terms();
   const { id, referenceId, state } = filter;
-  if (id !== undefined) looked.add("id = ?", id);
-  else if (referenceId !== undefined) looked.add("reference_id = ?", referenceId);
+  const [order, behind] = first === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
+  if (id !== undefined) looked.add(named("id"), id, id);
+  else if (referenceId !== undefined) looked.add(named("reference_id"), referenceId, referenceId);
   // In these words SQLite sees that the index of unfinished events will do.
-  else if (state !== undefined && state !== "done") looked.add("state <> 'done' AND state = ?", state);
+  else if (state === undefined) looked.add("state <> 'done'");
+  else if (state !== "done") looked.add("state <> 'done' AND state = ?", state);
   looked.add("accepted_at >= ?", filter.since);
   looked.add("accepted_at < ?", filter.until);
-  looked.add("(accepted_at, event_id) > (?, ?)", cursor?.acceptedAt, cursor?.eventId);
-  passes.add("reference_id = ?", referenceId);
+  looked.add(`(accepted_at, event_id) ${behind} (?, ?)`, cursor?.acceptedAt, cursor?.eventId);
+  passes.add(named("reference_id"), referenceId, referenceId);
+  if (state === undefined) passes.add("state <> 'done'");
   passes.add("state = ?", state);
   passes.add("flow = ?", filter.flow);
   passes.add("tenant = ?", filter.tenant);
@@ -62,25 +76,45 @@ export function listEvents(
   const atMost = Math.max(limit, LOOKED_AT);
   const rows = database
     .prepare(
-      `SELECT event_id, accepted_at, version, text
+      `SELECT ${LABELS}, version, text
        FROM (
-         SELECT event_id, accepted_at, record, (${passes}) AS passes FROM events
-         WHERE ${looked} ORDER BY accepted_at, event_id LIMIT ?
+         SELECT ${LABELS}, record, (${passes}) AS passes FROM events
+         WHERE ${looked} ORDER BY accepted_at ${order}, event_id ${order} LIMIT ?
        ) LEFT JOIN records ON passes AND place = record AND (expires_at IS NULL OR expires_at > ?)
-       ORDER BY accepted_at, event_id`,
+       ORDER BY accepted_at ${order}, event_id ${order}`,
     )
-    .all(...passes.values, ...looked.values, atMost, now) as ListRow[];
+    .all(...passes.values, ...looked.values, atMost, now) as EventRow[];
   return pageOf(rows, limit, rows.length === atMost);
 }
 
-function pageOf(rows: readonly ListRow[], limit: number, isMore: boolean): Listed {
-  const events: Listed["events"][number][] = [];
+/** The events that have this reference, or a reading that names it. */
+export function findEvents(database: SqliteDatabase, text: string, now: number): readonly ListedEvent[] {
+  const rows = database
+    .prepare(
+      `SELECT ${LABELS}, version, text FROM events JOIN records ON place = record
+       WHERE ${named("reference_id")}
+         AND (expires_at IS NULL OR expires_at > ?)
+       LIMIT ${MAX_FOUND}`,
+    )
+    .all(text, text, now) as EventRow[];
+  return rows.flatMap(eventOf);
+}
+
+function pageOf(rows: readonly EventRow[], limit: number, isMore: boolean): Listed {
+  const events: ListedEvent[] = [];
   let last: ListCursor | null = null;
-  for (const { event_id: eventId, accepted_at: acceptedAt, version, text } of rows) {
+  for (const row of rows) {
     if (events.length === limit) return { events, next: last };
-    last = { acceptedAt, eventId };
-    if (version === null || text === null) continue;
-    events.push({ eventId, acceptedAt, versioned: { version, record: decodeRecord(text) } });
+    last = { acceptedAt: row.accepted_at, eventId: row.event_id };
+    events.push(...eventOf(row));
   }
   return { events, next: isMore ? last : null };
+}
+
+function eventOf(row: EventRow): readonly ListedEvent[] {
+  const { event_id: eventId, accepted_at: acceptedAt, reference_id: referenceId, version, text } = row;
+  if (version === null || text === null) return [];
+  const { state, reason, flow, tenant, id, event, status } = row;
+  const summary = { eventId, state, reason, flow, tenant, id, event, status, referenceId, acceptedAt };
+  return [{ eventId, acceptedAt, versioned: { version, record: decodeRecord(text) }, summary }];
 }

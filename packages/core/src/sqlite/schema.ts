@@ -1,18 +1,19 @@
-import { PayhooksError } from "../errors.ts";
-import { describeError } from "../foreign-error.ts";
-import type { SqliteDatabase } from "./driver.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
 import { isBusy } from "./failure.ts";
+import type { SqliteDatabase } from "./handle.ts";
 import { transact } from "./transaction.ts";
 
 /** "PYHK": tells a file of ours from another program's. */
-const APPLICATION_ID = 0x5059484b;
+export const APPLICATION_ID = 0x5059484b;
 
-const VERSION = 3;
+const VERSION = 4;
 
 /**
  * A record has a row, and so has each of its events. Rows lie in the order in which they came (`place`, `record`), not by
  * their ids, which are random: so those that are written together share pages. Finished events are found by time, id
- * and reference only, and everything that counts or lists what is unfinished reads an index of that alone.
+ * and reference only, and everything that counts or lists what is unfinished reads an index of that alone. An entry with
+ * several readings has a row in `readings` for each id and reference that it may name.
  */
 const SCHEMA = `
   CREATE TABLE records (
@@ -45,8 +46,12 @@ const SCHEMA = `
   CREATE INDEX events_by_id ON events (id);
   CREATE INDEX events_by_reference ON events (reference_id) WHERE reference_id IS NOT NULL;
   CREATE INDEX unfinished_events ON events (state, accepted_at, reason) WHERE state <> 'done';
+  CREATE TABLE readings (text TEXT NOT NULL, record INTEGER NOT NULL);
+  CREATE INDEX readings_by_text ON readings (text);
+  CREATE INDEX readings_by_record ON readings (record);
   CREATE TRIGGER events_go_with_their_record AFTER DELETE ON records BEGIN
     DELETE FROM events WHERE record = old.place;
+    DELETE FROM readings WHERE record = old.place;
   END;
   CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;`;
 
@@ -58,15 +63,17 @@ const BUSY_TIMEOUT_MS = 2;
 
 /**
  * Sets the file up so that each commit is on disk when it returns, and makes the schema if the file is empty; returns the
- * identity of its data, the given one if it has just been made. A file that is not ours is left as it is.
+ * identity of its data, the given one if it has just been made. With null for that, nothing is made. A file that is not ours
+ * is left as it is.
  *
- * @throws PayhooksError `ERR_SQLITE_UNSUITABLE` for a foreign, earlier, newer, read-only or damaged file; SQLite's own
- * error while another process holds it.
+ * @throws PayhooksError `ERR_SQLITE_UNSUITABLE` for a foreign, earlier, newer, read-only or damaged file; `ERR_INBOX_UNUSED`
+ * for an empty one in which nothing is to be made; SQLite's own error while another process holds it.
  */
-export function prepareSchema(database: SqliteDatabase, newIdentity: string): string {
+export function prepareSchema(database: SqliteDatabase, newIdentity: string | null): string {
   try {
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     checkOwner(database);
+    if (newIdentity === null && pragma(database, "user_version") === 0) throw unused("The file is empty");
     const journal = value(database.prepare("PRAGMA journal_mode = WAL").get());
     if (journal !== "wal") {
       throw unsuitable(
@@ -108,9 +115,8 @@ function checkPages(database: SqliteDatabase): void {
   );
 }
 
-function makeTables(database: SqliteDatabase, newIdentity: string): string {
-  // Under the lock, since another process, of another version, may be at it too. Also where there is nothing to make: a
-  // file that may only be read must be found out now.
+function makeTables(database: SqliteDatabase, newIdentity: string | null): string {
+  // Under the lock, since another process, of another version, may be at it too.
   return transact(database, () => {
     const version = pragma(database, "user_version");
     if (version === 0) {
@@ -118,8 +124,12 @@ function makeTables(database: SqliteDatabase, newIdentity: string): string {
       database.prepare("INSERT INTO meta (name, value) VALUES ('identity', ?)").run(newIdentity);
       database.exec(`PRAGMA user_version = ${VERSION}`);
       database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-    } else checkVersion(version);
-    return String(value(database.prepare("SELECT value FROM meta WHERE name = 'identity'").get()));
+    } else {
+      checkVersion(version);
+      // A file that may only be read is found out by a write, and has to be: its handle would stay so for good.
+      if (newIdentity !== null) database.exec(`PRAGMA user_version = ${VERSION}`);
+    }
+    return identityOf(database);
   });
 }
 
@@ -145,6 +155,18 @@ function pragma(database: SqliteDatabase, name: string): number {
 /** The only column of a row. */
 function value(row: unknown): unknown {
   return Object.values((row ?? {}) as Readonly<Record<string, unknown>>)[0];
+}
+
+/** No receiver has ever used this file, and whoever asks is not to make one. */
+export function unused(why: string): PayhooksError {
+  return new PayhooksError("ERR_INBOX_UNUSED", `${why}: no receiver has used it as its inbox.`, {
+    fix: "Name the file as the receiver does; a relative path is looked for in the folder in which a process was started.",
+  });
+}
+
+/** The identity of the data, as it reads now. */
+export function identityOf(database: SqliteDatabase): string {
+  return String(value(database.prepare("SELECT value FROM meta WHERE name = 'identity'").get()));
 }
 
 function unsuitable(how: string, fix: string, cause?: unknown): PayhooksError {

@@ -1,22 +1,31 @@
-import type { Clock } from "../clock.ts";
-import { type Environment, environmentOf } from "../environment.ts";
-import { PayhooksError } from "../errors.ts";
-import type { EventFilter, HeldReason } from "../inbox/inbox.ts";
+import { existsSync, rmSync } from "node:fs";
+import type { EventFilter } from "../inbox/events.ts";
 import { decodeRecord, encodeRecord } from "../inbox/record/codec.ts";
 import type {
   Counts,
   DueRecords,
   ListCursor,
   Listed,
+  ListedEvent,
+  ListOrder,
   RecordStore,
+  Scanned,
   Swap,
   SwapResult,
   Versioned,
 } from "../inbox/store.ts";
-import { openDatabase, type SqliteDatabase, type SqliteHandle } from "./driver.ts";
+import type { Loss } from "../notices/notice.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
+import { type Clock, Stopwatch } from "../time/clock.ts";
+import { type Environment, environmentOf } from "../time/environment.ts";
+import { openDatabase } from "./driver.ts";
 import { isBusy, isDataRefused, unavailable } from "./failure.ts";
-import { listEvents } from "./listing.ts";
-import { prepareSchema } from "./schema.ts";
+import type { SqliteDatabase, SqliteHandle } from "./handle.ts";
+import { findEvents, listEvents } from "./listing.ts";
+import { closeOrPark } from "./parked.ts";
+import { FileGone, FilePlace } from "./place.ts";
+import { identityOf, prepareSchema, unused } from "./schema.ts";
 import { type RecordRow, Tables } from "./tables.ts";
 import { UnclearCommit } from "./transaction.ts";
 import { whenFree } from "./when-free.ts";
@@ -28,6 +37,8 @@ const START_LIMIT_MS = 5_000;
 const MAX_AGE_MS = 5_000;
 /** Expired records that go in one step, so that no delivery waits for a long clean-up. */
 const PRUNED_AT_ONCE = 100;
+/** How long to wait before a missing file is made anew. By then every process has closed the old one and its companions. */
+const REOPEN_AFTER_MS = 5_000;
 /** Room that an event takes, with what belongs to it. */
 const PROBE_BYTES = 8_192;
 
@@ -35,6 +46,11 @@ const PROBE_BYTES = 8_192;
 export interface SqliteStoreOptions {
   /** For tests: a clock, or everything that is taken from outside. */
   readonly clock?: Clock | Environment | undefined;
+  /**
+   * Opens only what a receiver has used: otherwise `open()` rejects with `ERR_INBOX_UNUSED`, and nothing is made. For tools
+   * that look into an inbox. Default false.
+   */
+  readonly existing?: boolean | undefined;
 }
 
 /**
@@ -42,13 +58,13 @@ export interface SqliteStoreOptions {
  *
  * @experimental The interface of stores may still change in a minor release.
  * @throws PayhooksError at `open()`: `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_SQLITE_UNSUITABLE`,
- * `ERR_INBOX_UNAVAILABLE` while another process holds the file.
+ * `ERR_INBOX_UNAVAILABLE` while another process holds the file; with `existing`, `ERR_INBOX_UNUSED`.
  */
 export function sqliteStore(
   file: string | SqliteHandle | undefined,
-  { clock }: SqliteStoreOptions = {},
+  { clock, existing = false }: SqliteStoreOptions = {},
 ): RecordStore {
-  return new SqliteStore(file, environmentOf(clock));
+  return new SqliteStore(file, existing, environmentOf(clock));
 }
 
 /** A file that is open. */
@@ -56,6 +72,7 @@ interface Opened {
   readonly database: SqliteDatabase;
   readonly tables: Tables;
   readonly writer: Writer;
+  readonly place: FilePlace;
   readonly identity: string;
 }
 
@@ -63,12 +80,19 @@ interface Opened {
 class SqliteStore implements RecordStore {
   readonly durability = "host";
   readonly #file: string | SqliteHandle | undefined;
+  readonly #existing: boolean;
   readonly #environment: Environment;
   #opening: Promise<void> | null = null;
   #openedFile: Opened | null = null;
+  /** When the file was first found missing; null while it is there. */
+  #gone: Stopwatch | null = null;
+  /** How events were lost; null again once that was reported. */
+  #untold: Loss | null = null;
+  #isClosed = false;
 
-  constructor(file: string | SqliteHandle | undefined, environment: Environment) {
+  constructor(file: string | SqliteHandle | undefined, existing: boolean, environment: Environment) {
     this.#file = file;
+    this.#existing = existing;
     this.#environment = environment;
   }
 
@@ -88,16 +112,29 @@ class SqliteStore implements RecordStore {
         fix: 'Name one that outlives the process, such as sqliteInbox("/var/lib/app/payhooks.db").',
       });
     }
-    const database = typeof file === "string" ? await openDatabase(file) : (file as SqliteDatabase);
+    const isPath = typeof file === "string";
+    // If the caller opened the handle, the caller has to deal with a lost file.
+    if (this.#gone !== null && (!isPath || this.#gone.elapsedMs < REOPEN_AFTER_MS)) throw gone();
+    if (this.#existing && isPath && !existsSync(file)) throw unused("There is no such file");
+    // Processes that have not closed the old file yet share their memory through this one.
+    if (this.#gone !== null && isPath && !existsSync(file)) rmSync(`${file}-shm`, { force: true });
+    const database = isPath ? await openDatabase(file) : (file as SqliteDatabase);
     try {
+      const newIdentity = this.#existing ? null : this.#environment.token();
       const identity = await whenFree(this.#environment, START_LIMIT_MS, () =>
-        prepareSchema(database, this.#environment.token()),
+        prepareSchema(database, newIdentity),
       );
-      const writer = new Writer(database, this.#environment);
-      this.#openedFile = { database, tables: new Tables(database), writer, identity };
+      const place = new FilePlace(database);
+      place.check();
+      const writer = new Writer(database, place, this.#environment);
+      this.#openedFile = { database, tables: new Tables(database), writer, place, identity };
+      this.#gone = null;
     } catch (error) {
-      // A handle of the caller's own stays open, so that this can be tried again.
-      if (typeof file === "string") database.close();
+      // A handle of the caller's own stays open, so that this can be tried again. One that could not be used, since its file
+      // may only be read for example, is of no use to the next one either.
+      if (isPath && isBusy(error)) closeOrPark(database);
+      else if (isPath) database.close();
+      if (error instanceof FileGone) throw gone();
       if (!isBusy(error)) throw error;
       throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "Another process holds the file of sqliteInbox.", {
         fix: "It is tried again with the next delivery. Is a program other than yours in the middle of a transaction?",
@@ -108,6 +145,7 @@ class SqliteStore implements RecordStore {
 
   get #opened(): Opened {
     if (this.#openedFile !== null) return this.#openedFile;
+    if (this.#gone !== null) throw gone();
     throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "The file of sqliteInbox is not open.", {
       fix: "Has the inbox been closed? Otherwise see what its start was refused for.",
     });
@@ -115,6 +153,29 @@ class SqliteStore implements RecordStore {
 
   get identity(): string {
     return this.#opened.identity;
+  }
+
+  async findLoss(): Promise<Loss | null> {
+    const opened = this.#openedFile;
+    if (opened !== null && !opened.place.isThere) this.#letGo(opened);
+    else if (opened !== null && opened.identity !== identityOf(opened.database)) {
+      this.#openedFile = { ...opened, identity: identityOf(opened.database) };
+      this.#untold = "replaced";
+    }
+    const loss = this.#untold;
+    this.#untold = null;
+    if (this.#openedFile === null && !this.#isClosed) void this.open().catch(() => {});
+    return loss;
+  }
+
+  /** Nobody can read what is written into a deleted or exchanged file. So the file is opened anew in a while. */
+  #letGo(opened: Opened): void {
+    if (this.#openedFile !== opened) return;
+    this.#openedFile = null;
+    this.#opening = null;
+    this.#gone = new Stopwatch(this.#environment);
+    this.#untold = "replaced";
+    opened.database.close();
   }
 
   now(): number {
@@ -133,7 +194,7 @@ class SqliteStore implements RecordStore {
       return await this.#write((tables) => items.map((item) => this.#swapOne(tables, item)));
     } catch (error) {
       if (isDataRefused(error) && items.length > 1) {
-        // One of them is at fault: by itself it fails nobody else.
+        // One of the writes is at fault. Each is repeated by itself, so that it does not fail the others.
         const alone: SwapResult[] = [];
         for (const item of items) alone.push(...(await this.swap([item])));
         return alone;
@@ -170,7 +231,7 @@ class SqliteStore implements RecordStore {
     };
   }
 
-  /** Without the lock, since most looks find nothing. */
+  /** Looks without taking the lock first, since most looks find nothing. */
   #isDue(tables: Tables, limit: number): boolean {
     return limit > 0 && tables.due(this.now(), 1).length > 0;
   }
@@ -184,9 +245,30 @@ class SqliteStore implements RecordStore {
     }).catch(rethrow);
   }
 
-  async list(filter: EventFilter, cursor: ListCursor | null, limit: number): Promise<Listed> {
+  async list(
+    filter: EventFilter,
+    cursor: ListCursor | null,
+    limit: number,
+    first: ListOrder = "oldest",
+  ): Promise<Listed> {
     await this.#nextTurn();
-    return listEvents(this.#opened.database, filter, cursor, limit, this.now());
+    return listEvents(this.#opened.database, filter, cursor, limit, first, this.now());
+  }
+
+  async find(text: string): Promise<readonly ListedEvent[]> {
+    await this.#nextTurn();
+    return findEvents(this.#opened.database, text, this.now());
+  }
+
+  async scan(cursor: string | null, limit: number): Promise<Scanned> {
+    await this.#nextTurn();
+    const { tables } = this.#opened;
+    const now = this.now();
+    const rows = tables.behind(Number(cursor ?? 0), limit);
+    const records = rows
+      .filter((row) => unexpired(row, now) !== null)
+      .map((row) => ({ key: row.key, ...decoded(row), references: tables.references(row.place) }));
+    return { records, next: rows.length < limit ? null : String(rows.at(-1)?.place) };
   }
 
   counts(): Counts {
@@ -212,7 +294,7 @@ class SqliteStore implements RecordStore {
     return pruned === PRUNED_AT_ONCE;
   }
 
-  /** A commit of what takes room as an event does: what is only rolled back never meets the disk. */
+  /** Commits a row as large as an event. A write that is rolled back would never reach the disk. */
   async probe(): Promise<void> {
     const { database } = this.#opened;
     await this.#write(() => {
@@ -221,29 +303,46 @@ class SqliteStore implements RecordStore {
     }).catch(rethrow);
   }
 
-  /** SQLite answers at once: without a turn between them, pages or steps that follow one another let nobody else in. */
+  /** SQLite answers at once. Without a pause between them, a sequence of pages or steps would block everything else. */
   #nextTurn(): Promise<void> {
     return new Promise((resolve) => this.#environment.soon(resolve));
   }
 
-  #write<T>(work: (tables: Tables) => T): Promise<T> {
-    const { tables, writer } = this.#opened;
-    return writer.write(() => work(tables));
+  async #write<T>(work: (tables: Tables) => T): Promise<T> {
+    const opened = this.#opened;
+    try {
+      return await opened.writer.write(() => work(opened.tables));
+    } catch (error) {
+      if (!(error instanceof FileGone)) throw error;
+      this.#letGo(opened);
+      throw gone();
+    }
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#opening?.catch(() => {});
     const opened = this.#openedFile;
     if (opened === null) return;
     this.#openedFile = null;
     try {
-      // Some drivers close when they are collected: from here on the file has everything, and can be copied alone.
+      // Some drivers close only when they are garbage-collected. From here on the file has everything, and can be copied alone.
       opened.database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
-      // Another process still uses the log, and will do it.
+      // Another process still uses the log, and will do this at its own close.
     }
-    opened.database.close();
+    closeOrPark(opened.database);
   }
+}
+
+function gone(): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_UNAVAILABLE",
+    "The file of sqliteInbox was deleted or exchanged while it was open.",
+    {
+      fix: "What was in it is lost, unless you have it elsewhere: stop every process, put it back, and start them. Otherwise a new one is made in a few seconds, where sqliteInbox was given a path; a handle of your own needs a restart.",
+    },
+  );
 }
 
 function unexpired(row: RecordRow | null, now: number): RecordRow | null {
@@ -265,5 +364,5 @@ function fateOf(error: unknown): "not-written" | "refused" | "unknown" {
 }
 
 function rethrow(error: unknown): never {
-  throw unavailable(error);
+  throw error instanceof PayhooksError ? error : unavailable(error);
 }

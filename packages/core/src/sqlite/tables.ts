@@ -1,7 +1,7 @@
-import type { HeldReason } from "../inbox/inbox.ts";
 import type { EventLabels } from "../inbox/record/index-of.ts";
 import type { Swap } from "../inbox/store.ts";
-import type { SqliteDatabase, SqliteStatement } from "./driver.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
+import type { SqliteDatabase, SqliteStatement } from "./handle.ts";
 
 /** A row of the table of records. */
 export interface RecordRow {
@@ -23,7 +23,8 @@ const COLUMNS = "place, key, version, text, expires_at";
 
 /**
  * What is due, longest first. A time that is further away than when it was written comes from a clock that was ahead and
- * was corrected since: that is due too. Both parts take the time, and the whole a limit.
+ * was corrected since: somebody has to look at that too, and pull it back. The first part takes the time, the second the
+ * latest from which a time may have been counted, and the whole a limit.
  */
 const due = (columns: string): string => `
   SELECT ${columns} FROM records WHERE due_at <= ?
@@ -40,7 +41,10 @@ const COUNTS = `
   SELECT state, reason, count(*) AS n FROM events
     WHERE state <> 'done' AND state = 'held' GROUP BY state, reason`;
 
-/** Beyond, it says no more than that there are many. */
+/** A clock that was set back by less than this counts as correct. */
+const CLOCKS_APART_MS = 5_000;
+
+/** Beyond this number the count only says that there are many. */
 const COUNTED_DUE = 10_000;
 
 /** The tables of records and events, a statement for each thing that is done with them. */
@@ -52,6 +56,7 @@ export class Tables {
   readonly #remove: SqliteStatement;
   readonly #insertEvent: SqliteStatement;
   readonly #updateEvent: SqliteStatement;
+  readonly #insertReading: SqliteStatement;
   readonly #removeEvent: SqliteStatement;
   readonly #due: SqliteStatement;
   readonly #countDue: SqliteStatement;
@@ -60,6 +65,8 @@ export class Tables {
   readonly #hide: SqliteStatement;
   readonly #expired: SqliteStatement;
   readonly #counts: SqliteStatement;
+  readonly #behind: SqliteStatement;
+  readonly #references: SqliteStatement;
 
   constructor(database: SqliteDatabase) {
     this.#find = database.prepare(`SELECT ${COLUMNS} FROM records WHERE key = ?`);
@@ -79,14 +86,22 @@ export class Tables {
     this.#updateEvent = database.prepare(
       "UPDATE events SET state = ?, reason = ? WHERE record = ? AND event_id = ?",
     );
+    this.#insertReading = database.prepare("INSERT INTO readings (text, record) VALUES (?, ?)");
     this.#removeEvent = database.prepare("DELETE FROM events WHERE record = ? AND event_id = ?");
     this.#due = database.prepare(due(`${COLUMNS}, due_at`));
     this.#countDue = database.prepare(`SELECT count(*) AS n FROM (${due("due_at")})`);
-    this.#nextDue = database.prepare("SELECT min(due_at) AS at FROM records WHERE due_at > ?");
-    this.#oldestDue = database.prepare("SELECT min(due_at) AS at FROM records WHERE due_at <= ?");
+    this.#nextDue = database.prepare(
+      `SELECT due_at AS at FROM records INDEXED BY records_by_due
+       WHERE due_at > ? AND due_at - due_in_ms <= ? ORDER BY due_at LIMIT 1`,
+    );
+    this.#oldestDue = database.prepare(due("due_at"));
     this.#hide = database.prepare("UPDATE records SET due_at = ?, due_in_ms = ? WHERE place = ?");
     this.#expired = database.prepare("SELECT place FROM records WHERE expires_at <= ? LIMIT ?");
     this.#counts = database.prepare(COUNTS);
+    this.#behind = database.prepare(`SELECT ${COLUMNS} FROM records WHERE place > ? ORDER BY place LIMIT ?`);
+    this.#references = database.prepare(
+      "SELECT event_id, reference_id FROM events WHERE record = ? AND state = 'done' AND reference_id IS NOT NULL",
+    );
   }
 
   /** The record's row; null where there is none. One that has expired may still be there. */
@@ -132,6 +147,7 @@ export class Tables {
       referenceId,
       acceptedAt,
     );
+    for (const text of labels.foundBy) this.#insertReading.run(text, place);
   }
 
   /** With its events. */
@@ -141,22 +157,28 @@ export class Tables {
 
   /** What is due, longest first. */
   due(now: number, limit: number): readonly RecordRow[] {
-    return this.#due.all(now, now, limit) as RecordRow[];
+    return this.#due.all(now, now + CLOCKS_APART_MS, limit) as RecordRow[];
   }
 
   /** How many are due; of very many, that there are many. */
   countDue(now: number): number {
-    return Number((this.#countDue.get(now, now, COUNTED_DUE) as { n: number }).n);
+    return Number((this.#countDue.get(now, now + CLOCKS_APART_MS, COUNTED_DUE) as { n: number }).n);
   }
 
   /** When the next one is due; null when none waits. */
   nextDueAt(now: number): number | null {
-    return (this.#nextDue.get(now) as { at: number | null }).at;
+    // Drivers say null or undefined where there is no row.
+    const next = this.#nextDue.get(now, now + CLOCKS_APART_MS) as { at: number } | null | undefined;
+    return next?.at ?? null;
   }
 
   /** Since when the one that waits longest has been due; null when none is. */
   oldestDueAt(now: number): number | null {
-    return (this.#oldestDue.get(now) as { at: number | null }).at;
+    const oldest = this.#oldestDue.get(now, now + CLOCKS_APART_MS, 1) as
+      | { due_at: number }
+      | null
+      | undefined;
+    return oldest === null || oldest === undefined ? null : Math.min(oldest.due_at, now);
   }
 
   /** Makes a record due at another time, without another version. */
@@ -167,6 +189,17 @@ export class Tables {
   /** The places of records that have expired. */
   expired(now: number, limit: number): readonly number[] {
     return (this.#expired.all(now, limit) as { place: number }[]).map(({ place }) => place);
+  }
+
+  /** Records in the order of their places, expired ones too. */
+  behind(place: number, limit: number): readonly RecordRow[] {
+    return this.#behind.all(place, limit) as RecordRow[];
+  }
+
+  /** The references of a record's finished events, by event id. */
+  references(place: number): Readonly<Record<string, string>> {
+    const rows = this.#references.all(place) as { event_id: string; reference_id: string }[];
+    return Object.fromEntries(rows.map((row) => [row.event_id, row.reference_id]));
   }
 
   counts(): readonly CountRow[] {

@@ -1,14 +1,14 @@
-import type { SqliteDatabase } from "./driver.ts";
 import { isBusy, isFull } from "./failure.ts";
+import type { SqliteDatabase } from "./handle.ts";
 
-/** Thrown where the disk failed in the middle of a commit: what was written may turn up when the file is recovered. */
+/** Thrown if the disk failed in the middle of a commit. The write may turn up when the file is recovered. */
 export class UnclearCommit extends Error {
   override readonly name = "UnclearCommit";
 }
 
 /**
- * Does `work` as one transaction, at once, holding the write lock from its beginning: what it reads nobody else changes.
- * It is on disk on return. What SQLite throws, and what `work` does, means that nothing was written.
+ * Runs `work` in one transaction, synchronously. It holds the write lock from the beginning, so nobody else changes what it
+ * reads. On return the transaction is on disk. If SQLite or `work` throws, nothing was written.
  *
  * @throws UnclearCommit
  */
@@ -28,7 +28,7 @@ function commit(database: SqliteDatabase): void {
   try {
     database.exec("COMMIT");
   } catch (cause) {
-    // The mark that ends a transaction is written last: where there was no room for it, there was no commit.
+    // The mark that ends a transaction is written last. If there was no room for it, nothing was committed.
     if (isFull(cause) || isBusy(cause)) throw cause;
     throw new UnclearCommit("The disk failed during a commit.", { cause });
   }

@@ -1,11 +1,11 @@
-import { Stopwatch, sleep } from "../clock.ts";
-import type { Environment } from "../environment.ts";
+import { Stopwatch, sleep } from "../time/clock.ts";
+import type { Environment } from "../time/environment.ts";
 import { isBusy } from "./failure.ts";
 
-/** Longer than an attempt may take: attempts that follow one another without a pause would stop the event loop. */
+/** Longer than an attempt may take. Attempts without a pause in between would block the event loop. */
 const PAUSE_MS = 5;
 
-/** Attempts it at once, and again for `limitMs` while another process holds the file. */
+/** Calls `attempt` at once, and again for up to `limitMs` while another process has the file locked. */
 export async function whenFree<T>(environment: Environment, limitMs: number, attempt: () => T): Promise<T> {
   const waited = new Stopwatch(environment);
   const letGo = environment.hold();

@@ -1,6 +1,7 @@
-import type { Environment } from "../environment.ts";
-import type { SqliteDatabase } from "./driver.ts";
+import type { Environment } from "../time/environment.ts";
 import { isBusy } from "./failure.ts";
+import type { SqliteDatabase } from "./handle.ts";
+import { FileGone, type FilePlace } from "./place.ts";
 import { transact, UnclearCommit } from "./transaction.ts";
 import { whenFree } from "./when-free.ts";
 
@@ -14,21 +15,26 @@ interface Write {
 }
 
 /**
- * Writes to a file that other processes may hold. A write is made at once where the file is free. Those that come while
- * one has to wait share its transaction, and its `fsync`, as soon as the file is free.
+ * Writes to a file that other processes may have locked. If the file is free, a write is made at once. Writes that come while
+ * another one waits share its transaction, and its `fsync`, as soon as the file is free.
  */
 export class Writer {
   readonly #database: SqliteDatabase;
   readonly #environment: Environment;
+  readonly #place: FilePlace;
   #waiting: Write[] = [];
   #isAtIt = false;
 
-  constructor(database: SqliteDatabase, environment: Environment) {
+  constructor(database: SqliteDatabase, place: FilePlace, environment: Environment) {
     this.#database = database;
+    this.#place = place;
     this.#environment = environment;
   }
 
-  /** Does `work` in a transaction, perhaps more than once, of which one counts. Rejects as {@link transact} throws. */
+  /**
+   * Runs `work` in a transaction. It may be called several times, but only one call is committed. Rejects with what
+   * {@link transact} throws, or with `FileGone` if the file was deleted or exchanged.
+   */
   write<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ work, resolve: resolve as Write["resolve"], reject });
@@ -51,21 +57,28 @@ export class Writer {
   #writeAll(): void {
     const writes = this.#waiting;
     try {
-      const values = transact(this.#database, () => writes.map(({ work }) => work()));
+      const values = this.#commit(() => writes.map(({ work }) => work()));
       for (const [at, { resolve }] of this.#take().entries()) resolve(values[at]);
     } catch (error) {
-      if (writes.length === 1 || isBusy(error) || error instanceof UnclearCommit) throw error;
+      const concernsAll = isBusy(error) || error instanceof UnclearCommit || error instanceof FileGone;
+      if (writes.length === 1 || concernsAll) throw error;
       for (const one of this.#take()) this.#writeAlone(one);
     }
   }
 
-  /** What fails one of them must not fail the others. */
+  /** Runs each by itself, so that a failure of one does not fail the others. */
   #writeAlone({ work, resolve, reject }: Write): void {
     try {
-      resolve(transact(this.#database, work));
+      resolve(this.#commit(work));
     } catch (error) {
       reject(error);
     }
+  }
+
+  #commit<T>(work: () => T): T {
+    const value = transact(this.#database, work);
+    this.#place.check();
+    return value;
   }
 
   #take(): readonly Write[] {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ConnectEvent, EventOf, PaymentStatus } from "../events.ts";
+import type { ConnectEvent, EventOf, PaymentStatus } from "../protocol/events.ts";
 import { asDelivery, type CallbackFields, type SignedDelivery, signPaymentCallback } from "./signers.ts";
 
 /** The fields of a payment callback, `signature` apart (specification, Payment callback events). */
@@ -143,7 +143,7 @@ export interface ResplitPair {
 }
 
 /**
- * The forgery of the canonical string (docs/security.md): a FAILED deposit whose reference was chosen by a customer
+ * The forgery of the canonical string (docs/concepts/security.md): a FAILED deposit whose reference was chosen by a customer
  * carries a signature that also fits a SUCCESS for `victim`.
  */
 export function resplitPair(victim: string, privateKey: string, overrides: CallbackFields = {}): ResplitPair {

@@ -1,4 +1,4 @@
-import { type Environment, environmentOf } from "../environment.ts";
+import { type Environment, environmentOf } from "../time/environment.ts";
 
 /** A clock that only moves when it is told to. */
 export interface FakeClock extends Environment {

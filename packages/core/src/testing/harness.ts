@@ -1,12 +1,16 @@
-import type { Reply } from "../delivery.ts";
-import type { ConnectEvent, FlowName } from "../events.ts";
+import type { Effects } from "../effects/effects.ts";
+import type { HandlerContext } from "../handlers/handler.ts";
 import { createInbox } from "../inbox/engine.ts";
-import { type Held, recordKeyOf, type SlotState } from "../inbox/inbox.ts";
-import { memoryStore } from "../inbox/memory/store.ts";
+import { recordKeyOf, type SlotState } from "../inbox/record/event.ts";
+import type { Held } from "../inbox/record/life.ts";
 import type { RecordStore, Versioned } from "../inbox/store.ts";
-import type { Logger, Notice } from "../notices.ts";
-import type { ReceiverOptions } from "../options.ts";
-import { createReceiver, type Receiver } from "../receiver.ts";
+import { memoryStore } from "../memory/store.ts";
+import type { Logger } from "../notices/logger.ts";
+import type { Notice } from "../notices/notice.ts";
+import type { Reply } from "../protocol/delivery.ts";
+import type { ConnectEvent, FlowName } from "../protocol/events.ts";
+import type { ReceiverOptions } from "../receiver/options.ts";
+import { createReceiver, type Receiver } from "../receiver/receiver.ts";
 import {
   callbackFields,
   connectEvent,
@@ -24,9 +28,9 @@ import {
 } from "./signers.ts";
 
 /** Options of {@link createHarness}. */
-export interface HarnessOptions {
+export interface HarnessOptions<Context extends HandlerContext = HandlerContext> {
   /** Registers the handlers under test, as the program does at its start. */
-  readonly register: (receiver: Receiver) => unknown;
+  readonly register: (receiver: Receiver<Context>) => unknown;
   /** Further options of the receiver. Its keys, inbox, clock and way of running are the harness's. */
   readonly receiver?: Omit<ReceiverOptions, "inbox" | "clock" | "run"> | undefined;
   /** Keys to use again, since making them takes time. */
@@ -107,6 +111,10 @@ const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };
  * const delivery = await t.deposit({ referenceId: "o-1" });
  * await t.redeliver(delivery);
  */
+export async function createHarness<Context extends HandlerContext>(
+  options: HarnessOptions<Context> & { readonly receiver: { readonly effects: Effects<Context> } },
+): Promise<Harness>;
+export async function createHarness(options: HarnessOptions): Promise<Harness>;
 export async function createHarness({
   register,
   receiver: options = {},
@@ -145,10 +153,12 @@ export async function createHarness({
   await receiver.start();
 
   let forgetNextDue = (): void => {};
+  let isClosing = false;
 
   /** Runs what is due, and makes the clock stop at what is due next. */
   async function rest(): Promise<void> {
     await settle();
+    if (isClosing) return;
     const { nextDueAt } = await receiver.work();
     await settle();
     forgetNextDue();
@@ -245,6 +255,7 @@ export async function createHarness({
       return entries;
     },
     async close() {
+      isClosing = true;
       const closing = receiver.close({ graceMs: 0 });
       await clock.advance(1);
       await closing;

@@ -9,15 +9,11 @@ export {
   anyConnectEvent,
   callbackFields,
   connectEvent,
-  type DocumentedFields,
   forgedCallback,
-  type ResplitPair,
   resplitPair,
   shuffled,
-  type WebhookBody,
-  type WebhookChanges,
 } from "./builders.ts";
-export { type Duration, type FakeClock, fakeClock } from "./clock.ts";
+export { type FakeClock, fakeClock } from "./clock.ts";
 export { createHarness, type Harness, type HarnessDelivery, type HarnessOptions } from "./harness.ts";
 export {
   asDelivery,

@@ -7,7 +7,7 @@ export interface Forgery {
 }
 
 /**
- * The attack on the canonical string (docs/sandbox.md, Faults): nothing in it is escaped, so whoever chooses a
+ * The attack on the canonical string (docs/guides/sandbox.md, Faults): nothing in it is escaped, so whoever chooses a
  * reference can write further fields into it. The service signs a FAILED callback for the reference
  * `victim&status=SUCCESS&timestamp=…&userId=u`; cut differently, the same text is a SUCCESS for `victim`, whose
  * `userId` swallows the true tail. A receiver that only checks the signature accepts it.

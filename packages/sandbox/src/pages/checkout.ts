@@ -1,12 +1,16 @@
+import { type Html, html, MARK } from "@payhooks/pages";
 import type { Context } from "hono";
 import { MEDIUM_TEXTS } from "../payments/mediums.ts";
 import type { TransactionRecord } from "../payments/transactions.ts";
 import type { Medium, TransactionStatus } from "../wire.ts";
-import { type Html, html } from "./html.ts";
-import { MARK, page } from "./layout.ts";
+import { page } from "./layout.ts";
 
 /** The hosted page of a checkout: what the customer sees at `checkout_url`. */
-export function checkoutPage(c: Context, record: TransactionRecord, problem: string | null): Response {
+export function checkoutPage(
+  c: Context,
+  record: TransactionRecord,
+  problem: string | null,
+): Response | Promise<Response> {
   const { order, transaction } = record;
   const [only, second] = order.supportedMediums ?? [];
   const selected = second === undefined ? only : undefined;
@@ -40,7 +44,7 @@ const RESULTS: Readonly<Record<Exclude<TransactionStatus, "PENDING">, { sign: Ht
 };
 
 /** What the customer sees after deciding: waiting for the result, then the way back to the merchant. */
-export function afterCheckoutPage(c: Context, record: TransactionRecord): Response {
+export function afterCheckoutPage(c: Context, record: TransactionRecord): Response | Promise<Response> {
   const { transaction, order } = record;
   const { status, id } = transaction;
   if (status === "PENDING") {
@@ -71,7 +75,12 @@ export function afterCheckoutPage(c: Context, record: TransactionRecord): Respon
 }
 
 /** Where a checkout leads that was opened from the dashboard, and what unknown checkouts show. */
-export function plainPage(c: Context, title: string, text: string, status: 200 | 404 = 200): Response {
+export function plainPage(
+  c: Context,
+  title: string,
+  text: string,
+  status: 200 | 404 = 200,
+): Response | Promise<Response> {
   const body = card(
     html`<h1>${title}</h1><p class="about">${text}</p>
     <a class="button" href="/">To the dashboard</a>`,

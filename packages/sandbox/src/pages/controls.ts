@@ -1,7 +1,7 @@
+import { type Html, html } from "@payhooks/pages";
 import { FAULT_KINDS, type Fault } from "../faults/kinds.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { CURRENCIES, MEDIUMS, STATUSES } from "../wire.ts";
-import { type Html, html } from "./html.ts";
 import { magicList } from "./magic-list.ts";
 import { pill } from "./parts.ts";
 

@@ -1,20 +1,10 @@
+import { PAGE_SCRIPT } from "@payhooks/pages";
+
 /**
  * The dashboard's script, which runs in the browser as it is written here. It makes no HTML: rows come escaped
  * from the server, everything else is set as text.
  */
-export const DASHBOARD_SCRIPT = `"use strict";
-const toast = document.getElementById("toast");
-const live = document.getElementById("live");
-let toastTimer;
-
-function say(text, isProblem) {
-  toast.textContent = text;
-  toast.classList.toggle("problem", Boolean(isProblem));
-  clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => { toast.textContent = ""; }, isProblem ? 8000 : 2500);
-}
-
-async function call(method, path, body) {
+export const DASHBOARD_SCRIPT: string = `${PAGE_SCRIPT}async function call(method, path, body) {
   const response = await fetch(path, {
     method,
     headers: { "Content-Type": "application/json" },
@@ -144,13 +134,6 @@ function show({ id, list, html }) {
   if (all.length > Number(rows.dataset.limit)) all[all.length - 1].remove();
 }
 
-function elementsOf(html) {
-  const template = document.createElement("template");
-  template.innerHTML = html;
-  addLocalTimes(template.content);
-  return template.content;
-}
-
 const FOCUSABLE = "summary, button, input, select, a, pre";
 
 function placeOfFocus(element) {
@@ -177,29 +160,6 @@ function keep(old, next) {
     const place = forms[index]?.querySelector("[data-explanation]");
     if (told && place) place.textContent = told.textContent;
   });
-}
-
-/** Local times, beside those in UTC that come from the server. */
-const isUtc = new Date().getTimezoneOffset() === 0;
-const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
-
-function addLocalTimes(root) {
-  if (isUtc) return;
-  for (const time of root.querySelectorAll("time:not([data-local])")) {
-    const moment = new Date(time.dateTime);
-    time.dataset.local = clock.format(moment);
-    time.title = time.dateTime + "\\n" + moment.toString();
-    const local = document.createElement("span");
-    local.className = "local";
-    local.textContent = " / " + time.dataset.local;
-    time.append(local);
-  }
-}
-
-function nameZones() {
-  const zone = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" })
-    .formatToParts(new Date()).find((part) => part.type === "timeZoneName").value;
-  document.getElementById("zones").textContent = isUtc ? "Times: UTC, as yours" : "Times: UTC / yours (" + zone + ")";
 }
 
 const filter = document.querySelector("form.filter");
@@ -256,7 +216,5 @@ function listen(opened) {
   events.onmessage = (event) => { for (const one of JSON.parse(event.data)) show(one); };
 }
 
-nameZones();
-addLocalTimes(document);
 listen();
 `;

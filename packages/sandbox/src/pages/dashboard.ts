@@ -1,9 +1,9 @@
+import { html, MARK } from "@payhooks/pages";
 import type { Context } from "hono";
 import type { Sandbox } from "../sandbox.ts";
 import { breakCard, connectCard, keysCard, triggerCard } from "./controls.ts";
 import { type FeedFilter, feedLists, filterForm } from "./feed.ts";
-import { html } from "./html.ts";
-import { MARK, page } from "./layout.ts";
+import { page } from "./layout.ts";
 
 /** The dashboard at `/`. */
 export function dashboardPage(
@@ -11,7 +11,7 @@ export function dashboardPage(
   sandbox: Sandbox,
   callbackUrl: string,
   filter: FeedFilter,
-): Response {
+): Response | Promise<Response> {
   const body = html`<header class="top">
   <div class="bar">${MARK}<h1>Payhooks sandbox</h1><span class="address mono">${sandbox.url}</span>
     <span class="end"><span class="live" id="live" data-state="connecting" role="status">connecting</span>

@@ -1,6 +1,6 @@
+import { clockTime, colouredJson, type Html, html } from "@payhooks/pages";
 import type { Attempt, Delivery } from "../deliveries/delivery.ts";
-import { type Html, html } from "./html.ts";
-import { clockTime, faultBadge, pill } from "./parts.ts";
+import { faultBadge, pill } from "./parts.ts";
 
 const STATES: Readonly<Record<Delivery["state"], string>> = {
   scheduled: "waiting",
@@ -56,7 +56,7 @@ function attemptCard(attempt: Attempt, isOpen: boolean): Html {
       ${faults.map(faultBadge)}
       <span class="end">${durationMs} ms</span></summary>
     ${error && html`<div class="part"><p class="problem">${error}</p></div>`}
-    ${part("Payload", coloured(attempt.body))}
+    ${part("Payload", colouredJson(JSON.stringify(JSON.parse(attempt.body), null, 2)))}
     ${attempt.canonicalString !== null && part("Canonical string, which the signature covers", canonical(attempt.canonicalString))}
     ${part(attempt.canonicalString === null ? "X-Connect-Signature" : "Signature", html`${attempt.signature ?? "none: no secret is set"}`)}
     ${part("Request headers", html`${Object.entries(attempt.headers).map(([name, value]) => html`${name}: ${value}\n`)}`)}
@@ -66,15 +66,6 @@ function attemptCard(attempt: Attempt, isOpen: boolean): Html {
 
 function part(title: string, content: Html): Html {
   return html`<div class="part"><h4>${title}</h4><pre tabindex="0">${content}</pre></div>`;
-}
-
-/** Indented JSON with its member names coloured. The log keeps the exact bytes; see the control API. */
-function coloured(body: string): Html {
-  const indented = JSON.stringify(JSON.parse(body), null, 2);
-  return html`${indented.split("\n").map((line) => {
-    const match = /^( *)("(?:[^"\\]|\\.)*")(: .*)$/.exec(line);
-    return match ? html`${match[1]}<span class="key">${match[2]}</span>${match[3]}\n` : html`${line}\n`;
-  })}`;
 }
 
 function canonical(text: string): Html {

@@ -1,9 +1,9 @@
+import { type Html, html } from "@payhooks/pages";
 import type { Change } from "../changes.ts";
 import type { Delivery } from "../deliveries/delivery.ts";
 import type { TransactionRecord } from "../payments/transactions.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { deliveryRow } from "./delivery-row.ts";
-import { type Html, html } from "./html.ts";
 import { transactionRow } from "./transaction-row.ts";
 
 /** How many transactions and deliveries the dashboard shows; search and the control API have all. */
@@ -83,9 +83,9 @@ export function feedFragments(sandbox: Sandbox, filter: FeedFilter, changes: rea
     const shown = new Map(listing.shown.map((item) => [idOf(item), item]));
     const fragments = idsOf(list).map((id): Fragment => {
       const item = shown.get(id);
-      return { id: `${list}-${id}`, list, html: item === undefined ? "" : row(item).text };
+      return { id: `${list}-${id}`, list, html: item === undefined ? "" : String(row(item)) };
     });
-    return [...fragments, { id: noteId(list), html: note(list, listing, filter).text }];
+    return [...fragments, { id: noteId(list), html: String(note(list, listing, filter)) }];
   };
   return [
     ...(idsOf("transaction").length === 0

@@ -1,5 +1,5 @@
+import { type Html, html } from "@payhooks/pages";
 import { MAGIC_OUTCOMES } from "../payments/magic.ts";
-import { type Html, html } from "./html.ts";
 
 /** The references and phone numbers that decide what becomes of a payment, each to be put into the form. */
 export function magicList(): Html {

@@ -1,6 +1,6 @@
-import { type Html, html } from "./html.ts";
+import { type Html, html, type Tone, pill as tonedPill } from "@payhooks/pages";
 
-const TONES: Readonly<Record<string, string>> = {
+const TONES: Readonly<Record<string, Tone>> = {
   SUCCESS: "good",
   approved: "good",
   delivered: "good",
@@ -21,10 +21,5 @@ export function faultBadge(kind: string): Html {
 
 /** A status, coloured by what it means; `before` is for screen readers only. */
 export function pill(status: string, before = ""): Html {
-  return html`<span class="pill ${TONES[status] ?? ""}">${before && html`<span class="sr">${before}</span>`}${status}</span>`;
-}
-
-/** An ISO time as hours, minutes and seconds in UTC; the dashboard's script adds the local ones. */
-export function clockTime(iso: string): Html {
-  return html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 19)}</time>`;
+  return tonedPill(status, TONES[status] ?? "", before);
 }

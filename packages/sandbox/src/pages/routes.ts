@@ -1,3 +1,4 @@
+import { ICON } from "@payhooks/pages";
 import { type Context, Hono } from "hono";
 import type { Change } from "../changes.ts";
 import type { ChangeStream } from "../control/stream.ts";
@@ -12,7 +13,6 @@ import { dashboardPage } from "./dashboard.ts";
 import { DASHBOARD_SCRIPT } from "./dashboard-script.ts";
 import { deliveryDetail } from "./delivery-row.ts";
 import { type FeedFilter, type Fragment, feedFragments, feedLists, readFilter } from "./feed.ts";
-import { ICON } from "./layout.ts";
 import { CHECKOUT_CSS, DASHBOARD_CSS } from "./styles.ts";
 
 /** The pages: the hosted checkout, and the dashboard with its live events. */
@@ -22,12 +22,12 @@ export function pageRoutes(sandbox: Sandbox, stream: ChangeStream, callbackUrl: 
   pages.get("/", (c) => dashboardPage(c, sandbox, callbackUrl, readFilter(c.req.query())));
   pages.get("/sandbox/events", (c) => {
     const filter = readFilter(c.req.query());
-    return stream.open((changes) => fragments(sandbox, filter, changes));
+    return stream.open(c, (changes) => fragments(sandbox, filter, changes));
   });
-  pages.get("/sandbox/parts/lists", (c) => c.html(feedLists(sandbox, readFilter(c.req.query())).text));
+  pages.get("/sandbox/parts/lists", (c) => c.html(feedLists(sandbox, readFilter(c.req.query()))));
   pages.get("/sandbox/parts/deliveries/:id", (c) => {
     const delivery = sandbox.deliveries.get(c.req.param("id"));
-    return delivery ? c.html(deliveryDetail(delivery).text) : c.notFound();
+    return delivery ? c.html(deliveryDetail(delivery)) : c.notFound();
   });
 
   const asset = (path: string, type: string, content: string) =>
@@ -77,8 +77,10 @@ function fragments(sandbox: Sandbox, filter: FeedFilter, changes: readonly Chang
   if (has("reset")) return [{ id: "" }];
   return [
     ...feedFragments(sandbox, filter, changes),
-    ...(has("keys") ? [{ id: "keys", html: keysCard(sandbox).text }] : []),
-    ...(has("fault") ? [{ id: "break", html: breakCard(sandbox.faults.list()).text }] : []),
-    ...(has("account", "settlement", "settings") ? [{ id: "connect", html: connectCard(sandbox).text }] : []),
+    ...(has("keys") ? [{ id: "keys", html: String(keysCard(sandbox)) }] : []),
+    ...(has("fault") ? [{ id: "break", html: String(breakCard(sandbox.faults.list())) }] : []),
+    ...(has("account", "settlement", "settings")
+      ? [{ id: "connect", html: String(connectCard(sandbox)) }]
+      : []),
   ];
 }

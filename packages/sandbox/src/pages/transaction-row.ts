@@ -1,8 +1,8 @@
+import { clockTime, type Html, html } from "@payhooks/pages";
 import type { TransactionRecord } from "../payments/transactions.ts";
 import type { TransactionStatus } from "../wire.ts";
 import { grouped } from "./checkout.ts";
-import { type Html, html } from "./html.ts";
-import { clockTime, pill } from "./parts.ts";
+import { pill } from "./parts.ts";
 
 /** One transaction in the list: its status path, and on opening its fields and what can be done with it. */
 export function transactionRow(record: TransactionRecord): Html {

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { MAGIC_OUTCOMES } from "../../src/index.ts";
+import { MAGIC_OUTCOMES } from "../../src/payments/magic.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { receiver, start } from "../support/start.ts";
 import { DESKTOP, PHONE, picture, startChromium, type TestBrowser } from "./chromium.ts";

@@ -1,7 +1,8 @@
-import type { EventFacts } from "../../notices.ts";
-import { type Accepted, type AcceptOutcome, isEntry, type VerifiedEvent } from "../inbox.ts";
-import { end, type IdempotencyRecord, type Slot } from "./record.ts";
-import { referenceIdOf } from "./reference.ts";
+import type { EventFacts } from "../../notices/notice.ts";
+import { isEntry } from "../../protocol/held-reasons.ts";
+import type { Accepted, AcceptOutcome, VerifiedEvent } from "./event.ts";
+import { countCopy, end, type IdempotencyRecord, type Slot } from "./record.ts";
+import { knowReferenceId, referenceIdOf } from "./reference.ts";
 import { decide, type Ruling } from "./table.ts";
 
 /** The reference that the event claims (`oneSuccessPerReference`), or null: only a SUCCESS that runs, or ran, does. */
@@ -67,7 +68,7 @@ export function accept(
     };
   }
   if (slot !== undefined && record !== null) {
-    const { accepted, isNews } = acceptCopy(slot, event, ruling);
+    const { accepted, isNews } = acceptCopy(slot, event, ruling, now);
     return { accepted, slot: ruling.slot, record: isLater || isNews ? changed : null };
   }
   // Whoever runs something of the record now is the first who can run this too.
@@ -112,9 +113,11 @@ function acceptCopy(
   slot: Slot,
   event: VerifiedEvent,
   { outcome, slot: slotKey }: Ruling,
+  now: number,
 ): { readonly accepted: Accepted; readonly isNews: boolean } {
   const { source } = event.delivery;
   let previousAmount: string | null = null;
+  const isCounted = countCopy(slot, now);
   const isNews = event.amount !== null && slot.amounts[source] === undefined;
   if (event.amount !== null && isNews) {
     previousAmount = Object.values(slot.amounts).find((amount) => amount !== event.amount) ?? null;
@@ -130,7 +133,7 @@ function acceptCopy(
     begun: false,
     overtaken: NONE,
   };
-  return { accepted, isNews };
+  return { accepted, isNews: isNews || isCounted };
 }
 
 function claim(
@@ -151,6 +154,7 @@ function claim(
   }
   const reason = ruling.verdict === "run" ? null : ruling.verdict;
   const detail = ruling.detail ?? (reason === event.verdict ? event.detail : null);
+  if (event.referenceId !== undefined) knowReferenceId(event.delivery, event.referenceId);
   record.slots[ruling.slot] = {
     name: event.name,
     status: event.status,
@@ -172,7 +176,8 @@ function claim(
       forcedAt: null,
       steps: {},
       only: null,
-      evenIfExpired: false,
+      evenIfExpired: event.evenIfExpired === true,
+      ...(event.foundBy === undefined || event.foundBy.length === 0 ? {} : { foundBy: event.foundBy }),
       previousStatus,
       previousAmount,
       history: [{ at: now, what: reason === null ? "accepted" : `held: ${reason}` }],
@@ -206,7 +211,7 @@ export function overtake(record: IdempotencyRecord, key: string, now: number): r
     const referenceId = referenceIdOf(work.delivery, verdict);
     overtaken ??= [];
     overtaken.push({ flow, tenant, eventId: key + slotKey, id, event, status, referenceId });
-    end(record, slot, "stale", now);
+    end(record, slot, { at: now, what: "stale" });
   }
   return overtaken ?? NONE;
 }

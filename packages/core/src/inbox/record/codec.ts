@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
-import { describeError } from "../../foreign-error.ts";
-import type { JsonValue } from "../../json.ts";
-import type { StoredDelivery } from "../inbox.ts";
+import { describeError } from "../../protocol/foreign-error.ts";
+import type { JsonValue } from "../../protocol/json.ts";
 import { digested } from "./digest.ts";
+import type { StoredDelivery } from "./event.ts";
 import { pack, unpack } from "./pack.ts";
 import { type IdempotencyRecord, isFinished, type Slot, type Work } from "./record.ts";
 
@@ -89,7 +89,8 @@ const SLOT_FIELDS = [
   "replays",
   "acceptedAt",
   "token",
-  "discarded",
+  "past",
+  "decision",
 ] as const satisfies readonly (keyof Slot)[];
 const WORK_FIELDS = [
   "retentionMs",
@@ -105,6 +106,10 @@ const WORK_FIELDS = [
   "previousStatus",
   "previousAmount",
   "history",
+  "again",
+  "foundBy",
+  "copies",
+  "lastCopyAt",
 ] as const satisfies readonly (keyof Work)[];
 const DELIVERY_FIELDS = [
   "flow",
@@ -115,7 +120,15 @@ const DELIVERY_FIELDS = [
   "receivedAt",
   "confirmed",
 ] as const satisfies readonly (keyof StoredDelivery)[];
-const OPTIONAL: ReadonlySet<PropertyKey> = new Set(["discarded", "confirmed"]);
+const OPTIONAL: ReadonlySet<PropertyKey> = new Set([
+  "past",
+  "decision",
+  "confirmed",
+  "again",
+  "foundBy",
+  "copies",
+  "lastCopyAt",
+]);
 
 type Value = JsonValue | undefined;
 

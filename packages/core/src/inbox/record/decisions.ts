@@ -1,14 +1,25 @@
-import {
-  type Decision,
-  type Held,
-  type Life,
-  type ReplayDecision,
-  recordKeyOf,
-  slotKeyOf,
-} from "../inbox.ts";
 import { overtake } from "./accept.ts";
-import { end, type IdempotencyRecord } from "./record.ts";
-import { referenceIdOf } from "./reference.ts";
+import { recordKeyOf, slotKeyOf } from "./event.ts";
+import { referenceOf } from "./index-of.ts";
+import type { Decision, Held, Life, ReplayDecision } from "./life.ts";
+import { addHistory, end, type IdempotencyRecord } from "./record.ts";
+
+/**
+ * Makes a person's decision once. Written before, it is recognised by its token, whatever has become of the event since.
+ * `missing`: nothing is held under this id.
+ */
+export function decideOnce(
+  record: IdempotencyRecord | null,
+  eventId: string,
+  token: string,
+  decide: () => boolean,
+): "decided" | "known" | "missing" {
+  const slot = record?.slots[slotKeyOf(eventId)];
+  if (slot?.decision === token) return "known";
+  if (slot === undefined || !decide()) return "missing";
+  slot.decision = token;
+  return "decided";
+}
 
 /** Makes a held event wait again, as its next replay; a PENDING that was overtaken ends. False when it is not held. */
 export function replay(
@@ -32,12 +43,14 @@ export function replay(
   work.forcedAt = null;
   work.only = only;
   work.evenIfExpired = decision.evenIfExpired === true;
+  if (decision.again === true) work.again = true;
+  else delete work.again;
   work.steps = Object.fromEntries(
     Object.entries(work.steps).filter(
       ([name, kept]) => kept.state === "done" && !(only?.includes(name) ?? false),
     ),
   );
-  work.history.push({ at: now, what: `replay ${slot.replays}`, by: decision.by, note: decision.note });
+  addHistory(work, { at: now, what: `replay ${slot.replays}`, by: decision.by, note: decision.note });
   overtake(record, recordKeyOf(eventId), now);
   return true;
 }
@@ -53,8 +66,7 @@ export function discard(
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined || slot.state !== "held") return false;
   if (record.lease?.slot === slotKey) record.lease = null;
-  slot.discarded = { at: now, what: "discarded", by, note };
-  end(record, slot, "discarded", now);
+  end(record, slot, { at: now, what: "discarded", by, note });
   return true;
 }
 
@@ -73,9 +85,14 @@ export function lifeOf(record: IdempotencyRecord | null, eventId: string): Life 
     state: slot.state,
     reason: work?.reason ?? null,
     detail: work?.detail ?? null,
+    referenceId: referenceOf(record, slot),
+    acceptedAt: slot.acceptedAt,
+    lastDeliveryAt: work?.lastCopyAt ?? slot.past?.lastCopyAt ?? slot.acceptedAt,
+    copies: work?.copies ?? slot.past?.copies ?? 0,
     replays: slot.replays,
     steps: { ...work?.steps },
-    history: work?.history.slice() ?? (slot.discarded === undefined ? [] : [slot.discarded]),
+    history: work?.history.slice() ?? slot.past?.history ?? [],
+    delivery: work?.delivery ?? null,
   };
 }
 
@@ -86,6 +103,5 @@ export function heldOf(record: IdempotencyRecord | null, eventId: string): Held 
   const work = slot?.work ?? null;
   if (life?.state !== "held" || life.reason === null || slot === undefined || work === null) return null;
   const { heldAt, delivery } = work;
-  const referenceId = referenceIdOf(delivery, slot.verdict);
-  return { ...life, state: "held", reason: life.reason, referenceId, heldAt, delivery };
+  return { ...life, state: "held", reason: life.reason, heldAt, delivery };
 }

@@ -1,5 +1,6 @@
-import type { FlowName } from "../../events.ts";
-import type { HeldReason } from "../inbox.ts";
+import type { FlowName } from "../../protocol/events.ts";
+import type { HeldReason } from "../../protocol/held-reasons.ts";
+import { isDigest } from "./digest.ts";
 import { type IdempotencyRecord, isFinished, type Slot } from "./record.ts";
 import { referenceIdOf } from "./reference.ts";
 import { dueOf } from "./schedule.ts";
@@ -7,23 +8,33 @@ import { dueOf } from "./schedule.ts";
 /** Where an event stands, as it is counted and listed: `retrying` waits for another try, `done` is any end. */
 export type EventState = "waiting" | "retrying" | "running" | "held" | "done";
 
-/** What a store can find an event by. Texts are at most 256 bytes long, and have no NUL and no half of a character. */
-export interface EventLabels {
-  /** The event's id: the record's key and the slot's. */
+/** One event at a glance. Texts are at most 256 bytes long, and have no NUL and no half of a character. */
+export interface EventSummary {
+  /** Names the event: 48 hex digits. */
   readonly eventId: string;
+  /** Where it stands. */
   readonly state: EventState;
   /** Why it is held; null otherwise. */
   readonly reason: HeldReason | null;
   readonly flow: FlowName;
+  /** As the key resolver named it; empty where keys are fixed. */
   readonly tenant: string;
-  /** `payTxnId` or `idempotency_key`; for an entry, a hash of what was signed. */
+  /** `payTxnId` or `idempotency_key`; for a body without a certain reading, a hash of it. */
   readonly id: string;
+  /** The event's name; empty for a body without a certain reading. */
   readonly event: string;
+  /** The payment's status; empty in the connect flow. */
   readonly status: string;
-  /** Null where the event has none, and where it is done: a store that lists finished events keeps what it had. */
+  /** The merchant's reference of a payment; null where there is none, or where the inbox no longer knows it. */
   readonly referenceId: string | null;
-  /** When it was accepted, on the store's clock. Never changes. */
+  /** When it was accepted: milliseconds since the epoch, on the store's clock. Never changes. */
   readonly acceptedAt: number;
+}
+
+/** What a store can find an event by. */
+export interface EventLabels extends EventSummary {
+  /** Ids and references of each reading of an entry that has several; empty otherwise, and where it is done. */
+  readonly foundBy: readonly string[];
 }
 
 /** What a store must be able to search a record by. */
@@ -53,9 +64,10 @@ export function indexOf(key: string, record: IdempotencyRecord): RecordIndex {
   };
 }
 
-function labelsOf(eventId: string, { flow, tenant, id }: IdempotencyRecord, slot: Slot): EventLabels {
-  const { work, verdict } = slot;
-  const referenceId = work === null ? null : referenceIdOf(work.delivery, verdict);
+function labelsOf(eventId: string, record: IdempotencyRecord, slot: Slot): EventLabels {
+  const { flow, tenant, id } = record;
+  const { work } = slot;
+  const referenceId = referenceOf(record, slot);
   return {
     eventId,
     state: stateOf(slot),
@@ -67,7 +79,17 @@ function labelsOf(eventId: string, { flow, tenant, id }: IdempotencyRecord, slot
     status: label(slot.status),
     referenceId: referenceId === null ? null : label(referenceId),
     acceptedAt: slot.acceptedAt,
+    foundBy: work?.foundBy?.map(label) ?? NOTHING,
   };
+}
+
+const NOTHING: readonly string[] = [];
+
+/** Of a finished event, the facts that it was compared by say it, unless they were kept as digests. */
+export function referenceOf({ identity }: IdempotencyRecord, { work, verdict }: Slot): string | null {
+  if (work !== null) return referenceIdOf(work.delivery, verdict);
+  const { referenceId } = identity;
+  return verdict !== "run" || referenceId === undefined || isDigest(referenceId) ? null : referenceId;
 }
 
 /** Where an event stands, as it is counted and listed. */

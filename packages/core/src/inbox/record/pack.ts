@@ -1,4 +1,5 @@
-import type { HeldReason, SlotState } from "../inbox.ts";
+import type { HeldReason } from "../../protocol/held-reasons.ts";
+import type { SlotState } from "./event.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
 /*
@@ -94,7 +95,7 @@ function writeSlot(
     writeState(slot),
     writeNumber(slot.acceptedAt),
     slot.token ?? "",
-    slot.discarded === undefined ? "" : writeText(JSON.stringify(slot.discarded)),
+    slot.past === undefined ? "" : writeText(JSON.stringify(slot.past)),
   );
 }
 
@@ -115,17 +116,19 @@ function readAmounts(field: string): Slot["amounts"] {
 }
 
 /** Done, to be run and never replayed: nearly all of them. */
-function writeState({ state, verdict, replays }: Slot): string {
+function writeState({ state, verdict, replays, decision }: Slot): string {
   if (state === "done" && verdict === "run" && replays === 0) return "";
-  return [STATES.indexOf(state), VERDICTS.indexOf(verdict), replays].join(" ");
+  const numbers = [STATES.indexOf(state), VERDICTS.indexOf(verdict), replays];
+  return (decision === undefined ? numbers : [...numbers, decision]).join(" ");
 }
 
-function readState(field: string): Pick<Slot, "state" | "verdict" | "replays"> {
-  const [state = 0, verdict = 0, replays = 0] = field === "" ? [] : field.split(" ").map(Number);
+function readState(field: string): Pick<Slot, "state" | "verdict" | "replays" | "decision"> {
+  const [state = 0, verdict = 0, replays = 0, decision] = field === "" ? [] : field.split(" ");
   return {
-    state: STATES[state] ?? "done",
-    verdict: VERDICTS[verdict] ?? "run",
-    replays,
+    state: STATES[Number(state)] ?? "done",
+    verdict: VERDICTS[Number(verdict)] ?? "run",
+    replays: Number(replays),
+    ...(decision === undefined ? {} : { decision }),
   };
 }
 
@@ -158,7 +161,7 @@ export function unpack(packed: string): IdempotencyRecord {
       acceptedAt: readNumber(field(at + 5)),
       token: field(at + 6) || null,
       work: null,
-      ...(field(at + 7) === "" ? {} : { discarded: JSON.parse(readText(field(at + 7))) }),
+      ...(field(at + 7) === "" ? {} : { past: JSON.parse(readText(field(at + 7))) }),
     };
   }
   return {
@@ -179,8 +182,8 @@ export function unpack(packed: string): IdempotencyRecord {
 /** What no database takes in a text. */
 const UNFIT = /\0|\p{Surrogate}/u;
 
-/** A text in which no line ends. */
-function writeText(text: string): string {
+/** A text in which no line ends, as it stands in a packed record. */
+export function writeText(text: string): string {
   const sign = signOf.get(text);
   if (sign !== undefined) return sign;
   if (UNFIT.test(text)) return JSON_SIGN + JSON.stringify(text);

@@ -11,12 +11,14 @@
  *     waiting --(a PENDING, once a terminal status is recorded)--> stale
  *
  * Under a lease a held slot's onHeld handlers are told of it; it stays held. The modules of this folder change a record
- * without I/O: the engine calls them on a copy and swaps that for what the store has. `docs/deduplication.md` has the
+ * without I/O: the engine calls them on a copy and swaps that for what the store has. `docs/concepts/deduplication.md` has the
  * table that `table.ts` follows.
  */
-import { PayhooksError } from "../../errors.ts";
-import type { FlowName } from "../../events.ts";
-import type { HeldReason, HistoryEntry, SlotState, Step, StoredDelivery } from "../inbox.ts";
+import { PayhooksError } from "../../protocol/errors.ts";
+import type { FlowName } from "../../protocol/events.ts";
+import type { HeldReason } from "../../protocol/held-reasons.ts";
+import type { SlotState, StoredDelivery } from "./event.ts";
+import type { HistoryEntry, Step } from "./lease.ts";
 
 /** One event of a record. */
 export interface Slot {
@@ -35,8 +37,18 @@ export interface Slot {
   token: string | null;
   /** What it takes to run it; dropped at the end. */
   work: Work | null;
-  /** Who discarded it, and why. */
-  discarded?: HistoryEntry;
+  /** What is kept of its life once it has ended; left out where that was nothing out of the ordinary. */
+  past?: Past;
+  /** Names the last decision of a person, so that whoever wrote it can recognise it. */
+  decision?: string;
+}
+
+/** What is kept of the life of an event that has ended. */
+export interface Past {
+  /** Its first lines and its last ones, the end included. */
+  readonly history: readonly HistoryEntry[];
+  readonly copies: number;
+  readonly lastCopyAt: number | null;
 }
 
 /** The part of a slot that lives until the slot is finished. */
@@ -56,9 +68,16 @@ export interface Work {
   steps: Record<string, Step>;
   only: readonly string[] | null;
   evenIfExpired: boolean;
+  /** Ids and references of each of its readings, where it has several. */
+  readonly foundBy?: readonly string[];
+  /** The last replay is to have effects anew. */
+  again?: true;
   readonly previousStatus: string | null;
   readonly previousAmount: string | null;
   history: HistoryEntry[];
+  /** Copies that were counted, and when the last of them came; left out while there was none. */
+  copies?: number;
+  lastCopyAt?: number;
 }
 
 /** The lease under which one slot of a record runs. */
@@ -98,6 +117,30 @@ export function isFinished(record: IdempotencyRecord): boolean {
   return !Object.values(record.slots).some(isUnfinished);
 }
 
+/** Lines of a history that are kept: the first one, and the latest. Who replays in a loop makes no record grow. */
+const MAX_HISTORY = 50;
+
+/** What is kept of an event that has ended is below 3 KB: so many lines, with so many characters of each text. */
+const MAX_PAST = 8;
+const MAX_TEXT = 120;
+
+/** Copies that come closer together count as one: each that counts is a write, and copies are anybody's to send. */
+const COPIES_APART_MS = 1_000;
+
+/** Counts a copy of an event that has not ended. False: nothing is to be written. */
+export function countCopy({ work, acceptedAt }: Slot, now: number): boolean {
+  if (work === null || now - (work.lastCopyAt ?? acceptedAt) < COPIES_APART_MS) return false;
+  work.copies = (work.copies ?? 0) + 1;
+  work.lastCopyAt = now;
+  return true;
+}
+
+/** Adds a line to an event's life. */
+export function addHistory({ history }: Work, entry: HistoryEntry): void {
+  history.push(entry);
+  if (history.length > MAX_HISTORY) history.splice(1, history.length - MAX_HISTORY);
+}
+
 /** Throws `ERR_HELD_FULL` when no further entry may be held at accept. */
 export function checkHeldRoom(held: number, maxHeld: number): void {
   if (held < maxHeld) return;
@@ -110,11 +153,29 @@ export function checkHeldRoom(held: number, maxHeld: number): void {
 export function end(
   record: IdempotencyRecord,
   slot: Slot,
-  state: "done" | "stale" | "discarded",
-  now: number,
+  ending: HistoryEntry & { readonly what: "done" | "stale" | "discarded" },
 ): void {
-  const retentionMs = slot.work?.retentionMs ?? 0;
-  record.expiresAt = Math.max(record.expiresAt, Math.max(now, record.signedAt) + retentionMs);
-  slot.state = state;
+  const { work } = slot;
+  const retentionMs = work?.retentionMs ?? 0;
+  record.expiresAt = Math.max(record.expiresAt, Math.max(ending.at, record.signedAt) + retentionMs);
+  slot.state = ending.what;
+  const past = work === null ? null : pastOf(work, ending);
+  if (past !== null) slot.past = past;
   slot.work = null;
+}
+
+/** Of nearly every event there is nothing to be kept: it was accepted and done. */
+function pastOf({ history, copies = 0, lastCopyAt }: Work, ending: HistoryEntry): Past | null {
+  if (history.length <= 1 && copies === 0 && ending.by === undefined) return null;
+  const lines = [...history.map(shortened), shortened(ending)];
+  if (lines.length > MAX_PAST) lines.splice(1, lines.length - MAX_PAST);
+  return { history: lines, copies, lastCopyAt: lastCopyAt ?? null };
+}
+
+function shortened(line: HistoryEntry): HistoryEntry {
+  const short = Object.entries(line).map(([name, value]) => [
+    name,
+    typeof value === "string" ? value.slice(0, MAX_TEXT) : value,
+  ]);
+  return Object.fromEntries(short) as HistoryEntry;
 }

@@ -1,4 +1,4 @@
-import type { VerifiedEvent } from "../inbox.ts";
+import type { VerifiedEvent } from "./event.ts";
 import type { IdempotencyRecord } from "./record.ts";
 
 /**

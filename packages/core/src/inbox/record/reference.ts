@@ -1,6 +1,12 @@
-import type { HeldReason, StoredDelivery } from "../inbox.ts";
+import type { HeldReason } from "../../protocol/held-reasons.ts";
+import type { StoredDelivery } from "./event.ts";
 
 const known = new WeakMap<StoredDelivery, string | null>();
+
+/** Saves reading the body once more: what its reading has found. */
+export function knowReferenceId(delivery: StoredDelivery, referenceId: string | null): void {
+  known.set(delivery, referenceId);
+}
 
 /** The merchant's reference in a stored payment; null in the connect flow, and where the reading is not certain. */
 export function referenceIdOf(delivery: StoredDelivery, verdict: "run" | HeldReason): string | null {

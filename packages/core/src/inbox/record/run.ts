@@ -1,15 +1,9 @@
-import type { EventFacts } from "../../notices.ts";
-import {
-  type Ending,
-  type LeaseData,
-  type SlotState,
-  type Step,
-  type StepChange,
-  TELL_PREFIX,
-} from "../inbox.ts";
+import type { EventFacts } from "../../notices/notice.ts";
 import { overtake } from "./accept.ts";
-import { end, type IdempotencyRecord, type RecordLease, type Slot, type Work } from "./record.ts";
-import { hasCome, nextSlot } from "./schedule.ts";
+import type { SlotState } from "./event.ts";
+import { type Ending, type LeaseData, type Step, type StepChange, TELL_PREFIX } from "./lease.ts";
+import { addHistory, end, type IdempotencyRecord, type Slot, type Work } from "./record.ts";
+import { nextSlot, pullBackTimes } from "./schedule.ts";
 
 /** However many copies ask for it, an event is begun before its time no more often than this. */
 const FORCED_EVERY_MS = 1_000;
@@ -28,6 +22,11 @@ export interface BeginOptions {
    * anybody's to send. `last`: there will be no later try, since the store ends with its process.
    */
   readonly force: "asked" | "last" | null;
+  /**
+   * Asked before an event is taken whose last try ended with the death of its process: false where another such event runs
+   * here, beside which it is not begun.
+   */
+  readonly mayRunInterrupted: () => boolean;
   /** The handler that this run starts with, if its start is to be written with the begin; null otherwise. */
   readonly firstStep: (data: LeaseData) => string | null;
 }
@@ -53,23 +52,32 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
   const wanted =
     slot.state === "waiting" || slot.state === "running" || (slot.state === "held" && !slot.told);
   if (!wanted || work === null) return { kind: "finished", state: slot.state };
-  if (record.lease !== null && holds(record.lease, now)) {
+  pullBackTimes(record, now);
+  if (record.lease !== null && record.lease.until > now) {
     return { kind: "wait", running: record.lease.slot === slotKey };
   }
   const isForced = force === "last" || (force === "asked" && mayBeForced(work, now));
-  if (!isForced && !hasCome(work.dueAt, work.dueInMs, now)) return { kind: "wait", running: false };
+  if (!isForced && work.dueAt > now) return { kind: "wait", running: false };
+  if (force !== "last" && wasInterrupted(work) && !options.mayRunInterrupted()) {
+    return { kind: "wait", running: false };
+  }
   if (isForced && isEarly(work, now)) work.forcedAt = now;
-  releaseLapsed(record);
+  releaseLapsed(record, now);
   return { kind: "leased", lease: take(record, slotKey, slot, work, isForced, options) };
 }
 
-/** Takes the slot that is next, where one is due and no lease holds. */
+/**
+ * Takes the slot that is next, where one is due and no lease holds. The record is changed also where nothing is: times that a
+ * wrong clock has written are pulled back.
+ */
 export function beginNext(record: IdempotencyRecord, options: BeginOptions): LeaseData | null {
-  if (record.lease !== null && holds(record.lease, options.now)) return null;
-  releaseLapsed(record);
+  pullBackTimes(record, options.now);
+  if (record.lease !== null && record.lease.until > options.now) return null;
+  releaseLapsed(record, options.now);
   const next = nextSlot(record, options.now);
   const slot = next === null ? undefined : record.slots[next];
   if (next === null || slot === undefined || slot.work === null) return null;
+  if (wasInterrupted(slot.work) && !options.mayRunInterrupted()) return null;
   return take(record, next, slot, slot.work, false, options);
 }
 
@@ -101,6 +109,8 @@ function take(
     steps: { ...work.steps },
     only: work.only,
     evenIfExpired: work.evenIfExpired,
+    replays: slot.replays,
+    again: work.again === true,
     previousStatus: work.previousStatus,
     previousAmount: work.previousAmount,
     now,
@@ -118,6 +128,28 @@ function take(
   return { ...lease, started: first };
 }
 
+/**
+ * The process died while a handler of the event ran, or lost its lease, and it was not the handler's first try. After the
+ * first one, what a process ran begins elsewhere all at once, so that nothing waits for long. Asked of an event that does not
+ * run.
+ */
+function wasInterrupted({ steps }: Work): boolean {
+  for (const name in steps) {
+    const step = steps[name];
+    if (step?.state === "started" && step.tries > 1) return true;
+  }
+  return false;
+}
+
+/** The same of any event of the record. */
+export function hasInterrupted({ slots }: IdempotencyRecord): boolean {
+  for (const key in slots) {
+    const work = slots[key]?.work ?? null;
+    if (work !== null && wasInterrupted(work)) return true;
+  }
+  return false;
+}
+
 function mayBeForced({ forcedAt }: Work, now: number): boolean {
   return forcedAt === null || now - forcedAt >= FORCED_EVERY_MS;
 }
@@ -129,14 +161,13 @@ function isEarly(work: Work, now: number): boolean {
   return false;
 }
 
-function holds({ until, lengthMs }: RecordLease, now: number): boolean {
-  return !hasCome(until, lengthMs, now);
-}
-
 /** The owner of a lease that lapsed has died, or is out of reach: the slot that it ran waits again. */
-function releaseLapsed(record: IdempotencyRecord): void {
+function releaseLapsed(record: IdempotencyRecord, now: number): void {
   const slot = record.lease === null ? undefined : record.slots[record.lease.slot];
-  if (slot?.state === "running") slot.state = "waiting";
+  if (slot?.state === "running") {
+    slot.state = "waiting";
+    if (slot.work !== null) addHistory(slot.work, { at: now, what: "lapsed" });
+  }
   record.lease = null;
 }
 
@@ -182,12 +213,25 @@ export function writeSteps(
 
 function apply(work: Work, changes: readonly StepChange[], now: number): void {
   for (const change of changes) {
+    tellTry(work, change, now);
     if (change.kind === "undone" && change.before === null) delete work.steps[change.name];
     else work.steps[change.name] = stepAfter(work.steps[change.name], change, now);
   }
 }
 
-const NEVER_TRIED: Step = { tries: 0, state: "failed", dueAt: 0, error: null, reason: null };
+const MAX_ERROR = 200;
+
+/** Adds a try that failed to the event's life, once: the same change may be applied a second time. */
+function tellTry(work: Work, change: StepChange, now: number): void {
+  if (change.kind !== "failed" && change.kind !== "given-up") return;
+  const { name, kind, attempt, error } = change;
+  const before = work.steps[name];
+  if (before?.state === kind && before.tries === attempt) return;
+  const what = kind === "failed" ? "failed" : `given up: ${change.reason}`;
+  addHistory(work, { at: now, what, handler: name, attempt, error: error.slice(0, MAX_ERROR) });
+}
+
+const NEVER_TRIED: Step = { tries: 0, state: "failed", dueAt: 0, dueInMs: 0, error: null, reason: null };
 
 /** The same whether the step has the change already or not: a write may have been made, and only its answer lost. */
 function stepAfter(before: Step | undefined, change: StepChange, now: number): Step {
@@ -197,6 +241,7 @@ function stepAfter(before: Step | undefined, change: StepChange, now: number): S
     tries: attempt,
     state: kind,
     dueAt: kind === "failed" ? now + change.delayMs : 0,
+    dueInMs: kind === "failed" ? change.delayMs : 0,
     error: kind === "failed" || kind === "given-up" ? change.error : (before?.error ?? null),
     reason: kind === "given-up" ? change.reason : null,
   };
@@ -233,7 +278,7 @@ export function finish(
   slot.token = ended(token);
   switch (ending.kind) {
     case "done":
-      end(record, slot, "done", now);
+      end(record, slot, { at: now, what: "done" });
       break;
     case "retry":
       waitAgain(slot, work, ending.delayMs, now);
@@ -249,7 +294,7 @@ export function finish(
       work.steps = Object.fromEntries(
         Object.entries(work.steps).filter(([name]) => !name.startsWith(TELL_PREFIX)),
       );
-      work.history.push({ at: now, what: `held: ${ending.reason}` });
+      addHistory(work, { at: now, what: `held: ${ending.reason}` });
       break;
     case "told":
       slot.told = true;

@@ -1,3 +1,4 @@
+import type { Step } from "./lease.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
 /** When somebody has to look at a record next. */
@@ -11,9 +12,33 @@ export interface Due {
 /** Clocks are no further apart than this. */
 const CLOCKS_APART_MS = 5_000;
 
-/** Whether a time has come that was `inMs` away when it was set. One that is further away by now was set by a wrong clock. */
-export function hasCome(at: number, inMs: number, now: number): boolean {
-  return at <= now || at - now > inMs + CLOCKS_APART_MS;
+/**
+ * A time that is further away than it was when it was written comes from a clock that was ahead, and has been corrected
+ * since: it is as far away now as it was then. So a lease is not taken from a process that goes on renewing it, and a retry
+ * waits for no longer than its delay.
+ */
+function pulledBack(at: number, inMs: number, now: number): number {
+  return at - now > inMs + CLOCKS_APART_MS ? now + inMs : at;
+}
+
+/** Pulls back every time of the record that a clock which was ahead has written. */
+export function pullBackTimes({ lease, slots }: IdempotencyRecord, now: number): void {
+  if (lease !== null) lease.until = pulledBack(lease.until, lease.lengthMs, now);
+  for (const key in slots) {
+    const work = slots[key]?.work ?? null;
+    if (work === null) continue;
+    work.dueAt = pulledBack(work.dueAt, work.dueInMs, now);
+    if (work.forcedAt !== null) work.forcedAt = pulledBack(work.forcedAt, 0, now);
+    for (const name in work.steps) {
+      const step = work.steps[name];
+      if (step !== undefined) work.steps[name] = stepPulledBack(step, now);
+    }
+  }
+}
+
+function stepPulledBack(step: Step, now: number): Step {
+  const dueAt = pulledBack(step.dueAt, step.dueInMs, now);
+  return dueAt === step.dueAt ? step : { ...step, dueAt };
 }
 
 /** Waits for a run, or for its onHeld handlers. */
@@ -40,7 +65,7 @@ export function nextSlot({ slots }: IdempotencyRecord, now: number): string | nu
   for (const key in slots) {
     const slot = slots[key];
     if (slot === undefined || slot.work === null || !waits(slot)) continue;
-    if (!hasCome(slot.work.dueAt, slot.work.dueInMs, now)) continue;
+    if (slot.work.dueAt > now) continue;
     const before = next === null ? undefined : slots[next];
     if (before === undefined || isBefore(slot, before)) next = key;
   }

@@ -1,5 +1,6 @@
-import type { AcceptOutcome, HeldReason, VerifiedEvent } from "../inbox.ts";
+import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { digestOf } from "./digest.ts";
+import type { AcceptOutcome, VerifiedEvent } from "./event.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
 /** What the table says of an event, before anything is changed. */
@@ -12,7 +13,7 @@ export interface Ruling {
   readonly detail?: string;
 }
 
-/** The table of deduplication. Rows in the order of `docs/deduplication.md`; rows 1 and 2 choose the slot. */
+/** The table of deduplication. Rows in the order of `docs/concepts/deduplication.md`; rows 1 and 2 choose the slot. */
 export function decide(record: IdempotencyRecord | null, event: VerifiedEvent): Ruling {
   // Not an event of the table: an entry, or a name or status that the specification does not list.
   if (event.rank === null) {

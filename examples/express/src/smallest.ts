@@ -1,0 +1,17 @@
+import { createReceiver } from "@payhooks/core";
+import { sqliteInbox } from "@payhooks/core/sqlite";
+import { paymentCallbacks } from "@payhooks/express";
+import express from "express";
+
+const receiver = createReceiver({
+  payments: { publicKey: process.env.PAY_PUBLIC_KEY },
+  inbox: sqliteInbox("payhooks.db"),
+});
+receiver.onDeposit(async (deposit, ctx) => {
+  console.log(`credit ${deposit.amount} for ${deposit.referenceId}, once, as ${ctx.effectId}`);
+});
+receiver.ignore("WITHDRAWAL");
+
+const app = express();
+app.use("/callbacks/pay", paymentCallbacks(receiver));
+const server = app.listen(process.env.PORT ?? 3000, () => console.log("listening", server.address()));

@@ -1,0 +1,13 @@
+import { payhooksConsole } from "@payhooks/console/next";
+import { receiver } from "../../../lib/receiver";
+
+const handler = payhooksConsole(receiver, {
+  // Whatever your sign-in knows. Here a proxy signs people in, and overwrites this header: no one else may reach the server.
+  authorize: ({ headers }) => {
+    const by = headers.get("x-authenticated-user");
+    return by === null ? null : { by, can: ["view", "replay", "discard"] };
+  },
+  redact: ["userId"],
+});
+
+export { handler as GET, handler as POST };

@@ -1,0 +1,86 @@
+import { postgresEffectsSql, sqliteEffectsSql } from "@payhooks/core/effects";
+import type { Pool } from "pg";
+import type { Command } from "../command-line/command.ts";
+import { CliError, EXIT, UsageError } from "../command-line/errors.ts";
+import type { Given } from "../command-line/given.ts";
+import type { Terminal } from "../command-line/terminal.ts";
+
+const DATABASES = ["postgres", "sqlite"] as const;
+
+export const migrateCommand: Command = {
+  name: "migrate",
+  summary: "Make the table of effects, or print what makes it",
+  usage: ["--postgres URL [--table NAME]", "--sql [--for DATABASE] [--table NAME]"],
+  options: {
+    postgres: { value: "URL", help: "the database of your application; without it, DATABASE_URL is taken" },
+    table: { value: "NAME", help: "the table, with its schema if need be", default: "payhooks_effects" },
+    sql: { help: "print the statements, for a migration of your own, and run nothing" },
+    for: { value: "DATABASE", help: "whose statements to print: postgres or sqlite", default: "postgres" },
+  },
+  notes: [
+    "Run twice, it does nothing the second time. It needs pg, which your application has; with another client, put what --sql prints into a migration of your own.",
+  ],
+  examples: [
+    "payhooks migrate --postgres postgres://shop@127.0.0.1/shop",
+    "payhooks migrate --sql > migrations/0007-payhooks.sql",
+  ],
+  arguments: { least: 0, most: 0 },
+  async run(given, terminal) {
+    const table = given.text("table");
+    if (given.flag("sql")) return print(given, table, terminal);
+    if (given.flag("for")) throw new UsageError("--for is for --sql.");
+    const url = given.text("postgres") ?? process.env.DATABASE_URL;
+    if (url === undefined || !/^postgres(?:ql)?:\/\//.test(url)) {
+      throw new UsageError(
+        "There is no database to migrate.",
+        "Give --postgres postgres://…, set DATABASE_URL, or print the statements with --sql.",
+      );
+    }
+    await migrate(url, table);
+    const name = table ?? "payhooks_effects";
+    terminal.json({ table: name, ready: true });
+    terminal.line(`The table ${name} is there.`);
+    return EXIT.ok;
+  },
+};
+
+function print(given: Given, table: string | undefined, terminal: Terminal): number {
+  if (given.flag("postgres")) throw new UsageError("Give --sql or --postgres, not both.");
+  const database = given.choice("for", DATABASES) ?? "postgres";
+  const statements = (database === "postgres" ? postgresEffectsSql : sqliteEffectsSql)(table);
+  terminal.json({ database, statements });
+  for (const statement of statements) terminal.line(`${statement};`);
+  return EXIT.ok;
+}
+
+async function migrate(url: string, table: string | undefined): Promise<void> {
+  const { Pool } = await importPg();
+  const pool = new Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 10_000 });
+  pool.on("error", () => {});
+  const { pgEffects } = await import("@payhooks/core/effects/pg");
+  try {
+    await pgEffects(pool, { table }).open();
+  } catch (error) {
+    if (error instanceof Error && error.name === "PayhooksError") throw error;
+    const { code } = error as { readonly code?: unknown };
+    throw new CliError(
+      "ERR_DATABASE_UNAVAILABLE",
+      `PostgreSQL cannot be opened: ${typeof code === "string" ? code : "it does not answer"}.`,
+      "Is it running, and are address and password right?",
+    );
+  } finally {
+    await pool.end();
+  }
+}
+
+async function importPg(): Promise<{ readonly Pool: typeof Pool }> {
+  try {
+    return (await import("pg")).default;
+  } catch {
+    throw new CliError(
+      "ERR_PEER_MISSING",
+      "payhooks migrate found no pg.",
+      "Install it, npm install pg, or print the statements with --sql.",
+    );
+  }
+}

@@ -1,0 +1,80 @@
+import { type MoveReport, moveRecords } from "@payhooks/core/inbox";
+import type { Command } from "../command-line/command.ts";
+import { EXIT } from "../command-line/errors.ts";
+import type { Given } from "../command-line/given.ts";
+import type { Terminal } from "../command-line/terminal.ts";
+import { nameOf, openStore, type Place } from "./open-store.ts";
+
+export const moveCommand: Command = {
+  name: "move",
+  summary: "Move what an inbox has into another one",
+  usage: ["--from URL|FILE --to URL|FILE [--dry-run]"],
+  options: {
+    from: { value: "URL|FILE", help: "the inbox that is left: postgres://…, redis://… or a SQLite file" },
+    to: { value: "URL|FILE", help: "the inbox that takes its place; it is made where there is none" },
+    "from-prefix": { value: "TEXT", help: "prefix of the Redis keys that are left", default: "payhooks" },
+    "from-schema": { value: "NAME", help: "schema of the PostgreSQL that is left", default: "payhooks" },
+    "to-prefix": { value: "TEXT", help: "prefix of the Redis keys that are made", default: "payhooks" },
+    "to-schema": { value: "NAME", help: "schema of the PostgreSQL that is moved to", default: "payhooks" },
+    "dry-run": { help: "say what would be moved, and move nothing" },
+  },
+  notes: [
+    "Stop every process that uses the old inbox first. What arrives in the meantime is not answered, so the service sends it again. A receiver that still runs is noticed by its leases, or when it changes an event: the command then ends with ERR_INBOX_IN_USE.",
+    "It moves everything that has not expired: what waits, what is held, and what is finished and there to recognise copies. Each record is read back from the new inbox before it leaves the old one. Run it again after an interruption, and it goes on. Exit code 1 when something had to stay.",
+  ],
+  examples: [
+    "payhooks move --from payhooks.db --to postgres://shop@127.0.0.1/shop --dry-run",
+    "payhooks move --from payhooks.db --to postgres://shop@127.0.0.1/shop",
+    "payhooks move --from redis://127.0.0.1:6379 --from-prefix shop --to postgres://shop@127.0.0.1/shop",
+  ],
+  arguments: { least: 0, most: 0 },
+  async run(given, terminal) {
+    const from = placeOf(given, "from", "the inbox that is left");
+    const to = placeOf(given, "to", "the inbox that takes its place");
+    const dryRun = given.flag("dry-run");
+    const source = await openStore(from, true);
+    try {
+      const target = await openStore(to, false);
+      try {
+        const report = await moveRecords(source, target, { dryRun });
+        print(report, { from: nameOf(from), to: nameOf(to), dryRun }, terminal);
+        return report.left.length === 0 ? EXIT.ok : EXIT.failure;
+      } finally {
+        await target.close();
+      }
+    } finally {
+      await source.close();
+    }
+  },
+};
+
+function placeOf(given: Given, end: "from" | "to", why: string): Place {
+  return {
+    address: given.required(end, why),
+    prefix: given.text(`${end}-prefix`),
+    schema: given.text(`${end}-schema`),
+  };
+}
+
+const WHY = {
+  unreadable: "a newer Payhooks wrote it, or it is damaged",
+  conflict: "the new inbox took a delivery of the same transaction",
+} as const;
+
+function print(
+  report: MoveReport,
+  { from, to, dryRun }: { readonly from: string; readonly to: string; readonly dryRun: boolean },
+  { json, line, paint }: Terminal,
+): void {
+  const { records, events, thereBefore, left } = report;
+  json({ from, to, dryRun, ...report });
+  line(`${from} → ${to}`);
+  const unfinished = events.waiting + events.retrying + events.running;
+  const what = `${unfinished} unfinished, ${events.held} held and ${events.done} finished events in ${records} records`;
+  line(dryRun ? `${what} would be moved.` : paint("green", `${what} were moved, and read back.`));
+  if (thereBefore > 0) line(`${thereBefore} of the records were there from an earlier move.`);
+  for (const { key, why } of left) line(`${paint("red", "left")}  ${key}  ${WHY[why]}`);
+  if (left.length > 0) {
+    line(`${left.length} ${left.length === 1 ? "record stays" : "records stay"} in the old inbox.`);
+  }
+}

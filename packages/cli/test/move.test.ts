@@ -1,0 +1,90 @@
+import { join } from "node:path";
+import { createReceiver } from "@payhooks/core";
+import { sqliteInbox } from "@payhooks/core/sqlite";
+import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
+import { expect, it } from "vitest";
+import { silent } from "../../../test/support/silent.ts";
+import { folder } from "./support/files.ts";
+import { payhooks } from "./support/run.ts";
+
+const keys = createTestKeys();
+let files = 0;
+const newFile = (): string => join(folder, `moved ${++files}.db`);
+
+/** A receiver on a file gets these deliveries and ends; which orders its handler was called for. */
+async function receiving(file: string, deliveries: readonly Uint8Array[]): Promise<string[]> {
+  const ran: string[] = [];
+  const receiver = createReceiver({
+    payments: { publicKey: keys.publicKey },
+    inbox: sqliteInbox(file),
+    run: "after-response",
+    logger: silent,
+  }).ignore("WITHDRAWAL");
+  receiver.onDeposit(
+    ({ referenceId }) => {
+      if (referenceId === "order-bad") throw new Error("the bank is down");
+      ran.push(referenceId);
+    },
+    { maxTries: 1 },
+  );
+  await receiver.start();
+  for (const rawBody of deliveries) {
+    const work: Promise<unknown>[] = [];
+    const headers = { get: (name: string) => (name === "content-type" ? "application/json" : null) };
+    const waitUntil = (promise: Promise<unknown>): void => void work.push(promise);
+    const delivery = { method: "POST", url: "/callbacks", headers, rawBody, waitUntil };
+    expect((await receiver.payments.receive(delivery)).status).toBe(200);
+    await Promise.all(work);
+  }
+  await receiver.close({ graceMs: 5_000 });
+  return ran;
+}
+
+const signed = (referenceId: string): Uint8Array =>
+  signPaymentCallback(callbackFields({ referenceId }), keys.privateKey).rawBody;
+
+it("moves an inbox: what is finished is known there, and what is held is held", async () => {
+  const [from, to] = [newFile(), newFile()];
+  const deliveries = [signed("order-1"), signed("order-2"), signed("order-bad")];
+  expect(await receiving(from, deliveries)).toEqual(["order-1", "order-2"]);
+
+  const planned = await payhooks(["move", "--from", from, "--to", to, "--dry-run"]);
+  expect(planned).toMatchObject({ code: 0, stderr: "" });
+  expect(planned.stdout).toContain("0 unfinished, 1 held and 2 finished events in 3 records would be moved.");
+  const moved = await payhooks(["move", "--from", from, "--to", to]);
+  expect(moved).toMatchObject({ code: 0, stderr: "" });
+  expect(moved.stdout).toContain("1 held and 2 finished events in 3 records were moved, and read back.");
+  expect(moved.stdout).toContain(`SQLite ${from} → SQLite ${to}`);
+
+  expect(await receiving(to, deliveries)).toEqual([]);
+  const held = await payhooks(["held", "list", "--sqlite", to]);
+  expect(held.stdout).toMatch(/exhausted {2}DEPOSIT SUCCESS \S+ reference order-bad /);
+  const left = await payhooks(["held", "list", "--sqlite", from]);
+  expect(left.stdout).toContain("Nothing is held.");
+
+  const again = await payhooks(["move", "--from", from, "--to", to, "--json"]);
+  expect(again.json()).toMatchObject([{ dryRun: false, records: 0, thereBefore: 0, left: [] }]);
+});
+
+it.each([
+  ["no --to", ["--from", "a.db"], /--to is missing/],
+  ["no such file", ["--from", "there is none.db", "--to", "b.db"], /does not exist/],
+  ["an address that leads nowhere", ["--from", "mysql://x", "--to", "b.db"], /postgres:\/\/…/],
+  [
+    "a prefix of a file",
+    ["--from", "a.db", "--from-prefix", "x", "--to", "b.db"],
+    /prefix goes with a Redis/,
+  ],
+])("refuses %s", async (_, args, message) => {
+  const ended = await payhooks(["move", ...args]);
+  expect(ended.code).toBe(2);
+  expect(ended.stderr).toMatch(message);
+});
+
+it("names a server that is not there, without its password", async () => {
+  const from = "postgres://shop:secret@127.0.0.1:1/shop";
+  const ended = await payhooks(["move", "--from", from, "--to", newFile()]);
+  expect(ended).toMatchObject({ code: 1, stdout: "" });
+  expect(ended.stderr).toMatch(/PostgreSQL 127\.0\.0\.1:1\/shop cannot be opened.*ERR_INBOX_UNAVAILABLE/);
+  expect(ended.stderr).not.toContain("secret");
+});

@@ -1,0 +1,140 @@
+import type { HeldReason, Notice, Receiver } from "@payhooks/core";
+
+const MINUTE_MS = 60_000;
+/** A day. */
+const MINUTES = 24 * 60;
+const ENTRIES = 50;
+
+/** What happened within one minute. */
+export interface MinuteCounts {
+  /** Everything that arrived, whatever the answer. */
+  readonly deliveries: number;
+  readonly finished: number;
+  readonly retried: number;
+  readonly held: number;
+  readonly refused: number;
+}
+
+/** A minute of the chart. */
+export interface Minute extends MinuteCounts {
+  /** Its beginning, in milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** Something that a person did, or should know of. */
+export interface Entry {
+  readonly at: number;
+  readonly notice: Extract<
+    Notice,
+    { readonly type: "replayed" | "discarded" | "alert" | "data-lost" | "inbox-error" | "warning" }
+  >;
+}
+
+type Counter = keyof MinuteCounts;
+
+/** These are found when a delivery arrives; any other reason comes of running what had arrived before. */
+const HELD_ON_ARRIVAL: ReadonlySet<HeldReason> = new Set<HeldReason>([
+  "ambiguous",
+  "malformed",
+  "unexpected",
+  "unrecognized",
+  "conflict",
+  "mismatch",
+  "reference-reused",
+]);
+
+const NOTHING: MinuteCounts = { deliveries: 0, finished: 0, retried: 0, held: 0, refused: 0 };
+
+/** What this process has seen, by minute, for a day; the receiver's notices tell it. */
+export class Activity {
+  /** When this process began to look, in milliseconds since the epoch. */
+  readonly since: number;
+  /** A ring: each minute has its place, and takes it over from the minute a day before. */
+  readonly #minutes: ({ at: number } & Record<Counter, number>)[] = [];
+  readonly #entries: Entry[] = [];
+  readonly #listeners = new Set<() => void>();
+
+  constructor(now: number) {
+    this.since = now;
+  }
+
+  /** Takes a notice in. */
+  add(notice: Notice): void {
+    for (const counter of countersOf(notice)) this.#minuteOf(notice.at)[counter]++;
+    switch (notice.type) {
+      case "replayed":
+      case "discarded":
+      case "alert":
+      case "data-lost":
+      case "inbox-error":
+      case "warning":
+        this.#entries.unshift({ at: notice.at, notice });
+        this.#entries.splice(ENTRIES);
+    }
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** The last so many minutes, oldest first, the one that is not over included. */
+  minutes(now: number, count: number): readonly Minute[] {
+    const last = Math.floor(now / MINUTE_MS);
+    return Array.from({ length: Math.min(count, MINUTES) }, (_, i) => {
+      const minute = last - Math.min(count, MINUTES) + 1 + i;
+      const at = minute * MINUTE_MS;
+      const known = this.#minutes[minute % MINUTES];
+      return known?.at === at ? { ...known } : { at, ...NOTHING };
+    });
+  }
+
+  /** The newest first. */
+  get entries(): readonly Entry[] {
+    return this.#entries;
+  }
+
+  /** Calls back after every notice; the returned function ends that. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #minuteOf(time: number): Record<Counter, number> {
+    const minute = Math.floor(time / MINUTE_MS);
+    const at = minute * MINUTE_MS;
+    const place = minute % MINUTES;
+    const known = this.#minutes[place];
+    if (known?.at === at) return known;
+    const fresh = { at, ...NOTHING };
+    this.#minutes[place] = fresh;
+    return fresh;
+  }
+}
+
+function countersOf(notice: Notice): readonly Counter[] {
+  switch (notice.type) {
+    case "accepted":
+    case "duplicate":
+    case "stale":
+      return ["deliveries"];
+    case "refused":
+      return ["deliveries", "refused"];
+    case "held":
+      return HELD_ON_ARRIVAL.has(notice.reason) ? ["deliveries", "held"] : ["held"];
+    case "retry":
+      return ["retried"];
+    case "finished":
+      return ["finished"];
+    default:
+      return [];
+  }
+}
+
+const ACTIVITIES = new WeakMap<Receiver, Activity>();
+
+/** What has been seen of a receiver: one for all of its consoles, from the first time that it is asked for. */
+export function activityOf(receiver: Receiver): Activity {
+  const known = ACTIVITIES.get(receiver);
+  if (known !== undefined) return known;
+  const activity = new Activity(Date.now());
+  receiver.observe((notice) => activity.add(notice));
+  ACTIVITIES.set(receiver, activity);
+  return activity;
+}

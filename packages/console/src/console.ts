@@ -1,0 +1,135 @@
+import { isPayhooksError, PayhooksError, type Receiver } from "@payhooks/core";
+import { type ReceiverSource, receiverOf } from "@payhooks/core/adapter";
+import { PAGE_HEADERS } from "@payhooks/pages";
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { activityOf } from "./activity/activity.ts";
+import { changeStream } from "./activity/stream.ts";
+import { decide } from "./decide.ts";
+import { crossSiteProblem, may } from "./guard.ts";
+import { type ConsoleOptions, type ConsoleUser, checkOptions, userOf } from "./options.ts";
+import { readQuery } from "./query.ts";
+import { eventIdsOn, type Room, regionsOf } from "./regions.ts";
+import { filterForm } from "./views/list.ts";
+import { ASSETS, consolePage, plainPage } from "./views/page.ts";
+
+/** Bytes that a decision can have: an eventId and a note. */
+const MAX_BODY_BYTES = 8 * 1024;
+
+/** One console, for adapters: each of them hands over its own kind of request for `authorize`. */
+export interface Console<Given, Platform = void> {
+  /** Asks `authorize` who it is. Rejects with what that throws. */
+  admit(given: Given): Promise<ConsoleUser | null>;
+  /** The answer to a request of somebody who was asked for by `admit`. */
+  answer(request: Request, user: ConsoleUser | null, platform: Platform): Promise<Response>;
+}
+
+interface Env {
+  readonly Bindings: { readonly user: ConsoleUser; readonly receiver: Receiver };
+}
+
+/**
+ * Makes a console.
+ *
+ * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
+ */
+export function createConsole<Given, Platform = void>(
+  source: ReceiverSource<Platform>,
+  options: ConsoleOptions<Given>,
+): Console<Given, Platform> {
+  checkOptions(options);
+  // It counts what happens from its mounting on. A factory is not called before somebody looks.
+  if (typeof source !== "function") activityOf(source);
+  const app = createApp(options.redact ?? []);
+  return {
+    async admit(given) {
+      const user = userOf(await options.authorize(given));
+      if (user !== undefined) return user;
+      throw new PayhooksError("ERR_OPTION_INVALID", "authorize answered with neither a user nor null.", {
+        fix: 'Answer { by, can: ["view", "replay", "discard"] } with the rights that somebody has, or null.',
+      });
+    },
+    async answer(request, user, platform) {
+      if (user === null || !may(user, "view")) return forbidden();
+      const receiver = await receiverOf(source, platform);
+      return app.fetch(request, { user, receiver });
+    },
+  };
+}
+
+/** Everything is at one address, and told apart by its query: so no router or proxy has to know more than that address. */
+function createApp(redact: readonly string[]): Hono<Env> {
+  const app = new Hono<Env>();
+
+  const roomOf = (c: Context<Env>): Room => {
+    const { receiver, user } = c.env;
+    const query = readQuery(new URL(c.req.url).searchParams);
+    return { receiver, user, activity: activityOf(receiver), query, redact };
+  };
+
+  app.use(async (c, next) => {
+    await next();
+    for (const [name, value] of Object.entries(PAGE_HEADERS)) {
+      if (!c.res.headers.has(name)) c.res.headers.set(name, value);
+    }
+    c.res.headers.set("cross-origin-resource-policy", "same-origin");
+    c.res.headers.set("cross-origin-opener-policy", "same-origin");
+  });
+
+  app.get("*", async (c) => {
+    const { asset, stream, part } = c.req.query();
+    if (asset !== undefined) return file(c, asset);
+    if (stream !== undefined) return changeStream(c, c.env.receiver, activityOf(c.env.receiver));
+    const room = roomOf(c);
+    if (part === "ids") return c.json(await eventIdsOn(room));
+    const { regions, problem, status } = await regionsOf(room);
+    if (part === "regions") {
+      const html = Object.entries(regions).map(([id, region]) => [id, String(region)]);
+      return c.json({ regions: Object.fromEntries(html), problem });
+    }
+    return c.html(
+      consolePage(room.user, room.query, regions, { filter: filterForm(room.query), problem }),
+      status,
+    );
+  });
+
+  app.post(
+    "*",
+    bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (c) => c.json(REFUSED.large, 413) }),
+    async (c) => {
+      const problem = crossSiteProblem(c.req.raw);
+      if (problem !== null) return c.json({ ok: false, message: problem }, 403);
+      const { status, message } = await decide(c.env.receiver, c.env.user, await c.req.text());
+      return c.json(message === null ? { ok: true } : { ok: false, message }, status);
+    },
+  );
+
+  app.all("*", (c) => c.text("The console answers GET and POST.", 405, { allow: "GET, HEAD, POST" }));
+  app.onError((error, c) => c.json({ ok: false, message: messageOf(error) }, 500));
+  return app;
+}
+
+const REFUSED = { large: { ok: false, message: "The note is too long." } } as const;
+
+function file(c: Context<Env>, name: string): Response {
+  const found = ASSETS.get(name);
+  return found === undefined
+    ? c.text("There is no such file.", 404)
+    : c.body(found.text, 200, { "content-type": found.type });
+}
+
+async function forbidden(): Promise<Response> {
+  const page = plainPage(
+    "Not for you",
+    "You may not see this page. Sign in as somebody who may, and load it again.",
+  );
+  return new Response(String(page), {
+    status: 403,
+    headers: { ...PAGE_HEADERS, "content-type": "text/html; charset=UTF-8" },
+  });
+}
+
+/** Words of ours only: those of other errors may hold anything. */
+function messageOf(error: unknown): string {
+  return isPayhooksError(error) ? error.message : "Something went wrong. The server's log may say more.";
+}

@@ -1,0 +1,44 @@
+/**
+ * Mounts the console on Express 4 or 5.
+ *
+ * @module
+ */
+
+import { getRequestListener } from "@hono/node-server";
+import type { ReceiverSource } from "@payhooks/core/adapter";
+import type { Request as ExpressRequest, RequestHandler } from "express";
+import { createConsole } from "./console.ts";
+import type { ConsoleOptions } from "./options.ts";
+
+export type { ConsoleOptions, ConsoleUser } from "./options.ts";
+
+/**
+ * The console, at one address.
+ *
+ * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
+ * @example app.use("/payhooks", payhooksConsole(receiver, { authorize: (request) => userOf(request.session) }));
+ */
+export function payhooksConsole(
+  receiver: ReceiverSource,
+  options: ConsoleOptions<ExpressRequest>,
+): RequestHandler {
+  const page = createConsole(receiver, options);
+  return (request, response, next) => {
+    page
+      .admit(request)
+      .then(async (user) => {
+        keepParsedBody(request);
+        const listen = getRequestListener((asked) => page.answer(asked, user), OPTIONS);
+        await listen(request, response);
+      })
+      .catch(next);
+  };
+}
+
+const OPTIONS = { overrideGlobalObjects: false } as const;
+
+/** A parser above has read the body. What it made of it is as good, since nothing here depends on the exact bytes. */
+function keepParsedBody(request: ExpressRequest & { rawBody?: unknown }): void {
+  if (!request.readableDidRead || request.rawBody instanceof Buffer) return;
+  request.rawBody = Buffer.from(JSON.stringify(request.body ?? null));
+}

@@ -1,0 +1,39 @@
+/**
+ * Mounts the console on Fastify.
+ *
+ * @module
+ */
+
+import { getRequestListener } from "@hono/node-server";
+import type { ReceiverSource } from "@payhooks/core/adapter";
+import type { FastifyPluginCallback, FastifyRequest } from "fastify";
+import { createConsole } from "./console.ts";
+import type { ConsoleOptions } from "./options.ts";
+
+export type { ConsoleOptions, ConsoleUser } from "./options.ts";
+
+/**
+ * The console, as a plugin: its address is the plugin's prefix.
+ *
+ * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
+ * @example app.register(payhooksConsole(receiver, { authorize: (request) => request.user }), { prefix: "/payhooks" });
+ */
+export function payhooksConsole(
+  receiver: ReceiverSource,
+  options: ConsoleOptions<FastifyRequest>,
+): FastifyPluginCallback {
+  const page = createConsole(receiver, options);
+  return (app, _options, done) => {
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser("*", (_request, _payload, next) => next(null));
+    app.all("/", async (request, reply) => {
+      const user = await page.admit(request);
+      reply.hijack();
+      const listen = getRequestListener((asked) => page.answer(asked, user), {
+        overrideGlobalObjects: false,
+      });
+      await listen(request.raw, reply.raw);
+    });
+    done();
+  };
+}

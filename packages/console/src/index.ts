@@ -1,0 +1,29 @@
+/**
+ * A page for the person on duty, on any runtime with web-standard requests.
+ *
+ * @module
+ */
+
+import type { ReceiverSource } from "@payhooks/core/adapter";
+import { createConsole } from "./console.ts";
+import type { ConsoleOptions } from "./options.ts";
+
+export type { ConsoleOptions, ConsoleUser } from "./options.ts";
+
+/** Answers a request; `platform` is what the runtime hands over beside it, for a receiver that is made with it. */
+export type ConsoleHandler<Platform> = (request: Request, platform?: Platform) => Promise<Response>;
+
+/**
+ * The console, at one address.
+ *
+ * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
+ * @example
+ * const handler = payhooksConsole(receiver, { authorize: async (request) => userOf(await sessionOf(request)) });
+ */
+export function payhooksConsole<Platform = unknown>(
+  receiver: ReceiverSource<Platform>,
+  options: ConsoleOptions<Request>,
+): ConsoleHandler<Platform> {
+  const page = createConsole<Request, Platform>(receiver, options);
+  return async (request, platform) => page.answer(request, await page.admit(request), platform as Platform);
+}

@@ -1,0 +1,98 @@
+import type { EventFilter, EventSummary, HeldReason } from "@payhooks/core";
+
+/** Where an event stands. */
+export type EventState = EventSummary["state"];
+/** The flow that it came by. */
+export type FlowName = EventSummary["flow"];
+
+/** What the address of the page asks for. Everything is optional, and what cannot be is left out. */
+export interface ConsoleQuery {
+  readonly state: EventState;
+  readonly flow: FlowName | null;
+  readonly reason: HeldReason | null;
+  /** The event's name. */
+  readonly name: string | null;
+  readonly tenant: string | null;
+  /** A text to search for: a reference, a transaction's id, a webhook's key or an eventId. */
+  readonly search: string | null;
+  readonly cursor: string | null;
+  /** Hours that the chart shows. */
+  readonly hours: 1 | 24;
+  /** The event whose life is shown. */
+  readonly eventId: string | null;
+}
+
+export const STATES: readonly EventState[] = ["held", "retrying", "waiting", "running", "done"];
+
+export const FLOWS: readonly FlowName[] = ["payments", "connect"];
+
+/** Why an event is held, in words for whoever has to decide about it. */
+export const REASONS: Readonly<Record<HeldReason, string>> = {
+  ambiguous:
+    "Its signature fits more than one event, and these differ. Nobody can say from it alone which one is true.",
+  malformed: "It is authentic, but its fields are not as documented.",
+  unexpected: "It is authentic, but for another merchant or callback address than the receiver expects.",
+  unrecognized: "It is authentic, but its event name or its status is none of the documented ones.",
+  conflict: "It contradicts the final status that is recorded for the same transaction.",
+  mismatch: "The same event is recorded with other facts, such as another amount.",
+  "reference-reused": "Another transaction with the same reference has already succeeded.",
+  exhausted: "A handler has failed at every try that it had.",
+  rejected: "A handler has rejected it.",
+  crashed: "The process died while a handler ran, and the handler is not to be run again by itself.",
+  unhandled: "There is no handler for it, and it is not ignored either.",
+};
+
+export function isReason(text: string): text is HeldReason {
+  return Object.hasOwn(REASONS, text);
+}
+
+const EVENT_ID = /^[0-9a-f]{48}$/;
+
+export function isEventId(text: string): boolean {
+  return EVENT_ID.test(text);
+}
+
+/** Reads the query of an address. */
+export function readQuery(given: URLSearchParams): ConsoleQuery {
+  const text = (name: string): string | null => {
+    const value = given.get(name)?.trim().slice(0, 256) ?? "";
+    return value === "" ? null : value;
+  };
+  const reason = text("reason") ?? "";
+  const eventId = text("event") ?? "";
+  return {
+    state: STATES.find((one) => one === given.get("state")) ?? "held",
+    flow: FLOWS.find((one) => one === given.get("flow")) ?? null,
+    reason: isReason(reason) ? reason : null,
+    name: text("name"),
+    tenant: text("tenant"),
+    search: text("search"),
+    cursor: text("cursor"),
+    hours: given.get("hours") === "24" ? 24 : 1,
+    eventId: isEventId(eventId) ? eventId : null,
+  };
+}
+
+/** The address of the page that a query asks for, relative to where the console is mounted. */
+export function addressOf(query: ConsoleQuery, changes: Partial<ConsoleQuery> = {}): string {
+  const { state, flow, reason, name, tenant, search, cursor, hours, eventId } = { ...query, ...changes };
+  const address = new URLSearchParams();
+  if (eventId !== null) address.set("event", eventId);
+  address.set("state", state);
+  for (const [key, value] of Object.entries({ flow, reason, name, tenant, search, cursor })) {
+    if (value !== null) address.set(key, value);
+  }
+  if (hours !== 1) address.set("hours", String(hours));
+  return `?${address}`;
+}
+
+/** What the list is asked for. */
+export function filterOf({ state, flow, reason, name, tenant }: ConsoleQuery): EventFilter {
+  return {
+    state,
+    flow: flow ?? undefined,
+    reason: state === "held" ? (reason ?? undefined) : undefined,
+    event: name ?? undefined,
+    tenant: tenant ?? undefined,
+  };
+}

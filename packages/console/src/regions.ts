@@ -1,0 +1,154 @@
+import { type EventCounts, type EventSummary, isPayhooksError, type Receiver } from "@payhooks/core";
+import type { Activity } from "./activity/activity.ts";
+import { may } from "./guard.ts";
+import type { ConsoleUser } from "./options.ts";
+import { type ConsoleQuery, filterOf, isEventId } from "./query.ts";
+import { activityCard } from "./views/chart.ts";
+import { countTiles, reasonLinks } from "./views/counts.ts";
+import { lifeCards, noLife } from "./views/life.ts";
+import { type Decision, eventsCard } from "./views/list.ts";
+import { logCard } from "./views/log.ts";
+import type { Regions } from "./views/page.ts";
+
+const PAGE_SIZE = 50;
+/** Events whose ids one answer has, for a decision about all that fit. */
+const IDS_SIZE = 500;
+
+const NO_COUNTS: EventCounts = {
+  waiting: 0,
+  retrying: 0,
+  running: 0,
+  held: 0,
+  heldBy: {},
+  oldestDueMs: null,
+};
+
+/** What an answer is drawn from. */
+export interface Room {
+  readonly receiver: Receiver;
+  readonly activity: Activity;
+  readonly user: ConsoleUser;
+  readonly query: ConsoleQuery;
+  readonly redact: readonly string[];
+}
+
+/** The parts of the page that a query asks for. What the inbox does not answer is left empty, and `problem` says why. */
+export async function regionsOf(room: Room): Promise<{
+  readonly regions: Regions;
+  readonly problem: string | null;
+  readonly status: 200 | 400 | 404 | 503;
+}> {
+  const { receiver, activity, user, query, redact } = room;
+  const trouble = new Trouble();
+  const rights = (["replay", "discard"] as const).filter((right): right is Decision => may(user, right));
+  const counts = await trouble.orElse(receiver.events.counts(), NO_COUNTS);
+  const always = { counts: countTiles(counts, query) };
+  if (query.eventId !== null) {
+    const life = await trouble.orElse(receiver.read(query.eventId), null);
+    const cards = life === null ? noLife(query) : lifeCards({ query, life, redact, rights });
+    const status = trouble.text === null && life === null ? 404 : trouble.status;
+    return { regions: { ...always, life: cards }, problem: trouble.text, status };
+  }
+  const { events, next } = await listed(room, trouble);
+  const regions = {
+    ...always,
+    reasons: reasonLinks(counts, query),
+    events: eventsCard({ query, events, next, redact, rights }),
+    activity: activityCard(activity, query, Date.now()),
+    log: logCard(activity, query, redact),
+  };
+  return { regions, problem: trouble.text, status: trouble.status };
+}
+
+/** The ids of the held events that the filter lets pass, page by page. */
+export async function eventIdsOn({ receiver, query }: Room): Promise<{
+  readonly ids: readonly string[];
+  readonly next: string | null;
+}> {
+  const filter = { ...filterOf(query), state: "held" } as const;
+  const { events, next } = await receiver.events.list(filter, { limit: IDS_SIZE, cursor: query.cursor });
+  return { ids: events.map(({ eventId }) => eventId), next };
+}
+
+interface Listed {
+  readonly events: readonly EventSummary[];
+  readonly next: string | null;
+}
+
+async function listed({ receiver, query }: Room, trouble: Trouble): Promise<Listed> {
+  const { search, cursor, tenant } = query;
+  if (search !== null)
+    return { events: await found(receiver, search, tenant ?? undefined, trouble), next: null };
+  const page = receiver.events.list(filterOf(query), { limit: PAGE_SIZE, cursor, first: "newest" });
+  return trouble.orElse(page, { events: [], next: null });
+}
+
+/** Whatever is known under a text: nobody who looks for an order knows which of the ids it is. */
+async function found(
+  receiver: Receiver,
+  text: string,
+  tenant: string | undefined,
+  trouble: Trouble,
+): Promise<readonly EventSummary[]> {
+  const answers = await Promise.all([
+    ofId(receiver.find({ payTxnId: text, tenant }), trouble),
+    ofId(receiver.find({ idempotencyKey: text, tenant }), trouble),
+    ofReference(receiver, text, tenant, trouble),
+    isEventId(text) ? trouble.orElse(ofEventId(receiver, text), []) : [],
+  ]);
+  const known = new Map(answers.flat().map((event) => [event.eventId, event]));
+  return [...known.values()].toSorted((a, b) => b.acceptedAt - a.acceptedAt);
+}
+
+/** Ids are looked up under one tenant. Where there are several and none is named, only references are. */
+function ofId(asked: Promise<readonly EventSummary[]>, trouble: Trouble): Promise<readonly EventSummary[]> {
+  const known = asked.catch((error: unknown) => {
+    if (isPayhooksError(error) && error.code === "ERR_OPTION_MISSING") return [];
+    throw error;
+  });
+  return trouble.orElse(known, []);
+}
+
+/** An inbox that does not search by references can still go through what is unfinished or held. */
+async function ofReference(
+  receiver: Receiver,
+  referenceId: string,
+  tenant: string | undefined,
+  trouble: Trouble,
+): Promise<readonly EventSummary[]> {
+  const all = await trouble.orElse(receiver.find({ referenceId, tenant }), null);
+  if (all !== null) return all;
+  const page = receiver.events.list({ referenceId, tenant }, { limit: PAGE_SIZE });
+  return (await trouble.orElse(page, { events: [], next: null })).events;
+}
+
+async function ofEventId(receiver: Receiver, eventId: string): Promise<readonly EventSummary[]> {
+  const life = await receiver.read(eventId);
+  if (life === null) return [];
+  const { flow, id, tenant } = life;
+  const all = await receiver.find(
+    flow === "payments" ? { payTxnId: id, tenant } : { idempotencyKey: id, tenant },
+  );
+  return all.filter((event) => event.eventId === eventId);
+}
+
+/** What went wrong first, in words that may be shown. */
+class Trouble {
+  text: string | null = null;
+  /** The status of the page. */
+  status: 200 | 400 | 503 = 200;
+
+  /** The answer, or what stands in for it. */
+  async orElse<Answer, Otherwise>(asked: Promise<Answer>, otherwise: Otherwise): Promise<Answer | Otherwise> {
+    try {
+      return await asked;
+    } catch (error) {
+      if (!isPayhooksError(error)) throw error;
+      this.text ??= error.message;
+      if (error.status === 503) this.status = 503;
+      // What an inbox does not offer is no failure: the page says what can be done about it, and shows the rest.
+      else if (error.code !== "ERR_NOT_SEARCHABLE" && this.status === 200) this.status = 400;
+      return otherwise;
+    }
+  }
+}

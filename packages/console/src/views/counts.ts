@@ -1,0 +1,37 @@
+import type { EventCounts, HeldReason } from "@payhooks/core";
+import { type Html, html } from "@payhooks/pages";
+import { addressOf, type ConsoleQuery, type EventState, isReason } from "../query.ts";
+import { count, duration } from "./shown.ts";
+
+const TILES: readonly {
+  readonly state: Exclude<EventState, "done">;
+  readonly name: string;
+  readonly does: string;
+}[] = [
+  { state: "held", name: "Held", does: "wait for a person" },
+  { state: "retrying", name: "Retrying", does: "wait for another try" },
+  { state: "waiting", name: "Waiting", does: "wait for their first run" },
+  { state: "running", name: "Running", does: "run now" },
+];
+
+/** How many events stand where, each a link to their list. */
+export function countTiles(counts: EventCounts, query: ConsoleQuery): Html {
+  return html`<ul>${TILES.map(({ state, name, does }) => {
+    const isShown = query.eventId === null && query.search === null && query.state === state;
+    const address = addressOf(query, { ...WHOLE_LIST, state });
+    return html`<li><a class="tile ${state} ${counts[state] === 0 && "none"}" id="tile-${state}" href="${address}" ${isShown && html`aria-current="page"`}><span class="number">${count(counts[state])}</span><span class="what"><b>${name}</b> <span class="does">${does}</span></span></a></li>`;
+  })}<li><div class="tile ${counts.oldestDueMs === null && "none"}"><span class="number">${counts.oldestDueMs === null ? "–" : duration(counts.oldestDueMs)}</span><span class="what"><b>Oldest due</b> <span class="does">how far we are behind</span></span></div></li></ul>`;
+}
+
+/** The held events by their reasons, each a link to their list. */
+export function reasonLinks(counts: EventCounts, query: ConsoleQuery): Html {
+  const reasons = Object.entries(counts.heldBy).filter(
+    (entry): entry is [HeldReason, number] => isReason(entry[0]) && entry[1] > 0,
+  );
+  if (query.state !== "held" || reasons.length === 0) return html``;
+  const link = (reason: HeldReason | null, label: string, held: number) =>
+    html`<li><a href="${addressOf(query, { ...WHOLE_LIST, reason })}" ${query.reason === reason && html`aria-current="true"`}>${label} <span class="count">${count(held)}</span></a></li>`;
+  return html`<ul class="chips" aria-label="Held by reason">${link(null, "all", counts.held)}${reasons.map(([reason, held]) => link(reason, reason, held))}</ul>`;
+}
+
+const WHOLE_LIST = { eventId: null, search: null, cursor: null, reason: null } as const;

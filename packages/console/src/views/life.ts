@@ -1,0 +1,155 @@
+import type { Life } from "@payhooks/core";
+import { colouredJson, type Html, html, pill, type Tone } from "@payhooks/pages";
+import { addressOf, type ConsoleQuery, REASONS } from "../query.ts";
+import { type Redaction, redactedLabel, redactionOf } from "../redaction/redaction.ts";
+import { type Decision, decideButtons, statePill } from "./list.ts";
+import { count, moment, shown } from "./shown.ts";
+
+/** What one event's life is drawn from. */
+export interface LifeView {
+  readonly query: ConsoleQuery;
+  readonly life: Life;
+  readonly redact: readonly string[];
+  /** What somebody may do with it while it is held. */
+  readonly rights: readonly Decision[];
+}
+
+/** One event's whole life. */
+export function lifeCards(view: LifeView): Html {
+  const { life, query, redact, rights } = view;
+  const redaction = redactionOf(redact, life.delivery?.rawBody ?? null);
+  const isHeld = life.state === "held";
+  const name = redactedLabel(redact, "referenceId", life.referenceId) ?? redactedLabel(redact, "id", life.id);
+  return html`<section class="card" aria-labelledby="life-title">
+  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(name ?? "")}</h2><span class="end">${stateOf(life)}</span></header>
+  <div class="inner">
+    ${isHeld && life.reason !== null && html`<p class="reason">${REASONS[life.reason]}${life.detail !== null && html` <span class="detail">${said(redaction, life.detail)}</span>`}</p>`}
+    ${isHeld && rights.length > 0 && html`<div class="actions" role="group" aria-label="Decide about this event">${decideButtons([life.eventId], rights)}</div>`}
+    ${facts(view)}
+  </div>
+</section>
+<div class="pair-of-cards">
+  <section class="card" aria-labelledby="timeline-title"><header><h2 id="timeline-title">What happened</h2></header><div class="inner">${timeline(life, redaction)}</div></section>
+  <section class="card" aria-labelledby="body-title"><header><h2 id="body-title">What arrived</h2></header><div class="inner">${body(life, redaction)}</div></section>
+</div>
+${handlers(life, redaction)}`;
+}
+
+/** What is said of an event of which there is no record. */
+export function noLife(query: ConsoleQuery): Html {
+  return html`<section class="card" aria-labelledby="life-title"><header><a class="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">Not known</h2></header>
+<p class="empty">There is no record of this event. Finished events are forgotten some time after their window.</p></section>`;
+}
+
+function facts({ life, redact }: LifeView): Html {
+  const { flow, tenant, eventId, replays, copies, acceptedAt, lastDeliveryAt } = life;
+  const event = redactedLabel(redact, "event", life.event) ?? "";
+  const status = redactedLabel(redact, "status", life.status) ?? "";
+  const reference = redactedLabel(redact, "referenceId", life.referenceId);
+  return html`<dl class="facts">
+  ${reference !== null && html`<dt>reference</dt><dd class="mono">${shown(reference)}</dd>`}
+  <dt>${flow === "payments" ? "payTxnId" : "idempotency_key"}</dt><dd class="mono">${shown(redactedLabel(redact, "id", life.id) ?? "")}</dd>
+  <dt>event</dt><dd>${event === "" ? "unknown" : shown(event)}${status !== "" && html` · ${shown(status)}`}</dd>
+  <dt>flow</dt><dd>${flow}</dd>
+  ${tenant !== "" && html`<dt>tenant</dt><dd>${shown(tenant)}</dd>`}
+  <dt>first delivery</dt><dd>${moment(acceptedAt)}</dd>
+  ${copies > 0 && html`<dt>last delivery</dt><dd>${moment(lastDeliveryAt)}, ${count(copies)} ${copies === 1 ? "copy" : "copies"} since the first</dd>`}
+  ${replays > 0 && html`<dt>replays</dt><dd>${count(replays)}</dd>`}
+  <dt>event id</dt><dd class="mono">${eventId}</dd>
+</dl>`;
+}
+
+type HistoryEntry = Life["history"][number];
+
+/** What happened, the first thing at its head. */
+function timeline(life: Life, redaction: Redaction): Html {
+  const { history, acceptedAt, copies, lastDeliveryAt, state } = life;
+  const has = (what: string): boolean => history.some((entry) => entry.what === what);
+  const events: { readonly at: number; readonly tone: string; readonly content: Html }[] = [
+    // Nothing is kept of an event that was done at its first try.
+    ...(has("accepted") ? [] : [{ at: acceptedAt, tone: "good", content: html`<b>accepted</b>` }]),
+    ...history.map((entry) => ({ at: entry.at, tone: toneOf(entry), content: entryText(entry, redaction) })),
+    ...(copies > 0
+      ? [{ at: lastDeliveryAt, tone: "", content: html`<b>last copy</b> of ${count(copies)} that arrived` }]
+      : []),
+  ];
+  const next = nextTryAt(life);
+  return html`<ol class="timeline">${events
+    .toSorted((a, b) => a.at - b.at)
+    .map(
+      ({ at, tone, content }) =>
+        html`<li class="${tone}">${moment(at)}<span class="what">${content}</span></li>`,
+    )}${
+    next !== null && html`<li class="coming">${moment(next)}<span class="what"><b>next try</b></span></li>`
+  }${
+    state === "done" &&
+    !has("done") &&
+    html`<li class="good"><span class="when">then</span><span class="what"><b>done</b></span></li>`
+  }</ol>`;
+}
+
+function toneOf({ what, by }: HistoryEntry): string {
+  if (by !== undefined) return "person";
+  return what === "accepted" || what === "done" ? "good" : what === "stale" ? "" : "bad";
+}
+
+function entryText({ what, handler, attempt, error, by, note }: HistoryEntry, redaction: Redaction): Html {
+  const words = what === "lapsed" ? "its process died, or was silent for too long" : what;
+  return html`<b>${shown(words)}</b>${handler !== undefined && html`: ${shown(handler)}`}${attempt !== undefined && html`, try ${count(attempt)}`}${
+    by !== undefined && html` by ${shown(by)}`
+  }${error !== undefined && html`<span class="said problem">${said(redaction, error)}</span>`}${
+    note !== undefined && html`<span class="said">“${said(redaction, note)}”</span>`
+  }`;
+}
+
+function nextTryAt({ state, steps }: Life): number | null {
+  const due = Object.values(steps)
+    .filter((step) => step.state === "failed" && step.dueAt > 0)
+    .map(({ dueAt }) => dueAt);
+  return state === "waiting" && due.length > 0 ? Math.min(...due) : null;
+}
+
+function body({ delivery }: Life, redaction: Redaction): Html {
+  if (delivery === null)
+    return html`<p class="hint">The body is kept while the event is unfinished or held.</p>`;
+  const size = html`<p class="hint">${count(delivery.rawBody.byteLength)} bytes, ${delivery.source}, received ${moment(delivery.receivedAt)}${delivery.keyId !== null && html`, verified with key <span class="mono">${shown(delivery.keyId.slice(0, 16))}</span>`}</p>`;
+  if (redaction.body === null) {
+    return html`<p class="hint">The body is not shown: it cannot be read as a JSON object, and so nothing in it can be redacted.</p>${size}`;
+  }
+  return html`<pre class="body" tabindex="0" role="region" aria-label="Body">${colouredJson(redaction.body)}</pre>${size}`;
+}
+
+const STEP_TONES: Readonly<Record<string, Tone>> = {
+  done: "good",
+  failed: "wait",
+  "given-up": "bad",
+  started: "wait",
+};
+
+function handlers({ steps }: Life, redaction: Redaction): Html {
+  const all = Object.entries(steps);
+  if (all.length === 0) return html``;
+  return html`<section class="card" aria-labelledby="handlers-title"><header><h2 id="handlers-title">Handlers</h2></header>
+<ul class="list">${all.map(
+    ([name, { tries, state, error, dueAt }]) => html`<li class="row"><div class="step">
+  <span class="line"><span class="name">${shown(name)}</span><span class="sub">${count(tries)} ${tries === 1 ? "try" : "tries"}</span><span class="end">${pill(state, STEP_TONES[state] ?? "")}</span></span>
+  ${error !== null && html`<p class="problem">${said(redaction, error)}</p>`}
+  ${state === "failed" && dueAt > 0 && html`<span class="sub">to be tried again at ${moment(dueAt)}</span>`}
+</div></li>`,
+  )}</ul></section>`;
+}
+
+/** A text about the event, redacted. */
+function said(redaction: Redaction, text: string): Html {
+  const left = redaction.text(text);
+  return left === null
+    ? html`<span class="hint">not shown: the body is gone that tells what must not be</span>`
+    : shown(left);
+}
+
+function stateOf({ state, steps, reason }: Life): Html {
+  if (state === "stale" || state === "discarded") return pill(state, "");
+  if (state === "held") return statePill(state, reason);
+  const isRetrying = state === "waiting" && Object.values(steps).some(({ tries }) => tries > 0);
+  return statePill(isRetrying ? "retrying" : state, null);
+}

@@ -1,0 +1,106 @@
+import type { EventSummary, HeldReason } from "@payhooks/core";
+import { type Html, html, pill, type Tone } from "@payhooks/pages";
+import { addressOf, type ConsoleQuery, type EventState, FLOWS, STATES } from "../query.ts";
+import { redactedLabel } from "../redaction/redaction.ts";
+import { moment, shown, shownAsText } from "./shown.ts";
+
+/** What can be decided about a held event. */
+export type Decision = "replay" | "discard";
+
+/** What a list of events is drawn from. */
+export interface ListView {
+  readonly query: ConsoleQuery;
+  readonly events: readonly EventSummary[];
+  /** The cursor of the next page. */
+  readonly next: string | null;
+  readonly redact: readonly string[];
+  /** What somebody may do with the held ones among them. */
+  readonly rights: readonly Decision[];
+}
+
+const TONES: Readonly<Record<EventState, Tone>> = {
+  held: "bad",
+  retrying: "wait",
+  waiting: "",
+  running: "wait",
+  done: "good",
+};
+
+/** Where an event stands: the reason for which it is held, or its state. */
+export function statePill(state: EventState, reason: HeldReason | null): Html {
+  return reason === null ? pill(state, TONES[state]) : pill(reason, "bad", "held: ");
+}
+
+/** The form that searches and filters. Without a script it loads the page anew. */
+export function filterForm(query: ConsoleQuery): Html {
+  const choice = (value: string, selected: boolean, label = value) =>
+    html`<option value="${value}" ${selected && html`selected`}>${label}</option>`;
+  const isNarrowed = query.flow !== null || query.name !== null || query.tenant !== null;
+  return html`<form class="filter" id="filter" role="search" method="get">
+  <label class="wide">Search<input type="search" id="search" name="search" value="${query.search}" placeholder="reference, transaction, webhook key or event id" autocomplete="off" spellcheck="false" maxlength="256"></label>
+  <label>State<select name="state">${STATES.map((state) => choice(state, state === query.state))}</select></label>
+  <button>Show</button>
+  <details class="more" id="more-filters" ${isNarrowed && html`open`}><summary>More filters</summary><div class="fields">
+  <label>Flow<select name="flow">${choice("", query.flow === null, "both")}${FLOWS.map((flow) => choice(flow, flow === query.flow))}</select></label>
+  <label>Event<input name="name" value="${query.name}" placeholder="any" autocomplete="off" spellcheck="false" maxlength="256"></label>
+  <label>Tenant<input name="tenant" value="${query.tenant}" placeholder="any" autocomplete="off" spellcheck="false" maxlength="256"></label>
+  </div></details>
+  <p class="hint" id="zones">Times: UTC</p>
+</form>`;
+}
+
+/** A page of the list, or what a search has found. */
+export function eventsCard(view: ListView): Html {
+  const { query, events, next, rights } = view;
+  const canSelect = rights.length > 0 && events.some(({ state }) => state === "held");
+  const title = query.search === null ? titleOf(query) : html`Found for ${shown(query.search)}`;
+  return html`<header><h2 id="events-title">${title}</h2><span class="end hint">newest first</span></header>
+${canSelect && selection(query, rights)}
+<ul class="list events" aria-labelledby="events-title">${events.map((event) => row(event, view))}</ul>
+${events.length === 0 && html`<p class="empty">${emptyText(query, next)}</p>`}
+<nav class="pages" aria-label="Pages">${query.cursor !== null && html`<a class="button" href="${addressOf(query, { cursor: null })}">First page</a>`}${next !== null && html`<a class="button" id="next-page" href="${addressOf(query, { cursor: next })}">Next page</a>`}</nav>`;
+}
+
+function titleOf({ state, reason }: ConsoleQuery): Html {
+  return html`${state[0]?.toUpperCase()}${state.slice(1)}${state === "held" && reason !== null && `: ${reason}`}`;
+}
+
+function emptyText({ search, state, cursor }: ConsoleQuery, next: string | null): string {
+  if (search !== null) return "Nothing is known under this reference or id.";
+  if (next !== null) return "Nothing fits on this page. There is more to look through: see the next one.";
+  if (cursor !== null) return "There is no more.";
+  return state === "held" ? "Nothing is held. Nobody has to do anything." : `Nothing is ${state} that fits.`;
+}
+
+/** What is chosen, and what can be done with it. */
+function selection(query: ConsoleQuery, rights: readonly Decision[]): Html {
+  return html`<div class="selection" id="selection" role="group" aria-label="Decide about several events">
+  <label class="check"><input type="checkbox" id="select-page" data-select="page">All on this page</label>
+  ${query.search === null && html`<label class="check"><input type="checkbox" id="select-all" data-select="all">All that fit, on every page</label>`}
+  <span class="end actions"><span class="count" id="selected">0 selected</span>${decideButtons([], rights)}</span>
+</div>`;
+}
+
+/** Buttons that open the dialog; with ids, for these events, otherwise for the selected ones. */
+export function decideButtons(eventIds: readonly string[], rights: readonly Decision[]): Html {
+  const button = (action: Decision, label: string) =>
+    rights.includes(action) &&
+    html`<button type="button" data-decide="${action}" data-events="${eventIds.join(" ")}" ${eventIds.length === 0 && html`disabled`}>${label}</button>`;
+  return html`${button("replay", "Replay…")}${button("discard", "Discard…")}`;
+}
+
+function row(summary: EventSummary, { query, redact, rights }: ListView): Html {
+  const { eventId, flow, tenant, state, reason, acceptedAt } = summary;
+  const id = redactedLabel(redact, "id", summary.id) ?? "";
+  const reference = redactedLabel(redact, "referenceId", summary.referenceId);
+  const event = redactedLabel(redact, "event", summary.event) || "unknown event";
+  const status = redactedLabel(redact, "status", summary.status) ?? "";
+  const name = reference ?? id;
+  return html`<li class="row">
+  ${rights.length > 0 && state === "held" ? html`<input type="checkbox" class="pick" id="pick-${eventId}" value="${eventId}" aria-label="Select ${shownAsText(name)}">` : html`<span class="pick"></span>`}
+  <a class="event" id="open-${eventId}" href="${addressOf(query, { eventId })}">
+    <span class="line"><span class="name">${shown(name)}</span><span class="end">${statePill(state, reason)}</span></span>
+    <span class="line"><span class="sub">${shown(event)}${status !== "" && html` · ${shown(status)}`}${reference !== null && html` · <span class="mono">${shown(id)}</span>`}${tenant !== "" && html` · ${shown(tenant)}`}${flow === "connect" && " · connect"}</span><span class="end sub">${moment(acceptedAt)}</span></span>
+  </a>
+</li>`;
+}

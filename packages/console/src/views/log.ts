@@ -1,0 +1,55 @@
+import type { Notice } from "@payhooks/core";
+import { type Html, html, pill, type Tone } from "@payhooks/pages";
+import type { Activity, Entry } from "../activity/activity.ts";
+import { addressOf, type ConsoleQuery } from "../query.ts";
+import { redactionOf } from "../redaction/redaction.ts";
+import { moment, shown } from "./shown.ts";
+
+const TONES: Readonly<Record<Entry["notice"]["type"], Tone>> = {
+  replayed: "good",
+  discarded: "",
+  alert: "bad",
+  "data-lost": "bad",
+  "inbox-error": "bad",
+  warning: "wait",
+};
+
+/** Decisions that people made, and what somebody should look at, as this process has seen it. */
+export function logCard(activity: Activity, query: ConsoleQuery, redact: readonly string[]): Html {
+  const { entries } = activity;
+  return html`<header><h2 id="log-title">Decisions and trouble</h2><span class="end hint">seen by this process</span></header>
+${entries.length === 0 && html`<p class="empty">Nobody has decided anything, and nothing has gone wrong.</p>`}
+<ol class="log">${entries.map(
+    ({ at, notice }) =>
+      html`<li><span class="line">${pill(notice.type, TONES[notice.type])}<span class="end sub">${moment(at)}</span></span><span class="said">${textOf(notice, query, redact)}</span></li>`,
+  )}</ol>`;
+}
+
+function textOf(notice: Entry["notice"], query: ConsoleQuery, redact: readonly string[]): Html {
+  switch (notice.type) {
+    case "replayed":
+    case "discarded":
+      return decision(notice, query, redact);
+    case "alert":
+      return notice.kind === "held-full"
+        ? html`${notice.flow}: too many events are held, and further ones are refused.`
+        : html`${notice.flow}: ${notice.failures} deliveries were refused with ${notice.code}${notice.kind === "all-failing" ? ", and none was accepted: is the key right?" : "."}`;
+    case "data-lost":
+      return notice.why === "replaced"
+        ? html`The store does not have the data that it had: it was emptied, or replaced.`
+        : html`The store drops records when it is full: events may be lost.`;
+    case "inbox-error":
+      return html`${notice.during}: ${shown(notice.error)}${notice.count > 1 && ` (${notice.count} times)`}`;
+    case "warning":
+      return html`${shown(notice.what)} ${shown(notice.fix)}`;
+  }
+}
+
+function decision(
+  { eventId, by, note }: Extract<Notice, { readonly type: "replayed" | "discarded" }>,
+  query: ConsoleQuery,
+  redact: readonly string[],
+): Html {
+  const said = redactionOf(redact, null).text(note);
+  return html`${shown(by)}: ${said === null ? html`<span class="hint">the note is not shown here</span>` : html`“${shown(said)}”`} <a href="${addressOf(query, { eventId })}">the event</a>`;
+}

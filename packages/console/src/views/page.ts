@@ -1,0 +1,87 @@
+import { type Html, html, ICON, MARK, pageDocument } from "@payhooks/pages";
+import type { ConsoleUser } from "../options.ts";
+import type { ConsoleQuery } from "../query.ts";
+import { SCRIPT } from "./script.ts";
+import { shown } from "./shown.ts";
+import { STYLES } from "./styles.ts";
+
+/** Files of the page, by the name that its address asks for. */
+export const ASSETS: ReadonlyMap<string, { readonly type: string; readonly text: string }> = new Map([
+  ["console.css", { type: "text/css; charset=utf-8", text: STYLES }],
+  ["console.js", { type: "text/javascript; charset=utf-8", text: SCRIPT }],
+  ["icon.svg", { type: "image/svg+xml", text: ICON }],
+]);
+
+const asset = (name: string): string => `?asset=${name}`;
+
+/** The parts of the page that are brought up to date while it is open, by the id of their element. */
+export interface Regions {
+  readonly counts: Html;
+  readonly activity?: Html;
+  readonly reasons?: Html;
+  readonly events?: Html;
+  readonly log?: Html;
+  readonly life?: Html;
+}
+
+/** The whole page. */
+export function consolePage(
+  user: ConsoleUser,
+  query: ConsoleQuery,
+  regions: Regions,
+  { filter, problem }: { readonly filter: Html; readonly problem: string | null },
+): Html {
+  const { counts, activity, reasons, events, log, life } = regions;
+  const body = html`<a class="skip" href="#main">To the events</a>
+<header class="top"><div class="bar">${MARK}<h1>Payhooks console</h1>
+  <span class="end"><span class="live" id="live" data-state="connecting">connecting</span><span class="who" title="You act as">${shown(user.by)}</span></span></div></header>
+<nav class="counts" id="counts" aria-label="How many events stand where">${counts}</nav>
+<main id="main" tabindex="-1">
+  <p class="trouble" id="problem" role="alert" ${problem === null && html`hidden`}>${problem}</p>
+  ${
+    life === undefined
+      ? html`${filter}
+  <div class="overview">
+    <div class="feed"><div id="reasons">${reasons}</div><section class="card" id="events" aria-labelledby="events-title">${events}</section></div>
+    <div class="side"><section class="card" id="activity" aria-labelledby="activity-title">${activity}</section>
+    <section class="card" id="log" aria-labelledby="log-title">${log}</section></div>
+  </div>`
+      : html`<div class="life" id="life">${life}</div><p class="hint zones" id="zones">Times: UTC</p>`
+  }
+</main>
+${dialog()}
+<div class="sr" id="said" role="status" aria-live="polite"></div>
+<div class="toast" id="toast" role="status" aria-live="polite"></div>`;
+  const title = query.eventId === null ? "Payhooks console" : "An event – Payhooks console";
+  return pageDocument({
+    title,
+    body,
+    bodyClass: "console",
+    icon: asset("icon.svg"),
+    style: asset("console.css"),
+    script: asset("console.js"),
+  });
+}
+
+/** Asks for a note before anything is decided, and shows how far it has come with several events. */
+function dialog(): Html {
+  return html`<dialog id="decide" aria-labelledby="decide-title" aria-describedby="decide-what"><form method="dialog">
+  <h2 id="decide-title">Replay</h2>
+  <p id="decide-what"></p>
+  <label>Why? The note is kept with your name.<textarea name="note" id="note" rows="3" maxlength="500" required></textarea></label>
+  <label class="check" id="expired"><input type="checkbox" name="evenIfExpired">Run it even if it is so old that an earlier run may have been forgotten</label>
+  <div class="progress" id="progress" hidden><progress id="bar" value="0" max="1" aria-label="Progress"></progress><p id="progress-text" role="status" aria-live="polite"></p><ul class="failures" id="failures"></ul></div>
+  <div class="actions"><button class="primary" id="confirm" value="confirm">Replay</button><button type="button" id="cancel">Cancel</button></div>
+</form></dialog>`;
+}
+
+/** A page that says one thing, for whoever may not see more. */
+export function plainPage(title: string, text: string): Html {
+  return pageDocument({
+    title,
+    body: html`<main class="plain"><section class="card"><header>${MARK}<h1>${title}</h1></header><div class="inner"><p>${text}</p></div></section></main>`,
+    bodyClass: "console",
+    icon: asset("icon.svg"),
+    style: asset("console.css"),
+  });
+}

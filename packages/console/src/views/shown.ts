@@ -1,0 +1,63 @@
+import { type Html, html } from "@payhooks/pages";
+
+/** Characters without a shape of their own: they could turn a text around, or hide in it. Within an emoji one is as it should be. */
+const SHAPELESS =
+  /(?<!\p{Extended_Pictographic}\ufe0f?\p{Emoji_Modifier}?)\u200d|\u200d(?!\p{Extended_Pictographic})|(?!\u200d)[\p{Cf}\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/gu;
+
+/** The most that is shown of a text that somebody else wrote, in characters. */
+const MAX_LENGTH = 4_000;
+
+/** A text that somebody else wrote: it cannot turn around what stands beside it, and nothing hides in it. */
+export function shown(text: string): Html {
+  const cut = bounded(text);
+  const parts: Html[] = [];
+  let start = 0;
+  for (const { 0: character, index } of cut.matchAll(SHAPELESS)) {
+    if (character === "\n" || character === "\t") continue;
+    parts.push(html`${cut.slice(start, index)}<span class="shapeless">${codeOf(character)}</span>`);
+    start = index + character.length;
+  }
+  return html`<bdi>${parts}${cut.slice(start)}</bdi>`;
+}
+
+/** The same for places that take text only, such as an attribute. */
+export function shownAsText(text: string): string {
+  return bounded(text).replace(SHAPELESS, codeOf);
+}
+
+function bounded(text: string): string {
+  return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text;
+}
+
+function codeOf(character: string): string {
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** A time as day and time of day in UTC; the page's script adds the local one. */
+export function moment(at: number): Html {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return html`an unknown time`;
+  const iso = date.toISOString();
+  const day = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
+  return html`<time datetime="${iso}" title="${iso}"><span class="day">${day}</span> ${iso.slice(11, 19)}</time>`;
+}
+
+const UNITS: readonly (readonly [number, string])[] = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "min"],
+  [1_000, "s"],
+];
+
+/** A length of time, in its greatest unit: `3 min`. */
+export function duration(ms: number): string {
+  for (const [length, unit] of UNITS) if (ms >= length) return `${Math.floor(ms / length)} ${unit}`;
+  return "less than 1 s";
+}
+
+/** A count with its thousands apart. */
+export function count(value: number): string {
+  return String(value).replace(/\B(?=(?:\d{3})+$)/g, ",");
+}

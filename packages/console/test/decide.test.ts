@@ -1,0 +1,171 @@
+import { describe, expect, it } from "vitest";
+import { heldId, merchant } from "./support/merchant.ts";
+import { MOUNTS } from "./support/mounts.ts";
+
+const held = async () => {
+  const shop = await merchant();
+  shop.words = "the bank is away";
+  await shop.callback({ referenceId: "order-7" });
+  shop.words = null;
+  return { ...shop, eventId: await heldId(shop.receiver) };
+};
+
+describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
+  it("is made in the name that authorize gives, with its note", async () => {
+    const { receiver, open, eventId, credited } = await held();
+    const page = await open({ on });
+    const answer = await page.decide({
+      action: "replay",
+      eventId,
+      note: " the bank is back ",
+      by: "somebody else",
+    });
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { ok: true }]);
+    await expect.poll(() => credited).toEqual(["order-7"]);
+    await expect
+      .poll(async () => (await page.get()).text)
+      .toMatch(/replayed[\s\S]*marta[\s\S]*the bank is back/);
+    expect((await receiver.read(eventId))?.state).toBe("done");
+  });
+
+  it("is made once: whoever comes second is told so", async () => {
+    const { receiver, open, eventId } = await held();
+    const page = await open({ on });
+    const decision = { action: "discard", eventId, note: "paid by hand" };
+    expect((await page.decide(decision)).status).toBe(200);
+    const second = await page.decide(decision);
+    expect(second.status).toBe(404);
+    expect(JSON.parse(second.text)).toMatchObject({
+      ok: false,
+      message: expect.stringContaining("not held any longer"),
+    });
+    const life = await receiver.read(eventId);
+    expect(life?.state).toBe("discarded");
+    expect(life?.history.filter(({ by }) => by === "marta")).toHaveLength(1);
+  });
+});
+
+describe("a request that comes from another site", () => {
+  it.each([
+    ["has no header of the console's script", { "x-payhooks-console": "" }],
+    ["is what a form can send", { "content-type": "text/plain" }],
+    ["is a form", { "content-type": "application/x-www-form-urlencoded" }],
+    ["is cross-site, as the browser says", { "sec-fetch-site": "cross-site" }],
+    ["is of a sibling domain, as the browser says", { "sec-fetch-site": "same-site" }],
+    ["was typed, which no script does", { "sec-fetch-site": "none" }],
+    ["has another origin", { "sec-fetch-site": undefined, origin: "https://evil.example" }],
+    ["has an opaque origin", { "sec-fetch-site": undefined, origin: "null" }],
+    ["has no sign of where it comes from", { "sec-fetch-site": undefined }],
+    ["is cross-site with the right origin", { "sec-fetch-site": "cross-site", origin: "same" }],
+  ])("decides nothing: it %s", async (_what, headers) => {
+    const { receiver, open, eventId } = await held();
+    const page = await open();
+    const { origin } = new URL(page.url);
+    const sent = {
+      "content-type": "application/json",
+      "x-payhooks-console": "1",
+      "sec-fetch-site": "same-origin",
+      ...headers,
+    };
+    const given = Object.entries(sent).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value === "same" ? origin : value] as const],
+    );
+    const response = await fetch(page.url, {
+      method: "POST",
+      headers: Object.fromEntries(given),
+      body: JSON.stringify({ action: "discard", eventId, note: "evil" }),
+    });
+    expect(response.status).toBe(403);
+    expect((await receiver.read(eventId))?.state).toBe("held");
+  });
+
+  it("is told apart by its origin where the browser says no more, as without encryption", async () => {
+    const { open, eventId } = await held();
+    const page = await open();
+    const { origin } = new URL(page.url);
+    const response = await fetch(page.url, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-payhooks-console": "1", origin },
+      body: JSON.stringify({ action: "discard", eventId, note: "paid by hand" }),
+    });
+    expect(response.status).toBe(200);
+  });
+
+  it("may read nothing and put the page into no frame", async () => {
+    const { open } = await merchant();
+    const { headers } = await (await open()).get();
+    expect(headers.get("access-control-allow-origin")).toBeNull();
+    expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
+    const policy = headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/unsafe|\*|https?:|data:/);
+  });
+});
+
+describe("rights", () => {
+  it.each([
+    [["view"], ["replay", "discard"]],
+    [["view", "replay"], ["discard"]],
+    [["view", "discard"], ["replay"]],
+    [
+      ["replay", "discard"],
+      ["replay", "discard"],
+    ],
+  ] as const)("with %j somebody may not %j, and the page does not offer it", async (can, refused) => {
+    const { receiver, open, eventId } = await held();
+    const page = await open({ can });
+    for (const action of refused) {
+      expect((await page.decide({ action, eventId, note: "trying" })).status).toBe(403);
+      for (const query of ["", `?event=${eventId}`]) {
+        expect((await page.get(query)).text).not.toContain(`data-decide="${action}"`);
+      }
+    }
+    expect((await receiver.read(eventId))?.state).toBe("held");
+  });
+
+  it("without view nothing is shown, whatever is asked for", async () => {
+    const { open, eventId } = await held();
+    const page = await open({ can: ["replay", "discard"] });
+    for (const query of [
+      "",
+      `?event=${eventId}`,
+      "?part=regions",
+      "?part=ids",
+      "?stream=1",
+      "?asset=console.js",
+    ]) {
+      const { status, text } = await page.get(query);
+      expect([query, status]).toEqual([query, 403]);
+      expect(text).not.toContain("order-7");
+    }
+  });
+});
+
+describe("what is sent instead of a decision", () => {
+  it.each([
+    ["no JSON", "{", 400],
+    ["no object", "null", 400],
+    ["no known action", { action: "run", note: "n" }, 400],
+    ["no eventId", { action: "replay", note: "n", eventId: "../../etc" }, 400],
+    ["an eventId that is none", { action: "replay", note: "n", eventId: 7 }, 400],
+    ["no note", { action: "replay" }, 400],
+    ["an empty note", { action: "replay", note: " \n" }, 400],
+    ["a note that is too long", { action: "replay", note: "n".repeat(501) }, 400],
+    ["a body that is too long", { action: "replay", note: "n".repeat(9_000) }, 413],
+  ])("is refused: %s", async (_what, sent, status) => {
+    const { receiver, open, eventId } = await held();
+    const body = typeof sent === "string" ? sent : { eventId, ...sent };
+    const answer = await (await open()).decide(body);
+    expect(answer.status).toBe(status);
+    expect(JSON.parse(answer.text)).toMatchObject({ ok: false, message: expect.stringMatching(/\w/) });
+    expect((await receiver.read(eventId))?.state).toBe("held");
+  });
+
+  it.each(["PUT", "DELETE", "PATCH"])("is refused: %s", async (method) => {
+    const { open } = await merchant();
+    const page = await open();
+    const response = await fetch(page.url, { method });
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD, POST"]);
+  });
+});

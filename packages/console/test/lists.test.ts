@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { heldId, merchant, type Page } from "./support/merchant.ts";
+
+const namesIn = ({ text }: { readonly text: string }): readonly string[] =>
+  [...text.matchAll(/<span class="name"><bdi>([^<]*)<\/bdi>/g)].map(([, name = ""]) => name);
+
+/** The addresses of all pages, by following the links. */
+async function allNames(page: Page, query: string): Promise<readonly (readonly string[])[]> {
+  const pages: (readonly string[])[] = [];
+  for (let next: string | undefined = query; next !== undefined; ) {
+    const answer = await page.get(next);
+    pages.push(namesIn(answer));
+    next = /id="next-page" href="([^"]*)"/.exec(answer.text)?.[1]?.replaceAll("&amp;", "&");
+  }
+  return pages;
+}
+
+describe("lists", () => {
+  it("have everything once, page by page, the newest first", async () => {
+    const shop = await merchant();
+    shop.words = "the bank is away";
+    for (let n = 100; n < 220; n++) await shop.callback({ referenceId: `order-${n}` });
+    const page = await shop.open();
+    const pages = await allNames(page, "?state=held");
+    expect(pages.map((names) => names.length).filter((length) => length > 0)).toEqual([50, 50, 20]);
+    const inOrder = Array.from({ length: 120 }, (_, n) => `order-${219 - n}`);
+    expect(pages.flat()).toEqual(inOrder);
+  });
+
+  it("have ids of all that fit, for decisions about all of them", async () => {
+    const shop = await merchant();
+    shop.words = "the bank is away";
+    for (let n = 0; n < 3; n++) await shop.callback();
+    const page = await shop.open();
+    const { ids, next } = JSON.parse((await page.get("?part=ids")).text) as {
+      ids: string[];
+      next: string | null;
+    };
+    expect([ids.length, next]).toEqual([3, null]);
+    expect(JSON.parse((await page.get("?part=ids&name=WITHDRAWAL")).text)).toEqual({ ids: [], next: null });
+  });
+
+  it("show what the filter lets pass", async () => {
+    const shop = await merchant();
+    await shop.callback({ referenceId: "order-1" });
+    shop.words = "the bank is away";
+    await shop.callback({ referenceId: "order-2" });
+    await shop.callback({ referenceId: "order-3", event: "WITHDRAWAL" });
+    const page = await shop.open();
+    expect(namesIn(await page.get("?state=held"))).toEqual(["order-2"]);
+    expect(namesIn(await page.get("?state=held&reason=exhausted"))).toEqual(["order-2"]);
+    expect(namesIn(await page.get("?state=held&reason=conflict"))).toEqual([]);
+    expect(namesIn(await page.get("?state=held&flow=connect"))).toEqual([]);
+    expect(namesIn(await page.get("?state=held&name=DEPOSIT"))).toEqual(["order-2"]);
+    expect(namesIn(await page.get("?state=done"))).toHaveLength(2);
+  });
+
+  it("find an event by its reference, its transaction and its eventId", async () => {
+    const shop = await merchant();
+    shop.words = "the bank is away";
+    await shop.callback({ referenceId: "order-2", payTxnId: "pay-2" });
+    const page = await shop.open();
+    const eventId = await heldId(shop.receiver);
+    for (const text of ["order-2", "pay-2", eventId, " order-2 "]) {
+      expect(namesIn(await page.get(`?search=${encodeURIComponent(text)}`))).toEqual(["order-2"]);
+    }
+    const nothing = await page.get("?search=order-3");
+    expect([namesIn(nothing), nothing.text]).toEqual([[], expect.stringContaining("Nothing is known")]);
+  });
+
+  it("say why when the inbox does not answer, and show what this process knows", async () => {
+    const shop = await merchant();
+    const page = await shop.open();
+    const { status, text } = await page.get("?cursor=not-a-cursor");
+    expect(status).toBe(400);
+    expect(text).toMatch(/role="alert"\s*>[^<]*cursor/);
+    expect(text).toContain("Deliveries and outcomes");
+  });
+});

@@ -1,0 +1,70 @@
+/**
+ * Effects through Drizzle on PostgreSQL, with node-postgres or postgres.js below it: `drizzleEffects(db)`.
+ *
+ * @module
+ */
+import type { EffectContext } from "./context.ts";
+import type { Effects } from "./effects.ts";
+import { effects } from "./own-client.ts";
+import { isRepeatable, type PostgresEffectsOptions, PostgresTable, type Query } from "./postgres-table.ts";
+
+export type { PostgresEffectsOptions } from "./postgres-table.ts";
+
+/** A Drizzle database, or a transaction of it. */
+export interface DrizzleQueries {
+  /** Runs a statement. */
+  execute(sql: string): PromiseLike<unknown>;
+}
+
+/** A Drizzle database. */
+export interface DrizzleDatabase<Tx> extends DrizzleQueries {
+  /** Runs `work` in a transaction. */
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+}
+
+/**
+ * Effects in PostgreSQL, through the Drizzle database that the application has. `tx` is what `db.transaction` gives.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` where the table cannot be made.
+ * @example createReceiver({ payments, inbox, effects: drizzleEffects(drizzle(pool)) })
+ */
+export function drizzleEffects<Tx extends DrizzleQueries>(
+  db: DrizzleDatabase<Tx>,
+  options: PostgresEffectsOptions = {},
+): Effects<EffectContext<Tx>> {
+  const table = new PostgresTable(options);
+  const queryOf =
+    (one: DrizzleQueries): Query =>
+    async (sql, parameters) =>
+      rowsOf(await one.execute(withLiterals(sql, parameters)));
+  return effects<Tx>(
+    {
+      transaction: (work) => db.transaction(work),
+      insert: (tx, id) => table.insert(queryOf(tx), id),
+      isIntact: (tx, inserted) => table.isIntact(queryOf(tx), inserted),
+      isRepeatable,
+      open: () => table.open(queryOf(db)),
+      prune: (keepMs, limit) => table.prune(queryOf(db), keepMs, limit),
+    },
+    options,
+  );
+}
+
+/** Texts of ours that need no escape: ids, numbers, names of tables. */
+const PLAIN = /^[A-Za-z0-9_.:/~ -]*$/;
+
+/** Drizzle takes parameters only through its own `sql`, which is not handed in: they are written into the text. */
+function withLiterals(sql: string, parameters: readonly string[]): string {
+  return sql.replace(/\$(\d)/g, (_, place: string) => {
+    const text = parameters[Number(place) - 1] ?? "";
+    if (!PLAIN.test(text)) throw new TypeError("a parameter cannot be written as a literal");
+    return `'${text}'`;
+  });
+}
+
+/** node-postgres answers an object with rows, postgres.js the rows. */
+function rowsOf(result: unknown): readonly unknown[] {
+  if (Array.isArray(result)) return result;
+  const { rows } = result as { readonly rows?: readonly unknown[] };
+  return rows ?? [];
+}

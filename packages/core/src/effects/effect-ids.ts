@@ -1,0 +1,28 @@
+import { PayhooksError } from "../protocol/errors.ts";
+
+const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/** Checks a scope once. Throws `ERR_OPTION_INVALID`. */
+export function checkScope(scope: string): string {
+  if (scope === "" || NAME.test(scope)) return scope;
+  throw new PayhooksError("ERR_OPTION_INVALID", `scope is ${JSON.stringify(String(scope).slice(0, 80))}.`, {
+    fix: 'Use at most 64 letters, digits, "_", "." and "-".',
+  });
+}
+
+/**
+ * `scope/effectId/name`: letters, digits and `_.:/~-` only, at most 255 of them, so that every database can hold it, and
+ * compares it as it is.
+ */
+export function effectIdIn(scope: string, effectId: string, name: string | null): string {
+  if (name !== null && !(typeof name === "string" && NAME.test(name))) {
+    throw new PayhooksError(
+      "ERR_EFFECT_NAME",
+      `An effect has the name ${JSON.stringify(String(name).slice(0, 80))}.`,
+      {
+        fix: 'Give it 1 to 64 letters, digits, "_", "." or "-", and keep it: it is part of the effect\'s id.',
+      },
+    );
+  }
+  return [...(scope === "" ? [] : [scope]), effectId, ...(name === null ? [] : [name])].join("/");
+}

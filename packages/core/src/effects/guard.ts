@@ -1,0 +1,50 @@
+import { usedAfterEnd } from "./errors.ts";
+
+/** A transaction as its function gets it, and the end of it. */
+export interface Guarded<Tx> {
+  readonly tx: Tx;
+  end(): void;
+}
+
+/** Properties that may be read at any time, since reading them does not use the transaction. */
+const HARMLESS: ReadonlySet<string> = new Set(["then", "constructor", "toJSON", "inspect"]);
+
+/**
+ * The same transaction, which refuses every use after its end. By then its connection may serve somebody else, and a late
+ * statement would run in a stranger's transaction.
+ *
+ * @param refused methods that are not the function's to call, such as giving the connection back.
+ */
+export function guard<Tx>(transaction: Tx, refused: Readonly<Record<string, () => Error>> = {}): Guarded<Tx> {
+  let isOpen = true;
+  const check = (): void => {
+    if (!isOpen) throw usedAfterEnd();
+  };
+  const get = (target: object, name: string | symbol): unknown => {
+    if (typeof name === "string" && !HARMLESS.has(name)) check();
+    const refusal = typeof name === "string" && Object.hasOwn(refused, name) ? refused[name] : undefined;
+    if (refusal !== undefined) {
+      return () => {
+        throw refusal();
+      };
+    }
+    const value: unknown = Reflect.get(target, name, target);
+    if (typeof value !== "function" || name === "constructor") return value;
+    return (...given: readonly unknown[]): unknown => {
+      check();
+      return Reflect.apply(value, target, given);
+    };
+  };
+  const apply = (target: object, self: unknown, given: readonly unknown[]): unknown => {
+    check();
+    return Reflect.apply(target as () => unknown, self, given);
+  };
+  const isObject =
+    (typeof transaction === "object" && transaction !== null) || typeof transaction === "function";
+  return {
+    tx: isObject ? (new Proxy(transaction as object, { get, apply }) as Tx) : transaction,
+    end: () => {
+      isOpen = false;
+    },
+  };
+}

@@ -1,0 +1,11 @@
+/**
+ * Exactly once: effects in the merchant's own transaction.
+ *
+ * @module
+ */
+export type { EffectContext, EffectFunction, EffectMethods, EffectResult, Immediate } from "./context.ts";
+export type { EffectRun, Effects, EffectsOptions, RunEffects } from "./effects.ts";
+export { effects, type OwnClient } from "./own-client.ts";
+export { postgresEffectsSql } from "./postgres-table.ts";
+export { sqliteEffectsSql } from "./sqlite.ts";
+export type { EffectsClient } from "./transaction.ts";

@@ -1,0 +1,69 @@
+/**
+ * Effects through Kysely on PostgreSQL: `kyselyEffects(db)`.
+ *
+ * @module
+ */
+import type { EffectContext } from "./context.ts";
+import type { Effects } from "./effects.ts";
+import { effects } from "./own-client.ts";
+import { isRepeatable, type PostgresEffectsOptions, PostgresTable, type Query } from "./postgres-table.ts";
+
+export type { PostgresEffectsOptions } from "./postgres-table.ts";
+
+/** A query of Kysely's, compiled. */
+export interface KyselyQuery {
+  readonly query: { readonly kind: "RawNode"; readonly sqlFragments: string[]; readonly parameters: never[] };
+  readonly queryId: { readonly queryId: string };
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
+}
+
+/** A Kysely database, or a transaction of it. */
+export interface KyselyQueries {
+  /** Runs a statement. */
+  executeQuery(query: KyselyQuery): Promise<{ readonly rows: unknown[] }>;
+}
+
+/** A Kysely database. */
+export interface KyselyDatabase<Tx> extends KyselyQueries {
+  /** Runs what its `execute` is given in a transaction. */
+  transaction(): { execute<T>(work: (tx: Tx) => Promise<T>): Promise<T> };
+}
+
+/**
+ * Effects in PostgreSQL, through the Kysely database that the application has. `tx` is a `Transaction<DB>`.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` where the table cannot be made.
+ * @example createReceiver({ payments, inbox, effects: kyselyEffects(db) })
+ */
+export function kyselyEffects<Tx extends KyselyQueries>(
+  db: KyselyDatabase<Tx>,
+  options: PostgresEffectsOptions = {},
+): Effects<EffectContext<Tx>> {
+  const table = new PostgresTable(options);
+  const queryOf =
+    (one: KyselyQueries): Query =>
+    async (sql, parameters) =>
+      (await one.executeQuery(compiled(sql, parameters))).rows;
+  return effects<Tx>(
+    {
+      transaction: (work) => db.transaction().execute(work),
+      insert: (tx, id) => table.insert(queryOf(tx), id),
+      isIntact: (tx, inserted) => table.isIntact(queryOf(tx), inserted),
+      isRepeatable,
+      open: () => table.open(queryOf(db)),
+      prune: (keepMs, limit) => table.prune(queryOf(db), keepMs, limit),
+    },
+    options,
+  );
+}
+
+/** What Kysely's `CompiledQuery.raw` makes, which is not handed in. */
+function compiled(sql: string, parameters: readonly string[]): KyselyQuery {
+  return {
+    query: { kind: "RawNode", sqlFragments: [sql], parameters: [] },
+    queryId: { queryId: "payhooks" },
+    sql,
+    parameters,
+  };
+}

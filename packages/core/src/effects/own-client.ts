@@ -1,0 +1,99 @@
+import { PayhooksError } from "../protocol/errors.ts";
+import { type Clock, systemClock } from "../time/clock.ts";
+import type { EffectContext } from "./context.ts";
+import { checkScope } from "./effect-ids.ts";
+import type { EffectRun, Effects, EffectsOptions, RunEffects } from "./effects.ts";
+import { type EffectStorage, effectsOfRun } from "./run.ts";
+import { type EffectsClient, transact } from "./transaction.ts";
+
+/** A client of the merchant's, as {@link effects} takes it. */
+export interface OwnClient<Tx> extends EffectsClient<Tx> {
+  /** Makes the table where it is missing, and checks it. Called at the start. */
+  open?(): Promise<void>;
+  /** Deletes up to `limit` effects that are older than `keepMs`, and answers how many it has. */
+  prune?(keepMs: number, limit: number): Promise<number>;
+}
+
+const DAY_MS = 86_400_000;
+const KEEP_MS = 400 * DAY_MS;
+/** They are kept a little longer than is promised: clocks differ. */
+const SLACK_MS = DAY_MS;
+const PRUNE_STEP = 1_000;
+
+/** Checks the options that all kinds of effects have, and fills in their defaults. */
+export function commonOptions({ scope = "", keepMs = KEEP_MS }: EffectsOptions): Required<{
+  readonly scope: string;
+  readonly keepMs: number;
+}> {
+  if (!(typeof keepMs === "number" && keepMs > 0)) {
+    throw new PayhooksError("ERR_OPTION_INVALID", `keepMs is ${String(keepMs)}, not a number above zero.`, {
+      fix: "Leave it out for 400 days.",
+    });
+  }
+  return { scope: checkScope(scope), keepMs };
+}
+
+/** Opens once; a failure is forgotten, so that the next call tries again. */
+export function onceOpened(open: () => Promise<void>): () => Promise<void> {
+  let opening: Promise<void> | null = null;
+  return () => {
+    opening ??= open().catch((error: unknown) => {
+      opening = null;
+      throw error;
+    });
+    return opening;
+  };
+}
+
+/**
+ * Effects in any database with transactions and a unique key, through any client. `transaction` and `insert` are all it
+ * takes; without `isIntact` a function that swallows an SQL error may lose its effect in silence, so write that too.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID`.
+ * @example
+ * effects({
+ *   transaction: (work) => inTransaction(pool, work),
+ *   insert: async (tx, id) => (await tx.query("INSERT IGNORE INTO payhooks_effects (id) VALUES (?)", [id]))[0].affectedRows === 1,
+ * });
+ */
+export function effects<Tx>(client: OwnClient<Tx>, options: EffectsOptions = {}): Effects<EffectContext<Tx>> {
+  return effectsOn(client, options, systemClock);
+}
+
+/** The same on a given clock. */
+export function effectsOn<Tx>(
+  client: OwnClient<Tx>,
+  options: EffectsOptions,
+  clock: Clock,
+): Effects<EffectContext<Tx>> {
+  for (const call of ["transaction", "insert"] as const) {
+    if (typeof client?.[call] === "function") continue;
+    throw new PayhooksError("ERR_OPTION_INVALID", `effects was given no ${call}.`, {
+      fix: "Give it { transaction, insert }; docs/guides/exactly-once.md has an example.",
+    });
+  }
+  const { scope, keepMs } = commonOptions(options);
+  const open = onceOpened(async () => client.open?.());
+  const storage: EffectStorage = {
+    scope,
+    keepMs,
+    isSync: false,
+    async transact(id, fn, signal) {
+      await open();
+      return transact(client, id, fn as (tx: Tx) => unknown, signal, clock);
+    },
+    async claim(tx, id) {
+      await open();
+      return (await client.insert(tx as Tx, id)) !== false;
+    },
+  };
+  return {
+    keepMs,
+    open,
+    async prune() {
+      const deleted = (await client.prune?.(keepMs + SLACK_MS, PRUNE_STEP)) ?? 0;
+      return deleted >= PRUNE_STEP;
+    },
+    forRun: (run: EffectRun): RunEffects<EffectContext<Tx>> => effectsOfRun(storage, run),
+  };
+}

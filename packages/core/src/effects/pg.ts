@@ -1,0 +1,110 @@
+/**
+ * Effects through `pg`: `pgEffects(pool)`.
+ *
+ * @module
+ */
+import type { EffectContext } from "./context.ts";
+import type { Effects } from "./effects.ts";
+import { usedAfterEnd } from "./errors.ts";
+import { effects } from "./own-client.ts";
+import { isRepeatable, type PostgresEffectsOptions, PostgresTable, type Query } from "./postgres-table.ts";
+
+export type { PostgresEffectsOptions } from "./postgres-table.ts";
+
+/** A `PoolClient` of `pg`, or of what has its interface. */
+export interface PgClient {
+  /** Runs a statement. */
+  query(sql: string, parameters?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
+  /** Gives the connection back, or closes it. */
+  release(destroy?: boolean | Error): void;
+  /** Adds a listener for the loss of the connection. */
+  on(event: "error", listener: (error: Error) => void): unknown;
+  /** Removes the listener. */
+  removeListener(event: "error", listener: (error: Error) => void): unknown;
+}
+
+/** A `Pool` of `pg`. Both of its ways to connect are named, so that the client's type is found in the first. */
+export interface PgPool<Client> {
+  /** Gives a connection. */
+  connect(): Promise<Client>;
+  /** The same, by callback. Not used. */
+  connect(callback: (...given: never[]) => void): void;
+}
+
+/** How long to wait for a rollback behind a statement that does not end. Then the connection is closed instead. */
+const ROLLBACK_WITHIN_MS = 2_000;
+
+/**
+ * Effects in PostgreSQL, through the pool that the application has. A transaction takes one connection of it; `tx` is a
+ * `PoolClient`.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` where the table cannot be made.
+ * @example createReceiver({ payments, inbox, effects: pgEffects(pool) })
+ */
+export function pgEffects<Client extends PgClient>(
+  pool: PgPool<Client>,
+  options: PostgresEffectsOptions = {},
+): Effects<EffectContext<Client>> {
+  const table = new PostgresTable(options);
+  const queryOf =
+    (client: PgClient): Query =>
+    async (sql, parameters) =>
+      (await client.query(sql, [...parameters])).rows;
+  return effects<Client>(
+    {
+      transaction: (work) =>
+        connected(pool, async (client) => {
+          await client.query("BEGIN");
+          const value = await work(client);
+          await client.query("COMMIT");
+          return value;
+        }),
+      insert: (client, id) => table.insert(queryOf(client), id),
+      isIntact: (client, inserted) => table.isIntact(queryOf(client), inserted),
+      isRepeatable,
+      refused: { release: usedAfterEnd, end: usedAfterEnd },
+      open: () => connected(pool, (client) => table.open(queryOf(client))),
+      prune: (keepMs, limit) => connected(pool, (client) => table.prune(queryOf(client), keepMs, limit)),
+    },
+    options,
+  );
+}
+
+/** Uses a connection, and gives it back; one that broke is closed. */
+async function connected<Client extends PgClient, T>(
+  pool: PgPool<Client>,
+  use: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  let lost: Error | null = null;
+  // An error event without a listener would end the process.
+  const onError = (error: Error): void => {
+    lost ??= error;
+  };
+  client.on("error", onError);
+  try {
+    const value = await use(client);
+    client.removeListener("error", onError);
+    client.release();
+    return value;
+  } catch (error) {
+    const isBack = lost === null && (await rollsBack(client));
+    if (isBack) client.removeListener("error", onError);
+    client.release(!isBack);
+    throw lost ?? error;
+  }
+}
+
+function rollsBack(client: PgClient): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), ROLLBACK_WITHIN_MS);
+    const settle = (isBack: boolean): void => {
+      clearTimeout(timer);
+      resolve(isBack);
+    };
+    client.query("ROLLBACK").then(
+      () => settle(true),
+      () => settle(false),
+    );
+  });
+}

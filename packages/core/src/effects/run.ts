@@ -1,0 +1,131 @@
+import { unrepeatable } from "../handlers/handler.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type { EffectResult } from "./context.ts";
+import { effectIdIn } from "./effect-ids.ts";
+import type { EffectRun, RunEffects } from "./effects.ts";
+
+/** What a kind of database does for one effect. */
+export interface EffectStorage {
+  readonly scope: string;
+  readonly keepMs: number;
+  /** `claim` answers at once. */
+  readonly isSync: boolean;
+  /** Runs `fn` in a transaction that stores the id, unless the id is there. */
+  transact(id: string, fn: (tx: unknown) => unknown, signal: AbortSignal): Promise<EffectResult<unknown>>;
+  /** Stores the id in a transaction of the merchant's. False: it was there. */
+  claim(tx: unknown, id: string): boolean | Promise<boolean>;
+}
+
+/** The methods without their generic types. */
+export interface LooseMethods {
+  transaction(...given: readonly unknown[]): Promise<EffectResult<unknown>>;
+  claimEffect(tx: unknown, name?: string): boolean | Promise<boolean>;
+}
+
+/** The effects of one run of one handler. Each id is used once, and only one effect runs at a time. */
+class HandlerEffects implements LooseMethods {
+  readonly #storage: EffectStorage;
+  readonly #run: EffectRun;
+  /** Ids whose transaction has ended well in this run. */
+  readonly #ended = new Set<string>();
+  /** Ids that this run has claimed in transactions of the merchant's. */
+  readonly #claimed = new Set<string>();
+  #open: Promise<unknown> | null = null;
+
+  constructor(storage: EffectStorage, run: EffectRun) {
+    this.#storage = storage;
+    this.#run = run;
+  }
+
+  async transaction(...given: readonly unknown[]): Promise<EffectResult<unknown>> {
+    const [name, fn] = given.length === 1 ? [null, given[0]] : given;
+    if (typeof fn !== "function") {
+      throw new PayhooksError("ERR_OPTION_INVALID", "ctx.transaction was given no function.", {
+        fix: 'Call ctx.transaction(async (tx) => …), or with a name before it: ctx.transaction("ledger", async (tx) => …).',
+      });
+    }
+    const id = this.#idOf(name as string | null);
+    if (this.#open !== null) {
+      throw new PayhooksError(
+        "ERR_EFFECT_NESTED",
+        "ctx.transaction was called before the one before it had ended.",
+        {
+          fix: "Wait for one before the next, and inside of its function use tx: ctx.claimEffect(tx, name) adds an effect to it.",
+        },
+      );
+    }
+    if (this.#ended.has(id) || this.#claimed.has(id)) throw reused();
+    const open = this.#storage.transact(id, fn as (tx: unknown) => unknown, this.#run.signal);
+    this.#open = open;
+    try {
+      const result = await open;
+      this.#ended.add(id);
+      if (!result.ran) this.#run.skipped(id);
+      return result;
+    } finally {
+      this.#open = null;
+    }
+  }
+
+  claimEffect(tx: unknown, name?: string): boolean | Promise<boolean> {
+    return this.#storage.isSync ? this.#claim(tx, name) : (async () => this.#claim(tx, name))();
+  }
+
+  #claim(tx: unknown, name: string | undefined): boolean | Promise<boolean> {
+    this.#run.signal.throwIfAborted();
+    const id = this.#idOf(name ?? null);
+    const answer = this.#storage.claim(tx, id);
+    return typeof answer === "boolean"
+      ? this.#claimedAs(id, answer)
+      : answer.then((isNew) => this.#claimedAs(id, isNew));
+  }
+
+  /** A claim repeated after a rollback does not find its id. If it does find its own id, a second effect would be left out. */
+  #claimedAs(id: string, isNew: boolean): boolean {
+    if (!isNew && (this.#claimed.has(id) || this.#ended.has(id))) throw reused();
+    if (isNew) this.#claimed.add(id);
+    else this.#run.skipped(id);
+    return isNew;
+  }
+
+  async atRest(): Promise<void> {
+    await this.#open;
+  }
+
+  #idOf(name: string | null): string {
+    const { effectId, receivedAt, now, evenIfExpired } = this.#run;
+    const { scope, keepMs } = this.#storage;
+    if (now - receivedAt > keepMs && !evenIfExpired) throw forgotten(keepMs);
+    return effectIdIn(scope, effectId, name);
+  }
+}
+
+/** What a receiver gets of a storage for one run. Types are the caller's to add. */
+export function effectsOfRun(storage: EffectStorage, run: EffectRun): RunEffects<never> {
+  const effects = new HandlerEffects(storage, run);
+  return { methods: effects as never, atRest: () => effects.atRest() };
+}
+
+function reused(): PayhooksError {
+  return new PayhooksError(
+    "ERR_EFFECT_REUSED",
+    "A handler has used one effect twice: the second would never happen.",
+    {
+      fix: 'Give each effect of a handler a name of its own: ctx.transaction("ledger", async (tx) => …).',
+    },
+  );
+}
+
+/** Nobody can say any more whether the effect has happened, and a later try cannot either. */
+function forgotten(keepMs: number): PayhooksError {
+  const days = Math.round(keepMs / 86_400_000);
+  return unrepeatable(
+    new PayhooksError(
+      "ERR_EFFECT_FORGOTTEN",
+      `The event arrived longer ago than effects are kept (${days} days): its effect may have happened, and be forgotten.`,
+      {
+        fix: "Look whether it has. If it has not, replay the event with evenIfExpired; otherwise discard it.",
+      },
+    ),
+  );
+}

@@ -1,0 +1,83 @@
+import type { NoticeBoard } from "../notices/board.ts";
+import { inboxError } from "../notices/notice.ts";
+import { isPayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
+import { type Clock, sleep } from "../time/clock.ts";
+import type { Effects } from "./effects.ts";
+
+/** How long a start waits for the merchant's database. Deliveries can be accepted without it. */
+const OPEN_WITHIN_MS = 2_000;
+const FIRST_PRUNE_MS = 60_000;
+const PRUNE_EVERY_MS = 3_600_000;
+/** A pause between two steps, in which others can use the database. */
+const BETWEEN_STEPS_MS = 100;
+
+/** Opens the table of effects at the start, and forgets old effects from then on. */
+export class EffectsUpkeep {
+  readonly #effects: Effects;
+  readonly #clock: Clock;
+  readonly #notices: NoticeBoard;
+  #isClosed = false;
+  #prunedAt: number | null = null;
+
+  constructor(effects: Effects, clock: Clock, notices: NoticeBoard) {
+    this.#effects = effects;
+    this.#clock = clock;
+    this.#notices = notices;
+  }
+
+  /** @throws PayhooksError if the table cannot be used. If the database does not answer, there is only a notice. */
+  async open(): Promise<void> {
+    const opening = this.#effects.open();
+    const isLate = sleep(this.#clock, OPEN_WITHIN_MS).then(() => "late" as const);
+    try {
+      if ((await Promise.race([opening, isLate])) === "late") {
+        opening.catch((error: unknown) => this.#warn(error));
+      }
+    } catch (error) {
+      if (isPayhooksError(error)) throw error;
+      this.#warn(error);
+    }
+  }
+
+  #warn(error: unknown): void {
+    this.#notices.post({
+      type: "warning",
+      what: `The table of effects could not be opened: ${describeError(error)}.`,
+      fix: "Until its database answers, handlers that have effects are retried.",
+    });
+  }
+
+  /** Forgets old effects, in small steps, once an hour. */
+  begin(): void {
+    this.#later(FIRST_PRUNE_MS);
+  }
+
+  /** One step, if there was none for an hour: where nothing runs in the background. */
+  async pruneNowAndThen(): Promise<void> {
+    const now = this.#clock.now();
+    if (this.#prunedAt !== null && now - this.#prunedAt < PRUNE_EVERY_MS) return;
+    if (!(await this.#prune())) this.#prunedAt = now;
+  }
+
+  /** One step. True: there is more to forget. */
+  async #prune(): Promise<boolean> {
+    try {
+      return await this.#effects.prune();
+    } catch (error) {
+      this.#notices.post(inboxError("prune effects", error));
+      return false;
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #later(ms: number): void {
+    this.#clock.after(ms, () => {
+      if (this.#isClosed) return;
+      void this.#prune().then((isMore) => this.#later(isMore ? BETWEEN_STEPS_MS : PRUNE_EVERY_MS));
+    });
+  }
+}

@@ -1,0 +1,121 @@
+import type { Delivery } from "../protocol/delivery.ts";
+import { type ErrorCode, PayhooksError } from "../protocol/errors.ts";
+import type { AnyEvent, ConnectEvent, PaymentEvent } from "../protocol/events.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
+import {
+  importPublicKeys,
+  importSecrets,
+  type OneOrMore,
+  type PublicKeyInput,
+  type SecretInput,
+} from "../signature/keys.ts";
+import { systemClock } from "../time/clock.ts";
+import { connectFlow, SIGNATURE_HEADER } from "./connect.ts";
+import type { Flow, Verification } from "./flow.ts";
+import { fixedKeys } from "./keyring.ts";
+import { paymentsFlow } from "./payments.ts";
+import type { PaymentExpectations } from "./payments-options.ts";
+
+/** A delivery that was verified, and nothing more: not deduplicated, its time not checked. */
+export interface VerifiedDelivery<Event> {
+  readonly event: Event;
+  /** Fingerprint of the key that matched. */
+  readonly keyId: string;
+}
+
+/** Options of {@link verifyPaymentCallback}. */
+export interface VerifyPaymentOptions {
+  readonly publicKey: OneOrMore<PublicKeyInput> | undefined;
+  readonly expect?: PaymentExpectations | undefined;
+  readonly extraFields?: readonly string[] | undefined;
+}
+
+/**
+ * Verifies one payment callback: its RSA signature (specification, Authentication, 4) and the rules under which the
+ * signature has one reading. Neither deduplicates nor checks how long ago it was signed: a receiver does.
+ *
+ * @param rawBody the bytes exactly as they arrived.
+ * @throws PayhooksError `ERR_BODY_NOT_JSON`, `ERR_SIGNATURE_MISSING`, `ERR_SIGNATURE_MALFORMED`,
+ * `ERR_SIGNATURE_INVALID`; authentic but not usable: `ERR_EVENT_MALFORMED`, `ERR_EVENT_AMBIGUOUS`,
+ * `ERR_EVENT_UNEXPECTED`, `ERR_EVENT_UNRECOGNIZED`; for the options, their set-up codes.
+ * @example const { event } = verifyPaymentCallback(rawBody, { publicKey: process.env.PAY_PUBLIC_KEY });
+ */
+export function verifyPaymentCallback(
+  rawBody: Uint8Array,
+  { publicKey, expect, extraFields }: VerifyPaymentOptions,
+): VerifiedDelivery<PaymentEvent> {
+  const keys = importPublicKeys(publicKey, "publicKey");
+  const flow = paymentsFlow({ publicKey: undefined, expect, extraFields }, UNLIMITED, fixedKeys(keys));
+  return eventOrThrow(flow, deliveryOf(rawBody, null)) as VerifiedDelivery<PaymentEvent>;
+}
+
+/** Options of {@link verifyConnectWebhook}. */
+export interface VerifyConnectOptions {
+  readonly secret: OneOrMore<SecretInput> | undefined;
+}
+
+/**
+ * Verifies one connected-account webhook: the HMAC over its raw bytes (specification, Authentication, 3). Neither
+ * deduplicates nor checks how long ago it was signed: a receiver does.
+ *
+ * @param rawBody the bytes exactly as they arrived.
+ * @param signatureHeader the value of `X-Connect-Signature`.
+ * @throws PayhooksError the same codes as {@link verifyPaymentCallback}, without those of ambiguity and expectation.
+ * @example const { event } = verifyConnectWebhook(rawBody, request.headers["x-connect-signature"], { secret });
+ */
+export function verifyConnectWebhook(
+  rawBody: Uint8Array,
+  signatureHeader: string | null | undefined,
+  { secret }: VerifyConnectOptions,
+): VerifiedDelivery<ConnectEvent> {
+  const secrets = importSecrets(secret, "secret");
+  const flow = connectFlow({}, UNLIMITED, fixedKeys(secrets));
+  return eventOrThrow(flow, deliveryOf(rawBody, signatureHeader ?? null)) as VerifiedDelivery<ConnectEvent>;
+}
+
+const NO_LIMIT = Number.POSITIVE_INFINITY;
+const UNLIMITED = {
+  windowMs: NO_LIMIT,
+  acceptTimeoutMs: NO_LIMIT,
+  maxResolving: NO_LIMIT,
+  clock: systemClock,
+};
+
+const CODE_OF_REASON: Partial<Record<HeldReason, ErrorCode>> = {
+  ambiguous: "ERR_EVENT_AMBIGUOUS",
+  unexpected: "ERR_EVENT_UNEXPECTED",
+  unrecognized: "ERR_EVENT_UNRECOGNIZED",
+};
+
+function eventOrThrow(flow: Flow, delivery: Delivery): VerifiedDelivery<AnyEvent> {
+  // With fixed keys the answer is there at once; only a resolver makes it a promise.
+  const verification = flow.verify(delivery, 0) as Verification;
+  if (!verification.ok) {
+    throw new PayhooksError(verification.code, `Not authentic: ${verification.why}.`, {
+      status: verification.code.startsWith("ERR_SIGNATURE_") ? flow.badSignatureStatus : undefined,
+      fix: "Is it the right key, and are these the bytes exactly as they arrived?",
+    });
+  }
+  const { event, verified } = verification.reading;
+  if (event === null || verified.verdict !== "run") {
+    const code = verified.verdict === "run" ? undefined : CODE_OF_REASON[verified.verdict];
+    throw new PayhooksError(
+      code ?? "ERR_EVENT_MALFORMED",
+      `The signature is valid, but the event cannot be used: ${verified.detail}.`,
+      {
+        fix: "Keep it for a person and answer 200: the service will not send anything else.",
+      },
+    );
+  }
+  return { event, keyId: verified.delivery.keyId ?? "" };
+}
+
+function deliveryOf(rawBody: Uint8Array, signature: string | null): Delivery {
+  if (!(rawBody instanceof Uint8Array)) {
+    throw new PayhooksError("ERR_OPTION_INVALID", `rawBody is of type ${typeof rawBody}, not bytes.`, {
+      fix: "Pass the raw request body as a Buffer or Uint8Array, not a parsed or re-serialised one.",
+    });
+  }
+  const headers = { get: (name: string): string | null => (name === SIGNATURE_HEADER ? signature : null) };
+  return { method: "POST", url: "", headers, rawBody };
+}

@@ -1,0 +1,184 @@
+import { checkPositive } from "../protocol/check-positive.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import {
+  type AnyEvent,
+  EVENT_NAMES,
+  type EventName,
+  type FlowName,
+  type PaymentEvent,
+  STATUS_RANK,
+} from "../protocol/events.ts";
+import {
+  defaultBackoffMs,
+  type Handler,
+  type HandlerOptions,
+  type HeldEvent,
+  type PaymentHandlers,
+} from "./handler.ts";
+
+/** A handler as it is run. */
+export interface Registered {
+  readonly name: string;
+  readonly timeoutMs: number;
+  readonly maxTries: number;
+  readonly backoffMs: (attempt: number) => number;
+  readonly onCrash: "rerun" | "hold";
+}
+
+/** A handler of events. */
+export interface RegisteredHandler extends Registered {
+  /** The function for this event, or null when its status is not wanted. */
+  readonly pick: (event: AnyEvent) => Handler<AnyEvent> | null;
+}
+
+/** A handler of held entries. */
+export interface RegisteredHeldHandler extends Registered {
+  readonly handle: Handler<HeldEvent>;
+}
+
+const STATUSES: ReadonlySet<string> = new Set(Object.keys(STATUS_RANK));
+const ONE_HANDLER: ReadonlySet<string> = new Set(["handler"]);
+const HANDLER_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
+
+/** `connected_account.approved` → `connectedAccountApproved`: the first handler of an event is named after it. */
+function defaultHandlerName(event: EventName): string {
+  return event.toLowerCase().replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** All handlers of a receiver. Registration closes at the start, or at the first delivery. */
+export class Registry {
+  readonly #handlers = new Map<EventName, RegisteredHandler[]>();
+  readonly #held: RegisteredHeldHandler[] = [];
+  readonly #ignored = new Set<string>();
+  #closed = false;
+
+  /** A function is for SUCCESS only; an object has one for each status that is wanted. */
+  addPayment<Event extends PaymentEvent>(
+    event: Event["event"],
+    handlers: PaymentHandlers<Event>,
+    options: HandlerOptions,
+  ): void {
+    const byStatus = typeof handlers === "function" ? { SUCCESS: handlers } : handlers;
+    checkHandlers(event, byStatus, STATUSES);
+    // Handlers of all events are kept in one type: they are only called with the event that they are for.
+    const wanted = byStatus as Partial<Record<string, Handler<AnyEvent>>>;
+    this.#add(event, (given) => wanted[(given as PaymentEvent).status] ?? null, options);
+  }
+
+  addConnect<Event extends AnyEvent>(
+    event: Event["event"],
+    handler: Handler<Event>,
+    options: HandlerOptions,
+  ): void {
+    checkHandlers(event, { handler }, ONE_HANDLER);
+    this.#add(event, () => handler as Handler<AnyEvent>, options);
+  }
+
+  #add(event: EventName, pick: RegisteredHandler["pick"], options: HandlerOptions): void {
+    if (this.#ignored.has(event)) throw contradiction(event);
+    const list = this.#handlers.get(event) ?? [];
+    list.push({ ...this.#check(list, event, defaultHandlerName(event), options), pick });
+    this.#handlers.set(event, list);
+  }
+
+  addHeld(handle: Handler<HeldEvent>, options: HandlerOptions): void {
+    this.#held.push({ ...this.#check(this.#held, "held entries", "held", options), handle });
+  }
+
+  ignore(event: EventName): void {
+    this.#checkOpen();
+    if (this.#handlers.has(event)) throw contradiction(event);
+    this.#ignored.add(event);
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  handlersOf(event: EventName): readonly RegisteredHandler[] {
+    return this.#handlers.get(event) ?? [];
+  }
+
+  get heldHandlers(): readonly RegisteredHeldHandler[] {
+    return this.#held;
+  }
+
+  isIgnored(event: EventName): boolean {
+    return this.#ignored.has(event);
+  }
+
+  get empty(): boolean {
+    return this.#handlers.size === 0;
+  }
+
+  /** Names of a flow that have no handler and are not ignored. */
+  unhandled(flow: FlowName): readonly EventName[] {
+    return EVENT_NAMES[flow].filter((event) => !this.#handlers.has(event) && !this.#ignored.has(event));
+  }
+
+  #checkOpen(): void {
+    if (!this.#closed) return;
+    throw new PayhooksError(
+      "ERR_REGISTRATION_CLOSED",
+      "The receiver has started: handlers can no longer be registered.",
+      {
+        fix: "Register every handler right after createReceiver, before the server listens.",
+      },
+    );
+  }
+
+  #check(
+    others: readonly Registered[],
+    of: string,
+    defaultName: string,
+    options: HandlerOptions,
+  ): Registered {
+    this.#checkOpen();
+    const { name = others.length === 0 ? defaultName : undefined } = options;
+    if (name === undefined || typeof name !== "string" || !HANDLER_NAME.test(name)) {
+      throw new PayhooksError(
+        "ERR_HANDLER_NAME",
+        name === undefined
+          ? `A further handler of ${of} has no name.`
+          : `A handler of ${of} has the name ${JSON.stringify(name)}.`,
+        {
+          fix: 'Give { name } as letters, digits, "_", "." or "-", and keep it: it is part of effectId.',
+        },
+      );
+    }
+    if (others.some((other) => other.name === name)) {
+      throw new PayhooksError("ERR_HANDLER_DUPLICATE", `${of} has a handler named "${name}" already.`, {
+        fix: "Give each handler of an event its own { name }; was this module loaded twice?",
+      });
+    }
+    const { timeoutMs = 60_000, maxTries = 25, backoffMs = defaultBackoffMs, onCrash = "rerun" } = options;
+    checkPositive("timeoutMs", timeoutMs);
+    checkPositive("maxTries", maxTries);
+    return { name, timeoutMs, maxTries, backoffMs, onCrash };
+  }
+}
+
+function contradiction(event: EventName): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", `${event} has a handler and is ignored.`, {
+    fix: "Remove one of the two: an ignored event runs no handler.",
+  });
+}
+
+function checkHandlers(
+  name: EventName,
+  handlers: Readonly<Record<string, unknown>> | null | undefined,
+  keys: ReadonlySet<string>,
+): void {
+  const given = Object.entries(handlers ?? {}).filter(([, handler]) => handler !== undefined);
+  const wrong = given.find(([key, handler]) => typeof handler !== "function" || !keys.has(key));
+  if (given.length > 0 && wrong === undefined) return;
+  throw new PayhooksError(
+    "ERR_OPTION_INVALID",
+    wrong === undefined
+      ? `No handler for ${name} was given.`
+      : `The handler for ${name} under ${JSON.stringify(wrong[0])} cannot be used.`,
+    {
+      fix: "Give a function, or for payments an object of functions under SUCCESS, FAILED and PENDING.",
+    },
+  );
+}

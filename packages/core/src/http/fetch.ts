@@ -1,0 +1,86 @@
+import type { ReadyOptions } from "../receiver/receiver.ts";
+import { mountFlow, type ReceiverSource } from "./mount.ts";
+import { answerProbe, mountProbe } from "./probe-route.ts";
+import { answerRequest } from "./web.ts";
+
+/** What some platforms hand over beside the request. */
+export interface FetchContext {
+  /** Keeps the platform from ending before the promise settles. */
+  waitUntil?(work: Promise<unknown>): void;
+}
+
+/** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
+export interface FetchOptions<Platform = unknown> {
+  /** Which merchant a request is for: a hint for the resolver. */
+  readonly tenant?: ((request: Request, platform: Platform) => string | undefined) | undefined;
+  /** The sender's address, for alerts; which header or context has it depends on the platform. */
+  readonly remoteAddress?: ((request: Request, platform: Platform) => string | undefined) | undefined;
+}
+
+/** A web-standard handler. */
+export type FetchHandler<Platform> = (
+  request: Request,
+  platform?: Platform,
+  context?: FetchContext,
+) => Promise<Response>;
+
+/** Receives payment callbacks: `export default { fetch: paymentCallbacks(receiver) }`. */
+export function paymentCallbacks<Platform = unknown>(
+  receiver: ReceiverSource<Platform>,
+  options: FetchOptions<Platform> = {},
+): FetchHandler<Platform> {
+  return mount(receiver, "payments", options);
+}
+
+/** Receives connected-account webhooks. */
+export function connectWebhooks<Platform = unknown>(
+  receiver: ReceiverSource<Platform>,
+  options: FetchOptions<Platform> = {},
+): FetchHandler<Platform> {
+  return mount(receiver, "connect", options);
+}
+
+/**
+ * Tells a balancer or an orchestrator whether the process is to go on: 200 `{"ok":true}`, and 503 once the receiver closes.
+ *
+ * @example if (pathname === "/live") return live(receiver)(request);
+ */
+export function live<Platform = unknown>(receiver: ReceiverSource<Platform>): FetchHandler<Platform> {
+  const probe = mountProbe(receiver, "live");
+  return (_request, platform) => answerProbe(probe, platform as Platform);
+}
+
+/**
+ * Tells a balancer whether to send deliveries here: 200 `{"ok":true}`, and 503 with a `detail` while nothing could be
+ * accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is no positive number.
+ * @example if (pathname === "/ready") return ready(receiver)(request);
+ */
+export function ready<Platform = unknown>(
+  receiver: ReceiverSource<Platform>,
+  options: ReadyOptions = {},
+): FetchHandler<Platform> {
+  const probe = mountProbe(receiver, "ready", options);
+  return (_request, platform) => answerProbe(probe, platform as Platform);
+}
+
+const FIX =
+  "mount it before anything that calls request.json() or request.text(), or hand it a request.clone()";
+
+function mount<Platform>(
+  source: ReceiverSource<Platform>,
+  flow: "payments" | "connect",
+  { tenant, remoteAddress }: FetchOptions<Platform>,
+): FetchHandler<Platform> {
+  const mounted = mountFlow(source, flow);
+  return async (request, platform, context) => {
+    const facts = {
+      tenant: tenant?.(request, platform as Platform),
+      remoteAddress: remoteAddress?.(request, platform as Platform),
+      waitUntil: context?.waitUntil?.bind(context),
+      fix: FIX,
+    };
+    return answerRequest(mounted, request, facts, platform as Platform);
+  };
+}

@@ -1,0 +1,145 @@
+import { consoleLogger } from "../notices/logger.ts";
+import { factsOfThrown } from "../notices/thrown.ts";
+import type { Delivery, Reply } from "../protocol/delivery.ts";
+import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "../protocol/errors.ts";
+import type { FlowName } from "../protocol/events.ts";
+import type { Endpoint } from "../receiver/intake.ts";
+import type { Receiver } from "../receiver/receiver.ts";
+import { Cancellation } from "../time/cancellation.ts";
+import { systemClock } from "../time/clock.ts";
+import { isShared } from "./shared.ts";
+
+/**
+ * A receiver, or what makes one where the environment comes later, or with the request (Workers). A factory is called
+ * once in the life of the process, however many mounts share it.
+ */
+export type ReceiverSource<Platform = void> =
+  | Receiver
+  | ((platform: Platform) => Receiver | Promise<Receiver>);
+
+/** Why an adapter could not get a body's exact bytes. `why` goes to the log only. */
+export interface BodyFault {
+  readonly code: DeliveryErrorCode;
+  readonly why: string;
+}
+
+/** One request, its body not read yet. */
+export interface Incoming extends Omit<Delivery, "rawBody"> {
+  /**
+   * The body's exact bytes, at most so many, or why not. Never rejects. Nobody waits for it any longer once it is
+   * cancelled.
+   */
+  readBody(maxBodyBytes: number, cancellation: Cancellation): Promise<Uint8Array | BodyFault>;
+}
+
+/** A flow at the place where it is mounted. */
+export interface MountedFlow<Platform = void> {
+  /** The answer to one request. Rejects only when the factory does. */
+  answer(incoming: Incoming, platform: Platform): Promise<Reply>;
+  /**
+   * For servers that run from their start on: starts the receiver in the turn after the mounting, when handlers are
+   * registered. A wrong set-up is thrown where nothing catches it, so that the process ends at its boot with the fix
+   * on the screen; anything else, such as an inbox out of reach, is logged, and tried again with the next delivery.
+   */
+  startSoon(platform: Platform): void;
+}
+
+const MOUNTED = { mounted: true } as const;
+
+/** Receivers by the factory that made them. */
+const made = new WeakMap<object, Promise<Receiver>>();
+
+/**
+ * Mounts a flow.
+ *
+ * @throws PayhooksError `ERR_FLOW_OFF` when the receiver is there already and this flow of it is off.
+ */
+export function mountFlow<Platform = void>(
+  source: ReceiverSource<Platform>,
+  flow: FlowName,
+): MountedFlow<Platform> {
+  if (typeof source !== "function") void source[flow];
+
+  return {
+    async answer(incoming, platform) {
+      const receiver = typeof source === "function" ? await receiverOf(source, platform) : source;
+      const endpoint = receiver[flow];
+      const { method, url, headers, remoteAddress, tenant, waitUntil } = incoming;
+      const early = endpoint.check(incoming, remoteAddress);
+      if (early !== null) return early;
+      const rawBody = await inTime(incoming, endpoint);
+      if (!(rawBody instanceof Uint8Array)) return endpoint.refuse(rawBody.code, rawBody.why, remoteAddress);
+      return endpoint.receive({ method, url, headers, remoteAddress, tenant, waitUntil, rawBody }, MOUNTED);
+    },
+    startSoon(platform) {
+      setImmediate(async () => {
+        let receiver: Receiver | null = null;
+        try {
+          receiver = await receiverOf(source, platform);
+          void receiver[flow];
+          await receiver.start();
+        } catch (error) {
+          if (isSetupError(error)) setImmediate(() => throwUncaught(error));
+          // A receiver that exists has sent a notice of its own.
+          else if (receiver === null)
+            consoleLogger.error("no receiver was made; the next delivery tries again", factsOfThrown(error));
+        }
+      });
+    },
+  };
+}
+
+/** Waits for the body for at most `bodyTimeoutMs`. */
+function inTime(
+  incoming: Incoming,
+  { maxBodyBytes, bodyTimeoutMs }: Endpoint,
+): Promise<Uint8Array | BodyFault> {
+  const cancellation = new Cancellation();
+  return new Promise((resolve, reject) => {
+    const cancelTimer = systemClock.after(bodyTimeoutMs, () => {
+      const why = `the body was not complete after ${bodyTimeoutMs} ms`;
+      resolve({ code: "ERR_BODY_TIMEOUT", why });
+      cancellation.cancel(new Error(why));
+    });
+    incoming.readBody(maxBodyBytes, cancellation).then(
+      (body) => {
+        cancelTimer();
+        resolve(body);
+      },
+      (error: unknown) => {
+        cancelTimer();
+        reject(error);
+      },
+    );
+  });
+}
+
+/** The receiver of a source: itself, or what the factory makes. */
+export async function receiverOf<Platform>(
+  source: ReceiverSource<Platform>,
+  platform: Platform,
+): Promise<Receiver> {
+  if (typeof source !== "function") return source;
+  return isShared(source) ? source(platform) : makeOnce(source, platform);
+}
+
+function makeOnce<Platform>(
+  factory: (platform: Platform) => Receiver | Promise<Receiver>,
+  platform: Platform,
+): Promise<Receiver> {
+  const known = made.get(factory);
+  if (known !== undefined) return known;
+  const making = (async () => factory(platform))();
+  made.set(factory, making);
+  making.catch(() => made.delete(factory));
+  return making;
+}
+
+/** True for an error that the merchant has to correct; it does not go away with time. */
+function isSetupError(error: unknown): boolean {
+  return isPayhooksError(error) && !Object.hasOwn(ANSWER_STATUS, error.code);
+}
+
+function throwUncaught(error: unknown): never {
+  throw error;
+}

@@ -1,0 +1,103 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { LINGER_MS, type Reply } from "../protocol/delivery.ts";
+import type { BodyFault } from "./mount.ts";
+
+/** What some parsers leave behind on Node's request. */
+export interface KeptBody {
+  readonly rawBody?: unknown;
+  readonly body?: unknown;
+}
+
+/** Reads a stream to its end, bounded; `raw-body` is one. Rejects with a `type` that says why. */
+export type ReadStream = (
+  request: IncomingMessage,
+  options: { readonly limit: number },
+) => Promise<Uint8Array>;
+
+/** How an adapter reads bodies. */
+export interface ReadOptions {
+  readonly read: ReadStream;
+  /** Where parsers leave the bytes, if they keep them. */
+  readonly kept?: KeptBody;
+  /** What to do about a parser that has kept none. */
+  readonly fix: string;
+}
+
+/**
+ * The exact bytes of a request's body, for adapters whose framework shows Node's own request: read from the socket, or
+ * as a parser has kept them.
+ */
+export async function readNodeBody(
+  request: IncomingMessage,
+  maxBodyBytes: number,
+  { read, kept: { rawBody, body } = {}, fix }: ReadOptions,
+): Promise<Uint8Array | BodyFault> {
+  const consumed: BodyFault = {
+    code: "ERR_BODY_CONSUMED",
+    why: `a body parser ran before Payhooks and the exact bytes are gone: ${fix}`,
+  };
+  for (const bytes of [rawBody, body]) {
+    if (bytes instanceof Uint8Array) return isWhole(bytes, request) ? bytes : consumed;
+  }
+  if (request.readableDidRead || request.readableEncoding !== null) return consumed;
+  // Read to its end without a single byte: there were none.
+  if (request.readableEnded) return new Uint8Array(0);
+  if (request.destroyed) return incomplete;
+  // A connection that breaks later must not end the process.
+  request.on("error", () => {});
+  try {
+    return await read(request, { limit: maxBodyBytes });
+  } catch (error) {
+    if ((error as { type?: unknown } | null)?.type !== "entity.too.large") return incomplete;
+    return { code: "ERR_BODY_TOO_LARGE", why: `the body has more than ${maxBodyBytes} bytes` };
+  }
+}
+
+const incomplete: BodyFault = {
+  code: "ERR_BODY_INCOMPLETE",
+  why: "the connection ended in the middle of the body",
+};
+
+/** A header, repeated ones joined as web-standard requests do it: of several content types Node keeps only the first. */
+export function nodeHeader({ headers, rawHeaders }: IncomingMessage, name: string): string | undefined {
+  const value = headers[name];
+  if (name !== "content-type") return Array.isArray(value) ? value.join(", ") : value;
+  const sent: (string | undefined)[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const other = rawHeaders[at];
+    if (other?.length === name.length && other.toLowerCase() === name) sent.push(rawHeaders[at + 1]);
+  }
+  return sent.length > 1 ? sent.join(", ") : headers["content-type"];
+}
+
+/** Bytes that a parser kept are the body only if they are as many as were sent. */
+function isWhole(kept: Uint8Array, { headers }: IncomingMessage): boolean {
+  const length = headers["content-length"];
+  return length === undefined || Number(length) === kept.byteLength;
+}
+
+/**
+ * Writes a reply through Node's own response, for adapters whose framework shows it. Where the connection is to be
+ * closed while the sender is still sending, the rest is thrown away for a while first: closing at once would reset
+ * the connection, and the answer could be lost on its way.
+ */
+export function writeReply(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body }: Reply,
+): void {
+  // Something else has answered already, such as a time-out's middleware.
+  if (response.headersSent) return;
+  response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+  if (headers.connection !== "close" || request.complete) {
+    response.end(body);
+    return;
+  }
+  response.write(body);
+  const timer = setTimeout(() => response.end(), LINGER_MS);
+  const end = (): void => {
+    clearTimeout(timer);
+    response.end();
+  };
+  request.once("end", end).once("close", end).resume();
+}

@@ -1,0 +1,50 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { consoleLogger } from "../notices/logger.ts";
+import { factsOfThrown } from "../notices/thrown.ts";
+import { refusal } from "../protocol/delivery.ts";
+import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "../protocol/errors.ts";
+import { type ReceiverSource, receiverOf } from "./mount.ts";
+
+/** Options of a route that works off what is due. */
+export interface WorkRouteOptions {
+  /** What the caller sends as `Authorization: Bearer <secret>`. Without one, every call is refused. */
+  readonly secret: string | undefined;
+  /** Stops taking events after this time; default 10 s. Keep it below the platform's limit for a request. */
+  readonly deadlineMs?: number | undefined;
+  /** Events to run, at most; default 1,000. */
+  readonly limit?: number | undefined;
+}
+
+/** Answers the call of a cron job. Never rejects. */
+export async function answerWork<Platform>(
+  source: ReceiverSource<Platform>,
+  request: Request,
+  { secret, ...limits }: WorkRouteOptions,
+  platform: Platform,
+): Promise<Response> {
+  if (secret === undefined || secret.trim() === "") {
+    consoleLogger.error("workRoute was given no secret, so every call is refused: is the variable there?");
+    return refused("ERR_MISCONFIGURED");
+  }
+  const given = request.headers.get("authorization") ?? "";
+  // Hashes are of one length, so that the time of the comparison says nothing about the secret.
+  if (!timingSafeEqual(sha256(given), sha256(`Bearer ${secret}`))) return refused("ERR_UNAUTHORIZED");
+  try {
+    const report = await (await receiverOf(source, platform)).work(limits);
+    return Response.json(report, { headers: { "cache-control": "no-store" } });
+  } catch (error) {
+    if (isPayhooksError(error) && error.code === "ERR_CLOSING") return refused(error.code);
+    consoleLogger.error("the work route failed", factsOfThrown(error));
+    const setup = isPayhooksError(error) && !Object.hasOwn(ANSWER_STATUS, error.code);
+    return refused(setup ? "ERR_MISCONFIGURED" : "ERR_INBOX_UNAVAILABLE");
+  }
+}
+
+function refused(code: DeliveryErrorCode): Response {
+  const { status, headers, body } = refusal(code, ANSWER_STATUS[code]);
+  return new Response(body, { status, headers });
+}
+
+function sha256(text: string): Uint8Array {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,157 @@
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import type { EventEntries, EventFilter, EventPage, FindQuery, ListOptions } from "./events.ts";
+import type { InboxParts } from "./parts.ts";
+import { isUnreadable } from "./record/codec.ts";
+import { recordKeyOf } from "./record/event.ts";
+import { type EventLabels, type EventSummary, indexOf, label } from "./record/index-of.ts";
+import { ONLY_TENANT, recordKeyFor } from "./record/keys.ts";
+import type { ListCursor, ListedEvent } from "./store.ts";
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 1_000;
+/** A filter that lets few events pass makes no call long: after so many pages of the store, the list goes on in the next call. */
+const MAX_LOOKS = 20;
+
+/** Looks for events over a store. */
+export class Finding implements EventEntries {
+  readonly #parts: InboxParts;
+  readonly #ready: () => Promise<void>;
+
+  constructor(parts: InboxParts, ready: () => Promise<void>) {
+    this.#parts = parts;
+    this.#ready = ready;
+  }
+
+  async find(query: FindQuery): Promise<readonly EventSummary[]> {
+    const wanted = wantedOf(query);
+    await this.#ready();
+    const found = new Map<string, EventSummary>();
+    const take = (event: EventSummary): void => {
+      const { flow = event.flow, tenant = event.tenant } = wanted;
+      if (event.flow === flow && event.tenant === label(tenant)) found.set(event.eventId, event);
+    };
+    for (const event of await this.#search(wanted)) take(event);
+    if (wanted.by === "id") for (const event of await this.#ofRecord(wanted)) take(event);
+    return [...found.values()].toSorted(byTime);
+  }
+
+  /** By an id, the record says enough where the store cannot search: only entries with several readings are missing then. */
+  async #search({ text, by }: Wanted): Promise<readonly EventSummary[]> {
+    const { store } = this.#parts;
+    try {
+      if (store.find === undefined) throw notSearchable("This inbox");
+      return summariesOf(await store.find(label(text)));
+    } catch (error) {
+      if (by === "id" && isPayhooksError(error) && error.code === "ERR_NOT_SEARCHABLE") return [];
+      throw error;
+    }
+  }
+
+  async #ofRecord({ flow, tenant, text }: Wanted & { readonly by: "id" }): Promise<readonly EventSummary[]> {
+    const key = recordKeyFor(tenant ?? ONLY_TENANT, flow, text);
+    const [found = null] = await this.#parts.store.read([key]);
+    return found === null || isUnreadable(found.record) ? [] : indexOf(key, found.record).events.map(plain);
+  }
+
+  async list(filter: EventFilter = {}, options: ListOptions = {}): Promise<EventPage> {
+    const { limit = DEFAULT_LIMIT, first = "oldest" } = options;
+    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
+      throw invalid(`limit is ${String(limit)}.`, `Use a whole number from 1 to ${MAX_LIMIT}.`);
+    }
+    if (first !== "oldest" && first !== "newest") {
+      throw invalid(`first is ${JSON.stringify(first)}.`, 'Use "oldest" or "newest".');
+    }
+    const wanted = labelled(filter);
+    let cursor = cursorOf(options.cursor);
+    await this.#ready();
+    const events: EventSummary[] = [];
+    for (let looks = 0; looks < MAX_LOOKS && events.length < limit; looks++) {
+      const page = await this.#parts.store.list(wanted, cursor, limit - events.length, first);
+      events.push(...summariesOf(page.events));
+      cursor = page.next;
+      if (cursor === null) break;
+    }
+    return { events, next: cursor === null ? null : textOf(cursor) };
+  }
+
+  async counts(): ReturnType<EventEntries["counts"]> {
+    await this.#ready();
+    const { store } = this.#parts;
+    const { oldestDueAt, ...counts } = await store.counts();
+    return { ...counts, oldestDueMs: oldestDueAt === null ? null : Math.max(0, store.now("") - oldestDueAt) };
+  }
+}
+
+/** What a query asks for. */
+type Wanted = { readonly tenant: string | undefined; readonly text: string } & (
+  | { readonly by: "reference"; readonly flow: "payments" }
+  | { readonly by: "id"; readonly flow: "payments" | "connect" }
+);
+
+function wantedOf(query: FindQuery): Wanted {
+  const { payTxnId, idempotencyKey, referenceId, tenant } = query;
+  const given = [payTxnId, idempotencyKey, referenceId].filter((one) => one !== undefined);
+  const [text] = given;
+  if (given.length !== 1 || typeof text !== "string" || text === "") {
+    throw invalid(
+      "find was not given one thing to look for.",
+      "Give it one of { payTxnId }, { idempotencyKey } and { referenceId }, as a text that is not empty.",
+    );
+  }
+  if (referenceId !== undefined) return { by: "reference", flow: "payments", text, tenant };
+  return { by: "id", flow: payTxnId === undefined ? "connect" : "payments", text, tenant };
+}
+
+function byTime(a: EventSummary, b: EventSummary): number {
+  return a.acceptedAt - b.acceptedAt || (a.eventId < b.eventId ? -1 : 1);
+}
+
+/** What is found, without what it can be found by. */
+function plain({ foundBy: _, ...summary }: EventLabels): EventSummary {
+  return summary;
+}
+
+function summariesOf(events: readonly ListedEvent[]): readonly EventSummary[] {
+  return events.flatMap(({ eventId, versioned: { record }, summary }) => {
+    if (summary !== undefined) return [summary];
+    if (isUnreadable(record)) return [];
+    const labels = indexOf(recordKeyOf(eventId), record).events;
+    return labels.filter((event) => event.eventId === eventId).map(plain);
+  });
+}
+
+/** Thrown where a store would have to look at everything that it has. */
+export function notSearchable(what: string, fix = ""): PayhooksError {
+  return new PayhooksError(
+    "ERR_NOT_SEARCHABLE",
+    `${what} keeps no index of references and finished events.`,
+    {
+      fix: `${fix}receiver.events.list({ referenceId }) goes through what is unfinished or held, and find({ payTxnId }) reads one record.`,
+    },
+  );
+}
+
+/** Stores know texts as labels. */
+function labelled(filter: EventFilter): EventFilter {
+  const { tenant, event, referenceId, id } = filter;
+  const texts = { tenant, event, referenceId, id };
+  const labels = Object.entries(texts).map(([name, text]) => [name, text === undefined ? text : label(text)]);
+  return { ...filter, ...Object.fromEntries(labels) };
+}
+
+function textOf({ acceptedAt, eventId }: ListCursor): string {
+  return `${acceptedAt}-${eventId}`;
+}
+
+function cursorOf(text: string | null | undefined): ListCursor | null {
+  if (text === null || text === undefined) return null;
+  const [, acceptedAt, eventId] = /^(\d{1,16}(?:\.\d+)?)-([0-9a-f]{48})$/.exec(String(text)) ?? [];
+  if (acceptedAt === undefined || eventId === undefined) {
+    throw invalid("The cursor is not one that a page has given.", "Pass on the `next` of the page before.");
+  }
+  return { acceptedAt: Number(acceptedAt), eventId };
+}
+
+function invalid(what: string, fix: string): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
+}

@@ -1,0 +1,48 @@
+import type { InboxParts } from "./parts.ts";
+
+/** How often to look. Together with the time that a look may take, a loss is noticed within 5 s. */
+const LOOK_EVERY_MS = 2_000;
+
+/** Checks every two seconds whether the store still has its data. Nothing else would notice that it was lost. */
+export class LossWatch {
+  readonly #parts: InboxParts;
+  #lostAt: number | null = null;
+  #looking: Promise<void> | null = null;
+
+  constructor(parts: InboxParts) {
+    this.#parts = parts;
+  }
+
+  /** When a loss was last noticed, on this process's clock; null if never. */
+  get lostAt(): number | null {
+    return this.#lostAt;
+  }
+
+  /** Looks every two seconds until the inbox closes. */
+  start(): void {
+    if (this.#parts.store.findLoss === undefined) return;
+    this.#parts.environment.after(LOOK_EVERY_MS, () => {
+      if (!this.#parts.isClosing) void this.look().finally(() => this.start());
+    });
+  }
+
+  /** Looks now. Never rejects: a store that cannot be reached says nothing about its data. */
+  look(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    const { store, environment, notify } = this.#parts;
+    try {
+      const loss = (await store.findLoss?.()) ?? null;
+      if (loss === null) return;
+      this.#lostAt = environment.now();
+      notify({ type: "data-lost", why: loss });
+    } catch {
+      // Calls that need the store report that it is away.
+    }
+  }
+}

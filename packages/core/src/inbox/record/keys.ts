@@ -1,0 +1,15 @@
+import type { FlowName } from "../../protocol/events.ts";
+import { sha256 } from "../../signature/sha256.ts";
+
+/** The tenant of all records where keys do not depend on one. */
+export const ONLY_TENANT: string = "";
+
+/** The first hex digits of a hash over texts, in which no two lists of texts are the same. */
+export function hashOf(parts: readonly string[], hexDigits: number): string {
+  return sha256(JSON.stringify(parts), "hex").slice(0, hexDigits);
+}
+
+/** The key of the record of one transaction or webhook. */
+export function recordKeyFor(tenant: string, flow: FlowName, id: string): string {
+  return hashOf([tenant, flow, id], 32);
+}

@@ -1,0 +1,29 @@
+import { createInbox } from "../inbox/engine.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import type { Clock } from "../time/clock.ts";
+import { environmentOf } from "../time/environment.ts";
+import { memoryStore } from "./store.ts";
+
+/** Options of {@link memoryInbox}. */
+export interface MemoryInboxOptions {
+  /** Finished records that are kept to recognise copies. Default 100,000 (about 30 MB). */
+  readonly maxRecords?: number | undefined;
+  /** Accepted events that may wait or run; beyond, deliveries are answered 503. Default 10,000. */
+  readonly maxUnfinished?: number | undefined;
+  /** How long a handler may be silent before its event is taken again. Default 30 s. */
+  readonly leaseMs?: number | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * An inbox in this process's memory: for development, tests, and `ack: "handled"`. An acknowledged event survives a
+ * graceful close, and nothing else. At its bound the oldest finished records go and the window shrinks with them:
+ * an unknown event signed before the newest evicted one is then refused as expired, so that nothing runs twice.
+ *
+ * @example createReceiver({ payments: { publicKey }, inbox: memoryInbox() })
+ */
+export function memoryInbox({ maxRecords, maxUnfinished, leaseMs, clock }: MemoryInboxOptions = {}): Inbox {
+  const environment = environmentOf(clock);
+  return createInbox(memoryStore({ maxRecords, maxUnfinished, environment }), { leaseMs, environment });
+}

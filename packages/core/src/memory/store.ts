@@ -1,0 +1,227 @@
+import { InFlight } from "../inbox/in-flight.ts";
+import { isUnreadable } from "../inbox/record/codec.ts";
+import { type EventLabels, indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
+import { writeText } from "../inbox/record/pack.ts";
+import type { IdempotencyRecord } from "../inbox/record/record.ts";
+import type {
+  Counts,
+  DueRecords,
+  ListedEvent,
+  RecordStore,
+  Swap,
+  SwapResult,
+  Versioned,
+} from "../inbox/store.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import { type Environment, environmentOf } from "../time/environment.ts";
+import { DueTimes } from "./due-times.ts";
+import { FinishedRecords } from "./finished-records.ts";
+import { Listing } from "./listing.ts";
+import type { OpenRecord } from "./open-record.ts";
+import { References } from "./references.ts";
+import { Tally, unfinishedOf } from "./tally.ts";
+
+/** A write that was computed longer ago has to be computed again. */
+const OUTDATED_MS = 5_000;
+/** Finished records that are looked at in one turn of the event loop. */
+const LOOKED_AT_ONCE = 500;
+
+/** Events that are found for one text. */
+const MAX_FOUND = 1_000;
+
+const WRITTEN: SwapResult = { kind: "written" };
+const NO_EVENTS: readonly EventLabels[] = [];
+
+/** Options of {@link memoryStore}. */
+export interface MemoryStoreOptions {
+  /** Finished records that are kept, and references. Default 100,000. */
+  readonly maxRecords?: number | undefined;
+  /** Events that may wait or run. Default 10,000. */
+  readonly maxUnfinished?: number | undefined;
+  /** For tests. */
+  readonly environment?: Environment | undefined;
+}
+
+/** A store in memory, which has every answer at once. */
+export interface MemoryStore extends RecordStore {
+  /** As every store has it, at once. */
+  read(keys: readonly string[]): readonly (Versioned | null)[];
+  /** As every store has it, at once. */
+  swap(items: readonly Swap[]): readonly SwapResult[];
+  /** As every store has it, at once. */
+  takeDue(limit: number, hideMs: number): DueRecords;
+  /** As every store has it, at once. */
+  counts(): Counts;
+  /** The latest signed time of a finished record that had to make room. */
+  forgottenBefore(): number;
+  /** Puts a record back to what it was, whatever it is now: a way to die at a chosen moment. */
+  restore(key: string, versioned: Versioned): void;
+}
+
+/**
+ * Records in this process. What is unfinished or held stays whatever happens; finished records are packed into a bounded
+ * cache. The time before which that may have forgotten any is told, so that no loss of memory runs an event twice.
+ */
+export function memoryStore({
+  maxRecords = 100_000,
+  maxUnfinished = 10_000,
+  environment = environmentOf(),
+}: MemoryStoreOptions = {}): MemoryStore {
+  const open = new InFlight<string, OpenRecord>();
+  const finished = new FinishedRecords(maxRecords);
+  const references = new References(maxRecords);
+  const dueTimes = new DueTimes();
+  const tally = new Tally();
+  let identity = "";
+  let writes = 0;
+
+  function find(key: string, now: number): Versioned | null {
+    return open.get(key) ?? finished.get(key, now) ?? references.get(key, now);
+  }
+
+  function write(item: Swap, now: number): SwapResult {
+    const { key, index } = item;
+    const current = find(key, now);
+    const isComputedNow = item.at <= now && item.at >= now - OUTDATED_MS;
+    if (!isComputedNow || (current?.version ?? null) !== item.expected) return { kind: "conflict", current };
+    const isReference = index.events.length === 0;
+    if (isReference && !references.hasRoomFor(key, now)) {
+      return { kind: "refused", cause: fullOfReferences(maxRecords) };
+    }
+    if (tally.unfinished >= maxUnfinished) {
+      const before = open.get(key)?.index.events ?? NO_EVENTS;
+      if (unfinishedOf(index.events) > unfinishedOf(before)) {
+        return { kind: "refused", cause: fullOfEvents(tally.unfinished) };
+      }
+    }
+    put(key, item.version, item.record, index, now);
+    return WRITTEN;
+  }
+
+  function put(
+    key: string,
+    version: string,
+    record: IdempotencyRecord,
+    index: RecordIndex,
+    now: number,
+  ): void {
+    const before = open.get(key);
+    if (before !== undefined) {
+      tally.count(before.index.events, -1);
+      dueTimes.remove(before);
+    }
+    if (index.events.length === 0) {
+      references.set(key, version, record);
+    } else if (index.expiresAt !== null) {
+      open.delete(key);
+      finished.set(key, version, record);
+    } else {
+      finished.delete(key);
+      tally.count(index.events, 1);
+      const entry: OpenRecord = {
+        key,
+        version,
+        record,
+        index,
+        order: writes++,
+        lookAt: index.dueAt ?? 0,
+        lookInMs: index.dueInMs,
+        line: null,
+        place: 0,
+      };
+      open.set(key, entry);
+      dueTimes.add(entry, now);
+    }
+  }
+
+  async function throughFinished(
+    mayFit: (folded: string) => boolean,
+    take: (versioned: Versioned, events: readonly EventLabels[]) => void,
+  ): Promise<void> {
+    let lookedAt = 0;
+    for (const key of [...finished.keys()]) {
+      if (++lookedAt % LOOKED_AT_ONCE === 0) await new Promise<void>((go) => environment.soon(go));
+      if (!finished.mayFit(key, mayFit)) continue;
+      const versioned = finished.peek(key, environment.now());
+      if (versioned === null || isUnreadable(versioned.record)) continue;
+      take(versioned, indexOf(key, versioned.record).events);
+    }
+  }
+
+  return {
+    durability: "process",
+    immediate: true,
+    endsWithProcess: true,
+    get identity() {
+      return identity;
+    },
+    async open() {
+      if (identity === "") identity = environment.token();
+    },
+    read(keys) {
+      const now = environment.now();
+      return keys.map((key) => find(key, now));
+    },
+    swap(items) {
+      const now = environment.now();
+      return items.map((item) => write(item, now));
+    },
+    takeDue(limit, hideMs) {
+      const now = environment.now();
+      const records = dueTimes.take(limit, hideMs, now);
+      return { records, left: dueTimes.count(now), nextDueAt: dueTimes.next };
+    },
+    now: () => environment.now(),
+    async list(filter, cursor, limit, first = "oldest") {
+      const listing = new Listing(filter, cursor, first);
+      for (const [, entry] of open.entries()) listing.add(entry, entry.index.events);
+      if (filter.state === "done") {
+        await throughFinished(
+          () => true,
+          (versioned, events) => listing.add(versioned, events),
+        );
+      }
+      return listing.page(limit);
+    },
+    async find(text) {
+      const found: ListedEvent[] = [];
+      const take = (versioned: Versioned, events: readonly EventLabels[]): void => {
+        for (const { eventId, acceptedAt, referenceId, foundBy } of events) {
+          const fits = referenceId === text || foundBy.includes(text);
+          if (fits && found.length < MAX_FOUND) found.push({ eventId, acceptedAt, versioned });
+        }
+      };
+      for (const [, entry] of open.entries()) take(entry, entry.index.events);
+      // Most of them need not be unpacked to see that the text is not in them.
+      const written = writeText(text);
+      await throughFinished((folded) => folded.includes(written), take);
+      return found;
+    },
+    counts: () => ({ ...tally.counts, oldestDueAt: dueTimes.oldest(environment.now()) }),
+    async probe() {
+      if (tally.unfinished >= maxUnfinished) throw fullOfEvents(tally.unfinished);
+    },
+    forgottenBefore: () => finished.forgottenBefore,
+    async close() {},
+    restore(key, { version, record }) {
+      if (!isUnreadable(record)) put(key, version, record, indexOf(key, record), environment.now());
+    },
+  };
+}
+
+function fullOfEvents(unfinished: number): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_FULL",
+    `The memory inbox holds ${unfinished} unfinished events, its bound.`,
+    {
+      fix: "Make the handlers faster, raise memoryInbox({ maxUnfinished }), or use an inbox on disk or Redis.",
+    },
+  );
+}
+
+/** A claim that was dropped early would let a second SUCCESS run: where there is no room, the service is to wait. */
+function fullOfReferences(maxRecords: number): PayhooksError {
+  return new PayhooksError("ERR_INBOX_FULL", `The memory inbox knows ${maxRecords} references, its bound.`, {
+    fix: "Raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
+  });
+}

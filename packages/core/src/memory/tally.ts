@@ -1,0 +1,34 @@
+import type { EventLabels, EventState } from "../inbox/record/index-of.ts";
+import type { Counts } from "../inbox/store.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
+
+/** How many events stand where. */
+export class Tally {
+  readonly #byState: Record<EventState, number> = { waiting: 0, retrying: 0, running: 0, held: 0, done: 0 };
+  readonly #byReason: Partial<Record<HeldReason, number>> = {};
+
+  /** Events that wait or run. */
+  get unfinished(): number {
+    return this.#byState.waiting + this.#byState.retrying + this.#byState.running;
+  }
+
+  /** Counts these events in (1), or out again (-1). */
+  count(events: readonly EventLabels[], by: 1 | -1): void {
+    for (const { state, reason } of events) {
+      this.#byState[state] += by;
+      if (reason !== null) this.#byReason[reason] = (this.#byReason[reason] ?? 0) + by;
+    }
+  }
+
+  get counts(): Omit<Counts, "oldestDueAt"> {
+    const { done: _, ...counts } = this.#byState;
+    return { ...counts, heldBy: { ...this.#byReason } };
+  }
+}
+
+/** How many of these events wait or run. */
+export function unfinishedOf(events: readonly EventLabels[]): number {
+  let unfinished = 0;
+  for (const { state } of events) if (state !== "held" && state !== "done") unfinished++;
+  return unfinished;
+}

@@ -1,0 +1,170 @@
+import { LRUCache } from "lru-cache";
+import type { DeliveryErrorCode } from "../protocol/errors.ts";
+import type { FlowName } from "../protocol/events.ts";
+import type { Clock } from "../time/clock.ts";
+import type { Alert } from "./notice.ts";
+
+/** Options of the alerts. */
+export interface AlertOptions {
+  /** Failures of one source, or of all, within the window before an alert. Default 10. */
+  readonly threshold?: number | undefined;
+  /** The rolling window. Default 5 minutes. */
+  readonly windowMs?: number | undefined;
+  /** The same alert is not repeated for this long. Default 15 minutes. */
+  readonly cooldownMs?: number | undefined;
+}
+
+/** Sources that are counted apart; a flood of more evicts the quietest. */
+const MAX_SOURCES = 1_000;
+/** Sources that are named, each in an alert of its own, within a cool-down: a sender can make up as many as he likes. */
+const MAX_NAMED = 10;
+/** A rolling count is kept in so many parts of the window. */
+const PARTS = 10;
+
+/** A count over the last window, exact to a tenth of it, in constant memory. */
+class RollingCount {
+  readonly #parts = new Array<number>(PARTS).fill(0);
+  #newest = 0;
+
+  add(now: number, windowMs: number): void {
+    this.#advance(now, windowMs);
+    const at = this.#newest % PARTS;
+    this.#parts[at] = (this.#parts[at] ?? 0) + 1;
+  }
+
+  total(now: number, windowMs: number): number {
+    this.#advance(now, windowMs);
+    return this.#parts.reduce((sum, part) => sum + part, 0);
+  }
+
+  clear(): void {
+    this.#parts.fill(0);
+  }
+
+  #advance(now: number, windowMs: number): void {
+    const part = Math.floor((now * PARTS) / windowMs);
+    const steps = Math.min(part - this.#newest, PARTS);
+    for (let i = 1; i <= steps; i++) this.#parts[(part - steps + i) % PARTS] = 0;
+    if (part > this.#newest) this.#newest = part;
+  }
+}
+
+interface FlowCounts {
+  readonly failed: RollingCount;
+  /** Failures since the last success. */
+  readonly unbroken: RollingCount;
+  hasUnbroken: boolean;
+  readonly sources: LRUCache<string, RollingCount>;
+  /** Sources that were named in an alert. */
+  readonly named: RollingCount;
+}
+
+/**
+ * Counts verification failures by flow and source (specification: repeated failures are a security signal), and
+ * tells a wrong key, with which nothing verifies any more, from a source that probes while others succeed.
+ */
+export class Alerts {
+  readonly #threshold: number;
+  readonly #windowMs: number;
+  readonly #cooldownMs: number;
+  readonly #clock: Clock;
+  readonly #post: (alert: Alert) => void;
+  readonly #flows = new Map<FlowName, FlowCounts>();
+  readonly #recent: LRUCache<string, true>;
+
+  constructor(options: AlertOptions, clock: Clock, post: (alert: Alert) => void) {
+    this.#threshold = options.threshold ?? 10;
+    this.#windowMs = options.windowMs ?? 5 * 60_000;
+    this.#cooldownMs = options.cooldownMs ?? 15 * 60_000;
+    this.#clock = clock;
+    this.#post = post;
+    this.#recent = new LRUCache({
+      max: MAX_SOURCES,
+      ttl: this.#cooldownMs,
+      ttlResolution: 0,
+      perf: clock,
+    });
+  }
+
+  /** A delivery was authentic. */
+  succeeded(flow: FlowName): void {
+    const counts = this.#flows.get(flow);
+    if (counts?.hasUnbroken !== true) return;
+    counts.hasUnbroken = false;
+    counts.unbroken.clear();
+  }
+
+  /** A delivery was not authentic. True for the first one of its source within the window. */
+  failed(flow: FlowName, code: DeliveryErrorCode, source: string | null): boolean {
+    const now = this.#clock.now();
+    const counts = this.#countsOf(flow);
+    counts.failed.add(now, this.#windowMs);
+    counts.unbroken.add(now, this.#windowMs);
+    counts.hasUnbroken = true;
+    const name = source ?? "";
+    const ofSource = counts.sources.get(name) ?? new RollingCount();
+    ofSource.add(now, this.#windowMs);
+    counts.sources.set(name, ofSource);
+    const failures = ofSource.total(now, this.#windowMs);
+    const unbroken = counts.unbroken.total(now, this.#windowMs);
+    if (unbroken >= this.#threshold)
+      this.#raise("all-failing", { flow, code, source: null, failures: unbroken });
+    else if (failures >= this.#threshold) this.#raiseProbing(counts, { flow, code, source, failures });
+    return failures === 1;
+  }
+
+  /** Names the source; of too many, made up perhaps, only how many they are. */
+  #raiseProbing(counts: FlowCounts, given: Pick<Alert, "flow" | "code" | "source" | "failures">): void {
+    const now = this.#clock.now();
+    if (counts.named.total(now, this.#cooldownMs) >= MAX_NAMED) {
+      const failures = counts.failed.total(now, this.#windowMs);
+      if (!this.#recent.has(keyOf("probing", given)))
+        this.#raise("probing", { ...given, source: null, failures });
+    } else if (this.#raise("probing", given)) {
+      counts.named.add(now, this.#cooldownMs);
+    }
+  }
+
+  /** An event was refused because too many are held. */
+  heldFull(flow: FlowName): void {
+    this.#raise("held-full", { flow, code: "ERR_HELD_FULL", source: null, failures: 1 });
+  }
+
+  /** False within the cool-down of the same alert; otherwise the cool-down begins. */
+  #raise(kind: Alert["kind"], facts: Pick<Alert, "flow" | "code" | "source" | "failures">): boolean {
+    const key = keyOf(kind, facts);
+    if (this.#recent.has(key)) return false;
+    this.#recent.set(key, true);
+    const sources = kind === "held-full" ? 0 : this.#activeSources(facts.flow);
+    this.#post({ type: "alert", kind, ...facts, sources, windowMs: this.#windowMs });
+    return true;
+  }
+
+  #activeSources(flow: FlowName): number {
+    const now = this.#clock.now();
+    let active = 0;
+    for (const count of this.#countsOf(flow).sources.values()) {
+      if (count.total(now, this.#windowMs) > 0) active++;
+    }
+    return active;
+  }
+
+  #countsOf(flow: FlowName): FlowCounts {
+    let counts = this.#flows.get(flow);
+    if (counts === undefined) {
+      counts = {
+        failed: new RollingCount(),
+        unbroken: new RollingCount(),
+        hasUnbroken: false,
+        sources: new LRUCache({ max: MAX_SOURCES }),
+        named: new RollingCount(),
+      };
+      this.#flows.set(flow, counts);
+    }
+    return counts;
+  }
+}
+
+function keyOf(kind: Alert["kind"], { flow, source }: Pick<Alert, "flow" | "source">): string {
+  return `${kind} ${flow} ${source ?? ""}`;
+}

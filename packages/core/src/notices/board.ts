@@ -1,0 +1,97 @@
+import type { Clock } from "../time/clock.ts";
+import type { Environment } from "../time/environment.ts";
+import type { LogLines } from "./log-lines.ts";
+import type { Happening, Notice } from "./notice.ts";
+import { Repeats } from "./repeats.ts";
+import { lineOfThrown } from "./thrown.ts";
+
+/** Notices that may wait for a slow observer; beyond, the newest are dropped and counted. */
+const MAX_PENDING = 10_000;
+
+/** Takes notices on the path and hands them on off the path: an observer can neither slow nor break a delivery. */
+export class NoticeBoard {
+  readonly #lines: LogLines;
+  readonly #clock: Clock;
+  readonly #soon: (task: () => void) => void;
+  readonly #repeats: Repeats<Extract<Happening, { readonly type: "inbox-error" }>>;
+  /** One entry for each call of `observe`, also with the same function. */
+  readonly #observers = new Set<{ readonly observer: (notice: Notice) => void }>();
+  #pending: Notice[] = [];
+  #dropped = 0;
+  #scheduled = false;
+
+  /** The given environment also decides when a later turn of the event loop comes. */
+  constructor(lines: LogLines, clock: Clock | Environment) {
+    this.#lines = lines;
+    this.#clock = clock;
+    this.#soon = "soon" in clock ? (task) => clock.soon(task) : soon;
+    this.#repeats = new Repeats(clock, (error) => this.#add(error));
+  }
+
+  /** False if nobody listens to notices about what goes as it should. Then they need not even be made. */
+  get observed(): boolean {
+    return this.#observers.size > 0 || this.#lines.tellsEverything;
+  }
+
+  /** Adds an observer. The returned function removes it. */
+  observe(observer: (notice: Notice) => void): () => void {
+    const entry = { observer };
+    this.#observers.add(entry);
+    return () => void this.#observers.delete(entry);
+  }
+
+  post(happening: Happening): void {
+    if (this.#observers.size === 0 && !this.#lines.tells(happening)) return;
+    if (happening.type === "inbox-error") this.#repeats.add(happening);
+    else this.#add(happening);
+  }
+
+  #add(happening: Happening): void {
+    if (this.#pending.length >= MAX_PENDING) {
+      this.#dropped++;
+      return;
+    }
+    this.#pending.push({ ...happening, at: this.#clock.now() });
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#soon(() => this.flush());
+  }
+
+  /** Hands on what waits. */
+  flush(): void {
+    this.#scheduled = false;
+    const batch = this.#pending;
+    this.#pending = [];
+    for (const notice of batch) {
+      for (const { observer } of this.#observers) {
+        try {
+          observer(notice);
+        } catch (error) {
+          this.#lines.observerThrew(lineOfThrown(error));
+        }
+      }
+      this.#lines.write(notice);
+    }
+    if (this.#dropped > 0) {
+      const dropped = this.#dropped;
+      this.#dropped = 0;
+      this.#lines.noticesDropped(dropped);
+    }
+  }
+
+  /** Hands on what waits, the last lines included. */
+  close(): void {
+    this.#repeats.close();
+    this.flush();
+    this.#lines.close();
+  }
+}
+
+/**
+ * Calls back outside of the path of the delivery. On Workers a timer or an immediate ends with the request that set it, so
+ * notices would never be sent. There the next microtask has to do.
+ */
+const soon: (task: () => void) => void =
+  (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers"
+    ? queueMicrotask
+    : setImmediate;

@@ -1,0 +1,219 @@
+import type { Clock } from "../time/clock.ts";
+import type { Logger } from "./logger.ts";
+import type { Happening, Notice } from "./notice.ts";
+
+/** The least that is written: `info` adds what goes as it should. */
+export type LogLevel = "info" | "warn" | "error";
+
+interface Rule {
+  readonly level: LogLevel;
+  /** Lines of one subject within a minute; what comes beyond is counted and told in one line. */
+  readonly perMinute: number;
+}
+
+/** One line is enough. Further ones within the minute are only counted. */
+const ONCE = 1;
+/** Strangers can cause these, each under a name of their own. */
+const FEW = 10;
+/** Each names an event that somebody may have to look for. */
+const MANY = 100;
+/** Only authentic deliveries make these happen, and a copy does not. */
+const EVERY = Number.POSITIVE_INFINITY;
+
+/** How each notice is logged, but for `refused` ones; null: not at all. */
+export const RULES: Readonly<Record<Exclude<Notice["type"], "refused">, Rule | null>> = {
+  accepted: { level: "info", perMinute: EVERY },
+  duplicate: { level: "info", perMinute: MANY },
+  stale: { level: "info", perMinute: MANY },
+  held: { level: "warn", perMinute: MANY },
+  replayed: { level: "info", perMinute: EVERY },
+  discarded: { level: "info", perMinute: EVERY },
+  "amount-changed": { level: "info", perMinute: EVERY },
+  started: null,
+  done: { level: "info", perMinute: EVERY },
+  retry: { level: "warn", perMinute: MANY },
+  "given-up": { level: "error", perMinute: MANY },
+  finished: null,
+  "double-risk": { level: "warn", perMinute: MANY },
+  "effect-skipped": { level: "info", perMinute: MANY },
+  "record-missing": { level: "warn", perMinute: MANY },
+  "inbox-error": { level: "error", perMinute: ONCE },
+  "data-lost": { level: "error", perMinute: MANY },
+  "window-shrunk": { level: "warn", perMinute: ONCE },
+  alert: { level: "error", perMinute: FEW },
+  warning: { level: "warn", perMinute: MANY },
+};
+
+/** Anybody can cause refused deliveries, as often as they like. */
+const REFUSED_BY_FAULT: Rule = { level: "error", perMinute: ONCE };
+const FIRST_BAD_SIGNATURE: Rule = { level: "warn", perMinute: FEW };
+
+/** A logger that leaves out what is below a level. */
+export function fromLevel(log: Logger, level: LogLevel): Logger {
+  const quiet = (): void => {};
+  return {
+    info: RANK.info >= RANK[level] ? log.info : quiet,
+    warn: RANK.warn >= RANK[level] ? log.warn : quiet,
+    error: log.error,
+  };
+}
+
+const MINUTE_MS = 60_000;
+const RANK: Readonly<Record<LogLevel, number>> = { info: 0, warn: 1, error: 2 };
+const MAX_TEXT = 500;
+
+/** A line that may be written. */
+interface Line {
+  readonly rule: Rule;
+  /** What it is counted under. */
+  readonly subject: string;
+  /** What all lines of the subject have in common. */
+  readonly title: string;
+  readonly message: string;
+  readonly facts?: Readonly<Record<string, unknown>>;
+  /** How often it happened. Default once. */
+  readonly times?: number;
+}
+
+/** What was written about one subject since its minute began. */
+interface Minute {
+  readonly began: number;
+  readonly line: Line;
+  written: number;
+  leftOut: number;
+  cancelTimer: (() => void) | null;
+}
+
+/**
+ * Writes notices as lines: so many of a subject within a minute, and at its end one that says how many were left out.
+ * A logger that throws breaks nothing.
+ */
+export class LogLines {
+  readonly #log: Logger;
+  readonly #level: LogLevel;
+  readonly #clock: Clock;
+  readonly #minutes = new Map<string, Minute>();
+
+  constructor(log: Logger, level: LogLevel, clock: Clock) {
+    this.#log = log;
+    this.#level = level;
+    this.#clock = clock;
+  }
+
+  /** True if lines about what goes as it should are written, too. */
+  get tellsEverything(): boolean {
+    return this.#level === "info";
+  }
+
+  tells(happening: Happening): boolean {
+    const rule = ruleOf(happening);
+    return rule !== null && this.#isWanted(rule);
+  }
+
+  write(notice: Notice): void {
+    const rule = ruleOf(notice);
+    if (rule !== null) this.#put(lineOf(notice, rule));
+  }
+
+  observerThrew(error: string): void {
+    const title = "the observer threw";
+    const rule = { level: "error", perMinute: ONCE } as const;
+    this.#put({ rule, subject: title, title, message: title, facts: { error } });
+  }
+
+  noticesDropped(count: number): void {
+    const title = "notices were dropped: the observer is too slow";
+    const rule = { level: "warn", perMinute: ONCE } as const;
+    this.#put({ rule, subject: title, title, message: `${count} ${title}` });
+  }
+
+  /** Writes how many lines were left out so far. */
+  close(): void {
+    for (const [subject, minute] of this.#minutes) this.#end(subject, minute);
+  }
+
+  #isWanted({ level }: Rule): boolean {
+    return RANK[level] >= RANK[this.#level];
+  }
+
+  #put(line: Line): void {
+    const { rule, subject } = line;
+    if (!this.#isWanted(rule)) return;
+    const minute = rule.perMinute === EVERY ? null : this.#minuteOf(line);
+    if (minute === null || minute.written++ < rule.perMinute) this.#say(line);
+    else {
+      minute.leftOut += line.times ?? 1;
+      const ms = minute.began + MINUTE_MS - this.#clock.now();
+      minute.cancelTimer ??= this.#clock.after(ms, () => this.#end(subject, minute));
+    }
+  }
+
+  /** Looks at the time too: where a request ends, as on Workers, so do its timers. */
+  #minuteOf(line: Line): Minute {
+    const now = this.#clock.now();
+    const open = this.#minutes.get(line.subject);
+    if (open !== undefined && now >= open.began && now < open.began + MINUTE_MS) return open;
+    if (open !== undefined) this.#end(line.subject, open);
+    const minute: Minute = { began: now, line, written: 0, leftOut: 0, cancelTimer: null };
+    this.#minutes.set(line.subject, minute);
+    return minute;
+  }
+
+  #end(subject: string, { line, leftOut, cancelTimer }: Minute): void {
+    this.#minutes.delete(subject);
+    cancelTimer?.();
+    if (leftOut === 0) return;
+    const message = `${line.title}: ${leftOut} more within a minute were not written`;
+    this.#say({ rule: line.rule, message });
+  }
+
+  #say({ rule, message, facts }: Pick<Line, "rule" | "message" | "facts">): void {
+    try {
+      // `console` would write an argument that is undefined.
+      if (facts === undefined) this.#log[rule.level](message);
+      else this.#log[rule.level](message, facts);
+    } catch {
+      // A logger that throws must not break the path of a delivery.
+    }
+  }
+}
+
+function ruleOf(happening: Happening): Rule | null {
+  if (happening.type !== "refused") return RULES[happening.type];
+  if (happening.httpStatus >= 500) return REFUSED_BY_FAULT;
+  return happening.fix === null ? null : FIRST_BAD_SIGNATURE;
+}
+
+function lineOf(notice: Notice, rule: Rule): Line {
+  const { type } = notice;
+  if (notice.type === "warning") {
+    return { rule, subject: type, title: "warnings", message: `${notice.what} ${notice.fix}` };
+  }
+  if (notice.type === "refused") {
+    const { flow, code, httpStatus, why, fix, source, stack } = notice;
+    const refused = `refused with ${httpStatus} ${code}`;
+    const title = `${refused} in ${flow}`;
+    const message = `${refused}: ${why}${fix === null ? "" : `. ${fix}`}`;
+    const facts = { flow, source, ...(stack === null ? {} : { stack }) };
+    return { rule, subject: title, title, message, facts };
+  }
+  const title = titleOf(notice);
+  const times = notice.type === "inbox-error" ? notice.count : 1;
+  return { rule, subject: title, title, message: type, facts: factsIn(notice), times };
+}
+
+/** A failing call is a subject for each thing that it was for, an alert for each kind and flow. */
+function titleOf(notice: Notice): string {
+  if (notice.type === "inbox-error") return `${notice.type} during ${notice.during}`;
+  return notice.type === "alert" ? `${notice.type} ${notice.kind} in ${notice.flow}` : notice.type;
+}
+
+/** The notice's facts, long texts cut: ids and references are as long as their sender likes. */
+function factsIn({ type: _, at, ...facts }: Notice): Readonly<Record<string, unknown>> {
+  const told: Record<string, unknown> = { at: new Date(at).toISOString() };
+  for (const [name, value] of Object.entries(facts)) {
+    const isLong = typeof value === "string" && name !== "stack" && value.length > MAX_TEXT;
+    told[name] = isLong ? `${value.slice(0, MAX_TEXT)}…` : value;
+  }
+  return told;
+}

@@ -1,0 +1,48 @@
+/**
+ * The inbox for several processes and machines, in PostgreSQL.
+ *
+ * @module
+ */
+import { createInbox } from "../inbox/engine.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import type { PostgresTarget } from "./client.ts";
+import { checkSchemaName, migration } from "./schema.ts";
+import { type PostgresStoreOptions, postgresStore } from "./store.ts";
+
+export type { PostgresPool, PostgresTarget, QueryClient } from "./client.ts";
+export { type PostgresStoreOptions, postgresStore } from "./store.ts";
+
+/** Options of {@link postgresInbox}. */
+export interface PostgresInboxOptions extends PostgresStoreOptions {
+  /** How long a process may be silent before another takes its event. Default 30 s; renewed every third of it. */
+  readonly leaseMs?: number | undefined;
+  /** How often a process that runs events looks for what others have left. Default 500 ms. */
+  readonly pollMs?: number | undefined;
+}
+
+/**
+ * An inbox in PostgreSQL 13 or later. An acknowledged event survives kill -9 of any process and a crash of the server's
+ * machine; a failover where the server waits for its standby (`synchronous_standby_names`). Needs the peer `pg`, unless it
+ * is given a client of another kind. `SELECT * FROM payhooks.events WHERE reference_id = 'order-17'` shows what came.
+ *
+ * @param target a URL; a pool of `pg`, whose settings are used for three connections beside it; or any client with
+ * `query(text, values)`, such as PGlite, which is used as it is. Others' events are then found by looking, every `pollMs`.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at `ready()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`,
+ * `ERR_POSTGRES_UNSUITABLE`.
+ * @example createReceiver({ payments: { publicKey }, inbox: postgresInbox(pool) })
+ */
+export function postgresInbox(target: PostgresTarget | undefined, options: PostgresInboxOptions = {}): Inbox {
+  const { leaseMs, pollMs, environment } = options;
+  return createInbox(postgresStore(target, options), { leaseMs, pollMs, environment });
+}
+
+/**
+ * The SQL that makes the tables, for `migrate: false`: one statement, to be run by a role that may create schemas. Where
+ * the tables are there already it does nothing.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID`.
+ */
+export function postgresMigration(schema = "payhooks"): string {
+  checkSchemaName(schema);
+  return `${migration(schema)};\n`;
+}

@@ -1,0 +1,153 @@
+import type { EventFilter } from "../inbox/events.ts";
+import { decodeRecord } from "../inbox/record/codec.ts";
+import type { EventSummary } from "../inbox/record/index-of.ts";
+import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/store.ts";
+import type { Row, Statement } from "./client.ts";
+
+/** Events that are looked at for one page, however few of them the filter lets pass. */
+const LOOKED_AT = 500;
+/** Events that are found for one text. */
+const MAX_FOUND = 1_000;
+const UNFINISHED = ["waiting", "retrying", "running", "held"] as const;
+
+/** Terms of a query, joined by AND; what is bound in them is numbered in one line for the whole query. */
+class Terms {
+  readonly #terms: string[] = ["TRUE"];
+  readonly #values: (string | number)[];
+
+  constructor(values: (string | number)[]) {
+    this.#values = values;
+  }
+
+  /** Adds a term, unless a value is left out; `?` stands for each value. */
+  add(term: string, ...values: readonly (string | number | undefined)[]): void {
+    if (values.includes(undefined)) return;
+    const given = values as readonly (string | number)[];
+    let at = 0;
+    this.#terms.push(term.replace(/\?/g, () => `$${this.#values.push(given[at++] ?? "")}`));
+  }
+
+  toString(): string {
+    return this.#terms.join(" AND ");
+  }
+}
+
+/** The columns that a summary is made of. */
+const SUMMARY = `l.event_id, coalesce(u.state, 'done') AS state, u.reason, l.flow, l.tenant, l.id, l.event, l.status, l.reference_id,
+  (extract(epoch FROM l.accepted_at) * 1000)::float8 AS accepted_at`;
+
+const UNEXPIRED = "(r.expires_at IS NULL OR r.expires_at > extract(epoch FROM statement_timestamp()) * 1000)";
+
+/** Events with an id or a reference, or those with a reading that names it: each of the two has an index. */
+const named = (schema: string, column: string): string =>
+  `(${column} = ? OR l.record = ANY (ARRAY(SELECT record FROM ${schema}.readings WHERE text = ?)))`;
+
+type Run = (statement: Statement, values: readonly (string | number)[]) => Promise<readonly Row[]>;
+
+/**
+ * A page of events. What an index serves says which are looked at, a bounded number of them; each of these is then let
+ * pass or not, so that no filter makes a call long.
+ */
+export async function listEvents(
+  schema: string,
+  filter: EventFilter,
+  cursor: ListCursor | null,
+  limit: number,
+  first: ListOrder,
+  run: Run,
+): Promise<Listed> {
+  const values: (string | number)[] = [];
+  const looked = new Terms(values);
+  const passes = new Terms(values);
+  const { id, referenceId, state } = filter;
+  const [order, behind] = first === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
+  const isNamed = id !== undefined || referenceId !== undefined;
+  const isByState = !isNamed && state !== "done";
+  if (id !== undefined) looked.add(named(schema, "l.id"), id, id);
+  else if (referenceId !== undefined) looked.add(named(schema, "l.reference_id"), referenceId, referenceId);
+  // Both have it: the index of the table that leads is the one that serves.
+  const at = isByState ? "one" : "l";
+  looked.add(`${at}.accepted_at >= to_timestamp(?::float8 / 1000)`, filter.since);
+  looked.add(`${at}.accepted_at < to_timestamp(?::float8 / 1000)`, filter.until);
+  looked.add(
+    `(${at}.accepted_at, ${at}.event_id) ${behind} (to_timestamp(?::float8 / 1000), ?)`,
+    cursor?.acceptedAt,
+    cursor?.eventId,
+  );
+  if (referenceId !== undefined) passes.add(named(schema, "l.reference_id"), referenceId, referenceId);
+  if (state === undefined) passes.add("u.state IS NOT NULL");
+  passes.add("coalesce(u.state, 'done') = ?", state);
+  passes.add("l.flow = ?", filter.flow);
+  passes.add("l.tenant = ?", filter.tenant);
+  passes.add("l.event = ?", filter.event);
+  passes.add("u.reason = ?", filter.reason);
+  const atMost = Math.max(limit, LOOKED_AT);
+  const inOrder = (table: string): string =>
+    `ORDER BY ${table}.accepted_at ${order}, ${table}.event_id ${order}`;
+  // The first of each state, by its index, and of these the first of all.
+  const states = (state === undefined ? UNFINISHED : [state]).map((one) => `'${one}'`).join(", ");
+  const ofStates = `SELECT one.* FROM unnest(ARRAY[${states}]) AS wanted (state) CROSS JOIN LATERAL (
+      SELECT one.* FROM ${schema}.unfinished one WHERE one.state = wanted.state AND ${looked}
+      ${inOrder("one")} LIMIT ${atMost}
+    ) one ${inOrder("one")} LIMIT ${atMost}`;
+  const found = isByState
+    ? `(${ofStates}) u JOIN ${schema}.labels l ON l.record = u.record AND l.event_id = u.event_id`
+    : `(SELECT l.* FROM ${schema}.labels l WHERE ${looked} ${inOrder("l")} LIMIT ${atMost}) l
+       LEFT JOIN ${schema}.unfinished u ON u.record = l.record AND u.event_id = l.event_id`;
+  const text = `
+    SELECT ${SUMMARY}, r.version, r.text FROM ${found}
+    LEFT JOIN ${schema}.records r ON r.place = l.record AND ${passes} AND ${UNEXPIRED}
+    ${inOrder("l")}`;
+  // Without a name: it is another one for each filter, and is not worth a plan that is kept.
+  const rows = await run({ name: "", text }, values);
+  return pageOf(rows, limit, rows.length === atMost);
+}
+
+/** The events that have this reference, or a reading that names it. */
+export async function findEvents(schema: string, text: string, run: Run): Promise<readonly ListedEvent[]> {
+  const rows = await run(
+    {
+      name: "",
+      text: `
+        SELECT ${SUMMARY}, r.version, r.text FROM ${schema}.labels l
+        LEFT JOIN ${schema}.unfinished u ON u.record = l.record AND u.event_id = l.event_id
+        JOIN ${schema}.records r ON r.place = l.record AND ${UNEXPIRED}
+        WHERE l.reference_id = $1
+          OR l.record = ANY (ARRAY(SELECT record FROM ${schema}.readings WHERE text = $1))
+        LIMIT ${MAX_FOUND}`,
+    },
+    [text],
+  );
+  return rows.flatMap((row) => eventOf(row) ?? []);
+}
+
+function pageOf(rows: readonly Row[], limit: number, isMore: boolean): Listed {
+  const events: ListedEvent[] = [];
+  let last: ListCursor | null = null;
+  for (const row of rows) {
+    if (events.length === limit) return { events, next: last };
+    last = { acceptedAt: Number(row.accepted_at), eventId: String(row.event_id) };
+    const event = eventOf(row);
+    if (event !== null) events.push(event);
+  }
+  return { events, next: isMore ? last : null };
+}
+
+function eventOf(row: Row): ListedEvent | null {
+  const { version, text, reason, reference_id: referenceId } = row;
+  if (typeof version !== "string" || typeof text !== "string") return null;
+  const summary: EventSummary = {
+    eventId: String(row.event_id),
+    state: row.state as EventSummary["state"],
+    reason: reason as EventSummary["reason"],
+    flow: row.flow as EventSummary["flow"],
+    tenant: String(row.tenant),
+    id: String(row.id),
+    event: String(row.event),
+    status: String(row.status),
+    referenceId: referenceId === null ? null : String(referenceId),
+    acceptedAt: Number(row.accepted_at),
+  };
+  const { eventId, acceptedAt } = summary;
+  return { eventId, acceptedAt, versioned: { version, record: decodeRecord(text) }, summary };
+}

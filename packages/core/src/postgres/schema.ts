@@ -1,0 +1,119 @@
+import { PayhooksError } from "../protocol/errors.ts";
+import type { Statement } from "./client.ts";
+
+/** The version of the tables; a later one is made from it by {@link migration}. */
+export const SCHEMA_VERSION = 2;
+
+/** Names that need no quotes. */
+const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,39}$/;
+
+/** Throws `ERR_OPTION_INVALID` for a name that would need quotes. */
+export function checkSchemaName(schema: string): void {
+  if (PLAIN_NAME.test(schema)) return;
+  throw new PayhooksError("ERR_OPTION_INVALID", "The schema of postgresInbox is not a plain name.", {
+    fix: "Use at most 40 of a to z, 0 to 9 and _, not beginning with a digit.",
+  });
+}
+
+/**
+ * Makes the tables if they are not there. One statement, so that it is done as a whole or not at all, also where a pooler
+ * gives each statement to another session; those who start at the same time wait for one another.
+ *
+ * What is large is written once and deleted once: `labels` is never updated. What changes is small, or in `records`,
+ * whose rows are written twice in the life of most events. `readings` has what an entry with several readings may name.
+ */
+export function migration(schema: string): string {
+  return `DO $payhooks$
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('payhooks'), hashtext('${schema}'));
+  -- From the catalogue: while this waited for the lock, what the session remembers of names has grown old.
+  IF EXISTS (
+    SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = '${schema}' AND c.relname = 'meta'
+  ) THEN
+    RETURN;
+  END IF;
+  CREATE SCHEMA IF NOT EXISTS ${schema};
+  CREATE TABLE ${schema}.records (
+    place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key text COLLATE "C" NOT NULL UNIQUE,
+    version text COLLATE "C" NOT NULL,
+    due_at bigint,
+    expires_at bigint,
+    text text NOT NULL
+  ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+  CREATE INDEX records_by_due ON ${schema}.records (due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX records_by_expiry ON ${schema}.records (expires_at) WHERE expires_at IS NOT NULL;
+  CREATE TABLE ${schema}.labels (
+    record bigint NOT NULL,
+    accepted_at timestamptz NOT NULL,
+    flow text COLLATE "C" NOT NULL,
+    tenant text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    event text COLLATE "C" NOT NULL,
+    status text COLLATE "C" NOT NULL,
+    reference_id text COLLATE "C",
+    event_id text COLLATE "C" NOT NULL
+  );
+  CREATE INDEX labels_by_record ON ${schema}.labels (record);
+  CREATE INDEX labels_by_time ON ${schema}.labels (accepted_at);
+  CREATE INDEX labels_by_id ON ${schema}.labels (id);
+  CREATE INDEX labels_by_reference ON ${schema}.labels (reference_id) WHERE reference_id IS NOT NULL;
+  CREATE TABLE ${schema}.unfinished (
+    record bigint NOT NULL,
+    accepted_at timestamptz NOT NULL,
+    state text COLLATE "C" NOT NULL,
+    reason text COLLATE "C",
+    event_id text COLLATE "C" NOT NULL
+  ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+  CREATE INDEX unfinished_by_record ON ${schema}.unfinished (record);
+  CREATE INDEX unfinished_by_state ON ${schema}.unfinished (state, accepted_at);
+  CREATE TABLE ${schema}.readings (record bigint NOT NULL, text text COLLATE "C" NOT NULL);
+  CREATE INDEX readings_by_text ON ${schema}.readings (text);
+  CREATE INDEX readings_by_record ON ${schema}.readings (record);
+  CREATE VIEW ${schema}.events AS
+    SELECT labels.reference_id, labels.id, labels.flow, labels.tenant, labels.event, labels.status,
+      coalesce(unfinished.state, 'done') AS state, unfinished.reason, labels.accepted_at, labels.event_id, labels.record
+    FROM ${schema}.labels LEFT JOIN ${schema}.unfinished
+      ON unfinished.record = labels.record AND unfinished.event_id = labels.event_id;
+  CREATE TABLE ${schema}.meta (version integer NOT NULL, identity text NOT NULL, probed_at timestamptz);
+  INSERT INTO ${schema}.meta VALUES (${SCHEMA_VERSION}, gen_random_uuid()::text);
+END
+$payhooks$`;
+}
+
+/** The version and the identity of what is there, and how safely this session commits. */
+export function look(schema: string): Statement {
+  return {
+    name: `payhooks_${schema}_look`,
+    text: `SELECT version, identity, current_setting('synchronous_commit') AS synchronous_commit,
+      current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes
+      FROM ${schema}.meta`,
+  };
+}
+
+/** Thrown where tables of another version are found. */
+export function wrongVersion(schema: string, version: number): PayhooksError {
+  return new PayhooksError(
+    "ERR_POSTGRES_UNSUITABLE",
+    `The schema ${schema} of postgresInbox has version ${version}, and this package knows version ${SCHEMA_VERSION}.`,
+    {
+      fix:
+        version > SCHEMA_VERSION
+          ? "Update @payhooks/core."
+          : "It is of a version before the first release: let the version that wrote it finish what waits in it, then drop the schema.",
+    },
+  );
+}
+
+/** Thrown where the tables are missing and are not to be made, or may not. */
+export function noTables(schema: string, why: string, cause?: unknown): PayhooksError {
+  return new PayhooksError(
+    "ERR_POSTGRES_UNSUITABLE",
+    `The schema ${schema} of postgresInbox has no tables, ${why}.`,
+    {
+      fix: `Let a role that may create schemas run postgresMigration("${schema}") of @payhooks/core/postgres, then: GRANT USAGE ON SCHEMA ${schema} TO your_role; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO your_role;`,
+      cause,
+    },
+  );
+}

@@ -1,0 +1,78 @@
+import type { Environment } from "../time/environment.ts";
+import type { Row, Statement, Values } from "./client.ts";
+import { isRollback, NotSent } from "./failure.ts";
+import type { Session } from "./session.ts";
+
+/** A statement that was rolled back for another's sake is made so often. */
+const ATTEMPTS = 4;
+
+/** Does a statement, again where the server rolled it back for another's sake. */
+export async function runAgain(
+  session: Session,
+  statement: Statement,
+  values: Values,
+): Promise<readonly Row[]> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await session.run(statement, values);
+    } catch (error) {
+      if (attempt === ATTEMPTS || !isRollback(error)) throw error;
+    }
+  }
+}
+
+/** The few sessions on the path of a delivery: who finds none free waits in line, and not for long. */
+export class Sessions {
+  readonly #free: Session[];
+  readonly #all: readonly Session[];
+  readonly #environment: Environment;
+  readonly #patienceMs: number;
+  readonly #line = new Set<(session: Session) => void>();
+
+  constructor(sessions: readonly Session[], environment: Environment, patienceMs: number) {
+    this.#all = sessions;
+    this.#free = [...sessions];
+    this.#environment = environment;
+    this.#patienceMs = patienceMs;
+  }
+
+  get count(): number {
+    return this.#all.length;
+  }
+
+  /** Runs one statement on a free session. */
+  run(statement: Statement, values: Values = []): Promise<readonly Row[]> {
+    return this.use((session) => runAgain(session, statement, values));
+  }
+
+  /** Rejects with {@link NotSent} where none gets free in time. */
+  async use<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const session = this.#free.pop() ?? (await this.#wait());
+    try {
+      return await work(session);
+    } finally {
+      const [next] = this.#line;
+      if (next === undefined) this.#free.push(session);
+      else next(session);
+    }
+  }
+
+  #wait(): Promise<Session> {
+    return new Promise((resolve, reject) => {
+      const take = (session: Session): void => {
+        cancel();
+        this.#line.delete(take);
+        resolve(session);
+      };
+      const cancel = this.#environment.after(this.#patienceMs, () => {
+        this.#line.delete(take);
+        reject(new NotSent("no connection got free in time"));
+      });
+      this.#line.add(take);
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#all.map((session) => session.close()));
+  }
+}

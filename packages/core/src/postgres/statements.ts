@@ -1,0 +1,208 @@
+import type { Statement } from "./client.ts";
+
+/** The server's clock in whole milliseconds, when it was told to do the statement. */
+const NOW = "floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint";
+
+/** Expired records that go in one step. */
+export const PRUNED_AT_ONCE = 200;
+
+/** The statements of a store, each of which is a transaction by itself. */
+export interface Statements {
+  readonly read: Statement;
+  readonly scan: Statement;
+  readonly takeDue: Statement;
+  readonly lookAtDue: Statement;
+  readonly forget: Statement;
+  readonly prune: Statement;
+  readonly counts: Statement;
+  readonly probe: Statement;
+  readonly announce: Statement;
+  readonly time: Statement;
+}
+
+/** What a swap has to do: a statement without the other parts is planned and run faster. */
+export interface SwapParts {
+  readonly inserts: boolean;
+  readonly updates: boolean;
+  /** Events that are new. */
+  readonly labels: boolean;
+  /** New events with several readings. */
+  readonly readings: boolean;
+  /** Events that begin to be unfinished. */
+  readonly opened: boolean;
+  /** Events whose state changes from one that is not an end to another. */
+  readonly moved: boolean;
+  /** Events that end. */
+  readonly closed: boolean;
+  /** Events that are no longer in their record. */
+  readonly gone: boolean;
+}
+
+/** The statements for the tables of one schema. */
+export function statementsFor(schema: string): Statements {
+  const statement = (name: string, text: string): Statement => ({ name: `payhooks_${schema}_${name}`, text });
+  const unexpired = `(expires_at IS NULL OR expires_at > ${NOW})`;
+  const withoutLabels = (records: string): string => `
+    WITH gone AS (${records} RETURNING place),
+      labels AS (DELETE FROM ${schema}.labels WHERE record IN (SELECT place FROM gone)),
+      readings AS (DELETE FROM ${schema}.readings WHERE record IN (SELECT place FROM gone))
+    SELECT ${NOW} AS now, count(*)::float8 AS n FROM gone`;
+  return {
+    read: statement(
+      "read",
+      `SELECT ${NOW} AS now, key, version, text
+      FROM (SELECT) one LEFT JOIN ${schema}.records ON key = ANY ($1::text[]) AND ${unexpired}`,
+    ),
+    scan: statement(
+      "scan",
+      `SELECT place::text AS place, key, version, text, ${unexpired} AS is_there,
+        (SELECT json_object_agg(event_id, reference_id)::text FROM ${schema}.labels l
+          WHERE l.record = r.place AND reference_id IS NOT NULL) AS references
+      FROM ${schema}.records r WHERE r.place > $1::bigint ORDER BY r.place LIMIT $2::int`,
+    ),
+    takeDue: statement(
+      "take_due",
+      `WITH due AS MATERIALIZED (
+        SELECT place, due_at FROM ${schema}.records WHERE due_at <= ${NOW}
+        ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
+      ), taken AS (
+        UPDATE ${schema}.records r SET due_at = ${NOW} + $2::bigint FROM due WHERE r.place = due.place
+        RETURNING r.place, r.key, r.version, r.text, due.due_at AS since
+      ), others AS (
+        SELECT
+          (SELECT min(due_at) FROM ${schema}.records WHERE due_at > ${NOW}) AS next,
+          EXISTS (SELECT FROM ${schema}.records r WHERE due_at <= ${NOW}
+            AND NOT EXISTS (SELECT FROM taken WHERE taken.place = r.place)) AS has_left
+      )
+      SELECT ${NOW} AS now, CASE WHEN has_left THEN 1 ELSE 0 END AS n,
+        (CASE WHEN key IS NULL THEN next ELSE least(next, ${NOW} + $2::bigint) END)::float8 AS next, key, version, text
+      FROM others LEFT JOIN taken ON TRUE ORDER BY since`,
+    ),
+    lookAtDue: statement(
+      "look_at_due",
+      `SELECT ${NOW} AS now,
+        (SELECT min(due_at) FROM ${schema}.records WHERE due_at > ${NOW})::float8 AS next,
+        (SELECT min(due_at) FROM ${schema}.records WHERE due_at <= ${NOW})::float8 AS oldest,
+        (SELECT count(*) FROM (SELECT FROM ${schema}.records WHERE due_at <= ${NOW} LIMIT $1::int) due)::float8 AS n`,
+    ),
+    forget: statement(
+      "forget",
+      withoutLabels(`DELETE FROM ${schema}.records WHERE key = ANY ($1::text[]) AND expires_at <= ${NOW}`),
+    ),
+    prune: statement(
+      "prune",
+      withoutLabels(`DELETE FROM ${schema}.records WHERE place = ANY (ARRAY(
+        SELECT place FROM ${schema}.records WHERE expires_at <= ${NOW}
+        ORDER BY expires_at LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED))`),
+    ),
+    counts: statement(
+      "counts",
+      `SELECT state, reason, count(*)::float8 AS n FROM ${schema}.unfinished GROUP BY state, reason`,
+    ),
+    probe: statement("probe", `UPDATE ${schema}.meta SET probed_at = statement_timestamp()`),
+    announce: statement("announce", `SELECT pg_notify('payhooks_${schema}', '')`),
+    time: statement("time", `SELECT ${NOW} AS now`),
+  };
+}
+
+/**
+ * Writes records with what they are found by, each by itself, and tells the keys of those that were written; of the others,
+ * what is there, as far as that was known when the statement began. A record is
+ * written if it still has the expected version, or if there is none and none was expected: whoever else writes one of them
+ * at this moment is waited for. Rows are locked in the order of their keys, so that two processes never wait for each other.
+ */
+export function swapStatement(schema: string, parts: SwapParts): Statement {
+  const name = Object.values(parts)
+    .map((has) => (has ? "1" : "0"))
+    .join("");
+  const steps: string[] = [
+    `input AS MATERIALIZED (
+      SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[])
+        AS input (key, expected, version, text, at, due_at, expires_at)
+      WHERE at <= ${NOW} AND at >= ${NOW} - 5000
+    )`,
+  ];
+  const written: string[] = [];
+  if (parts.updates) {
+    steps.push(
+      `known AS MATERIALIZED (
+        SELECT r.place, i.* FROM input i JOIN ${schema}.records r ON r.key = i.key AND r.version = i.expected
+        WHERE r.expires_at IS NULL OR r.expires_at > ${NOW}
+        ORDER BY r.key FOR UPDATE OF r
+      )`,
+      `updated AS (
+        UPDATE ${schema}.records r SET version = k.version, text = k.text, due_at = k.due_at, expires_at = k.expires_at
+        FROM known k WHERE r.place = k.place RETURNING r.key, r.place
+      )`,
+    );
+    written.push("SELECT key, place FROM updated");
+  }
+  if (parts.inserts) {
+    steps.push(`inserted AS (
+      INSERT INTO ${schema}.records (key, version, text, due_at, expires_at)
+      SELECT key, version, text, due_at, expires_at FROM input WHERE expected IS NULL ORDER BY key
+      ON CONFLICT (key) DO NOTHING RETURNING key, place
+    )`);
+    written.push("SELECT key, place FROM inserted");
+  }
+  steps.push(`written AS MATERIALIZED (${written.join(" UNION ALL ")})`);
+  if (parts.labels) {
+    steps.push(`labels AS (
+      INSERT INTO ${schema}.labels
+        (record, accepted_at, flow, tenant, id, event, status, reference_id, event_id)
+      SELECT place, to_timestamp(accepted_at / 1000), flow, tenant, id, event, status, reference_id, event_id
+      FROM unnest($8::text[], $9::text[], $10::float8[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[])
+        AS labels (key, event_id, accepted_at, flow, tenant, id, event, status, reference_id) JOIN written USING (key)
+    )`);
+  }
+  if (parts.readings) {
+    steps.push(`readings AS (
+      INSERT INTO ${schema}.readings (record, text)
+      SELECT place, readings.text FROM unnest($25::text[], $26::text[]) AS readings (key, text) JOIN written USING (key)
+    )`);
+  }
+  // Values are numbered as if every part were there: a part that is left out leaves its numbers out.
+  const states = `unnest($17::text[], $18::text[], $19::float8[], $20::text[], $21::text[], $22::text[])
+    AS change (key, event_id, accepted_at, state, reason, change)`;
+  if (parts.opened) {
+    steps.push(`opened AS (
+      INSERT INTO ${schema}.unfinished (record, event_id, accepted_at, state, reason)
+      SELECT place, event_id, to_timestamp(accepted_at / 1000), state, reason
+      FROM ${states} JOIN written USING (key) WHERE change = 'opened'
+    )`);
+  }
+  if (parts.moved) {
+    steps.push(`moved AS (
+      UPDATE ${schema}.unfinished u SET state = change.state, reason = change.reason
+      FROM ${states} JOIN written USING (key)
+      WHERE change.change = 'moved' AND u.record = place AND u.event_id = change.event_id
+    )`);
+  }
+  if (parts.closed) {
+    steps.push(`closed AS (
+      DELETE FROM ${schema}.unfinished u USING ${states} JOIN written USING (key)
+      WHERE change.change = 'closed' AND u.record = place AND u.event_id = change.event_id
+    )`);
+  }
+  if (parts.gone) {
+    steps.push(`gone AS (
+      DELETE FROM ${schema}.labels l USING unnest($23::text[], $24::text[]) AS gone (key, event_id) JOIN written USING (key)
+      WHERE l.record = place AND l.event_id = gone.event_id
+    )`);
+  }
+  const text = `WITH ${steps.join(", ")}
+    SELECT ${NOW} AS now, (SELECT string_agg(key, ',') FROM written) AS keys, r.key, r.version, r.text
+    FROM (SELECT) one LEFT JOIN (
+      SELECT key, version, text FROM unnest($1::text[]) AS asked (key) JOIN ${schema}.records USING (key)
+      WHERE (expires_at IS NULL OR expires_at > ${NOW}) AND NOT EXISTS (SELECT FROM written WHERE written.key = asked.key)
+    ) r ON TRUE`;
+  return { name: `payhooks_${schema}_swap_${name}`, text: renumbered(text) };
+}
+
+/** Numbers the values without gaps, in their order. */
+function renumbered(text: string): string {
+  const numbers = [...new Set([...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)))].toSorted(
+    (a, b) => a - b,
+  );
+  return text.replace(/\$(\d+)/g, (_, number: string) => `$${numbers.indexOf(Number(number)) + 1}`);
+}

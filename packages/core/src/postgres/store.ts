@@ -1,0 +1,371 @@
+import type { EventFilter } from "../inbox/events.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import { decodeRecord } from "../inbox/record/codec.ts";
+import { ServerClock } from "../inbox/server-clock.ts";
+import type {
+  Counts,
+  DueRecords,
+  ListCursor,
+  Listed,
+  ListedEvent,
+  ListOrder,
+  RecordStore,
+  Scanned,
+  Swap,
+  SwapResult,
+  Versioned,
+} from "../inbox/store.ts";
+import { consoleLogger, type Logger } from "../notices/logger.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
+import { type Environment, environmentOf } from "../time/environment.ts";
+import { clientMaker, isPool, type PostgresTarget, type Row, type Statement, type Values } from "./client.ts";
+import { isForbidden, isMissing, isPooled, isReadOnly } from "./failure.ts";
+import { Hints } from "./hints.ts";
+import { findEvents, listEvents } from "./listing.ts";
+import { checkSchemaName, look, migration, noTables, SCHEMA_VERSION, wrongVersion } from "./schema.ts";
+import { PgSession, type Session } from "./session.ts";
+import { runAgain, Sessions } from "./sessions.ts";
+import { PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
+import { Writes } from "./swap.ts";
+
+/** Connections on the path of a delivery. One more is for lists, counts, pruning and hints. */
+const ON_THE_PATH = 2;
+
+/** Beyond, it says no more than that there are many. */
+const COUNTED_DUE = 1_000;
+
+/** Options of {@link postgresStore}. */
+export interface PostgresStoreOptions {
+  /** Where the tables are. Default `payhooks`. At most 40 of a to z, 0 to 9 and _. */
+  readonly schema?: string | undefined;
+  /** Makes the tables at the start. Default true; false for a role that may not: see {@link postgresMigration}. */
+  readonly migrate?: boolean | undefined;
+  /**
+   * A pooler gives each statement to another session, as PgBouncer does in transaction mode. Default false. Named
+   * statements and notifications are done without: other processes' events are found by looking for them.
+   */
+  readonly pooled?: boolean | undefined;
+  /** When a statement is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
+  readonly statementTimeoutMs?: number | undefined;
+  /** For the warnings of the start. Default: the console. */
+  readonly logger?: Logger | undefined;
+  /** For tests: everything that the store takes from outside, but for PostgreSQL itself. */
+  readonly environment?: Environment | undefined;
+}
+
+/**
+ * Records in PostgreSQL, in a schema of their own: all writes of a moment are one statement, which is a transaction by
+ * itself. It has three connections of its own, so that handlers which hold all of the program's cannot keep it waiting.
+ *
+ * @experimental The interface of stores may still change in a minor release.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at `open()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`,
+ * `ERR_POSTGRES_UNSUITABLE`.
+ */
+export function postgresStore(
+  target: PostgresTarget | undefined,
+  options: PostgresStoreOptions = {},
+): RecordStore {
+  checkSchemaName(options.schema ?? "payhooks");
+  return new PostgresStore(target, options);
+}
+
+/** What a store has once it is connected. */
+interface Opened {
+  readonly sessions: Sessions;
+  /** For what may take longer, so that no delivery waits for it. */
+  readonly upkeep: Session;
+  readonly writes: Writes;
+}
+
+class PostgresStore implements RecordStore {
+  readonly durability: Inbox["durability"] = "host";
+  readonly onDue?: (wake: () => boolean) => Promise<() => void>;
+  readonly #target: PostgresTarget | undefined;
+  readonly #options: PostgresStoreOptions;
+  readonly #schema: string;
+  readonly #environment: Environment;
+  readonly #clock: ServerClock;
+  readonly #statements: Statements;
+  readonly #hints: Hints | null;
+  #opening: Promise<Opened> | null = null;
+  #identity = "";
+  #isWarned = false;
+
+  constructor(target: PostgresTarget | undefined, options: PostgresStoreOptions) {
+    const { schema = "payhooks", pooled = false, environment = environmentOf() } = options;
+    this.#target = target;
+    this.#options = options;
+    this.#schema = schema;
+    this.#environment = environment;
+    this.#clock = new ServerClock(environment);
+    this.#statements = statementsFor(schema);
+    this.#hints = null;
+    const hasSessions = typeof target === "string" || isPool(target);
+    if (!hasSessions || pooled) return;
+    const upkeep = (statement: Statement) => this.#open().then((opened) => opened.upkeep.run(statement));
+    const hints = new Hints({
+      clock: environment,
+      announce: () => upkeep(this.#statements.announce),
+      keep: () => upkeep(this.#statements.time),
+    });
+    this.#hints = hints;
+    this.onDue = (wake) => hints.listen(wake);
+  }
+
+  get identity(): string {
+    return this.#identity;
+  }
+
+  async open(): Promise<void> {
+    const opened = await this.#open();
+    try {
+      await this.#check(opened);
+    } catch (error) {
+      if (!isPooled(error)) throw error;
+      throw new PayhooksError(
+        "ERR_POSTGRES_UNSUITABLE",
+        "postgresInbox reaches PostgreSQL by way of a pooler that keeps no session.",
+        {
+          fix: "Say so with pooled: true, or give the address of the server itself.",
+          cause: error,
+        },
+      );
+    }
+  }
+
+  #open(): Promise<Opened> {
+    this.#opening ??= this.#connect().catch((error: unknown) => {
+      this.#opening = null;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #connect(): Promise<Opened> {
+    const make = await this.#sessionMaker();
+    const { statementTimeoutMs = 1_500 } = this.#options;
+    const path = isQueryClient(this.#target)
+      ? [make(false)]
+      : Array.from({ length: ON_THE_PATH }, () => make(false));
+    const sessions = new Sessions(path, this.#environment, statementTimeoutMs);
+    const writes = new Writes({
+      schema: this.#schema,
+      sessions,
+      learn: (rows, askedAt) => this.#learn(rows, askedAt),
+      monotonic: () => this.#environment.monotonic(),
+      read: (session, keys) => this.#read(session, keys),
+      versioned: versionedOf,
+      forget: async (session, keys) => {
+        await runAgain(session, this.#statements.forget, [keys]);
+      },
+    });
+    return { sessions, upkeep: make(true), writes };
+  }
+
+  async #sessionMaker(): Promise<(listens: boolean) => Session> {
+    const target = this.#target;
+    if (target === undefined || target === null || target === "") {
+      throw new PayhooksError("ERR_OPTION_MISSING", "postgresInbox was given no URL and no pool.", {
+        fix: "Set it (is the environment variable there?), such as postgres://user:password@localhost:5432/shop. Nothing is dialled by default.",
+      });
+    }
+    if (isQueryClient(target)) {
+      return () => ({
+        run: async ({ text }, values = []) => (await target.query(text, [...values])).rows as readonly Row[],
+        close: async () => {},
+      });
+    }
+    const { pooled = false, statementTimeoutMs: timeoutMs = 1_500 } = this.#options;
+    const make = await clientMaker(target, timeoutMs);
+    return (listens) =>
+      new PgSession({
+        make,
+        environment: this.#environment,
+        timeoutMs,
+        begin: pooled ? null : beginning(timeoutMs, listens ? this.#schema : null),
+        onNotification: listens ? () => this.#hints?.heard() : undefined,
+      });
+  }
+
+  async #check({ sessions }: Opened): Promise<void> {
+    const schema = this.#schema;
+    const statement = look(schema);
+    let rows: readonly Row[];
+    try {
+      rows = await sessions.run(statement);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      if (this.#options.migrate === false) throw noTables(schema, "and migrate is false", error);
+      rows = await this.#migrate(sessions, statement);
+    }
+    const [found] = rows;
+    if (found === undefined) throw noTables(schema, "or they are not whole");
+    if (Number(found.version) !== SCHEMA_VERSION) throw wrongVersion(schema, Number(found.version));
+    this.#identity = String(found.identity);
+    const askedAt = this.#environment.monotonic();
+    this.#learn(await sessions.run(this.#statements.time), askedAt);
+    this.#warn(found);
+  }
+
+  async #migrate(sessions: Sessions, statement: Statement): Promise<readonly Row[]> {
+    try {
+      await sessions.run({ name: "", text: migration(this.#schema) });
+    } catch (error) {
+      if (isForbidden(error)) throw noTables(this.#schema, "and this role may not make them", error);
+      if (isReadOnly(error)) throw noTables(this.#schema, "and this server takes no writes", error);
+      throw error;
+    }
+    return sessions.run(statement);
+  }
+
+  #warn(found: Row): void {
+    if (this.#isWarned) return;
+    this.#isWarned = true;
+    const { logger = consoleLogger } = this.#options;
+    const off = ["synchronous_commit", "fsync", "full_page_writes"].filter((name) => found[name] === "off");
+    for (const name of off) {
+      logger.warn(
+        `PostgreSQL runs with ${name} = off: events that were acknowledged are lost when its machine crashes. Set it to on.`,
+      );
+    }
+  }
+
+  #learn(rows: readonly Row[], askedAt: number): void {
+    const [row] = rows;
+    if (row !== undefined) this.#clock.learn(Number(row.now), askedAt);
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  async read(keys: readonly string[]): Promise<readonly (Versioned | null)[]> {
+    if (keys.length === 0) return [];
+    const { sessions } = await this.#open();
+    return sessions.use((session) => this.#read(session, keys));
+  }
+
+  async #read(session: Session, keys: readonly string[]): Promise<readonly (Versioned | null)[]> {
+    const askedAt = this.#environment.monotonic();
+    const rows = await runAgain(session, this.#statements.read, [keys]);
+    this.#learn(rows, askedAt);
+    // Where there is no record, the one row has no key.
+    const there = rows.filter((row) => row.key !== null);
+    const found = new Map(there.map((row) => [String(row.key), versionedOf(row)]));
+    return keys.map((key) => found.get(key) ?? null);
+  }
+
+  async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
+    const { writes } = await this.#open();
+    const results = await writes.swap(items);
+    if (items.some(({ announce }, at) => announce && results[at]?.kind === "written")) this.#hints?.send();
+    return results;
+  }
+
+  async takeDue(limit: number, hideMs: number): Promise<DueRecords> {
+    const { sessions } = await this.#open();
+    const askedAt = this.#environment.monotonic();
+    const rows =
+      limit === 0
+        ? await sessions.run(this.#statements.lookAtDue, [COUNTED_DUE])
+        : await sessions.run(this.#statements.takeDue, [limit, hideMs]);
+    this.#learn(rows, askedAt);
+    const [first] = rows;
+    return {
+      records: rows.flatMap((row) =>
+        typeof row.key === "string" ? [{ key: row.key, ...versionedOf(row) }] : [],
+      ),
+      left: Number(first?.n ?? 0),
+      nextDueAt: first?.next === null || first === undefined ? null : Number(first.next),
+    };
+  }
+
+  async list(
+    filter: EventFilter,
+    cursor: ListCursor | null,
+    limit: number,
+    first: ListOrder = "oldest",
+  ): Promise<Listed> {
+    return listEvents(this.#schema, filter, cursor, limit, first, (statement, values) =>
+      this.#keepUp(statement, values),
+    );
+  }
+
+  async scan(cursor: string | null, limit: number): Promise<Scanned> {
+    const rows = await this.#keepUp(this.#statements.scan, [cursor ?? "0", limit]);
+    const records = rows
+      .filter((row) => row.is_there === true)
+      .map((row) => ({
+        key: String(row.key),
+        ...versionedOf(row),
+        references: JSON.parse(String(row.references ?? "{}")) as Record<string, string>,
+      }));
+    return { records, next: rows.length < limit ? null : String(rows.at(-1)?.place) };
+  }
+
+  async find(text: string): Promise<readonly ListedEvent[]> {
+    return findEvents(this.#schema, text, (statement, values) => this.#keepUp(statement, values));
+  }
+
+  async counts(): Promise<Counts> {
+    const rows = await this.#keepUp(this.#statements.counts);
+    const [due] = await this.#keepUp(this.#statements.lookAtDue, [1]);
+    const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
+    const heldBy: Partial<Record<HeldReason, number>> = {};
+    for (const row of rows) {
+      const n = Number(row.n);
+      counts[row.state as keyof typeof counts] += n;
+      if (row.reason !== null) heldBy[row.reason as HeldReason] = n;
+    }
+    const oldest = due?.oldest ?? null;
+    return { ...counts, heldBy, oldestDueAt: oldest === null ? null : Number(oldest) };
+  }
+
+  async prune(): Promise<boolean> {
+    const [row] = await this.#keepUp(this.#statements.prune);
+    return Number(row?.n) === PRUNED_AT_ONCE;
+  }
+
+  async probe(): Promise<void> {
+    const { sessions } = await this.#open();
+    await sessions.run(this.#statements.probe);
+  }
+
+  async #keepUp(statement: Statement, values: Values = []): Promise<readonly Row[]> {
+    const { upkeep } = await this.#open();
+    return runAgain(upkeep, statement, values);
+  }
+
+  async close(): Promise<void> {
+    const opened = await this.#opening?.catch(() => null);
+    await opened?.sessions.close();
+    await opened?.upkeep.close();
+  }
+}
+
+/** A client that is used as it is. */
+function isQueryClient(target: PostgresTarget | undefined): target is Exclude<PostgresTarget, string> {
+  return typeof target === "object" && target !== null && !isPool(target);
+}
+
+/**
+ * At the beginning of a session, whatever the role's own settings are: each statement is a transaction of the plain kind, is
+ * on disk when it is answered, and finds its rows by an index, also while the server has not counted them yet.
+ */
+function beginning(timeoutMs: number, listensTo: string | null): string {
+  const settings = [
+    `SET statement_timeout = ${timeoutMs}`,
+    "SET default_transaction_isolation = 'read committed'",
+    "SET jit = off",
+    "SET enable_seqscan = off",
+    "SET enable_hashjoin = off",
+    "SET enable_mergejoin = off",
+  ];
+  if (listensTo !== null) settings.push(`LISTEN payhooks_${listensTo}`);
+  return settings.join("; ");
+}
+
+function versionedOf(row: Row): Versioned {
+  return { version: String(row.version), record: decodeRecord(String(row.text)) };
+}

@@ -1,0 +1,262 @@
+import { encodeRecord } from "../inbox/record/codec.ts";
+import type { EventLabels } from "../inbox/record/index-of.ts";
+import type { Swap, SwapResult, Versioned } from "../inbox/store.ts";
+import type { Row, Statement, Values } from "./client.ts";
+import { fateOf } from "./failure.ts";
+import type { Session } from "./session.ts";
+import { runAgain, type Sessions } from "./sessions.ts";
+import { type SwapParts, swapStatement } from "./statements.ts";
+
+/** Writes of one statement, at most. */
+const MAX_TOGETHER = 100;
+/** Characters of one statement's records, about: a longer one only delays those beside it. */
+const MAX_LENGTH = 200_000;
+
+/** A write on its way, with its text. */
+interface Pending {
+  readonly item: Swap;
+  readonly text: string;
+  readonly done: (result: SwapResult) => void;
+}
+
+/** What a statement has written, and of the others what was there when it began. */
+interface Answer {
+  readonly written: ReadonlySet<string>;
+  readonly others: ReadonlyMap<string, Versioned>;
+}
+
+/** What else the store does for a swap. */
+export interface SwapWays {
+  readonly schema: string;
+  readonly sessions: Sessions;
+  /** Takes the first row of an answer, which tells the server's time, and when it was asked. */
+  readonly learn: (rows: readonly Row[], askedAt: number) => void;
+  readonly monotonic: () => number;
+  readonly read: (session: Session, keys: readonly string[]) => Promise<readonly (Versioned | null)[]>;
+  readonly versioned: (row: Row) => Versioned;
+  readonly forget: (session: Session, keys: readonly string[]) => Promise<void>;
+}
+
+/**
+ * Writes of a process, on its few sessions: those that come while all are taken gather, and travel in one statement.
+ */
+export class Writes {
+  readonly #ways: SwapWays;
+  readonly #statements = new Map<string, Statement>();
+  #waiting: Pending[] = [];
+  #isSending = false;
+
+  constructor(ways: SwapWays) {
+    this.#ways = ways;
+  }
+
+  swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
+    return Promise.all(
+      items.map(
+        (item) =>
+          new Promise<SwapResult>((done) => {
+            this.#waiting.push({ item, text: encodeRecord(item.record), done });
+            if (!this.#isSending) void this.#send();
+          }),
+      ),
+    );
+  }
+
+  /** One sender waits for a session; when it has one, and there is more than it takes, the next one waits. */
+  async #send(): Promise<void> {
+    this.#isSending = true;
+    // The rest of the call's items are there by then.
+    await Promise.resolve();
+    try {
+      await this.#ways.sessions.use((session) => {
+        this.#isSending = false;
+        const portion = this.#take();
+        if (this.#waiting.length > 0) void this.#send();
+        return this.#write(session, portion);
+      });
+    } catch (error) {
+      // No session got free.
+      this.#isSending = false;
+      for (const { done } of this.#waiting.splice(0)) done(fateOf(error));
+    }
+  }
+
+  #take(): readonly Pending[] {
+    let count = 0;
+    let length = 0;
+    for (const { text } of this.#waiting) {
+      if (count === MAX_TOGETHER || (count > 0 && length + text.length > MAX_LENGTH)) break;
+      count++;
+      length += text.length;
+    }
+    return this.#waiting.splice(0, count).toSorted((a, b) => (a.item.key < b.item.key ? -1 : 1));
+  }
+
+  async #write(session: Session, portion: readonly Pending[]): Promise<void> {
+    if (portion.length === 0) return;
+    let answer: Answer;
+    try {
+      answer = await this.#attempt(session, portion);
+    } catch (error) {
+      const fate = fateOf(error);
+      if (fate.kind === "refused" && portion.length > 1) {
+        // One of them is at fault: by itself it fails nobody else.
+        for (const one of portion) await this.#write(session, [one]);
+      } else for (const { done } of portion) done(fate);
+      return;
+    }
+    const conflicts: Pending[] = [];
+    for (const one of portion) {
+      const { key, expected } = one.item;
+      const current = answer.others.get(key) ?? null;
+      if (answer.written.has(key)) one.done({ kind: "written" });
+      else if (current !== null && current.version !== expected) one.done({ kind: "conflict", current });
+      else conflicts.push(one);
+    }
+    if (conflicts.length > 0) await this.#tellConflicts(session, conflicts);
+  }
+
+  async #attempt(session: Session, portion: readonly Pending[]): Promise<Answer> {
+    const { learn, monotonic, versioned } = this.#ways;
+    const { parts, values } = bound(portion);
+    const askedAt = monotonic();
+    const rows = await runAgain(session, this.#statementFor(parts), values);
+    learn(rows, askedAt);
+    return {
+      written: new Set(String(rows[0]?.keys ?? "").split(",")),
+      others: new Map(
+        rows.flatMap((row) => (typeof row.key === "string" ? [[row.key, versioned(row)] as const] : [])),
+      ),
+    };
+  }
+
+  /** A statement sees what was there when it began: what came between then and the write is read now. */
+  async #tellConflicts(session: Session, conflicts: readonly Pending[]): Promise<void> {
+    const { read, forget } = this.#ways;
+    try {
+      const keys = conflicts.map(({ item }) => item.key);
+      let found = await read(session, keys);
+      const inTheWay = conflicts.filter(
+        ({ item }, at) => item.expected === null && (found[at] ?? null) === null,
+      );
+      if (inTheWay.length > 0) {
+        // An expired record has their place, or it was their time that was wrong.
+        await forget(
+          session,
+          inTheWay.map(({ item }) => item.key),
+        );
+        const { written } = await this.#attempt(session, inTheWay);
+        for (const { item, done } of inTheWay) if (written.has(item.key)) done({ kind: "written" });
+        found = await read(session, keys);
+      }
+      conflicts.forEach(({ done }, at) => {
+        done({ kind: "conflict", current: found[at] ?? null });
+      });
+    } catch (error) {
+      // What the second attempt was sent for may have been written; of the others nothing was.
+      const fate = fateOf(error);
+      for (const { item, done } of conflicts) {
+        done(item.expected === null ? fate : { kind: "not-written", cause: fate.cause });
+      }
+    }
+  }
+
+  #statementFor(parts: SwapParts): Statement {
+    const key = Object.values(parts).join();
+    let statement = this.#statements.get(key);
+    if (statement === undefined) {
+      statement = swapStatement(this.#ways.schema, parts);
+      this.#statements.set(key, statement);
+    }
+    return statement;
+  }
+}
+
+interface StateChange {
+  readonly key: string;
+  readonly labels: EventLabels;
+  readonly change: "opened" | "moved" | "closed";
+}
+
+/** What a statement for these writes has to do, and the values that it is given. */
+function bound(portion: readonly Pending[]): { readonly parts: SwapParts; readonly values: Values } {
+  const added: { readonly key: string; readonly labels: EventLabels }[] = [];
+  const gone: { readonly key: string; readonly labels: EventLabels }[] = [];
+  const changes: StateChange[] = [];
+  for (const { item } of portion) {
+    const { key, index, before, expected } = item;
+    const known = new Map((expected === null ? [] : (before?.events ?? [])).map((one) => [one.eventId, one]));
+    for (const labels of index.events) {
+      const old = known.get(labels.eventId);
+      known.delete(labels.eventId);
+      if (old === undefined) added.push({ key, labels });
+      const change = changeOf(old, labels);
+      if (change !== null) changes.push({ key, labels, change });
+    }
+    for (const labels of known.values()) {
+      gone.push({ key, labels });
+      if (labels.state !== "done") changes.push({ key, labels, change: "closed" });
+    }
+  }
+  const readings = added.flatMap(({ key, labels }) => labels.foundBy.map((text) => ({ key, text })));
+  const parts: SwapParts = {
+    inserts: portion.some(({ item }) => item.expected === null),
+    updates: portion.some(({ item }) => item.expected !== null),
+    labels: added.length > 0,
+    readings: readings.length > 0,
+    opened: changes.some(({ change }) => change === "opened"),
+    moved: changes.some(({ change }) => change === "moved"),
+    closed: changes.some(({ change }) => change === "closed"),
+    gone: gone.length > 0,
+  };
+  const whole = (time: number | null): number | null => (time === null ? null : Math.ceil(time));
+  return {
+    parts,
+    values: [
+      portion.map(({ item }) => item.key),
+      portion.map(({ item }) => item.expected),
+      portion.map(({ item }) => item.version),
+      portion.map(({ text }) => text),
+      portion.map(({ item }) => Math.ceil(item.at)),
+      portion.map(({ item }) => whole(item.index.dueAt)),
+      portion.map(({ item }) => whole(item.index.expiresAt)),
+      ...(added.length === 0 ? [] : labelValues(added)),
+      ...(changes.length === 0 ? [] : changeValues(changes)),
+      ...(gone.length === 0 ? [] : [gone.map(({ key }) => key), gone.map(({ labels }) => labels.eventId)]),
+      ...(readings.length === 0 ? [] : [readings.map(({ key }) => key), readings.map(({ text }) => text)]),
+    ],
+  };
+}
+
+function changeOf(old: EventLabels | undefined, labels: EventLabels): StateChange["change"] | null {
+  const wasOpen = old !== undefined && old.state !== "done";
+  const isOpen = labels.state !== "done";
+  if (!wasOpen) return isOpen ? "opened" : null;
+  if (!isOpen) return "closed";
+  return old.state !== labels.state || old.reason !== labels.reason ? "moved" : null;
+}
+
+function labelValues(added: readonly { readonly key: string; readonly labels: EventLabels }[]): Values {
+  return [
+    added.map(({ key }) => key),
+    added.map(({ labels }) => labels.eventId),
+    added.map(({ labels }) => labels.acceptedAt),
+    added.map(({ labels }) => labels.flow),
+    added.map(({ labels }) => labels.tenant),
+    added.map(({ labels }) => labels.id),
+    added.map(({ labels }) => labels.event),
+    added.map(({ labels }) => labels.status),
+    added.map(({ labels }) => labels.referenceId),
+  ];
+}
+
+function changeValues(changes: readonly StateChange[]): Values {
+  return [
+    changes.map(({ key }) => key),
+    changes.map(({ labels }) => labels.eventId),
+    changes.map(({ labels }) => labels.acceptedAt),
+    changes.map(({ labels }) => labels.state),
+    changes.map(({ labels }) => labels.reason),
+    changes.map(({ change }) => change),
+  ];
+}

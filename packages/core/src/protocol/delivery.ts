@@ -1,0 +1,76 @@
+import type { DeliveryErrorCode } from "./errors.ts";
+
+/** The parts of a request that can be judged before its body is read. */
+export interface DeliveryHead {
+  readonly method: string;
+  readonly headers: { get(name: string): string | null | undefined };
+}
+
+/** One request as an adapter hands it over: exact bytes, nothing decoded. */
+export interface Delivery extends DeliveryHead {
+  /** Path and query as received; for notices only, nothing in it chooses the flow. */
+  readonly url: string;
+  /** The body's bytes exactly as they arrived. */
+  readonly rawBody: Uint8Array;
+  /** The sender's address, as far as the framework knows it. */
+  readonly remoteAddress?: string | undefined;
+  /** The adapter's `tenant` option for this request: a hint for the resolver. */
+  readonly tenant?: string | undefined;
+  /** Keeps a serverless platform alive until the promise settles (`run: "after-response"`). */
+  readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
+}
+
+/** The answer, to be sent unchanged. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
+
+/** Every 2xx answer. */
+export const RECEIVED: Reply = Object.freeze({
+  status: 200,
+  headers: Object.freeze({ ...JSON_HEADERS }),
+  body: '{"received":true}',
+});
+
+/** Seconds after which a sender may try again; senders back off by themselves. */
+const RETRY_AFTER_SECONDS = "5";
+
+/** How long the rest of a refused body is read and thrown away. */
+export const LINGER_MS = 2_000;
+
+/** An answer that is not 2xx: the code, and nothing more. */
+export function refusal(code: DeliveryErrorCode, status: number): Reply {
+  const headers: Record<string, string> = { ...JSON_HEADERS };
+  if (status === 405) headers.allow = "POST";
+  if (status === 503) headers["retry-after"] = RETRY_AFTER_SECONDS;
+  // The body was not read to its end, or not at all: the connection cannot be used for another request.
+  if (status === 413 || status === 408) headers.connection = "close";
+  // The next request on this connection would have the same answer: elsewhere it has another.
+  if (code === "ERR_CLOSING") headers.connection = "close";
+  return { status, headers, body: JSON.stringify({ error: { code } }) };
+}
+
+/** The same answer, after which the connection ends. */
+export function lastOfConnection({ status, headers, body }: Reply): Reply {
+  return { status, headers: { ...headers, connection: "close" }, body };
+}
+
+/** One JSON type: a comma means that the header was repeated, and which of its values is true nobody can know. */
+const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;[^,]*)?$/i;
+
+/** What is wrong with a request whatever its body is (docs/reference/outcomes.md), or null. */
+export function findHeadFault(
+  { method, headers }: DeliveryHead,
+  maxBodyBytes: number,
+): DeliveryErrorCode | null {
+  if (method !== "POST") return "ERR_METHOD_NOT_ALLOWED";
+  if (!JSON_TYPE.test(headers.get("content-type") ?? "")) return "ERR_CONTENT_TYPE";
+  const encoding = headers.get("content-encoding") ?? "";
+  if (encoding !== "" && encoding.toLowerCase() !== "identity") return "ERR_CONTENT_ENCODING";
+  if (Number(headers.get("content-length") ?? 0) > maxBodyBytes) return "ERR_BODY_TOO_LARGE";
+  return null;
+}

@@ -1,0 +1,163 @@
+import type { JsonObject, JsonValue } from "./json.ts";
+
+/** The service's two independent flows (specification, Events). */
+export type FlowName = "payments" | "connect";
+
+/** Statuses that payment callbacks carry (specification, States and transitions). */
+export type PaymentStatus = "SUCCESS" | "FAILED" | "PENDING";
+
+/** Where a payment event came from: a signed callback, or a look-up by the merchant's own client. */
+export type PaymentSource = "callback" | "lookup";
+
+/** The fields of a payment callback (specification, Payment callback events), verified, frozen, without a prototype. */
+interface PaymentFields<Event extends string, Status extends string> {
+  readonly event: Event;
+  readonly status: Status;
+  /** The merchant's own reference. */
+  readonly referenceId: string;
+  /** The service's transaction id, on which payment events are deduplicated. */
+  readonly payTxnId: string;
+  /** Decimal string with up to six decimals; `parseAmount` reads it. No currency comes with it: compare with your order. */
+  readonly amount: string;
+  readonly callbackUrl: string;
+  /** As the other optional fields: not there when it is null, missing, or not certain (docs/concepts/security.md). */
+  readonly message?: string;
+  readonly providerTxId?: string;
+  /** ISO 8601, UTC, up to nanoseconds, as the service wrote it. */
+  readonly timestamp: string;
+  readonly merchantId?: string;
+  readonly userId?: string;
+  /** The undocumented fields that `payments.extraFields` declares, as text: a number or a boolean as it was written. */
+  readonly extra: Readonly<Record<string, string>>;
+  readonly source: PaymentSource;
+}
+
+type OfStatus<Event extends string> =
+  | PaymentFields<Event, "SUCCESS">
+  | PaymentFields<Event, "FAILED">
+  | PaymentFields<Event, "PENDING">;
+
+/** A payment or deposit, in one of three statuses. */
+export type DepositEvent = OfStatus<"DEPOSIT">;
+/** A withdrawal, in one of three statuses. */
+export type WithdrawalEvent = OfStatus<"WITHDRAWAL">;
+/** An event of the payments flow. */
+export type PaymentEvent = DepositEvent | WithdrawalEvent;
+
+/** A connected account, as event data (specification, Connected account). */
+export interface ConnectedAccount {
+  readonly object: "connected_account";
+  readonly id: string;
+  readonly master_merchant_id: string;
+  readonly kyc_status: string;
+  readonly extra: JsonObject;
+}
+
+/** A settlement, as event data (specification, Settlement). */
+export interface Settlement {
+  readonly object: "settlement";
+  readonly id: string;
+  readonly connected_account_id: string;
+  /** A safe integer; the interface does not name its unit. */
+  readonly amount: number;
+  readonly status: string;
+  readonly extra: JsonObject;
+}
+
+/** The envelope of a connected-account webhook (specification, Connected-account events). */
+interface ConnectEnvelope<Event extends string, Data> {
+  readonly event: Event;
+  readonly idempotency_key: string;
+  /** ISO 8601, UTC, as the service wrote it. */
+  readonly occurred_at: string;
+  readonly data: Data;
+  /** Undocumented members of the envelope. */
+  readonly extra: JsonObject;
+  /** False only with `connect.unsafeAllowUnsigned`. */
+  readonly authenticated: boolean;
+}
+
+/** KYC of a connected merchant approved (specification, Connected-account events). */
+export type ConnectedAccountApprovedEvent = ConnectEnvelope<"connected_account.approved", ConnectedAccount>;
+/** KYC of a connected merchant declined (specification, Connected-account events). */
+export type ConnectedAccountDeclinedEvent = ConnectEnvelope<"connected_account.declined", ConnectedAccount>;
+/** A settlement approved (specification, Connected-account events). */
+export type SettlementApprovedEvent = ConnectEnvelope<"settlement.approved", Settlement>;
+/** A settlement declined (specification, Connected-account events). */
+export type SettlementDeclinedEvent = ConnectEnvelope<"settlement.declined", Settlement>;
+
+/** An event of the connect flow. */
+export type ConnectEvent =
+  | ConnectedAccountApprovedEvent
+  | ConnectedAccountDeclinedEvent
+  | SettlementApprovedEvent
+  | SettlementDeclinedEvent;
+
+/** Any event that a handler can be registered for. */
+export type AnyEvent = PaymentEvent | ConnectEvent;
+
+/** The event names of the specification. */
+export type EventName = AnyEvent["event"];
+
+/** The event type of a name: `EventOf<"settlement.approved">`. */
+export type EventOf<Name extends EventName> = Extract<AnyEvent, { readonly event: Name }>;
+
+/** Event names by flow, in the specification's order. */
+export const EVENT_NAMES: {
+  readonly payments: readonly PaymentEvent["event"][];
+  readonly connect: readonly ConnectEvent["event"][];
+} = {
+  payments: ["DEPOSIT", "WITHDRAWAL"],
+  connect: [
+    "connected_account.approved",
+    "connected_account.declined",
+    "settlement.approved",
+    "settlement.declined",
+  ],
+};
+
+/** The rank of each listed status: a terminal status follows PENDING, never the reverse. */
+export const STATUS_RANK: Readonly<Record<PaymentStatus, 0 | 1>> = { PENDING: 0, SUCCESS: 1, FAILED: 1 };
+
+const ISO_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
+/** The calendar repeats after 400 years; `Date.UTC` takes the years 0 to 99 for others. */
+const CYCLE_YEARS = 400;
+const CYCLE_MS = 146_097 * 24 * 60 * 60 * 1000;
+
+/**
+ * Milliseconds since the epoch of an ISO 8601 UTC timestamp with up to nine fractional digits, or null when it
+ * is not one, or names a day or time that does not exist.
+ */
+export function parseTimestamp(text: JsonValue | undefined): number | null {
+  if (typeof text !== "string" || !ISO_UTC.test(text)) return null;
+  const year = digitsAt(text, 0, 4) + CYCLE_YEARS;
+  const month = digitsAt(text, 5, 2);
+  const day = digitsAt(text, 8, 2);
+  const hour = digitsAt(text, 11, 2);
+  const minute = digitsAt(text, 14, 2);
+  const second = digitsAt(text, 17, 2);
+  if (month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 59) return null;
+  if (day > 28 && day > new Date(Date.UTC(year, month, 0)).getUTCDate()) return null;
+  return Date.UTC(year, month - 1, day, hour, minute, second, millisecondsOf(text)) - CYCLE_MS;
+}
+
+/** The number that a few digits make; cheaper than cutting them out. */
+function digitsAt(text: string, start: number, count: number): number {
+  let value = 0;
+  for (let i = start; i < start + count; i++) value = value * 10 + text.charCodeAt(i) - 0x30;
+  return value;
+}
+
+/** The first three digits after the point; what is finer is cut off. */
+function millisecondsOf(text: string): number {
+  if (text[19] !== ".") return 0;
+  let value = 0;
+  let unit = 100;
+  for (let i = 20; unit >= 1; i++) {
+    const digit = text.charCodeAt(i) - 0x30;
+    if (!(digit >= 0 && digit <= 9)) break;
+    value += digit * unit;
+    unit /= 10;
+  }
+  return value;
+}

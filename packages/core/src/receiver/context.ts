@@ -1,0 +1,102 @@
+import type { EffectResult } from "../effects/context.ts";
+import type { EffectRun, Effects, RunEffects } from "../effects/effects.ts";
+import { effectsOff } from "../effects/errors.ts";
+import type { LooseMethods } from "../effects/run.ts";
+import type { HandlerContext } from "../handlers/handler.ts";
+import type { Lease } from "../inbox/inbox.ts";
+import type { LeaseData } from "../inbox/record/lease.ts";
+import type { Logger } from "../notices/logger.ts";
+import type { PaymentStatus } from "../protocol/events.ts";
+import type { Cancellation } from "../time/cancellation.ts";
+
+/** What a context needs for effects. */
+export interface ContextEffects {
+  /** Null where the receiver has none. */
+  readonly effects: Effects | null;
+  readonly now: number;
+  /** Called if an earlier run has committed the effect. */
+  readonly skipped: (effect: string) => void;
+}
+
+/** The context of a handler, with its effects. The public types say which of its members there are. */
+export class RunContext implements HandlerContext, LooseMethods {
+  readonly effectId: string;
+  readonly eventId: string;
+  readonly attempt: number;
+  readonly receivedAt: Date;
+  readonly previousStatus: PaymentStatus | null;
+  readonly previousAmount: string | null;
+  readonly tenant: string;
+  readonly keyId: string | null;
+  readonly log: Logger;
+  readonly #cancellation: Cancellation;
+  readonly #given: ContextEffects;
+  readonly #evenIfExpired: boolean;
+  #effects: RunEffects | null = null;
+
+  constructor(
+    lease: Lease,
+    handler: string,
+    attempt: number,
+    cancellation: Cancellation,
+    log: Logger,
+    given: ContextEffects,
+  ) {
+    const { delivery } = lease.data;
+    this.eventId = lease.data.eventId;
+    this.effectId = effectIdOf(lease.data, handler);
+    this.#given = given;
+    this.#evenIfExpired = lease.data.evenIfExpired;
+    this.attempt = attempt;
+    this.receivedAt = new Date(delivery.receivedAt);
+    this.previousStatus = lease.data.previousStatus as PaymentStatus | null;
+    this.previousAmount = lease.data.previousAmount;
+    this.tenant = delivery.tenant;
+    this.keyId = delivery.keyId;
+    this.log = log;
+    this.#cancellation = cancellation;
+  }
+
+  get signal(): AbortSignal {
+    return this.#cancellation.signal;
+  }
+
+  async transaction(...given: readonly unknown[]): Promise<EffectResult<unknown>> {
+    return this.#methods("transaction").transaction(...given);
+  }
+
+  claimEffect(tx: unknown, name?: string): boolean | Promise<boolean> {
+    return this.#methods("claimEffect").claimEffect(tx, name);
+  }
+
+  /** Transactions that the handler did not wait for; null where there are none. */
+  effectsAtRest(): Promise<void> | null {
+    return this.#effects?.atRest() ?? null;
+  }
+
+  #methods(call: keyof LooseMethods): LooseMethods {
+    const { effects, now, skipped } = this.#given;
+    if (effects === null) throw effectsOff(call);
+    const { effectId, receivedAt, signal } = this;
+    const evenIfExpired = this.#evenIfExpired;
+    const run: EffectRun = {
+      effectId,
+      signal,
+      receivedAt: receivedAt.getTime(),
+      now,
+      evenIfExpired,
+      skipped,
+    };
+    this.#effects ??= effects.forRun(run);
+    return this.#effects.methods as unknown as LooseMethods;
+  }
+}
+
+/**
+ * The `effectId`. A replay with `again` gets a new one. So do the onHeld handlers of an event that is held once more, since
+ * that is news.
+ */
+function effectIdOf({ eventId, mode, replays, again }: LeaseData, handler: string): string {
+  const isNew = again || (mode === "tell" && replays > 0);
+  return `${eventId}.${handler}${isNew ? `~${replays}` : ""}`;
+}

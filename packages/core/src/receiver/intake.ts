@@ -1,0 +1,365 @@
+import type { Flow, Reading, Verification, Verified } from "../flows/flow.ts";
+import type { Inbox, Runner } from "../inbox/inbox.ts";
+import type { Accepted } from "../inbox/record/event.ts";
+import type { Alerts } from "../notices/alerts.ts";
+import type { NoticeBoard } from "../notices/board.ts";
+import { type EventFacts, inboxError } from "../notices/notice.ts";
+import {
+  type Delivery,
+  type DeliveryHead,
+  findHeadFault,
+  lastOfConnection,
+  RECEIVED,
+  type Reply,
+  refusal,
+} from "../protocol/delivery.ts";
+import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import type { FlowName } from "../protocol/events.ts";
+import { describeError, originOf } from "../protocol/foreign-error.ts";
+import { isPending } from "../time/awaitable.ts";
+import { sleep } from "../time/clock.ts";
+import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
+import type { Environment } from "../time/environment.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { likelyCauseOf } from "./likely-cause.ts";
+import type { Settings } from "./options.ts";
+
+/** What an adapter mounts: one flow of a receiver. */
+export interface Endpoint {
+  readonly flow: FlowName;
+  readonly maxBodyBytes: number;
+  readonly bodyTimeoutMs: number;
+  /** What can be answered before the body is read, or null to read it. */
+  check(head: DeliveryHead, remoteAddress?: string): Reply | null;
+  /**
+   * The whole way of a delivery to its answer. Never rejects. `mounted` is for adapters, which have had the head
+   * checked: a background receiver that does not run yet is then started, within the deadline; otherwise it answers
+   * 503 `ERR_NOT_STARTED`.
+   */
+  receive(delivery: Delivery, options?: { readonly mounted?: boolean | undefined }): Promise<Reply>;
+  /** The answer when the adapter could not get the bytes; `why` goes to the log only. */
+  refuse(code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply;
+}
+
+/** What the intake takes from the receiver. */
+export interface IntakeParts {
+  readonly settings: Settings;
+  readonly environment: Environment;
+  readonly notices: NoticeBoard;
+  readonly alerts: Alerts;
+  readonly inbox: Inbox;
+  readonly runner: Runner;
+  readonly lifecycle: Lifecycle;
+  /** Runs what is due. */
+  work(): Promise<unknown>;
+}
+
+/** For how long only the request that accepted an event may run it after the response. Then any process may. */
+const LEFT_TO_THE_REQUEST_MS = 5_000;
+
+/** `stack`: where the error behind the refusal was thrown. */
+type Fault = readonly [code: DeliveryErrorCode, why: string, stack?: string | null];
+type Refuse = (...fault: Fault) => Reply;
+
+/** Takes a delivery from its bytes to its answer: verify, accept, acknowledge. Both flows of a receiver share one. */
+export class Intake {
+  readonly #parts: IntakeParts;
+  #inFlight = 0;
+  /** Deliveries without an answer yet, including those that wait for a resolver or for their handlers. */
+  #unanswered = 0;
+  #whenAtRest: (() => void)[] = [];
+  /** Fields that were left out, as they were warned about: of four optional ones. */
+  readonly #leftOut = new Set<string>();
+
+  constructor(parts: IntakeParts) {
+    this.#parts = parts;
+  }
+
+  /** One flow, as adapters mount it. */
+  endpoint(flow: Flow): Endpoint {
+    const { settings, lifecycle } = this.#parts;
+    const { maxBodyBytes, bodyTimeoutMs } = settings;
+    const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
+      this.#last(this.#refuse(flow, remoteAddress, [code, why]));
+    return {
+      flow: flow.name,
+      maxBodyBytes,
+      bodyTimeoutMs,
+      check: (head, remoteAddress) => {
+        const fault = findHeadFault(head, maxBodyBytes);
+        if (fault !== null) return refuse(fault, "the request's head", remoteAddress);
+        return lifecycle.isClosing ? refuse("ERR_CLOSING", "the receiver is closing", remoteAddress) : null;
+      },
+      receive: (delivery, options) => this.#answer(flow, delivery, options?.mounted === true),
+      refuse,
+    };
+  }
+
+  /** Resolves once every delivery has its answer and the adapter could send it, or when the time is over. */
+  async atRest(waitMs: number): Promise<void> {
+    const { environment } = this.#parts;
+    if (this.#unanswered > 0 && waitMs > 0) {
+      const answered = new Promise<void>((resolve) => this.#whenAtRest.push(resolve));
+      await Promise.race([answered, sleep(environment, waitMs)]);
+    }
+    await new Promise<void>((resolve) => environment.soon(resolve));
+  }
+
+  async #answer(flow: Flow, delivery: Delivery, mounted: boolean): Promise<Reply> {
+    this.#unanswered++;
+    try {
+      return this.#last(await this.#receive(flow, delivery, mounted));
+    } finally {
+      this.#unanswered--;
+      if (this.#unanswered === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
+    }
+  }
+
+  /** A closing process ends each connection with its answer, so that the sender's next request goes elsewhere. */
+  #last(reply: Reply): Reply {
+    return this.#parts.lifecycle.isClosing ? lastOfConnection(reply) : reply;
+  }
+
+  /** Tells what became of a verified event in the inbox. */
+  notice({ verified, leftOut }: Reading, accepted: Accepted): void {
+    const { outcome, eventId, reason, previousAmount, overtaken } = accepted;
+    const { notices } = this.#parts;
+    if (leftOut.length > 0) this.#warnOf(leftOut.join(", "));
+    for (const facts of overtaken) notices.post({ type: "stale", ...facts });
+    if (!notices.observed && outcome !== "held" && previousAmount === null) return;
+    const { delivery, id, name, status, amount } = verified;
+    const { flow, tenant, keyId } = delivery;
+    const referenceId = verified.identity.referenceId ?? null;
+    const facts: EventFacts = { flow, tenant, eventId, id, event: name, status, referenceId };
+    if (previousAmount !== null && amount !== null) {
+      notices.post({ type: "amount-changed", ...facts, previousAmount, amount });
+    }
+    switch (outcome) {
+      case "new":
+      case "progress":
+        notices.post({ type: "accepted", ...facts, keyId, previousAmount });
+        break;
+      case "duplicate":
+        notices.post({ type: "duplicate", ...facts });
+        break;
+      case "stale":
+        notices.post({ type: "stale", ...facts });
+        break;
+      case "held":
+        notices.post({ type: "held", ...facts, reason: reason ?? "malformed", detail: accepted.detail });
+        break;
+      case "expired":
+        break;
+    }
+  }
+
+  /** Warns once for the same fields. From some day on every callback may be like this. */
+  #warnOf(leftOut: string): void {
+    if (this.#leftOut.has(leftOut)) return;
+    this.#leftOut.add(leftOut);
+    const what = `Not handed to handlers: ${leftOut}, since it could also be part of another value.`;
+    const fix =
+      "If callbacks have an undocumented field beside it, and only the service chooses its value, declare that in payments.extraFields.";
+    this.#parts.notices.post({ type: "warning", what, fix });
+  }
+
+  #refuse(flow: Flow, remoteAddress: string | undefined, [code, why, stack = null]: Fault): Reply {
+    const { alerts, notices } = this.#parts;
+    const notAuthentic = code.startsWith("ERR_SIGNATURE_");
+    const status = notAuthentic ? flow.badSignatureStatus : ANSWER_STATUS[code];
+    const source = sourceOf(remoteAddress);
+    const isFirst = notAuthentic && alerts.failed(flow.name, code, source);
+    if (code === "ERR_HELD_FULL") alerts.heldFull(flow.name);
+    const fix = isFirst ? likelyCauseOf(flow.name, code, why) : null;
+    notices.post({ type: "refused", flow: flow.name, code, httpStatus: status, why, source, fix, stack });
+    return refusal(code, status);
+  }
+
+  /** From bytes to an answer. Verification and acceptance share one deadline. */
+  async #receive(flow: Flow, delivery: Delivery, mounted: boolean): Promise<Reply> {
+    const { settings, environment: clock, alerts, inbox, lifecycle, runner } = this.#parts;
+    const refuse: Refuse = (...given) => this.#refuse(flow, delivery.remoteAddress, given);
+    const fault = this.#findFault(delivery, mounted);
+    if (fault !== null) return refuse(...fault);
+    let isInFlight = true;
+    this.#inFlight++;
+    const deadline = new Deadline(clock, settings.acceptTimeoutMs);
+    try {
+      if (!lifecycle.isReady) await deadline.race(lifecycle.prepare());
+      let verification = flow.verify(delivery, clock.now());
+      if (isPending(verification)) {
+        // A delivery that waits for a resolver does not count as in flight. Strangers could fill all places with made-up merchants.
+        isInFlight = false;
+        this.#inFlight--;
+        verification = await deadline.race(resolving(verification));
+      }
+      if (!verification.ok) return refuse(verification.code, verification.why);
+      if (!isInFlight) {
+        if (this.#inFlight >= settings.maxInFlight) return refuse(...this.#overloaded());
+        isInFlight = true;
+        this.#inFlight++;
+      }
+      // `close` may have been called while a key was looked up.
+      if (lifecycle.isClosing) return refuse("ERR_CLOSING", "the receiver is closing");
+      alerts.succeeded(flow.name);
+      const run = this.#runOf(delivery);
+      if (run === "background" && !lifecycle.isRunning) {
+        if (!lifecycle.isStarting && !mounted) {
+          return refuse("ERR_NOT_STARTED", 'run is "background" and receiver.start() has not been called');
+        }
+        await deadline.race(lifecycle.start());
+      }
+      const { verified } = verification.reading;
+      const { ack, maxHeld } = settings;
+      const accepting = inbox.accept(verified, {
+        maxHeld,
+        deadlineMs: deadline.leftMs,
+        delayMs: ack === "enqueued" && run === "after-response" ? LEFT_TO_THE_REQUEST_MS : 0,
+        handle: ack === "handled" ? runner : undefined,
+      });
+      const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;
+      if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
+      this.notice(verification.reading, accepted);
+      if (accepted.outcome === "stale") return RECEIVED;
+      if (settings.ack === "handled") return await this.#handle(accepted, refuse);
+      if (run === "after-response") this.#workAfter(delivery, accepted);
+      else if (!accepted.begun) this.#notifyWorker(delivery, accepted);
+      return RECEIVED;
+    } catch (error) {
+      return refuse(codeOf(error), describe(error), originOf(error));
+    } finally {
+      deadline.cancel();
+      if (isInFlight) this.#inFlight--;
+    }
+  }
+
+  /** The reason why a delivery is refused without a look at it; null if there is none. */
+  #findFault(delivery: Delivery, mounted: boolean): Fault | null {
+    const { settings, lifecycle } = this.#parts;
+    const code = mounted ? null : findHeadFault(delivery, settings.maxBodyBytes);
+    if (code !== null) return [code, "the request's head"];
+    if (delivery.rawBody.byteLength > settings.maxBodyBytes) {
+      return ["ERR_BODY_TOO_LARGE", "the body's length"];
+    }
+    if (lifecycle.isClosing) return ["ERR_CLOSING", "the receiver is closing"];
+    return this.#inFlight < settings.maxInFlight ? null : this.#overloaded();
+  }
+
+  #overloaded(): Fault {
+    return ["ERR_OVERLOADED", `${this.#inFlight} deliveries are in flight`];
+  }
+
+  #refuseExpired(verification: Verified, accepted: Accepted, refuse: Refuse): Reply {
+    const { signedBefore } = accepted;
+    if (signedBefore !== undefined) this.#parts.notices.post({ type: "window-shrunk", signedBefore });
+    return refuse(...expiry(verification, accepted));
+  }
+
+  /**
+   * Where handlers run for this delivery. A platform that hands over a `waitUntil` may freeze the process after the answer, so
+   * by default events run after the response there. If somebody has called `start()`, the process lives on.
+   */
+  #runOf(delivery: Delivery): NonNullable<Settings["run"]> {
+    const { settings, lifecycle } = this.#parts;
+    if (settings.run !== undefined) return settings.run;
+    return delivery.waitUntil === undefined || lifecycle.isStarting ? "background" : "after-response";
+  }
+
+  /** `ack: "handled"`: every copy is answered by its event's state after this try. */
+  async #handle({ handled }: Accepted, refuse: Refuse): Promise<Reply> {
+    const { settings, environment: clock, inbox } = this.#parts;
+    if (handled === undefined) return RECEIVED;
+    const budget = new Deadline(clock, settings.handledBudgetMs);
+    try {
+      const { state } = await budget.race(handled);
+      switch (state) {
+        case "done":
+        case "stale":
+        case "discarded":
+          return RECEIVED;
+        case "held":
+          return inbox.durability === "process"
+            ? refuse("ERR_HELD", "held in memory, which may be lost")
+            : RECEIVED;
+        default:
+          return refuse("ERR_NOT_HANDLED", `the event is ${state ?? "gone"}`);
+      }
+    } catch (error) {
+      if (error === TIME_IS_UP)
+        return refuse("ERR_NOT_HANDLED", "the handlers took longer than handledBudgetMs");
+      throw error;
+    } finally {
+      budget.cancel();
+    }
+  }
+
+  /** `run: "after-response"`: this event, then what else is due. */
+  #workAfter(delivery: Delivery, { outcome, eventId }: Accepted): void {
+    const { inbox, runner, notices } = this.#parts;
+    const work = (async () => {
+      if (outcome !== "duplicate") await inbox.runEvent(runner, eventId);
+      if (!this.#parts.lifecycle.isClosing) await this.#parts.work();
+    })().catch((error: unknown) => notices.post(inboxError("work", error)));
+    delivery.waitUntil?.(work);
+  }
+
+  /** Calls `notifyWorker` for an event that waits for another process. */
+  #notifyWorker(delivery: Delivery, { outcome, eventId }: Accepted): void {
+    const { settings, notices } = this.#parts;
+    const { notifyWorker } = settings;
+    if (notifyWorker === undefined || outcome === "duplicate") return;
+    // Whether it throws or rejects: the event is stored, and a worker finds it all the same.
+    const telling = new Promise<void>((resolve) => resolve(notifyWorker(eventId))).catch((error: unknown) =>
+      notices.post(inboxError("notifyWorker", error)),
+    );
+    delivery.waitUntil?.(telling);
+  }
+}
+
+/**
+ * The answer if a resolver fails. That says nothing about the signature, so the sender has to try again. The resolver's
+ * message is not logged: it may repeat the merchant id, which a stranger may have written.
+ */
+async function resolving(verifying: Promise<Verification>): Promise<Verification> {
+  try {
+    return await verifying;
+  } catch (cause) {
+    if (cause === TIME_IS_UP) throw cause;
+    throw new PayhooksError("ERR_RESOLVER_FAILED", `The key resolver failed: ${describeError(cause)}`, {
+      cause,
+    });
+  }
+}
+
+function expiry(verification: Verified, { signedBefore }: Accepted): Fault {
+  if (verification.outside === "ERR_TIMESTAMP_FUTURE") {
+    return [verification.outside, "signed more than 24 h in the future, and not recorded"];
+  }
+  return [
+    "ERR_TIMESTAMP_EXPIRED",
+    signedBefore !== undefined
+      ? "the memory inbox no longer knows events signed that long ago: raise maxRecords"
+      : "signed longer ago than windowMs, and not recorded",
+  ];
+}
+
+/** The answer to an unexpected error. A mistake in the set-up is the merchant's business, so its code is only logged. */
+function codeOf(error: unknown): DeliveryErrorCode {
+  if (error === TIME_IS_UP) return "ERR_ACCEPT_TIMEOUT";
+  if (!isPayhooksError(error)) return "ERR_INBOX_UNAVAILABLE";
+  return Object.hasOwn(ANSWER_STATUS, error.code) ? (error.code as DeliveryErrorCode) : "ERR_MISCONFIGURED";
+}
+
+function describe(error: unknown): string {
+  if (error === TIME_IS_UP) return "no answer within acceptTimeoutMs";
+  const isAnswer = isPayhooksError(error) && error.code === codeOf(error);
+  return isAnswer ? error.message : describeError(error);
+}
+
+const MAX_SOURCE = 64;
+
+/** Cuts an address off, since a sender may choose its length. The copy does not keep the long text in memory. */
+function sourceOf(remoteAddress: string | undefined): string | null {
+  if (remoteAddress === undefined || remoteAddress.length <= MAX_SOURCE) return remoteAddress ?? null;
+  return Buffer.from(remoteAddress.slice(0, MAX_SOURCE)).toString();
+}

@@ -1,0 +1,170 @@
+/**
+ * The life of a receiver:
+ *
+ *     new --prepare--> preparing --> ready --start--> starting --> running
+ *      ^                   |           ^                 |
+ *      '----it failed------'           '----it failed----'
+ *
+ *     any of these --close--> closing --> closed
+ *
+ * `preparing` checks the set-up, opens the inbox and closes registration. A receiver whose events run elsewhere, or after
+ * the response, stays `ready` and receives as well. What failed leaves it where it was, so that the next call tries again.
+ * Nothing leads back from `closing`: every call is refused with `ERR_CLOSING` from then on.
+ */
+
+import type { Running } from "../inbox/inbox.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type { Environment } from "../time/environment.ts";
+
+/** Where a receiver is in its life. */
+export type LifecycleState = "new" | "preparing" | "ready" | "starting" | "running" | "closing" | "closed";
+
+/** How a receiver's close ended. */
+export interface Closed {
+  readonly unfinished: number;
+}
+
+/** What is done on the way from one state to another. */
+export interface LifecycleParts {
+  /** Keeps the process alive while it waits for its own timers, which do not. */
+  readonly environment: Pick<Environment, "hold">;
+  /** From new to ready. */
+  prepare(): Promise<void>;
+  /** From ready to running. */
+  run(): Promise<Running>;
+  /** From closing to closed. */
+  close(options: { readonly graceMs: number }): Promise<Closed>;
+}
+
+/** Takes a receiver through its life. */
+export class Lifecycle {
+  readonly #parts: LifecycleParts;
+  #state: LifecycleState = "new";
+  #preparing: Promise<void> | null = null;
+  #starting: Promise<void> | null = null;
+  #closing: Promise<Closed> | null = null;
+  #running: Running | null = null;
+  #isPaused = false;
+
+  constructor(parts: LifecycleParts) {
+    this.#parts = parts;
+  }
+
+  get state(): LifecycleState {
+    return this.#state;
+  }
+
+  /** What arrives can be judged and stored. */
+  get isReady(): boolean {
+    return this.#state === "ready" || this.isStarting;
+  }
+
+  /** Events are to run in the background here: somebody has called start, and it has not failed. */
+  get isStarting(): boolean {
+    return this.#state === "starting" || this.#state === "running";
+  }
+
+  get isRunning(): boolean {
+    return this.#state === "running";
+  }
+
+  /** Nothing is taken in any more. */
+  get isClosing(): boolean {
+    return this.#state === "closing" || this.#state === "closed";
+  }
+
+  /** To ready, once, however many ask for it. */
+  async prepare(): Promise<void> {
+    this.refuseWhenClosing();
+    if (this.isReady) return;
+    this.#preparing ??= this.#pass("new", "preparing", "ready", () => this.#parts.prepare()).finally(() => {
+      this.#preparing = null;
+    });
+    await this.#preparing;
+    this.refuseWhenClosing();
+  }
+
+  /** To running, once, however many ask for it. */
+  async start(): Promise<void> {
+    await this.prepare();
+    if (this.isRunning) return;
+    this.#starting ??= this.#pass("ready", "starting", "running", async () => {
+      this.#running = await this.#parts.run();
+      if (this.#isPaused) this.#running.pause();
+    }).finally(() => {
+      this.#starting = null;
+    });
+    await this.#starting;
+    this.refuseWhenClosing();
+  }
+
+  /** Begins no run in the background until `resume`, also if it starts only then. */
+  pause(): void {
+    this.#isPaused = true;
+    this.#running?.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#running?.resume();
+  }
+
+  /** Ready, and the process stays alive, while something is done that somebody waits for. */
+  async during<T>(action: () => Promise<T>): Promise<T> {
+    await this.prepare();
+    return this.#alive(action);
+  }
+
+  /** To closed. The process stays alive until then, and nothing of Payhooks keeps it alive afterwards. */
+  close(options: { readonly graceMs: number }): Promise<Closed> {
+    this.#closing ??= this.#close(options);
+    return this.#closing;
+  }
+
+  async #close(options: { readonly graceMs: number }): Promise<Closed> {
+    this.#state = "closing";
+    try {
+      return await this.#alive(() => this.#parts.close(options));
+    } finally {
+      this.#state = "closed";
+    }
+  }
+
+  /** @throws PayhooksError `ERR_CLOSING` once `close` was called. */
+  refuseWhenClosing(): void {
+    if (!this.isClosing) return;
+    throw new PayhooksError(
+      "ERR_CLOSING",
+      "The receiver is closing, or closed: nothing was taken in or run.",
+      {
+        fix: "Call it where a receiver runs.",
+      },
+    );
+  }
+
+  /** A close on the way is not undone by what was under way. */
+  async #pass(
+    from: LifecycleState,
+    by: LifecycleState,
+    to: LifecycleState,
+    action: () => Promise<void>,
+  ): Promise<void> {
+    this.#state = by;
+    let reached = from;
+    try {
+      await this.#alive(action);
+      reached = to;
+    } finally {
+      if (this.#state === by) this.#state = reached;
+    }
+  }
+
+  async #alive<T>(action: () => Promise<T>): Promise<T> {
+    const letGo = this.#parts.environment.hold();
+    try {
+      return await action();
+    } finally {
+      letGo();
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import type { Effects } from "../effects/effects.ts";
+import type { ConnectOptions } from "../flows/connect.ts";
+import type { PaymentsOptions } from "../flows/payments-options.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import type { AlertOptions } from "../notices/alerts.ts";
+import type { LogLevel } from "../notices/log-lines.ts";
+import type { Logger } from "../notices/logger.ts";
+import { checkPositive } from "../protocol/check-positive.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type { AnyEvent } from "../protocol/events.ts";
+import type { Clock } from "../time/clock.ts";
+
+/** Options of {@link createReceiver}. A flow that is left out is off. */
+export interface ReceiverOptions {
+  /** The payments flow: per-transaction callbacks. */
+  readonly payments?: PaymentsOptions | undefined;
+  /** The connect flow: connected-account webhooks. */
+  readonly connect?: ConnectOptions | undefined;
+  /** Where events are kept. Default: memory, refused with `NODE_ENV=production` unless it is named. */
+  readonly inbox?: Inbox | undefined;
+  /**
+   * Where effects are kept, so that each happens exactly once: `pgEffects(pool)` and its like. With it, handlers have
+   * `ctx.transaction` and `ctx.claimEffect`.
+   */
+  readonly effects?: Effects | undefined;
+  /** When to answer 200: once the event is stored (default), or once its handlers are done. */
+  readonly ack?: "enqueued" | "handled" | undefined;
+  /** With `ack: "handled"`: how long the handlers may take before the answer is 503. Default 8 s. */
+  readonly handledBudgetMs?: number | undefined;
+  /**
+   * Where handlers run: in this process, after each response, or in another process. Default: after each response
+   * where the platform has a `waitUntil` (Workers, Next.js) and nobody has called `start()`; else in this process.
+   */
+  readonly run?: "background" | "after-response" | "elsewhere" | undefined;
+  /**
+   * Called with the eventId of each event that this process has accepted but does not run itself: to send a message to a
+   * worker, or call its route, which then calls `receiver.run(eventId)`. A hint: what it throws is noticed, and an event
+   * whose hint got lost is found by `receiver.work()` and by workers that run in the background.
+   */
+  readonly notifyWorker?: ((eventId: string) => void | Promise<void>) | undefined;
+  /** Events that run at one time in this process. Default 16. */
+  readonly concurrency?: number | undefined;
+  /** Deliveries between verification and answer at one time; beyond, 503. Default 1,000. */
+  readonly maxInFlight?: number | undefined;
+  /**
+   * Deliveries of one flow that wait for its key resolver at one time; beyond, 503. Those of merchants that it has found
+   * before have as many places of their own. They do not count as in flight. Default 100.
+   */
+  readonly maxResolving?: number | undefined;
+  /** Entries that deliveries may put on hold; beyond, such a delivery is answered 503. Default 10,000. */
+  readonly maxHeld?: number | undefined;
+  /** How long ago an event may have been signed. Default 7 days. */
+  readonly windowMs?: number | undefined;
+  /** The deadline from verification to acceptance. Default 2 s. */
+  readonly acceptTimeoutMs?: number | undefined;
+  /** Default 64 KiB. */
+  readonly maxBodyBytes?: number | undefined;
+  /** Default 10 s. */
+  readonly bodyTimeoutMs?: number | undefined;
+  /** Moving from another receiver: true for events that it has handled. Asked once, before the first try. */
+  readonly alreadyHandled?: ((event: AnyEvent) => boolean | Promise<boolean>) | undefined;
+  readonly alerts?: AlertOptions | undefined;
+  /** Default: the console. */
+  readonly logger?: Logger | undefined;
+  /** The least that is logged; `"info"` adds what goes as it should. Default `"warn"`. */
+  readonly logLevel?: LogLevel | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+/** Options that have a default, filled in. */
+export interface Settings {
+  readonly ack: "enqueued" | "handled";
+  readonly handledBudgetMs: number;
+  /** Undefined: decided by what the delivery comes with, see `runOf` of the intake. */
+  readonly run: "background" | "after-response" | "elsewhere" | undefined;
+  readonly concurrency: number;
+  readonly maxInFlight: number;
+  readonly maxResolving: number;
+  readonly maxHeld: number;
+  readonly windowMs: number;
+  readonly acceptTimeoutMs: number;
+  readonly maxBodyBytes: number;
+  readonly bodyTimeoutMs: number;
+  readonly logLevel: LogLevel;
+  readonly notifyWorker: ((eventId: string) => void | Promise<void>) | undefined;
+}
+
+const DEFAULTS: Settings = {
+  ack: "enqueued",
+  handledBudgetMs: 8_000,
+  run: undefined,
+  concurrency: 16,
+  maxInFlight: 1_000,
+  maxResolving: 100,
+  maxHeld: 10_000,
+  windowMs: 7 * 24 * 60 * 60 * 1000,
+  acceptTimeoutMs: 2_000,
+  maxBodyBytes: 64 * 1024,
+  bodyTimeoutMs: 10_000,
+  logLevel: "warn",
+  notifyWorker: undefined,
+};
+
+/** Checks what can be checked without the environment, and fills in defaults. Throws `ERR_OPTION_INVALID`. */
+export function settingsOf(options: ReceiverOptions): Settings {
+  if (typeof options !== "object" || options === null) {
+    throw invalid("createReceiver was given no options.", "Give it at least one flow.");
+  }
+  if (options.payments === undefined && options.connect === undefined) {
+    throw invalid("Both flows are off.", "Give payments: { publicKey }, connect: { secret }, or both.");
+  }
+  for (const name of Object.keys(options)) {
+    if (!OPTION_NAMES.has(name)) {
+      throw invalid(`There is no option "${name}".`, `Options: ${[...OPTION_NAMES].join(", ")}.`);
+    }
+  }
+  const { ack = DEFAULTS.ack, run, logLevel = DEFAULTS.logLevel, notifyWorker } = options;
+  if (!["enqueued", "handled"].includes(ack)) {
+    throw invalid(`ack is ${JSON.stringify(ack)}.`, 'Use "enqueued" or "handled".');
+  }
+  if (run !== undefined && !["background", "after-response", "elsewhere"].includes(run)) {
+    throw invalid(`run is ${JSON.stringify(run)}.`, 'Use "background", "after-response" or "elsewhere".');
+  }
+  if (!["info", "warn", "error"].includes(logLevel)) {
+    throw invalid(`logLevel is ${JSON.stringify(logLevel)}.`, 'Use "info", "warn" or "error".');
+  }
+  if (run === "elsewhere" && ack === "handled") {
+    throw invalid(
+      'run: "elsewhere" runs no handler here, so ack: "handled" can never be given.',
+      'Use ack: "enqueued".',
+    );
+  }
+  if (notifyWorker !== undefined && typeof notifyWorker !== "function") {
+    throw invalid("notifyWorker is not a function.", "Give it (eventId) => …, or leave it out.");
+  }
+  const number = (name: NumberOption): number => {
+    const value = options[name];
+    if (value !== undefined) checkPositive(name, value);
+    return value ?? DEFAULTS[name];
+  };
+  return {
+    ack,
+    run,
+    handledBudgetMs: number("handledBudgetMs"),
+    concurrency: number("concurrency"),
+    maxInFlight: number("maxInFlight"),
+    maxResolving: number("maxResolving"),
+    maxHeld: number("maxHeld"),
+    windowMs: number("windowMs"),
+    acceptTimeoutMs: number("acceptTimeoutMs"),
+    maxBodyBytes: number("maxBodyBytes"),
+    bodyTimeoutMs: number("bodyTimeoutMs"),
+    logLevel,
+    notifyWorker,
+  };
+}
+
+type NumberOption = Exclude<keyof Settings, "ack" | "run" | "logLevel" | "notifyWorker">;
+
+const OPTION_NAMES: ReadonlySet<string> = new Set([
+  "payments",
+  "connect",
+  "inbox",
+  "effects",
+  ...Object.keys(DEFAULTS),
+  "alreadyHandled",
+  "alerts",
+  "logger",
+  "clock",
+]);
+
+function invalid(what: string, fix: string): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
+}

@@ -1,0 +1,57 @@
+import type { Flow, SetupWarning } from "../flows/flow.ts";
+import type { Registry } from "../handlers/registry.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+
+/** What is known of a receiver's set-up when it starts. */
+export interface SetupParts {
+  /** An inbox was named. */
+  readonly hasInbox: boolean;
+  /** Handlers run in another process. */
+  readonly runsElsewhere: boolean;
+  readonly registry: Registry;
+  /** Null for a flow that is off. */
+  readonly flows: readonly (Flow | null)[];
+}
+
+/**
+ * Checks what can only be checked once the environment is there and handlers are registered.
+ *
+ * @returns what works but should not stay.
+ * @throws PayhooksError `ERR_INBOX_REQUIRED`, `ERR_NO_HANDLERS`, or what a flow's keys are refused for.
+ */
+export async function checkSetup({
+  hasInbox,
+  runsElsewhere,
+  registry,
+  flows,
+}: SetupParts): Promise<readonly SetupWarning[]> {
+  if (!hasInbox && process.env.NODE_ENV === "production") {
+    throw new PayhooksError("ERR_INBOX_REQUIRED", "NODE_ENV is production and no inbox is named.", {
+      fix: "Choose one: redisInbox(url) survives any process and machine, sqliteInbox(file) survives kill -9 on one machine, memoryInbox() loses acknowledged events when the process dies.",
+    });
+  }
+  if (!runsElsewhere && registry.empty) {
+    throw new PayhooksError("ERR_NO_HANDLERS", "The receiver has no handler: every event would be held.", {
+      fix: 'Register one, such as receiver.onDeposit(…), before the start (is the module with your handlers imported?); or set run: "elsewhere" if another process runs them.',
+    });
+  }
+  const warnings: SetupWarning[] = [];
+  for (const flow of flows) {
+    if (flow === null) continue;
+    warnings.push(...(await flow.prepare()));
+    if (runsElsewhere) continue;
+    for (const name of registry.unhandled(flow.name)) {
+      warnings.push({
+        what: `No handler for ${name}: such events will be held.`,
+        fix: `Register one, or call receiver.ignore("${name}").`,
+      });
+    }
+  }
+  if (!hasInbox) {
+    warnings.push({
+      what: "No inbox is named: events live in memory and die with the process.",
+      fix: "Name one for production.",
+    });
+  }
+  return warnings;
+}

@@ -1,0 +1,74 @@
+import type { Loss } from "../notices/notice.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type { Group } from "./groups.ts";
+import { IDENTIFY } from "./scripts.ts";
+import type { Shard } from "./shards.ts";
+
+/** What a server answers when it is asked for the identity of its data. */
+interface Answer {
+  readonly shard: Shard;
+  readonly identity: string;
+  readonly isEvicting: boolean;
+}
+
+/**
+ * Notices that data was lost, by an identity that is stored beside it on each node. If a node has another identity, or none,
+ * its data is gone. A node is asked about its first shard only. A node that gets a slot is known from then on.
+ */
+export class Identities {
+  readonly #known = new Map<Shard, string>();
+  #isEvicting = false;
+
+  /**
+   * Learns the identities, and makes those that are missing.
+   *
+   * @param groups one of each node, that of the first shard at their head
+   * @param token a new identity; null: none is made
+   * @throws PayhooksError `ERR_INBOX_UNUSED` where there is none and none is to be made.
+   */
+  async learn(groups: readonly Group[], token: string | null): Promise<void> {
+    const answers = await Promise.all(groups.map((group) => ask(group, token ?? "")));
+    if (answers[0]?.identity === "") throw unused();
+    for (const { shard, identity } of answers) if (identity !== "") this.#known.set(shard, identity);
+  }
+
+  /** Whether data was lost since the last call. A node that does not answer says nothing. */
+  async findLoss(groups: readonly Group[], token: string): Promise<Loss | null> {
+    const answers = await Promise.allSettled(groups.map((group) => ask(group, token)));
+    const told = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+    const [failure] = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []));
+    if (told.length === 0 && failure !== undefined) throw failure;
+    let isReplaced = false;
+    for (const { shard, identity } of told) {
+      const known = this.#known.get(shard);
+      isReplaced ||= known !== undefined && known !== identity;
+      this.#known.set(shard, identity);
+    }
+    const wasEvicting = this.#isEvicting;
+    this.#isEvicting = told.some(({ isEvicting }) => isEvicting);
+    if (isReplaced) return "replaced";
+    return this.#isEvicting && !wasEvicting ? "evicting" : null;
+  }
+
+  /** The identity of a shard's data, as it was last heard of. */
+  of(shard: Shard): string {
+    return this.#known.get(shard) ?? "";
+  }
+}
+
+async function ask(group: Group, token: string): Promise<Answer> {
+  const [shard] = group.shards;
+  if (shard === undefined) throw new Error("a group without shards");
+  const [identity, policy] = await group.run(IDENTIFY, [shard.keyOf("identity")], [token]);
+  return { shard, identity: String(identity), isEvicting: policy !== "" && policy !== "noeviction" };
+}
+
+function unused(): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_UNUSED",
+    "No receiver has used this Redis, with this prefix, as its inbox.",
+    {
+      fix: "Give the address, the number of the database and the prefix that the receiver has. Was the database emptied?",
+    },
+  );
+}

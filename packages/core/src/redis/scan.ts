@@ -1,0 +1,37 @@
+import type { Scanned, Versioned } from "../inbox/store.ts";
+import type { Group } from "./groups.ts";
+import { SCAN } from "./scripts.ts";
+import type { Shards } from "./shards.ts";
+
+/** What has a meaning in a pattern of Redis. */
+const SPECIAL = /[*?[\]\\^-]/g;
+/** A record's key, and nothing else that a shard has, is at the end of such a name. */
+const RECORD_NAME = /\}:([0-9a-f]{32})$/;
+
+/**
+ * A page of all records. Redis has no list of finished ones: the names of all keys are looked through, node by node, so
+ * that a page takes long where other programs have many keys in the same Redis.
+ */
+export async function scanRecords(
+  shards: Shards,
+  nodes: readonly Group[],
+  cursor: string | null,
+  limit: number,
+  read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>,
+): Promise<Scanned> {
+  const [node = 0, place = "0"] = cursor === null ? [] : cursor.split(" ");
+  const group = nodes[Number(node)];
+  const [shard = shards.all[0]] = group?.shards ?? [];
+  if (group === undefined) return { records: [], next: null };
+  const pattern = `${shards.prefix.replace(SPECIAL, "\\$&")}:{*}:*`;
+  const [next, names] = await group.run(SCAN, [shard.due], [place, pattern, limit]);
+  const keys = (names as readonly string[]).flatMap((name) => RECORD_NAME.exec(name)?.[1] ?? []);
+  const found = await read(keys);
+  const records = keys.flatMap((key, at) => {
+    const versioned = found[at] ?? null;
+    return versioned === null ? [] : [{ key, ...versioned, references: {} }];
+  });
+  if (String(next) !== "0") return { records, next: `${node} ${String(next)}` };
+  const isLast = Number(node) + 1 >= nodes.length;
+  return { records, next: isLast ? null : `${Number(node) + 1} 0` };
+}

@@ -1,0 +1,334 @@
+/** What people ask for: lists of events, and how many there are. */
+import assert from "node:assert/strict";
+import type { EventFilter } from "../../inbox/events.ts";
+import type { IdempotencyRecord } from "../../inbox/record/record.ts";
+import type { ListCursor, Listed, ListOrder, RecordStore } from "../../inbox/store.ts";
+import type { StoreCase } from "./fixture.ts";
+import {
+  accepted,
+  begun,
+  decided,
+  ended,
+  eventIds,
+  HOUR_MS,
+  keyOf,
+  type Sample,
+  SHORT_MS,
+} from "./records.ts";
+import { countsOf, expectSame, put, putAll, type Written } from "./writes.ts";
+
+/** All pages, one after the other; `between` is called with each. */
+async function pagesOf(
+  store: RecordStore,
+  filter: EventFilter,
+  limit: number,
+  between: (page: Listed["events"]) => Promise<void> = async () => {},
+  first?: ListOrder,
+): Promise<readonly Listed["events"][number][]> {
+  const all: Listed["events"][number][] = [];
+  let cursor: ListCursor | null = null;
+  for (let pages = 1; ; pages++) {
+    const { events, next }: Listed = await store.list(filter, cursor, limit, first);
+    assert.ok(events.length <= limit);
+    all.push(...events);
+    await between(events);
+    if (next === null) return all;
+    cursor = next;
+    assert.ok(pages < 1_000, "pages without an end");
+  }
+}
+
+const idsOf = (events: Listed["events"]): readonly string[] => events.map(({ eventId }) => eventId);
+
+/** Held events, three of each time of acceptance. */
+async function putHeld(
+  store: RecordStore,
+  count: number,
+): Promise<{ readonly ids: readonly string[]; readonly written: Awaited<ReturnType<typeof putAll>> }> {
+  const records = new Map<string, IdempotencyRecord>();
+  const start = store.now(keyOf(0)) - HOUR_MS;
+  const events: { readonly eventId: string; readonly at: number }[] = [];
+  for (let n = 0; n < count; n++) {
+    const key = keyOf(n);
+    const at = start + Math.floor(n / 3) * 1_000;
+    const record = accepted(key, at, { held: "malformed", id: `tx-${n}` });
+    records.set(key, record);
+    for (const eventId of eventIds(key, record)) events.push({ eventId, at });
+  }
+  const written = await putAll(store, records);
+  const sorted = events.toSorted((a, b) => a.at - b.at || (a.eventId < b.eventId ? -1 : 1));
+  return { ids: sorted.map(({ eventId }) => eventId), written };
+}
+
+export const listCases: readonly StoreCase[] = [
+  {
+    name: "events are listed by the time of their acceptance, then by their id, page by page",
+    async run(rig) {
+      const store = await rig.open();
+      const { ids, written } = await putHeld(store, 20);
+      for (const limit of [1, 2, 3, 7, 20, 21]) {
+        const events = await pagesOf(store, { state: "held" }, limit);
+        assert.deepEqual(idsOf(events), ids);
+        for (const { eventId, acceptedAt, versioned } of events) {
+          const known = written.get(eventId.slice(0, 32));
+          if (known === undefined) assert.fail(`${eventId} was never written`);
+          expectSame(versioned, known);
+          assert.equal(known.record.slots[eventId.slice(32)]?.acceptedAt, acceptedAt);
+        }
+      }
+    },
+  },
+  {
+    name: "nothing is skipped when what was listed goes before the next page is asked for",
+    async run(rig) {
+      const [store, other] = [await rig.open(), await rig.open()];
+      const { ids, written } = await putHeld(store, 25);
+      const events = await pagesOf(store, { state: "held" }, 4, async (page) => {
+        for (const { eventId } of page) {
+          const known = written.get(eventId.slice(0, 32));
+          if (known === undefined) assert.fail(`${eventId} was never written`);
+          await put(
+            other,
+            known.key,
+            known,
+            decided(known.key, other.now(known.key), known.record, "discard"),
+          );
+        }
+      });
+      assert.deepEqual(idsOf(events), ids);
+      assert.deepEqual(await store.list({ state: "held" }, null, 10), { events: [], next: null });
+    },
+  },
+  {
+    name: "a list begins with the newest event where that is asked for",
+    async run(rig) {
+      const store = await rig.open();
+      const { ids } = await putHeld(store, 20);
+      const start = store.now(keyOf(0)) - HOUR_MS;
+      for (const limit of [1, 2, 7, 20, 21]) {
+        for (const filter of [{ state: "held" }, {}] as const) {
+          const events = await pagesOf(store, filter, limit, undefined, "newest");
+          assert.deepEqual(idsOf(events), ids.toReversed());
+        }
+        // A part of it, from the one end or the other.
+        const within = { state: "held", since: start - 60_000, until: start + HOUR_MS } as const;
+        assert.deepEqual(idsOf(await pagesOf(store, within, limit, undefined, "newest")), ids.toReversed());
+      }
+      const [{ acceptedAt = 0 } = {}] = (await store.list({}, null, 1, "newest")).events;
+      const older = await pagesOf(store, { until: acceptedAt }, 3, undefined, "newest");
+      assert.deepEqual(idsOf(older), ids.slice(0, older.length).toReversed());
+      assert.ok(older.length < 20);
+      const newest = await pagesOf(store, { since: acceptedAt }, 3, undefined, "newest");
+      assert.deepEqual(idsOf(newest), ids.slice(older.length).toReversed());
+    },
+  },
+  {
+    name: "an entry with several readings is listed by what each of them names",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(keyOf(1));
+      const foundBy = ["order-17", "order-17&status=FAILED", "tx-17"];
+      const entry = accepted(keyOf(1), now - 2_000, { held: "ambiguous", id: "hash", foundBy });
+      const entries = await put(store, keyOf(1), null, entry);
+      await put(
+        store,
+        keyOf(2),
+        null,
+        accepted(keyOf(2), now - 1_000, { referenceId: "order-17", id: "tx-2" }),
+      );
+      await put(store, keyOf(3), null, accepted(keyOf(3), now, { held: "ambiguous", foundBy: ["order-18"] }));
+      const [first] = eventIds(keyOf(1), entry);
+      const [second] = eventIds(keyOf(2), accepted(keyOf(2), now));
+      const listed = async (filter: EventFilter) => idsOf(await pagesOf(store, filter, 10));
+      assert.deepEqual(await listed({ referenceId: "order-17" }), [first, second]);
+      assert.deepEqual(await listed({ referenceId: "order-17", state: "held" }), [first]);
+      assert.deepEqual(await listed({ referenceId: "order-17&status=FAILED" }), [first]);
+      assert.deepEqual(await listed({ id: "tx-17" }), [first]);
+      assert.deepEqual(await listed({ id: "tx-2" }), [second]);
+      await put(store, keyOf(1), entries, decided(keyOf(1), now, entry, "discard"));
+      assert.deepEqual(await listed({ referenceId: "order-17" }), [second]);
+    },
+  },
+  {
+    name: "events are found by what they name, whatever has become of them, until their record goes",
+    needs: "finds",
+    async run(rig) {
+      const store = await rig.open();
+      const reference = "an order with a long name, Ünïcode & more";
+      const found = async (text: string) =>
+        (await store.find?.(text))?.map(({ eventId }) => eventId).toSorted() ?? [];
+      const now = store.now(keyOf(1));
+      const sorted = (...records: readonly Written[]) =>
+        records.flatMap(({ key, record }) => eventIds(key, record)).toSorted();
+      const sample = (id: string): Sample => ({ id, referenceId: reference, retentionMs: SHORT_MS });
+      const one = await put(store, keyOf(1), null, accepted(keyOf(1), now, sample("tx-1")));
+      const two = await put(
+        store,
+        keyOf(2),
+        null,
+        accepted(keyOf(2), now, { ...sample("tx-2"), retentionMs: HOUR_MS }),
+      );
+      const foundBy = ["order-1", reference];
+      const entry = await put(
+        store,
+        keyOf(3),
+        null,
+        accepted(keyOf(3), now, { held: "ambiguous", id: "hash", foundBy, retentionMs: HOUR_MS }),
+      );
+      await put(store, keyOf(4), null, accepted(keyOf(4), now, { referenceId: "order-2", id: "tx-4" }));
+      assert.deepEqual(await found(reference), sorted(one, two, entry));
+      assert.deepEqual(await found("order-1"), sorted(entry));
+      assert.deepEqual(await found("order-3"), []);
+      const done = await put(store, keyOf(1), one, ended(keyOf(1), now, one.record));
+      await put(store, keyOf(2), two, ended(keyOf(2), now, two.record));
+      assert.deepEqual(await found(reference), sorted(done, two, entry));
+      const listed = await store.list({ state: "done", referenceId: reference }, null, 10);
+      assert.deepEqual(idsOf(listed.events).toSorted(), sorted(done, two));
+      await rig.advance(SHORT_MS + 100);
+      await store.prune?.();
+      assert.deepEqual(await found(reference), sorted(two, entry));
+    },
+  },
+  {
+    name: "a list is filtered by each of its fields, and by all of them",
+    async run(rig) {
+      const store = await rig.open();
+      const start = store.now(keyOf(0)) - HOUR_MS;
+      const samples = [
+        { tenant: "a", id: "tx-1", referenceId: "o-1" },
+        { tenant: "a", id: "tx-2", referenceId: "o-2", name: "WITHDRAWAL", status: "PENDING" },
+        { tenant: "b", id: "tx-3", referenceId: "o-1", held: "malformed" },
+        { tenant: "b", id: "tx-1", held: "unexpected", name: "WITHDRAWAL" },
+        { flow: "connect", id: "evt-1", name: "settlement.approved", status: "" },
+        { flow: "connect", id: "evt-2", name: "settlement.approved", status: "", held: "unexpected" },
+      ] as const;
+      const names = new Map<string, number>();
+      for (const [n, sample] of samples.entries()) {
+        const record = accepted(keyOf(n), start + n * 1_000, sample);
+        await put(store, keyOf(n), null, record);
+        for (const eventId of eventIds(keyOf(n), record)) names.set(eventId, n);
+      }
+      const listed = async (filter: EventFilter): Promise<readonly (number | undefined)[]> =>
+        idsOf(await pagesOf(store, filter, 2)).map((eventId) => names.get(eventId));
+      assert.deepEqual(await listed({}), [0, 1, 2, 3, 4, 5]);
+      assert.deepEqual(await listed({ state: "waiting" }), [0, 1, 4]);
+      assert.deepEqual(await listed({ state: "held" }), [2, 3, 5]);
+      assert.deepEqual(await listed({ state: "running" }), []);
+      assert.deepEqual(await listed({ state: "retrying" }), []);
+      assert.deepEqual(await listed({ flow: "payments" }), [0, 1, 2, 3]);
+      assert.deepEqual(await listed({ flow: "connect" }), [4, 5]);
+      assert.deepEqual(await listed({ tenant: "a" }), [0, 1]);
+      assert.deepEqual(await listed({ tenant: "" }), [4, 5]);
+      assert.deepEqual(await listed({ event: "WITHDRAWAL" }), [1, 3]);
+      assert.deepEqual(await listed({ reason: "unexpected" }), [3, 5]);
+      assert.deepEqual(await listed({ reason: "conflict" }), []);
+      // Of a malformed body no reference is read.
+      assert.deepEqual(await listed({ referenceId: "o-1" }), [0, 3]);
+      assert.deepEqual(await listed({ id: "tx-1" }), [0, 3]);
+      assert.deepEqual(await listed({ since: start + 2_000 }), [2, 3, 4, 5]);
+      assert.deepEqual(await listed({ until: start + 2_000 }), [0, 1]);
+      assert.deepEqual(await listed({ since: start + 1_000, until: start + 4_000 }), [1, 2, 3]);
+      assert.deepEqual(await listed({ tenant: "b", id: "tx-1", state: "held", flow: "payments" }), [3]);
+      assert.deepEqual(await listed({ tenant: "a", reason: "unexpected" }), []);
+    },
+  },
+  {
+    name: "each event of a record is listed by itself, where it stands now",
+    async run(rig) {
+      const store = await rig.open();
+      const key = keyOf(1);
+      const now = store.now(key);
+      const pending = accepted(key, now - 2_000, { status: "PENDING" });
+      const running = begun(key, now - 1_000, pending, HOUR_MS);
+      const both = accepted(key, now, { status: "SUCCESS" }, running);
+      const first = await put(store, key, null, pending);
+      const [pendingId = "", successId = ""] = eventIds(key, both);
+      const second = await put(store, key, first, both);
+      const listed = async (filter: EventFilter) => idsOf((await store.list(filter, null, 10)).events);
+      assert.deepEqual(await listed({}), [pendingId, successId]);
+      assert.deepEqual(await listed({ state: "running" }), [pendingId]);
+      assert.deepEqual(await listed({ state: "waiting" }), [successId]);
+      const done = accepted(key, now, { status: "SUCCESS" }, ended(key, now, pending));
+      const third = await put(store, key, second, ended(key, now, done, { kind: "retry", delayMs: 1_000 }));
+      assert.deepEqual(await listed({ state: "running" }), []);
+      assert.deepEqual(await listed({ state: "waiting" }), []);
+      assert.deepEqual(await listed({ state: "retrying" }), [successId]);
+      const [event] = (await store.list({ state: "retrying" }, null, 10)).events;
+      expectSame(event?.versioned, third);
+    },
+  },
+  {
+    name: "finished events are on no list that does not ask for them",
+    async run(rig) {
+      const store = await rig.open();
+      const key = keyOf(1);
+      const now = store.now(key);
+      const waiting = await put(store, key, null, accepted(key, now, { id: "tx-1", tenant: "a" }));
+      await put(store, key, waiting, ended(key, now, waiting.record));
+      for (const filter of [{}, { id: "tx-1" }, { tenant: "a" }, { referenceId: "o-1" }, { since: now }]) {
+        assert.deepEqual(await store.list(filter, null, 10), { events: [], next: null });
+      }
+    },
+  },
+  {
+    name: "finished events are listed where they are asked for",
+    needs: "listsFinished",
+    async run(rig) {
+      const store = await rig.open();
+      const ids: string[] = [];
+      for (let n = 0; n < 9; n++) {
+        const key = keyOf(n);
+        const now = store.now(key) - 60_000 + n * 1_000;
+        const waiting = await put(
+          store,
+          key,
+          null,
+          accepted(key, now, { id: `tx-${n}`, tenant: `t-${n % 2}` }),
+        );
+        const done = await put(store, key, waiting, ended(key, now, waiting.record));
+        ids.push(...eventIds(key, done.record));
+      }
+      await put(store, keyOf(10), null, accepted(keyOf(10), store.now(keyOf(10))));
+      assert.deepEqual(idsOf(await pagesOf(store, { state: "done" }, 4)), ids);
+      assert.deepEqual(idsOf(await pagesOf(store, { state: "done", id: "tx-3" }, 4)), [ids[3]]);
+      assert.deepEqual(
+        idsOf(await pagesOf(store, { state: "done", tenant: "t-1" }, 2)),
+        ids.filter((_, n) => n % 2 === 1),
+      );
+    },
+  },
+  {
+    name: "events are counted by where they stand, and held ones by their reasons",
+    async run(rig) {
+      const store = await rig.open();
+      const nothing = { waiting: 0, retrying: 0, running: 0, held: 0, heldBy: [], oldestDueAt: null };
+      assert.deepEqual(await countsOf(store), nothing);
+      const [a, b, c, d] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)] as const;
+      const now = store.now(a);
+      const first = await put(store, a, null, accepted(a, now - 50));
+      assert.deepEqual(await countsOf(store), { ...nothing, waiting: 1, oldestDueAt: now - 50 });
+      await put(store, b, null, accepted(b, now - 90));
+      const held = await put(store, c, null, accepted(c, now - 20, { held: "unexpected" }));
+      await put(store, d, null, accepted(d, now - 10, { held: "malformed" }));
+      const heldBy = [
+        ["malformed", 1],
+        ["unexpected", 1],
+      ];
+      const all = { ...nothing, waiting: 2, held: 2, heldBy, oldestDueAt: now - 90 };
+      assert.deepEqual(await countsOf(store), all);
+      const running = await put(store, a, first, begun(a, now, first.record, HOUR_MS));
+      assert.deepEqual(await countsOf(store), { ...all, waiting: 1, running: 1 });
+      const later = { kind: "retry", delayMs: HOUR_MS } as const;
+      const retrying = await put(store, a, running, ended(a, now, first.record, later));
+      assert.deepEqual(await countsOf(store), { ...all, waiting: 1, retrying: 1 });
+      await put(store, a, retrying, ended(a, now, first.record));
+      assert.deepEqual(await countsOf(store), { ...all, waiting: 1 });
+      const replayed = await put(store, c, held, decided(c, now, held.record, "replay"));
+      assert.deepEqual(await countsOf(store), { ...all, waiting: 2, held: 1, heldBy: [["malformed", 1]] });
+      const gaveUp = { kind: "held", reason: "rejected", detail: null, tell: false } as const;
+      await put(store, c, replayed, ended(c, now, replayed.record, gaveUp));
+      heldBy[1] = ["rejected", 1];
+      assert.deepEqual(await countsOf(store), { ...all, waiting: 1, heldBy });
+    },
+  },
+];

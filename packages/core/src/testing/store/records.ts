@@ -1,0 +1,176 @@
+/** Records as the engine writes them, made with the engine's own functions. */
+import { createHash } from "node:crypto";
+import { accept } from "../../inbox/record/accept.ts";
+import { copyRecord } from "../../inbox/record/codec.ts";
+import { discard, replay } from "../../inbox/record/decisions.ts";
+import type { VerifiedEvent } from "../../inbox/record/event.ts";
+import type { Ending } from "../../inbox/record/lease.ts";
+import type { IdempotencyRecord } from "../../inbox/record/record.ts";
+import { beginNext, finish } from "../../inbox/record/run.ts";
+import type { HeldReason } from "../../protocol/held-reasons.ts";
+import { tokens } from "../../time/environment.ts";
+
+/** What a case lets pass: long enough for what has to happen before, on a busy machine too. */
+export const SHORT_MS = 1_200;
+export const HOUR_MS = 3_600_000;
+export const DAY_MS: number = 24 * HOUR_MS;
+
+export const token: () => string = tokens("storetests");
+
+/** A record's key: 32 hex digits, spread as hashes are. */
+export function keyOf(n: number): string {
+  return createHash("sha256").update(`record ${n}`).digest("hex").slice(0, 32);
+}
+
+function slotOf(status: string): string {
+  return createHash("sha256").update(`slot ${status}`).digest("hex").slice(0, 16);
+}
+
+/** What an event may say otherwise than a DEPOSIT of 10 that succeeded. */
+export interface Sample {
+  readonly status?: string;
+  readonly flow?: "payments" | "connect";
+  readonly tenant?: string;
+  readonly name?: string;
+  readonly id?: string;
+  readonly referenceId?: string;
+  readonly rawBody?: Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Ids and references of its readings. */
+  readonly foundBy?: readonly string[];
+  readonly retentionMs?: number;
+  /** Held at once, for this reason. */
+  readonly held?: HeldReason;
+  /** Due so much later than it is accepted. */
+  readonly delayMs?: number;
+}
+
+function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
+  const { status = "SUCCESS", flow = "payments", tenant = "", name = "DEPOSIT", id = "tx-1" } = sample;
+  const { referenceId = "o-1", retentionMs = 8 * DAY_MS, held } = sample;
+  return {
+    key,
+    slot: slotOf(status),
+    variantSlot: () => slotOf(`${status}, contradicting`),
+    id,
+    name,
+    status,
+    rank: held === undefined ? (status === "PENDING" ? 0 : 1) : null,
+    identity: { referenceId },
+    amount: "10",
+    signedAt: now,
+    fresh: true,
+    retentionMs,
+    verdict: held ?? "run",
+    detail: held === undefined ? null : "as sampled",
+    referenceKey: null,
+    foundBy: sample.foundBy ?? [],
+    delivery: {
+      flow,
+      tenant,
+      source: flow === "payments" ? "callback" : "webhook",
+      rawBody: sample.rawBody ?? Buffer.from(JSON.stringify({ referenceId })),
+      headers: sample.headers ?? {},
+      keyId: "key-1",
+      receivedAt: now,
+    },
+  };
+}
+
+/** A record in which one more event was accepted; of nothing, a new one. */
+export function accepted(
+  key: string,
+  now: number,
+  sample: Sample = {},
+  before: IdempotencyRecord | null = null,
+): IdempotencyRecord {
+  const { record } = accept(before === null ? null : copyRecord(before), eventOf(key, now, sample), {
+    now,
+    delayMs: sample.delayMs ?? 0,
+    referenceReused: false,
+    admit: () => {},
+  });
+  if (record === null) throw new Error("The event changes nothing.");
+  return record;
+}
+
+/** The record with its next event running under a lease. */
+export function begun(
+  key: string,
+  now: number,
+  before: IdempotencyRecord,
+  leaseMs: number,
+): IdempotencyRecord {
+  return ran(key, now, before, leaseMs, null);
+}
+
+/** The record after a run of its next event. */
+export function ended(
+  key: string,
+  now: number,
+  before: IdempotencyRecord,
+  ending: Ending = { kind: "done" },
+): IdempotencyRecord {
+  return ran(key, now, before, HOUR_MS, ending);
+}
+
+function ran(
+  key: string,
+  now: number,
+  before: IdempotencyRecord,
+  leaseMs: number,
+  ending: Ending | null,
+): IdempotencyRecord {
+  const record = copyRecord(before);
+  const lease = beginNext(record, {
+    key,
+    token: token(),
+    leaseMs,
+    now,
+    force: null,
+    mayRunInterrupted: () => true,
+    firstStep: () => "credit",
+  });
+  if (lease === null) throw new Error("Nothing in the record is due.");
+  if (ending !== null) finish(record, lease, ending, [], now);
+  return record;
+}
+
+const BY = { by: "an operator", note: "looked into it" };
+
+/** The record after a person has decided about a held event of it. */
+export function decided(
+  key: string,
+  now: number,
+  before: IdempotencyRecord,
+  decision: "replay" | "discard",
+): IdempotencyRecord {
+  const record = copyRecord(before);
+  const [slot = ""] = Object.entries(record.slots).find(([, { state }]) => state === "held") ?? [];
+  const decide = decision === "replay" ? replay : discard;
+  const done = decide(record, key + slot, BY, now);
+  if (!done) throw new Error("Nothing in the record is held.");
+  return record;
+}
+
+/** The record that says which transaction a reference belongs to. */
+export function referenceRecord(owner: string, now: number, lifetimeMs: number): IdempotencyRecord {
+  return {
+    flow: "payments",
+    tenant: "",
+    id: owner,
+    status: null,
+    statusSlot: null,
+    terminal: false,
+    identity: {},
+    lease: null,
+    slots: {},
+    signedAt: now,
+    expiresAt: now + lifetimeMs,
+  };
+}
+
+/** The ids of a record's events. */
+export function eventIds(key: string, record: IdempotencyRecord): readonly string[] {
+  return Object.keys(record.slots).map((slot) => key + slot);
+}

@@ -1,0 +1,290 @@
+/** Compare-and-swap, by which everything is written. */
+
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { label } from "../../inbox/record/index-of.ts";
+import type { IdempotencyRecord } from "../../inbox/record/record.ts";
+import type { Swap } from "../../inbox/store.ts";
+import type { StoreCase } from "./fixture.ts";
+import { accepted, begun, DAY_MS, decided, ended, keyOf, referenceRecord, SHORT_MS } from "./records.ts";
+import { expectCounts, expectSame, put, putAll, readOne, swapAll, swapOf, type Written } from "./writes.ts";
+
+const [one, two, three, four] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)] as const;
+
+export const swapCases: readonly StoreCase[] = [
+  {
+    name: "a record is read as it was written, by whoever asks, with its version",
+    async run(rig) {
+      const [store, other] = [await rig.open(), await rig.open()];
+      const first = await put(store, one, null, accepted(one, store.now(one)));
+      expectSame(await readOne(other, one), first);
+      const second = await put(other, one, first, begun(one, other.now(one), first.record, DAY_MS));
+      expectSame(await readOne(store, one), second);
+      const third = await put(store, one, second, ended(one, store.now(one), first.record));
+      expectSame(await readOne(other, one), third);
+    },
+  },
+  {
+    name: "records are read in the order in which they were asked for, null for one that is not there",
+    async run(rig) {
+      const store = await rig.open();
+      const first = await put(store, one, null, accepted(one, store.now(one)));
+      const third = await put(store, three, null, accepted(three, store.now(three)));
+      const [a, b, c] = await store.read([three, two, one]);
+      expectSame(a, third);
+      assert.equal(b, null);
+      expectSame(c, first);
+      assert.deepEqual(await store.read([]), []);
+      assert.deepEqual(await store.swap([]), []);
+    },
+  },
+  {
+    name: "a write that was computed from another version changes nothing, and is told what is there",
+    async run(rig) {
+      const store = await rig.open();
+      const record = accepted(one, store.now(one));
+      const none = swapOf(store, one, { key: one, version: "nobodyknows00", record }, record);
+      assert.deepEqual(await store.swap([none]), [{ kind: "conflict", current: null }]);
+      assert.equal(await readOne(store, one), null);
+
+      const first = await put(store, one, null, record);
+      const second = await put(store, one, first, begun(one, store.now(one), record, DAY_MS));
+      for (const expected of [first, null]) {
+        const [result] = await store.swap([swapOf(store, one, expected, ended(one, store.now(one), record))]);
+        assert.equal(result?.kind, "conflict");
+        expectSame(result?.kind === "conflict" ? result.current : null, second);
+      }
+      expectSame(await readOne(store, one), second);
+      await expectCounts(store, { waiting: 0, running: 1 });
+    },
+  },
+  {
+    name: "a write that is sent a second time is recognised by its version",
+    async run(rig) {
+      const store = await rig.open();
+      const swap = swapOf(store, one, null, accepted(one, store.now(one)));
+      assert.deepEqual(await store.swap([swap]), [{ kind: "written" }]);
+      const [again] = await store.swap([swap]);
+      expectSame(again?.kind === "conflict" ? again.current : null, swap);
+      await expectCounts(store, { waiting: 1 });
+    },
+  },
+  {
+    name: "each write of a call stands by itself",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      const known = await put(store, two, null, accepted(two, now));
+      const [first, stale, ahead, fourth] = [
+        swapOf(store, one, null, accepted(one, now)),
+        swapOf(store, two, null, accepted(two, now)),
+        swapOf(store, three, null, accepted(three, now), { at: now + 60_000 }),
+        swapOf(store, four, null, accepted(four, now)),
+      ] as const;
+      const results = await swapAll(store, [first, stale, ahead, fourth]);
+      assert.deepEqual(
+        results.map(({ kind }) => kind),
+        ["written", "conflict", "conflict", "written"],
+      );
+      const [, conflict, refused] = results;
+      expectSame(conflict?.kind === "conflict" ? conflict.current : null, known);
+      assert.deepEqual(refused, { kind: "conflict", current: null });
+      const [a, b, c, d] = await store.read([one, two, three, four]);
+      expectSame(a, first);
+      expectSame(b, known);
+      assert.equal(c, null);
+      expectSame(d, fourth);
+      await expectCounts(store, { waiting: 3 });
+    },
+  },
+  {
+    name: "hundreds of records are written and read in one call each",
+    async run(rig) {
+      const store = await rig.open();
+      const records = new Map<string, IdempotencyRecord>();
+      for (let n = 0; n < 300; n++) records.set(keyOf(n), accepted(keyOf(n), store.now(keyOf(n))));
+      const written = await putAll(store, records);
+      const found = await store.read([...written.keys()]);
+      assert.equal(found.length, 300);
+      [...written.values()].forEach((one, at) => {
+        expectSame(found[at], one);
+      });
+      await expectCounts(store, { waiting: 300 });
+    },
+  },
+  {
+    name: "of writes that several processes compute from one version, one is made",
+    async run(rig) {
+      const stores = [await rig.open(), await rig.open(), await rig.open()];
+      const [store] = stores;
+      if (store === undefined) throw new Error("no store");
+      for (let n = 0; n < 10; n++) {
+        const key = keyOf(n);
+        const before: Written | null =
+          n % 2 === 0 ? null : await put(store, key, null, accepted(key, store.now(key)));
+        const swaps: readonly Swap[] = stores.map((each) =>
+          swapOf(each, key, before, accepted(key, each.now(key), { delayMs: n })),
+        );
+        const results = await Promise.all(
+          stores.map(async (each, at) => (await each.swap(swaps.slice(at, at + 1)))[0]),
+        );
+        const winners = swaps.filter((_, at) => results[at]?.kind === "written");
+        assert.equal(winners.length, 1);
+        for (const result of results) {
+          if (result?.kind === "written" || winners[0] === undefined) continue;
+          expectSame(result?.kind === "conflict" ? result.current : null, winners[0]);
+        }
+      }
+      await expectCounts(store, { waiting: 10 });
+    },
+  },
+  {
+    name: "a write whose time is ahead of the store's clock, or over 5 s behind it, is to be computed again",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      const record = accepted(one, now);
+      for (const at of [now + 1_000, now - 6_000]) {
+        assert.deepEqual(await store.swap([swapOf(store, one, null, record, { at })]), [
+          { kind: "conflict", current: null },
+        ]);
+      }
+      const first = await put(store, one, null, record, { at: now - 3_000 });
+      for (const at of [now + 60_000, now - 60_000]) {
+        const [result] = await store.swap([swapOf(store, one, first, ended(one, now, record), { at })]);
+        expectSame(result?.kind === "conflict" ? result.current : null, first);
+      }
+      expectSame(await readOne(store, one), first);
+      await put(store, one, first, ended(one, now, record));
+    },
+  },
+  {
+    name: "a finished record goes at its time, and is as good as none from then on",
+    async run(rig) {
+      const store = await rig.open();
+      const short = { retentionMs: SHORT_MS };
+      const now = store.now(one);
+      const finished = await put(store, one, null, ended(one, now, accepted(one, now, short)));
+      const gone = await put(store, two, null, ended(two, now, accepted(two, now, short)));
+      const waiting = await put(store, three, null, accepted(three, now, short));
+      expectSame(await readOne(store, one), finished);
+      await rig.advance(SHORT_MS + 100);
+      assert.deepEqual(await store.read([one, two]), [null, null]);
+      expectSame(await readOne(store, three), waiting);
+      assert.deepEqual(await store.swap([swapOf(store, two, gone, accepted(two, store.now(two)))]), [
+        { kind: "conflict", current: null },
+      ]);
+      assert.equal(await readOne(store, two), null);
+      const anew = await put(store, one, null, accepted(one, store.now(one)));
+      expectSame(await readOne(store, one), anew);
+      await expectCounts(store, { waiting: 2, held: 0 });
+    },
+  },
+  {
+    name: "a finished record that gets new work, or a longer life, does not go at its old time",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      const short = ended(one, now, accepted(one, now, { retentionMs: SHORT_MS }));
+      const worked = await put(
+        store,
+        one,
+        await put(store, one, null, short),
+        accepted(one, now, { status: "FAILED", retentionMs: SHORT_MS }, short),
+      );
+      const longer = await put(store, two, await put(store, two, null, short), {
+        ...short,
+        expiresAt: now + DAY_MS,
+      });
+      await rig.advance(SHORT_MS + 100);
+      expectSame(await readOne(store, one), worked);
+      expectSame(await readOne(store, two), longer);
+      await expectCounts(store, { held: 1, heldBy: [["conflict", 1]] });
+      await put(store, one, worked, decided(one, store.now(one), worked.record, "discard"));
+      await rig.advance(SHORT_MS + 100);
+      assert.equal(await readOne(store, one), null);
+      await expectCounts(store, { held: 0, heldBy: [] });
+    },
+  },
+  {
+    name: "a record without events, that a reference is taken, lives for its time and is never due",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      const taken = await put(store, one, null, referenceRecord(three, now, SHORT_MS));
+      await put(store, two, null, referenceRecord(four, now, SHORT_MS));
+      const [again] = await store.swap([swapOf(store, one, null, referenceRecord(four, now, DAY_MS))]);
+      expectSame(again?.kind === "conflict" ? again.current : null, taken);
+      const prolonged = await put(store, one, taken, referenceRecord(three, now, DAY_MS));
+      assert.deepEqual(await store.takeDue(10, 1_000), { records: [], left: 0, nextDueAt: null });
+      assert.deepEqual(await store.list({}, null, 10), { events: [], next: null });
+      await expectCounts(store, { waiting: 0, held: 0, oldestDueAt: null });
+      await rig.advance(SHORT_MS + 100);
+      expectSame(await readOne(store, one), prolonged);
+      assert.equal(await readOne(store, two), null);
+      await put(store, two, null, referenceRecord(one, store.now(two), SHORT_MS));
+    },
+  },
+  {
+    name: "texts stay as they are, however long and odd, and are found by their labels",
+    async run(rig) {
+      const store = await rig.open();
+      const bodies = [
+        Buffer.from(JSON.stringify({ referenceId: "r".repeat(20_000) })),
+        Buffer.from('{"referenceId":"a\\u0000b\\ud800c"}'),
+        Buffer.concat([randomBytes(4_000), Buffer.from("\n\0\r\n'\"\\")]),
+        Buffer.alloc(0),
+      ];
+      const oddTexts = [
+        "nul \0 and \ud800 half",
+        "\udc00",
+        "'; DROP TABLE records; --",
+        "é".repeat(500),
+        "{tag}\n:*?[a]",
+      ];
+      let n = 0;
+      for (const rawBody of bodies) {
+        for (const text of oddTexts) {
+          const key = keyOf(++n);
+          const now = store.now(key);
+          const sample = {
+            tenant: text,
+            id: `${text}${n}`,
+            name: text,
+            status: text,
+            referenceId: text,
+            rawBody,
+          };
+          const headers = { "x-odd": text };
+          const open = await put(
+            store,
+            key,
+            null,
+            accepted(key, now, { ...sample, headers, held: "malformed" }),
+          );
+          expectSame(await readOne(store, key), open);
+          const { events } = await store.list(
+            { state: "held", tenant: label(text), event: label(text) },
+            null,
+            10,
+          );
+          assert.deepEqual(
+            events.map(({ eventId }) => eventId.slice(0, 32)),
+            [key],
+          );
+          expectSame(events[0]?.versioned, open);
+          const closed = await put(store, key, open, decided(key, now, open.record, "discard"));
+          expectSame(await readOne(store, key), closed);
+        }
+      }
+      const long = keyOf(++n);
+      const payment = { referenceId: "r".repeat(20_000), tenant: "long" };
+      await put(store, long, null, accepted(long, store.now(long), payment));
+      const found = await store.list({ referenceId: label(payment.referenceId) }, null, 10);
+      assert.deepEqual(
+        found.events.map(({ eventId }) => eventId.slice(0, 32)),
+        [long],
+      );
+    },
+  },
+];

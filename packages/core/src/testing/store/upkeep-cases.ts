@@ -1,0 +1,93 @@
+/** What a store does beside its records: opening, pruning, telling who it is and how it is. */
+import assert from "node:assert/strict";
+import type { IdempotencyRecord } from "../../inbox/record/record.ts";
+import type { StoreCase } from "./fixture.ts";
+import { accepted, ended, keyOf, SHORT_MS } from "./records.ts";
+import { expectCounts, expectSame, put, putAll, readOne } from "./writes.ts";
+
+export const upkeepCases: readonly StoreCase[] = [
+  {
+    name: "it can be opened again and again, and by many at one time",
+    async run(rig) {
+      const store = rig.connect();
+      await Promise.all([store.open(), store.open()]);
+      const written = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      await store.open();
+      const others = [rig.connect(), rig.connect()];
+      await Promise.all(others.map((other) => other.open()));
+      for (const each of [store, ...others]) expectSame(await readOne(each, keyOf(1)), written);
+    },
+  },
+  {
+    name: "its identity belongs to the data: each process sees the same one, also after the others have gone",
+    async run(rig) {
+      const [store, other] = [await rig.open(), await rig.open()];
+      const { identity } = store;
+      assert.match(identity, /^[\w-]{8,}$/);
+      assert.equal(other.identity, identity);
+      const written = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      await rig.end(store);
+      await rig.end(other);
+      const again = await rig.open();
+      assert.equal(again.identity, identity);
+      expectSame(await readOne(again, keyOf(1)), written);
+    },
+  },
+  {
+    name: "other data has another identity, and none of these records",
+    async run(rig) {
+      const store = await rig.open();
+      const other = await (await rig.elsewhere()).open();
+      assert.notEqual(other.identity, store.identity);
+      await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      assert.equal(await readOne(other, keyOf(1)), null);
+      assert.deepEqual(await other.takeDue(10, 1_000), { records: [], left: 0, nextDueAt: null });
+    },
+  },
+  {
+    name: "a probe of a store that takes writes succeeds, and leaves nothing behind",
+    async run(rig) {
+      const store = await rig.open();
+      await store.probe();
+      await expectCounts(store, { waiting: 0, held: 0, oldestDueAt: null });
+      assert.deepEqual(await store.takeDue(10, 1_000), { records: [], left: 0, nextDueAt: null });
+      assert.deepEqual(await store.list({}, null, 10), { events: [], next: null });
+    },
+  },
+  {
+    name: "its clock goes on with time",
+    async run(rig) {
+      const store = await rig.open();
+      const before = store.now(keyOf(1));
+      await rig.advance(200);
+      const passed = store.now(keyOf(1)) - before;
+      assert.ok(passed >= 150);
+      assert.ok(passed < 10_000);
+    },
+  },
+  {
+    name: "pruning takes what has expired and nothing else, and comes to an end",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(keyOf(0));
+      const done = (key: string, retentionMs?: number): IdempotencyRecord =>
+        ended(key, now, accepted(key, now, retentionMs === undefined ? {} : { retentionMs }));
+      const short = Array.from({ length: 600 }, (_, n) => keyOf(n));
+      await putAll(store, new Map(short.map((key) => [key, done(key, SHORT_MS)])));
+      const [kept, waiting] = [keyOf(1_001), keyOf(1_002)];
+      const finished = await put(store, kept, null, done(kept));
+      const open = await put(store, waiting, null, accepted(waiting, now, { retentionMs: SHORT_MS }));
+      await rig.advance(SHORT_MS + 100);
+      for (let steps = 1; (await store.prune?.()) === true; steps++) assert.ok(steps < 1_000);
+      assert.equal(
+        (await store.read(short)).every((found) => found === null),
+        true,
+      );
+      expectSame(await readOne(store, kept), finished);
+      expectSame(await readOne(store, waiting), open);
+      await expectCounts(store, { waiting: 1, held: 0 });
+      const [again = ""] = short;
+      await put(store, again, null, accepted(again, store.now(again)));
+    },
+  },
+];

@@ -1,0 +1,154 @@
+/** A random walk over a few records: whatever is written, the indexes say what the records say. */
+import assert from "node:assert/strict";
+import { type EventState, indexOf, type RecordIndex } from "../../inbox/record/index-of.ts";
+import type { Ending } from "../../inbox/record/lease.ts";
+import type { IdempotencyRecord } from "../../inbox/record/record.ts";
+import type { RecordStore } from "../../inbox/store.ts";
+import type { StoreCase } from "./fixture.ts";
+import { newSeed, seededRandom } from "./random.ts";
+import { accepted, begun, decided, ended, HOUR_MS, keyOf } from "./records.ts";
+import { countsOf, put, swapOf, type Written } from "./writes.ts";
+
+const KEYS = 8;
+const STEPS = 300;
+/** Then the oldest of the keys is left as it is, and another one comes in. */
+const STEPS_WITH_THE_SAME = 10;
+const LISTED: readonly EventState[] = ["waiting", "retrying", "running", "held"];
+const REASONS = ["malformed", "unexpected", "ambiguous"] as const;
+
+/** A record as it was written last, and without the lease under which it is now. */
+interface Known extends Written {
+  readonly unleased: IdempotencyRecord;
+}
+
+type Choose = <T>(choices: readonly [T, ...T[]]) => T;
+
+export const walkCase: StoreCase = {
+  name: "the indexes follow the records through hundreds of random writes",
+  async run(rig) {
+    const store = await rig.open();
+    const seed = newSeed("store walk");
+    const random = seededRandom(seed);
+    const choose: Choose = (choices) => choices[Math.floor(random() * choices.length)] ?? choices[0];
+    const known = new Map<string, Known>();
+    let writes = 0;
+    for (let step = 0; step < STEPS; step++) {
+      await rig.advance(1);
+      const key = keyOf(Math.floor(random() * KEYS) + Math.floor(step / STEPS_WITH_THE_SAME));
+      const now = store.now(key);
+      const before = known.get(key) ?? null;
+      const next = nextOf(key, now, before, choose);
+      if (next === null) continue;
+      if (random() < 0.2) {
+        // One that comes to nothing leaves the indexes as they are.
+        const wrong = choose([{ at: now + 60_000 }, { at: now - 60_000 }, { expected: "nobodyknows00" }]);
+        const [result] = await store.swap([swapOf(store, key, before, next.record, wrong)]);
+        assert.equal(result?.kind, "conflict");
+      } else {
+        writes++;
+        known.set(key, { ...(await put(store, key, before, next.record)), unleased: next.unleased });
+      }
+      await expectInStep(store, known, `seed ${seed}, step ${step}`);
+    }
+    assert.ok(writes > STEPS / 5, "too few to say anything");
+    const due = indexesOf(known)
+      .filter(({ dueAt }) => dueAt !== null && dueAt <= store.now(keyOf(0)))
+      .toSorted((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0));
+    const { records, left } = await store.takeDue(STEPS, HOUR_MS);
+    const times = records.map(({ key }) => due.find((index) => index.key === key)?.dueAt);
+    assert.deepEqual([times, left], [due.map(({ dueAt }) => dueAt), 0], `seed ${seed}`);
+  },
+};
+
+/** What may be written next; null where the record has to wait. */
+function nextOf(
+  key: string,
+  now: number,
+  before: Known | null,
+  choose: Choose,
+): { readonly record: IdempotencyRecord; readonly unleased: IdempotencyRecord } | null {
+  const plain = (record: IdempotencyRecord) => ({ record, unleased: record });
+  if (before === null) {
+    const held = choose([undefined, undefined, ...REASONS]);
+    const delayMs = choose([0, 0, HOUR_MS]);
+    const status = choose(["PENDING", "SUCCESS"]);
+    return plain(accepted(key, now, held === undefined ? { delayMs, status } : { delayMs, status, held }));
+  }
+  const { record, unleased } = before;
+  const slots = Object.values(unleased.slots);
+  const next = choose(["run", "run", "decide", "accept"]);
+  if (next === "accept") {
+    const status = choose(["SUCCESS", "FAILED", "CANCELLED"]);
+    const isNews = slots.every((slot) => slot.status !== status);
+    if (record.lease === null && isNews) return plain(accepted(key, now, { status }, unleased));
+  }
+  if (next === "decide" && record.lease === null && slots.some(({ state }) => state === "held")) {
+    return plain(decided(key, now, unleased, choose(["replay", "discard"])));
+  }
+  const mayRun = slots.some(({ state, work }) => state === "waiting" && (work?.dueAt ?? 0) <= now);
+  if (!mayRun) return null;
+  if (record.lease === null && choose([true, false])) {
+    return { record: begun(key, now, unleased, HOUR_MS), unleased };
+  }
+  const ending = choose<Ending>([
+    { kind: "done" },
+    { kind: "retry", delayMs: HOUR_MS },
+    { kind: "held", reason: "rejected", detail: null, tell: choose([true, false]) },
+    { kind: "released" },
+  ]);
+  return plain(ended(key, now, unleased, ending));
+}
+
+function indexesOf(known: ReadonlyMap<string, Known>): readonly (RecordIndex & { readonly key: string })[] {
+  return [...known.values()].map(({ key, record }) => ({ key, ...indexOf(key, record) }));
+}
+
+async function expectInStep(
+  store: RecordStore,
+  known: ReadonlyMap<string, Known>,
+  where: string,
+): Promise<void> {
+  const indexes = indexesOf(known);
+  const events = indexes.flatMap((index) => index.events);
+  const count = (state: EventState): number => events.filter((event) => event.state === state).length;
+  const heldBy: Record<string, number> = {};
+  for (const { reason } of events) if (reason !== null) heldBy[reason] = (heldBy[reason] ?? 0) + 1;
+  const now = store.now(keyOf(0));
+  const times = indexes.flatMap(({ dueAt }) => (dueAt === null ? [] : [dueAt])).toSorted((a, b) => a - b);
+  assert.deepEqual(
+    await countsOf(store),
+    {
+      waiting: count("waiting"),
+      retrying: count("retrying"),
+      running: count("running"),
+      held: count("held"),
+      heldBy: Object.entries(heldBy).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+      oldestDueAt: times.find((at) => at <= now) ?? null,
+    },
+    where,
+  );
+  const { left, nextDueAt } = await store.takeDue(0, HOUR_MS);
+  assert.deepEqual(
+    [left > 0, nextDueAt],
+    [times.some((at) => at <= now), times.find((at) => at > now) ?? null],
+    where,
+  );
+  for (const state of LISTED) {
+    const listed = await store.list({ state }, null, STEPS);
+    const expected = events
+      .filter((event) => event.state === state)
+      .toSorted((a, b) => a.acceptedAt - b.acceptedAt || (a.eventId < b.eventId ? -1 : 1));
+    assert.deepEqual(
+      listed.events.map(({ eventId }) => eventId),
+      expected.map(({ eventId }) => eventId),
+      `${where}, ${state}`,
+    );
+  }
+  const keys = [...known.keys()];
+  const versions = (await store.read(keys)).map((found) => found?.version);
+  assert.deepEqual(
+    versions,
+    [...known.values()].map(({ version }) => version),
+    where,
+  );
+}

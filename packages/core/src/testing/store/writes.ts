@@ -1,0 +1,105 @@
+/** Writes to a store under test, and what it has to answer to them. */
+import assert from "node:assert/strict";
+import { encodeRecord, isUnreadable } from "../../inbox/record/codec.ts";
+import { indexOf } from "../../inbox/record/index-of.ts";
+import type { IdempotencyRecord } from "../../inbox/record/record.ts";
+import type { Counts, RecordStore, Swap, SwapResult, Versioned } from "../../inbox/store.ts";
+import { token } from "./records.ts";
+
+/** A record that was written, as whoever wrote it knows it. */
+export interface Written {
+  readonly key: string;
+  readonly version: string;
+  readonly record: IdempotencyRecord;
+}
+
+/** The write that makes `record` of what was written before. */
+export function swapOf(
+  store: RecordStore,
+  key: string,
+  before: Written | null,
+  record: IdempotencyRecord,
+  changes: Partial<Swap> = {},
+): Swap {
+  return {
+    key,
+    expected: before?.version ?? null,
+    version: token(),
+    record,
+    index: indexOf(key, record),
+    before: before === null ? null : indexOf(key, before.record),
+    at: store.now(key),
+    announce: false,
+    ...changes,
+  };
+}
+
+/** Makes the writes in one call; the answers are in the order of the given ones. */
+export async function swapAll(store: RecordStore, swaps: readonly Swap[]): Promise<readonly SwapResult[]> {
+  const sorted = swaps.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  const results = await store.swap(sorted);
+  assert.equal(results.length, sorted.length);
+  return swaps.map((swap) => {
+    const result = results[sorted.indexOf(swap)];
+    if (result === undefined) assert.fail("swap did not answer every write.");
+    return result;
+  });
+}
+
+/** Makes one write, which must succeed. */
+export async function put(
+  store: RecordStore,
+  key: string,
+  before: Written | null,
+  record: IdempotencyRecord,
+  changes: Partial<Swap> = {},
+): Promise<Written> {
+  const swap = swapOf(store, key, before, record, changes);
+  assert.deepEqual(await store.swap([swap]), [{ kind: "written" }]);
+  return { key, version: swap.version, record };
+}
+
+/** Makes one write of each record, all of them new, in one call. */
+export async function putAll(
+  store: RecordStore,
+  records: ReadonlyMap<string, IdempotencyRecord>,
+): Promise<ReadonlyMap<string, Written>> {
+  const swaps = [...records].map(([key, record]) => swapOf(store, key, null, record));
+  for (const result of await swapAll(store, swaps)) assert.deepEqual(result, { kind: "written" });
+  return new Map(swaps.map(({ key, version, record }) => [key, { key, version, record }]));
+}
+
+/** What a store has of one record. */
+export async function readOne(store: RecordStore, key: string): Promise<Versioned | null> {
+  const [versioned] = await store.read([key]);
+  if (versioned === undefined) assert.fail("read did not answer the key that it was asked for.");
+  return versioned;
+}
+
+/** Fails unless the store's record is the written one. Whether facts of finished ones are kept as digests is its own affair. */
+export function expectSame(found: Versioned | null | undefined, written: Written): void {
+  assert.deepEqual(plain(found), { version: written.version, text: encodeRecord(written.record) });
+}
+
+function plain(found: Versioned | null | undefined): unknown {
+  if (found === null || found === undefined) return found;
+  const { version, record } = found;
+  return { version, text: isUnreadable(record) ? record.unreadable : encodeRecord(record) };
+}
+
+/** What is counted, without reasons that no event is held for. */
+interface CountsByReason extends Omit<Counts, "heldBy"> {
+  readonly heldBy: readonly (readonly [string, number])[];
+}
+
+export async function countsOf(store: RecordStore): Promise<CountsByReason> {
+  const { heldBy, ...counts } = await store.counts();
+  const reasons = Object.entries(heldBy).filter(([, count]) => count !== 0);
+  return { ...counts, heldBy: reasons.toSorted(([a], [b]) => (a < b ? -1 : 1)) };
+}
+
+/** Fails unless the store counts what is expected; of what is not named, anything. */
+export async function expectCounts(store: RecordStore, expected: Partial<CountsByReason>): Promise<void> {
+  const counts = await countsOf(store);
+  assert.deepEqual(counts, { ...counts, ...expected });
+}

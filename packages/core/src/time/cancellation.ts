@@ -1,0 +1,44 @@
+/**
+ * Tells running work to stop. Its `AbortSignal` is made only when somebody first asks for it. Most handlers never do, and
+ * making one costs more than the rest of a short run.
+ */
+export class Cancellation {
+  readonly #parent: Cancellation | null;
+  #isCancelled = false;
+  #reason: unknown;
+  #controller: AbortController | null = null;
+
+  constructor(parent: Cancellation | null = null) {
+    this.#parent = parent;
+  }
+
+  get isCancelled(): boolean {
+    return this.#isCancelled || this.#parent?.isCancelled === true;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      const controller = new AbortController();
+      const above = this.#parent?.signal;
+      const follow = (): void => controller.abort(above?.reason);
+      if (this.#isCancelled) controller.abort(this.#reason);
+      else if (above?.aborted) follow();
+      else above?.addEventListener("abort", follow);
+      this.#controller = controller;
+    }
+    return this.#controller.signal;
+  }
+
+  /** The first reason stays. */
+  cancel(reason: unknown): void {
+    if (this.isCancelled) return;
+    this.#isCancelled = true;
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  /** A cancellation that ends together with this one, or earlier. */
+  derive(): Cancellation {
+    return new Cancellation(this);
+  }
+}

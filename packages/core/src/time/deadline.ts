@@ -1,0 +1,34 @@
+import type { Clock } from "./clock.ts";
+
+/** A race rejects with this if the time is up. */
+export const TIME_IS_UP: unique symbol = Symbol("time is up");
+
+/** One limit of time over several steps. */
+export class Deadline {
+  readonly #clock: Clock;
+  readonly #end: number;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, ms: number) {
+    this.#clock = clock;
+    this.#end = clock.now() + ms;
+  }
+
+  /** Rejects with {@link TIME_IS_UP} if the step takes too long. The step itself goes on, and its outcome is unknown. */
+  race<T>(step: Promise<T>): Promise<T> {
+    this.cancel();
+    return new Promise((resolve, reject) => {
+      this.#cancel = this.#clock.after(this.#end - this.#clock.now(), () => reject(TIME_IS_UP));
+      step.then(resolve, reject);
+    });
+  }
+
+  /** What is left of the limit, in milliseconds. */
+  get leftMs(): number {
+    return Math.max(0, this.#end - this.#clock.now());
+  }
+
+  cancel(): void {
+    this.#cancel?.();
+  }
+}

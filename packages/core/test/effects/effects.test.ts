@@ -1,0 +1,452 @@
+/** Effects that happen exactly once, whatever the client is. test/effects has the same on real databases. */
+import { describe, expect, it } from "vitest";
+import type { EffectContext } from "../../src/effects/index.ts";
+import type { Receiver } from "../../src/index.ts";
+import { createHarness, createTestKeys, type Harness } from "../../src/testing/index.ts";
+import { MapDatabase, type MapTransaction } from "./ground.ts";
+
+const keys = createTestKeys();
+const DAY_MS = 86_400_000;
+
+type Context = EffectContext<MapTransaction>;
+type Register = (receiver: Receiver<Context>) => unknown;
+
+const harnessOn = (database: MapDatabase, register: Register, options = {}): Promise<Harness> =>
+  createHarness({ register, keys, receiver: { effects: database.effects(options) } });
+
+const book = async (tx: MapTransaction): Promise<string> => {
+  tx.add("cash", 10);
+  return "booked";
+};
+
+const errorsOf = ({ notices }: Harness): readonly string[] =>
+  notices.flatMap((notice) => (notice.type === "retry" || notice.type === "given-up" ? [notice.error] : []));
+
+const skippedIn = ({ notices }: Harness): readonly string[] =>
+  notices.flatMap((notice) => (notice.type === "effect-skipped" ? [notice.effect] : []));
+
+describe("ctx.transaction", () => {
+  it("has the effect once, though the handler runs again after a death behind its commit", async () => {
+    const database = new MapDatabase();
+    const results: unknown[] = [];
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit(async (_, ctx) => results.push(await ctx.transaction(book))),
+    );
+    const delivery = await t.deposit();
+    await t.redeliver(delivery);
+    expect(await t.crashAfter("deposit", delivery)).toMatchObject({ outcome: "done", ran: ["deposit"] });
+    expect(results).toEqual([
+      { ran: true, value: "booked" },
+      { ran: false, value: undefined },
+    ]);
+    expect(database.accounts.get("cash")).toBe(10);
+    expect([...database.ids]).toEqual([`${delivery.eventId}.deposit`]);
+    expect(skippedIn(t)).toEqual([`${delivery.eventId}.deposit`]);
+  });
+
+  it("leaves nothing of a try that throws, so that the next one has the effect", async () => {
+    const database = new MapDatabase();
+    let tries = 0;
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction(async (tx) => {
+          await book(tx);
+          if (++tries === 1) throw new Error("no stock");
+        }),
+      ),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(database.ids.size).toBe(0);
+    expect(await t.advance("1m")).toEqual(["deposit"]);
+    expect(database.accounts.get("cash")).toBe(10);
+  });
+
+  it("is not done where a failed statement was swallowed: the commit would have been a rollback", async () => {
+    const database = new MapDatabase();
+    let tries = 0;
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction(async (tx) => {
+          await book(tx);
+          if (++tries === 1) tx.fail();
+        }),
+      ),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(errorsOf(t)).toEqual([expect.stringContaining("was aborted, before it could be committed")]);
+    await t.advance("1m");
+    expect(database.accounts.get("cash")).toBe(10);
+  });
+
+  it("says so where the function has committed by itself", async () => {
+    const database = new MapDatabase();
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) => ctx.transaction((tx) => tx.commit())),
+    );
+    await t.deposit();
+    expect(errorsOf(t)).toEqual([expect.stringContaining("had ended")]);
+  });
+
+  it("refuses a second effect without a name, and has both where it has one", async () => {
+    const database = new MapDatabase();
+    let name: string | null = null;
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit(async (_, ctx) => {
+        await ctx.transaction(book);
+        await (name === null ? ctx.transaction(book) : ctx.transaction(name, book));
+      }),
+    );
+    const { eventId } = await t.deposit();
+    expect(errorsOf(t)).toEqual([expect.stringContaining("used one effect twice")]);
+    name = "fees";
+    await t.advance("1m");
+    expect(database.accounts.get("cash")).toBe(20);
+    expect([...database.ids]).toEqual([`${eventId}.deposit`, `${eventId}.deposit/fees`]);
+  });
+
+  it("may be tried again in the same run after a rollback", async () => {
+    const database = new MapDatabase();
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit(async (_, ctx) => {
+        const failing = ctx.transaction(() => {
+          throw new Error("closed on Sundays");
+        });
+        await failing.catch(() => {});
+        await ctx.transaction(book);
+      }),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "done" });
+    expect(database.accounts.get("cash")).toBe(10);
+  });
+
+  it("refuses a nested call, and one beside another", async () => {
+    const database = new MapDatabase();
+    const t = await harnessOn(database, (receiver) =>
+      receiver
+        .onDeposit((_, ctx) => ctx.transaction(() => ctx.transaction("inner", book)))
+        .onWithdrawal((_, ctx) => Promise.all([ctx.transaction("a", book), ctx.transaction("b", book)])),
+    );
+    await t.deposit();
+    await t.withdrawal();
+    expect(errorsOf(t)).toEqual(Array(2).fill(expect.stringContaining("before the one before it had ended")));
+  });
+
+  it("fails the handler that did not wait for it", async () => {
+    const database = new MapDatabase();
+    let isOpen = false;
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) => {
+        void ctx
+          .transaction(async (tx) => {
+            await new Promise((resolve) => setImmediate(resolve));
+            await book(tx);
+            if (!isOpen) throw new Error("closed on Sundays");
+          })
+          .catch(() => {});
+      }),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    isOpen = true;
+    await t.advance("1m");
+    expect(database.accounts.get("cash")).toBe(10);
+  });
+
+  it("gives a transaction that throws once it has ended", async () => {
+    const database = new MapDatabase();
+    let kept: MapTransaction | null = null;
+    let add: ((account: string, amount: number) => void) | null = null;
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction((tx) => {
+          kept = tx;
+          add = tx.add;
+        }),
+      ),
+    );
+    await t.deposit();
+    const code = { code: "ERR_EFFECT_TRANSACTION" };
+    expect(() => kept?.add("cash", 1)).toThrow(expect.objectContaining(code));
+    expect(() => add?.("cash", 1)).toThrow(expect.objectContaining(code));
+  });
+
+  it("repeats what the database wants repeated, and counts it as no try", async () => {
+    const database = new MapDatabase();
+    database.failures.push(new Error("deadlock"), new Error("deadlock"));
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) => ctx.transaction(book), { maxTries: 1 }),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "done" });
+    expect(database).toMatchObject({ begun: 3, rolledBack: 2 });
+    expect(database.accounts.get("cash")).toBe(10);
+  });
+
+  it("rolls back when the handler's time is up, and the function can do no more", async () => {
+    const database = new MapDatabase();
+    let late = (): void => {};
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit(
+        (_, ctx) =>
+          ctx.transaction(async (tx) => {
+            if (ctx.attempt > 1) return void (await book(tx));
+            await new Promise<void>((resolve) => {
+              late = resolve;
+            });
+            await book(tx);
+          }),
+        { timeoutMs: 1_000 },
+      ),
+    );
+    const delivering = t.deposit();
+    await expect.poll(() => database.begun).toBe(1);
+    await t.clock.advance(1_001);
+    expect(await delivering).toMatchObject({ outcome: "waiting" });
+    await expect.poll(() => database.rolledBack).toBe(1);
+    late();
+    await t.advance("1m");
+    expect(database.accounts.get("cash")).toBe(10);
+  });
+
+  it("waits for a commit that is under way, whatever has been aborted", async () => {
+    const database = new MapDatabase();
+    let commit = (): void => {};
+    database.commitGate = new Promise((resolve) => {
+      commit = resolve;
+    });
+    const results: unknown[] = [];
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit(async (_, ctx) => results.push(await ctx.transaction(book)), { timeoutMs: 1_000 }),
+    );
+    const delivering = t.deposit();
+    await expect.poll(() => database.committing).toBe(1);
+    await t.clock.advance(1_001);
+    await delivering;
+    expect(results).toEqual([]);
+    commit();
+    await expect.poll(() => results).toEqual([{ ran: true, value: "booked" }]);
+    await t.advance("1m");
+    expect(results).toHaveLength(2);
+    expect(results[1]).toEqual({ ran: false, value: undefined });
+    expect(database.accounts.get("cash")).toBe(10);
+  });
+
+  it.each(["", "a/b", "ä", "x".repeat(65), 7])("refuses %j as a name", async (name) => {
+    const t = await harnessOn(new MapDatabase(), (receiver) =>
+      receiver.onDeposit((_, ctx) => ctx.transaction(name as string, book)),
+    );
+    await t.deposit();
+    expect(errorsOf(t)).toEqual([expect.stringContaining("An effect has the name")]);
+  });
+});
+
+describe("ctx.claimEffect", () => {
+  it("claims in a transaction of the merchant's own", async () => {
+    const database = new MapDatabase();
+    const claims: boolean[] = [];
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        database.transaction(async (tx) => {
+          const isNew = await ctx.claimEffect(tx);
+          claims.push(isNew);
+          if (isNew) await book(tx);
+        }),
+      ),
+    );
+    const delivery = await t.deposit();
+    await t.crashAfter("deposit", delivery);
+    expect(claims).toEqual([true, false]);
+    expect(database.accounts.get("cash")).toBe(10);
+    expect(skippedIn(t)).toHaveLength(1);
+  });
+
+  it("adds a second effect to a transaction, under a name", async () => {
+    const database = new MapDatabase();
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction(async (tx) => {
+          await book(tx);
+          if (await ctx.claimEffect(tx, "fees")) tx.add("fees", 1);
+        }),
+      ),
+    );
+    await t.crashAfter("deposit", await t.deposit());
+    expect(Object.fromEntries(database.accounts)).toEqual({ cash: 10, fees: 1 });
+  });
+
+  it("refuses to find what this very run has claimed: the second effect would be left out", async () => {
+    const database = new MapDatabase();
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        database.transaction(async (tx) => {
+          await ctx.claimEffect(tx);
+          await ctx.claimEffect(tx);
+        }),
+      ),
+    );
+    await t.deposit();
+    expect(errorsOf(t)).toEqual([expect.stringContaining("used one effect twice")]);
+  });
+
+  it("may be repeated after a rollback", async () => {
+    const database = new MapDatabase();
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit(async (_, ctx) => {
+        for (const isLast of [false, true]) {
+          const once = database.transaction(async (tx) => {
+            if (!(await ctx.claimEffect(tx))) throw new Error("it was rolled back");
+            await book(tx);
+            if (!isLast) throw new Error("deadlock");
+          });
+          await (isLast ? once : once.catch(() => {}));
+        }
+      }),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "done" });
+    expect(database.accounts.get("cash")).toBe(10);
+  });
+});
+
+describe("effects of two receivers on one database", () => {
+  it("do not meet where each has a scope", async () => {
+    const database = new MapDatabase();
+    const register: Register = (receiver) => receiver.onDeposit((_, ctx) => ctx.transaction(book));
+    const [shop, books] = [
+      await harnessOn(database, register, { scope: "shop" }),
+      await harnessOn(database, register, { scope: "books" }),
+    ];
+    const { sent, eventId } = await shop.deposit();
+    await books.deliver("payments", sent);
+    expect(database.accounts.get("cash")).toBe(20);
+    expect([...database.ids]).toEqual([`shop/${eventId}.deposit`, `books/${eventId}.deposit`]);
+  });
+
+  it("refuse a scope that is none", () => {
+    expect(() => new MapDatabase().effects({ scope: "a/b" })).toThrow(
+      expect.objectContaining({ code: "ERR_OPTION_INVALID" }),
+    );
+  });
+});
+
+describe("a replay", () => {
+  const decision = { by: "amina", note: "the bank was down" };
+
+  async function heldAfterItsEffect(): Promise<{ t: Harness; database: MapDatabase; eventId: string }> {
+    const database = new MapDatabase();
+    let isBroken = true;
+    const t = await harnessOn(database, (receiver) =>
+      receiver
+        .onDeposit((_, ctx) => ctx.transaction(book))
+        .onDeposit(
+          () => {
+            if (isBroken) throw new Error("no mail today");
+          },
+          { name: "mail", maxTries: 1 },
+        ),
+    );
+    const { eventId } = await t.deposit();
+    isBroken = false;
+    expect(await t.held()).toHaveLength(1);
+    return { t, database, eventId: eventId ?? "" };
+  }
+
+  it("of a finished handler says that its effect is skipped", async () => {
+    const { t, database, eventId } = await heldAfterItsEffect();
+    await t.receiver.held.replay(eventId, { ...decision, handlers: ["deposit"] });
+    await t.advance("1s");
+    expect(skippedIn(t)).toEqual([`${eventId}.deposit`]);
+    expect(database.accounts.get("cash")).toBe(10);
+  });
+
+  it("has the effect once more with again, under a new id", async () => {
+    const { t, database, eventId } = await heldAfterItsEffect();
+    await t.receiver.held.replay(eventId, { ...decision, handlers: ["deposit"], again: true });
+    await t.advance("1s");
+    expect(skippedIn(t)).toEqual([]);
+    expect(database.accounts.get("cash")).toBe(20);
+    expect([...database.ids]).toEqual([`${eventId}.deposit`, `${eventId}.deposit~1`]);
+  });
+
+  it("with again wants the handlers named", async () => {
+    const { t, eventId } = await heldAfterItsEffect();
+    await expect(t.receiver.held.replay(eventId, { ...decision, again: true })).rejects.toMatchObject({
+      code: "ERR_OPTION_INVALID",
+    });
+  });
+
+  it("on day 60 still finds the effect", async () => {
+    const { t, database, eventId } = await heldAfterItsEffect();
+    await t.clock.advance(60 * DAY_MS);
+    await t.receiver.held.replay(eventId, { ...decision, handlers: ["deposit", "mail"] });
+    await t.advance("1s");
+    expect((await t.receiver.read(eventId))?.state).toBe("done");
+    expect(database.accounts.get("cash")).toBe(10);
+  });
+
+  it("of an event older than keepMs is refused, unless somebody says to run it", async () => {
+    const { t, database, eventId } = await heldAfterItsEffect();
+    await t.clock.advance(401 * DAY_MS);
+    database.ids.clear();
+    await t.receiver.held.replay(eventId, { ...decision, handlers: ["deposit"] });
+    await t.advance("1s");
+    const [entry] = await t.held();
+    expect(entry).toMatchObject({ reason: "rejected", detail: expect.stringContaining("400 days") });
+    expect(database.accounts.get("cash")).toBe(10);
+    await t.receiver.held.replay(eventId, { ...decision, handlers: ["deposit"], evenIfExpired: true });
+    await t.advance("1s");
+    expect(await t.held()).toEqual([]);
+    expect(database.accounts.get("cash")).toBe(20);
+  });
+});
+
+describe("onHeld handlers", () => {
+  it("have an effect of their own each time that an event is held", async () => {
+    const database = new MapDatabase();
+    const t = await harnessOn(database, (receiver) =>
+      receiver
+        .onDeposit(
+          () => {
+            throw new Error("never");
+          },
+          { maxTries: 1 },
+        )
+        .onHeld((_, ctx) => ctx.transaction((tx) => tx.add("tickets", 1))),
+    );
+    const { eventId } = await t.deposit();
+    await t.receiver.held.replay(eventId ?? "", { by: "amina", note: "again" });
+    await t.advance("1m");
+    expect(database.accounts.get("tickets")).toBe(2);
+  });
+});
+
+describe("a receiver without effects", () => {
+  it("has no ctx.transaction by type, and says so at run time", async () => {
+    const t = await createHarness({
+      keys,
+      register: (receiver) => {
+        receiver.onDeposit(async (_, ctx) => {
+          // @ts-expect-error There is no option effects.
+          await ctx.transaction(async () => {});
+        });
+        receiver.onWithdrawal(async (_, ctx) => {
+          // @ts-expect-error There is no option effects.
+          await ctx.claimEffect({});
+        });
+      },
+    });
+    await t.deposit();
+    await t.withdrawal();
+    expect(errorsOf(t)).toEqual([
+      expect.stringContaining("ctx.transaction was called, and the receiver has no effects"),
+      expect.stringContaining("ctx.claimEffect was called, and the receiver has no effects"),
+    ]);
+  });
+
+  it("is not taken for one with effects", async () => {
+    const payOrders = (receiver: Receiver<Context>): unknown => receiver;
+    const register = (receiver: Receiver): unknown =>
+      // @ts-expect-error Its handlers would call what is not there.
+      payOrders(receiver);
+    const t = await createHarness({ keys, register: (receiver) => receiver.onDeposit(() => {}) });
+    expect(register(t.receiver)).toBe(t.receiver);
+    expect(t.receiver.effects).toBeNull();
+  });
+});

@@ -1,0 +1,176 @@
+/** Effects in SQLite, through libsql. The runtimes' own drivers, and better-sqlite3, are in test/runtimes. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "libsql";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { EffectContext } from "../../src/effects/index.ts";
+import { type SqliteEffectsOptions, sqliteEffects } from "../../src/effects/sqlite.ts";
+import type { Receiver } from "../../src/index.ts";
+import { sqliteInbox } from "../../src/sqlite/index.ts";
+import { createHarness, createTestKeys, type Harness } from "../../src/testing/index.ts";
+
+const keys = createTestKeys();
+const PAY = "UPDATE orders SET paid = paid + 1 WHERE reference = 'order-1'";
+
+type Context = EffectContext<Database.Database, true>;
+
+let folder: string;
+let db: Database.Database;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "payhooks-effects-"));
+  db = new Database(join(folder, "shop.db"));
+  db.exec("PRAGMA journal_mode = WAL; CREATE TABLE orders (reference TEXT PRIMARY KEY, paid INTEGER)");
+  db.exec("INSERT INTO orders VALUES ('order-1', 0)");
+});
+afterEach(() => {
+  db.close();
+  rmSync(folder, { recursive: true });
+});
+
+const harness = (
+  register: (receiver: Receiver<Context>) => unknown,
+  options: SqliteEffectsOptions = {},
+): Promise<Harness> => createHarness({ register, keys, receiver: { effects: sqliteEffects(db, options) } });
+const timesPaid = (): unknown => (db.prepare("SELECT paid FROM orders").get() as { paid: number }).paid;
+const ids = (): readonly unknown[] =>
+  (db.prepare("SELECT id FROM payhooks_effects ORDER BY id").all() as { id: string }[]).map(({ id }) => id);
+const errorsOf = ({ notices }: Harness): readonly string[] =>
+  notices.flatMap((notice) => (notice.type === "retry" ? [notice.error] : []));
+
+describe("effects in SQLite", () => {
+  it("happen once, though the process dies behind the commit", async () => {
+    const ran: boolean[] = [];
+    const t = await harness((receiver) =>
+      receiver.onDeposit(async (_, ctx) => {
+        const { ran: one } = await ctx.transaction((tx) => tx.prepare(PAY).run());
+        ran.push(one);
+      }),
+    );
+    const delivery = await t.deposit();
+    await t.crashAfter("deposit", delivery);
+    expect(ran).toEqual([true, false]);
+    expect(timesPaid()).toBe(1);
+    expect(ids()).toEqual([`${delivery.eventId}.deposit`]);
+  });
+
+  it("refuse an async function, by type and before it is called", async () => {
+    let isCalled = false;
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        // @ts-expect-error A handle is one connection: an async function lets other code into its transaction.
+        ctx.transaction(async (tx) => {
+          isCalled = true;
+          tx.exec(PAY);
+        }),
+      ),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(errorsOf(t)).toEqual([expect.stringContaining("The function of ctx.transaction is async")]);
+    expect(isCalled).toBe(false);
+    expect(timesPaid()).toBe(0);
+  });
+
+  it("refuse a function that returns a promise, and roll back what it has done", async () => {
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction((tx) => {
+          tx.exec(PAY);
+          return Promise.resolve() as unknown as undefined;
+        }),
+      ),
+    );
+    await t.deposit();
+    expect(errorsOf(t)).toEqual([expect.stringContaining("is async, and the database is not")]);
+    expect(timesPaid()).toBe(0);
+  });
+
+  it("roll back what throws, and say so where the function has ended the transaction itself", async () => {
+    const statements = ["COMMIT", "ROLLBACK", "no such statement"];
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction((tx) => void tx.exec(statements[ctx.attempt - 1] ?? PAY)),
+      ),
+    );
+    await t.deposit();
+    await t.advance("1h");
+    expect(errorsOf(t)).toEqual([
+      expect.stringContaining("before it could be committed"),
+      // The commit was that of the effect.
+    ]);
+    expect(t.notices).toContainEqual(expect.objectContaining({ type: "effect-skipped" }));
+  });
+
+  it("give a handle that throws after the end of its transaction", async () => {
+    let kept: Database.Database | null = null;
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction((tx) => {
+          kept = tx;
+        }),
+      ),
+    );
+    await t.deposit();
+    expect(() => kept?.exec(PAY)).toThrow(expect.objectContaining({ code: "ERR_EFFECT_TRANSACTION" }));
+  });
+
+  it("are claimed at once in a transaction that the merchant has opened", async () => {
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        db.transaction(() => {
+          if (ctx.claimEffect(db)) db.exec(PAY);
+        })(),
+      ),
+    );
+    await t.crashAfter("deposit", await t.deposit());
+    expect(timesPaid()).toBe(1);
+  });
+
+  it("do not go into a transaction that somebody else has open on the handle", async () => {
+    const t = await harness((receiver) => receiver.onDeposit((_, ctx) => ctx.transaction(() => {})));
+    db.exec("BEGIN");
+    await t.deposit();
+    expect(errorsOf(t)).toEqual([expect.stringContaining("The handle is in a transaction already")]);
+    db.exec("COMMIT");
+    await t.advance("1m");
+    expect(ids()).toHaveLength(1);
+  });
+
+  it("wait for another process that writes, and count it as no try", async () => {
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) => ctx.transaction((tx) => tx.exec(PAY)), { maxTries: 1 }),
+    );
+    const other = new Database(join(folder, "shop.db"));
+    other.exec("BEGIN IMMEDIATE");
+    const delivering = t.deposit();
+    setTimeout(() => other.exec("COMMIT"), 100);
+    expect(await delivering).toMatchObject({ outcome: "done" });
+    other.close();
+    expect(timesPaid()).toBe(1);
+  });
+
+  it("are refused in the inbox's own file", async () => {
+    const file = join(folder, "inbox.db");
+    const inbox = sqliteInbox(file);
+    await inbox.ready();
+    const handle = new Database(file);
+    await expect(sqliteEffects(handle).open()).rejects.toMatchObject({ code: "ERR_EFFECTS_UNSUITABLE" });
+    handle.close();
+    await inbox.close({ graceMs: 0 });
+  });
+
+  it("are forgotten after keepMs, in steps of 1,000", async () => {
+    const effects = sqliteEffects(db, { keepMs: 10 * 86_400_000 });
+    await effects.open();
+    const insert = db.prepare("INSERT INTO payhooks_effects (id, at) VALUES (?, ?)");
+    const daysAgo = (days: number): number => Date.now() - days * 86_400_000;
+    db.exec("BEGIN");
+    for (let n = 0; n < 1_500; n++) insert.run(`old-${n}`, daysAgo(12));
+    db.exec("COMMIT");
+    insert.run("young", daysAgo(9));
+    expect(await effects.prune()).toBe(true);
+    expect(await effects.prune()).toBe(false);
+    expect(ids()).toEqual(["young"]);
+  });
+});

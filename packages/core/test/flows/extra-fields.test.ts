@@ -1,0 +1,275 @@
+import { type PaymentEvent, verifyPaymentCallback } from "@payhooks/core";
+import {
+  anyCallbackFields,
+  callbackFields,
+  createTestKeys,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { rejectedBy, setUp, signText, thrownBy } from "../receiving.ts";
+
+const { publicKey, privateKey } = createTestKeys();
+const bodyWith = (members: string): string => `${JSON.stringify(callbackFields()).slice(0, -1)}${members}}`;
+const eventOf = (text: string, extraFields: readonly string[] = []): PaymentEvent =>
+  verifyPaymentCallback(signText(text, privateKey).rawBody, { publicKey, extraFields }).event;
+const extraOf = (members: string, extraFields?: readonly string[]) => ({
+  ...eventOf(bodyWith(members), extraFields).extra,
+});
+
+describe("undocumented fields", () => {
+  const members = ',"fee":1.50,"big":12345678901234567890,"channel":"USSD","final":true,"exp":1E+2';
+
+  it("are not handed on unless they are declared", () => {
+    expect(extraOf(members)).toEqual({});
+    expect(extraOf(',"d":"2","n":"1"', ["d"])).toEqual({ d: "2" });
+  });
+
+  it("that are declared are handed on as the text they were written with", () => {
+    expect(extraOf(members, ["fee", "big", "channel", "final", "exp"])).toEqual({
+      ...{ fee: "1.50", big: "12345678901234567890", channel: "USSD", final: "true", exp: "1E+2" },
+    });
+  });
+
+  it("are one event, whether a value is spelt as text or as what it is", () => {
+    const signed = signText(bodyWith(',"eligible":false'), privateKey);
+    const text = Buffer.from(signed.rawBody).toString("utf8");
+    const respelt = Buffer.from(text.replace('"eligible":false', '"eligible":"false"'));
+    for (const rawBody of [signed.rawBody, respelt]) {
+      const { event } = verifyPaymentCallback(rawBody, { publicKey, extraFields: ["eligible"] });
+      expect({ ...event.extra }).toEqual({ eligible: "false" });
+    }
+  });
+
+  it("cannot be made of the end of another one", () => {
+    const genuine = bodyWith(',"fullName":"Abebe&kycLevel=3"');
+    expect(extraOf(',"fullName":"Abebe&kycLevel=3"')).toEqual({});
+    const sent = signText(genuine, privateKey);
+    const forged = Buffer.from(sent.rawBody)
+      .toString("utf8")
+      .replace('"Abebe&kycLevel=3"', '"Abebe","kycLevel":"3"');
+    const { event } = verifyPaymentCallback(Buffer.from(forged), { publicKey });
+    expect({ ...event.extra }).toEqual({});
+    // Declared, it says that only the service chooses its value, and that such a value has no & in it.
+    expect({ ...eventOf(genuine, ["fullName"]).extra }).toEqual({ fullName: "Abebe" });
+  });
+
+  it("that are declared must not be missing", () => {
+    expect(thrownBy(() => extraOf(',"d":"2"', ["d", "n"])).code).toBe("ERR_EVENT_AMBIGUOUS");
+  });
+
+  it("never hold the signature", () => {
+    const event = eventOf(bodyWith(',"fee":1'), ["fee"]);
+    expect(event).not.toHaveProperty("signature");
+    expect({ ...event.extra }).toEqual({ fee: "1" });
+  });
+});
+
+describe("a declared field", () => {
+  const declared = ["currency"];
+  const fields = anyCallbackFields({ callbackUrl: "https://m.example/cb", currency: "ETB" });
+  const runs = (changes: Record<string, string>): PaymentEvent =>
+    eventOf(JSON.stringify({ ...fields, ...changes }), declared);
+
+  it("cannot be forged with a free text behind it and a callbackUrl that swallows the true one", () => {
+    const genuine = { ...fields, customerName: "Abebe&currency=USD" };
+    const { customerName: _, ...others } = genuine;
+    const forged = {
+      ...others,
+      callbackUrl: `${fields.callbackUrl}&currency=ETB&customerName=Abebe`,
+      currency: "USD",
+    };
+    const sent = signText(JSON.stringify(genuine), privateKey);
+    const { signature } = JSON.parse(Buffer.from(sent.rawBody).toString("utf8")) as { signature: string };
+    for (const body of [genuine, forged]) {
+      const rawBody = Buffer.from(JSON.stringify({ ...body, signature }));
+      const options = { publicKey, extraFields: declared };
+      expect(thrownBy(() => verifyPaymentCallback(rawBody, options)).message).toContain("differ in currency");
+      // A URL that is known as a whole swallows nothing.
+      const pinned = { ...options, expect: { callbackUrl: "https://m.example/cb" } };
+      expect({ ...verifyPaymentCallback(rawBody, pinned).event.extra }).toEqual({ currency: "ETB" });
+    }
+  });
+
+  it.each([
+    ["its name in the query", { callbackUrl: "https://m.example/cb?shop=1&currency=ETB" }],
+    [
+      "its name and others in the query",
+      { callbackUrl: "https://m.example/cb?shop=1&currency=ETB&b=2&userId=5" },
+    ],
+    ["its name as the first of the query", { callbackUrl: "https://m.example/cb?currency=ETB&d=2" }],
+    ["a free text behind it", { customerName: "Abebe & sons&amount=1" }],
+  ])("is certain with %s, since nothing else can be made of it", (_, changes) => {
+    expect({ ...runs(changes).extra }).toEqual({ currency: "ETB" });
+  });
+
+  it("is held where its name in the query, with a free text behind, could be the true one", () => {
+    const callbackUrl = "https://m.example/cb?shop=1&currency=EUR&customerName=A";
+    expect(thrownBy(() => runs({ callbackUrl })).message).toContain("differ in currency");
+    const { event } = verifyPaymentCallback(
+      signText(JSON.stringify({ ...fields, callbackUrl }), privateKey).rawBody,
+      { publicKey, extraFields: declared, expect: { callbackUrl } },
+    );
+    expect({ ...event.extra }).toEqual({ currency: "ETB" });
+  });
+});
+
+describe("an optional field", () => {
+  const OPTIONAL = ["merchantId", "message", "providerTxId", "userId"];
+  const absentIn = (event: PaymentEvent): readonly string[] => OPTIONAL.filter((name) => !(name in event));
+
+  it.each([
+    ["event", "fee", ["merchantId", "message"]],
+    ["merchantId", "merchantName", ["message"]],
+    ["payTxnId", "phone", ["providerTxId"]],
+    ["timestamp", "type", ["userId"]],
+  ])(
+    "is not handed on behind an undocumented one after %s, which may have carried it",
+    (_, name, leftOut) => {
+      expect(absentIn(eventOf(bodyWith(`,"${name}":"1"`)))).toEqual(leftOut);
+      expect(absentIn(eventOf(bodyWith(`,"${name}":1`)))).toEqual(leftOut);
+    },
+  );
+
+  it("is handed on behind one that a field which is always there divides from it", () => {
+    expect(absentIn(eventOf(bodyWith(',"accountName":"1","d":"2","pa":"3"')))).toEqual([]);
+  });
+
+  it("is handed on behind a declared one, and not behind a further one after that", () => {
+    expect(absentIn(eventOf(bodyWith(',"fee":"1"'), ["fee"]))).toEqual([]);
+    expect(absentIn(eventOf(bodyWith(',"aa":"0","fee":"1"'), ["fee"]))).toEqual([]);
+    expect(absentIn(eventOf(bodyWith(',"fee":"1","final":"2"'), ["fee"]))).toEqual(["merchantId", "message"]);
+    expect(absentIn(eventOf(bodyWith(',"fee":"1","final":"2"'), ["final"]))).toEqual([]);
+  });
+
+  it("that is known divides the next one from what is undocumented", () => {
+    const { merchantId } = callbackFields();
+    const { rawBody } = signText(bodyWith(',"fee":"1"'), privateKey);
+    const expecting = { publicKey, expect: { merchantId: String(merchantId) } };
+    expect(absentIn(verifyPaymentCallback(rawBody, expecting).event)).toEqual([]);
+  });
+
+  it("by which a resolver chose the keys is in every body that is run", async () => {
+    const t = await setUp({ payments: { publicKey: async () => ({ tenant: "m", keys: publicKey }) } });
+    await t.post("payments", signText(bodyWith(',"fee":"1"'), privateKey));
+    const [event] = t.ran as PaymentEvent[];
+    expect(absentIn(event as PaymentEvent)).toEqual([]);
+  });
+
+  it("cannot be made of the end of an undocumented one", async () => {
+    const genuine = anyCallbackFields({ phone: "251900000000&providerTxId=FORGED", providerTxId: undefined });
+    const { signature } = JSON.parse(
+      Buffer.from(signPaymentCallback(genuine, privateKey).rawBody).toString("utf8"),
+    ) as { signature: string };
+    const forged = { ...genuine, phone: "251900000000", providerTxId: "FORGED", signature };
+    const rawBody = Buffer.from(JSON.stringify(forged));
+    expect(verifyPaymentCallback(rawBody, { publicKey }).event).not.toHaveProperty("providerTxId");
+  });
+
+  it("that is left out is warned about, once", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    for (const payTxnId of ["t-1", "t-2"]) {
+      const fields = anyCallbackFields({ payTxnId, phone: "251900000000" });
+      expect(await t.post("payments", signPaymentCallback(fields, privateKey))).toMatchObject({
+        status: 200,
+      });
+    }
+    const warnings = t.notices.flatMap((notice) => (notice.type === "warning" ? [notice.what] : []));
+    expect(warnings.filter((what) => what.includes("providerTxId"))).toHaveLength(1);
+    expect(t.ran).toHaveLength(2);
+  });
+});
+
+describe("nulls", () => {
+  it("can be added to a signed body without breaking its signature, and change nothing", () => {
+    const text = bodyWith("");
+    const signed = signText(text, privateKey);
+    const grown = Buffer.from(signed.rawBody).toString("utf8").replace("{", '{"zone":null,"fee":null,');
+    const { event } = verifyPaymentCallback(Buffer.from(grown), { publicKey });
+    expect(event).toEqual(verifyPaymentCallback(signed.rawBody, { publicKey }).event);
+  });
+
+  it("make the same event of a body that differs in bytes: it is recognised as a copy", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    const signed = signText(bodyWith(""), privateKey);
+    const grown = Buffer.from(signed.rawBody).toString("utf8").replace("{", '{ "fee": null,');
+    await t.post("payments", signed);
+    expect(await t.post("payments", { ...signed, rawBody: Buffer.from(grown) })).toMatchObject({
+      status: 200,
+    });
+    expect(t.ran).toHaveLength(1);
+    expect(t.notices.map(({ type }) => type)).toContain("duplicate");
+  });
+});
+
+describe("the event", () => {
+  it("is frozen, without a prototype, and so is what is extra", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    await t.post("payments", signText(bodyWith(""), privateKey));
+    const [event] = t.ran as PaymentEvent[];
+    for (const part of [event, event?.extra]) {
+      expect(Object.getPrototypeOf(part)).toBeNull();
+      expect(Object.isFrozen(part)).toBe(true);
+    }
+    expect((event as unknown as Record<string, unknown>).constructor).toBeUndefined();
+    expect(String(Reflect.get(event?.extra ?? {}, "toString"))).toBe("undefined");
+    expect(() => Object.assign(event ?? {}, { status: "FAILED" })).toThrow(TypeError);
+  });
+
+  it("has exactly the documented fields, extra and source", () => {
+    expect(Object.keys(eventOf(bodyWith(""))).sort()).toEqual([
+      ...["amount", "callbackUrl", "event", "extra", "merchantId", "message", "payTxnId", "providerTxId"],
+      ...["referenceId", "source", "status", "timestamp", "userId"],
+    ]);
+    expect(eventOf(bodyWith("")).source).toBe("callback");
+  });
+
+  it("lacks optional fields that are null or missing, instead of having them empty", () => {
+    const fields = anyCallbackFields({
+      message: null,
+      providerTxId: undefined,
+      merchantId: null,
+      userId: undefined,
+    });
+    const { event } = verifyPaymentCallback(signPaymentCallback(fields, privateKey).rawBody, { publicKey });
+    for (const name of ["message", "providerTxId", "merchantId", "userId"]) expect(name in event).toBe(false);
+  });
+
+  it("cannot be given a field named extra or source by the sender", () => {
+    expect({ ...eventOf(bodyWith(',"extra":"x"')).extra }).toEqual({});
+    expect(eventOf(bodyWith(',"source":"lookup"'), ["source"])).toMatchObject({
+      source: "callback",
+      extra: { source: "lookup" },
+    });
+  });
+
+  it.each(['"__proto__":{"admin":true}', '"__proto__":"x"', '"constructor":"x"', '"prototype":"x"'])(
+    "is not changed by a body with %s",
+    (member) => {
+      const event = eventOf(bodyWith(`,${member}`));
+      expect(Object.getPrototypeOf(event)).toBeNull();
+      expect({ ...event.extra }).toEqual({});
+      expect(({} as { admin?: boolean }).admin).toBeUndefined();
+    },
+  );
+});
+
+describe("payments.extraFields", () => {
+  it.each([
+    "amount",
+    "userId",
+    "signature",
+    "",
+    "a b",
+    "1a",
+    "constructor",
+    "__proto__",
+    "a".repeat(65),
+    5,
+    null,
+  ])("cannot list %j", async (name) => {
+    const extraFields = [name as string];
+    const error = await rejectedBy((async () => setUp({ payments: { publicKey, extraFields } }))());
+    expect(error.code).toBe("ERR_OPTION_INVALID");
+    expect(error.message).toContain("payments.extraFields");
+  });
+});

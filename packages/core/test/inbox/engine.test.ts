@@ -1,0 +1,343 @@
+import { fakeClock } from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { Changes } from "../../src/inbox/changes.ts";
+import { createInbox } from "../../src/inbox/engine.ts";
+import type { Lease, Runner } from "../../src/inbox/inbox.ts";
+import type { VerifiedEvent } from "../../src/inbox/record/event.ts";
+import type { Ending } from "../../src/inbox/record/lease.ts";
+import type { RecordStore, Swap } from "../../src/inbox/store.ts";
+import { memoryInbox } from "../../src/memory/index.ts";
+import { memoryStore } from "../../src/memory/store.ts";
+import type { Happening } from "../../src/notices/notice.ts";
+
+const LEASE_MS = 9_000;
+
+function newEvent(signedAt: number, id = "tx"): VerifiedEvent {
+  return {
+    key: id.padStart(32, "0"),
+    slot: "1".repeat(16),
+    variantSlot: () => "2".repeat(16),
+    id,
+    name: "DEPOSIT",
+    status: "SUCCESS",
+    rank: 1,
+    identity: {},
+    amount: null,
+    signedAt,
+    fresh: true,
+    retentionMs: 86_400_000,
+    verdict: "run",
+    detail: null,
+    referenceKey: null,
+    delivery: {
+      flow: "payments",
+      tenant: "",
+      source: "callback",
+      rawBody: new Uint8Array(),
+      headers: {},
+      keyId: null,
+      receivedAt: 0,
+    },
+  };
+}
+
+function runnerOf(run: (lease: Lease) => Promise<Ending>): Runner & { readonly notices: Happening[] } {
+  const notices: Happening[] = [];
+  return {
+    notices,
+    run: async (lease) => ({ ending: await run(lease), changes: [], written: () => {} }),
+    firstStep: () => null,
+    notify: (notice) => notices.push(notice),
+  };
+}
+
+/** A store that tells of each write that prolongs a lease, and may refuse it. */
+function watched(store: RecordStore, renewing: () => void): RecordStore {
+  const leases = new Map<string, string>();
+  return {
+    ...store,
+    swap(items) {
+      for (const { key, record } of items) {
+        const token = record.lease?.token;
+        if (token !== undefined && leases.get(key) === token) renewing();
+        if (token !== undefined) leases.set(key, token);
+      }
+      return store.swap(items);
+    },
+  };
+}
+
+describe("the leases of an inbox", () => {
+  it("are all renewed by one timer every third of a lease, which stops when nothing runs", async () => {
+    const clock = fakeClock();
+    const renewed: number[] = [];
+    const start = clock.now();
+    const store = watched(memoryStore({ environment: clock }), () => renewed.push(clock.now() - start));
+    const inbox = createInbox(store, { leaseMs: LEASE_MS, environment: clock });
+    await inbox.accept(newEvent(start, "1"));
+    await inbox.accept(newEvent(start, "2"));
+    let release = (): void => {};
+    const free = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const runner = runnerOf(async () => {
+      await free;
+      return { kind: "done" };
+    });
+    const working = inbox.work(runner, { deadlineMs: 60_000, limit: 2, concurrency: 2 });
+    await clock.advance(LEASE_MS);
+    expect(renewed).toEqual([3_000, 3_000, 6_000, 6_000, 9_000, 9_000]);
+    release();
+    await working;
+    await clock.advance(LEASE_MS * 3);
+    expect(renewed).toHaveLength(6);
+  });
+
+  it("are given up after a whole lease without the store: the signal aborts, with one warning", async () => {
+    const clock = fakeClock();
+    let down = false;
+    const store = watched(memoryStore({ environment: clock }), () => {
+      if (down) throw new Error("unreachable");
+    });
+    const inbox = createInbox(store, { leaseMs: LEASE_MS, environment: clock });
+    await inbox.accept(newEvent(clock.now()));
+    let aborted = -1;
+    const start = clock.now();
+    const runner = runnerOf(async (lease) => {
+      lease.called();
+      await new Promise<void>((resolve) => {
+        lease.cancellation.signal.addEventListener("abort", () => {
+          aborted = clock.now() - start;
+          resolve();
+        });
+      });
+      return { kind: "done" };
+    });
+    const working = inbox.work(runner, { deadlineMs: 60_000, limit: 1, concurrency: 1 });
+    await clock.advance(LEASE_MS / 3);
+    down = true;
+    await clock.advance(LEASE_MS * 2);
+    down = false;
+    await clock.advance(LEASE_MS * 2);
+    await working;
+    // Renewed at 3 s, so that it lapses at 12 s; a try that is under way then is waited for.
+    expect(aborted).toBeGreaterThanOrEqual(12_000);
+    expect(aborted).toBeLessThan(12_000 + LEASE_MS / 3 + 1_000);
+    expect(runner.notices.filter(({ type }) => type === "double-risk")).toHaveLength(1);
+  });
+});
+
+describe("writes of one turn", () => {
+  /** A store that is asked over a way, and remembers what it was asked. */
+  function distant(): { readonly store: RecordStore; readonly sent: (readonly Swap[])[] } {
+    const memory = memoryStore();
+    const sent: (readonly Swap[])[] = [];
+    const store: RecordStore = {
+      ...memory,
+      immediate: false,
+      async swap(items) {
+        sent.push(items);
+        return memory.swap(items);
+      },
+    };
+    return { store, sent };
+  }
+
+  it("travel together, sorted by key, no key twice, and each is answered by itself", async () => {
+    const { store, sent } = distant();
+    const inbox = createInbox(store);
+    await inbox.ready();
+    const events = ["3", "1", "2", "1"].map((id) => newEvent(Date.now(), id));
+    const answers = await Promise.all(events.map((event) => inbox.accept(event)));
+    expect(answers.map(({ outcome }) => outcome)).toEqual(["new", "new", "new", "duplicate"]);
+    const keys = (sent[0] ?? []).map(({ key }) => key);
+    expect(keys).toEqual(["1", "2", "3"].map((id) => id.padStart(32, "0")));
+    expect(sent).toHaveLength(1);
+  });
+
+  it("one of them whose answer is missing is sent again, the others are not", async () => {
+    const { store, sent } = distant();
+    const clock = fakeClock();
+    let isCut = true;
+    const cut: RecordStore = {
+      ...store,
+      now: () => clock.now(),
+      swap: async (items) => {
+        const results = await store.swap(items);
+        return isCut ? results.slice(0, 1) : results;
+      },
+    };
+    const inbox = createInbox(cut, { environment: clock });
+    await inbox.ready();
+    const accepting = Promise.all(["1", "2"].map((id) => inbox.accept(newEvent(clock.now(), id))));
+    await clock.advance(1);
+    isCut = false;
+    await clock.advance(1_000);
+    expect((await accepting).map(({ outcome }) => outcome)).toEqual(["new", "new"]);
+    expect(sent.map((items) => items.length)).toEqual([2, 1]);
+    expect(sent[1]?.[0]).toBe(sent[0]?.[1]);
+  });
+
+  it("a swap that rejects, or throws, says nothing about what was written", async () => {
+    for (const how of ["rejects", "throws"] as const) {
+      const clock = fakeClock();
+      const memory = memoryStore({ environment: clock });
+      let times = 0;
+      const store: RecordStore = {
+        ...memory,
+        immediate: false,
+        swap(items) {
+          const made = memory.swap(items);
+          if (times++ > 0) return made;
+          if (how === "throws") throw new Error("cut off");
+          return Promise.reject(new Error("cut off"));
+        },
+      };
+      const inbox = createInbox(store, { environment: clock });
+      await inbox.ready();
+      const accepting = Promise.resolve(inbox.accept(newEvent(clock.now())));
+      await clock.advance(1_000);
+      // Its own write, met again: it is new, and no copy.
+      expect((await accepting).outcome).toBe("new");
+      expect(times).toBe(2);
+    }
+  });
+
+  it("steps on one record go one after the other, and one that throws changes nothing", async () => {
+    const clock = fakeClock();
+    const memory = memoryStore({ environment: clock });
+    const changes = new Changes({ ...memory, immediate: false }, clock, LEASE_MS);
+    const key = "1".padStart(32, "0");
+    const claimed = { flow: "payments", tenant: "", id: "0", status: null, statusSlot: null } as const;
+    const empty = { ...claimed, terminal: false, identity: {}, lease: null, slots: {}, signedAt: 0 };
+    const count = (by: number, fails = false) =>
+      changes.change<number>({
+        key,
+        deadlineMs: 1_000,
+        step: (record) => {
+          const before = Number(record?.signedAt ?? 0);
+          const signedAt = before + by;
+          if (record !== null) record.signedAt = signedAt;
+          if (fails) throw new Error("no");
+          const expiresAt = clock.now() + 60_000;
+          return { answer: signedAt, record: record ?? { ...empty, signedAt, expiresAt } };
+        },
+      });
+    const asked = [count(1), count(10), count(100, true), count(1_000)];
+    expect(await Promise.allSettled(asked)).toMatchObject([
+      { value: 1 },
+      { value: 11 },
+      { reason: new Error("no") },
+      { value: 1_011 },
+    ]);
+    expect(memory.read([key])[0]?.record).toMatchObject({ signedAt: 1_011 });
+  });
+});
+
+describe("the close of an inbox", () => {
+  it("takes nothing more in work, and is the same close when called again", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock });
+    await inbox.accept(newEvent(clock.now(), "1"));
+    await inbox.accept(newEvent(clock.now(), "2"));
+    let runs = 0;
+    const closings: Promise<unknown>[] = [];
+    const runner = runnerOf(async () => {
+      runs++;
+      if (runs === 1) closings.push(inbox.close({ graceMs: 1_000 }));
+      return { kind: "done" };
+    });
+    const report = await inbox.work(runner, { deadlineMs: 60_000, limit: 10, concurrency: 1 });
+    await clock.advance("1s");
+    closings.push(inbox.close({ graceMs: 5 }));
+    expect(await Promise.all(closings)).toEqual([{ unfinished: 0 }, { unfinished: 0 }]);
+    expect(report.ran).toBe(1);
+    expect(runs).toBe(2);
+  });
+
+  it("gives an event that retries at once its last try, and ends", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock });
+    await inbox.accept(newEvent(clock.now()));
+    let runs = 0;
+    const runner = runnerOf(async () => {
+      runs++;
+      return { kind: "retry", delayMs: 0 };
+    });
+    await inbox.work(runner, { deadlineMs: 60_000, limit: 1, concurrency: 1 });
+    const closing = inbox.close({ graceMs: 1_000 });
+    await clock.advance("2s");
+    expect(await closing).toEqual({ unfinished: 1 });
+    expect(runs).toBe(2);
+  });
+
+  it("without any runner tells how much is lost", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock });
+    await inbox.accept(newEvent(clock.now()));
+    const closing = inbox.close({ graceMs: 1_000 });
+    await clock.advance("2s");
+    expect(await closing).toEqual({ unfinished: 1 });
+  });
+});
+
+describe("the health of an inbox", () => {
+  it("says what is wrong when the store does not answer", async () => {
+    const store: RecordStore = {
+      ...memoryStore(),
+      counts: async () => {
+        throw Object.assign(new Error("unreachable"), { code: "EHOSTUNREACH" });
+      },
+    };
+    expect(await createInbox(store).health()).toEqual({
+      ok: false,
+      detail: "Error: EHOSTUNREACH",
+      lostAt: null,
+      waiting: null,
+      running: null,
+      held: null,
+      oldestDueMs: null,
+    });
+  });
+});
+
+describe("events of one turn", () => {
+  it("start in the order in which they were accepted, whatever the order of their writes", async () => {
+    const clock = fakeClock();
+    const inbox = createInbox(
+      { ...memoryStore({ environment: clock }), immediate: false },
+      { environment: clock },
+    );
+    const started: string[] = [];
+    const runner = runnerOf(async ({ data }) => {
+      started.push(data.id);
+      return { kind: "done" };
+    });
+    await inbox.run(runner, { concurrency: 2 });
+    await clock.advance(1);
+    const ids = ["5", "1", "4", "2", "3"];
+    await Promise.all(ids.map((id) => inbox.accept(newEvent(clock.now(), id))));
+    await clock.advance(1);
+    expect(started).toEqual(ids);
+    await inbox.close({ graceMs: 0 });
+  });
+});
+
+describe("a store that cannot be listened to", () => {
+  it("is looked at all the same, and that is noticed", async () => {
+    const clock = fakeClock();
+    const deaf: RecordStore = {
+      ...memoryStore({ environment: clock }),
+      endsWithProcess: false,
+      onDue: () => Promise.reject(new Error("no connection")),
+    };
+    const runner = runnerOf(async () => ({ kind: "done" }));
+    const inbox = createInbox(deaf, { environment: clock });
+    await inbox.run(runner, { concurrency: 1 });
+    expect(runner.notices).toMatchObject([{ type: "inbox-error", during: "listen" }]);
+    await inbox.accept(newEvent(clock.now()));
+    await clock.advance(1);
+    expect(await inbox.health()).toMatchObject({ waiting: 0, running: 0 });
+    await inbox.close({ graceMs: 0 });
+  });
+});

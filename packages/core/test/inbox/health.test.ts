@@ -1,0 +1,97 @@
+/** What it costs to be asked about one's health, and what is said while an inbox closes. */
+import { fakeClock } from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { createInbox } from "../../src/inbox/engine.ts";
+import type { RecordStore } from "../../src/inbox/store.ts";
+import { memoryStore } from "../../src/memory/store.ts";
+import type { Loss } from "../../src/notices/notice.ts";
+import { sqliteInbox } from "../../src/sqlite/index.ts";
+import { environmentOf } from "../../src/time/environment.ts";
+import { newFile, openFile, watched } from "../sqlite/ground.ts";
+
+describe("the health of an inbox", () => {
+  it("is found out by one write, however many ask, and by another one a second later", async () => {
+    const clock = fakeClock();
+    const { handle, done } = watched(openFile(newFile()));
+    const inbox = sqliteInbox(handle, { clock });
+    await inbox.ready();
+    const commits = (): number => done.filter((sql) => sql === "COMMIT").length;
+    const before = commits();
+    for (let turn = 0; turn < 5; turn++) {
+      const all = await Promise.all(Array.from({ length: 20 }, () => inbox.health()));
+      expect(all.every(({ ok }) => ok)).toBe(true);
+    }
+    expect(commits() - before).toBe(1);
+    await clock.advance(1_000);
+    expect(await inbox.health()).toMatchObject({ ok: true });
+    expect(commits() - before).toBe(2);
+    await inbox.close({ graceMs: 0 });
+  });
+
+  it("is not well while it closes, nor once it has", async () => {
+    const inbox = sqliteInbox(newFile());
+    expect(await inbox.health()).toMatchObject({ ok: true });
+    await inbox.close({ graceMs: 0 });
+    expect(await inbox.health()).toMatchObject({ ok: false, waiting: null });
+  });
+
+  it("does not wait for a store that never answers", async () => {
+    const clock = fakeClock();
+    const store: RecordStore = { ...memoryStore({ environment: clock }), probe: () => new Promise(() => {}) };
+    const asking = createInbox(store, { environment: clock }).health();
+    await clock.advance(2_000);
+    expect(await asking).toMatchObject({ ok: false, detail: "the store has not answered within 2000 ms" });
+  });
+});
+
+describe("a loss", () => {
+  it("is looked for every two seconds, told once, and kept in the health", async () => {
+    const clock = fakeClock();
+    const found: (Loss | null)[] = [null, "replaced", null];
+    let looks = 0;
+    const store: RecordStore = {
+      ...memoryStore({ environment: clock }),
+      findLoss: async () => {
+        looks++;
+        return found.shift() ?? null;
+      },
+    };
+    const inbox = createInbox(store, { environment: environmentOf(clock) });
+    const told: unknown[] = [];
+    inbox.observe((notice) => told.push(notice));
+    await inbox.ready();
+    await clock.advance(2_000);
+    expect(told).toEqual([]);
+    await clock.advance(2_000);
+    const lostAt = clock.now();
+    await clock.advance(4_000);
+    expect(looks).toBe(4);
+    expect(told).toEqual([{ type: "data-lost", why: "replaced" }]);
+    expect(await inbox.health()).toMatchObject({ ok: true, lostAt });
+    await inbox.close({ graceMs: 0 });
+    await clock.advance(10_000);
+    expect(looks).toBe(5);
+  });
+
+  it("is not looked for by a store that is away, and is told once it answers", async () => {
+    const clock = fakeClock();
+    let isAway = true;
+    const store: RecordStore = {
+      ...memoryStore({ environment: clock }),
+      async findLoss() {
+        if (isAway) throw new Error("away");
+        return "evicting";
+      },
+    };
+    const inbox = createInbox(store, { environment: clock });
+    const told: unknown[] = [];
+    inbox.observe((notice) => told.push(notice));
+    await inbox.ready();
+    await clock.advance(6_000);
+    expect(told).toEqual([]);
+    isAway = false;
+    await clock.advance(2_000);
+    expect(told).toEqual([{ type: "data-lost", why: "evicting" }]);
+    await inbox.close({ graceMs: 0 });
+  });
+});

@@ -1,0 +1,337 @@
+import { describe, expect, it } from "vitest";
+import { claimedReference } from "../../../src/inbox/record/accept.ts";
+import { checkHeldRoom } from "../../../src/inbox/record/record.ts";
+import { thrownBy } from "../../receiving.ts";
+import { DAY, event, FAILED, Ground, KEY, lookedUp, OTHER, PENDING, SUCCESS } from "./ground.ts";
+
+describe("what is accepted", () => {
+  it("makes a record with one waiting slot that knows all it takes to run it", () => {
+    const ground = new Ground();
+    const given = event("SUCCESS");
+    expect(ground.accept(given)).toEqual({
+      outcome: "new",
+      eventId: KEY + SUCCESS,
+      begun: false,
+      overtaken: [],
+      reason: null,
+      detail: null,
+      previousAmount: null,
+    });
+    expect(ground.record).toEqual({
+      flow: "payments",
+      tenant: "t",
+      id: "tx-1",
+      status: "SUCCESS",
+      statusSlot: SUCCESS,
+      terminal: true,
+      identity: { event: "DEPOSIT", referenceId: "o-1" },
+      lease: null,
+      signedAt: 500,
+      expiresAt: 1_000 + DAY,
+      slots: {
+        [SUCCESS]: {
+          name: "DEPOSIT",
+          status: "SUCCESS",
+          amounts: { callback: "10" },
+          verdict: "run",
+          state: "waiting",
+          told: false,
+          replays: 0,
+          acceptedAt: 1_000,
+          token: null,
+          work: {
+            delivery: given.delivery,
+            retentionMs: DAY,
+            reason: null,
+            detail: null,
+            heldAt: 0,
+            dueAt: 1_000,
+            dueInMs: 0,
+            forcedAt: null,
+            steps: {},
+            only: null,
+            evenIfExpired: false,
+            previousStatus: null,
+            previousAmount: null,
+            history: [{ at: 1_000, what: "accepted" }],
+          },
+        },
+      },
+    });
+  });
+
+  it("is kept from the later of its signed time and now, and one that was signed later prolongs that, none shortens it", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS", { signedAt: 5_000 }));
+    expect(ground.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
+    ground.now = 2_000;
+    ground.accept(event("SUCCESS", { signedAt: 400 }));
+    expect(ground.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
+    ground.now = 9_000;
+    ground.accept(event("SUCCESS", { signedAt: 400, retentionMs: 10 }));
+    expect(ground.record).toMatchObject({ signedAt: 5_000, expiresAt: 5_000 + DAY });
+    ground.accept(event("SUCCESS", { signedAt: 5_001 }));
+    expect(ground.record).toMatchObject({ signedAt: 5_001, expiresAt: 9_000 + DAY });
+  });
+
+  it("is a duplicate from then on, and its slot stays as it is", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    const before = structuredClone(ground.slot(SUCCESS));
+    expect(ground.accept(event("SUCCESS"))).toEqual({
+      outcome: "duplicate",
+      eventId: KEY + SUCCESS,
+      reason: null,
+      detail: null,
+      previousAmount: null,
+      begun: false,
+      overtaken: [],
+    });
+    expect(ground.slot(SUCCESS)).toEqual(before);
+  });
+
+  it("for somebody who will run it is due later", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"), { delayMs: 500 });
+    expect(ground.slot(SUCCESS).work).toMatchObject({ dueAt: 1_500, dueInMs: 500 });
+  });
+
+  it("changes nothing where there is no room for it", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    const before = structuredClone(ground.record);
+    const full = {
+      admit: (outcome: string) => {
+        if (outcome === "held") throw new Error("full");
+      },
+    };
+    expect(() => ground.accept(event("FAILED"), full)).toThrow("full");
+    expect(ground.record).toEqual(before);
+    expect(ground.accept(event("SUCCESS"), full).outcome).toBe("duplicate");
+  });
+
+  it("claims its reference if it is a SUCCESS that runs, or ran, and is recent enough", () => {
+    const claiming = event("SUCCESS", { referenceKey: "r" });
+    expect(claimedReference(null, claiming)).toBe("r");
+    expect(claimedReference(null, event("SUCCESS"))).toBeNull();
+    expect(claimedReference(null, { ...claiming, fresh: false })).toBeNull();
+    const ground = new Ground();
+    ground.accept(event("FAILED"));
+    expect(claimedReference(ground.record, claiming)).toBeNull();
+  });
+
+  it("outside of the window is expired and leaves nothing, unless it is recorded already", () => {
+    const late = event("SUCCESS", { fresh: false });
+    const ground = new Ground();
+    expect(ground.accept(late)).toEqual({
+      outcome: "expired",
+      eventId: KEY + SUCCESS,
+      begun: false,
+      overtaken: [],
+      reason: null,
+      detail: null,
+      previousAmount: null,
+    });
+    expect(ground.record).toBeNull();
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(late).outcome).toBe("duplicate");
+    expect(ground.accept(event("FAILED", { fresh: false })).outcome).toBe("expired");
+    expect(Object.keys(ground.record?.slots ?? {})).toEqual([SUCCESS]);
+  });
+
+  it("after PENDING says which status and amount were before it", () => {
+    const ground = new Ground();
+    ground.accept(event("PENDING", { amount: "9" }));
+    expect(ground.record).toMatchObject({ status: "PENDING", statusSlot: PENDING, terminal: false });
+    const accepted = ground.accept(event("SUCCESS"));
+    expect(accepted).toMatchObject({ outcome: "progress", previousAmount: "9" });
+    expect(ground.slot(SUCCESS).work).toMatchObject({ previousStatus: "PENDING", previousAmount: "9" });
+  });
+
+  it.each([
+    ["the same amount", "10", "10", null],
+    ["no amount before", null, "10", null],
+    ["no amount now", "9", null, null],
+  ])("after PENDING with %s names no other amount", (_, before, now, previousAmount) => {
+    const ground = new Ground();
+    ground.accept(event("PENDING", { amount: before }));
+    expect(ground.accept(event("SUCCESS", { amount: now })).previousAmount).toBe(previousAmount);
+    expect(ground.slot(SUCCESS).amounts).toEqual(now === null ? {} : { callback: now });
+  });
+
+  it("as a terminal status ends the PENDING that waits, and says which one", () => {
+    const ground = new Ground();
+    ground.accept(event("PENDING"));
+    expect(ground.accept(event("SUCCESS")).overtaken).toEqual([
+      {
+        flow: "payments",
+        tenant: "t",
+        eventId: KEY + PENDING,
+        id: "tx-1",
+        event: "DEPOSIT",
+        status: "PENDING",
+        referenceId: "o-1",
+      },
+    ]);
+    expect(ground.slot(PENDING)).toMatchObject({ state: "stale", work: null });
+    expect(ground.accept(event("PENDING")).outcome).toBe("duplicate");
+  });
+
+  it("as a PENDING under a terminal status is stale, and leaves nothing", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    const stale = { outcome: "stale", eventId: KEY + PENDING, reason: null, overtaken: [] };
+    expect(ground.accept(event("PENDING"))).toMatchObject(stale);
+    expect(ground.accept(event("PENDING", { fresh: false }))).toMatchObject(stale);
+    expect(Object.keys(ground.record?.slots ?? {})).toEqual([SUCCESS]);
+  });
+
+  it("does not end a PENDING that runs", () => {
+    const ground = new Ground();
+    ground.accept(event("PENDING"));
+    ground.begin(PENDING);
+    expect(ground.accept(event("SUCCESS")).overtaken).toEqual([]);
+    expect(ground.accept(event("PENDING")).outcome).toBe("duplicate");
+    expect(ground.slot(PENDING).state).toBe("running");
+  });
+});
+
+describe("what is held at once", () => {
+  const held = (outcome: string, reason: string, slot: string, detail: string | null = null) => ({
+    outcome,
+    eventId: KEY + slot,
+    begun: false,
+    overtaken: [],
+    reason,
+    detail,
+    previousAmount: null,
+  });
+
+  it("is the other terminal status: a conflict", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    const detail = "status differs from the final one that is recorded";
+    expect(ground.accept(event("FAILED"))).toEqual(held("held", "conflict", FAILED, detail));
+    expect(ground.record).toMatchObject({ status: "SUCCESS", statusSlot: SUCCESS });
+    expect(ground.slot(FAILED)).toMatchObject({ state: "held", verdict: "conflict", told: false });
+    expect(ground.slot(FAILED).work).toMatchObject({
+      reason: "conflict",
+      detail,
+      heldAt: 1_000,
+      previousStatus: null,
+      previousAmount: null,
+      history: [{ at: 1_000, what: "held: conflict" }],
+    });
+    expect(ground.accept(event("FAILED"))).toEqual(held("duplicate", "conflict", FAILED, detail));
+  });
+
+  it.each([
+    [
+      "another reference",
+      { identity: { event: "DEPOSIT", referenceId: "o-2" } },
+      "referenceId differs from what is recorded",
+    ],
+    [
+      "another event and reference",
+      { identity: { event: "WITHDRAWAL", referenceId: "o-2" } },
+      "event, referenceId differ from what is recorded",
+    ],
+    ["another amount", { amount: "11" }, "amount differs from the one that this source sent before"],
+  ])(
+    "is %s under the same id: a mismatch, in a slot of its own, which says what differs",
+    (_, changes, detail) => {
+      const ground = new Ground();
+      ground.accept(event("SUCCESS"));
+      expect(ground.accept(event("SUCCESS", changes))).toEqual(held("held", "mismatch", OTHER, detail));
+      expect(ground.accept(event("SUCCESS", changes))).toEqual(held("duplicate", "mismatch", OTHER, detail));
+      expect(ground.slot(OTHER).work?.detail).toBe(detail);
+      expect(ground.record?.identity).toEqual({ event: "DEPOSIT", referenceId: "o-1" });
+    },
+  );
+
+  it("has no words of another reason", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    const changes = { amount: "11", verdict: "unexpected", detail: "of another merchant" } as const;
+    expect(ground.accept(event("SUCCESS", changes)).reason).toBe("mismatch");
+    expect(ground.slot(OTHER).work?.detail).toMatch(/^amount differs/);
+  });
+
+  it("is not what lacks an amount or a field of its identity, or has one more", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(event("SUCCESS", { amount: null })).outcome).toBe("duplicate");
+    expect(ground.accept(event("SUCCESS", { identity: { event: "DEPOSIT" } })).outcome).toBe("duplicate");
+    const more = { event: "DEPOSIT", referenceId: "o-1", merchantId: "m" };
+    expect(ground.accept(event("SUCCESS", { identity: more })).outcome).toBe("duplicate");
+  });
+
+  it("is what the rules found wrong, with their words, and a status of it sets no rank", () => {
+    const ground = new Ground();
+    const broken = event("SUCCESS", { verdict: "unexpected", detail: "of another merchant" });
+    expect(ground.accept(broken)).toEqual(held("held", "unexpected", SUCCESS, "of another merchant"));
+    expect(ground.record).toMatchObject({ status: null, statusSlot: null, terminal: false, identity: {} });
+    expect(ground.slot(SUCCESS).work?.detail).toBe("of another merchant");
+    expect(ground.accept(event("FAILED"))).toMatchObject({ outcome: "new", reason: null });
+  });
+
+  it("is an event that the specification does not list, in a slot of its own", () => {
+    const ground = new Ground();
+    const unlisted = event("REVERSED", { rank: null, verdict: "unrecognized" });
+    expect(ground.accept(unlisted)).toEqual(held("held", "unrecognized", OTHER));
+    expect(ground.accept(unlisted)).toEqual(held("duplicate", "unrecognized", OTHER));
+  });
+
+  it("is a progress that the rules hold", () => {
+    const ground = new Ground();
+    ground.accept(event("PENDING"));
+    const broken = event("SUCCESS", { verdict: "unexpected" });
+    expect(ground.accept(broken)).toEqual(held("held", "unexpected", SUCCESS));
+    expect(ground.record).toMatchObject({ status: "PENDING", terminal: false });
+  });
+
+  it("is a SUCCESS whose reference another id has; what is held anyway keeps its own reason", () => {
+    expect(new Ground().accept(event("SUCCESS"), { referenceReused: true })).toMatchObject({
+      reason: "reference-reused",
+      detail: "another payTxnId has a SUCCESS for this reference",
+    });
+    const broken = event("SUCCESS", { verdict: "unexpected" });
+    expect(new Ground().accept(broken, { referenceReused: true })).toMatchObject({ reason: "unexpected" });
+  });
+
+  it("has no room beyond the bound", () => {
+    checkHeldRoom(4, 5);
+    const error = thrownBy(() => checkHeldRoom(5, 5));
+    expect(error.code).toBe("ERR_HELD_FULL");
+    expect(error.message).toBe(
+      "5 events are held, the bound. Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
+    );
+  });
+});
+
+describe("amounts of different sources", () => {
+  it("are not compared: the other one is a change, told once", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(lookedUp("SUCCESS", "9.5"))).toMatchObject({
+      outcome: "duplicate",
+      previousAmount: "10",
+    });
+    expect(ground.slot(SUCCESS).amounts).toEqual({ callback: "10", lookup: "9.5" });
+    expect(ground.accept(lookedUp("SUCCESS", "9.5")).previousAmount).toBeNull();
+    expect(ground.accept(lookedUp("SUCCESS", "9")).reason).toBe("mismatch");
+  });
+
+  it("that are the same are no change", () => {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    expect(ground.accept(lookedUp("SUCCESS", "10")).previousAmount).toBeNull();
+    expect(ground.slot(SUCCESS).amounts).toEqual({ callback: "10", lookup: "10" });
+  });
+
+  it("before and after PENDING are told where only the other source's is known", () => {
+    const ground = new Ground();
+    ground.accept(lookedUp("PENDING", "9"));
+    expect(ground.accept(event("SUCCESS"))).toMatchObject({ outcome: "progress", previousAmount: "9" });
+  });
+});

@@ -1,0 +1,132 @@
+import { type AcceptContext, accept } from "../../../src/inbox/record/accept.ts";
+import { lifeOf } from "../../../src/inbox/record/decisions.ts";
+import type { Accepted, VerifiedEvent } from "../../../src/inbox/record/event.ts";
+import type { Ending, LeaseData, StepChange } from "../../../src/inbox/record/lease.ts";
+import type { Life } from "../../../src/inbox/record/life.ts";
+import type { IdempotencyRecord, Slot } from "../../../src/inbox/record/record.ts";
+import {
+  type BeginOptions,
+  type Begun,
+  begin,
+  beginNext,
+  type Finished,
+  finish,
+  renew,
+  writeSteps,
+} from "../../../src/inbox/record/run.ts";
+
+export const DAY: number = 86_400_000;
+export const KEY: string = "a".repeat(32);
+export const PENDING: string = "0".repeat(16);
+export const SUCCESS: string = "1".repeat(16);
+export const FAILED: string = "2".repeat(16);
+export const OTHER: string = "f".repeat(16);
+const slots: Readonly<Record<string, string>> = { PENDING, SUCCESS, FAILED };
+
+/** A callback of transaction tx-1, as the flow hands it to the inbox. */
+export function event(status: string, changes: Partial<VerifiedEvent> = {}): VerifiedEvent {
+  return {
+    key: KEY,
+    slot: slots[status] ?? "3".repeat(16),
+    variantSlot: () => OTHER,
+    id: "tx-1",
+    name: "DEPOSIT",
+    status,
+    rank: status === "PENDING" ? 0 : 1,
+    identity: { event: "DEPOSIT", referenceId: "o-1" },
+    amount: "10",
+    signedAt: 500,
+    fresh: true,
+    retentionMs: DAY,
+    verdict: "run",
+    detail: null,
+    referenceKey: null,
+    delivery: {
+      flow: "payments",
+      tenant: "t",
+      source: "callback",
+      rawBody: new TextEncoder().encode('{"referenceId":"o-1"}'),
+      headers: {},
+      keyId: "k",
+      receivedAt: 900,
+    },
+    ...changes,
+  };
+}
+
+export const lookedUp = (status: string, amount: string): VerifiedEvent => {
+  const given = event(status, { amount });
+  return { ...given, delivery: { ...given.delivery, source: "lookup" } };
+};
+
+/** One record, and what is done to it at a time that goes on by itself. */
+export class Ground {
+  record: IdempotencyRecord | null = null;
+  now = 1_000;
+
+  accept(given: VerifiedEvent, context: Partial<AcceptContext> = {}): Accepted {
+    const nothing = { now: this.now, delayMs: 0, referenceReused: false, admit: () => {} };
+    const { record, accepted } = accept(this.record, given, { ...nothing, ...context });
+    if (record !== null) this.record = record;
+    return accepted;
+  }
+
+  begin(slot: string, options: Partial<BeginOptions> = {}): Begun {
+    return begin(this.record, slot, { ...this.#begins, ...options });
+  }
+
+  next(options: Partial<BeginOptions> = {}): LeaseData | null {
+    return this.record === null ? null : beginNext(this.record, { ...this.#begins, ...options });
+  }
+
+  get #begins(): BeginOptions {
+    return {
+      key: KEY,
+      token: "w",
+      leaseMs: 100,
+      now: this.now,
+      force: null,
+      mayRunInterrupted: () => true,
+      firstStep: () => null,
+    };
+  }
+
+  finish(slot: string, ending: Ending, changes: readonly StepChange[] = [], token = "w"): Finished {
+    return finish(this.record, { ...this.#lease(slot), token }, ending, changes, this.now);
+  }
+
+  write(slot: string, changes: readonly StepChange[], token = "w"): boolean {
+    return writeSteps(this.record, { ...this.#lease(slot), token }, changes, this.now);
+  }
+
+  renew(slot: string, now: number, token = "w"): boolean {
+    return renew(this.record, { ...this.#lease(slot), token }, 100, now);
+  }
+
+  /** Of a lease only what its owner writes with. */
+  #lease(slot: string): LeaseData {
+    return { key: KEY, slot, eventId: KEY + slot } as LeaseData;
+  }
+
+  slot(key: string): Slot {
+    const slot = this.record?.slots[key];
+    if (slot === undefined) throw new Error(`no slot ${key}`);
+    return slot;
+  }
+
+  life(key: string): Life {
+    if (this.record === null) throw new Error("no record");
+    const life = lifeOf(this.record, KEY + key);
+    if (life === null) throw new Error(`nothing is known of ${key}`);
+    return life;
+  }
+}
+
+/** An event that was taken, by the owner `w`. */
+export function running(given: VerifiedEvent = event("SUCCESS")): Ground {
+  const ground = new Ground();
+  ground.accept(given);
+  const begun = ground.begin(given.slot);
+  if (begun.kind !== "leased") throw new Error(begun.kind);
+  return ground;
+}

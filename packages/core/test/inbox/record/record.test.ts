@@ -1,0 +1,342 @@
+import { createHarness, createTestKeys, fakeClock, type Harness } from "@payhooks/core/testing";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { accept } from "../../../src/inbox/record/accept.ts";
+import { decodeRecord, encodeRecord, isUnreadable } from "../../../src/inbox/record/codec.ts";
+import { digested } from "../../../src/inbox/record/digest.ts";
+import type { VerifiedEvent } from "../../../src/inbox/record/event.ts";
+import { indexOf } from "../../../src/inbox/record/index-of.ts";
+import { pack, signedAtOf, unpack } from "../../../src/inbox/record/pack.ts";
+import type { IdempotencyRecord, Slot, Work } from "../../../src/inbox/record/record.ts";
+import { memoryInbox } from "../../../src/memory/index.ts";
+import type { HeldReason } from "../../../src/protocol/held-reasons.ts";
+
+const keys = createTestKeys();
+
+describe("oneSuccessPerReference", () => {
+  async function harness(): Promise<Harness & { readonly ran: string[] }> {
+    const ran: string[] = [];
+    const t = await createHarness({
+      keys,
+      register: (receiver) =>
+        receiver
+          .onDeposit({
+            PENDING: ({ payTxnId }) => void ran.push(`PENDING ${payTxnId}`),
+            SUCCESS: ({ payTxnId }) => void ran.push(`SUCCESS ${payTxnId}`),
+            FAILED: ({ payTxnId }) => void ran.push(`FAILED ${payTxnId}`),
+          })
+          .onWithdrawal(({ payTxnId }) => void ran.push(`withdrawn ${payTxnId}`)),
+      receiver: { payments: { publicKey: keys.publicKey, oneSuccessPerReference: true } },
+    });
+    return { ...t, ran };
+  }
+
+  it("holds a second SUCCESS of a reference under another payTxnId; the first may pass again", async () => {
+    const t = await harness();
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
+    expect(await t.deposit({ referenceId: "o-1", payTxnId: "tx-2" })).toMatchObject({
+      status: 200,
+      outcome: "held",
+    });
+    expect(await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" })).toMatchObject({
+      status: 200,
+      outcome: "done",
+    });
+    expect(await t.deposit({ referenceId: "o-2", payTxnId: "tx-3" })).toMatchObject({ outcome: "done" });
+    expect(t.ran).toEqual(["SUCCESS tx-1", "SUCCESS tx-3"]);
+    expect((await t.held()).map(({ reason, id }) => [reason, id])).toEqual([["reference-reused", "tx-2"]]);
+  });
+
+  it("says nothing of other statuses and of the other event", async () => {
+    const t = await harness();
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-2", status: "PENDING" });
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-3", status: "FAILED" });
+    await t.withdrawal({ referenceId: "o-1", payTxnId: "tx-4" });
+    expect(t.ran).toEqual(["SUCCESS tx-1", "PENDING tx-2", "FAILED tx-3", "withdrawn tx-4"]);
+  });
+
+  it("a SUCCESS that is held for it sets no rank: the FAILED of that transaction runs", async () => {
+    const t = await harness();
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-2" });
+    expect(await t.deposit({ referenceId: "o-1", payTxnId: "tx-2", status: "FAILED" })).toMatchObject({
+      outcome: "done",
+    });
+    expect(t.ran).toEqual(["SUCCESS tx-1", "FAILED tx-2"]);
+  });
+
+  it("a person's replay runs it all the same", async () => {
+    const t = await harness();
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
+    const { eventId } = await t.deposit({ referenceId: "o-1", payTxnId: "tx-2" });
+    await t.receiver.held.replay(eventId ?? "", { by: "an operator", note: "paid twice on purpose" });
+    await t.advance("1s");
+    expect(t.ran).toEqual(["SUCCESS tx-1", "SUCCESS tx-2"]);
+  });
+
+  it("forgets the reference with the record", async () => {
+    const t = await harness();
+    await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
+    await t.advance("7d");
+    expect(await t.deposit({ referenceId: "o-1", payTxnId: "tx-2" })).toMatchObject({ outcome: "held" });
+    await t.advance("2d");
+    expect(await t.deposit({ referenceId: "o-1", payTxnId: "tx-3" })).toMatchObject({ outcome: "done" });
+    expect(t.ran).toEqual(["SUCCESS tx-1", "SUCCESS tx-3"]);
+  });
+
+  it("counts against maxHeld, and refuses no more than that", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock, maxRecords: 10, maxUnfinished: 10 });
+    const success = (id: string): VerifiedEvent => ({
+      ...sample,
+      key: id.padStart(32, "0"),
+      id,
+      signedAt: clock.now(),
+    });
+    const accepting = async (id: string) => (await inbox.accept(success(id), { maxHeld: 0 })).outcome;
+    expect(await accepting("1")).toBe("new");
+    await expect(accepting("2")).rejects.toMatchObject({ code: "ERR_HELD_FULL" });
+    expect(await accepting("1")).toBe("duplicate");
+  });
+});
+
+describe("a record as text", () => {
+  const text = fc.oneof(
+    fc.string({ maxLength: 12 }),
+    fc.string({ unit: fc.constantFrom("~", "\\", "\n", "u", "s", "D", "{", "0"), maxLength: 6 }),
+    fc.constantFrom("event", "SUCCESS", "0123456789abcdef", "\0", "\ud800x", "x\udfff"),
+    fc.uuid(),
+  );
+  const hex = fc.stringMatching(/^[0-9a-f]{16}$/);
+  const reasons: readonly HeldReason[] = [
+    "conflict",
+    "mismatch",
+    "reference-reused",
+    "unrecognized",
+    "malformed",
+  ];
+  const slot: fc.Arbitrary<Slot> = fc.record({
+    name: fc.constantFrom("DEPOSIT", "WITHDRAWAL", "settlement.approved", ""),
+    status: fc.constantFrom("PENDING", "SUCCESS", "FAILED", "CANCELLED", ""),
+    amounts: fc.dictionary(
+      fc.constantFrom("callback", "lookup", "webhook"),
+      fc.constantFrom("10", "10.5", "0"),
+    ),
+    verdict: fc.constantFrom("run" as const, ...reasons),
+    state: fc.constantFrom("done" as const, "stale" as const, "discarded" as const),
+    told: fc.constant(false),
+    replays: fc.nat(5),
+    acceptedAt: fc.nat(),
+    token: fc.option(fc.constantFrom("1oueFVzsvQ000", "1oueFVzsvQ000.")),
+    work: fc.constant(null),
+  });
+  const record: fc.Arbitrary<IdempotencyRecord> = fc
+    .record({
+      flow: fc.constantFrom("payments" as const, "connect" as const),
+      tenant: text,
+      id: text,
+      identity: fc.dictionary(fc.constantFrom("event", "referenceId", "merchantId", "object"), text, {
+        noNullPrototype: true,
+      }),
+      lease: fc.constant(null),
+      slots: fc.dictionary(hex, slot, { minKeys: 1, maxKeys: 4, noNullPrototype: true }),
+      signedAt: fc.nat(),
+      expiresAt: fc.nat(),
+      terminal: fc.boolean(),
+      claimed: fc.boolean(),
+      which: fc.nat(3),
+    })
+    .map(({ claimed, which, ...facts }) => {
+      const names = Object.keys(facts.slots);
+      const statusSlot = claimed ? (names[which % names.length] ?? null) : null;
+      const status = statusSlot === null ? null : (facts.slots[statusSlot]?.status ?? null);
+      return { ...facts, statusSlot, status, terminal: claimed && facts.terminal };
+    });
+
+  it("is the same after it was packed into a string", () => {
+    fc.assert(
+      fc.property(record, (given) => {
+        expect(plain(unpack(pack(given)))).toEqual(plain(given));
+        expect(signedAtOf(pack(given))).toBe(given.signedAt);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("keeps every time when packed, to the millisecond, whatever came before it", () => {
+    const [given] = fc.sample(record, 1);
+    if (given === undefined) throw new Error("no record");
+    const four = 36 ** 4;
+    const edges = [0, 1, -1, four - 1, four, four + 1, 1_795_000_000_000, Number.MAX_SAFE_INTEGER, 0.5];
+    for (const signedAt of edges) {
+      for (const expiresAt of edges) {
+        const packed = pack({ ...given, signedAt, expiresAt });
+        expect([unpack(packed).signedAt, unpack(packed).expiresAt]).toEqual([signedAt, expiresAt]);
+      }
+    }
+    const text = pack({ ...given, signedAt: 1_795_000_000_000 });
+    expect(text.split("\n")).toContain((1_795_000_000_000).toString(36));
+  });
+
+  it("is the same after it was stored as text, but for long facts, which are digests then", () => {
+    fc.assert(
+      fc.property(record, (given) => {
+        const stored = { ...given, identity: digested(given.identity) };
+        expect(encodeRecord(given)).not.toMatch(UNFIT);
+        expect(plain(readable(encodeRecord(given)))).toEqual(plain(stored));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("is the same after it was stored as text while there is work in it", () => {
+    const any = fc.string({
+      unit: fc.constantFrom("a", "\n", "\r", '"', "\\", "\u2028", "\0", "\ud800", "\udc00", "é", "😀"),
+      maxLength: 8,
+    });
+    const delivery = fc.record({
+      flow: fc.constant("connect" as const),
+      tenant: text,
+      source: fc.constant("webhook" as const),
+      rawBody: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+      headers: fc.dictionary(fc.constantFrom("x-connect-signature", "x"), any, { noNullPrototype: true }),
+      keyId: fc.option(fc.constant("k1")),
+      receivedAt: fc.nat(),
+    });
+    const nothing = { now: 1, delayMs: 0, referenceReused: false, admit: () => {} };
+    const { record: claimed } = accept(null, sample, nothing);
+    const newWork = Object.values(claimed?.slots ?? {})[0]?.work as Work;
+    const working = fc.tuple(slot, delivery, any).map(
+      ([one, arrived, detail]): Slot => ({
+        ...one,
+        state: "waiting",
+        work: { ...newWork, delivery: arrived, detail },
+      }),
+    );
+    const slots = fc.array(fc.tuple(hex, fc.oneof(slot, working)), { minLength: 1, maxLength: 4 });
+    const kept = (given: IdempotencyRecord): IdempotencyRecord => {
+      const text = encodeRecord(given);
+      expect(text).not.toMatch(UNFIT);
+      return readable(text);
+    };
+    fc.assert(
+      fc.property(record, slots, hex, working, (given, others, key, work) => {
+        const open = { ...given, slots: { ...Object.fromEntries(others), [key]: work } };
+        expect(plain(kept(open))).toEqual(plain(open));
+        expect(encodeRecord(kept(open))).toEqual(encodeRecord(open));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("of a newer format, or damaged, is told as such, whatever it is, and nothing is thrown", () => {
+    const [given] = fc.sample(record, 1);
+    if (given === undefined) throw new Error("no record");
+    const text = encodeRecord(given);
+    expect(decodeRecord(`2${text.slice(1)}`)).toMatchObject({ unreadable: expect.stringContaining("newer") });
+    expect(decodeRecord("")).toMatchObject({ unreadable: expect.any(String) });
+    const open = encodeRecord({ ...given, slots: { ...given.slots, ...openSlots() } });
+    for (const cut of ["1o[", '1o["payments"', "1o", open.slice(0, open.length / 2)]) {
+      expect(decodeRecord(cut)).toMatchObject({ unreadable: expect.stringContaining("damaged") });
+    }
+  });
+
+  it("has labels that every database takes", () => {
+    const slots = openSlots(`r\0\ud800${"é".repeat(20_000)}`);
+    const [given] = fc.sample(record, 1);
+    if (given === undefined) throw new Error("no record");
+    const { events } = indexOf("0".repeat(32), { ...given, tenant: "t\0", id: "\udc00", slots });
+    for (const { referenceId, tenant, id } of events) {
+      for (const label of [referenceId ?? "", tenant, id]) {
+        expect(label).not.toMatch(UNFIT);
+        expect(Buffer.byteLength(label)).toBeLessThanOrEqual(256);
+        expect(Buffer.from(label).toString()).toBe(label);
+      }
+      expect(referenceId).toMatch(/^r.*é$/u);
+    }
+  });
+
+  it("takes little room", () => {
+    const given: IdempotencyRecord = {
+      flow: "payments",
+      tenant: "",
+      id: "0b6f6e0c-6b0e-4f0e-9d7e-3f2f6a1c0001",
+      status: "SUCCESS",
+      statusSlot: "0123456789abcdef",
+      terminal: true,
+      identity: {
+        event: "DEPOSIT",
+        referenceId: "order-1234",
+        merchantId: "0b6f6e0c-6b0e-4f0e-9d7e-3f2f6a1c0001",
+      },
+      lease: null,
+      slots: { "0123456789abcdef": { ...doneSlot, amounts: { callback: "10.5" } } },
+      signedAt: 1_700_000_000_000,
+      expiresAt: 1_700_700_000_000,
+    };
+    expect(pack(given).length).toBeLessThan(190);
+  });
+});
+
+const doneSlot: Slot = {
+  name: "DEPOSIT",
+  status: "SUCCESS",
+  amounts: {},
+  verdict: "run",
+  state: "done",
+  told: false,
+  replays: 0,
+  acceptedAt: 1_700_000_000_000,
+  token: "1oueFVzsvQ000.",
+  work: null,
+};
+
+const sample: VerifiedEvent = {
+  key: "0".repeat(32),
+  slot: "1".repeat(16),
+  variantSlot: () => "2".repeat(16),
+  id: "tx",
+  name: "DEPOSIT",
+  status: "SUCCESS",
+  rank: 1,
+  identity: { event: "DEPOSIT", referenceId: "o-1" },
+  amount: "10",
+  signedAt: 0,
+  fresh: true,
+  retentionMs: 8 * 86_400_000,
+  verdict: "run",
+  detail: null,
+  referenceKey: "f".repeat(32),
+  delivery: {
+    flow: "payments",
+    tenant: "",
+    source: "callback",
+    rawBody: new Uint8Array(),
+    headers: {},
+    keyId: null,
+    receivedAt: 0,
+  },
+};
+
+/** Without prototypes, which differ between what was parsed and what was made. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
+
+/** What a database refuses in a text: a NUL, and half of a character. */
+const UNFIT = /\0|\p{Surrogate}/u;
+
+/** The slots of a payment that waits, with this reference in its body. */
+function openSlots(referenceId = "o-1"): Record<string, Slot> {
+  const rawBody = Buffer.from(JSON.stringify({ referenceId }));
+  const given = { ...sample, delivery: { ...sample.delivery, rawBody } };
+  const nothing = { now: 1, delayMs: 0, referenceReused: false, admit: () => {} };
+  return accept(null, given, nothing).record?.slots ?? {};
+}
+
+function readable(text: string): IdempotencyRecord {
+  const record = decodeRecord(text);
+  if (isUnreadable(record)) throw new Error(record.unreadable);
+  return record;
+}

@@ -1,0 +1,132 @@
+import { createReceiver, type Notice } from "@payhooks/core";
+import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
+import { createTestKeys, fakeClock } from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { silent } from "../../../../test/support/silent.ts";
+import { Dispatcher } from "../../src/inbox/dispatcher.ts";
+import { Repeats } from "../../src/notices/repeats.ts";
+
+function setUp() {
+  const clock = fakeClock();
+  const told: string[] = [];
+  const repeats = new Repeats(clock, ({ during, error, count }) => told.push(`${during} ${error} ${count}`));
+  const add = (during: string, error = "E"): void => repeats.add({ during, error, count: 1 });
+  return { clock, told, repeats, add };
+}
+
+describe("equal errors", () => {
+  it("are told at once, then every ten seconds with their count, and at once again after a pause", async () => {
+    const { clock, told, add } = setUp();
+    for (let second = 0; second < 25; second++) {
+      add("take");
+      add("take");
+      await clock.advance("1s");
+    }
+    expect(told).toEqual(["take E 1", "take E 19", "take E 20"]);
+    await clock.advance("60s");
+    expect(told.slice(3)).toEqual(["take E 10"]);
+    add("take");
+    expect(told.slice(4)).toEqual(["take E 1"]);
+  });
+
+  it("of another call, or of another kind, are told by themselves", () => {
+    const { told, add } = setUp();
+    for (let time = 0; time < 3; time++) {
+      add("take");
+      add("renew");
+      add("take", "F");
+    }
+    expect(told).toEqual(["take E 1", "renew E 1", "take F 1"]);
+  });
+
+  it("are told to the last one at the close", () => {
+    const { told, add, repeats } = setUp();
+    for (let time = 0; time < 5; time++) add("take");
+    repeats.close();
+    expect(told).toEqual(["take E 1", "take E 4"]);
+  });
+
+  it("are told without a timer too, as soon as another one comes after their time", () => {
+    let now = 0;
+    const told: number[] = [];
+    const clock = { now: () => now, monotonic: () => now, after: () => () => {} };
+    const repeats = new Repeats(clock, ({ count }) => told.push(count));
+    for (now = 0; now <= 10_000; now += 1_000) repeats.add({ during: "take", error: "E", count: 1 });
+    expect(told).toEqual([1, 9, 1]);
+  });
+
+  it("of however many kinds are known to a bounded number, and none is left uncounted", () => {
+    const { told, add, repeats } = setUp();
+    for (let kind = 0; kind < 1_000; kind++) {
+      add("take", `E${kind}`);
+      add("take", `E${kind}`);
+    }
+    expect(told.length).toBeGreaterThanOrEqual(1_900);
+    repeats.close();
+    expect(told).toHaveLength(2_000);
+  });
+});
+
+it("a receiver whose store is away tells its observer of few errors, and of how many they were", async () => {
+  const clock = fakeClock();
+  let isAway = false;
+  const store: RecordStore = {
+    ...memoryStore({ environment: clock }),
+    endsWithProcess: false,
+    takeDue() {
+      if (isAway) throw new Error("away");
+      return { records: [], left: 0, nextDueAt: null };
+    },
+  };
+  const notices: Notice[] = [];
+  const receiver = createReceiver({
+    payments: { publicKey: createTestKeys().publicKey },
+    inbox: createInbox(store, { environment: clock }),
+    clock,
+    logger: silent,
+  });
+  receiver.onDeposit(() => {}).ignore("WITHDRAWAL");
+  receiver.observe((notice) => notices.push(notice));
+  await receiver.start();
+  isAway = true;
+  await clock.advance("60s");
+  const errors = notices.filter((notice) => notice.type === "inbox-error");
+  expect(errors.length).toBeGreaterThanOrEqual(5);
+  expect(errors.length).toBeLessThanOrEqual(7);
+  const counted = errors.reduce((sum, { count }) => sum + count, 0);
+  expect(counted).toBeGreaterThan(90);
+  const closing = receiver.close({ graceMs: 0 });
+  await clock.advance(1);
+  await closing;
+});
+
+it("after a look that failed, nobody's word brings the next one before its time", async () => {
+  const clock = fakeClock();
+  const looks: number[] = [];
+  const start = clock.now();
+  const dispatcher = new Dispatcher({
+    store: {
+      ...memoryStore({ environment: clock }),
+      takeDue() {
+        looks.push(clock.now() - start);
+        throw new Error("away");
+      },
+    },
+    environment: clock,
+    hideMs: 5_000,
+    pollMs: 60_000,
+    runner: { run: () => Promise.reject(new Error("nothing runs")), firstStep: () => null, notify: () => {} },
+    room: () => 1,
+    begin: () => {},
+  });
+  dispatcher.wake(0);
+  for (let ms = 0; ms < 2_000; ms += 10) {
+    await clock.advance(10);
+    dispatcher.wake(0);
+    dispatcher.hinted();
+    dispatcher.wake(1);
+  }
+  expect(looks.length).toBeGreaterThanOrEqual(3);
+  expect(looks.length).toBeLessThanOrEqual(5);
+  dispatcher.stop();
+});

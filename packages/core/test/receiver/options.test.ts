@@ -1,0 +1,254 @@
+import {
+  type ConnectOptions,
+  createReceiver,
+  memoryInbox,
+  type Receiver,
+  type ReceiverOptions,
+} from "@payhooks/core";
+import { callbackFields, createTestKeys, fakeClock, signPaymentCallback } from "@payhooks/core/testing";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { codeOfReply, deliveryOf, rejectedBy, SECRET, thrownBy } from "../receiving.ts";
+
+const { publicKey, privateKey } = createTestKeys();
+const payments = { publicKey };
+const silent = { info() {}, warn() {}, error() {} };
+const make = (options: object = {}): Receiver => {
+  const clock = fakeClock();
+  const inbox = memoryInbox({ clock, maxRecords: 100 });
+  return createReceiver({ payments, logger: silent, clock, inbox, ...options } as ReceiverOptions);
+};
+const NUMBERS = [
+  ...[
+    "handledBudgetMs",
+    "concurrency",
+    "maxInFlight",
+    "maxResolving",
+    "maxHeld",
+    "windowMs",
+    "acceptTimeoutMs",
+    "maxBodyBytes",
+  ],
+  "bodyTimeoutMs",
+];
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+describe("createReceiver", () => {
+  const REFUSED: readonly (readonly [string, unknown, RegExp])[] = [
+    ["no options", undefined, /no options/],
+    ["null", null, /no options/],
+    ["no flow", {}, /Both flows are off/],
+    ["flows of undefined", { payments: undefined, connect: undefined }, /Both flows are off/],
+    ["an unknown option", { payments, retries: 3 }, /no option "retries".*payments, connect, inbox/],
+    ["a misspelled option", { payments, maxbodybytes: 3 }, /no option "maxbodybytes"/],
+    ["an unknown ack", { payments, ack: "done" }, /ack is "done".*"enqueued" or "handled"/],
+    ["an unknown run", { payments, run: "now" }, /run is "now".*"background"/],
+    ["run elsewhere with ack handled", { payments, run: "elsewhere", ack: "handled" }, /can never be given/],
+    ...NUMBERS.flatMap((name) =>
+      [0, -1, Number.NaN, "5", null].map((value): readonly [string, unknown, RegExp] => [
+        `${name}: ${String(value)}`,
+        { payments, [name]: value },
+        new RegExp(name),
+      ]),
+    ),
+  ];
+  it.each(REFUSED)("refuses %s", (_, options, message) => {
+    const error = thrownBy(() => createReceiver(options as ReceiverOptions));
+    expect(error.code).toBe("ERR_OPTION_INVALID");
+    expect(error.message).toMatch(message);
+    expect(error.fix).not.toBe("");
+  });
+
+  it("accepts undefined for every option", () => {
+    const names = [
+      ...NUMBERS,
+      "connect",
+      "inbox",
+      "ack",
+      "run",
+      "alreadyHandled",
+      "alerts",
+      "logger",
+      "clock",
+    ];
+    const options = Object.fromEntries(names.map((name) => [name, undefined]));
+    expect(() => createReceiver({ ...options, payments: { publicKey: undefined } })).not.toThrow();
+  });
+
+  it("does no I/O and starts no timer, also without secrets, with a missing file, and in production", () => {
+    vi.stubEnv("NODE_ENV", "production");
+    const before = process.getActiveResourcesInfo();
+    const keys = vi.fn(() => null);
+    const receivers = [
+      createReceiver({ payments: { publicKey: undefined }, connect: { secret: undefined } }),
+      createReceiver({ payments: { publicKey: { file: "/nowhere/key.pem" } } }),
+      createReceiver({ payments: { publicKey: keys }, connect: { secret: keys } }),
+      createReceiver({ payments, inbox: memoryInbox() }),
+    ];
+    for (const receiver of receivers) receiver.onDeposit(() => {}).observe(() => {});
+    expect(process.getActiveResourcesInfo()).toEqual(before);
+    expect(keys).not.toHaveBeenCalled();
+  });
+
+  it("fails at the start, by code and option, for what the environment lacks", async () => {
+    for (const [options, option] of [
+      [{ payments: { publicKey: undefined } }, "payments.publicKey"],
+      [{ payments: undefined, connect: { secret: undefined } }, "connect.secret"],
+      [{ connect: {} as ConnectOptions }, "connect.secret"],
+    ] as const) {
+      const receiver = make(options).onDeposit(() => {});
+      const error = await rejectedBy(receiver.start());
+      expect(error.code).toBe("ERR_OPTION_MISSING");
+      expect(error.message).toContain(option);
+      // And again: the set-up is not half done.
+      expect((await rejectedBy(receiver.start())).code).toBe("ERR_OPTION_MISSING");
+    }
+  });
+
+  it("answers 500 to a delivery while its set-up is wrong, and tells no more than that", async () => {
+    const receiver = make({ payments: { publicKey: undefined } }).onDeposit(() => {});
+    const reply = await receiver.payments.receive(
+      deliveryOf(signPaymentCallback(callbackFields(), privateKey)),
+    );
+    expect([reply.status, codeOfReply(reply)]).toEqual([500, "ERR_MISCONFIGURED"]);
+    expect(reply.body).not.toContain("publicKey");
+  });
+
+  it("needs a named inbox in production, and names the choices", async () => {
+    vi.stubEnv("NODE_ENV", "production");
+    const error = await rejectedBy(
+      make({ inbox: undefined })
+        .onDeposit(() => {})
+        .start(),
+    );
+    expect(error.code).toBe("ERR_INBOX_REQUIRED");
+    for (const choice of ["redisInbox", "sqliteInbox", "memoryInbox"]) expect(error.fix).toContain(choice);
+    const clock = fakeClock();
+    const named = make({ inbox: memoryInbox({ clock }), clock, run: "after-response" }).onDeposit(() => {});
+    await expect(named.start()).resolves.toBeUndefined();
+    vi.stubEnv("NODE_ENV", "test");
+    await expect(
+      make({ run: "after-response", inbox: undefined })
+        .onDeposit(() => {})
+        .start(),
+    ).resolves.toBeUndefined();
+  });
+
+  it("needs a handler, unless another process runs them", async () => {
+    for (const run of ["background", "after-response"]) {
+      expect((await rejectedBy(make({ run }).start())).code).toBe("ERR_NO_HANDLERS");
+      expect((await rejectedBy(make({ run }).ignore("DEPOSIT").start())).code).toBe("ERR_NO_HANDLERS");
+    }
+    await expect(make({ run: "elsewhere" }).start()).resolves.toBeUndefined();
+  });
+
+  it("has no endpoint for a flow that is off", () => {
+    const error = thrownBy(() => make().connect);
+    expect(error.code).toBe("ERR_FLOW_OFF");
+    expect(error.fix).toContain("connect: { secret }");
+    expect(thrownBy(() => make({ payments: undefined, connect: { secret: SECRET } }).payments).code).toBe(
+      "ERR_FLOW_OFF",
+    );
+    expect(make().payments.flow).toBe("payments");
+  });
+
+  it("answers 503 while run is background and it was not started", async () => {
+    const receiver = make().onDeposit(() => {});
+    const reply = await receiver.payments.receive(
+      deliveryOf(signPaymentCallback(callbackFields(), privateKey)),
+    );
+    expect([reply.status, codeOfReply(reply)]).toEqual([503, "ERR_NOT_STARTED"]);
+    expect(reply.headers["retry-after"]).toBeDefined();
+  });
+});
+
+describe("registration", () => {
+  it("names the first handler after the event, and further ones need a name of their own", () => {
+    const receiver = make().onDeposit(() => {});
+    expect(thrownBy(() => receiver.onDeposit(() => {})).code).toBe("ERR_HANDLER_NAME");
+    receiver.onDeposit(() => {}, { name: "mail" });
+    const twice = thrownBy(() => receiver.onDeposit(() => {}, { name: "mail" }));
+    expect(twice.code).toBe("ERR_HANDLER_DUPLICATE");
+    expect(twice.message).toContain('"mail"');
+    expect(thrownBy(() => receiver.onDeposit(() => {}, { name: "deposit" })).code).toBe(
+      "ERR_HANDLER_DUPLICATE",
+    );
+    expect(() => receiver.onWithdrawal(() => {}, { name: "mail" })).not.toThrow();
+    expect(() => receiver.onHeld(() => {}, { name: "mail" })).not.toThrow();
+    expect(thrownBy(() => receiver.onHeld(() => {})).code).toBe("ERR_HANDLER_NAME");
+  });
+
+  it.each(["", " ", "1st", "a b", "a:b", "?confirm", "held:x", "ä", "a".repeat(65), 5, null])(
+    "refuses the name %j",
+    (name) => {
+      const error = thrownBy(() => make().onDeposit(() => {}, { name: name as string }));
+      expect(error.code).toBe("ERR_HANDLER_NAME");
+      expect(error.message).toContain(JSON.stringify(name));
+    },
+  );
+
+  it.each<readonly [string, unknown]>([
+    ["nothing", undefined],
+    ["null", null],
+    ["text", "credit"],
+    ["no status", {}],
+    ["a status of undefined only", { SUCCESS: undefined }],
+    ["a handler under another word", { handler: () => {} }],
+    ["an unlisted status", { CANCELLED: () => {} }],
+    ["a status in lower case", { success: () => {} }],
+    ["a status that is no function", { SUCCESS: "credit" }],
+    ["a name of every object", { constructor: () => {} }],
+  ])("refuses %s for a handler", (_, handlers) => {
+    const error = thrownBy(() => make().onDeposit(handlers as () => void));
+    expect(error.code).toBe("ERR_OPTION_INVALID");
+    expect(error.message).toContain("DEPOSIT");
+    expect(thrownBy(() => make().onWithdrawal(handlers as () => void)).code).toBe("ERR_OPTION_INVALID");
+  });
+
+  it.each<readonly [string, unknown]>([
+    ["nothing", undefined],
+    ["null", null],
+    ["text", "book"],
+    ["an object by status", { SUCCESS: () => {} }],
+  ])("refuses %s for a handler of a webhook", (_, handler) => {
+    const given = handler as () => void;
+    const receiver = make();
+    for (const register of [
+      () => receiver.onSettlementApproved(given),
+      () => receiver.onSettlementDeclined(given),
+      () => receiver.onConnectedAccountApproved(given),
+      () => receiver.onConnectedAccountDeclined(given),
+    ]) {
+      expect(thrownBy(register).code).toBe("ERR_OPTION_INVALID");
+    }
+  });
+
+  it.each(["timeoutMs", "maxTries"])("refuses a %s that is not above zero", (option) => {
+    for (const value of [0, -1, Number.NaN, "5"]) {
+      const error = thrownBy(() => make().onDeposit(() => {}, { [option]: value }));
+      expect(error.code).toBe("ERR_OPTION_INVALID");
+      expect(error.message).toContain(option);
+    }
+  });
+
+  it("closes at the start, and at the first delivery", async () => {
+    const started = make({ run: "after-response" }).onDeposit(() => {});
+    await started.start();
+    const delivered = make({ run: "after-response" }).onDeposit(() => {});
+    await delivered.payments.receive(deliveryOf(signPaymentCallback(callbackFields(), privateKey)));
+    for (const receiver of [started, delivered]) {
+      expect(thrownBy(() => receiver.onWithdrawal(() => {})).code).toBe("ERR_REGISTRATION_CLOSED");
+      expect(thrownBy(() => receiver.onHeld(() => {})).code).toBe("ERR_REGISTRATION_CLOSED");
+      expect(thrownBy(() => receiver.ignore("WITHDRAWAL")).code).toBe("ERR_REGISTRATION_CLOSED");
+    }
+  });
+
+  it("stays open after a start that failed, so that what is missing can be registered", async () => {
+    const receiver = make({ run: "after-response" });
+    expect((await rejectedBy(receiver.start())).code).toBe("ERR_NO_HANDLERS");
+    receiver.onDeposit(() => {});
+    await expect(receiver.start()).resolves.toBeUndefined();
+  });
+});

@@ -1,0 +1,271 @@
+import {
+  type AmbiguousCallback,
+  type LookupTransaction,
+  memoryInbox,
+  type PaymentEvent,
+  type PaymentsOptions,
+} from "@payhooks/core";
+import {
+  anyCallbackFields,
+  asDelivery,
+  type CallbackFields,
+  callbackFields,
+  createTestKeys,
+  fakeClock,
+  type SignedDelivery,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import type { Confirmation } from "../../src/flows/payments-options.ts";
+import { codeOfReply, rejectedBy, type Setup, setUp, signatureOf } from "../receiving.ts";
+
+const { publicKey, privateKey } = createTestKeys();
+const BY = { by: "an operator", note: "asked the service" };
+const sign = (fields: CallbackFields): SignedDelivery => signPaymentCallback(fields, privateKey);
+/** The same signature under another body. */
+const respelt = (sent: SignedDelivery, fields: CallbackFields): SignedDelivery =>
+  asDelivery({ ...fields, signature: signatureOf(sent) });
+const idsOf = ({ ran }: Setup): readonly string[] => ran.map((event) => (event as PaymentEvent).payTxnId);
+const onlyEntry = async (t: Setup): Promise<string> => {
+  const [entry, ...others] = await t.held();
+  expect(others).toEqual([]);
+  return entry?.eventId ?? "";
+};
+async function replay(t: Setup, decision: { readonly evenIfExpired?: boolean } = {}): Promise<void> {
+  await t.receiver.held.replay(await onlyEntry(t), { ...BY, ...decision });
+  for (let turn = 0; turn < 4; turn++) await t.receiver.work();
+  // Notices are told off the path.
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A callback with two readings: its reference may be "order-10", with an undocumented `size` behind it. */
+const twofold = (now: number, more: CallbackFields = {}): CallbackFields =>
+  callbackFields({ payTxnId: "txn-10", referenceId: "order-10&size=L", ...more }, now);
+/** What the service's look-up would confirm. */
+const longer = ({ readings }: AmbiguousCallback): Confirmation =>
+  readings.find(({ referenceId }) => referenceId === "order-10&size=L") ?? "keep";
+
+describe("an old callback", () => {
+  it("runs once, however its body is spelt, and whatever confirm says of it", async () => {
+    const asked: AmbiguousCallback[] = [];
+    const confirm = (callback: AmbiguousCallback): Confirmation => {
+      asked.push(callback);
+      return callback.readings[0] ?? "keep";
+    };
+    const t = await setUp({ payments: { publicKey, confirm } });
+    const { message, ...fields } = callbackFields({ payTxnId: "txn-1", message: "ok" }, t.clock.now());
+    const genuine = sign({ ...fields, message });
+    const other = respelt(genuine, { ...fields, merchantId: `${fields.merchantId}&message=ok` });
+    for (const sent of [genuine, other]) expect((await t.post("payments", sent)).status).toBe(200);
+    for (const day of [30, 60, 90]) {
+      await t.clock.advance("30d");
+      for (const sent of [genuine, other]) {
+        const reply = await t.post("payments", sent);
+        expect([reply.status, codeOfReply(reply)], `day ${day}`).toEqual([400, "ERR_TIMESTAMP_EXPIRED"]);
+      }
+    }
+    expect(idsOf(t)).toEqual(["txn-1"]);
+    expect(asked).toEqual([]);
+    expect(await t.held()).toEqual([]);
+  });
+
+  it("with two readings is refused too, and runs once although confirm releases it", async () => {
+    const t = await setUp({ payments: { publicKey, confirm: longer } });
+    const sent = sign(twofold(t.clock.now()));
+    expect((await t.post("payments", sent)).status).toBe(200);
+    await t.receiver.work();
+    for (let month = 0; month < 3; month++) {
+      await t.clock.advance("30d");
+      expect(codeOfReply(await t.post("payments", sent))).toBe("ERR_TIMESTAMP_EXPIRED");
+    }
+    expect(idsOf(t)).toEqual(["txn-10"]);
+  });
+
+  it.each([
+    ["two readings", { referenceId: "order-10&size=L" }],
+    ["no reading", { amount: "ten" }],
+    ["no reading and no time", { timestamp: "yesterday" }],
+  ])("takes no room among the held ones, with %s", async (_, fields) => {
+    const t = await setUp({ payments: { publicKey } });
+    const old = callbackFields(fields, t.clock.now() - 400 * 86_400_000);
+    expect((await t.post("payments", sign(old))).status).toBe(400);
+    expect(await t.held()).toEqual([]);
+  });
+
+  it("of the first millisecond of 1970 is as old as any other", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    for (const timestamp of [
+      "1970-01-01T00:00:00Z",
+      "1970-01-01T00:00:00.000999999Z",
+      "1969-12-31T23:59:59Z",
+    ]) {
+      const reply = await t.post("payments", sign(callbackFields({ timestamp })));
+      expect([reply.status, codeOfReply(reply)], timestamp).toEqual([400, "ERR_TIMESTAMP_EXPIRED"]);
+    }
+    expect(t.ran).toEqual([]);
+  });
+});
+
+describe("an entry that waits longer than the window", () => {
+  const held = async (payments: Partial<PaymentsOptions>, fields = twofold): Promise<Setup> => {
+    const t = await setUp({ payments: { publicKey, ...payments } });
+    expect((await t.post("payments", sign(fields(t.clock.now())))).status).toBe(200);
+    await t.receiver.work();
+    expect(t.ran).toEqual([]);
+    return t;
+  };
+  let answer: (callback: AmbiguousCallback) => Confirmation;
+  const confirm = (callback: AmbiguousCallback): Confirmation => answer(callback);
+
+  it("is released by confirm as long as its record cannot have expired", async () => {
+    answer = () => "keep";
+    const t = await held({ confirm });
+    answer = longer;
+    await t.clock.advance("6d");
+    await replay(t);
+    expect(idsOf(t)).toEqual(["txn-10"]);
+    expect(await t.held()).toEqual([]);
+  });
+
+  it("stays held afterwards, and confirm is not asked; the entry says how to run it all the same", async () => {
+    answer = () => "keep";
+    const t = await held({ confirm });
+    let asked = 0;
+    answer = (callback) => {
+      asked++;
+      return longer(callback);
+    };
+    await t.clock.advance("8d");
+    await replay(t);
+    expect([asked, t.ran]).toEqual([0, []]);
+    const [entry] = await t.held();
+    expect(entry).toMatchObject({ reason: "ambiguous", detail: expect.stringContaining("evenIfExpired") });
+  });
+
+  it("runs when the replay says evenIfExpired, with a notice that it may be a second time", async () => {
+    answer = () => "keep";
+    const t = await held({ confirm });
+    answer = longer;
+    await t.clock.advance("60d");
+    await replay(t, { evenIfExpired: true });
+    expect(idsOf(t)).toEqual(["txn-10"]);
+    expect(await t.held()).toEqual([]);
+    const risks = t.notices.filter(({ type }) => type === "double-risk");
+    expect(risks).toMatchObject([{ why: "replayed-after-expiry", flow: "payments" }]);
+  });
+
+  it("is as old as the oldest of its readings says, so that no forged time makes it younger", async () => {
+    answer = () => "keep";
+    const t = await held({ confirm }, (now) => {
+      const later = new Date(now + 23 * 3_600_000).toISOString();
+      const tail = `order-10&status=SUCCESS&timestamp=${later}&userId=u`;
+      return callbackFields({ payTxnId: "txn-10", referenceId: tail, status: "FAILED" }, now);
+    });
+    answer = ({ readings }) => readings.find(({ status }) => status === "SUCCESS") ?? "keep";
+    await t.clock.advance("7d");
+    await t.clock.advance("1h");
+    await replay(t);
+    expect(t.ran).toEqual([]);
+    expect(await t.held()).toHaveLength(1);
+  });
+
+  it("of a URL that is expected now stays held too, until a replay says evenIfExpired", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock });
+    const early = await setUp(
+      { payments: { publicKey, expect: { callbackUrl: "https://m.example/a" } }, inbox },
+      clock,
+    );
+    const sent = sign(callbackFields({ payTxnId: "txn-2", callbackUrl: "https://m.example/b" }, clock.now()));
+    await early.post("payments", sent);
+    expect(await early.held()).toMatchObject([{ reason: "unexpected" }]);
+    await clock.advance("60d");
+    const late = await setUp({ payments: { publicKey }, inbox }, clock);
+    await replay(late);
+    expect(late.ran).toEqual([]);
+    expect(await late.held()).toMatchObject([
+      { reason: "unexpected", detail: expect.stringContaining("evenIfExpired") },
+    ]);
+    await replay(late, { evenIfExpired: true });
+    expect(idsOf(late)).toEqual(["txn-2"]);
+  });
+});
+
+describe("an entry of which another spelling came first", () => {
+  it.each(["genuine", "re-spelt"])(
+    "runs once when the field is declared: the %s one first",
+    async (first) => {
+      const clock = fakeClock();
+      const inbox = memoryInbox({ clock });
+      const fields = anyCallbackFields(
+        { payTxnId: "txn-3", merchantId: "m-1", message: "ok", size: "L" },
+        clock.now(),
+      );
+      const { message: _, ...others } = fields;
+      const genuine = sign(fields);
+      const other = respelt(genuine, { ...others, merchantId: "m-1&message=ok" });
+      const before = await setUp({ payments: { publicKey }, inbox }, clock);
+      for (const sent of first === "genuine" ? [genuine, other] : [other, genuine])
+        await before.post("payments", sent);
+      expect(before.ran).toEqual([]);
+      const after = await setUp({ payments: { publicKey, extraFields: ["size"] }, inbox }, clock);
+      await replay(after);
+      expect(after.ran).toMatchObject([
+        { payTxnId: "txn-3", merchantId: "m-1", message: "ok", extra: { size: "L" } },
+      ]);
+      expect(await after.held()).toEqual([]);
+    },
+  );
+});
+
+describe("ingest", () => {
+  const transaction: LookupTransaction = {
+    id: "txn-4",
+    reference: "order-4",
+    type: "DEPOSIT",
+    status: "SUCCESS",
+    base_amount: "10.5",
+    callback_url: "https://m.example/cb",
+    updated_at: new Date().toISOString(),
+    merchant_id: "m-1",
+  };
+
+  it("without a tenant is refused where a resolver names them: it would run beside its callback", async () => {
+    const t = await setUp({ payments: { publicKey: () => ({ tenant: "m-1", keys: publicKey }) } });
+    for (const options of [undefined, {}, { tenant: "" }]) {
+      const error = await rejectedBy(t.receiver.payments.ingest(transaction, options));
+      expect(error).toMatchObject({ code: "ERR_OPTION_MISSING", fix: expect.stringContaining("{ tenant }") });
+    }
+    await t.receiver.payments.ingest(transaction, { tenant: "m-1" });
+    await t.receiver.work();
+    expect(idsOf(t)).toEqual(["txn-4"]);
+  });
+
+  it("with a tenant is refused where there are none", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    const error = await rejectedBy(t.receiver.payments.ingest(transaction, { tenant: "m-1" }));
+    expect(error.code).toBe("ERR_OPTION_INVALID");
+    expect(t.ran).toEqual([]);
+  });
+});
+
+describe("oneSuccessPerReference in memory", () => {
+  it("forgets no claim: where there is no room for another one, the service is told to send again", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock, maxRecords: 5 });
+    const t = await setUp({ payments: { publicKey, oneSuccessPerReference: true }, inbox }, clock);
+    const send = async (payTxnId: string, referenceId: string) => {
+      await clock.advance("1s");
+      return t.post("payments", sign(callbackFields({ payTxnId, referenceId }, clock.now())));
+    };
+    for (const id of ["a", "b", "c", "d", "e"]) expect((await send(id, `order-${id}`)).status).toBe(200);
+    expect(codeOfReply(await send("f", "order-f"))).toBe("ERR_INBOX_FULL");
+    // A second SUCCESS for a known reference needs no room.
+    expect((await send("z", "order-a")).status).toBe(200);
+    expect(await t.held()).toMatchObject([{ reason: "reference-reused" }]);
+    expect(idsOf(t)).toEqual(["a", "b", "c", "d", "e"]);
+    await clock.advance("9d");
+    expect((await send("f", "order-f")).status).toBe(200);
+    expect(idsOf(t)).toEqual(["a", "b", "c", "d", "e", "f"]);
+  });
+});

@@ -1,0 +1,487 @@
+import {
+  type AmbiguousCallback,
+  createReceiver,
+  type HandlerContext,
+  memoryInbox,
+  type PaymentEvent,
+  type ReceiverOptions,
+  Reject,
+} from "@payhooks/core";
+import {
+  anyCallbackFields,
+  createHarness,
+  createTestKeys,
+  fakeClock,
+  type Harness,
+  type HarnessOptions,
+  resplitPair,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { silent } from "../../../../test/support/silent.ts";
+import type { Confirmation } from "../../src/flows/payments-options.ts";
+
+const keys = createTestKeys();
+const noDelay = { backoffMs: () => 1_000 };
+
+function harness(
+  register: HarnessOptions["register"],
+  receiver: HarnessOptions["receiver"] = {},
+): Promise<Harness> {
+  return createHarness({ keys, register, receiver });
+}
+
+const payments = (options: Partial<NonNullable<ReceiverOptions["payments"]>>) => ({
+  payments: { publicKey: keys.publicKey, ...options },
+});
+
+const noticed = (t: Harness, type: string): readonly object[] =>
+  t.notices.filter((notice) => notice.type === type);
+
+describe("which handlers run", () => {
+  it("a function runs on SUCCESS only; statuses that are left out are not wanted, and done", async () => {
+    const ran: string[] = [];
+    const t = await harness((receiver) =>
+      receiver
+        .onDeposit(({ status }) => void ran.push(`deposit ${status}`))
+        .onWithdrawal({ FAILED: ({ status }) => void ran.push(`withdrawal ${status}`) }),
+    );
+    for (const status of ["PENDING", "SUCCESS", "FAILED"] as const) {
+      expect(await t.deposit({ status })).toMatchObject({ status: 200, outcome: "done" });
+      expect(await t.withdrawal({ status })).toMatchObject({ status: 200, outcome: "done" });
+    }
+    expect(ran).toEqual(["deposit SUCCESS", "withdrawal FAILED"]);
+  });
+
+  it("several handlers of one event run in the order of their registration, each with its own effectId", async () => {
+    const effects: string[] = [];
+    const record = (_: unknown, { effectId, eventId }: HandlerContext) =>
+      void effects.push(effectId.slice(eventId.length));
+    const t = await harness((receiver) =>
+      receiver.onDeposit(record).onDeposit(record, { name: "mail" }).onDeposit(record, { name: "books" }),
+    );
+    expect((await t.deposit()).ran).toEqual(["deposit", "mail", "books"]);
+    expect(effects).toEqual([".deposit", ".mail", ".books"]);
+  });
+
+  it("an event name without a handler is held, unless it is ignored", async () => {
+    const without = await harness((receiver) => receiver.onDeposit(() => {}));
+    expect(await without.withdrawal()).toMatchObject({ status: 200, outcome: "held" });
+    expect((await without.held()).map(({ reason, event }) => [reason, event])).toEqual([
+      ["unhandled", "WITHDRAWAL"],
+    ]);
+    const ignoring = await harness((receiver) => receiver.onDeposit(() => {}).ignore("WITHDRAWAL"));
+    expect(await ignoring.withdrawal()).toMatchObject({ status: 200, outcome: "done", ran: [] });
+  });
+
+  it("each of them knows the status and the amount of before, where they changed", async () => {
+    const told: unknown[] = [];
+    const t = await harness((receiver) =>
+      receiver.onDeposit({
+        PENDING: (_, { previousStatus, previousAmount }) => void told.push([previousStatus, previousAmount]),
+        SUCCESS: (_, { previousStatus, previousAmount }) => void told.push([previousStatus, previousAmount]),
+      }),
+    );
+    await t.deposit({ payTxnId: "tx-1", referenceId: "o-1", status: "PENDING", amount: "10.500000" });
+    await t.deposit({ payTxnId: "tx-1", referenceId: "o-1", amount: "10.250000" });
+    await t.deposit({ payTxnId: "tx-2", referenceId: "o-2", status: "PENDING", amount: "10.5" });
+    // The same amount, spelled differently.
+    await t.deposit({ payTxnId: "tx-2", referenceId: "o-2", amount: "10.500000" });
+    expect(told).toEqual([
+      [null, null],
+      ["PENDING", "10.500000"],
+      [null, null],
+      ["PENDING", null],
+    ]);
+    expect(noticed(t, "amount-changed")).toMatchObject([
+      { previousAmount: "10.500000", amount: "10.250000" },
+    ]);
+  });
+
+  it("a look-up with another amount is a duplicate of the callback, with a notice", async () => {
+    let ran = 0;
+    const t = await harness((receiver) => receiver.onDeposit(() => void ran++));
+    const now = new Date(t.clock.now()).toISOString();
+    await t.deposit({ payTxnId: "tx-1", referenceId: "o-1", amount: "10.500000", merchantId: "m-1" });
+    const answer = await t.receiver.payments.ingest({
+      id: "tx-1",
+      reference: "o-1",
+      type: "DEPOSIT",
+      status: "SUCCESS",
+      base_amount: "10.00",
+      callback_url: "https://merchant.example/pay",
+      updated_at: now,
+      merchant_id: "m-1",
+    });
+    expect(answer.outcome).toBe("duplicate");
+    await t.advance("1s");
+    expect(noticed(t, "amount-changed")).toMatchObject([
+      { previousAmount: "10.500000", amount: "10.000000" },
+    ]);
+    expect(ran).toBe(1);
+  });
+
+  it("a look-up is not taken in by a receiver that closes, nor by one that closes while it connects", async () => {
+    let connect = (): void => {};
+    const connecting = new Promise<void>((resolve) => {
+      connect = resolve;
+    });
+    const inbox = Object.assign(memoryInbox(), { ready: () => connecting });
+    const receiver = createReceiver({ ...payments({}), inbox });
+    receiver.onDeposit(() => {});
+    const transaction = {
+      id: "tx-1",
+      reference: "o-1",
+      type: "DEPOSIT",
+      status: "SUCCESS",
+      base_amount: "10.00",
+      callback_url: "https://merchant.example/pay",
+      updated_at: new Date().toISOString(),
+    };
+    const early = receiver.payments.ingest(transaction);
+    const closing = receiver.close();
+    const late = receiver.payments.ingest(transaction);
+    connect();
+    const refused = { code: "ERR_CLOSING", status: 503 };
+    await expect(early).rejects.toMatchObject(refused);
+    await expect(late).rejects.toMatchObject(refused);
+    expect(await closing).toEqual({ unfinished: 0 });
+  });
+});
+
+describe("handlers and their time", () => {
+  it("an aborted signal tells a handler that its time is up, and its late return counts as nothing", async () => {
+    const reasons: string[] = [];
+    const attempts: number[] = [];
+    let begin = (): void => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const t = await harness((receiver) =>
+      receiver.onDeposit(
+        (_, { signal, attempt }) => {
+          attempts.push(attempt);
+          begin();
+          if (attempt > 1) return;
+          return new Promise<void>((resolve) => {
+            signal.addEventListener("abort", () => {
+              reasons.push(String(signal.reason));
+              resolve();
+            });
+          });
+        },
+        { timeoutMs: 5_000, backoffMs: () => 3_000 },
+      ),
+    );
+    const delivering = t.deposit();
+    await begun;
+    await t.advance("4s");
+    expect(reasons).toEqual([]);
+    await t.advance("2s");
+    expect(reasons).toEqual(["Error: timed out after 5000 ms"]);
+    expect(await delivering).toMatchObject({ status: 200, outcome: "waiting" });
+    expect(await t.advance("2s")).toEqual(["deposit"]);
+    expect(attempts).toEqual([1, 2]);
+    expect(noticed(t, "double-risk")).toMatchObject([{ why: "timeout" }]);
+  });
+
+  it("a backoff that is no number falls back to the default", async () => {
+    const t = await harness((receiver) =>
+      receiver.onDeposit(
+        () => {
+          throw new Error("no");
+        },
+        { backoffMs: () => Number.NaN },
+      ),
+    );
+    await t.deposit();
+    const [retry] = noticed(t, "retry") as readonly { readonly delayMs: number }[];
+    expect(retry?.delayMs).toBeGreaterThanOrEqual(500);
+    expect(retry?.delayMs).toBeLessThanOrEqual(1_500);
+  });
+
+  it("whatever is thrown is kept as a line of bounded length", async () => {
+    const t = await harness((receiver) =>
+      receiver.onDeposit(
+        () => {
+          throw "x".repeat(10_000);
+        },
+        { maxTries: 1 },
+      ),
+    );
+    await t.deposit();
+    const [entry] = await t.held();
+    expect(entry).toMatchObject({ reason: "exhausted" });
+    expect(entry?.detail?.length).toBeLessThan(600);
+  });
+
+  it("errors of another copy of the package are recognised by their brand", async () => {
+    const t = await harness((receiver) =>
+      receiver.onDeposit(() => {
+        throw Object.assign(new Error("theirs"), { [Symbol.for("payhooks.Reject")]: true });
+      }),
+    );
+    await t.deposit();
+    expect((await t.held()).map(({ reason, detail }) => [reason, detail])).toEqual([
+      ["rejected", "Error: theirs"],
+    ]);
+  });
+});
+
+describe("alreadyHandled", () => {
+  it("true finishes the event and runs no handler; false runs them; it is asked once per event", async () => {
+    const asked: string[] = [];
+    const ran: string[] = [];
+    const t = await harness(
+      (receiver) =>
+        receiver.onDeposit(({ referenceId }, { attempt }) => {
+          ran.push(`${referenceId} ${attempt}`);
+          if (attempt === 1) throw new Error("not yet");
+        }, noDelay),
+      {
+        alreadyHandled: (event) => {
+          const { referenceId } = event as PaymentEvent;
+          asked.push(referenceId);
+          return referenceId === "old";
+        },
+      },
+    );
+    expect(await t.deposit({ referenceId: "old" })).toMatchObject({
+      outcome: "done",
+      ran: ["?alreadyHandled"],
+    });
+    await t.deposit({ referenceId: "new" });
+    await t.advance("2s");
+    expect(ran).toEqual(["new 1", "new 2"]);
+    expect(asked).toEqual(["old", "new"]);
+  });
+
+  it("a throw is a retry, and no handler runs before it has answered", async () => {
+    let calls = 0;
+    let ran = 0;
+    const t = await harness((receiver) => receiver.onDeposit(() => void ran++), {
+      alreadyHandled: async () => {
+        if (++calls < 3) throw new Error("the old database is down");
+        return false;
+      },
+    });
+    const delivery = await t.deposit();
+    expect(delivery).toMatchObject({ outcome: "waiting", ran: ["?alreadyHandled"] });
+    expect(ran).toBe(0);
+    await t.advance("2s");
+    await t.advance("4s");
+    expect({ calls, ran }).toEqual({ calls: 3, ran: 1 });
+  });
+
+  it("a death after the answer asks again, rather than forgets it", async () => {
+    let calls = 0;
+    const ran: string[] = [];
+    const t = await harness(
+      (receiver) => receiver.onDeposit(({ referenceId }) => void ran.push(referenceId)),
+      {
+        alreadyHandled: () => {
+          calls++;
+          return calls > 1;
+        },
+      },
+    );
+    const delivery = await t.deposit({ referenceId: "o-1" });
+    expect(ran).toEqual(["o-1"]);
+    // Back to the moment when the first answer was there but not yet stored.
+    expect(await t.crashAfter("?alreadyHandled", delivery)).toMatchObject({
+      outcome: "done",
+      ran: ["?alreadyHandled"],
+    });
+    expect({ calls, ran }).toEqual({ calls: 2, ran: ["o-1"] });
+  });
+});
+
+describe("confirm, about a body whose signature fits several events", () => {
+  /** Delivers the forged half of a pair to a receiver that confirms in the given way. */
+  /** The forged reading of the pair. */
+  const success = ({ readings }: AmbiguousCallback): Confirmation =>
+    readings.find(({ status }) => status === "SUCCESS") ?? "keep";
+
+  async function forged(
+    confirm: ((callback: AmbiguousCallback) => Confirmation | Promise<Confirmation>) | undefined,
+    register: (receiver: Parameters<HarnessOptions["register"]>[0]) => unknown = () => {},
+  ) {
+    const ran: string[] = [];
+    const t = await harness((receiver) => {
+      receiver.onDeposit({
+        SUCCESS: ({ referenceId, status }) => void ran.push(`${status} ${referenceId}`),
+        FAILED: ({ referenceId, status }) => void ran.push(`${status} ${referenceId}`),
+      });
+      register(receiver);
+    }, payments({ confirm }));
+    const pair = resplitPair("VICTIM-7", keys.privateKey);
+    const delivery = await t.deliver("payments", pair.forged);
+    return { t, ran, pair, delivery };
+  }
+
+  it("without it the entry is held, and nothing runs", async () => {
+    const { t, ran, delivery } = await forged(undefined);
+    expect(delivery).toMatchObject({ status: 200, outcome: "held" });
+    expect((await t.held()).map(({ reason }) => reason)).toEqual(["ambiguous"]);
+    expect(ran).toEqual([]);
+  });
+
+  it("it is shown what the signature fits; genuine and forged are one entry", async () => {
+    const asked: AmbiguousCallback[] = [];
+    const { t, ran, pair } = await forged((callback) => {
+      asked.push(callback);
+      return "keep";
+    });
+    expect(await t.deliver("payments", pair.genuine)).toMatchObject({ status: 200, ran: [] });
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.readings.map(({ status }) => status).sort()).toEqual(["FAILED", "SUCCESS"]);
+    expect(asked[0]?.complete).toBe(true);
+    expect(asked[0]?.tenant).toBe("");
+    expect((await t.held()).map(({ reason }) => reason)).toEqual(["ambiguous"]);
+    expect(ran).toEqual([]);
+  });
+
+  it("an event: that reading runs, and nothing else", async () => {
+    const { t, ran } = await forged(({ readings }) => {
+      const genuine = readings.find(({ status }) => status === "FAILED");
+      return genuine ?? "keep";
+    });
+    await t.advance("1s");
+    expect(ran).toHaveLength(1);
+    expect(ran[0]).toMatch(/^FAILED VICTIM-7&status=SUCCESS/);
+    expect(await t.held()).toEqual([]);
+  });
+
+  it("discard: the entry is closed, and its copies run nothing", async () => {
+    let asked = 0;
+    const { t, ran, pair } = await forged(() => {
+      asked++;
+      return "discard";
+    });
+    expect(await t.held()).toEqual([]);
+    expect(await t.deliver("payments", pair.forged)).toMatchObject({ status: 200, ran: [] });
+    expect({ asked, ran }).toEqual({ asked: 1, ran: [] });
+  });
+
+  it("a throw is a retry", async () => {
+    let asked = 0;
+    const { t, ran } = await forged((callback) => {
+      if (++asked === 1) throw new Error("the service is down");
+      return success(callback);
+    });
+    expect(ran).toEqual([]);
+    await t.advance("2s");
+    await t.advance("1s");
+    expect({ asked, ran }).toEqual({ asked: 2, ran: ["SUCCESS VICTIM-7"] });
+  });
+
+  it("what is no event is not run: it is asked again, and kept when the tries are used up", async () => {
+    let asked = 0;
+    let told = 0;
+    const { t, ran } = await forged(
+      (callback) => {
+        asked++;
+        return { ...(success(callback) as PaymentEvent), amount: "-1" };
+      },
+      (receiver) => receiver.onHeld(() => void told++),
+    );
+    for (let hour = 0; hour < 40; hour++) await t.advance("2h");
+    expect(asked).toBe(25);
+    expect(told).toBe(1);
+    expect(ran).toEqual([]);
+    expect((await t.held()).map(({ reason }) => reason)).toEqual(["ambiguous"]);
+  });
+
+  it("a replay asks again, so that a kept entry can be released later", async () => {
+    const answers = [(): Confirmation => "keep", success];
+    const { t, ran } = await forged((callback) => answers.shift()?.(callback) ?? "keep");
+    const [entry] = await t.held();
+    await t.receiver.held.replay(entry?.eventId ?? "", { by: "an operator", note: "the service is back" });
+    await t.advance("1s");
+    await t.advance("1s");
+    expect(answers).toEqual([]);
+    expect(ran).toEqual(["SUCCESS VICTIM-7"]);
+  });
+
+  it("what is released is a duplicate of what ran already, and runs nothing", async () => {
+    let answer = (_: AmbiguousCallback): Confirmation => "keep";
+    const { t, ran, pair } = await forged((callback) => answer(callback));
+    const body = JSON.parse(Buffer.from(pair.forged.rawBody).toString("utf8")) as Record<string, string>;
+    const { signature: _, userId: __, ...fields } = body;
+    await t.deposit(fields);
+    expect(ran).toEqual(["SUCCESS VICTIM-7"]);
+    answer = success;
+    const [entry] = await t.held();
+    await t.receiver.held.replay(entry?.eventId ?? "", { by: "an operator", note: "asked the service" });
+    await t.advance("1s");
+    await t.advance("1s");
+    expect(ran).toEqual(["SUCCESS VICTIM-7"]);
+    expect(await t.held()).toEqual([]);
+  });
+});
+
+describe("a replay of named handlers", () => {
+  it("that names none of the event's handlers runs nothing, and keeps the entry", async () => {
+    const t = await harness((receiver) =>
+      receiver.onDeposit(() => {
+        throw new Reject("no");
+      }),
+    );
+    const { eventId } = await t.deposit();
+    await t.receiver.held.replay(eventId ?? "", {
+      by: "an operator",
+      note: "a slip",
+      handlers: ["depositt"],
+    });
+    expect(await t.advance("1s")).toEqual([]);
+    const entries = await t.held();
+    expect(entries.map((entry) => entry.eventId)).toEqual([eventId]);
+    expect(entries[0]?.detail).toContain("depositt");
+  });
+});
+
+describe("an entry that is released too late", () => {
+  it("stays held when the inbox can no longer tell whether its event ran", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock, maxRecords: 2 });
+    const ran: string[] = [];
+    const receiverWith = (extraFields: readonly string[]) =>
+      createReceiver({
+        payments: { publicKey: keys.publicKey, extraFields },
+        inbox,
+        clock,
+        run: "elsewhere",
+        logger: silent,
+      }).onDeposit(({ payTxnId }) => void ran.push(payTxnId));
+    const [strict, lenient] = [receiverWith([]), receiverWith(["region"])];
+    const deliver = async (receiver: typeof strict, payTxnId: string) => {
+      const fields = anyCallbackFields({ payTxnId, region: "north" }, clock.now());
+      const { rawBody, headers } = signPaymentCallback(fields, keys.privateKey);
+      const head = { method: "POST", url: "/", headers: { get: (name: string) => headers[name] ?? null } };
+      expect((await receiver.payments.receive({ ...head, rawBody })).status).toBe(200);
+      await receiver.work();
+    };
+    const held = async () => {
+      const entries = [];
+      for await (const entry of strict.held.list()) entries.push(entry);
+      return entries;
+    };
+    await deliver(strict, "tx-entry");
+    for (let n = 1; n <= 4; n++) {
+      await clock.advance("1h");
+      await deliver(lenient, `tx-${n}`);
+    }
+    const [entry] = await held();
+    await lenient.held.replay(entry?.eventId ?? "", { by: "an operator", note: "declared the field" });
+    await lenient.work();
+    await lenient.work();
+    expect(ran).toEqual(["tx-1", "tx-2", "tx-3", "tx-4"]);
+    expect((await held()).map(({ eventId, reason, detail }) => ({ eventId, reason, detail }))).toEqual([
+      {
+        eventId: entry?.eventId,
+        reason: "ambiguous",
+        detail: expect.stringContaining("evenIfExpired"),
+      },
+    ]);
+  });
+});

@@ -1,0 +1,209 @@
+import {
+  createReceiver,
+  isPayhooksError,
+  memoryInbox,
+  type Notice,
+  type ReceiverOptions,
+} from "@payhooks/core";
+import {
+  callbackFields,
+  createTestKeys,
+  type FakeClock,
+  fakeClock,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { silent } from "../../../../test/support/silent.ts";
+import { settle } from "../../src/testing/clock.ts";
+import { deliveryOf, rejectedBy } from "../receiving.ts";
+
+const keys = createTestKeys();
+
+/** A receiver in memory whose handler writes down each deposit, and may be made to wait. */
+async function start(options: Partial<ReceiverOptions> = {}) {
+  const clock: FakeClock = fakeClock();
+  const ran: string[] = [];
+  const notices: Notice[] = [];
+  const receiver = createReceiver({
+    payments: { publicKey: keys.publicKey },
+    inbox: memoryInbox({ clock }),
+    clock,
+    logger: silent,
+    ...options,
+  });
+  receiver.onDeposit((deposit) => void ran.push(deposit.payTxnId)).observe((notice) => notices.push(notice));
+  await receiver.start();
+  return {
+    receiver,
+    ran,
+    notices,
+    async send(payTxnId: string) {
+      const fields = callbackFields({ payTxnId, referenceId: `o-${payTxnId}` }, clock.now());
+      const { status } = await receiver.payments.receive(
+        deliveryOf(signPaymentCallback(fields, keys.privateKey)),
+      );
+      await settle();
+      return status;
+    },
+    eventId: (type: Notice["type"]) =>
+      notices.flatMap((notice) => (notice.type === type && "eventId" in notice ? [notice.eventId] : []))[0] ??
+      "",
+  };
+}
+
+describe("pause", () => {
+  it("begins no run until resume, while deliveries are accepted", async () => {
+    const t = await start();
+    t.receiver.pause();
+    await settle();
+    expect([await t.send("a"), await t.send("b")]).toEqual([200, 200]);
+    expect(t.ran).toEqual([]);
+    expect(await t.receiver.health()).toMatchObject({ waiting: 2, running: 0 });
+    t.receiver.resume();
+    await settle();
+    expect(t.ran.sort()).toEqual(["a", "b"]);
+    await t.receiver.close();
+  });
+
+  it("holds from the start when it was asked for before", async () => {
+    const t = await start({ run: "background" });
+    t.receiver.pause();
+    await t.receiver.start();
+    await settle();
+    await t.send("a");
+    expect(t.ran).toEqual([]);
+    await t.receiver.work();
+    // Whoever asks for work by name gets it.
+    expect(t.ran).toEqual(["a"]);
+    await t.receiver.close();
+  });
+});
+
+describe("notifyWorker", () => {
+  it("is told of what this process accepts and does not run, and not of copies", async () => {
+    const told: string[] = [];
+    const t = await start({ run: "elsewhere", notifyWorker: (eventId) => void told.push(eventId) });
+    await t.send("a");
+    await t.send("a");
+    expect(told).toEqual([t.eventId("accepted")]);
+    expect(await t.receiver.run(told[0] ?? "")).toEqual({ state: "done", ran: true });
+    expect(t.ran).toEqual(["a"]);
+    expect(await t.receiver.run(told[0] ?? "")).toEqual({ state: "done", ran: false });
+    await t.receiver.close();
+  });
+
+  it("is not told of what runs here", async () => {
+    const told: string[] = [];
+    const t = await start({ notifyWorker: (eventId) => void told.push(eventId) });
+    await t.send("a");
+    expect([told, t.ran]).toEqual([[], ["a"]]);
+    await t.receiver.close();
+  });
+
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("no queue");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("no queue"))],
+  ])("loses nothing when it %s: the event is stored, and found by work", async (_, notifyWorker) => {
+    const t = await start({ run: "elsewhere", notifyWorker });
+    expect(await t.send("a")).toBe(200);
+    await settle();
+    expect(t.notices).toContainEqual(
+      expect.objectContaining({ type: "inbox-error", during: "notifyWorker" }),
+    );
+    await t.receiver.work();
+    expect(t.ran).toEqual(["a"]);
+    await t.receiver.close();
+  });
+
+  it("has to be a function", () => {
+    const options = { payments: { publicKey: keys.publicKey }, notifyWorker: "queue" as never };
+    expect(() => createReceiver(options)).toThrow(
+      expect.objectContaining({
+        code: "ERR_OPTION_INVALID",
+        message: expect.stringContaining("notifyWorker"),
+      }),
+    );
+  });
+});
+
+describe("run", () => {
+  it("refuses a text that is no eventId, and says what one is", async () => {
+    const t = await start();
+    const error = await rejectedBy(t.receiver.run("job-1"));
+    expect(isPayhooksError(error) && error.code).toBe("ERR_OPTION_INVALID");
+    expect(error.message).toContain("48 hex digits");
+    await t.receiver.close();
+  });
+
+  it("tells of an event of which there is no record", async () => {
+    const t = await start();
+    expect(await t.receiver.run("0".repeat(48))).toEqual({ state: null, ran: false });
+    await settle();
+    expect(t.eventId("record-missing")).toBe("0".repeat(48));
+    await t.receiver.close();
+  });
+});
+
+describe("after the response", () => {
+  it("a SUCCESS that arrives while its PENDING runs is run when that ends, with no later request", async () => {
+    const clock = fakeClock();
+    let letGo = (): void => {};
+    const gate = new Promise<void>((open) => {
+      letGo = open;
+    });
+    const ran: string[] = [];
+    const receiver = createReceiver({
+      payments: { publicKey: keys.publicKey },
+      inbox: memoryInbox({ clock }),
+      clock,
+      run: "after-response",
+      logger: silent,
+    });
+    receiver.onDeposit({
+      PENDING: () => gate.then(() => void ran.push("PENDING")),
+      SUCCESS: () => void ran.push("SUCCESS"),
+    });
+    await receiver.start();
+    const work: Promise<unknown>[] = [];
+    const send = async (status: "PENDING" | "SUCCESS") => {
+      const fields = callbackFields({ payTxnId: "t", referenceId: "o", status }, clock.now());
+      const delivery = deliveryOf(signPaymentCallback(fields, keys.privateKey));
+      const reply = await receiver.payments.receive({ ...delivery, waitUntil: (w) => work.push(w) });
+      await settle();
+      return reply.status;
+    };
+    expect([await send("PENDING"), await send("SUCCESS")]).toEqual([200, 200]);
+    expect(ran).toEqual([]);
+    letGo();
+    await Promise.all(work);
+    expect(ran).toEqual(["PENDING", "SUCCESS"]);
+    await receiver.close({ graceMs: 0 });
+  });
+
+  it('with ack: "handled", the first copy after a failure is tried at once', async () => {
+    const clock = fakeClock();
+    let tries = 0;
+    const receiver = createReceiver({
+      payments: { publicKey: keys.publicKey },
+      inbox: memoryInbox({ clock }),
+      clock,
+      ack: "handled",
+      logger: silent,
+    });
+    receiver.onDeposit(() => {
+      if (++tries === 1) throw new Error("not yet");
+    });
+    await receiver.start();
+    const fields = callbackFields({ payTxnId: "t", referenceId: "o" }, clock.now());
+    const delivery = { ...deliveryOf(signPaymentCallback(fields, keys.privateKey)), waitUntil: () => {} };
+    expect((await receiver.payments.receive(delivery)).status).toBe(503);
+    expect((await receiver.payments.receive(delivery)).status).toBe(200);
+    expect(tries).toBe(2);
+    await receiver.close({ graceMs: 0 });
+  });
+});

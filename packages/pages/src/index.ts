@@ -1,0 +1,12 @@
+/**
+ * What the pages of the sandbox and of the console share.
+ *
+ * @module
+ */
+
+export { ICON, MARK, PAGE_HEADERS, type PageParts, pageDocument } from "./document.ts";
+export { type Html, html } from "./html.ts";
+export { clockTime, colouredJson, pill, type Tone } from "./parts.ts";
+export { PAGE_SCRIPT } from "./script.ts";
+export { eventStream, type OpenStream } from "./stream.ts";
+export { BASE_CSS, PARTS_CSS } from "./styles.ts";

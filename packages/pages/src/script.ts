@@ -1,0 +1,50 @@
+/**
+ * What the scripts of the pages begin with. It runs in the browser as it is written here. It makes no HTML: parts come
+ * escaped from the server, everything else is set as text.
+ */
+export const PAGE_SCRIPT = `"use strict";
+const toast = document.getElementById("toast");
+const live = document.getElementById("live");
+let toastTimer;
+
+function say(text, isProblem) {
+  toast.textContent = text;
+  toast.classList.toggle("problem", Boolean(isProblem));
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => { toast.textContent = ""; }, isProblem ? 8000 : 2500);
+}
+
+function elementsOf(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  addLocalTimes(template.content);
+  return template.content;
+}
+
+/** Local times, beside those in UTC that come from the server. */
+const isUtc = new Date().getTimezoneOffset() === 0;
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+
+function addLocalTimes(root) {
+  if (isUtc) return;
+  for (const time of root.querySelectorAll("time:not([data-local])")) {
+    const moment = new Date(time.dateTime);
+    time.dataset.local = clock.format(moment);
+    time.title = time.dateTime + "\\n" + moment.toString();
+    const local = document.createElement("span");
+    local.className = "local";
+    local.textContent = " / " + time.dataset.local;
+    time.append(local);
+  }
+}
+
+function nameZones() {
+  const zone = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" })
+    .formatToParts(new Date()).find((part) => part.type === "timeZoneName").value;
+  document.getElementById("zones").textContent = isUtc ? "Times: UTC, as yours" : "Times: UTC / yours (" + zone + ")";
+}
+
+nameZones();
+addLocalTimes(document);
+
+`;

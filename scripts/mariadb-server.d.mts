@@ -1,0 +1,3 @@
+export declare const mariadbSuites: string[];
+export declare function hasMariadb(): boolean;
+export declare function expectMariadb(): void;

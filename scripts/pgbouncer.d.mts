@@ -1,0 +1,3 @@
+export declare const pgbouncerSuites: string[];
+export declare function hasPgbouncer(): boolean;
+export declare function expectPgbouncer(): void;

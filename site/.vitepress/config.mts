@@ -1,0 +1,52 @@
+import { defineConfig } from "vitepress";
+import { sections, writeContent } from "../content.mjs";
+
+writeContent();
+
+/** The anchor that GitHub gives a heading, so that links work there and here. */
+const slugify = (title: string): string =>
+  title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\p{M}_ -]/gu, "")
+    .replaceAll(" ", "-");
+
+const address = (place: string): string => `/${place.replace(/(^|\/)index\.md$/, "$1").replace(/\.md$/, "")}`;
+
+export default defineConfig({
+  title: "Payhooks",
+  description: "Receive payment callbacks and connected-account webhooks without losing or repeating one",
+  srcDir: "content",
+  outDir: "dist",
+  cleanUrls: false,
+  markdown: {
+    // What looks like a tag is text, as in `<secret>`.
+    html: false,
+    anchor: { slugify },
+    config(md) {
+      const fence = md.renderer.rules.fence;
+      md.renderer.rules.fence = (tokens, at, ...rest) => {
+        const token = tokens[at];
+        if (token?.info.trim() === "mermaid")
+          return `<Mermaid code="${encodeURIComponent(token.content)}" />`;
+        return fence?.(tokens, at, ...rest) ?? "";
+      };
+    },
+  },
+  themeConfig: {
+    search: { provider: "local" },
+    outline: [2, 3],
+    nav: [
+      { text: "Contents", link: "/contents" },
+      { text: "Options", link: "/reference/options" },
+      { text: "Errors", link: "/reference/errors" },
+    ],
+    sidebar: sections().map(({ heading, pages }) => ({
+      text: heading,
+      collapsed: heading === "Decisions",
+      items: pages.map(({ title, says, place }) => ({
+        text: heading === "Decisions" ? `${title}: ${says}` : title,
+        link: address(place),
+      })),
+    })),
+  },
+});

@@ -1,0 +1,108 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { type ConsoleUser, payhooksConsole } from "@payhooks/console/express";
+import { createReceiver, type ReceiverOptions } from "@payhooks/core";
+import {
+  callbackFields,
+  createTestKeys,
+  resplitPair,
+  type SignedDelivery,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { paymentCallbacks } from "@payhooks/express";
+import express from "express";
+import { silent } from "../support/silent.ts";
+
+const keys = createTestKeys();
+
+/** A merchant's server with a console, and what it receives. */
+export interface ConsoleMerchant {
+  /** The console's address. */
+  readonly url: string;
+  /** Where the service sends its callbacks, and the keys with which it signs them. */
+  readonly callbacksUrl: string;
+  readonly sandboxKeys: { readonly privateKey: string };
+  /** References of the deposits that were credited, in order. */
+  readonly credited: readonly string[];
+  /** Whether handlers fail, and with which words. */
+  fail(words: string | null): void;
+  /** Sends a callback; resolves with the answer's status. */
+  callback(...fields: Parameters<typeof callbackFields>): Promise<number>;
+  post(delivery: SignedDelivery): Promise<number>;
+  /** A signature that fits more than one event. */
+  forged(reference: string): SignedDelivery;
+  /** A colleague discards one of the held events. */
+  discardOne(): Promise<void>;
+  /** Whoever looks at the console may not see it any longer. */
+  lockOut(): void;
+  close(): Promise<void>;
+}
+
+/** Starts one over an inbox. Its handlers have two tries, 50 ms apart. */
+export async function startConsoleMerchant({
+  can = ["view", "replay", "discard"],
+  redact,
+  ...options
+}: Pick<ReceiverOptions, "inbox" | "clock"> & {
+  readonly can?: ConsoleUser["can"];
+  readonly redact?: readonly string[];
+}): Promise<ConsoleMerchant> {
+  let words: string | null = null;
+  let isLockedOut = false;
+  const credited: string[] = [];
+  const receiver = createReceiver({
+    payments: { publicKey: keys.publicKey },
+    logger: silent,
+    ...options,
+  });
+  receiver.onDeposit(
+    ({ referenceId }) => {
+      if (words !== null) throw new Error(words);
+      credited.push(referenceId);
+    },
+    { maxTries: 2, backoffMs: () => 50 },
+  );
+  receiver.ignore("WITHDRAWAL");
+  const app = express();
+  app.use("/callbacks/pay", paymentCallbacks(receiver));
+  app.use(
+    "/payhooks",
+    payhooksConsole(receiver, {
+      authorize: () => (isLockedOut ? null : { by: "Marta (on duty)", can }),
+      redact,
+    }),
+  );
+  const server = app.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const post = async ({ headers, rawBody }: SignedDelivery): Promise<number> => {
+    const response = await fetch(`${base}/callbacks/pay`, { method: "POST", headers, body: rawBody });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  return {
+    url: `${base}/payhooks`,
+    callbacksUrl: `${base}/callbacks/pay`,
+    sandboxKeys: { privateKey: keys.privateKey },
+    credited,
+    fail(next) {
+      words = next;
+    },
+    callback: (...fields) => post(signPaymentCallback(callbackFields(...fields), keys.privateKey)),
+    forged: (reference) => resplitPair(reference, keys.privateKey).forged,
+    post,
+    async discardOne() {
+      for await (const { eventId } of receiver.held.list({ limit: 1 })) {
+        await receiver.held.discard(eventId, { by: "a colleague", note: "Paid by hand." });
+      }
+    },
+    lockOut() {
+      isLockedOut = true;
+    },
+    async close() {
+      server.close();
+      await receiver.close({ graceMs: 2_000 });
+      server.closeAllConnections();
+    },
+  };
+}

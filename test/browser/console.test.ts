@@ -1,0 +1,279 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Inbox } from "@payhooks/core";
+import { memoryInbox } from "@payhooks/core";
+import { postgresInbox } from "@payhooks/core/postgres";
+import { redisInbox } from "@payhooks/core/redis";
+import { sqliteInbox } from "@payhooks/core/sqlite";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import {
+  DESKTOP,
+  PHONE,
+  picture,
+  startChromium,
+  type TestBrowser,
+} from "../../packages/sandbox/test/browser/chromium.ts";
+import { postgresBin } from "../../scripts/postgres-server.mjs";
+import { hasRedis } from "../../scripts/redis-server.mjs";
+import { PostgresServer } from "../faults/harness/postgres-server.ts";
+import { RedisServer } from "../faults/harness/redis-server.ts";
+import { Scope } from "../faults/harness/scope.ts";
+import { silent } from "../support/silent.ts";
+import { type ConsoleMerchant, startConsoleMerchant } from "./console-merchant.ts";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const servers = new Scope();
+let browser: TestBrowser;
+beforeAll(async () => {
+  browser = await startChromium();
+});
+afterAll(async () => {
+  await browser.close();
+  await servers.close();
+});
+afterEach(async () => {
+  await browser.closePages();
+  expect(browser.problems.splice(0)).toEqual([]);
+});
+
+/** An inbox of each kind, on a server or in a file of its own. */
+const INBOXES: readonly (readonly [name: string, open: () => Promise<Inbox>])[] = [
+  [
+    "SQLite",
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), "payhooks-console-"));
+      servers.add(folder, (one) => rmSync(one, { recursive: true }));
+      return sqliteInbox(join(folder, "inbox.db"));
+    },
+  ],
+  ["Redis", async () => redisInbox((await RedisServer.start(servers)).url, { logger: silent })],
+  ["PostgreSQL", async () => postgresInbox((await PostgresServer.start(servers)).url, { logger: silent })],
+];
+const missing = (name: string): boolean =>
+  (name === "Redis" && !hasRedis()) || (name === "PostgreSQL" && postgresBin() === null);
+
+async function merchantOn(inbox: Inbox = memoryInbox()): Promise<ConsoleMerchant> {
+  const merchant = await startConsoleMerchant({ inbox });
+  onTestFinished(() => merchant.close());
+  return merchant;
+}
+
+const live = async (page: Page) => page.waitForSelector('#live[data-state="live"]');
+const overflow = (page: Page) =>
+  page.evaluate<number>("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+const heldCount = (page: Page, count: number) =>
+  page.locator("#tile-held .number", { hasText: new RegExp(`^${count}$`) }).waitFor();
+
+/** What axe finds that is serious, in light and in dark. */
+async function seriousProblems(page: Page): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await page.evaluate(axe);
+    found.push(
+      ...(await page.evaluate<string[]>(`axe.run().then(({ violations }) => violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => "${colorScheme} " + id + " " + target + " " + failureSummary)))`)),
+    );
+  }
+  return found;
+}
+
+describe.each(INBOXES.filter(([name]) => !missing(name)))("the console over %s", (name, open) => {
+  it("shows an event that fails, is tried again and held; it is found by its reference and replayed", async () => {
+    const merchant = await merchantOn(await open());
+    const page = await browser.open(merchant.url);
+    await live(page);
+    await page.locator(".empty", { hasText: "Nothing is held" }).waitFor();
+    merchant.fail("the ledger is away");
+    expect(await merchant.callback({ referenceId: "order-17" })).toBe(200);
+    expect(await merchant.callback({ referenceId: "order-18" })).toBe(200);
+    await heldCount(page, 2);
+    await page.locator(".legend li", { hasText: "to be tried again 2" }).waitFor();
+
+    await page.locator("#search").fill("order-17");
+    await page.keyboard.press("Enter");
+    await page.locator("#events-title", { hasText: "Found for order-17" }).waitFor();
+    expect(await page.locator(".event").count()).toBe(1);
+    await page.locator(".event").click();
+    await page.locator("#life-title", { hasText: "order-17" }).waitFor();
+    await live(page);
+    expect(await page.locator("#life").textContent()).toMatch(
+      /exhausted[\s\S]*the ledger is away[\s\S]*2 tries/,
+    );
+    await picture(page, `console-held-${name}`);
+
+    merchant.fail(null);
+    await page.locator("button", { hasText: "Replay…" }).click();
+    await page.locator("#note").fill("The ledger is back.");
+    await page.locator("#confirm").click();
+    await page.locator("#life .card > header .pill.good", { hasText: "done" }).first().waitFor();
+    expect(merchant.credited).toEqual(["order-17"]);
+    await heldCount(page, 1);
+    await page.locator("#back").click();
+    await page.locator(".log li", { hasText: "Marta (on duty)" }).waitFor();
+    expect(await page.locator(".log").textContent()).toContain("The ledger is back.");
+  });
+});
+
+describe.each([
+  ["desktop", DESKTOP],
+  ["phone", PHONE],
+] as const)("the console on a %s", (name, size) => {
+  it("has room for everything, and nothing that axe finds serious", async () => {
+    const merchant = await merchantOn();
+    merchant.fail(`no account ${"x".repeat(300)}`);
+    for (let n = 0; n < 3; n++) await merchant.callback({ referenceId: `order-${n}-${"y".repeat(120)}` });
+    await merchant.post(merchant.forged("order-4"));
+    const page = await browser.open(merchant.url, size);
+    await live(page);
+    await heldCount(page, 4);
+    await page.locator(".numbers summary").click();
+    await page.locator("#more-filters summary").click();
+    expect(await overflow(page)).toBe(0);
+    expect(await seriousProblems(page)).toEqual([]);
+    await picture(page, `console-list-${name}`);
+    await page.locator(".event").last().click();
+    await live(page);
+    expect(await overflow(page)).toBe(0);
+    expect(await seriousProblems(page)).toEqual([]);
+    await picture(page, `console-life-${name}`);
+    await page.locator("button", { hasText: "Discard…" }).click();
+    expect(await overflow(page)).toBe(0);
+    expect(await seriousProblems(page)).toEqual([]);
+  });
+
+  it("decides about many at once, shows how far it has come, and what failed", async () => {
+    const merchant = await merchantOn();
+    merchant.fail("the ledger is away");
+    for (let n = 0; n < 60; n++) await merchant.callback({ referenceId: `order-${n}` });
+    const page = await browser.open(merchant.url, size);
+    await live(page);
+    await heldCount(page, 60);
+    merchant.fail(null);
+    await page.locator("#select-all").check();
+    expect(await page.locator("#selected").textContent()).toBe("all that fit");
+    await page.locator("#selection button", { hasText: "Replay…" }).click();
+    expect(await page.locator("#decide-what").textContent()).toContain("All events that fit");
+    await page.locator("#note").fill("The ledger is back.");
+    await page.locator("#confirm").click();
+    await page.locator("#toast", { hasText: "60 replayed" }).waitFor();
+    await heldCount(page, 0);
+    expect(merchant.credited).toHaveLength(60);
+
+    merchant.fail("the ledger is away again");
+    for (const reference of ["order-a", "order-b"]) await merchant.callback({ referenceId: reference });
+    await heldCount(page, 2);
+    await page.locator("#select-page").check();
+    expect(await page.locator("#selected").textContent()).toBe("2 selected");
+    await page.locator("#selection button", { hasText: "Discard…" }).click();
+    await merchant.discardOne();
+    await page.locator("#note").fill("Paid by hand.");
+    await page.locator("#confirm").click();
+    await page.locator("#progress-text", { hasText: "1 discarded, 1 failed" }).waitFor();
+    expect(await page.locator("#failures li").textContent()).toContain("not held any longer");
+    await page.locator("#cancel", { hasText: "Close" }).click();
+    await heldCount(page, 0);
+    expect(browser.problems.splice(0)).toEqual([expect.stringContaining("404")]);
+  });
+});
+
+describe("without a mouse", () => {
+  it("an event is found, read and replayed by the keyboard alone", async () => {
+    const merchant = await merchantOn();
+    merchant.fail("the ledger is away");
+    for (const reference of ["order-1", "order-2"]) await merchant.callback({ referenceId: reference });
+    const page = await browser.open(merchant.url);
+    await live(page);
+    await heldCount(page, 2);
+    merchant.fail(null);
+    const press = (key: string) => page.keyboard.press(key);
+    const focusedId = () => page.evaluate<string>("document.activeElement.id");
+    const tabTo = async (id: string) => {
+      for (let n = 0; n < 60 && (await focusedId()) !== id; n++) await press("Tab");
+      expect(await focusedId()).toBe(id);
+    };
+    // The first stop leads past the counts.
+    await press("Tab");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("To the events");
+    await press("Enter");
+    expect(await focusedId()).toBe("main");
+    await tabTo("search");
+    await page.keyboard.type("order-2");
+    await press("Enter");
+    await page.locator("#events-title", { hasText: "Found for order-2" }).waitFor();
+    await live(page);
+    const event = (await page.locator(".event").getAttribute("id")) ?? "";
+    await tabTo(event);
+    await press("Enter");
+    await page.locator("#life-title").waitFor();
+    await live(page);
+    await tabTo("back");
+    await press("Tab");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Replay…");
+    await press("Enter");
+    expect(await focusedId()).toBe("note");
+    // Escape leaves everything as it was, and the focus where it was.
+    await press("Escape");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Replay…");
+    await press("Enter");
+    await page.keyboard.type("The ledger is back.");
+    await tabTo("confirm");
+    await press("Enter");
+    await page.locator("#life .pill.good", { hasText: "done" }).first().waitFor();
+    await expect.poll(() => merchant.credited).toEqual(["order-2"]);
+    expect(await page.evaluate("document.activeElement !== document.body")).toBe(true);
+  });
+});
+
+describe("an open page", () => {
+  it("keeps what somebody has chosen and is at, while others decide and events come in", async () => {
+    const merchant = await merchantOn();
+    merchant.fail("the ledger is away");
+    for (const reference of ["order-1", "order-2"]) await merchant.callback({ referenceId: reference });
+    const page = await browser.open(merchant.url);
+    await live(page);
+    await heldCount(page, 2);
+    const pick = page.locator("input.pick").last();
+    await pick.check();
+    await pick.focus();
+    const id = await pick.getAttribute("id");
+    await merchant.callback({ referenceId: "order-3" });
+    await heldCount(page, 3);
+    await page.locator(".event", { hasText: "order-3" }).waitFor();
+    expect(await page.locator(`#${id}`).isChecked()).toBe(true);
+    expect(await page.evaluate("document.activeElement.id")).toBe(id);
+    expect(await page.locator("#selected").textContent()).toBe("1 selected");
+    await expect.poll(() => page.locator("#said").textContent()).toBe("3 held");
+  });
+
+  it("runs nothing that an event says", async () => {
+    const merchant = await merchantOn();
+    const hostile = `<img src=x onerror="document.title='hacked'"><script>document.title='hacked'</script>\u202e`;
+    merchant.fail(hostile);
+    await merchant.callback({ referenceId: hostile, message: hostile });
+    const page = await browser.open(merchant.url);
+    await live(page);
+    await heldCount(page, 1);
+    await page.locator(".event").click();
+    await live(page);
+    expect(await page.locator("#life").textContent()).toContain("<img src=x");
+    expect(await page.title()).not.toBe("hacked");
+  });
+
+  it("tells whoever may no longer see it, and shows nothing new", async () => {
+    const merchant = await merchantOn();
+    const page = await browser.open(merchant.url);
+    await live(page);
+    merchant.lockOut();
+    merchant.fail("the ledger is away");
+    await merchant.callback({ referenceId: "order-1" });
+    await page.locator("#problem", { hasText: "no longer see" }).waitFor();
+    expect(await page.locator(".event").count()).toBe(0);
+    for (const problem of browser.problems.splice(0)) expect(problem).toContain("403");
+  });
+});

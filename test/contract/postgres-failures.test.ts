@@ -1,0 +1,209 @@
+/** What PostgreSQL refuses, and what becomes of the writes; and what the start says where something is missing. */
+import { postgresMigration, postgresStore } from "@payhooks/core/postgres";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
+import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { expectSame, put, readOne, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
+import { PostgresServer } from "../faults/harness/postgres-server.ts";
+import { NetworkProxy } from "../faults/harness/proxy.ts";
+import { Scope, until, withScope } from "../faults/harness/scope.ts";
+import { silent } from "../support/silent.ts";
+import { postgresStoreFixture } from "./postgres-store-fixture.ts";
+
+const scope = new Scope();
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await PostgresServer.start(scope);
+});
+afterAll(() => scope.close());
+
+const kindsOf = (results: readonly SwapResult[]): readonly string[] => [
+  ...new Set(results.map(({ kind }) => kind)),
+];
+
+/** A store as impatient as a receiver's. */
+function open(own: Scope, url: string) {
+  const ground = postgresStoreFixture(() => url, { statementTimeoutMs: 1_500 });
+  const store = own.add(ground.connect(), (one) => one.close());
+  const newOnes = (count: number): readonly Swap[] =>
+    Array.from({ length: count }, (_, n) => {
+      const key = keyOf(1_000 + n);
+      return swapOf(store, key, null, accepted(key, store.now(key)));
+    });
+  return { ...ground, store, newOnes };
+}
+
+describe("a PostgreSQL that refuses to write", { timeout: 60_000 }, () => {
+  it("since it is read-only says so, and takes the same writes afterwards", () =>
+    withScope(async (own) => {
+      const alone = await PostgresServer.start(own);
+      const { store, newOnes } = open(own, alone.url);
+      await store.open();
+      await alone.tell("ALTER SYSTEM SET default_transaction_read_only = on");
+      await alone.tell("SELECT pg_reload_conf()");
+      await until("it is read-only", () =>
+        store.probe().then(
+          () => false,
+          () => true,
+        ),
+      );
+      const swaps = newOnes(120);
+      expect(kindsOf(await swapAll(store, swaps))).toEqual(["not-written"]);
+      await alone.tell("ALTER SYSTEM RESET default_transaction_read_only");
+      await alone.tell("SELECT pg_reload_conf()");
+      await until("it takes writes", () =>
+        store.probe().then(
+          () => true,
+          () => false,
+        ),
+      );
+      const again = swaps.map((swap) => ({ ...swap, at: store.now(swap.key) }));
+      expect(kindsOf(await swapAll(store, again))).toEqual(["written"]);
+    }));
+
+  it("that is frozen leaves it open whether a write was made: made again, it is made once", () =>
+    withScope(async (own) => {
+      const alone = await PostgresServer.start(own);
+      const { store, newOnes } = open(own, alone.url);
+      await store.open();
+      const swaps = newOnes(60);
+      alone.freeze();
+      expect(kindsOf(await swapAll(store, swaps))).toEqual(["unknown"]);
+      alone.thaw();
+      await until("it answers", () =>
+        store.probe().then(
+          () => true,
+          () => false,
+        ),
+      );
+      const results = await swapAll(store, swaps);
+      for (const [at, { version }] of swaps.entries()) {
+        const result = results[at];
+        const isMade =
+          result?.kind === "written" || (result?.kind === "conflict" && result.current?.version === version);
+        expect(isMade).toBe(true);
+      }
+      expect((await store.counts()).waiting).toBe(swaps.length);
+    }));
+
+  it("that cannot be reached has written nothing", () =>
+    withScope(async (own) => {
+      const proxy = await NetworkProxy.start(own, server.port);
+      const { store, newOnes } = open(own, server.urlOf(proxy.port));
+      await store.open();
+      proxy.refuse(true);
+      await until("the connections are known to be gone", async () =>
+        kindsOf(await swapAll(store, newOnes(1))).includes("not-written"),
+      );
+      proxy.refuse(false);
+      const again = newOnes(3);
+      expect(kindsOf(await swapAll(store, again))).toEqual(["written"]);
+    }));
+});
+
+it("processes that start at one time on a server without tables make them once", () =>
+  withScope(async (own) => {
+    for (let round = 0; round < 6; round++) {
+      const { connect } = postgresStoreFixture(() => server.url);
+      const stores = Array.from({ length: 6 }, () => own.add(connect(), (one) => one.close()));
+      await Promise.all(stores.map((store) => store.open()));
+      expect(new Set(stores.map(({ identity }) => identity)).size).toBe(1);
+    }
+  }));
+
+it("a write that PostgreSQL cannot take is refused alone, and those beside it are made", () =>
+  withScope(async (own) => {
+    const { store, newOnes, schema } = open(own, server.url);
+    await store.open();
+    await server.tell(`ALTER TABLE ${schema}.records ADD CHECK (length(text) < 100000)`);
+    const [first, ...others] = newOnes(10);
+    if (first === undefined) expect.fail("no write");
+    const rawBody = Buffer.alloc(200_000, "a");
+    const long = swapOf(store, first.key, null, accepted(first.key, store.now(first.key), { rawBody }));
+    const [refused, ...made] = await swapAll(store, [long, ...others]);
+    expect(refused?.kind).toBe("refused");
+    expect(kindsOf(made)).toEqual(["written"]);
+  }));
+
+it("a pool whose connections are all taken keeps nothing waiting", () =>
+  withScope(async (own) => {
+    const pool = own.add(new pg.Pool({ connectionString: server.url, max: 1 }), (one) => one.end());
+    const taken = own.add(await pool.connect(), (one) => one.release());
+    await taken.query("BEGIN");
+    const store = own.add(postgresStoreFixture(() => pool).connect(), (one) => one.close());
+    await store.open();
+    await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+    await taken.query("ROLLBACK");
+  }));
+
+it("what came for a reference is read with SQL, after its end too", () =>
+  withScope(async (own) => {
+    const { store, schema } = open(own, server.url);
+    await store.open();
+    const record = accepted(keyOf(1), store.now(keyOf(1)), { referenceId: "order-17" });
+    const first = await put(store, keyOf(1), null, record);
+    const select = `SELECT status, state FROM ${schema}.events WHERE reference_id = 'order-17'`;
+    expect(await server.tell(select)).toMatchObject([{ state: "waiting" }]);
+    await put(store, keyOf(1), first, ended(keyOf(1), store.now(keyOf(1)), record));
+    expect(await server.tell(select)).toMatchObject([{ state: "done" }]);
+  }));
+
+describe("a role that may not make tables", { timeout: 60_000 }, () => {
+  it("is told what to run, and works once that was done", () =>
+    withScope(async (own) => {
+      const schema = `granted_${process.pid}`;
+      await server.tell("CREATE ROLE shop LOGIN");
+      const url = server.url.replace("postgres@", "shop@");
+      for (const migrate of [true, false]) {
+        const refused = own.add(postgresStore(url, { schema, migrate, logger: silent }), (one) =>
+          one.close(),
+        );
+        await expect(refused.open()).rejects.toMatchObject({
+          code: "ERR_POSTGRES_UNSUITABLE",
+          fix: expect.stringContaining(`postgresMigration("${schema}")`),
+        });
+      }
+      await server.tell(postgresMigration(schema));
+      await server.tell(
+        `GRANT USAGE ON SCHEMA ${schema} TO shop; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO shop`,
+      );
+      const store = own.add(postgresStore(url, { schema, migrate: false, logger: silent }), (one) =>
+        one.close(),
+      );
+      await store.open();
+      const written = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      expectSame(await readOne(store, keyOf(1)), written);
+      await store.probe();
+      expect((await store.counts()).waiting).toBe(1);
+    }));
+
+  it("tables of a newer version are left alone", () =>
+    withScope(async (own) => {
+      const { store, schema } = open(own, server.url);
+      await store.open();
+      await server.tell(`UPDATE ${schema}.meta SET version = 9`);
+      const other = own.add(postgresStore(server.url, { schema, logger: silent }), (one) => one.close());
+      await expect(other.open()).rejects.toMatchObject({ code: "ERR_POSTGRES_UNSUITABLE" });
+    }));
+
+  it("a server that would lose what was acknowledged is warned of", () =>
+    withScope(async (own) => {
+      const warnings: string[] = [];
+      const logger = { ...silent, warn: (text: string) => void warnings.push(text) };
+      const store = own.add(postgresStore(server.url, { logger }), (one) => one.close());
+      await store.open();
+      expect(warnings).toEqual([expect.stringContaining("fsync = off")]);
+    }));
+});
+
+it.each([
+  ["", "ERR_OPTION_MISSING"],
+  ["localhost", "ERR_OPTION_INVALID"],
+])("an address %j is refused with %s", async (target, code) => {
+  await expect(postgresStore(target).open()).rejects.toMatchObject({ code });
+});
+
+it("a schema that would need quotes is refused", () => {
+  expect(() => postgresStore("postgres://x", { schema: 'a"b' })).toThrow(/plain name/);
+});

@@ -1,0 +1,30 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { StoreFixture, StoreTraits } from "@payhooks/core/testing/store";
+import type { SqliteHandle } from "../../packages/core/src/sqlite/handle.ts";
+import { sqliteStore } from "../../packages/core/src/sqlite/store.ts";
+import { fakeClock } from "../../packages/core/src/testing/clock.ts";
+
+/** What survives a death of the machine is not the contract's to test: a disk in memory saves a thousand fsyncs. */
+const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+export const sqliteTraits: StoreTraits = {
+  oldestOfAll: true,
+  listsFinished: true,
+  finds: true,
+  announces: false,
+  distrustsClock: true,
+  scans: true,
+};
+
+/** A file of its own, which every process opens anew. */
+export function sqliteStoreFixture(open: (file: string) => SqliteHandle): StoreFixture {
+  const clock = fakeClock();
+  const folder = mkdtempSync(join(MEMORY_DISK, "payhooks-contract-"));
+  return {
+    connect: () => sqliteStore(open(join(folder, "inbox.db")), { clock }),
+    advance: (ms) => clock.advance(ms),
+    close: async () => rmSync(folder, { recursive: true }),
+  };
+}

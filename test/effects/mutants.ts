@@ -1,0 +1,162 @@
+/**
+ * What effects must get right, line by line, each with a change of one place that gets it wrong. The tests of effects have
+ * to notice every one of them: `mutants.test.ts` runs them on the changed sources.
+ */
+export interface EffectMutant {
+  /** What has to hold. */
+  readonly line: string;
+  /** How the name of the test begins that has to fail. */
+  readonly caughtBy: string;
+  /** Its path in `packages/core/src`. */
+  readonly file: string;
+  /** A text that is there once. */
+  readonly find: string;
+  readonly put: string;
+}
+
+const TRANSACTION = "effects/transaction.ts";
+const RUN = "effects/run.ts";
+const SQLITE = "effects/sqlite.ts";
+
+export const EFFECT_MUTANTS: readonly EffectMutant[] = [
+  {
+    line: "an effect that was committed before is left out",
+    caughtBy: "has the effect once",
+    file: TRANSACTION,
+    find: "if (inserted === false) return { ran: false, value: undefined };",
+    put: "",
+  },
+  {
+    line: "a transaction that a swallowed error has aborted is no success",
+    caughtBy: "is not done where a failed statement was swallowed",
+    file: TRANSACTION,
+    find: "isIntact = (await this.#client.isIntact?.(tx, inserted)) ?? true;",
+    put: "isIntact = true;",
+  },
+  {
+    line: "nor is one that the function has committed itself",
+    caughtBy: "says so where the function has committed by itself",
+    file: TRANSACTION,
+    find: "if (!isIntact) throw brokenTransaction();",
+    put: "",
+  },
+  {
+    line: "a second effect of a handler needs a name",
+    caughtBy: "refuses a second effect without a name",
+    file: RUN,
+    find: "if (this.#ended.has(id) || this.#claimed.has(id)) throw reused();",
+    put: "",
+  },
+  {
+    line: "the name is part of the id",
+    caughtBy: "refuses a second effect without a name",
+    file: "effects/effect-ids.ts",
+    find: "...(name === null ? [] : [name])",
+    put: "",
+  },
+  {
+    line: "a nested call is an error",
+    caughtBy: "refuses a nested call",
+    file: RUN,
+    find: "if (this.#open !== null) {",
+    put: "if (this.#open === undefined) {",
+  },
+  {
+    line: "a tx that is used after its end throws",
+    caughtBy: "gives a transaction that throws once it has ended",
+    file: "effects/guard.ts",
+    find: "if (!isOpen) throw usedAfterEnd();",
+    put: "",
+  },
+  {
+    line: "two receivers on one database do not meet",
+    caughtBy: "do not meet where each has a scope",
+    file: "effects/effect-ids.ts",
+    find: '...(scope === "" ? [] : [scope]), ',
+    put: "",
+  },
+  {
+    line: "a replay of a finished handler says effect-skipped",
+    caughtBy: "of a finished handler says that its effect is skipped",
+    file: RUN,
+    find: "if (!result.ran) this.#run.skipped(id);",
+    put: "",
+  },
+  {
+    line: "again: true makes a new id",
+    caughtBy: "has the effect once more with again",
+    file: "inbox/record/decisions.ts",
+    find: "if (decision.again === true) work.again = true;",
+    put: "if (decision.again === true) delete work.again;",
+  },
+  {
+    line: "effects outlive records: 400 days",
+    caughtBy: "on day 60 still finds the effect",
+    file: "effects/own-client.ts",
+    find: "const KEEP_MS = 400 * DAY_MS;",
+    put: "const KEEP_MS = 30 * DAY_MS;",
+  },
+  {
+    line: "a replay of an older event is refused",
+    caughtBy: "of an event older than keepMs is refused",
+    file: RUN,
+    find: "if (now - receivedAt > keepMs && !evenIfExpired) throw forgotten(keepMs);",
+    put: "",
+  },
+  {
+    line: "a deadlock is repeated, and counts as no try",
+    caughtBy: "repeats what the database wants repeated",
+    file: TRANSACTION,
+    find: "if (signal.aborted || !isRepeatable) throw",
+    put: "throw",
+  },
+  {
+    line: "an abort rolls back",
+    caughtBy: "rolls back when the handler's time is up",
+    file: TRANSACTION,
+    find: "const value = await Promise.race([this.#call(tx), aborted]);",
+    put: "const value = await this.#call(tx);",
+  },
+  {
+    line: "while a commit is under way its outcome is awaited",
+    caughtBy: "waits for a commit that is under way",
+    file: TRANSACTION,
+    find: "if (this.#hasBegun) return committed;",
+    put: "",
+  },
+  {
+    line: "a transaction that the handler does not wait for is waited for",
+    caughtBy: "fails the handler that did not wait for it",
+    file: RUN,
+    find: "    await this.#open;",
+    put: "",
+  },
+  {
+    line: "a claim that finds its own run's is an error",
+    caughtBy: "refuses to find what this very run has claimed",
+    file: RUN,
+    find: "if (!isNew && (this.#claimed.has(id) || this.#ended.has(id))) throw reused();",
+    put: "",
+  },
+  {
+    line: "SQLite takes no async function",
+    caughtBy: "refuse an async function",
+    file: SQLITE,
+    find: 'if (fn.constructor.name === "AsyncFunction") throw asyncFunction();',
+    put: "",
+  },
+  {
+    line: "nor one that returns a promise",
+    caughtBy: "refuse a function that returns a promise",
+    file: SQLITE,
+    find: "if (isPromise(value)) throw asyncFunction();",
+    put: "",
+  },
+  {
+    line: "SQLite effects are refused on the inbox's own file",
+    caughtBy: "are refused in the inbox's own file",
+    file: SQLITE,
+    find: "=== APPLICATION_ID",
+    put: "=== -1",
+  },
+];

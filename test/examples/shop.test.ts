@@ -1,0 +1,89 @@
+/** The shop: orders, ledger, inbox and effects in one PostgreSQL, and a service that sends every callback twice. */
+import { readdirSync, readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { RunningProgram } from "../e2e/program.ts";
+import { PostgresServer } from "../faults/harness/postgres-server.ts";
+import { freePort } from "../faults/harness/redis-server.ts";
+import { Scope } from "../faults/harness/scope.ts";
+
+const scope = new Scope();
+let server: PostgresServer;
+
+beforeAll(async () => {
+  server = await PostgresServer.start(scope);
+});
+afterAll(() => scope.close());
+
+interface Books {
+  readonly orders: readonly { readonly reference: string; readonly state: string }[];
+  readonly accounts: readonly { readonly account: string; readonly balance: string }[];
+}
+
+it("takes an order, books its payment once, and its refund once", { timeout: 90_000 }, async () => {
+  const port = await freePort();
+  const environment = {
+    DATABASE_URL: server.url,
+    PORT: String(port),
+    SANDBOX_PORT: String(await freePort()),
+  };
+  const start = async (): Promise<RunningProgram> => {
+    const program = new RunningProgram("examples/shop/src/shop.ts", [], environment);
+    await program.until(/the shop is open/);
+    return program;
+  };
+  const shop = `http://127.0.0.1:${port}`;
+  const post = async (path: string, body: unknown = {}): Promise<number> => {
+    const headers = { "content-type": "application/json" };
+    return (await fetch(shop + path, { method: "POST", headers, body: JSON.stringify(body) })).status;
+  };
+  const books = async (): Promise<Books> => (await fetch(`${shop}/books`)).json() as Promise<Books>;
+  const program = await start();
+  try {
+    for (const reference of ["order-1", "order-2"]) {
+      expect(await post("/orders", { reference, amount: "10.50" })).toBe(201);
+    }
+    await program.until(/order-1 is paid/);
+    await program.until(/order-2 is paid/);
+    expect(await post("/orders/order-1/refund")).toBe(202);
+    await program.until(/order-1 is refunded/);
+    program.signal("SIGTERM");
+    expect(await program.exitCode).toBe(0);
+    expect(program.output.match(/ is (?:paid|refunded)/g)).toHaveLength(3);
+  } finally {
+    program.kill();
+  }
+  // What came, what was done for it, and what it has come to: all of it is there to be read with SQL.
+  const [events] = await server.tell(
+    "SELECT count(*)::int AS count, bool_and(state = 'done') AS done FROM payhooks.events",
+  );
+  const [effects] = await server.tell("SELECT count(*)::int AS count FROM payhooks_effects");
+  const [ledger] = await server.tell("SELECT sum(amount)::float8 AS sum, count(*)::int AS count FROM ledger");
+  expect({ events, effects, ledger }).toEqual({
+    events: { count: 3, done: true },
+    effects: { count: 3 },
+    ledger: { sum: 0, count: 6 },
+  });
+  const again = await start();
+  try {
+    expect(await books()).toEqual({
+      orders: [
+        { reference: "order-1", state: "refunded" },
+        { reference: "order-2", state: "paid" },
+      ],
+      accounts: [
+        { account: "cash", balance: "10.500000" },
+        { account: "customers", balance: "-10.500000" },
+      ],
+    });
+    again.signal("SIGTERM");
+    expect(await again.exitCode).toBe(0);
+  } finally {
+    again.kill();
+  }
+});
+
+it("is a shop in less than 120 lines", () => {
+  const folder = "examples/shop/src";
+  const lines = readdirSync(folder).flatMap((file) => readFileSync(`${folder}/${file}`, "utf8").split("\n"));
+  expect(lines.length).toBeLessThan(120);
+});

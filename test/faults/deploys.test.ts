@@ -1,0 +1,96 @@
+/** A deploy takes a handler away, or renames it, while it is to be tried again. */
+import { type Receiver, Reject } from "@payhooks/core";
+import { describe, expect, it } from "vitest";
+import { testEvent } from "./harness/events.ts";
+import { DURABLE, deliver, heldOf, startReceiver } from "./harness/receivers.ts";
+import { until, withScope } from "./harness/scope.ts";
+import { keys } from "./harness/system.ts";
+
+const EVENTS = 50;
+const soon = { backoffMs: () => 300 };
+const broken = (): never => {
+  throw new Error("the books are closed");
+};
+
+describe.each(DURABLE)("a deploy on %s", (_, makeInbox) => {
+  /** Delivers events to a first version, and replaces that by a second one once each was tried. */
+  function replaced(
+    first: (receiver: Receiver) => void,
+    second: (receiver: Receiver, ran: string[]) => void,
+    check: (receiver: Receiver, ran: readonly string[]) => Promise<void>,
+  ): Promise<void> {
+    return withScope(async (scope) => {
+      const inbox = await makeInbox(scope);
+      const old = await startReceiver(scope, inbox, first);
+      for (let n = 0; n < EVENTS; n++) {
+        expect(await deliver(old.receiver, testEvent(keys.privateKey))).toBe(200);
+      }
+      // On a busy machine the first has its second try before the last has its first one.
+      const tried = (): number =>
+        new Set(old.notices.flatMap((notice) => (notice.type === "retry" ? [notice.eventId] : []))).size;
+      await until("each was tried", () => tried() === EVENTS);
+      await old.receiver.close();
+      const ran: string[] = [];
+      const { receiver } = await startReceiver(scope, inbox, (one) => second(one, ran));
+      await until("nothing waits", async () => {
+        const { waiting, running } = await receiver.health();
+        return waiting === 0 && running === 0;
+      });
+      await check(receiver, ran);
+    });
+  }
+
+  it("renames a handler: what it had not finished is held, with its name, and none is done in silence", () =>
+    replaced(
+      (receiver) => receiver.onDeposit(broken, { ...soon, name: "books" }),
+      (receiver, ran) =>
+        receiver.onDeposit(({ payTxnId }) => void ran.push(payTxnId), { name: "ledger", ...soon }),
+      async (receiver, ran) => {
+        const held = await heldOf(receiver);
+        expect(new Set(held.map(({ id }) => id)).size).toBe(EVENTS);
+        expect(new Set(held.map(({ reason, detail }) => `${reason}: ${detail}`))).toEqual(
+          new Set(["unhandled: it waits for a handler that DEPOSIT no longer has: books"]),
+        );
+        expect(new Set(ran).size).toBe(EVENTS);
+        const [first] = held;
+        await receiver.held.replay(first?.eventId ?? "", { by: "the test", note: "ledger has it" });
+        await until("it is done", async () => (await receiver.read(first?.eventId ?? ""))?.state === "done");
+        // What had finished before does not run again.
+        expect(ran).toHaveLength(EVENTS);
+      },
+    ));
+
+  it("takes a second handler away: the same", () =>
+    replaced(
+      (receiver) =>
+        receiver.onDeposit(() => {}, { name: "credit" }).onDeposit(broken, { ...soon, name: "mail" }),
+      (receiver) => receiver.onDeposit(() => {}, { name: "credit" }),
+      async (receiver) => {
+        const held = await heldOf(receiver);
+        expect(held.map(({ reason }) => reason)).toEqual(held.map(() => "unhandled"));
+        expect(held).toHaveLength(EVENTS);
+        expect(held[0]?.detail).toContain("mail");
+      },
+    ));
+
+  it("takes a handler away that was given up while another went on: held for what that was given up for", () =>
+    replaced(
+      (receiver) =>
+        receiver
+          .onDeposit(
+            () => {
+              throw new Reject("no such order");
+            },
+            { name: "credit" },
+          )
+          .onDeposit(broken, { ...soon, name: "mail" }),
+      (receiver) => receiver.onDeposit(() => {}, { name: "mail" }),
+      async (receiver) => {
+        const held = await heldOf(receiver);
+        expect(new Set(held.map(({ reason, detail }) => `${reason}: ${detail}`))).toEqual(
+          new Set(["rejected: Reject: no such order"]),
+        );
+        expect(held).toHaveLength(EVENTS);
+      },
+    ));
+});

@@ -1,0 +1,212 @@
+/** A store loses what it was given, while a process goes on with it: that is noticed, and nothing more is promised for nothing. */
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Receiver } from "@payhooks/core";
+import { sqliteInbox } from "@payhooks/core/sqlite";
+import { describe, expect, it } from "vitest";
+import { silent } from "../support/silent.ts";
+import type { InboxConfig } from "./harness/child-config.ts";
+import { testEvent } from "./harness/events.ts";
+import {
+  DURABLE,
+  deliver,
+  type LocalReceiver,
+  newFolder,
+  sqliteIn,
+  startReceiver,
+} from "./harness/receivers.ts";
+import { RedisServer, startCluster } from "./harness/redis-server.ts";
+import { pause, type Scope, until, withScope } from "./harness/scope.ts";
+import { keys } from "./harness/system.ts";
+
+/** What an operator is promised. */
+const NOTICED_WITHIN_MS = 5_000;
+
+/** Its handlers never end, so that everything that it acknowledged is still there to be lost. */
+function busyReceiver(scope: Scope, inbox: Parameters<typeof startReceiver>[1]): Promise<LocalReceiver> {
+  return startReceiver(scope, inbox, (receiver) => receiver.onDeposit(() => new Promise(() => {})));
+}
+
+const event = () => testEvent(keys.privateKey);
+const losses = ({ notices }: LocalReceiver) =>
+  notices.flatMap((notice) => (notice.type === "data-lost" ? [notice.why] : []));
+
+/** The loss is told once, in time, and shows in the health. */
+async function expectNoticed(one: LocalReceiver, why: string, since: number): Promise<void> {
+  await until("the loss is noticed", () => losses(one).length > 0, { withinMs: NOTICED_WITHIN_MS });
+  const noticedAt = Date.now();
+  const { lostAt } = await one.receiver.health();
+  expect(lostAt).toBeGreaterThanOrEqual(since);
+  expect(lostAt).toBeLessThanOrEqual(noticedAt);
+  await pause(2_500);
+  expect(losses(one)).toEqual([why]);
+}
+
+async function accepts(receiver: Receiver): Promise<void> {
+  await until("it accepts", async () => (await deliver(receiver, event())) === 200, { everyMs: 200 });
+  expect(await receiver.health()).toMatchObject({ ok: true });
+}
+
+describe.concurrent("Redis", { timeout: 60_000 }, () => {
+  async function onRedis(scope: Scope, settings: Parameters<typeof RedisServer.start>[1] = {}) {
+    const redis = await RedisServer.start(scope, settings);
+    const config: InboxConfig = { kind: "redis", target: redis.url };
+    const processes = await Promise.all([busyReceiver(scope, config), busyReceiver(scope, config)]);
+    for (const { receiver } of processes) expect(await deliver(receiver, event())).toBe(200);
+    expect(await processes[0].receiver.health()).toMatchObject({ ok: true, lostAt: null });
+    return { redis, processes };
+  }
+
+  it("that was emptied: each process notices it, once, and goes on", () =>
+    withScope(async (scope) => {
+      const { redis, processes } = await onRedis(scope);
+      const since = Date.now();
+      await redis.tell("FLUSHALL");
+      await Promise.all(processes.map((one) => expectNoticed(one, "replaced", since)));
+      await accepts(processes[0].receiver);
+    }));
+
+  it("that was restarted and kept nothing", () =>
+    withScope(async (scope) => {
+      const { redis, processes } = await onRedis(scope, { aof: "none" });
+      const since = Date.now();
+      await redis.kill();
+      await redis.up();
+      await Promise.all(processes.map((one) => expectNoticed(one, "replaced", since)));
+    }));
+
+  it("that was restarted and kept everything has lost nothing", () =>
+    withScope(async (scope) => {
+      const { redis, processes } = await onRedis(scope, { aof: "always" });
+      await redis.kill();
+      await redis.up();
+      await accepts(processes[0].receiver);
+      await pause(NOTICED_WITHIN_MS);
+      for (const one of processes) {
+        expect(losses(one)).toEqual([]);
+        expect(await one.receiver.health()).toMatchObject({ ok: true, lostAt: null });
+      }
+    }));
+
+  it("whose eviction policy was changed", () =>
+    withScope(async (scope) => {
+      const { redis, processes } = await onRedis(scope);
+      const since = Date.now();
+      await redis.tell("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
+      await Promise.all(processes.map((one) => expectNoticed(one, "evicting", since)));
+    }));
+
+  it("one node of a cluster was emptied, which has not the first shard", () =>
+    withScope(async (scope) => {
+      const nodes = await startCluster(scope);
+      const { Cluster } = await import("ioredis");
+      const { redisInbox } = await import("@payhooks/core/redis");
+      const cluster = new Cluster(nodes.map(({ port }) => ({ host: "127.0.0.1", port })));
+      scope.add(cluster, (one) => one.disconnect());
+      const one = await busyReceiver(scope, redisInbox(cluster, { logger: silent }));
+      expect(await deliver(one.receiver, event())).toBe(200);
+      await pause(2_500);
+      expect(losses(one)).toEqual([]);
+      const since = Date.now();
+      await nodes[2]?.tell("FLUSHALL");
+      await expectNoticed(one, "replaced", since);
+    }));
+});
+
+describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
+  /** Two processes on one file that was given by its path; each has an event that waits for ever. */
+  async function onFile(scope: Scope) {
+    const { file } = sqliteIn(newFolder(scope));
+    const inbox = () => sqliteInbox(file, { pollMs: 100 });
+    const processes = await Promise.all([busyReceiver(scope, inbox()), busyReceiver(scope, inbox())]);
+    for (const { receiver } of processes) expect(await deliver(receiver, event())).toBe(200);
+    expect(await processes[0].receiver.health()).toMatchObject({ ok: true, lostAt: null });
+    return { file, processes };
+  }
+
+  it.each([
+    [
+      "was deleted, with what lies beside it",
+      (file: string) => {
+        for (const end of ["", "-wal", "-shm"]) rmSync(`${file}${end}`);
+      },
+    ],
+    ["was deleted alone", (file: string) => rmSync(file)],
+    ["was moved away", (file: string) => renameSync(file, `${file}.old`)],
+    [
+      "was deleted with its folder, which is there again later",
+      (file: string) => {
+        rmSync(dirname(file), { recursive: true });
+        setTimeout(() => mkdirSync(dirname(file)), 3_000);
+      },
+    ],
+    [
+      "was exchanged for another",
+      (file: string) => {
+        copyFileSync(file, `${file}.copy`);
+        renameSync(`${file}.copy`, file);
+      },
+    ],
+  ] as const)("that %s: nothing is acknowledged into it, and in a while it is made anew", (_, lose) =>
+    withScope(async (scope) => {
+      const { file, processes } = await onFile(scope);
+      const since = Date.now();
+      lose(file);
+      const lost = event();
+      expect(await deliver(processes[0].receiver, lost)).toBe(503);
+      expect(await processes[0].receiver.health()).toMatchObject({
+        ok: false,
+        detail: expect.stringContaining("was deleted or exchanged"),
+      });
+      await Promise.all(processes.map((one) => expectNoticed(one, "replaced", since)));
+      // The service sends it again.
+      await until("it is accepted", async () => (await deliver(processes[0].receiver, lost)) === 200);
+      await accepts(processes[1].receiver);
+      // Both have the same file again: one sees what the other has accepted.
+      expect(await deliver(processes[1].receiver, lost)).toBe(200);
+      const isDuplicate = (): boolean => processes[1].notices.some(({ type }) => type === "duplicate");
+      await until("it is a duplicate", isDuplicate);
+      const seen = await startReceiver(scope, sqliteInbox(file), (receiver) =>
+        receiver.ignore("WITHDRAWAL").onDeposit(() => {}),
+      );
+      const health = await seen.receiver.health();
+      expect(health).toMatchObject({ ok: true, lostAt: null });
+      expect(health.running).toBeGreaterThanOrEqual(2);
+    }),
+  );
+
+  it("that was given as a handle and deleted takes nothing more", () =>
+    withScope(async (scope) => {
+      const config = sqliteIn(newFolder(scope));
+      const one = await busyReceiver(scope, config);
+      expect(await deliver(one.receiver, event())).toBe(200);
+      const since = Date.now();
+      rmSync(config.file);
+      await expectNoticed(one, "replaced", since);
+      await pause(5_000);
+      expect(await deliver(one.receiver, event())).toBe(503);
+      expect(existsSync(config.file)).toBe(false);
+    }));
+});
+
+describe.each(DURABLE)("an inbox on %s that nobody has used", (_, makeInbox) => {
+  it("is not made by who only looks", () =>
+    withScope(async (scope) => {
+      const config = await makeInbox(scope);
+      const { redisInbox } = await import("@payhooks/core/redis");
+      const open = () =>
+        config.kind === "sqlite"
+          ? sqliteInbox(config.file, { existing: true })
+          : redisInbox(String(config.target), { existing: true });
+      const early = scope.add(open(), (one) => one.close({ graceMs: 0 }));
+      await expect(early.ready()).rejects.toMatchObject({ code: "ERR_INBOX_UNUSED" });
+      if (config.kind === "sqlite") expect(existsSync(config.file)).toBe(false);
+      else {
+        const client = new (await import("ioredis")).Redis(String(config.target));
+        scope.add(client, (one) => one.disconnect());
+        expect(await client.dbsize()).toBe(0);
+      }
+      await startReceiver(scope, config, (receiver) => receiver.onDeposit(() => {}));
+      await expect(early.ready()).resolves.toBeUndefined();
+    }));
+});

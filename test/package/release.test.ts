@@ -1,0 +1,131 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { addressesIn } from "../../scripts/addresses.cjs";
+import { nextVersion, withSection } from "../../scripts/next-version.mjs";
+import { type ReleaseState, releaseProblems } from "../../scripts/release-problems.mjs";
+import { packagesIn, root } from "./workspace.ts";
+
+const published = packagesIn("packages").filter(({ manifest }) => manifest.private !== true);
+const manifestText = ({ directory }: { directory: string }): string =>
+  readFileSync(join(directory, "package.json"), "utf8");
+
+describe("the manifests of the packages", () => {
+  it("have one version", () => {
+    expect(new Set(published.map(({ manifest }) => manifest.version)).size).toBe(1);
+  });
+
+  it.each(published.map((one) => [one.manifest.name, one] as const))(
+    "say what it is, how to find it and on what it runs: %s",
+    (_name, one) => {
+      const manifest: {
+        readonly description?: string;
+        readonly keywords?: readonly string[];
+        readonly engines?: { readonly node?: string };
+        readonly publishConfig?: { readonly access?: string };
+      } = JSON.parse(manifestText(one));
+      expect(manifest.description).toMatch(/^[A-Z].{20,}\.$/);
+      expect(manifest.keywords?.length).toBeGreaterThan(3);
+      expect(manifest.keywords).toContain("webhooks");
+      // Node 20 stays supported until 1.0.
+      expect(manifest.engines?.node).toBe(">=20.9");
+      expect(manifest.publishConfig?.access).toBe("public");
+      // The root says where the project lives, and packing writes it into each.
+      expect(manifestText(one)).not.toMatch(/"(?:repository|homepage|bugs)":/);
+    },
+  );
+
+  it("get the addresses of the project when they are packed", () => {
+    expect(addressesIn("https://github.com/example/payhooks", "packages/core")).toEqual({
+      homepage: "https://github.com/example/payhooks/tree/main/packages/core#readme",
+      bugs: "https://github.com/example/payhooks/issues",
+      repository: {
+        type: "git",
+        url: "git+https://github.com/example/payhooks.git",
+        directory: "packages/core",
+      },
+    });
+  });
+
+  it("have a report of what they export, each entry point", () => {
+    for (const { directory, manifest } of published) {
+      const wanted = Object.keys(manifest.exports ?? {})
+        .filter((subpath) => subpath !== "./package.json")
+        .map((subpath) => (subpath === "." ? "index" : subpath.slice(2).replaceAll("/", "-")))
+        .map((name) => `${name}.api.md`);
+      const there = wanted.length === 0 ? [] : readdirSync(join(directory, "api"));
+      expect(there.toSorted()).toEqual(wanted.toSorted());
+    }
+  });
+});
+
+describe("a release", () => {
+  const ready: ReleaseState = {
+    repository: "https://github.com/example/payhooks",
+    versions: ["0.2.0", "0.2.0"],
+    changelog: "# Changelog\n\n## 0.2.0\n\n## 0.1.0\n",
+    changesets: [],
+    tag: "v0.2.0",
+    building: "example/payhooks",
+  };
+
+  it("goes out when all is well", () => {
+    expect(releaseProblems(ready)).toEqual([]);
+    expect(releaseProblems({ ...ready, tag: null, building: null })).toEqual([]);
+  });
+
+  it.each<[string, Partial<ReleaseState>, string]>([
+    ["nobody knows where the project lives", { repository: "" }, "Set `repository` in the package.json"],
+    ["that is no address", { repository: "example/payhooks" }, 'must look like "https://github.com'],
+    ["it has .git at its end", { repository: "https://github.com/example/payhooks.git" }, 'without ".git"'],
+    ["another repository builds it", { building: "fork/payhooks" }, "npm would refuse the proof"],
+    ["the packages have several versions", { versions: ["0.2.0", "0.1.0"] }, "0.2.0, 0.1.0"],
+    [
+      "changes wait for a version",
+      { changesets: ["kind-cat.md"] },
+      "Changes wait for a version: kind-cat.md",
+    ],
+    ["the changelog does not have the version", { changelog: "# Changelog\n" }, 'no section "## 0.2.0"'],
+    ["the tag is another", { tag: "v0.3.0" }, "Tag v0.2.0"],
+  ])("stops with one clear message when %s", (_case, change, message) => {
+    const problems = releaseProblems({ ...ready, ...change });
+    expect(problems).toEqual([expect.stringContaining(message)]);
+  });
+
+  it("is described by a changelog that has the version of the packages", () => {
+    const changelog = readFileSync(join(root, "CHANGELOG.md"), "utf8");
+    expect(changelog).toContain(`\n## ${published[0]?.manifest.version}\n`);
+  });
+
+  it("has one version for all packages, those of a new one too", () => {
+    const config: { readonly fixed: readonly string[][] } = JSON.parse(
+      readFileSync(join(root, ".changeset/config.json"), "utf8"),
+    );
+    expect(config.fixed).toEqual([["payhooks", "@payhooks/*"]]);
+    expect(published.map(({ manifest }) => manifest.name)).toSatisfy((names: readonly string[]) =>
+      names.every((name) => name === "payhooks" || name.startsWith("@payhooks/")),
+    );
+  });
+});
+
+describe("the next version", () => {
+  it.each([
+    ["0.1.0", ["patch"], "0.1.1"],
+    ["0.1.1", ["patch", "minor"], "0.2.0"],
+    ["0.9.3", ["major"], "0.10.0"],
+    ["1.2.3", ["major", "patch"], "2.0.0"],
+    ["1.2.3", ["minor"], "1.3.0"],
+  ] as const)("after %s with %s is %s", (current, kinds, next) => {
+    expect(nextVersion(current, kinds)).toBe(next);
+  });
+
+  it("stands above the others in the changelog, the heaviest change first", () => {
+    const changes = [
+      { kind: "patch", text: "An answer is no longer late." },
+      { kind: "major", text: "`old` is gone." },
+    ] as const;
+    expect(withSection("# Changelog\n\nIntro.\n\n## 0.1.0\n\nFirst.\n", "0.2.0", changes)).toBe(
+      "# Changelog\n\nIntro.\n\n## 0.2.0\n\n### Breaking changes\n\n- `old` is gone.\n\n### Fixed\n\n- An answer is no longer late.\n\n## 0.1.0\n\nFirst.\n",
+    );
+  });
+});

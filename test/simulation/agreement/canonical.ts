@@ -1,0 +1,87 @@
+/**
+ * Answers of stores in the form in which they are compared. What the contract leaves open is taken out here, and nowhere
+ * else:
+ *
+ * - A finished record is kept as what recognises copies of it: records are compared as their texts, which say no more.
+ * - Records that became due at the same time come in any order, and so do those that a wrong clock has set.
+ * - Where each shard of Redis is looked at by itself, a take gives the oldest of some shards: all that is due is taken then,
+ *   and compared without its order.
+ * - `left` says that some are left, or none.
+ * - While some are left, `nextDueAt` may be any time, or null: the next look comes without it.
+ * - Times are looked at in whole milliseconds.
+ * - Pages of a list may be of any length up to the limit: what they have in all, and in which order, is compared.
+ * - Finished events are on no list of a store that does not list them, and in one that does they may have lost their
+ *   `referenceId`: such a list is asked for without one.
+ * - A reason without events may be counted as 0, or left out.
+ * - How much `prune` takes in one step is open: it is called until it says that nothing is left.
+ * - A record that has expired may be there again when the clock is set back: nothing expires in such histories.
+ * - Causes of failures are not compared, nor is the `onDue` of a store: it is a hint.
+ */
+import { encodeRecord, isUnreadable } from "../../../packages/core/src/inbox/record/codec.ts";
+import type {
+  Counts,
+  DueRecords,
+  Listed,
+  SwapResult,
+  Versioned,
+} from "../../../packages/core/src/inbox/store.ts";
+
+/** An answer as plain data. */
+export type Answer = unknown;
+
+const wholeMs = (time: number | null): number | null => (time === null ? null : Math.ceil(time));
+
+export function canonicalRecord(found: Versioned | null | undefined): Answer {
+  if (found === null || found === undefined) return found;
+  const { version, record } = found;
+  return { version, text: isUnreadable(record) ? `unreadable: ${record.unreadable}` : encodeRecord(record) };
+}
+
+export function canonicalResult(result: SwapResult): Answer {
+  return result.kind === "conflict"
+    ? { kind: result.kind, current: canonicalRecord(result.current) }
+    : { kind: result.kind };
+}
+
+/** `since` tells since when a record has been due: the same for those that may come in any order. */
+export function canonicalDue(
+  found: DueRecords,
+  limit: number,
+  since: (key: string) => number,
+): Readonly<Record<string, Answer>> {
+  const isCertain = found.left === 0 || limit === 0;
+  const times = found.records.map(({ key }) => since(key));
+  return {
+    areInOrder: times.every((time, at) => time >= (times[at - 1] ?? 0)),
+    records: found.records
+      .toSorted((a, b) => inOrder(since(a.key), since(b.key)) || inOrder(a.key, b.key))
+      .map((due) => ({ key: due.key, due: canonicalRecord(due) })),
+    left: found.left > 0,
+    nextDueAt: isCertain ? wholeMs(found.nextDueAt) : "any",
+  };
+}
+
+export function canonicalCounts({ heldBy, oldestDueAt, ...counts }: Counts): Answer {
+  const reasons = Object.entries(heldBy).filter(([, count]) => count !== 0);
+  return {
+    ...counts,
+    oldestDueAt: wholeMs(oldestDueAt),
+    heldBy: reasons.toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  };
+}
+
+export function canonicalPages(pages: readonly Listed[], limit: number): Answer {
+  const events = pages.flatMap((page) => page.events);
+  return {
+    areWithinLimit: pages.every((page) => page.events.length <= limit),
+    events: events.map(({ eventId, acceptedAt, versioned }) => ({
+      eventId,
+      acceptedAt,
+      versioned: canonicalRecord(versioned),
+    })),
+  };
+}
+
+function inOrder<T extends string | number>(a: T, b: T): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

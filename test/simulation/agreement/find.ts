@@ -1,0 +1,49 @@
+/** Looks for a history on which stores differ, and says of it what a person needs to mend it. */
+import { generateHistory } from "./generate.ts";
+import { describeHistory } from "./history.ts";
+import { type Difference, type Meet, play } from "./play.ts";
+import { type Shortened, shorten } from "./shorten.ts";
+import type { Kind } from "./world.ts";
+
+/** The first history that differs. */
+export interface Found {
+  readonly seed: number;
+  /** How many were played, this one included. */
+  readonly histories: number;
+  readonly difference: Difference;
+}
+
+/** Plays histories from a seed on; null where none of them differs. */
+export async function findDifference(
+  from: number,
+  count: number,
+  kinds: readonly Kind[],
+  meet?: Meet,
+): Promise<Found | null> {
+  for (let histories = 1; histories <= count; histories++) {
+    const seed = from + histories - 1;
+    const difference = await play(generateHistory(seed), kinds, meet);
+    if (difference !== null) return { seed, histories, difference };
+  }
+  return null;
+}
+
+/** The history, as short as it gets, both answers, and how it is played again. */
+export async function explain({ seed, difference }: Found, kinds: readonly Kind[]): Promise<string> {
+  const short = await shorten(generateHistory(seed), difference, (history) => play(history, kinds));
+  return [
+    `Stores do not agree on the history of seed ${seed}, which is, as short as it gets:`,
+    describeHistory(short.history),
+    ...answersOf(short),
+    `PAYHOOKS_SEED=${seed} PAYHOOKS_AGREEMENT=1 npx vitest run --project simulation test/simulation/agreement`,
+  ].join("\n\n");
+}
+
+const MOST_SHOWN = 4_000;
+
+function answersOf({ difference: { expected, found } }: Shortened): readonly string[] {
+  return [expected, found].map(
+    ({ store, answer }) =>
+      `${store} says ${(JSON.stringify(answer, null, 2) ?? "nothing").slice(0, MOST_SHOWN)}`,
+  );
+}

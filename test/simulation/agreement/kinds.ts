@@ -1,0 +1,81 @@
+/** The stores that have to agree. */
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PGlite } from "@electric-sql/pglite";
+import Database from "libsql";
+import { memoryStore } from "../../../packages/core/src/memory/store.ts";
+import type { SqliteHandle } from "../../../packages/core/src/sqlite/handle.ts";
+import { sqliteStore } from "../../../packages/core/src/sqlite/store.ts";
+import { tableStore } from "../../contract/table-store.ts";
+import { SimulatedStore } from "../store.ts";
+import { handMovedClock, type Kind } from "./world.ts";
+
+/** What survives a death of the machine is not compared: a disk in memory saves a thousand fsyncs. */
+const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+/** Making room for the usual 100,000 takes longer than the history. */
+const MAX_RECORDS = 1_000;
+
+/** The one that says what the others have to answer. */
+export const simulatedKind: Kind = {
+  name: "the simulated store",
+  listsFinished: true,
+  distrustsClock: true,
+  make() {
+    const { environment, setTime } = handMovedClock();
+    const store = new SimulatedStore({ now: environment.now });
+    return { connect: () => store, setTime, close() {} };
+  },
+};
+
+/** The store of the documentation, on one database. */
+export function tableKind(database: PGlite): Kind {
+  let schemas = 0;
+  return {
+    name: "the store of the documentation",
+    listsFinished: false,
+    distrustsClock: false,
+    make() {
+      const { environment, setTime } = handMovedClock();
+      const schema = `agreement_${++schemas}`;
+      return {
+        connect: () => tableStore(database, { schema, now: environment.now }),
+        setTime,
+        async close() {
+          await database.exec(`DROP SCHEMA ${schema} CASCADE`);
+        },
+      };
+    },
+  };
+}
+
+export const memoryKind: Kind = {
+  name: "memory",
+  listsFinished: true,
+  distrustsClock: true,
+  make() {
+    const { environment, setTime } = handMovedClock();
+    const store = memoryStore({ environment, maxRecords: MAX_RECORDS });
+    return { connect: () => store, setTime, close() {} };
+  },
+};
+
+/** With libsql; the handle may be changed, to prove that it would be noticed. */
+export function sqliteKind(around: (handle: SqliteHandle) => SqliteHandle = (handle) => handle): Kind {
+  return {
+    name: "SQLite",
+    listsFinished: true,
+    distrustsClock: true,
+    make() {
+      const { environment, setTime } = handMovedClock();
+      const folder = mkdtempSync(join(MEMORY_DISK, "payhooks-agreement-"));
+      const open = (): SqliteHandle => new Database(join(folder, "inbox.db")) as SqliteHandle;
+      return {
+        connect: () => sqliteStore(around(open()), { clock: environment }),
+        setTime,
+        close: () => rmSync(folder, { recursive: true }),
+      };
+    },
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * What the player of a history knows of the stores, which all agree so far: the versions that were written, and since when
+ * each record is due. Writes are computed from it, and calls are chosen so that what the contract leaves open makes no
+ * difference later.
+ */
+import type { RecordIndex } from "../../../packages/core/src/inbox/record/index-of.ts";
+import type { IdempotencyRecord } from "../../../packages/core/src/inbox/record/record.ts";
+import type { Write } from "./writes.ts";
+
+/** One version of a record. */
+export interface Known {
+  readonly key: string;
+  readonly version: string;
+  readonly record: IdempotencyRecord;
+  /** The same without the lease under which it is. */
+  readonly unleased: IdempotencyRecord;
+  readonly index: RecordIndex;
+}
+
+/** A time that is further away than it was, by more than this, was set by a wrong clock. */
+const WRONG_BY_MS = 5_000;
+
+interface Look {
+  readonly at: number;
+  readonly inMs: number;
+}
+
+export class Ledger {
+  readonly #versions = new Map<string, Known[]>();
+  readonly #looks = new Map<string, Look>();
+  /** The writes of each call. */
+  readonly calls: (readonly Write[])[] = [];
+
+  /** The version that a store has; null where it has none, or one that has expired. */
+  current(key: string, now: number): Known | null {
+    const known = this.last(key);
+    return known?.index.expiresAt !== null && (known?.index.expiresAt ?? 0) <= now ? null : known;
+  }
+
+  /** The version that was written last, even if it has expired; null where there is none. */
+  last(key: string): Known | null {
+    return this.#versions.get(key)?.at(-1) ?? null;
+  }
+
+  /** The version before the last one; null where there is none. */
+  earlier(key: string): Known | null {
+    return this.#versions.get(key)?.at(-2) ?? null;
+  }
+
+  wrote(known: Known): void {
+    const versions = this.#versions.get(known.key);
+    if (versions === undefined) this.#versions.set(known.key, [known]);
+    else versions.push(known);
+    const { dueAt, dueInMs } = known.index;
+    if (dueAt === null) this.#looks.delete(known.key);
+    else this.#looks.set(known.key, { at: dueAt, inMs: dueInMs });
+  }
+
+  took(keys: readonly string[], now: number, hideMs: number): void {
+    for (const key of keys) this.#looks.set(key, { at: now + hideMs, inMs: hideMs });
+  }
+
+  /** Since when a record has been due; one that a wrong clock has set, after all others. */
+  dueSince(key: string, now: number): number {
+    const at = Math.ceil(this.#looks.get(key)?.at ?? Number.POSITIVE_INFINITY);
+    return at <= now ? at : Number.POSITIVE_INFINITY;
+  }
+
+  /** As many as `limit`, or more: of those that are due at the same time all are taken, or none. */
+  limitBetweenTimes(limit: number, now: number): number {
+    if (limit === 0) return 0;
+    const isDue = ({ at, inMs }: Look): boolean => at <= now || at - now > inMs + WRONG_BY_MS;
+    const due = [...this.#looks].flatMap(([key, look]) => (isDue(look) ? [this.dueSince(key, now)] : []));
+    const times = due.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+    let between = limit;
+    while (between < times.length && times[between] === times[between - 1]) between++;
+    return between;
+  }
+
+  /** All events that were ever written, in their order. */
+  events(): readonly { readonly acceptedAt: number; readonly eventId: string }[] {
+    const events = new Map<string, number>();
+    for (const versions of this.#versions.values()) {
+      for (const { index } of versions) {
+        for (const { eventId, acceptedAt } of index.events) events.set(eventId, acceptedAt);
+      }
+    }
+    return [...events]
+      .map(([eventId, acceptedAt]) => ({ eventId, acceptedAt }))
+      .toSorted((a, b) => a.acceptedAt - b.acceptedAt || (a.eventId < b.eventId ? -1 : 1));
+  }
+}

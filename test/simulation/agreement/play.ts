@@ -1,0 +1,325 @@
+/** Plays a history on several stores, and finds the first call to which their answers differ. */
+import { label } from "../../../packages/core/src/inbox/record/index-of.ts";
+import type {
+  DueRecord,
+  ListCursor,
+  Listed,
+  RecordStore,
+  Swap,
+  SwapResult,
+} from "../../../packages/core/src/inbox/store.ts";
+import { keyOf } from "../../../packages/core/src/testing/store/records.ts";
+import { pause } from "../../faults/harness/scope.ts";
+import {
+  type Answer,
+  canonicalCounts,
+  canonicalDue,
+  canonicalPages,
+  canonicalRecord,
+  canonicalResult,
+} from "./canonical.ts";
+import type { By, Call, History } from "./history.ts";
+import { Ledger } from "./ledger.ts";
+import { type Kind, START, World } from "./world.ts";
+import { type Write, writeOf } from "./writes.ts";
+
+/** What a store of one kind said. */
+interface Said {
+  readonly store: string;
+  readonly answer: Answer;
+}
+
+/** Two stores that do not agree. */
+export interface Difference {
+  /** The place of the call in the history. */
+  readonly at: number;
+  readonly expected: Said;
+  readonly found: Said;
+}
+
+type Compared = Omit<Difference, "at"> | null;
+
+/** A call may fail for a reason that passes: a server closes the connection on which a record came that is too big for it. */
+const TRIES = 200;
+const AGAIN_MS = 10;
+const SETTLE_TRIES = 3;
+const MOST_PAGES = 1_000;
+
+/** Is told what a history met, each time. */
+export type Meet = (what: string) => void;
+
+/** Plays the history on a store of each kind. What the first one answers is what the others have to answer. */
+export async function play(
+  history: History,
+  kinds: readonly Kind[],
+  meet: Meet = () => {},
+): Promise<Difference | null> {
+  const worlds: World[] = [];
+  try {
+    for (const kind of kinds) {
+      if (kind.distrustsClock || !history.wrongClocks) worlds.push(await World.make(kind));
+    }
+    const player = new Player(worlds, meet);
+    for (const [at, call] of history.calls.entries()) {
+      meet(call.kind);
+      const compared = await player.play(call);
+      if (compared !== null) return { at, ...compared };
+    }
+    return null;
+  } finally {
+    for (const world of worlds) await world.close();
+  }
+}
+
+type ListCall = Extract<Call, { readonly kind: "list" }>;
+type Ask = (store: RecordStore, world: World) => Promise<Answer>;
+
+class Player {
+  readonly #worlds: readonly World[];
+  readonly #ledger = new Ledger();
+  readonly #meet: Meet;
+  #now = START;
+  #versions = 0;
+
+  constructor(worlds: readonly World[], meet: Meet) {
+    this.#worlds = worlds;
+    this.#meet = meet;
+  }
+
+  async play(call: Call): Promise<Compared> {
+    switch (call.kind) {
+      case "pass":
+        this.#now += call.ms;
+        for (const world of this.#worlds) await world.setTime(this.#now);
+        return null;
+      case "swap":
+        return this.#write(
+          call.by,
+          call.items
+            .map((item) => writeOf(item, this.#ledger, this.#version(), this.#now, keyOf(item.key)))
+            .toSorted((a, b) => (a.swap.key < b.swap.key ? -1 : 1)),
+        );
+      case "resend":
+        return this.#write(
+          call.by,
+          // Whether one that is unfit was written is another question in each store.
+          (this.#ledger.calls.at(-1 - call.ago) ?? []).filter(({ isUnfit }) => !isUnfit),
+        );
+      case "take":
+        return this.#take(call.by, call.limit, call.hideMs);
+      case "list":
+        return this.#list(call);
+      case "read":
+        return this.#compare(call.by, async (store) =>
+          (await store.read(call.keys.map(keyOf))).map(canonicalRecord),
+        );
+      case "counts":
+        return this.#compare(call.by, async (store) => canonicalCounts(await store.counts()));
+      case "prune":
+        return this.#compare(call.by, pruned);
+      case "probe":
+        return this.#compare(call.by, (store) => store.probe());
+      case "now":
+        // From an answer the store knows what time it is.
+        return this.#compare(call.by, async (store) => {
+          await store.read([keyOf(call.key)]);
+          return store.now(keyOf(call.key));
+        });
+      case "settled":
+        return this.#settled(call.by, call.keys.map(keyOf));
+      case "reopen":
+        return this.#compare(call.by, (_, world) => world.reopen(call.by));
+    }
+  }
+
+  #version(): string {
+    return `write-${String(this.#versions++).padStart(6, "0")}`;
+  }
+
+  /** Asks each store, and compares what they say with what the first of them says. */
+  async #compare(by: By, ask: Ask, worlds = this.#worlds): Promise<Compared> {
+    let expected: Said | null = null;
+    for (const world of worlds) {
+      const found = {
+        store: world.kind.name,
+        answer: await untilAnswered(() => ask(world.store(by), world)),
+      };
+      expected ??= found;
+      if (JSON.stringify(found.answer) !== JSON.stringify(expected.answer)) return { expected, found };
+    }
+    return null;
+  }
+
+  async #write(by: By, writes: readonly Write[]): Promise<Compared> {
+    this.#ledger.calls.push(writes);
+    const swaps = writes.map(({ swap }) => swap);
+    let results: readonly SwapResult[] = [];
+    const compared = await this.#compare(by, async (store) => {
+      results = await swapSurely(store, swaps);
+      const answers: Answer[] = [];
+      for (const [at, write] of writes.entries()) {
+        const result = results[at];
+        if (result === undefined) answers.push("no answer");
+        else answers.push(write.isUnfit ? await this.#unfit(store, write, result) : canonicalResult(result));
+      }
+      return answers;
+    });
+    writes.forEach(({ known, isUnfit }, at) => {
+      const result = results[at]?.kind ?? "no answer";
+      this.#meet(`a write that is ${isUnfit ? "unfit and " : ""}${result}`);
+      if (result === "written" || result === "refused") this.#ledger.wrote(known);
+    });
+    return compared;
+  }
+
+  /**
+   * Some stores take what is unfit, and others refuse it. It is true what they say, and then the record is written as it
+   * should be, so that all stores have the same again.
+   */
+  async #unfit(store: RecordStore, { swap, known }: Write, result: SwapResult): Promise<Answer> {
+    if (result.kind !== "written" && result.kind !== "refused") return canonicalResult(result);
+    const isWritten = result.kind === "written";
+    const [there] = await untilAnswered(async () => store.read([swap.key]));
+    const expected = isWritten ? swap.version : swap.expected;
+    const fit: Swap = {
+      ...swap,
+      record: known.record,
+      index: known.index,
+      expected,
+      before: isWritten ? swap.index : swap.before,
+      version: known.version,
+    };
+    const [mended] = await swapSurely(store, [fit]);
+    return { isTrue: (there?.version ?? null) === expected, mended: mended?.kind };
+  }
+
+  async #take(by: By, atMost: number, hideMs: number): Promise<Compared> {
+    const now = this.#now;
+    const takesAll = this.#worlds.some(({ kind }) => kind.takesOfParts === true);
+    const limit = takesAll ? atMost : this.#ledger.limitBetweenTimes(atMost, now);
+    const since = (key: string): number => this.#ledger.dueSince(key, now);
+    let taken: readonly DueRecord[] = [];
+    const compared = await this.#compare(by, async (store) => {
+      const looks = [await store.takeDue(limit, hideMs)];
+      // Which of them come first is open where only a part is looked at: all of them are taken.
+      while (takesAll && limit > 0 && looks.at(-1)?.left !== 0 && looks.length < MOST_PAGES) {
+        looks.push(await store.takeDue(limit, hideMs));
+      }
+      const { left = 0, nextDueAt = null } = looks.at(-1) ?? {};
+      taken = looks.flatMap(({ records }) => records);
+      const isTooMuch = looks.some(({ records }) => records.length > limit);
+      const found = canonicalDue({ records: taken, left, nextDueAt }, limit, since);
+      return takesAll ? [isTooMuch, { ...found, areInOrder: "any" }] : [isTooMuch, found];
+    });
+    this.#ledger.took(
+      taken.map(({ key }) => key),
+      now,
+      hideMs,
+    );
+    this.#meet(`a take of ${taken.length > 1 ? "several" : taken.length === 1 ? "one" : "none"}`);
+    return compared;
+  }
+
+  #list({ by, filter, since, until, behind, limit }: ListCall): Promise<Compared> {
+    const known = this.#ledger.events();
+    const nth = (n: number | null) =>
+      n === null || known.length === 0 ? undefined : known[n % known.length];
+    const isOfFinished = filter.state === "done";
+    const { referenceId, tenant, event, id, ...others } = filter;
+    const asked = {
+      ...others,
+      tenant: labelOf(tenant),
+      event: labelOf(event),
+      id: labelOf(id),
+      referenceId: isOfFinished ? undefined : labelOf(referenceId),
+      since: nth(since)?.acceptedAt,
+      until: nth(until)?.acceptedAt,
+    };
+    return this.#compare(
+      by,
+      async (store) => {
+        const pages: Listed[] = [];
+        let cursor: ListCursor | null = nth(behind) ?? null;
+        do {
+          const page: Listed = await store.list(asked, cursor, limit);
+          pages.push(page);
+          cursor = page.next;
+        } while (cursor !== null && pages.length < MOST_PAGES);
+        if (pages.length > 1) this.#meet("a list of several pages");
+        return canonicalPages(pages, limit);
+      },
+      isOfFinished ? this.#worlds.filter(({ kind }) => kind.listsFinished) : this.#worlds,
+    );
+  }
+
+  /** A store without replicas has settled what it has. */
+  #settled(by: By, keys: readonly string[]): Promise<Compared> {
+    const items = keys.map((key, at) => {
+      const current = this.#ledger.current(key, this.#now);
+      const known = at % 2 === 0 ? current : (this.#ledger.earlier(key) ?? current);
+      return { key, version: known?.version ?? "never" };
+    });
+    return this.#compare(by, async (store) => {
+      const found = await store.read(keys);
+      const areThere = found.every((one) => one !== null);
+      return store.settled === undefined ? areThere : isSettled(() => store.settled?.(items));
+    });
+  }
+}
+
+function labelOf(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : label(text);
+}
+
+async function pruned(store: RecordStore): Promise<Answer> {
+  let steps = 0;
+  while ((await store.prune?.()) === true) if (++steps > MOST_PAGES) return "no end";
+  return "all";
+}
+
+/** It may reject at any time; what is not there is never settled. */
+async function isSettled(settle: () => Promise<void> | undefined): Promise<boolean> {
+  for (let tries = 1; tries <= SETTLE_TRIES; tries++) {
+    try {
+      await settle();
+      return true;
+    } catch {}
+  }
+  return false;
+}
+
+async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (tries === TRIES) throw error;
+      await pause(AGAIN_MS);
+    }
+  }
+}
+
+/** As the engine does it: what may not have been written is sent again, and known by its version where it was. */
+async function swapSurely(store: RecordStore, swaps: readonly Swap[]): Promise<readonly SwapResult[]> {
+  const results = new Map<Swap, SwapResult>();
+  let unsure = swaps;
+  for (let tries = 1; ; tries++) {
+    const answers = await store.swap(unsure);
+    if (answers.length !== unsure.length) return [];
+    unsure.forEach((swap, at) => {
+      const answer = answers[at];
+      if (answer === undefined) return;
+      const isOwn =
+        results.get(swap)?.kind === "unknown" &&
+        answer.kind === "conflict" &&
+        answer.current?.version === swap.version;
+      results.set(swap, isOwn ? { kind: "written" } : answer);
+    });
+    const isUnsure = (swap: Swap): boolean =>
+      ["unknown", "not-written"].includes(results.get(swap)?.kind ?? "");
+    unsure = unsure.filter(isUnsure);
+    if (unsure.length === 0 || tries === TRIES) break;
+    await pause(AGAIN_MS);
+  }
+  return swaps.map((swap) => results.get(swap) ?? { kind: "unknown", cause: "no answer" });
+}

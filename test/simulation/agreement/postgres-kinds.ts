@@ -1,0 +1,127 @@
+/**
+ * PostgreSQL, on a real server, and PGlite, whose `statement_timestamp` tells the history's time: one of the same name that
+ * is found first. All else is the server's.
+ */
+import type { PGlite } from "@electric-sql/pglite";
+import type { PostgresTarget, QueryClient } from "../../../packages/core/src/postgres/client.ts";
+import { postgresStore } from "../../../packages/core/src/postgres/store.ts";
+import { silent } from "../../support/silent.ts";
+import type { TextMutant } from "./mutants.ts";
+import { handMovedClock, type Kind, type Place } from "./world.ts";
+
+/** What takes long on a busy machine is no difference. */
+const STATEMENT_TIMEOUT_MS = 10_000;
+
+const CLOCK = `
+  CREATE SCHEMA history;
+  CREATE TABLE history.clock (ms bigint NOT NULL);
+  INSERT INTO history.clock VALUES (0);
+  CREATE FUNCTION history.statement_timestamp() RETURNS timestamptz LANGUAGE sql STABLE
+    AS $$ SELECT timestamptz 'epoch' + ms * interval '1 millisecond' FROM history.clock $$;
+`;
+/** The catalogue is searched first only where it is not named. */
+const SEARCHED = "history,pg_catalog,public";
+
+let places = 0;
+
+function place(server: QueryClient, target: PostgresTarget): Place {
+  const schema = `agreement_${process.pid}_${++places}`;
+  const { environment, setTime } = handMovedClock();
+  const options = { schema, environment, logger: silent, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
+  return {
+    connect: () => postgresStore(target, options),
+    async setTime(now) {
+      setTime(now);
+      await server.query("UPDATE history.clock SET ms = $1", [now]);
+    },
+    async close() {
+      await server.query(`DROP SCHEMA ${schema} CASCADE`, []);
+    },
+  };
+}
+
+function kind(name: string, server: QueryClient, target: PostgresTarget): Kind {
+  return { name, listsFinished: true, distrustsClock: false, make: () => place(server, target) };
+}
+
+/** Makes the clock of a server's histories. */
+export async function prepareClock(tell: (sql: string) => Promise<unknown>): Promise<void> {
+  await tell(CLOCK);
+}
+
+/** The server's address, for sessions that are told the history's time. */
+export function timedUrl(url: string): string {
+  return `${url}?options=${encodeURIComponent(`-c search_path=${SEARCHED}`)}`;
+}
+
+/** By connections of its own, as a receiver has it. */
+export function postgresKind(server: QueryClient, url: string): Kind {
+  return kind("PostgreSQL", server, timedUrl(url));
+}
+
+/** By a client that runs one statement after the other, which may have a mistake in it. `server` has a timed address. */
+export function singlePostgresKind(
+  server: QueryClient,
+  mutant?: TextMutant,
+  meet: () => void = () => {},
+): Kind {
+  const client: QueryClient = {
+    query(text, values) {
+      if (mutant === undefined || !text.includes(mutant.from)) return server.query(text, values);
+      meet();
+      return server.query(text.replaceAll(mutant.from, mutant.to), values);
+    },
+  };
+  return kind("PostgreSQL by one client", server, client);
+}
+
+export async function pgliteKind(database: PGlite): Promise<Kind> {
+  await database.exec(`${CLOCK} SET search_path = ${SEARCHED}`);
+  return kind("PGlite", database, database);
+}
+
+const NOW = "floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint";
+
+export const postgresMutants: readonly TextMutant[] = [
+  { name: "refuses a write that is as old as it may be", from: "AND at >= floor", to: "AND at > floor" },
+  {
+    name: "takes a write that is one millisecond ahead",
+    from: "::bigint AND at >=",
+    to: "::bigint + 1 AND at >=",
+  },
+  { name: "writes whatever the version is", from: "AND r.version = i.expected", to: "" },
+  { name: "keeps finished records for ever", from: "(expires_at IS NULL OR", to: "(TRUE OR" },
+  {
+    name: "gives out first what became due last",
+    from: "ORDER BY due_at LIMIT",
+    to: "ORDER BY due_at DESC LIMIT",
+  },
+  {
+    name: "does not hide what it gives out",
+    from: `SET due_at = ${NOW} + $2::bigint`,
+    to: "SET due_at = due.due_at",
+  },
+  {
+    name: "hides for a millisecond less",
+    from: `SET due_at = ${NOW} + $2::bigint`,
+    to: `SET due_at = ${NOW} + $2::bigint - 1`,
+  },
+  {
+    name: "lists the event again behind which a page begins",
+    from: ") > (to_timestamp",
+    to: ") >= (to_timestamp",
+  },
+  { name: "counts what has ended", from: "WHERE change.change = 'closed'", to: "WHERE FALSE" },
+  { name: "counts an event where it was before", from: "WHERE change.change = 'moved'", to: "WHERE FALSE" },
+  {
+    name: "lists no second event of a record",
+    from: "JOIN written USING (key)\n    )",
+    to: "JOIN written USING (key) LIMIT 1)",
+  },
+  { name: "lists events that have left their record", from: "DELETE FROM", to: "SELECT FROM" },
+  {
+    name: "forgets at a write when its record expires",
+    from: "expires_at = k.expires_at",
+    to: "expires_at = NULL",
+  },
+];

@@ -1,0 +1,57 @@
+/** PostgreSQL gives the same answers as the simulated store, and a mistake in a statement of it is found. */
+import { PGlite } from "@electric-sql/pglite";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PostgresServer } from "../../faults/harness/postgres-server.ts";
+import { Scope } from "../../faults/harness/scope.ts";
+import { asked, expectAgreement, timeout } from "./expect-agreement.ts";
+import { findDifference } from "./find.ts";
+import { simulatedKind } from "./kinds.ts";
+import {
+  pgliteKind,
+  postgresKind,
+  postgresMutants,
+  prepareClock,
+  singlePostgresKind,
+  timedUrl,
+} from "./postgres-kinds.ts";
+
+const scope = new Scope();
+let server: PostgresServer;
+let client: pg.Client;
+
+beforeAll(async () => {
+  server = await PostgresServer.start(scope, { settings: ["synchronous_commit=off"] });
+  await prepareClock((sql) => server.tell(sql));
+  client = scope.add(new pg.Client({ connectionString: timedUrl(server.url) }), (one) => one.end());
+  await client.connect();
+});
+afterAll(() => scope.close());
+
+it("the simulated store and PostgreSQL agree, by connections of its own and by one client", { timeout }, () =>
+  expectAgreement(
+    [simulatedKind, postgresKind(client, server.url), singlePostgresKind(client)],
+    asked || 40,
+    8,
+  ),
+);
+
+it("the simulated store and PGlite agree", { timeout }, async () => {
+  const database = scope.add(new PGlite(), (one) => one.close());
+  await expectAgreement([simulatedKind, await pgliteKind(database)], asked || 20, 2);
+});
+
+/** No more than are played above. */
+const HISTORIES = 40;
+
+describe("a PostgreSQL that", { timeout: 120_000 }, () => {
+  for (const mutant of postgresMutants) {
+    it(mutant.name, async () => {
+      let met = 0;
+      const kind = singlePostgresKind(client, mutant, () => met++);
+      const found = await findDifference(1, HISTORIES, [simulatedKind, kind]);
+      expect(met, "statements that were changed").toBeGreaterThan(0);
+      if (found === null) expect.fail(`${HISTORIES} histories do not see that it ${mutant.name}`);
+    });
+  }
+});

@@ -1,0 +1,161 @@
+import { indexOf } from "../../../packages/core/src/inbox/record/index-of.ts";
+import type { Ending } from "../../../packages/core/src/inbox/record/lease.ts";
+import type { IdempotencyRecord } from "../../../packages/core/src/inbox/record/record.ts";
+import type { Swap } from "../../../packages/core/src/inbox/store.ts";
+import {
+  accepted,
+  begun,
+  decided,
+  ended,
+  referenceRecord,
+  type Sample,
+} from "../../../packages/core/src/testing/store/records.ts";
+import type { Change, Fault, Item, TextKind } from "./history.ts";
+import type { Known, Ledger } from "./ledger.ts";
+
+type AcceptChange = Extract<Change, { readonly kind: "accept" }>;
+type Made = Pick<Known, "record" | "unleased">;
+
+const LONG = 20_000;
+/** Longer than some servers take. */
+const HUGE = 1_200_000;
+
+const TEXTS: Readonly<Record<TextKind, string>> = {
+  plain: "",
+  other: "other",
+  nul: "nul \0 here",
+  half: "half \ud800 a character",
+  quotes: "'; DROP TABLE records; -- {tag}\n:*?[a]",
+  cut: "é".repeat(200),
+  long: "é".repeat(LONG),
+};
+
+function sampleOf({ status, held, delayMs, retentionMs, text }: AcceptChange): Sample {
+  const common = { status, delayMs, retentionMs, ...(held === null ? {} : { held }) };
+  const odd = TEXTS[text];
+  if (odd === "") return common;
+  const rawBody = Buffer.from(text === "quotes" ? "\n\0\r\n'\"\\" : JSON.stringify({ referenceId: odd }));
+  const texts = { tenant: text === "other" ? "a" : odd, name: odd, id: odd, referenceId: odd };
+  return { ...common, ...texts, rawBody, headers: { "x-odd": odd } };
+}
+
+/** One write as it is given to every store, and what it makes of its record. */
+export interface Write {
+  readonly swap: Swap;
+  readonly known: Known;
+  readonly isUnfit: boolean;
+}
+
+export function writeOf(item: Item, ledger: Ledger, version: string, now: number, key: string): Write {
+  const { change, fault } = item;
+  const current = ledger.current(key, now);
+  const { record, unleased } = changed(change, key, current, now);
+  let index = indexOf(key, record);
+  if (change.kind === "wrong-clock" && index.dueAt !== null) {
+    index = { ...index, dueAt: now + change.aheadMs + 1_000, dueInMs: 1_000 };
+  }
+  const known = { key, version, record, unleased, index };
+  const base = baseOf(fault, ledger, key, current);
+  const swap: Swap = {
+    key,
+    expected: base?.version ?? null,
+    version,
+    record,
+    index,
+    before: base?.index ?? null,
+    at: now - (fault.lateMs ?? 0),
+    announce: false,
+  };
+  const isUnfit = fault.unfit !== undefined && index.events.length > 0;
+  return { swap: isUnfit ? unfit(swap, fault.unfit) : swap, known, isUnfit };
+}
+
+/** What the write says that it was computed from. */
+function baseOf(fault: Fault, ledger: Ledger, key: string, current: Known | null): Known | null {
+  switch (fault.expected) {
+    case "none":
+      return null;
+    case "earlier":
+      return ledger.earlier(key) ?? current;
+    case "last":
+      return ledger.last(key);
+    case "unknown":
+      return current === null ? null : { ...current, version: "nobodyknows00" };
+    default:
+      return current;
+  }
+}
+
+/** With labels that are none, or more than a store may take. */
+function unfit(swap: Swap, kind: "nul" | "long" | "huge" | undefined): Swap {
+  if (kind === "huge") return { ...swap, record: { ...swap.record, tenant: "x".repeat(HUGE) } };
+  // No filter asks for it: a store may keep it for as long as the event has labels.
+  const status = kind === "nul" ? "a \0 label" : "é".repeat(LONG);
+  return {
+    ...swap,
+    index: { ...swap.index, events: swap.index.events.map((event) => ({ ...event, status })) },
+  };
+}
+
+function changed(change: Change, key: string, current: Known | null, now: number): Made {
+  const plain = (record: IdempotencyRecord): Made => ({ record, unleased: record });
+  const before = current?.unleased ?? null;
+  switch (change.kind) {
+    case "accept": {
+      const made = acceptedIn(change, key, before, now);
+      if (made !== null) return plain(change.ended && mayRun(made, now) ? ended(key, now, made) : made);
+      break;
+    }
+    case "claim":
+      if (before === null || Object.keys(before.slots).length === 0) {
+        return plain(referenceRecord(`owner-${now}`, now, change.lifetimeMs));
+      }
+      break;
+    case "decide":
+      if (before !== null && Object.values(before.slots).some(({ state }) => state === "held")) {
+        return plain(decided(key, now, before, change.decision));
+      }
+      break;
+    case "begin":
+      if (before !== null && mayRun(before, now)) {
+        return { record: begun(key, now, before, change.leaseMs), unleased: before };
+      }
+      break;
+    case "end":
+      if (before !== null && mayRun(before, now)) return plain(ended(key, now, before, endingOf(change)));
+      break;
+    default:
+  }
+  if (current !== null) return { record: { ...current.record, signedAt: now }, unleased: current.unleased };
+  return plain(accepted(key, now));
+}
+
+function acceptedIn(
+  change: AcceptChange,
+  key: string,
+  before: IdempotencyRecord | null,
+  now: number,
+): IdempotencyRecord | null {
+  const slots = Object.values(before?.slots ?? {});
+  // A record has one event of each status, and that of a reference has none.
+  if (slots.some(({ status }) => status === change.status)) return null;
+  if (before !== null && slots.length === 0) return null;
+  // A PENDING behind its end is told to nobody.
+  if (before?.terminal === true && change.status === "PENDING") return null;
+  return accepted(key, now - change.agoMs, sampleOf(change), before);
+}
+
+function mayRun({ slots }: IdempotencyRecord, now: number): boolean {
+  return Object.values(slots).some(({ state, work }) => state === "waiting" && (work?.dueAt ?? 0) <= now);
+}
+
+function endingOf({ how, delayMs }: Extract<Change, { readonly kind: "end" }>): Ending {
+  switch (how) {
+    case "held":
+      return { kind: "held", reason: "rejected", detail: null, tell: delayMs === 0 };
+    case "retry":
+      return { kind: "retry", delayMs };
+    default:
+      return { kind: how };
+  }
+}

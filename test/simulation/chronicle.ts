@@ -1,0 +1,130 @@
+import type { Notice } from "@payhooks/core";
+import type { IdempotencyRecord } from "@payhooks/core/inbox";
+import type { Blow, Slip } from "./faults.ts";
+import type { Plan, PlannedDecision, PlannedEvent } from "./plan.ts";
+
+/** One call of a handler. */
+export interface HandlerCall {
+  readonly process: string;
+  readonly key: string;
+  readonly eventId: string;
+  readonly handler: string;
+  readonly effectId: string;
+  readonly attempt: number;
+  /** Of handlers of held entries: they only tell. */
+  readonly isTelling: boolean;
+  /** Names the begin under which it was called; null when the store knows of none. */
+  readonly token: string | null;
+  /** Whose lease the store had at that moment. */
+  readonly leaseThen: string | null;
+  readonly from: number;
+  /** When it ended, or its process did. */
+  to: number | null;
+  end: "done" | "threw" | "rejected" | "died" | null;
+  /** Its time was up: it went on unheard. */
+  timedOut: boolean;
+}
+
+/** One answer to a delivery, at the moment when the process gave it. */
+export interface Answer {
+  readonly at: number;
+  readonly askedAt: number;
+  readonly process: string;
+  readonly event: PlannedEvent;
+  readonly status: number;
+  /** What the store had of the event at that moment. */
+  readonly standing: "over" | "recorded" | "past" | "missing";
+}
+
+/** One record that the store has written. */
+export interface Write {
+  readonly at: number;
+  /** The store's clock. */
+  readonly now: number;
+  readonly process: string;
+  readonly key: string;
+  readonly before: IdempotencyRecord | null;
+  readonly after: IdempotencyRecord;
+  /** Whoever runs the old version cannot read it. */
+  readonly isNewFormat: boolean;
+}
+
+/** Something went wrong. */
+export interface Fault {
+  readonly at: number;
+  /** Until when it lasts. */
+  readonly until: number;
+  readonly what: Blow | Slip | "death";
+  readonly where: string;
+  readonly process: string;
+}
+
+/** The store no longer has what it had. */
+export interface Loss {
+  readonly at: number;
+  readonly keys: ReadonlySet<string>;
+  readonly isEverything: boolean;
+}
+
+export interface Decided {
+  readonly at: number;
+  readonly what: PlannedDecision["what"];
+  readonly eventId: string;
+}
+
+export interface Noticed {
+  readonly at: number;
+  readonly process: string;
+  readonly notice: Notice;
+}
+
+export interface Closing {
+  readonly process: string;
+  readonly at: number;
+  readonly graceMs: number;
+  closedAt: number | null;
+}
+
+/** What came of a history, beside what happened on the way. */
+export interface Rest {
+  /** False: it was given up. */
+  readonly isReached: boolean;
+  readonly at: number;
+  readonly records: ReadonlyMap<string, IdempotencyRecord>;
+  /** Events whose sender never got a 2xx. */
+  readonly unacknowledged: readonly PlannedEvent[];
+}
+
+/** Everything that happened in one history. */
+export class Chronicle {
+  readonly plan: Plan;
+  readonly calls: HandlerCall[] = [];
+  readonly answers: Answer[] = [];
+  readonly writes: Write[] = [];
+  readonly faults: Fault[] = [];
+  readonly losses: Loss[] = [];
+  /** How often each effect was committed in the merchant's database. */
+  readonly booked: Map<string, number> = new Map();
+  readonly decisions: Decided[] = [];
+  readonly notices: Noticed[] = [];
+  readonly closings: Closing[] = [];
+  /** Calls that came after the end of what they were made on. */
+  readonly late: string[] = [];
+  /** Which handlers each process had. */
+  readonly handlerSets: Map<string, number> = new Map();
+  /** The write that made a begin, by its token. */
+  readonly begins: Map<string, Write> = new Map();
+  /** Lines for a person; null while nobody wants to read them. */
+  readonly story: string[] | null;
+  rest: Rest | null = null;
+
+  constructor(plan: Plan, isTold: boolean) {
+    this.plan = plan;
+    this.story = isTold ? [] : null;
+  }
+
+  /** A line of the story. Made only where somebody reads it. */
+  tell(at: number, who: string, line: () => string): void {
+    this.story?.push(`${at.toFixed(1).padStart(9)}  ${who.padEnd(6)} ${line()}`);
+  }
+}

@@ -1,0 +1,198 @@
+/** The merchant's database: transactions, one unique key, and all that may happen on the way to it. */
+import type { OwnClient } from "@payhooks/core/effects";
+import type { Chronicle } from "./chronicle.ts";
+import type { Dice } from "./dice.ts";
+import type { Owner, Timeline } from "./timeline.ts";
+
+/** Whoever has connections to it. */
+type Client = Owner & { readonly number: number };
+
+/** What the database answers instead of doing it. */
+class Refusal extends Error {
+  readonly code: "rolled back" | "lock" | "statement" | "connection";
+
+  constructor(code: Refusal["code"]) {
+    super(code);
+    this.code = code;
+  }
+}
+
+interface DatabaseOptions {
+  readonly dice: Dice;
+  readonly timeline: Timeline;
+  readonly chronicle: Chronicle;
+  /** How long a transaction may wait for a lock, or stand idle. */
+  readonly patienceMs: number;
+}
+
+/** A transaction, as its client has it. */
+export interface SimulatedTransaction {
+  /** Enters an effect into the books. */
+  book(effectId: string): Promise<void>;
+}
+
+interface Transaction extends SimulatedTransaction {
+  readonly client: Client;
+  readonly number: number;
+  readonly ids: Set<string>;
+  readonly bookings: string[];
+  /** Set by a statement that failed: nothing of it can be committed any more. */
+  isBroken: boolean;
+  isOver: boolean;
+  /** Its commit is on the way: that arrives, whatever becomes of the client. */
+  isCommitting: boolean;
+  endIdle: () => void;
+}
+
+/** Some ms, each way. */
+const WAY_MS = 3;
+
+export class SimulatedDatabase {
+  readonly #options: DatabaseOptions;
+  readonly #ids = new Set<string>();
+  readonly #open = new Set<Transaction>();
+  /** Looks again whenever a transaction ends. */
+  readonly #waiting = new Set<() => void>();
+  #numbers = 0;
+
+  constructor(options: DatabaseOptions) {
+    this.#options = options;
+  }
+
+  /** The client of one process. */
+  clientOf(client: Client): OwnClient<SimulatedTransaction> {
+    return {
+      transaction: async (work) => {
+        const tx = this.#begin(client);
+        try {
+          const value = await work(tx);
+          await this.#commit(tx);
+          return value;
+        } catch (error) {
+          this.#end(tx);
+          throw error;
+        }
+      },
+      insert: (tx, id) => this.#insert(tx as Transaction, id),
+      isIntact: (tx) => this.#ask(tx as Transaction, () => !(tx as Transaction).isBroken),
+      isRepeatable: (error) =>
+        error instanceof Refusal && (error.code === "rolled back" || error.code === "lock"),
+    };
+  }
+
+  /** A process is gone, and its connections with it. */
+  drop(client: Client): void {
+    for (const tx of this.#open) if (tx.client === client && !tx.isCommitting) this.#end(tx);
+  }
+
+  #begin(client: Client): Transaction {
+    const tx: Transaction = {
+      client,
+      number: this.#numbers++,
+      ids: new Set(),
+      bookings: [],
+      isBroken: false,
+      isOver: false,
+      isCommitting: false,
+      endIdle: () => {},
+      book: (effectId) =>
+        this.#ask(tx, () => {
+          if (this.#happens(0.1, "statement", tx)) throw new Refusal("statement");
+          if (this.#happens(0.05, "rolled back", tx)) throw new Refusal("rolled back");
+          tx.bookings.push(effectId);
+        }),
+    };
+    this.#open.add(tx);
+    this.#idle(tx);
+    return tx;
+  }
+
+  #insert(tx: Transaction, id: string): Promise<boolean> {
+    const { timeline, patienceMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const holder = [...this.#open].find((other) => other !== tx && other.ids.has(id));
+        if (holder !== undefined && !tx.isOver) return;
+        this.#waiting.delete(look);
+        giveUp();
+        this.#ask(tx, () => {
+          if (this.#ids.has(id)) return false;
+          // Another one was faster on the way.
+          if ([...this.#open].some((other) => other !== tx && other.ids.has(id)))
+            throw new Refusal("rolled back");
+          tx.ids.add(id);
+          return true;
+        }).then(resolve, reject);
+      };
+      const giveUp = timeline.at(timeline.now + patienceMs, tx.client, () => {
+        this.#waiting.delete(look);
+        tx.isBroken = true;
+        reject(new Refusal("lock"));
+      });
+      this.#waiting.add(look);
+      look();
+    });
+  }
+
+  async #commit(tx: Transaction): Promise<void> {
+    tx.isCommitting = true;
+    await this.#ask(tx, () => {
+      const { booked } = this.#options.chronicle;
+      if (!tx.isBroken) {
+        for (const id of tx.ids) this.#ids.add(id);
+        for (const effect of tx.bookings) booked.set(effect, (booked.get(effect) ?? 0) + 1);
+      }
+      // As PostgreSQL does: a transaction that failed is rolled back here, and no error tells so.
+      this.#end(tx);
+    });
+    if (this.#happens(0.05, "answer", tx)) throw new Refusal("connection");
+  }
+
+  /** A statement: there, done, and back. A client that is dead by then never hears of it. */
+  #ask<T>(tx: Transaction, statement: () => T): Promise<T> {
+    const { timeline } = this.#options;
+    const { client } = tx;
+    tx.endIdle();
+    return new Promise((resolve, reject) => {
+      const sentAt = Math.max(timeline.now, client.frozenUntil);
+      timeline.at(sentAt + this.#way("there", tx), null, () => {
+        let answer: () => void;
+        try {
+          if (tx.isOver) throw new Refusal("connection");
+          if (tx.isBroken && !tx.isCommitting) throw new Refusal("statement");
+          const value = statement();
+          answer = () => resolve(value);
+        } catch (error) {
+          tx.isBroken = true;
+          answer = () => reject(error);
+        }
+        this.#idle(tx);
+        timeline.at(timeline.now + this.#way("back", tx), client, answer);
+      });
+    });
+  }
+
+  /** A transaction of a client that says nothing is ended: a frozen process must not keep an id for ever. */
+  #idle(tx: Transaction): void {
+    const { timeline, patienceMs } = this.#options;
+    tx.endIdle();
+    if (tx.isOver) return;
+    tx.endIdle = timeline.at(timeline.now + patienceMs, null, () => this.#end(tx));
+  }
+
+  #end(tx: Transaction): void {
+    if (tx.isOver) return;
+    tx.isOver = true;
+    tx.endIdle();
+    this.#open.delete(tx);
+    for (const look of [...this.#waiting]) look();
+  }
+
+  #happens(probability: number, what: string, tx: Transaction): boolean {
+    return this.#options.dice.chance(probability, `database ${what}`, tx.number, tx.bookings.length);
+  }
+
+  #way(which: string, tx: Transaction): number {
+    return this.#options.dice.between(0, WAY_MS, `database ${which}`, tx.number, this.#numbers);
+  }
+}

@@ -1,0 +1,98 @@
+import type { Chronicle, Fault, HandlerCall, Write } from "./chronicle.ts";
+import { BLOWS } from "./faults.ts";
+
+/** Whether the store lost this record between two times. */
+export function lostBetween({ losses }: Chronicle, key: string, from: number, to: number): boolean {
+  return losses.some((loss) => loss.at >= from && loss.at <= to && loss.keys.has(key));
+}
+
+/** When the run began that a handler was called in. */
+export function begunAt({ begins }: Chronicle, { token, from }: HandlerCall): number {
+  return (token === null ? undefined : begins.get(token)?.at) ?? from;
+}
+
+/** The write by which a second run began although the lease of the first was not given back: it was over by then. */
+export function lapseOf({ writes }: Chronicle, first: HandlerCall, second: HandlerCall): Write | null {
+  if (first.token === null) return null;
+  return (
+    writes.find(({ key, before, after, now, at }) => {
+      if (key !== first.key || at > Math.max(first.from, second.from)) return false;
+      const lease = before?.lease;
+      if (lease === null || lease === undefined || lease.token !== first.token) return false;
+      if (after.lease?.token === first.token) return false;
+      return lease.until <= now || lease.until - now > lease.lengthMs + 5_000;
+    }) ?? null
+  );
+}
+
+/** What takes from a process what it needs to keep a lease. */
+const GRAVE: ReadonlySet<Fault["what"]> = new Set([...BLOWS, "late"]);
+/** What concerns every process. */
+const EVERYBODY: ReadonlySet<Fault["what"]> = new Set([
+  "store-clock-back",
+  "store-clock-forward",
+  "store-down",
+  "failover",
+  "lose-all",
+]);
+/** A call is on its way to the store for no longer, unless it is late. */
+const LONGEST_WAY_MS = 2.5;
+
+/**
+ * Whether something grave has happened to one of those who ran this event, or to everybody, since the runs began that are in
+ * doubt.
+ */
+export function isExplained(chronicle: Chronicle, eventId: string, process: string, at: number): boolean {
+  const { decisions, writes, faults } = chronicle;
+  // Whoever tells about a held entry that somebody decides about loses it.
+  if (decisions.some((decision) => decision.eventId === eventId && decision.at <= at)) return true;
+  const key = eventId.slice(0, 32);
+  // What is lost leaves leases behind that had been given back.
+  if (lostBetween(chronicle, key, 0, at)) return true;
+  const own = writes.filter((write) => write.key === key && write.at <= at);
+  // Since nothing of it was marked as started: whoever gave it back unstarted has left it as it was.
+  const idle = own.findLastIndex(({ after }) => !hasStarted(after.slots[eventId.slice(32)]));
+  const begins = own.filter(isBegin);
+  const doubtful = new Set([...begins.slice(-2), ...own.slice(Math.max(0, idle)).filter(isBegin)]);
+  const last = begins.findLast((write) => write.process === process);
+  if (last !== undefined) doubtful.add(last);
+  // A begin is sent again for as long as its lease, and may land late.
+  const since = Math.min(at, ...[...doubtful].map((write) => write.at)) - chronicle.plan.leaseMs;
+  // What a newer version has written, an older one cannot keep: it no longer reads what it runs.
+  if (own.some(({ isNewFormat, at: writtenAt }) => isNewFormat && writtenAt >= since)) return true;
+  const concerned = new Set([process, ...[...doubtful].map((write) => write.process)]);
+  if ([...doubtful].some((write) => hadWrongClock(chronicle, write.process, write.at, at))) return true;
+  return faults.some((fault) => {
+    if (fault.at > at || fault.until < since) return false;
+    return GRAVE.has(fault.what) && (EVERYBODY.has(fault.what) || concerned.has(fault.process));
+  });
+}
+
+function hasStarted(slot: Write["after"]["slots"][string] | undefined): boolean {
+  return Object.values(slot?.work?.steps ?? {}).some(({ state }) => state === "started");
+}
+
+function isBegin({ before, after }: Write): boolean {
+  return after.lease !== null && after.lease.token !== before?.lease?.token;
+}
+
+/**
+ * A store's clock that jumps ends leases early. A machine that slept, or whose store answered late, knows that clock only as it
+ * was, and so writes leases that end early; one that was set back as well cannot know that time has passed.
+ */
+export function hadWrongClock(
+  { faults }: Chronicle,
+  process: string,
+  begunAt: number,
+  until: number,
+): boolean {
+  // What was late when the run was begun has made its lease shorter; what comes later has not.
+  const has = (what: Fault["what"], by: number): boolean =>
+    faults.some((fault) => fault.what === what && fault.process === process && fault.at <= by);
+  return (
+    faults.some(({ what, at }) => what.startsWith("store-clock") && at <= until) ||
+    has("sleep", begunAt - LONGEST_WAY_MS) ||
+    has("late", begunAt - LONGEST_WAY_MS) ||
+    (has("sleep", until) && has("wall-back", until))
+  );
+}

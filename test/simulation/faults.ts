@@ -1,0 +1,102 @@
+/** What can go wrong, and where. */
+
+/** Where the world meets a process: each is met before its effect and after it. */
+export const SITES = [
+  "open",
+  "read",
+  "swap",
+  "takeDue",
+  "settled",
+  "hint",
+  "request",
+  "answer",
+  "handler",
+  "timer",
+  "clock",
+  "close",
+] as const;
+export type Site = (typeof SITES)[number];
+
+/** What can happen to a process, or to everything, wherever it is. */
+export const BLOWS = [
+  "death",
+  "freeze",
+  "sleep",
+  "wall-back",
+  "wall-forward",
+  "store-clock-back",
+  "store-clock-forward",
+  "cut-off",
+  "store-down",
+  "failover",
+  "lose-all",
+  "close",
+  "deploy",
+] as const;
+export type Blow = (typeof BLOWS)[number];
+
+/** What can become of one call. */
+export const SLIPS = ["not-made", "answer-lost", "late", "lands-late", "part", "twice"] as const;
+export type Slip = (typeof SLIPS)[number];
+
+/** Which slips a site knows. */
+export const SLIPS_OF: Readonly<Record<Site, readonly Slip[]>> = {
+  open: ["not-made", "answer-lost", "late"],
+  read: ["not-made", "answer-lost", "late"],
+  swap: ["not-made", "answer-lost", "late", "lands-late", "part", "twice"],
+  takeDue: ["not-made", "answer-lost", "late", "twice"],
+  settled: ["not-made", "answer-lost", "late"],
+  hint: ["not-made", "late", "twice"],
+  request: ["not-made", "late", "twice"],
+  answer: ["answer-lost", "late"],
+  handler: ["not-made", "answer-lost", "late"],
+  timer: ["late"],
+  clock: [],
+  close: ["not-made", "late"],
+};
+
+/** How often a history meets a site, about: a planned fault falls on one of these. */
+export const USUAL_MEETINGS: Readonly<Record<Site, number>> = {
+  open: 3,
+  read: 4,
+  swap: 50,
+  takeDue: 30,
+  settled: 10,
+  hint: 3,
+  request: 20,
+  answer: 20,
+  handler: 18,
+  timer: 40,
+  clock: 300,
+  close: 1,
+};
+
+export type Phase = "before" | "after" | "at";
+
+/** One fault of a history: it happens when its site is met for the nth time. */
+export interface PlannedFault {
+  readonly what: Blow | Slip;
+  readonly site: Site;
+  /** `at` for slips, which are the call's own. */
+  readonly phase: Phase;
+  readonly nth: number;
+}
+
+export interface Cell extends Pick<PlannedFault, "what" | "site" | "phase"> {}
+
+/** Every fault at every place where it can happen. */
+export const CELLS: readonly Cell[] = SITES.flatMap((site) => [
+  ...BLOWS.flatMap((what) => [
+    { what, site, phase: "before" as const },
+    { what, site, phase: "after" as const },
+  ]),
+  ...SLIPS_OF[site].map((what) => ({ what, site, phase: "at" as const })),
+]);
+
+export function isSlip(what: Blow | Slip): what is Slip {
+  return (SLIPS as readonly string[]).includes(what);
+}
+
+export function nameOf({ what, site, phase }: Cell): string {
+  return `${what} ${phase} ${site}`;
+}

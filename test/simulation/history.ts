@@ -1,0 +1,216 @@
+import { type IdempotencyRecord, isUnreadable } from "@payhooks/core/inbox";
+import { applyBlow } from "./blows.ts";
+import { Chronicle } from "./chronicle.ts";
+import type { Core } from "./core.ts";
+import { SimulatedDatabase } from "./database.ts";
+import { Dice } from "./dice.ts";
+import { isSlip, nameOf, type PlannedFault, type Site, type Slip } from "./faults.ts";
+import { Links } from "./links.ts";
+import { HANDLER_SETS } from "./merchant.ts";
+import type { Plan } from "./plan.ts";
+import { SimulatedProcess } from "./process.ts";
+import { Sender } from "./sender.ts";
+import { SimulatedStore } from "./store.ts";
+import { Timeline } from "./timeline.ts";
+import { type Coverage, storeNow, type World } from "./world.ts";
+
+/** A history that is not at rest after this time will not come to rest. */
+const LIMIT_MS = 120_000;
+/** Whatever was still on its way shows in this time. */
+const QUIET_MS = 2_000;
+const GRACE_MS = 2_000;
+/** How often the cron job calls, and for how long it lets a process work. */
+const CRON_MS = 700;
+
+/** Plays a plan to its end. */
+export async function play(plan: Plan, core: Core, coverage: Coverage, isTold = false): Promise<Chronicle> {
+  const { stackTraceLimit } = Error;
+  const { random } = Math;
+  // Nobody reads the stacks of a history's errors, and to write them takes longer than all the rest.
+  Error.stackTraceLimit = 0;
+  // The one chance that the core takes from elsewhere: how long it waits after a reading that failed.
+  Math.random = () => 0.5;
+  try {
+    const history = new History(plan, core, coverage, isTold);
+    await history.play();
+    return history.world.chronicle;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+    Math.random = random;
+  }
+}
+
+class History {
+  readonly world: World;
+  readonly #core: Core;
+  readonly #coverage: Coverage;
+  readonly #links: Links;
+  readonly #processes: SimulatedProcess[] = [];
+  readonly #sender: Sender;
+  readonly #met = new Map<string, number>();
+  /** Faults by site, phase and number. */
+  readonly #faults = new Map<string, PlannedFault>();
+  #isEnding = false;
+
+  constructor(plan: Plan, core: Core, coverage: Coverage, isTold: boolean) {
+    const timeline = new Timeline();
+    const counts = new Map<string, number>();
+    const clocks = { timeline, storeOffsetMs: 0 };
+    const store = new SimulatedStore({
+      now: () => storeNow(this.world ?? clocks),
+      keepsTexts: plan.keepsTexts,
+    });
+    const dice = new Dice(plan.seed);
+    const chronicle = new Chronicle(plan, isTold);
+    this.world = {
+      plan,
+      dice,
+      timeline,
+      store,
+      chronicle,
+      database: new SimulatedDatabase({ dice, timeline, chronicle, patienceMs: 2 * plan.leaseMs }),
+      meet: (site, phase, process) => this.#meet(site, phase, process as SimulatedProcess),
+      count: (what) => {
+        const count = counts.get(what) ?? 0;
+        counts.set(what, count + 1);
+        return count;
+      },
+      storeOffsetMs: 0,
+      storeDownUntil: 0,
+      storeEpoch: 0,
+      newFormats: new Set(),
+      marks: [],
+    };
+    this.#core = core;
+    this.#coverage = coverage;
+    this.#links = new Links(this.world);
+    this.#sender = new Sender(this.world, () => this.#processes);
+    for (const fault of plan.faults) {
+      const phase = isSlip(fault.what) ? "before" : fault.phase;
+      this.#faults.set(`${fault.site} ${phase} ${fault.nth}`, fault);
+    }
+  }
+
+  async play(): Promise<void> {
+    const { plan, timeline, dice, chronicle } = this.world;
+    for (let number = 0; number < plan.processes; number++) this.#start(number, 0);
+    this.#sender.begin();
+    for (const decision of plan.decisions) {
+      timeline.at(decision.at, null, () => void this.#decide(decision));
+    }
+    if (plan.operation === "after-response" || plan.operation === "cron") this.#beginCron();
+    let isReached = await this.#rest();
+    this.#isEnding = true;
+    if (isReached && dice.chance(0.3, "replayed log")) {
+      this.#sender.sendAllAgain();
+      isReached = await this.#rest();
+    }
+    for (const process of this.#processes) if (process.isAlive) process.close(GRACE_MS, () => {});
+    await timeline.play(
+      () => this.#processes.every(({ isAlive }) => !isAlive),
+      timeline.now + GRACE_MS + QUIET_MS,
+    );
+    const records = new Map<string, IdempotencyRecord>();
+    for (const { key } of this.world.store.rows()) {
+      const record = this.world.store.read([key])[0]?.record;
+      if (record !== undefined && !isUnreadable(record)) records.set(key, record);
+    }
+    const { unacknowledged } = this.#sender;
+    chronicle.rest = { isReached, at: timeline.now, records, unacknowledged };
+  }
+
+  /** Lets happen what is to happen until nothing more does. False: that took too long. */
+  #rest(): Promise<boolean> {
+    const { timeline } = this.world;
+    let since: number | null = null;
+    return timeline.play(() => {
+      if (!this.#isAtRest()) since = null;
+      else since ??= timeline.now;
+      return since !== null && timeline.now - since >= QUIET_MS;
+    }, timeline.now + LIMIT_MS);
+  }
+
+  #start(number: number, life: number): void {
+    const { dice, timeline, chronicle } = this.world;
+    const handlerSet = dice.whole(0, HANDLER_SETS - 1, "version", number, life);
+    const process = new SimulatedProcess(this.world, this.#core, this.#links, {
+      number,
+      life,
+      handlerSet,
+      suffer: (sufferer, fault) => this.#strike(sufferer, fault),
+    });
+    this.#processes[number] = process;
+    chronicle.tell(timeline.now, process.name, () => `starts, with version ${handlerSet} of the handlers`);
+    process.start();
+  }
+
+  /** A cron job calls one of the processes again and again. */
+  #beginCron(): void {
+    const { timeline, dice, count } = this.world;
+    timeline.at(timeline.now + CRON_MS, null, () => {
+      const number = dice.whole(0, this.#processes.length - 1, "cron", count("cron jobs"));
+      const process = this.#processes[number];
+      if (process?.isAlive && process.closing === null) process.work(CRON_MS);
+      this.#beginCron();
+    });
+  }
+
+  /** Nothing is under way, nobody is away, and nothing waits. */
+  #isAtRest(): boolean {
+    const { timeline, store, storeDownUntil, plan } = this.world;
+    const { now } = timeline;
+    if (now < Math.max(storeDownUntil, 3_000) || this.#sender.unacknowledged.length > 0) return false;
+    if (plan.decisions.some(({ at }) => at > now)) return false;
+    const isWell = ({ isAlive, frozenUntil, cutOffUntil, closing }: SimulatedProcess): boolean =>
+      isAlive && frozenUntil <= now && cutOffUntil <= now && closing === null;
+    if (!this.#processes.every(isWell)) return false;
+    for (const { index } of store.rows()) if (index.dueAt !== null) return false;
+    return true;
+  }
+
+  #meet(site: Site, phase: "before" | "after", process: SimulatedProcess): Slip | null {
+    if (this.#isEnding) return null;
+    const place = `${site} ${phase}`;
+    const nth = (this.#met.get(place) ?? 0) + 1;
+    this.#met.set(place, nth);
+    if (this.#faults.size === 0) return null;
+    const fault = this.#faults.get(`${place} ${nth}`);
+    if (fault === undefined || !process.isAlive) return null;
+    const { chronicle, timeline } = this.world;
+    const name = nameOf(fault);
+    this.#coverage.set(name, (this.#coverage.get(name) ?? 0) + 1);
+    chronicle.tell(timeline.now, process.name, () => `!! ${name} (${nth})`);
+    if (!isSlip(fault.what)) {
+      process.suffer(fault);
+      return null;
+    }
+    const { now } = timeline;
+    chronicle.faults.push({ at: now, until: now, what: fault.what, where: site, process: process.name });
+    return fault.what;
+  }
+
+  #strike(process: SimulatedProcess, fault: PlannedFault): void {
+    const { dice, timeline } = this.world;
+    const [number, life] = process.name.slice(1).split(".").map(Number) as [number, number];
+    const restart = (): void => {
+      const inMs = dice.between(30, 1_500, "restart", number, life);
+      timeline.at(timeline.now + inMs, null, () => this.#start(number, life + 1));
+    };
+    applyBlow(this.world, process, fault, restart);
+  }
+
+  async #decide({ number, what }: Plan["decisions"][number]): Promise<void> {
+    const { dice, chronicle, timeline, store } = this.world;
+    const process = this.#processes[dice.whole(0, this.#processes.length - 1, "decides", number)];
+    if (process === undefined || !process.isAlive) return;
+    const held: string[] = [];
+    for (const { index } of store.rows()) {
+      for (const { eventId, state } of index.events) if (state === "held") held.push(eventId);
+    }
+    const eventId = held[dice.whole(0, held.length - 1, "decided", number)];
+    if (eventId === undefined) return;
+    chronicle.decisions.push({ at: timeline.now, what, eventId });
+    chronicle.tell(timeline.now, process.name, () => `is told to ${what} ${eventId.slice(0, 6)}`);
+    await process.receiver.held[what](eventId, { by: "somebody", note: "simulated" }).catch(() => {});
+  }
+}

@@ -1,0 +1,435 @@
+/** What holds in every history, whatever goes wrong in it. */
+import type { Chronicle, HandlerCall, Write } from "./chronicle.ts";
+import { deliveryOf } from "./deliveries.ts";
+import { begunAt, hadWrongClock, isExplained, lapseOf, lostBetween } from "./excuses.ts";
+import { handlersFor, isBooking, isHeldOnCrash, MAX_TRIES } from "./merchant.ts";
+import { tableDisagrees } from "./table.ts";
+import { isFinal } from "./written.ts";
+
+/** Answers what contradicts it in a history; null where nothing does. */
+export interface Invariant {
+  readonly name: string;
+  /** One sentence. */
+  readonly says: string;
+  readonly broken: (chronicle: Chronicle) => string | null;
+}
+
+function acknowledgedEndsOrIsHeld({ answers, losses, rest, plan }: Chronicle): string | null {
+  for (const { event, status, at, standing } of answers) {
+    if (status !== 200) continue;
+    const { eventId, variantId } = deliveryOf(event);
+    const key = eventId.slice(0, 32);
+    const mayBeLost = losses.some(
+      (loss) =>
+        loss.keys.has(key) && (!plan.replicated || loss.isEverything) && loss.at >= at - LONGEST_ANSWER_MS,
+    );
+    if (mayBeLost) continue;
+    const record = rest?.records.get(key);
+    const slots = [eventId, variantId].map((id) => record?.slots[id.slice(32)]);
+    if (slots.some((slot) => slot !== undefined && isFinal(slot.state))) continue;
+    if (standing === "past" && record?.terminal === true) continue;
+    return `event ${event.number} was acknowledged at ${at.toFixed(1)}, and is ${slots[0]?.state ?? "gone"} in the end`;
+  }
+  return null;
+}
+
+/** What was lost while the answer was on its way to the process, it cannot know. */
+const LONGEST_ANSWER_MS = 5_000;
+
+function acknowledgedIsStored({ answers, losses }: Chronicle): string | null {
+  for (const { event, status, at, askedAt, standing } of answers) {
+    if (status !== 200 || standing !== "missing") continue;
+    const { eventId } = deliveryOf(event);
+    const isLost = losses.some(
+      (loss) => loss.at >= askedAt && loss.at <= at && loss.keys.has(eventId.slice(0, 32)),
+    );
+    if (!isLost)
+      return `event ${event.number} was answered 200 at ${at.toFixed(1)}, and the store knows nothing of it`;
+  }
+  return null;
+}
+
+function handledMeansOver({ answers, losses, decisions, plan }: Chronicle): string | null {
+  if (plan.operation !== "handled") return null;
+  for (const { event, status, at, askedAt, standing } of answers) {
+    if (status !== 200 || standing === "over" || standing === "past") continue;
+    const { eventId, variantId } = deliveryOf(event);
+    const key = eventId.slice(0, 32);
+    if (losses.some((loss) => loss.at >= askedAt && loss.at <= at && loss.keys.has(key))) continue;
+    // It was held when the answer was decided, and a person has replayed it since.
+    if (decisions.some((one) => (one.eventId === eventId || one.eventId === variantId) && one.at <= at))
+      continue;
+    return `event ${event.number} was answered 200 at ${at.toFixed(1)}, and had not ended`;
+  }
+  return null;
+}
+
+function doneMeansRun({ writes, calls, handlerSets }: Chronicle): string | null {
+  for (const { at, process, before, after, key } of writes) {
+    for (const [slot, is] of Object.entries(after.slots)) {
+      if (is.state !== "done" || before?.slots[slot]?.state === "done") continue;
+      const eventId = key + slot;
+      for (const { name } of handlersFor(handlerSets.get(process) ?? 0, is.name, is.status)) {
+        const hasRun = calls.some(
+          (call) =>
+            call.eventId === eventId && call.handler === name && call.end === "done" && (call.to ?? at) <= at,
+        );
+        if (!hasRun)
+          return `${titleOf(eventId)} is done at ${at.toFixed(1)}, and its handler ${name} never was`;
+      }
+    }
+  }
+  return null;
+}
+
+function noSecondEndInSilence(chronicle: Chronicle): string | null {
+  for (const [first, second] of repeated(chronicle.calls)) {
+    if (first.end !== "done" || first.timedOut) continue;
+    const [older, newer] = inOrder(chronicle, first, second);
+    const since = begunAt(chronicle, older);
+    if (lostBetween(chronicle, first.key, since, Math.max(first.from, second.from))) continue;
+    const what = `${first.handler} of ${titleOf(first.eventId)}, which ended (${first.process}, called at ${first.from.toFixed(1)}), is called again at ${second.from.toFixed(1)} (${second.process})`;
+    if (lapseOf(chronicle, older, newer) === null) return `${what}, though its lease held`;
+    const isTold = chronicle.notices.some(
+      ({ notice, at }) => notice.type === "double-risk" && notice.eventId === first.eventId && at >= since,
+    );
+    if (!isTold) return `${what}, and nobody is told`;
+  }
+  return null;
+}
+
+function onceMeansOnce(chronicle: Chronicle): string | null {
+  for (const [first, second] of repeated(chronicle.calls)) {
+    if (!isHeldOnCrash(first.handler) || first.timedOut || first.end === "threw" || first.end === "rejected")
+      continue;
+    const [older, newer] = inOrder(chronicle, first, second);
+    if (older !== first || begunAt(chronicle, older) === begunAt(chronicle, newer)) continue;
+    const isDecided = chronicle.decisions.some(
+      ({ eventId, at }) => eventId === first.eventId && at <= second.from,
+    );
+    if (isDecided || lostBetween(chronicle, first.key, 0, second.from)) continue;
+    return `${first.handler} of ${titleOf(first.eventId)} is called again at ${second.from.toFixed(1)} (${second.process}), though its first call (${first.process}) had no end that is stored`;
+  }
+  return null;
+}
+
+function doubleRiskHasACause(chronicle: Chronicle): string | null {
+  for (const { at, process, notice } of chronicle.notices) {
+    if (notice.type !== "double-risk") continue;
+    const { eventId, why } = notice;
+    const isTimeout = chronicle.calls.some(
+      (call) => call.eventId === eventId && call.process === process && call.timedOut,
+    );
+    if (why === "timeout" && isTimeout) continue;
+    if (isExplained(chronicle, eventId, process, at)) continue;
+    return `${process} tells of a double-risk (${why}) of ${titleOf(eventId)} at ${at.toFixed(1)}, and nothing had happened to it`;
+  }
+  return null;
+}
+
+function oneHandlerOfATransactionAtATime(chronicle: Chronicle): string | null {
+  const { calls } = chronicle;
+  for (const [at, first] of calls.entries()) {
+    for (const second of calls.slice(at + 1)) {
+      if (second.key !== first.key || second === first) continue;
+      const [one, other] = inOrder(chronicle, first, second);
+      const [earlier, later] = first.from <= second.from ? [first, second] : [second, first];
+      if (earlier.to !== null && earlier.to <= later.from) continue;
+      if (one.timedOut || lostBetween(chronicle, one.key, begunAt(chronicle, one), other.from)) continue;
+      if (one.token !== other.token && lapseOf(chronicle, one, other) !== null) continue;
+      if (isReleasedByDecision(chronicle, one, other)) continue;
+      return `${one.handler} (${one.process}, from ${one.from.toFixed(1)}) and ${other.handler} (${other.process}, from ${other.from.toFixed(1)}) of ${one.key.slice(0, 6)} run at the same time`;
+    }
+  }
+  return null;
+}
+
+/** A person who decides about a held entry does not wait for those who are told of it. */
+function isReleasedByDecision({ decisions }: Chronicle, one: HandlerCall, other: HandlerCall): boolean {
+  return one.isTelling && decisions.some(({ eventId, at }) => eventId === one.eventId && at <= other.from);
+}
+
+function calledUnderItsLease(chronicle: Chronicle): string | null {
+  for (const call of chronicle.calls) {
+    const { key, token, leaseThen, from, process, handler } = call;
+    if (token === null)
+      return `${process} calls ${handler} of ${titleOf(call.eventId)} without having begun it`;
+    if (leaseThen === token || lostBetween(chronicle, key, 0, from)) continue;
+    if (isReleasedByDecision(chronicle, { ...call, isTelling: true }, call)) continue;
+    if (hadWrongClock(chronicle, process, begunAt(chronicle, call), from)) continue;
+    return `${process} calls ${handler} of ${titleOf(call.eventId)} at ${from.toFixed(1)} under ${token}, and the store has ${leaseThen ?? "no lease"}`;
+  }
+  return null;
+}
+
+function ownersWriteAlone(chronicle: Chronicle): string | null {
+  for (const write of chronicle.writes) {
+    const { before, after, process, key, at, now } = write;
+    const lease = before?.lease ?? null;
+    if (before === null || lease === null) continue;
+    if (chronicle.begins.get(lease.token)?.process === process || isOver(lease, now)) continue;
+    const was = before.slots[lease.slot];
+    const is = after.slots[lease.slot];
+    const isDecided = chronicle.decisions.some(({ eventId }) => eventId === key + lease.slot);
+    const isSame =
+      was?.state === is?.state && stepsOf(was) === stepsOf(is) && after.lease?.token === lease.token;
+    if (isSame || isDecided || lostBetween(chronicle, key, 0, at)) continue;
+    return `${process} changes at ${at.toFixed(1)} what ${chronicle.begins.get(lease.token)?.process ?? "another"} runs of ${key.slice(0, 6)}`;
+  }
+  return null;
+}
+
+function isOver(
+  { until, lengthMs }: { readonly until: number; readonly lengthMs: number },
+  now: number,
+): boolean {
+  return until <= now || until - now > lengthMs + 5_000;
+}
+
+function stepsOf(slot: Write["after"]["slots"][string] | undefined): string {
+  return JSON.stringify(slot?.work?.steps ?? null);
+}
+
+function noPendingAfterTheEnd(chronicle: Chronicle): string | null {
+  for (const [at, end] of chronicle.calls.entries()) {
+    const { key, eventId, from, isTelling } = end;
+    const slot = slotOf(chronicle, end);
+    if (isTelling || slot?.verdict !== "run" || slot.status === "" || slot.status === "PENDING") continue;
+    for (const call of chronicle.calls.slice(at + 1)) {
+      if (call.key !== key || call.isTelling || slotOf(chronicle, call)?.status !== "PENDING") continue;
+      if (call.from <= from || lostBetween(chronicle, key, 0, call.from)) continue;
+      // Whoever stood still in between goes on with what he has begun.
+      if (begunAt(chronicle, call) < begunAt(chronicle, end)) continue;
+      return `${call.handler} of the PENDING ${titleOf(call.eventId)} is called at ${call.from.toFixed(1)}, after ${end.handler} of ${titleOf(eventId)} was at ${from.toFixed(1)}`;
+    }
+  }
+  return null;
+}
+
+function slotOf(
+  { begins }: Chronicle,
+  { token, eventId }: HandlerCall,
+): Write["after"]["slots"][string] | undefined {
+  return token === null ? undefined : begins.get(token)?.after.slots[eventId.slice(32)];
+}
+
+function heldStaysHeld(chronicle: Chronicle): string | null {
+  const { writes, decisions, rest } = chronicle;
+  for (const { key, at, before, after } of writes) {
+    for (const [slot, was] of Object.entries(before?.slots ?? {})) {
+      if (was.state !== "held" || after.slots[slot]?.state === "held") continue;
+      if (!decisions.some((decision) => decision.eventId === key + slot && decision.at <= at)) {
+        return `${titleOf(key + slot)} was held, and is ${after.slots[slot]?.state ?? "gone"} at ${at.toFixed(1)}, though nobody decided so`;
+      }
+    }
+    for (const [slot, is] of Object.entries(after.slots)) {
+      if (is.state !== "held" || lostBetween(chronicle, key, at, Number.POSITIVE_INFINITY)) continue;
+      if (rest?.records.get(key)?.slots[slot] === undefined)
+        return `${titleOf(key + slot)} was held at ${at.toFixed(1)}, and is gone`;
+    }
+  }
+  return null;
+}
+
+function heldForAReason({ writes, calls, handlerSets }: Chronicle): string | null {
+  for (const { key, before, after, at, process } of writes) {
+    for (const [slot, is] of Object.entries(after.slots)) {
+      const reason = is.state === "held" && before?.slots[slot]?.state !== "held" ? is.work?.reason : null;
+      const eventId = key + slot;
+      const own = calls.filter((call) => call.eventId === eventId && !call.isTelling && call.from <= at);
+      const handlers = handlersFor(handlerSets.get(process) ?? 0, is.name, is.status);
+      const held = handlers.find(({ onCrash }) => onCrash === "hold");
+      if (
+        reason === "crashed" &&
+        held !== undefined &&
+        own.length === 0 &&
+        !hasStartOfItsOwn(writes, eventId, held.name)
+      ) {
+        return `${titleOf(eventId)} is held as crashed, and no handler of it was ever called`;
+      }
+      if (reason === "rejected" && !own.some(({ end }) => end === "rejected")) {
+        return `${titleOf(eventId)} is held as rejected, and no handler of it rejected it`;
+      }
+      // A handler that has gone with a deploy was given up by the process that had it, by the bound that it had then.
+      const isTried = Object.entries(is.work?.steps ?? {}).some(([name, { reason: why, tries }]) => {
+        const handler = handlers.find((one) => one.name === name);
+        return why === "exhausted" && (handler === undefined || tries >= (handler.maxTries ?? MAX_TRIES));
+      });
+      if (reason === "exhausted" && !isTried) {
+        return `${titleOf(eventId)} is held as exhausted, and no handler of it has used up its tries`;
+      }
+    }
+  }
+  return null;
+}
+
+/** The start of a handler that must not run twice is written by itself: what dies before that was never called. */
+function hasStartOfItsOwn(writes: readonly Write[], eventId: string, handler: string): boolean {
+  const [key, slot] = [eventId.slice(0, 32), eventId.slice(32)];
+  const isStarted = (record: Write["after"] | null): boolean =>
+    record?.slots[slot]?.work?.steps[handler]?.state === "started";
+  const start = writes.find(
+    (write) => write.key === key && isStarted(write.after) && !isStarted(write.before),
+  );
+  return start !== undefined && start.before?.lease?.token === start.after.lease?.token;
+}
+
+function everythingComesToRest({ rest, answers }: Chronicle): string | null {
+  if (rest === null) return "the history was not played to its end";
+  for (const { event, status } of answers) {
+    if (status !== 200 && status !== 503) return `event ${event.number} was answered ${status}`;
+  }
+  const [waiting] = rest.unacknowledged;
+  if (waiting !== undefined) return `event ${waiting.number} was not acknowledged by ${rest.at.toFixed(0)}`;
+  for (const [key, { slots, lease }] of rest.records) {
+    if (lease !== null) return `${key.slice(0, 6)} is still leased in the end`;
+    for (const [slot, { state }] of Object.entries(slots)) {
+      if (!isFinal(state)) return `${titleOf(key + slot)} is still ${state} in the end`;
+    }
+  }
+  return rest.isReached ? null : "it did not come to rest";
+}
+
+function closeEnds({ closings, late, faults }: Chronicle): string | null {
+  const [first] = late;
+  if (first !== undefined) return first;
+  for (const { process, at, graceMs, closedAt } of closings) {
+    if (closedAt === null && !faults.some((fault) => fault.what === "death" && fault.process === process)) {
+      return `${process} began to close at ${at.toFixed(1)}, with ${graceMs} ms of grace, and did not end`;
+    }
+  }
+  return null;
+}
+
+/** Whatever dies, freezes or is lost: what decides is the database that has the effect. */
+function effectsExactlyOnce({ booked, calls, plan }: Chronicle): string | null {
+  for (const [effectId, times] of booked) {
+    if (times > 1) return `effect ${titleOf(effectId)} was committed ${times} times`;
+  }
+  for (const { end, handler, effectId } of calls) {
+    if (plan.hasEffects && end === "done" && isBooking(handler) && !booked.has(effectId)) {
+      return `${handler} of ${titleOf(effectId)} is done, and its effect was never committed`;
+    }
+  }
+  return null;
+}
+
+/** Two calls in the order in which their runs were begun. */
+function inOrder(chronicle: Chronicle, one: HandlerCall, other: HandlerCall): [HandlerCall, HandlerCall] {
+  return begunAt(chronicle, one) <= begunAt(chronicle, other) ? [one, other] : [other, one];
+}
+
+/** Calls of one handler on one event, in their order. */
+function* repeated(calls: readonly HandlerCall[]): Generator<readonly [HandlerCall, HandlerCall]> {
+  const last = new Map<string, HandlerCall[]>();
+  for (const call of calls) {
+    if (call.isTelling) continue;
+    const before = last.get(call.effectId) ?? [];
+    for (const one of before) yield [one, call];
+    before.push(call);
+    last.set(call.effectId, before);
+  }
+}
+
+function titleOf(eventId: string): string {
+  return `${eventId.slice(0, 6)} ${eventId.slice(32, 36)}`;
+}
+
+export const INVARIANTS: readonly Invariant[] = [
+  {
+    name: "acknowledgedIsStored",
+    says: "When a delivery is answered 200, the store has its event.",
+    broken: acknowledgedIsStored,
+  },
+  {
+    name: "acknowledgedEndsOrIsHeld",
+    says: "What was answered 200 is done, stale, discarded or held once all is quiet, unless the store has lost what it had.",
+    broken: acknowledgedEndsOrIsHeld,
+  },
+  {
+    name: "handledMeansOver",
+    says: 'With ack: "handled" a delivery is answered 200 only once its event is done, stale, discarded or held.',
+    broken: handledMeansOver,
+  },
+  {
+    name: "doneMeansRun",
+    says: "An event is done only after each handler that its process has for it has returned.",
+    broken: doneMeansRun,
+  },
+  {
+    name: "noSecondEndInSilence",
+    says: "A handler that returned is called again only if its lease was over before its end was stored, its time was up, or the store lost the record; and but for a loss, a notice tells so before the call.",
+    broken: noSecondEndInSilence,
+  },
+  {
+    name: "effectsExactlyOnce",
+    says: "An effect is never committed twice, and a handler that is done has committed its own, in this run or an earlier one.",
+    broken: effectsExactlyOnce,
+  },
+  {
+    name: "onceMeansOnce",
+    says: 'A handler with onCrash: "hold" is not called again after a call that did not fail, unless a person decides so or the store lost the record.',
+    broken: onceMeansOnce,
+  },
+  {
+    name: "doubleRiskHasACause",
+    says: "There is a double-risk notice only if a process died, stood still, closed, lost the store or had a wrong clock, or a handler's time was up.",
+    broken: doubleRiskHasACause,
+  },
+  {
+    name: "oneHandlerOfATransactionAtATime",
+    says: "Handlers of one transaction do not overlap while leases hold.",
+    broken: oneHandlerOfATransactionAtATime,
+  },
+  {
+    name: "calledUnderItsLease",
+    says: "When a handler is called, the store has its process's lease.",
+    broken: calledUnderItsLease,
+  },
+  {
+    name: "ownersWriteAlone",
+    says: "As long as a lease holds, only its owner changes how its slot stands.",
+    broken: ownersWriteAlone,
+  },
+  {
+    name: "noPendingAfterTheEnd",
+    says: "Once a handler of SUCCESS or FAILED was called, none of a PENDING of the transaction is.",
+    broken: noPendingAfterTheEnd,
+  },
+  {
+    name: "heldStaysHeld",
+    says: "A held entry stays until a person decides: it is neither lost nor revived by copies.",
+    broken: heldStaysHeld,
+  },
+  {
+    name: "heldForAReason",
+    says: "What is held as crashed, rejected or exhausted had a handler called that died, rejected or failed.",
+    broken: heldForAReason,
+  },
+  {
+    name: "answersFollowTheTable",
+    says: "Each event is recorded as the table of deduplication says, in the order of the store's writes.",
+    broken: tableDisagrees,
+  },
+  {
+    name: "everythingComesToRest",
+    says: "Once nothing goes wrong any more, every event is acknowledged, and nothing waits or runs for ever.",
+    broken: everythingComesToRest,
+  },
+  {
+    name: "closeEnds",
+    says: "A process that closes does so within its grace, and leaves its store alone afterwards.",
+    broken: closeEnds,
+  },
+];
+
+/** The first invariant that a history breaks, and how. */
+export function violationOf(
+  chronicle: Chronicle,
+): { readonly invariant: string; readonly how: string } | null {
+  for (const { name, broken } of INVARIANTS) {
+    const how = broken(chronicle);
+    if (how !== null) return { invariant: name, how };
+  }
+  return null;
+}

@@ -1,0 +1,273 @@
+/** Mistakes that the invariants must find: each is one plausible line of the core that says something else. */
+import type { Replacement } from "./core.ts";
+
+export interface Mutant {
+  readonly name: string;
+  readonly changes: readonly Replacement[];
+}
+
+function mutant(name: string, file: string, find: string, put: string): Mutant {
+  return { name, changes: [{ file, find, put }] };
+}
+
+const CHANGES = "inbox/changes.ts";
+const ACCEPTOR = "inbox/acceptor.ts";
+const RUNS = "inbox/runs.ts";
+const ACTIVE = "inbox/active-run.ts";
+const RUN = "inbox/record/run.ts";
+const ACCEPT = "inbox/record/accept.ts";
+const TABLE = "inbox/record/table.ts";
+const SCHEDULE = "inbox/record/schedule.ts";
+const RUNNER = "receiver/runner.ts";
+
+export const MUTANTS: readonly Mutant[] = [
+  // Writing.
+  mutant(
+    "a write whose fate is unknown counts as made",
+    CHANGES,
+    "          sendAgain(result.cause);\n      }",
+    "          this.#settle(group, key, { version, record });\n      }",
+  ),
+  mutant(
+    "a write that was not made counts as made",
+    CHANGES,
+    "else this.#tryAgain(group, base, key, result.cause, failures);",
+    "else this.#settle(group, key, { version, record });",
+  ),
+  mutant(
+    "a conflict counts as made",
+    CHANGES,
+    "else if (isUnclear || failures === 0) this.#compute(group, result.current, true, failures + 1);",
+    "else if (isUnclear || failures === 0) this.#settle(group, key, { version, record });",
+  ),
+  {
+    name: "one's own write is not recognised",
+    changes: [
+      {
+        file: CHANGES,
+        find: "if (result.current?.version === version) this.#settle(group, key, { version, record, index });",
+        put: 'if (result.current?.version === "") this.#settle(group, key, { version, record, index });',
+      },
+      {
+        file: RUN,
+        find: "return found === token || found === ended(token);",
+        put: "return false;",
+      },
+    ],
+  },
+  mutant(
+    "the end of a run is not recognised as one's own",
+    RUN,
+    'if (record?.slots[slotKey]?.token === ended(token)) return { kind: "ended", overtaken: [] };',
+    "",
+  ),
+  mutant(
+    "steps that are written together do not see each other",
+    CHANGES,
+    "pending.asked.step(record === null ? null : copyRecord(record), now)",
+    "pending.asked.step(stored === null ? null : copyRecord(stored), now)",
+  ),
+  mutant(
+    "the answers of a batch are told in the order of the keys",
+    CHANGES,
+    "for (const sending of batch) sending.done(found.get(sending) ?? NO_ANSWER);",
+    "batch.forEach((sending, at) => sending.done(results[at] ?? NO_ANSWER)); void found;",
+  ),
+  // Accepting.
+  mutant(
+    "a 200 does not wait for the replicas",
+    ACCEPTOR,
+    "if (store.settled === undefined || version === null) {",
+    "if (store !== undefined) {",
+  ),
+  mutant(
+    "what began nothing keeps its place",
+    ACCEPTOR,
+    "if (begin !== null && !isBegun) this.#runs.giveBack(key);",
+    "",
+  ),
+  mutant(
+    "what is accepted and not begun is never looked for",
+    ACCEPT,
+    "dueAt: now + delayMs,\n      dueInMs: delayMs,",
+    "dueAt: now + 1e9, dueInMs: 1e9,",
+  ),
+  // Leases.
+  mutant(
+    "a lease is anybody's",
+    RUN,
+    "lease.slot === slotKey && lease.token === token ?",
+    "lease.slot === slotKey ?",
+  ),
+  {
+    name: "a lease is over at once",
+    changes: [
+      { file: RUN, find: "record.lease.until > now)", put: "record.lease.until < 0)" },
+      { file: RUN, find: "record.lease.until > options.now)", put: "record.lease.until < 0)" },
+    ],
+  },
+  {
+    name: "a lease never ends",
+    changes: [
+      { file: RUN, find: "record.lease.until > now)", put: "record.lease.until > 0)" },
+      { file: RUN, find: "record.lease.until > options.now)", put: "record.lease.until > 0)" },
+    ],
+  },
+  mutant(
+    "nobody looks at a record when its lease is over",
+    SCHEDULE,
+    "if (lease !== null) return { at: lease.until, inMs: lease.lengthMs };",
+    "if (lease !== null) return null;",
+  ),
+  mutant(
+    "what ran under a lease that is over stays running",
+    RUN,
+    'if (slot?.state === "running") {\n    slot.state = "waiting";',
+    'if (slot?.state === "running") {',
+  ),
+  mutant("leases are not renewed", RUNS, "void run?.renew();", ""),
+  mutant(
+    "a renewal does not prolong the lease",
+    RUN,
+    "record.lease.until = now + leaseMs;\n  record.lease.lengthMs = leaseMs;\n  return true;",
+    "return true;",
+  ),
+  mutant(
+    "a handler is called however old its lease is",
+    ACTIVE,
+    "if (this.#leased.elapsedMs >= this.#parts.leaseMs) return true;",
+    "if (this.#parts.leaseMs > 0) return false;",
+  ),
+  mutant(
+    "a lease counts from the answer to its write, not from its sending",
+    ACCEPTOR,
+    "this.#runs.start({ ...begun, runner, inBackground",
+    "this.#runs.start({ ...begun, leased: this.#parts.stopwatch(), runner, inBackground",
+  ),
+  mutant(
+    "a lease counts on the clock that stands still while the machine sleeps",
+    "time/clock.ts",
+    "return Math.max(this.#clock.now() - this.#wall, this.#clock.monotonic() - this.#monotonic);",
+    "return this.#clock.monotonic() - this.#monotonic;",
+  ),
+  // Looking.
+  // The end of a run.
+  mutant(
+    "a retry comes back an hour late",
+    RUN,
+    "work.dueAt = now + delayMs;\n  work.dueInMs = delayMs;",
+    "work.dueAt = now + delayMs + 3_600_000;\n  work.dueInMs = delayMs + 3_600_000;",
+  ),
+  mutant(
+    "a PENDING that waits is not overtaken",
+    ACCEPT,
+    "if (!record.terminal) return NONE;",
+    "if (record !== null) return NONE;",
+  ),
+  mutant("a handler that throws is done", RUNNER, "if (outcome.ok) {", "if (outcome !== null) {"),
+  mutant("a handler that is done runs again", RUNNER, 'if (before?.state === "done") return "done";', ""),
+  mutant(
+    "that a handler is done is not stored",
+    RUNNER,
+    'progress.unwritten.push({ name, kind: "done", attempt });',
+    "",
+  ),
+  mutant(
+    "that a handler starts is not stored",
+    RUNNER,
+    'await lease.write([...changes, { name, kind: "started", attempt }])',
+    "await lease.write(changes)",
+  ),
+  mutant(
+    "nobody is told that a handler may run twice",
+    RUNNER,
+    'notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });',
+    "",
+  ),
+  mutant(
+    "a handler that must not run twice is started with its begin",
+    RUNNER,
+    'if (first.onCrash === "hold" || first.maxTries === 1) return null;',
+    "",
+  ),
+  mutant(
+    "what must not run twice is run again after a death",
+    RUNNER,
+    'if (handler.onCrash === "hold" || tries >= handler.maxTries) {',
+    "if (tries >= handler.maxTries) {",
+  ),
+  mutant(
+    "the first failure is the last",
+    RUNNER,
+    "if (!isEarly && attempt >= handler.maxTries)",
+    "if (!isEarly)",
+  ),
+  // The table.
+  mutant(
+    "identities are not compared",
+    TABLE,
+    "if (differs(record.identity, event.identity)) {",
+    "if (record === null) {",
+  ),
+  mutant(
+    "a second end is no contradiction",
+    TABLE,
+    "if (!record.terminal && event.rank === 1) {",
+    "if (event.rank === 1) {",
+  ),
+  mutant(
+    "a PENDING that comes too late is run",
+    TABLE,
+    "if (record.terminal && event.rank === 0)",
+    "if (record === null)",
+  ),
+  {
+    name: "a copy revives what is held",
+    changes: [
+      {
+        file: ACCEPT,
+        find: 'const work = slot.state === "held" ? slot.work : null;',
+        put: 'const work = slot.state === "held" ? slot.work : null; if (work !== null) { slot.state = "waiting"; work.dueAt = 0; }',
+      },
+      { file: ACCEPT, find: "record: isLater || isNews ? changed : null };", put: "record: changed };" },
+    ],
+  },
+  mutant(
+    "whoever calls a handler does not look at the store's clock",
+    ACTIVE,
+    "return this.#parts.store.now(this.data.key) >= this.#until;",
+    "return this.#until < 0;",
+  ),
+  mutant(
+    "nobody is told that a handler which is gone may have run",
+    RUNNER,
+    "if (Object.entries(data.steps).some(mayHaveRun)) {",
+    "if (Object.entries(data.steps).every(mayHaveRun) && data.mode === null) {",
+  ),
+  // Effects.
+  mutant(
+    "an effect that was committed before is had again",
+    "effects/transaction.ts",
+    "if (inserted === false) return { ran: false, value: undefined };",
+    "",
+  ),
+  mutant(
+    "an effect has another id in each run",
+    "effects/run.ts",
+    "return effectIdIn(scope, effectId, name);",
+    'return effectIdIn(scope, effectId, name ?? "at" + String(now));',
+  ),
+  mutant(
+    "a transaction in which a statement failed is taken for one that was committed",
+    "effects/transaction.ts",
+    "isIntact = (await this.#client.isIntact?.(tx, inserted)) ?? true;",
+    "isIntact = true;",
+  ),
+  // Answers.
+  mutant(
+    "what is not handled yet is acknowledged",
+    "receiver/intake.ts",
+    'return refuse("ERR_NOT_HANDLED", `the event',
+    'if (handled !== undefined) return RECEIVED; else return refuse("ERR_NOT_HANDLED", `the event',
+  ),
+];

@@ -1,0 +1,165 @@
+import { Dice } from "./dice.ts";
+import { CELLS, type Cell, isSlip, type PlannedFault, USUAL_MEETINGS } from "./faults.ts";
+
+/** What the service has to tell. Events of one `id` are of one transaction, or one webhook. */
+export interface PlannedEvent {
+  /** Its place in the whole plan; it stays when others are taken away. */
+  readonly number: number;
+  readonly flow: "payments" | "connect";
+  readonly name: string;
+  readonly id: number;
+  /** Empty in the connect flow. */
+  readonly status: string;
+  /** Two events that differ in nothing else contradict each other. */
+  readonly variant: number;
+  readonly sentAt: number;
+}
+
+/** A person's decision about one of the entries that are held at that time. */
+export interface PlannedDecision {
+  readonly number: number;
+  readonly at: number;
+  readonly what: "replay" | "discard";
+}
+
+/** Everything that a history begins with. The rest is rolled on the way. */
+export interface Plan {
+  readonly seed: number;
+  readonly processes: number;
+  readonly events: readonly PlannedEvent[];
+  readonly faults: readonly PlannedFault[];
+  readonly decisions: readonly PlannedDecision[];
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  readonly concurrency: number;
+  readonly replicated: boolean;
+  readonly keepsTexts: boolean;
+  readonly operation: Operation;
+  /** A deploy is under way to a version that writes another format of records, which the old one cannot read. */
+  readonly mixesFormats: boolean;
+  /** Handlers of payments book in a database, with `ctx.transaction`. */
+  readonly hasEffects: boolean;
+}
+
+/**
+ * How the merchant runs the handlers: in the background of each process, before the answer (`ack: "handled"`), after the
+ * response, or by a cron job alone. In the last two a cron job looks for what is due.
+ */
+export type Operation = "background" | "handled" | "after-response" | "cron";
+
+export interface Size {
+  readonly processes: number;
+  readonly events: number;
+  readonly faults: number;
+}
+
+export const DEFAULT_SIZE: Size = { processes: 3, events: 20, faults: 5 };
+
+const SENT_WITHIN_MS = 2_000;
+const BURST_MS = 500;
+const TRANSACTIONS = 6;
+const WEBHOOKS = 40;
+
+/** The plan of a seed. */
+export function planOf(seed: number, { processes, events, faults }: Size = DEFAULT_SIZE): Plan {
+  const dice = new Dice(seed);
+  const numbers = (count: number): number[] => Array.from({ length: count }, (_, number) => number);
+  const planned = withClosings(
+    dice,
+    numbers(faults).map((number) => faultOf(dice, number)),
+  );
+  return {
+    seed,
+    processes,
+    events: numbers(events).map((number) => eventOf(dice, number)),
+    faults: planned,
+    decisions: numbers(2).map((number) => ({
+      number,
+      at: dice.between(500, SENT_WITHIN_MS * 2, "decided at", number),
+      what: dice.chance(0.6, "decision", number) ? "replay" : "discard",
+    })),
+    leaseMs: dice.pick([600, 1_500, 4_000], "lease"),
+    pollMs: dice.pick([250, 500, 1_000], "poll"),
+    concurrency: dice.pick([1, 2, 16], "concurrency"),
+    // Only a store with replicas is waited for.
+    replicated: planned.some(({ site }) => site === "settled") || dice.chance(0.4, "replicated"),
+    keepsTexts: dice.chance(0.1, "texts"),
+    operation: dice.pick(OPERATIONS, "operation"),
+    mixesFormats: dice.chance(0.15, "formats"),
+    hasEffects: dice.chance(0.3, "effects"),
+  };
+}
+
+const OPERATIONS: readonly [Operation, ...Operation[]] = [
+  "background",
+  "background",
+  "background",
+  "background",
+  "handled",
+  "after-response",
+  "cron",
+];
+
+function eventOf(dice: Dice, number: number): PlannedEvent {
+  const at = dice.between(0, SENT_WITHIN_MS, "sent", number);
+  // Half of them come in bursts, so that a process has several to write in one turn, and of one record.
+  const sentAt = dice.chance(0.5, "burst", number) ? Math.floor(at / BURST_MS) * BURST_MS : at;
+  const variant = dice.chance(0.2, "variant", number) ? 1 : 0;
+  if (dice.chance(0.5, "flow", number)) {
+    const name = dice.pick(CONNECT_EVENTS, "event", number);
+    // Most webhooks are of their own; some contradict another one.
+    const id = dice.chance(0.15, "own", number) ? dice.whole(0, 2, "id", number) : 3 + (number % WEBHOOKS);
+    return { number, flow: "connect", name, id, status: "", variant, sentAt };
+  }
+  const id = dice.whole(0, TRANSACTIONS - 1, "id", number);
+  const name = id % 3 === 2 ? "WITHDRAWAL" : "DEPOSIT";
+  const status = dice.pick(STATUSES, "status", number);
+  return { number, flow: "payments", name, id, status, variant, sentAt };
+}
+
+const STATUSES = [
+  "PENDING",
+  "PENDING",
+  "PENDING",
+  "SUCCESS",
+  "SUCCESS",
+  "SUCCESS",
+  "FAILED",
+  "CANCELLED",
+] as const;
+const CONNECT_EVENTS = [
+  "connected_account.approved",
+  "connected_account.approved",
+  "connected_account.declined",
+  "settlement.approved",
+  "settlement.approved",
+  "settlement.declined",
+] as const;
+
+function faultOf(dice: Dice, number: number): PlannedFault {
+  const cells = dice.chance(0.4, "telling", number) ? TELLING_CELLS : CELLS;
+  const cell = cells[dice.whole(0, cells.length - 1, "fault", number)];
+  if (cell === undefined) throw new Error("there are no faults");
+  return { ...cell, nth: dice.whole(1, USUAL_MEETINGS[cell.site], "nth", number) };
+}
+
+/** Processes close before the end only where one is made to: what is to go wrong then needs a deploy before it. */
+function withClosings(dice: Dice, faults: readonly PlannedFault[]): readonly PlannedFault[] {
+  if (faults.length < 2) return faults;
+  const at = faults.findIndex(({ site }) => site === "close");
+  if (at < 0) return faults;
+  const deploy: PlannedFault = {
+    what: "deploy",
+    site: "takeDue",
+    phase: "before",
+    nth: dice.whole(1, USUAL_MEETINGS.takeDue, "closing"),
+  };
+  return faults.map((fault, number) => (number === (at + 1) % faults.length ? deploy : fault));
+}
+
+/** Where a mistake shows best: what becomes of the calls to the store, and who stands still or dies on the way. */
+const TELLING_CELLS: readonly Cell[] = CELLS.filter(
+  ({ what, site }) =>
+    (site === "swap" || site === "takeDue" || site === "handler" || site === "settled") &&
+    (isSlip(what) || what === "freeze" || what === "sleep" || what === "death" || what === "failover"),
+);

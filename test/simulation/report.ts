@@ -1,0 +1,52 @@
+import { BLOWS, CELLS, nameOf, SITES, SLIPS, SLIPS_OF } from "./faults.ts";
+import type { Invariant } from "./invariants.ts";
+import type { Hunt } from "./mutation.ts";
+import type { Coverage } from "./world.ts";
+
+/** How often each fault met each call: of what can happen anywhere, before and after the call. */
+export function coverageTable(coverage: Coverage): string {
+  const count = (name: string): number => coverage.get(name) ?? 0;
+  const rows = [
+    ...BLOWS.map((what) => [
+      what,
+      ...SITES.map((site) => `${count(`${what} before ${site}`)} / ${count(`${what} after ${site}`)}`),
+    ]),
+    ...SLIPS.map((what) => [
+      what,
+      ...SITES.map((site) => (SLIPS_OF[site].includes(what) ? `${count(`${what} at ${site}`)}` : "")),
+    ]),
+  ];
+  return table(["fault", ...SITES.map((site) => `\`${site}\``)], rows);
+}
+
+/** The place at which a fault happened least, and how often that was. */
+export function leastCovered(coverage: Coverage): { readonly name: string; readonly count: number } {
+  const counts = CELLS.map((cell) => ({ name: nameOf(cell), count: coverage.get(nameOf(cell)) ?? 0 }));
+  return counts.reduce((least, one) => (one.count < least.count ? one : least));
+}
+
+export function mutantTable(hunts: readonly Hunt[]): string {
+  const rows = hunts.map(({ mutant, foundBy, histories }) => [
+    mutant,
+    foundBy === null ? "**not found**" : `\`${foundBy}\``,
+    String(histories),
+  ]);
+  return table(["mistake", "found by", "histories"], rows);
+}
+
+export function invariantTable(invariants: readonly Invariant[]): string {
+  return table(
+    ["invariant", "says"],
+    invariants.map(({ name, says }) => [`\`${name}\``, says]),
+  );
+}
+
+/** A table of Markdown, its columns as wide as they have to be. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, at) =>
+    Math.max(title.length, 3, ...rows.map((row) => row[at]?.length ?? 0)),
+  );
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`;
+  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
+}

@@ -1,0 +1,103 @@
+import type { PlannedEvent } from "./plan.ts";
+import type { SimulatedProcess } from "./process.ts";
+import type { World } from "./world.ts";
+
+/** How long the service waits for an answer. */
+const TIMEOUT_MS = 5_000;
+const AGAIN_MS = 200;
+const AGAIN_MAX_MS = 3_000;
+/** What the network delays. */
+const LATE_MS = 1_500;
+
+/** The service: it sends each event until it is answered 2xx, and now and then once more after that. */
+export class Sender {
+  readonly #world: World;
+  readonly #processes: () => readonly SimulatedProcess[];
+  readonly #acknowledged = new Set<number>();
+
+  constructor(world: World, processes: () => readonly SimulatedProcess[]) {
+    this.#world = world;
+    this.#processes = processes;
+  }
+
+  get unacknowledged(): readonly PlannedEvent[] {
+    return this.#world.plan.events.filter(({ number }) => !this.#acknowledged.has(number));
+  }
+
+  begin(): void {
+    const { plan, dice, timeline } = this.#world;
+    for (const event of plan.events) {
+      timeline.at(event.sentAt, null, () => this.#attempt(event, 0));
+      if (!dice.chance(0.25, "copy", event.number)) continue;
+      const copyAt = event.sentAt + dice.between(0, 2_000, "copied at", event.number);
+      timeline.at(copyAt, null, () => this.#send(event, 100, () => {}));
+    }
+  }
+
+  /** Sends a copy of everything, as if the service replayed its log. */
+  sendAllAgain(): void {
+    for (const event of this.#world.plan.events) this.#send(event, 200, () => {});
+  }
+
+  #attempt(event: PlannedEvent, attempt: number): void {
+    const { timeline, dice } = this.#world;
+    let isOver = false;
+    const again = (): void => {
+      if (isOver) return;
+      isOver = true;
+      const delayMs = Math.min(AGAIN_MS * 2 ** attempt, AGAIN_MAX_MS);
+      const jitter = dice.between(0.5, 1.5, "again", event.number, attempt);
+      timeline.at(timeline.now + delayMs * jitter, null, () => this.#attempt(event, attempt + 1));
+    };
+    timeline.at(timeline.now + TIMEOUT_MS, null, again);
+    this.#send(event, attempt, (status) => {
+      if (status === null || status < 200 || status > 299) {
+        again();
+        return;
+      }
+      isOver = true;
+      this.#acknowledged.add(event.number);
+    });
+  }
+
+  /** `answered` is told the status; null where there was no connection. */
+  #send(event: PlannedEvent, attempt: number, answered: (status: number | null) => void): void {
+    const { timeline, dice, chronicle } = this.#world;
+    const processes = this.#processes();
+    const burst = dice.chance(0.5, "together", event.number, attempt)
+      ? Math.floor(event.sentAt)
+      : event.number;
+    const to = processes[dice.whole(0, processes.length - 1, "to", burst, attempt)];
+    if (to === undefined || !to.isAlive) {
+      answered(null);
+      return;
+    }
+    const slip = this.#world.meet("request", "before", to);
+    // Half of them are carried alike, so that what is sent together arrives together.
+    const isQuick = dice.chance(0.5, "quick", event.number, attempt);
+    const usual = isQuick ? 1 : dice.between(0.5, 20, "request", event.number, attempt);
+    const way = usual + (slip === "late" ? LATE_MS : 0);
+    if (slip === "not-made") return;
+    const deliver = (tell: typeof answered): void => {
+      timeline.at(timeline.now + way, to, () => {
+        chronicle.tell(timeline.now, to.name, () => `is sent event ${event.number}: ${titleOf(event)}`);
+        const answer = to.receive(event);
+        this.#world.meet("request", "after", to);
+        void answer.then((status) => {
+          if (!to.isAlive) return;
+          const lost = this.#world.meet("answer", "before", to);
+          const back = dice.between(0.5, 20, "answer", event.number, attempt);
+          const lateBy = lost === "late" ? TIMEOUT_MS + LATE_MS : 0;
+          if (lost !== "answer-lost") timeline.at(timeline.now + back + lateBy, null, () => tell(status));
+          if (to.isAlive) this.#world.meet("answer", "after", to);
+        });
+      });
+    };
+    deliver(answered);
+    if (slip === "twice") deliver(() => {});
+  }
+}
+
+function titleOf({ name, id, status, variant }: PlannedEvent): string {
+  return `${name} ${id}${status === "" ? "" : ` ${status}`}${variant === 0 ? "" : `, other facts`}`;
+}

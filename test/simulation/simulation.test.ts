@@ -1,0 +1,44 @@
+/** Simulated histories: `docs/simulation.md` says what they are. `PAYHOOKS_SEED` chooses the first one. */
+import { describe, expect, it } from "vitest";
+import { loadCore } from "./core.ts";
+import { exploreInThreads } from "./crew.ts";
+import { storyOf } from "./explore.ts";
+import { play } from "./history.ts";
+import { violationOf } from "./invariants.ts";
+import { MUTANTS } from "./mutants.ts";
+import { hunt } from "./mutation.ts";
+import { planOf } from "./plan.ts";
+import { REGRESSIONS } from "./regressions.ts";
+
+const HISTORIES = 1_000;
+const MUTANT_HISTORIES = 5_000;
+const seed = Number(process.env.PAYHOOKS_SEED ?? 1);
+const MINUTES = 60_000;
+
+describe("simulated histories", () => {
+  it(`break no invariant: ${HISTORIES} from seed ${seed} on`, { timeout: 30 * MINUTES }, async () => {
+    const { violations } = await exploreInThreads({ seed, histories: HISTORIES });
+    const [first] = violations;
+    if (first !== undefined) expect.fail(await storyOf(first, await loadCore()));
+  });
+
+  it("are the same each time", async () => {
+    const core = await loadCore();
+    const storyOfSeed = async (): Promise<readonly string[] | null> =>
+      (await play(planOf(7), core, new Map(), true)).story;
+    const story = await storyOfSeed();
+    expect(story?.length).toBeGreaterThan(50);
+    expect(await storyOfSeed()).toEqual(story);
+  });
+
+  it.each(REGRESSIONS)("$seed: $what", async ({ seed: one }) => {
+    const core = await loadCore();
+    expect(violationOf(await play(planOf(one), core, new Map()))).toBeNull();
+  });
+});
+
+describe("mistakes that the invariants find", () => {
+  it.each(MUTANTS)("$name", { timeout: 10 * MINUTES }, async (mutant) => {
+    expect(await hunt(mutant, 1, MUTANT_HISTORIES)).toMatchObject({ foundBy: expect.any(String) });
+  });
+});

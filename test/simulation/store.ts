@@ -1,0 +1,258 @@
+/**
+ * The simulated store: a record store in a map, as its interface describes one and without any fault. What goes wrong on the
+ * way to it is in `store-link.ts`. Beside the interface it can forget, as a database does that fails over.
+ */
+import {
+  type Counts,
+  type DueRecords,
+  decodeRecord,
+  type EventFilter,
+  type EventLabels,
+  encodeRecord,
+  type HeldReason,
+  type IdempotencyRecord,
+  type Listed,
+  type ListOrder,
+  type RecordIndex,
+  type RecordStore,
+  type Swap,
+  type SwapResult,
+  type Versioned,
+} from "@payhooks/core/inbox";
+
+/** How a record lies in the store: as text, as a database has it, or as the object itself, which is quicker. */
+type Kept = string | IdempotencyRecord;
+
+/** A record as it lies here. Never changed: a write puts another one in its place. */
+export interface Row {
+  readonly key: string;
+  readonly version: string;
+  readonly kept: Kept;
+  readonly index: RecordIndex;
+  /** When somebody has to look at it: when it is due, or when it comes out of hiding. */
+  readonly lookAt: number;
+  /** How far away that was when it was written. */
+  readonly lookInMs: number;
+}
+
+/** What a write, or a look, has replaced. */
+interface Replaced {
+  readonly key: string;
+  readonly before: Row | undefined;
+}
+
+export interface SimulatedStoreOptions {
+  /** The store's clock. */
+  readonly now: () => number;
+  /** Records are kept as text, as a database has them. Default true. */
+  readonly keepsTexts?: boolean;
+  /** Names the data. */
+  readonly identity?: string;
+}
+
+/** A write that was computed longer ago has to be computed again. */
+const OUTDATED_MS = 5_000;
+/** A due time that is further away than when it was written, by more than this, comes from a wrong clock. */
+const CLOCKS_APART_MS = 5_000;
+
+const WRITTEN: SwapResult = { kind: "written" };
+
+export class SimulatedStore implements RecordStore {
+  readonly durability = "host";
+  identity: string;
+  readonly #now: () => number;
+  readonly #keepsTexts: boolean;
+  #rows = new Map<string, Row>();
+  #replaced: Replaced[] = [];
+
+  constructor({ now, keepsTexts = true, identity = "simulated" }: SimulatedStoreOptions) {
+    this.#now = now;
+    this.#keepsTexts = keepsTexts;
+    this.identity = identity;
+  }
+
+  async open(): Promise<void> {}
+  async probe(): Promise<void> {}
+  async close(): Promise<void> {}
+
+  now(): number {
+    return this.#now();
+  }
+
+  read(keys: readonly string[]): readonly (Versioned | null)[] {
+    return keys.map((key) => {
+      const row = this.#find(key);
+      return row && versioned(row);
+    });
+  }
+
+  swap(items: readonly Swap[]): readonly SwapResult[] {
+    return items.map((item) => this.#write(item));
+  }
+
+  #write({ key, expected, version, record, index, at }: Swap): SwapResult {
+    const now = this.#now();
+    const row = this.#find(key);
+    const isComputedNow = at <= now && at >= now - OUTDATED_MS;
+    if (!isComputedNow || (row?.version ?? null) !== expected) {
+      return { kind: "conflict", current: row && versioned(row) };
+    }
+    const kept = this.#keepsTexts ? encodeRecord(record) : record;
+    this.#put({
+      key,
+      version,
+      kept,
+      index,
+      lookAt: index.dueAt ?? Number.POSITIVE_INFINITY,
+      lookInMs: index.dueInMs,
+    });
+    return WRITTEN;
+  }
+
+  #put(row: Row): void {
+    this.#replaced.push({ key: row.key, before: this.#rows.get(row.key) });
+    this.#rows.set(row.key, row);
+  }
+
+  #find(key: string): Row | null {
+    const row = this.#rows.get(key);
+    return row === undefined || this.#isExpired(row) ? null : row;
+  }
+
+  #isExpired({ index }: Row): boolean {
+    return index.expiresAt !== null && index.expiresAt <= this.#now();
+  }
+
+  #isDue({ lookAt, lookInMs }: Row): boolean {
+    const now = this.#now();
+    return lookAt <= now || (Number.isFinite(lookAt) && lookAt - now > lookInMs + CLOCKS_APART_MS);
+  }
+
+  takeDue(limit: number, hideMs: number): DueRecords {
+    const now = this.#now();
+    const due: Row[] = [];
+    let nextDueAt: number | null = null;
+    for (const row of this.#rows.values()) {
+      if (this.#isDue(row)) due.push(row);
+      else if (row.lookAt < (nextDueAt ?? Number.POSITIVE_INFINITY)) nextDueAt = row.lookAt;
+    }
+    due.sort((a, b) => a.lookAt - b.lookAt);
+    const taken = due.slice(0, limit);
+    const hiddenMs = Math.max(1, hideMs);
+    for (const row of taken) {
+      this.#put({ ...row, lookAt: now + hiddenMs, lookInMs: hiddenMs });
+      nextDueAt = Math.min(nextDueAt ?? Number.POSITIVE_INFINITY, now + hiddenMs);
+    }
+    return {
+      records: taken.map((row) => ({ key: row.key, ...versioned(row) })),
+      left: due.length - taken.length,
+      nextDueAt,
+    };
+  }
+
+  async list(
+    filter: EventFilter,
+    cursor: Parameters<RecordStore["list"]>[1],
+    limit: number,
+    first: ListOrder = "oldest",
+  ): Promise<Listed> {
+    const after = cursor === null ? null : place(cursor);
+    const isBefore = (a: string, b: string): boolean => (first === "oldest" ? a < b : a > b);
+    const found: (Listed["events"][number] & { readonly at: string })[] = [];
+    for (const row of this.#rows.values()) {
+      if (this.#isExpired(row)) continue;
+      for (const labels of row.index.events) {
+        const at = place(labels);
+        if (!passes(labels, filter) || (after !== null && !isBefore(after, at))) continue;
+        const { eventId, acceptedAt } = labels;
+        found.push({ eventId, acceptedAt, versioned: versioned(row), at });
+      }
+    }
+    found.sort((a, b) => (isBefore(a.at, b.at) ? -1 : 1));
+    const events = found.slice(0, limit).map(({ at: _, ...event }) => event);
+    return { events, next: found.length > limit ? (events.at(-1) ?? null) : null };
+  }
+
+  counts(): Counts {
+    const counts = { waiting: 0, retrying: 0, running: 0, held: 0, done: 0 };
+    const heldBy: Partial<Record<HeldReason, number>> = {};
+    let oldestDueAt: number | null = null;
+    for (const row of this.#rows.values()) {
+      for (const { state, reason } of row.index.events) {
+        counts[state]++;
+        if (reason !== null) heldBy[reason] = (heldBy[reason] ?? 0) + 1;
+      }
+      if (this.#isDue(row)) oldestDueAt = Math.min(oldestDueAt ?? this.#now(), row.lookAt);
+    }
+    const { waiting, retrying, running, held } = counts;
+    return { waiting, retrying, running, held, heldBy, oldestDueAt };
+  }
+
+  async prune(): Promise<boolean> {
+    for (const row of this.#rows.values()) if (this.#isExpired(row)) this.#rows.delete(row.key);
+    return false;
+  }
+
+  /** Everything as it lies here. */
+  rows(): IterableIterator<Row> {
+    return this.#rows.values();
+  }
+
+  /** How much was written so far: what {@link loseSince} goes back to. */
+  get mark(): number {
+    return this.#replaced.length;
+  }
+
+  /** Takes back everything that was written since. Answers the keys of the records that are other ones now. */
+  loseSince(mark: number): readonly string[] {
+    const lost = new Map<string, string>();
+    for (const { key, before } of this.#replaced.splice(mark).reverse()) {
+      if (!lost.has(key)) lost.set(key, this.#rows.get(key)?.version ?? "");
+      if (before === undefined) this.#rows.delete(key);
+      else this.#rows.set(key, before);
+    }
+    return [...lost].filter(([key, version]) => this.#rows.get(key)?.version !== version).map(([key]) => key);
+  }
+
+  /** True when the record has, or had before, this version: what was lost it never had. */
+  knows(key: string, version: string): boolean {
+    return (
+      this.#rows.get(key)?.version === version ||
+      this.#replaced.some(({ key: other, before }) => other === key && before?.version === version)
+    );
+  }
+
+  /** Loses everything, and is another store from then on. */
+  loseAll(identity: string): readonly string[] {
+    const keys = [...this.#rows.keys()];
+    this.#rows = new Map();
+    this.#replaced = [];
+    this.identity = identity;
+    return keys;
+  }
+}
+
+function versioned({ version, kept }: Row): Versioned {
+  return { version, record: typeof kept === "string" ? decodeRecord(kept) : kept };
+}
+
+/** Events sort by the time of their acceptance, then by their id. */
+function place({ acceptedAt, eventId }: { readonly acceptedAt: number; readonly eventId: string }): string {
+  return `${String(acceptedAt).padStart(16, "0")} ${eventId}`;
+}
+
+function passes(
+  event: EventLabels,
+  { since = 0, until = Number.POSITIVE_INFINITY, ...labels }: EventFilter,
+): boolean {
+  const fits = Object.entries(labels).every(([name, label]) => {
+    const isNamed = (name === "id" || name === "referenceId") && event.foundBy.includes(label ?? "");
+    return label === undefined || isNamed || event[name as keyof typeof labels] === label;
+  });
+  return (
+    fits &&
+    (labels.state === "done" || event.state !== "done") &&
+    event.acceptedAt >= since &&
+    event.acceptedAt < until
+  );
+}

@@ -1,0 +1,68 @@
+import type { IdempotencyRecord } from "@payhooks/core/inbox";
+import { digestOf } from "../../packages/core/src/inbox/record/digest.ts";
+import { type ModelDelivery, ReferenceModel } from "../contract/reference-model.ts";
+import type { Chronicle, Write } from "./chronicle.ts";
+import { deliveryOf, type SimulatedDelivery } from "./deliveries.ts";
+
+/**
+ * What the table of deduplication, written a second time, says otherwise than the records do. It is asked in the order in which
+ * the store has written new slots; records that the store has lost are left out.
+ */
+export function tableDisagrees({ plan, writes, losses }: Chronicle): string | null {
+  const lost = new Set(losses.flatMap(({ keys }) => [...keys]));
+  const deliveries = plan.events.map(deliveryOf);
+  const models = new Map<string, ReferenceModel>();
+  for (const write of writes) {
+    const { key, after } = write;
+    if (lost.has(key)) continue;
+    for (const slot of newSlots(write)) {
+      const delivery = deliveries.find((one) => isOf(one, key, slot, after));
+      if (delivery === undefined) return `${key.slice(0, 6)} has the slot ${slot} of no event that was sent`;
+      const model = models.get(key) ?? new ReferenceModel();
+      models.set(key, model);
+      const said = model.deliver(modelled(delivery));
+      const is = after.slots[slot];
+      const verdict = is?.verdict ?? "missing";
+      const expected =
+        said.reason ?? (said.outcome === "new" || said.outcome === "progress" ? "run" : said.outcome);
+      if (verdict !== expected) {
+        return `${key.slice(0, 6)} ${is?.status ?? ""}: recorded as ${verdict}, the table says ${expected}`;
+      }
+    }
+  }
+  return null;
+}
+
+function newSlots({ before, after }: Write): string[] {
+  return Object.keys(after.slots).filter((slot) => before?.slots[slot] === undefined);
+}
+
+function isOf(
+  { verified, eventId, variantId }: SimulatedDelivery,
+  key: string,
+  slot: string,
+  { slots, identity: facts }: IdempotencyRecord,
+): boolean {
+  if (verified.key !== key) return false;
+  if (variantId === key + slot) return true;
+  const { identity, amount, delivery } = verified;
+  const hasItsFacts = Object.entries(identity).every(([name, value]) => {
+    const fact = facts[name];
+    // A finished record may keep a long fact as its digest only.
+    return fact === undefined || fact === value || fact === digestOf(value);
+  });
+  return (
+    eventId === key + slot && hasItsFacts && slots[slot]?.amounts[delivery.source] === (amount ?? undefined)
+  );
+}
+
+function modelled({ verified }: SimulatedDelivery): ModelDelivery {
+  const { status, identity, amount, delivery, verdict, rank } = verified;
+  return {
+    status,
+    listed: rank !== null && verdict === "run",
+    identity,
+    amount: amount ?? "",
+    source: delivery.source,
+  };
+}

@@ -1,0 +1,138 @@
+/** Who a task belongs to: it is not run once its owner is dead, and waits as long as he is frozen. */
+export interface Owner {
+  readonly isAlive: boolean;
+  /** In true time; in the past for whoever is not frozen. */
+  readonly frozenUntil: number;
+}
+
+interface Task {
+  readonly at: number;
+  /** Of tasks of one time, the one that was set first goes first. */
+  readonly order: number;
+  readonly owner: Owner | null;
+  run: (() => void) | null;
+}
+
+/**
+ * True time, and everything that is going to happen. Time moves on only when the microtasks and what is to run `soon` are
+ * through, so that a history is the same each time, however busy the machine is.
+ */
+export class Timeline {
+  #now = 0;
+  #orders = 0;
+  readonly #heap: Task[] = [];
+  #soon: { readonly owner: Owner; readonly run: () => void }[] = [];
+
+  /** In milliseconds since the history began. */
+  get now(): number {
+    return this.#now;
+  }
+
+  /** Runs a task at a time; the returned function cancels it. */
+  at(time: number, owner: Owner | null, run: () => void): () => void {
+    const task: Task = { at: Math.max(time, this.#now), order: this.#orders++, owner, run };
+    push(this.#heap, task);
+    return () => {
+      task.run = null;
+    };
+  }
+
+  /** Runs a task after what runs now, before any other. */
+  soon(owner: Owner, run: () => void): void {
+    this.#soon.push({ owner, run });
+  }
+
+  /** Lets happen what is to happen, until `isOver`. False: nothing was left, or `limit` was reached before. */
+  async play(isOver: () => boolean, limit: number): Promise<boolean> {
+    for (;;) {
+      await microtasks();
+      if (this.#soon.length > 0) {
+        const batch = this.#soon;
+        this.#soon = [];
+        for (const { owner, run } of batch) {
+          if (!owner.isAlive) continue;
+          if (owner.frozenUntil > this.#now) this.at(owner.frozenUntil, owner, run);
+          else {
+            run();
+            await microtasks();
+          }
+        }
+        continue;
+      }
+      if (isOver()) return true;
+      if (!this.#next(limit)) return false;
+    }
+  }
+
+  #next(limit: number): boolean {
+    for (;;) {
+      const task = pop(this.#heap);
+      if (task === undefined) return false;
+      if (task.at > limit) {
+        push(this.#heap, task);
+        return false;
+      }
+      const { owner, run } = task;
+      if (run === null || owner?.isAlive === false) continue;
+      if (owner !== null && owner.frozenUntil > task.at) {
+        // In the order in which it would have run: the new one takes over the old one's place.
+        push(this.#heap, {
+          at: owner.frozenUntil,
+          order: task.order,
+          owner,
+          get run() {
+            return task.run;
+          },
+        });
+        continue;
+      }
+      this.#now = Math.max(this.#now, task.at);
+      run();
+      return true;
+    }
+  }
+}
+
+/** All promises are through when a turn of the real event loop is. */
+function microtasks(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function isBefore(a: Task, b: Task): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order);
+}
+
+function push(heap: Task[], task: Task): void {
+  let at = heap.length;
+  heap.push(task);
+  while (at > 0) {
+    const above = (at - 1) >> 1;
+    const parent = heap[above];
+    if (parent === undefined || !isBefore(task, parent)) break;
+    heap[at] = parent;
+    at = above;
+  }
+  heap[at] = task;
+}
+
+function pop(heap: Task[]): Task | undefined {
+  const first = heap[0];
+  const last = heap.pop();
+  if (first === undefined || last === undefined || heap.length === 0) return first;
+  let at = 0;
+  for (;;) {
+    let below = 2 * at + 1;
+    let child = heap[below];
+    const right = heap[below + 1];
+    if (child === undefined) break;
+    if (right !== undefined && isBefore(right, child)) {
+      child = right;
+      below++;
+    }
+    if (!isBefore(child, last)) break;
+    heap[at] = child;
+    at = below;
+  }
+  heap[at] = last;
+  return first;
+}

@@ -1,0 +1,54 @@
+import type { Chronicle } from "./chronicle.ts";
+import type { SimulatedDatabase } from "./database.ts";
+import { EPOCH } from "./deliveries.ts";
+import type { Dice } from "./dice.ts";
+import type { PlannedFault, Site, Slip } from "./faults.ts";
+import type { Plan } from "./plan.ts";
+import type { SimulatedStore } from "./store.ts";
+import type { Timeline } from "./timeline.ts";
+
+/** How far replicas are behind. */
+export const REPLICATION_MS = 4;
+
+/** What the faults of a history are counted in. */
+export type Coverage = Map<string, number>;
+
+/** A process, as far as the world deals with it. */
+export interface Inhabitant {
+  readonly name: string;
+  readonly isAlive: boolean;
+  suffer(fault: PlannedFault): void;
+}
+
+/** What all processes of a history share: time, chance, the store, and what goes wrong. */
+export interface World {
+  readonly plan: Plan;
+  readonly dice: Dice;
+  readonly timeline: Timeline;
+  readonly store: SimulatedStore;
+  readonly chronicle: Chronicle;
+  /** The merchant's own, in which effects happen. */
+  readonly database: SimulatedDatabase;
+  /**
+   * A process is at a place where something can go wrong. What happens to it, or to everything, has happened when this
+   * returns; what is to become of the call is answered.
+   */
+  meet(site: Site, phase: "before" | "after", process: Inhabitant): Slip | null;
+  /** The next number of something, the same in each run of the plan. */
+  count(what: string): number;
+  /** How far the store's clock is from the right time. */
+  storeOffsetMs: number;
+  /** Nobody reaches the store before this time. */
+  storeDownUntil: number;
+  /** Counts the times at which the store became another one. */
+  storeEpoch: number;
+  /** Versions of records whose format only a process of the new version can read. */
+  readonly newFormats: Set<string>;
+  /** Writes of this time and later are on no replica yet. */
+  marks: { readonly at: number; readonly mark: number }[];
+}
+
+/** The store's clock. */
+export function storeNow(world: Pick<World, "timeline" | "storeOffsetMs">): number {
+  return Math.floor(EPOCH + world.timeline.now + world.storeOffsetMs);
+}
