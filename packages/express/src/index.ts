@@ -20,12 +20,13 @@ import getRawBody from "raw-body";
 
 /** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
 export interface MountOptions {
-  /** Which merchant a request is for: a hint for the resolver. */
+  /** Says which merchant a request is for. The key resolver gets it as a hint. */
   readonly tenant?: ((request: Request) => string | undefined) | undefined;
 }
 
 /**
- * Receives payment callbacks. The receiver starts in the turn after the mounting; a wrong set-up ends the process.
+ * Receives payment callbacks. The receiver starts one turn of the event loop after it is mounted. If its set-up is
+ * wrong, the process ends.
  *
  * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `payments`.
  * @example app.use("/callbacks/pay", paymentCallbacks(receiver));
@@ -35,8 +36,8 @@ export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions
 }
 
 /**
- * Receives connected-account webhooks. The receiver starts in the turn after the mounting; a wrong set-up ends the
- * process.
+ * Receives connected-account webhooks. The receiver starts one turn of the event loop after it is mounted. If its
+ * set-up is wrong, the process ends.
  *
  * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `connect`.
  * @example app.use("/webhooks/connect", connectWebhooks(receiver));
@@ -46,7 +47,8 @@ export function connectWebhooks(receiver: ReceiverSource, options: MountOptions 
 }
 
 /**
- * Tells a balancer or an orchestrator whether the process is to go on: 200 `{"ok":true}`, and 503 once the receiver closes.
+ * Tells a load balancer or an orchestrator whether the process should keep running. It answers 200 `{"ok":true}`, and
+ * 503 once the receiver closes.
  *
  * @example app.get("/live", live(receiver));
  */
@@ -55,10 +57,10 @@ export function live(receiver: ReceiverSource): RequestHandler {
 }
 
 /**
- * Tells a balancer whether to send deliveries here: 200 `{"ok":true}`, and 503 with a `detail` while nothing could be
- * accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
+ * Tells a load balancer whether to send deliveries here. It answers 200 `{"ok":true}`, or 503 with a `detail`: while
+ * nothing can be accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is no positive number.
+ * @throws PayhooksError `ERR_OPTION_INVALID` when `maxDueAgeMs` is not a positive number.
  * @example app.get("/ready", ready(receiver, { maxDueAgeMs: 60_000 }));
  */
 export function ready(receiver: ReceiverSource, options: ReadyOptions = {}): RequestHandler {
@@ -74,7 +76,7 @@ function answering(probe: ReturnType<typeof mountProbe<void>>): RequestHandler {
 }
 
 /**
- * Keeps the exact bytes where a parser has to stand above Payhooks.
+ * Keeps the exact bytes of a body, for applications in which a parser must run before Payhooks.
  *
  * @example app.use(express.json({ verify: captureRawBody }));
  */

@@ -25,13 +25,13 @@ import getRawBody from "raw-body";
 
 /** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
 export interface MountOptions {
-  /** Which merchant a request is for: a hint for the resolver. */
+  /** Says which merchant a request is for. The key resolver gets it as a hint. */
   readonly tenant?: ((request: FastifyRequest) => string | undefined) | undefined;
 }
 
 /**
- * Receives payment callbacks, as a plugin: the path is its prefix. The receiver starts in the turn after the
- * registration; a wrong set-up ends the process. JSON parsing outside of the plugin stays as it is.
+ * Receives payment callbacks, as a plugin: the path is its prefix. The receiver starts one turn of the event loop after
+ * it is registered. If its set-up is wrong, the process ends. JSON parsing outside the plugin stays as it is.
  *
  * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `payments`.
  * @example app.register(paymentCallbacks(receiver), { prefix: "/callbacks/pay" });
@@ -44,8 +44,8 @@ export function paymentCallbacks(
 }
 
 /**
- * Receives connected-account webhooks, as a plugin: the path is its prefix. The receiver starts in the turn after the
- * registration; a wrong set-up ends the process. JSON parsing outside of the plugin stays as it is.
+ * Receives connected-account webhooks, as a plugin: the path is its prefix. The receiver starts one turn of the event
+ * loop after it is registered. If its set-up is wrong, the process ends. JSON parsing outside the plugin stays as it is.
  *
  * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `connect`.
  * @example app.register(connectWebhooks(receiver), { prefix: "/webhooks/connect" });
@@ -55,7 +55,8 @@ export function connectWebhooks(receiver: ReceiverSource, options: MountOptions 
 }
 
 /**
- * Tells a balancer or an orchestrator whether the process is to go on: 200 `{"ok":true}`, and 503 once the receiver closes.
+ * Tells a load balancer or an orchestrator whether the process should keep running. It answers 200 `{"ok":true}`, and
+ * 503 once the receiver closes.
  *
  * @example app.get("/live", live(receiver));
  */
@@ -64,10 +65,10 @@ export function live(receiver: ReceiverSource): RouteHandlerMethod {
 }
 
 /**
- * Tells a balancer whether to send deliveries here: 200 `{"ok":true}`, and 503 with a `detail` while nothing could be
- * accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
+ * Tells a load balancer whether to send deliveries here. It answers 200 `{"ok":true}`, or 503 with a `detail`: while
+ * nothing can be accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is no positive number.
+ * @throws PayhooksError `ERR_OPTION_INVALID` when `maxDueAgeMs` is not a positive number.
  * @example app.get("/ready", ready(receiver, { maxDueAgeMs: 60_000 }));
  */
 export function ready(receiver: ReceiverSource, options: ReadyOptions = {}): RouteHandlerMethod {
@@ -109,7 +110,8 @@ function mount(
     };
     app.removeAllContentTypeParsers();
     app.addContentTypeParser("*", (_request, _payload, next) => next(null));
-    // Fastify refuses a content type that it cannot read before it looks for a parser; the receiver does it as everywhere.
+    // Fastify refuses a malformed content type before it looks for a parser. Such a request goes to the receiver too,
+    // which answers it as it does in every framework.
     app.setErrorHandler<FastifyError>(async (error, request, reply) => {
       if (error.code !== "FST_ERR_CTP_INVALID_MEDIA_TYPE") throw error;
       await answer(request, reply);

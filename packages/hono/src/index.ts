@@ -17,15 +17,15 @@ import { getRuntimeKey } from "hono/adapter";
 
 /** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
 export interface MountOptions {
-  /** Which merchant a request is for: a hint for the resolver. */
+  /** Says which merchant a request is for. The key resolver gets it as a hint. */
   readonly tenant?: ((context: Context) => string | undefined) | undefined;
-  /** The sender's address, for alerts. Default: the peer's with `@hono/node-server`, otherwise unknown. */
+  /** Finds the sender's address, for alerts. Default: the peer's address on `@hono/node-server`, and none elsewhere. */
   readonly remoteAddress?: ((context: Context) => string | undefined) | undefined;
 }
 
 /**
- * Receives payment callbacks. On Node, Bun and Deno the receiver starts in the turn after the mounting, and a wrong
- * set-up ends the process; a factory is called with the first request's `c.env`.
+ * Receives payment callbacks. On Node, Bun and Deno the receiver starts one turn of the event loop after it is mounted,
+ * and the process ends if its set-up is wrong. A factory is called with the first request's `c.env` instead.
  *
  * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `payments`.
  * @example app.all("/callbacks/pay", paymentCallbacks(receiver));
@@ -38,8 +38,8 @@ export function paymentCallbacks<E extends Env = Env>(
 }
 
 /**
- * Receives connected-account webhooks. On Node, Bun and Deno the receiver starts in the turn after the mounting, and
- * a wrong set-up ends the process; a factory is called with the first request's `c.env`.
+ * Receives connected-account webhooks. On Node, Bun and Deno the receiver starts one turn of the event loop after it is
+ * mounted, and the process ends if its set-up is wrong. A factory is called with the first request's `c.env` instead.
  *
  * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `connect`.
  * @example app.all("/webhooks/connect", connectWebhooks(receiver));
@@ -52,7 +52,8 @@ export function connectWebhooks<E extends Env = Env>(
 }
 
 /**
- * Tells a balancer or an orchestrator whether the process is to go on: 200 `{"ok":true}`, and 503 once the receiver closes.
+ * Tells a load balancer or an orchestrator whether the process should keep running. It answers 200 `{"ok":true}`, and
+ * 503 once the receiver closes.
  *
  * @example app.get("/live", live(receiver));
  */
@@ -62,10 +63,10 @@ export function live<E extends Env = Env>(receiver: ReceiverSource<E["Bindings"]
 }
 
 /**
- * Tells a balancer whether to send deliveries here: 200 `{"ok":true}`, and 503 with a `detail` while nothing could be
- * accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
+ * Tells a load balancer whether to send deliveries here. It answers 200 `{"ok":true}`, or 503 with a `detail`: while
+ * nothing can be accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is no positive number.
+ * @throws PayhooksError `ERR_OPTION_INVALID` when `maxDueAgeMs` is not a positive number.
  * @example app.get("/ready", ready(receiver, { maxDueAgeMs: 60_000 }));
  */
 export function ready<E extends Env = Env>(
@@ -94,7 +95,7 @@ function mount<E extends Env>(
       tenant: tenant?.(context),
       remoteAddress: remoteAddress(context),
       waitUntil: waitUntilOf(context),
-      // What c.req has read it answers from a cache, re-encoded: the raw request may still look unread.
+      // c.req keeps what it has read in a cache, and re-encodes it for later readers. The raw request may look unread.
       bodyUsed: Object.keys(context.req.bodyCache).length > 0,
       fix: FIX,
     };
@@ -102,13 +103,13 @@ function mount<E extends Env>(
   };
 }
 
-/** With `@hono/node-server`, Node's own request is at hand. */
+/** The address of the peer. `@hono/node-server` puts Node's own request into `env`. */
 function peerOf({ env }: Context): string | undefined {
   return (env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)?.incoming?.socket
     ?.remoteAddress;
 }
 
-/** How to ask for more time, where the platform gives any. */
+/** Finds the platform's `waitUntil`, which keeps the runtime alive after the response, if there is one. */
 function platformWaitUntil(): (context: Context) => ((work: Promise<unknown>) => void) | undefined {
   let givesNone = false;
   return (context) => {
@@ -117,7 +118,7 @@ function platformWaitUntil(): (context: Context) => ((work: Promise<unknown>) =>
       const { executionCtx } = context;
       return (work) => executionCtx.waitUntil(work);
     } catch {
-      // Hono throws where there is none: it is not asked with every request, since an error is dear.
+      // Hono throws if there is none. It is not asked again, since throwing for every request is expensive.
       givesNone = true;
       return undefined;
     }

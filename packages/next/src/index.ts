@@ -20,13 +20,13 @@ export { type SharedReceiver, sharedReceiver, type WorkRouteOptions } from "@pay
 
 /** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
 export interface MountOptions {
-  /** Which merchant a request is for: a hint for the resolver. */
+  /** Says which merchant a request is for. The key resolver gets it as a hint. */
   readonly tenant?: ((request: Request) => string | undefined) | undefined;
-  /** The sender's address, for alerts: Next.js shows it only in headers that the hosting platform vouches for. */
+  /** Finds the sender's address, for alerts. Next.js shows it only in headers; use one that your hosting platform sets. */
   readonly remoteAddress?: ((request: Request) => string | undefined) | undefined;
 }
 
-/** What a `route.ts` exports under the name of a method. */
+/** A function that a `route.ts` exports under the name of an HTTP method. */
 export type RouteHandler = (request: Request) => Promise<Response>;
 
 /**
@@ -50,8 +50,8 @@ export function connectWebhooks(receiver: ReceiverSource, options: MountOptions 
 }
 
 /**
- * Runs what is due, for a cron job that calls with `Authorization: Bearer <secret>`. Answers 200 with the report of
- * `receiver.work`, 401 to any other caller, and 500 `ERR_MISCONFIGURED` while there is no secret.
+ * Runs the events that are due when a cron job calls it with `Authorization: Bearer <secret>`. It answers 200 with the
+ * report of `receiver.work`, 401 to any other caller, and 500 `ERR_MISCONFIGURED` while there is no secret.
  *
  * @example export const GET = workRoute(receiver, { secret: process.env.CRON_SECRET });
  */
@@ -60,7 +60,8 @@ export function workRoute(receiver: ReceiverSource, options: WorkRouteOptions): 
 }
 
 /**
- * Tells a balancer or an orchestrator whether the process is to go on: 200 `{"ok":true}`, and 503 once the receiver closes.
+ * Tells a load balancer or an orchestrator whether the process should keep running. It answers 200 `{"ok":true}`, and
+ * 503 once the receiver closes.
  *
  * @example export const GET = live(receiver);
  */
@@ -70,10 +71,10 @@ export function live(receiver: ReceiverSource): RouteHandler {
 }
 
 /**
- * Tells a balancer whether to send deliveries here: 200 `{"ok":true}`, and 503 with a `detail` while nothing could be
- * accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
+ * Tells a load balancer whether to send deliveries here. It answers 200 `{"ok":true}`, or 503 with a `detail`: while
+ * nothing can be accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is no positive number.
+ * @throws PayhooksError `ERR_OPTION_INVALID` when `maxDueAgeMs` is not a positive number.
  * @example export const GET = ready(receiver, { maxDueAgeMs: 60_000 });
  */
 export function ready(receiver: ReceiverSource, options: ReadyOptions = {}): RouteHandler {

@@ -1,6 +1,9 @@
 import { type Html, html } from "./html.ts";
 
-/** Nothing from elsewhere, nothing inline: a reference or message that slips through as HTML can run nothing. */
+/**
+ * The page loads nothing from other sites and has no inline scripts or styles. So if a reference or a message ever got
+ * into the page as HTML, it could run nothing.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -20,7 +23,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "Cache-Control": "no-store",
 };
 
-/** What a whole page is made of. */
+/** The parts of a page. */
 export interface PageParts {
   readonly title: string;
   readonly body: Html;
@@ -28,11 +31,11 @@ export interface PageParts {
   readonly icon: string;
   readonly style: string;
   readonly script?: string | undefined;
-  /** Seconds and address of the next page. */
+  /** The page that the browser opens next by itself, and after how many seconds. */
   readonly refresh?: { readonly seconds: number; readonly url: string } | undefined;
 }
 
-/** A whole page. */
+/** Builds a whole HTML document. */
 export function pageDocument({ title, body, bodyClass, icon, style, script, refresh }: PageParts): Html {
   return html`<!doctype html>
 <html lang="en">
@@ -53,7 +56,7 @@ ${body}
 `;
 }
 
-/** The hook of the name, also the favicon. */
+/** The logo, a hook. It is also the favicon. */
 export const MARK: Html = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="9" fill="#0b7a5c"/><path d="M20.5 6.5v12a5.75 5.75 0 0 1-11.5 0v-2.2m0 0-2.6 2.9M9 16.3l2.7 2.9" fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round"/><circle cx="20.5" cy="6.8" r="2.4" fill="#fff"/></svg>`;
 
 /** The favicon as a file. */

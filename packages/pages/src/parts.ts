@@ -1,19 +1,19 @@
 import { type Html, html } from "./html.ts";
 
-/** What a colour says. */
+/** The meaning of a colour. */
 export type Tone = "good" | "bad" | "wait" | "";
 
-/** A word about a state, in a colour; `before` is for screen readers only. */
+/** A coloured label for a state. Only screen readers read `before`. */
 export function pill(text: string, tone: Tone, before = ""): Html {
   return html`<span class="pill ${tone}">${before && html`<span class="sr">${before}</span>`}${text}</span>`;
 }
 
-/** An ISO time as hours, minutes and seconds in UTC; the page's script adds the local ones. */
+/** An ISO time as hours, minutes and seconds in UTC. The page's script adds the local time. */
 export function clockTime(iso: string): Html {
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 19)}</time>`;
 }
 
-/** Indented JSON with its member names coloured. */
+/** Indented JSON with coloured member names. */
 export function colouredJson(indented: string): Html {
   return html`${indented.split("\n").map((line) => {
     const match = /^( *)("(?:[^"\\]|\\.)*")(: .*)$/.exec(line);

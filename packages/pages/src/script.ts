@@ -1,6 +1,6 @@
 /**
- * What the scripts of the pages begin with. It runs in the browser as it is written here. It makes no HTML: parts come
- * escaped from the server, everything else is set as text.
+ * The beginning of every page's script. The browser runs it as it is written here. It never builds HTML: the server
+ * sends parts that are escaped already, and everything else is set as text.
  */
 export const PAGE_SCRIPT = `"use strict";
 const toast = document.getElementById("toast");
@@ -21,7 +21,7 @@ function elementsOf(html) {
   return template.content;
 }
 
-/** Local times, beside those in UTC that come from the server. */
+/** The server sends times in UTC. The script shows the local time beside them. */
 const isUtc = new Date().getTimezoneOffset() === 0;
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 

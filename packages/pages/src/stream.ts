@@ -1,21 +1,22 @@
 import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
 
-/** A response of server-sent events that is open. */
+/** An open response of server-sent events. */
 export interface OpenStream {
-  /** Sends one event; resolves once it is on its way. */
+  /** Sends one event, as JSON. Resolves once it is written. */
   send(data: unknown): Promise<void>;
   end(): void;
 }
 
 /**
- * A response of server-sent events.
+ * Answers with server-sent events.
  *
- * @param begin is called once, when the stream is open; what it returns is called when it has ended, whoever ended it
+ * @param begin is called once, when the stream is open. The function that it returns is called once the stream has
+ * ended, whoever ended it.
  */
 export function eventStream(c: Context, begin: (stream: OpenStream) => () => void): Response {
   const response = streamSSE(c, async (sse) => {
-    // Something has to come at once, or else the browser does not know that it is connected.
+    // The browser knows that it is connected only when the first bytes arrive.
     await sse.write(": open\n\n");
     let ended = (): void => {};
     await new Promise<void>((resolve) => {
@@ -27,10 +28,10 @@ export function eventStream(c: Context, begin: (stream: OpenStream) => () => voi
     });
     ended();
   });
-  // These belong to a connection. Whoever writes the response to one knows better, and HTTP/2 refuses them.
+  // These two belong to the connection. The server that writes the response sets them, and HTTP/2 forbids them.
   response.headers.delete("transfer-encoding");
   response.headers.delete("connection");
-  // What compresses on the way would hold events back.
+  // A proxy that compresses or buffers the response would hold events back.
   response.headers.set("cache-control", "no-store, no-transform");
   response.headers.set("x-accel-buffering", "no");
   return response;
