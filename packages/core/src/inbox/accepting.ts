@@ -26,8 +26,8 @@ export interface AcceptPlan {
   forgottenBefore(): number;
   readonly known: Known;
   /**
-   * What the same write begins to run. `next`: whatever of the record is due first. `this`: the event itself, even if it was
-   * accepted before. Null: nothing.
+   * What the same write begins to run. `next`: the event of the record that is due first. `this`: the event itself, even if it
+   * was accepted before. Null: nothing.
    */
   readonly begin: {
     readonly what: "next" | "this";
@@ -54,8 +54,8 @@ export type AcceptAnswer =
 const NEEDS_HELD: unique symbol = Symbol("needs held");
 
 /**
- * The step that accepts an event. If the write is computed again although it was already made, the token of the run that
- * it began shows so.
+ * The step that accepts an event. It may be computed again after its write was made. The token of the run that the write began
+ * shows this.
  */
 export function acceptStep(
   plan: AcceptPlan,

@@ -19,7 +19,7 @@ export interface BackgroundRuns {
    * longer.
    */
   readonly runner: Runner | null;
-  /** Tells that an accepted event was not begun, and in how many milliseconds it is due. */
+  /** An accepted event was not begun. It falls due in `inMs` milliseconds. */
   added(inMs: number): void;
 }
 
@@ -78,7 +78,7 @@ export class Acceptor {
     if (this.#underWay === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
   }
 
-  /** Applies the table of deduplication. In rare cases a fact is missing; then it asks for the fact and tries again. */
+  /** Applies the table of deduplication. In rare cases a fact is missing. It is then looked up, and the event is tried again. */
   #ask(acceptance: Acceptance, known: Known): void {
     const { event, options, settle } = acceptance;
     const { key } = event;
@@ -124,7 +124,7 @@ export class Acceptor {
     };
   }
 
-  /** Starts the run that was begun, and answers. If the store has replicas to wait for, they have the event by then. */
+  /** Starts the run that was begun, and answers. If the store has replicas to wait for, they have the event before that. */
   #accepted(
     { event, options, settle }: Acceptance,
     { accepted, state, begun }: Extract<AcceptAnswer, { kind: "accepted" }>,

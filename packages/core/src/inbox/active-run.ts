@@ -34,7 +34,7 @@ export class ActiveRun implements Lease {
   #called = false;
   #lost = false;
   #renewing = false;
-  /** The end of the run is being written. From then on only the answer to that write tells whether the lease was lost. */
+  /** The end of the run is being written. From then on, only the answer to that write shows whether the lease was lost. */
   #ending = false;
 
   constructor(
@@ -64,16 +64,16 @@ export class ActiveRun implements Lease {
   }
 
   /**
-   * True if another process may take the event, because a whole lease has passed on this process's clock or on the
-   * store's. The store's time may have been known only roughly when the lease was written. Each answer since then has
-   * made it more exact.
+   * True if another process may take the event, because a whole lease has passed on this process's clock or on the store's. The
+   * store's time may have been known only roughly when the lease was written. Each answer since then has made the estimate more
+   * exact.
    */
   get #isOver(): boolean {
     if (this.#leased.elapsedMs >= this.#parts.leaseMs) return true;
     try {
       return this.#parts.store.now(this.data.key) >= this.#until;
     } catch {
-      // A store that cannot tell its time says nothing against it.
+      // If the store cannot tell its time, only this process's clock decides.
       return false;
     }
   }
@@ -112,7 +112,7 @@ export class ActiveRun implements Lease {
     return null;
   }
 
-  /** While the store is down, the result of the handler is kept and its write repeated. The handler is not repeated. */
+  /** While the store is down, the write is repeated. The handler is not: its result is kept until then. */
   async #persist<T>(during: string, step: Step<T>): Promise<T | null> {
     const { changes, environment, leaseMs } = this.#parts;
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
@@ -126,7 +126,7 @@ export class ActiveRun implements Lease {
     }
   }
 
-  /** Renews the lease. Called every third of its length. */
+  /** Renews the lease. Called every third of the lease's length. */
   async renew(): Promise<void> {
     if (this.#lost || this.#renewing || this.#ending) return;
     this.#renewing = true;

@@ -13,8 +13,8 @@ export interface StepResult<T> {
   /** The record to write; null if the stored one stays as it is. */
   readonly record: IdempotencyRecord | null;
   /**
-   * The write begins a run. If its outcome is unknown, it is asked for until the lease ends, since a run that was begun has
-   * to run.
+   * The write begins a run. If its outcome is unknown, the same write is sent again until the lease ends, since a run that was
+   * begun has to run.
    */
   readonly begins?: boolean;
   /** An event is due that this process has not begun, so other processes are told. */
@@ -22,7 +22,7 @@ export interface StepResult<T> {
 }
 
 /**
- * Computes a change of one record. It must be synchronous and pure, since it may be computed several times. It gets a copy,
+ * Computes a change of one record. A step must be synchronous and pure, since it may be computed several times. It gets a copy,
  * which it may change. If it throws, nothing is written, and only its caller gets the error.
  */
 export type Step<T> = (record: IdempotencyRecord | null, now: number) => StepResult<T>;
@@ -31,14 +31,14 @@ export type Step<T> = (record: IdempotencyRecord | null, now: number) => StepRes
 export interface Asked<T> {
   readonly key: string;
   readonly step: Step<T>;
-  /** How long the caller waits. After that, a write that was not made is not tried again. */
+  /** How long the caller waits. After that, a write that has not been made is not tried again. */
   readonly deadlineMs: number;
   /**
-   * A guess of what the store has. For a new event the guess is that there is no record. Without a guess, the step is
+   * A guess of what the store has. For a new event, the guess is null: there is no record. Without a guess, the step is
    * computed from what this process wrote last, or the store is asked first.
    */
   readonly guess?: Versioned | null | undefined;
-  /** Called once. `version` names the state of the record that the answer is about; null if there is no record. */
+  /** Called once. `version` is that of the record that the answer is about; null if there is no record. */
   readonly settle: (outcome: Outcome<T>) => void;
 }
 
@@ -125,7 +125,7 @@ export class Changes {
     else this.#compute([pending], guess, false);
   }
 
-  /** As {@link ask}, as a promise. */
+  /** Like {@link ask}, but returns a promise. */
   change<T>(asked: Omit<Asked<T>, "settle">): Promise<T> {
     return new Promise((resolve, reject) => {
       const settle = (outcome: Outcome<T>): void => {
@@ -136,10 +136,7 @@ export class Changes {
     });
   }
 
-  /**
-   * `isRead`: the store told this state after all of these steps were requested. So an answer may rest on it without a
-   * write.
-   */
+  /** `isRead`: `base` was read after all of these steps were requested. An answer may then rest on it without a write. */
   #compute(group: readonly Pending[], base: Known | null, isRead: boolean, failures = 0): void {
     const [first] = group;
     if (first === undefined) return;
@@ -192,8 +189,8 @@ export class Changes {
   }
 
   /**
-   * `leaseEnd`: until when to ask for the outcome of a write that begins a run; null for any other write. `isUnclear`: the
-   * same write was sent before, and may have been made then.
+   * `leaseEnd`: until when to send a write that begins a run again; null for any other write. `isUnclear`: the same write was
+   * sent before, and may have been made then.
    */
   #write(
     group: readonly Pending[],
@@ -238,7 +235,7 @@ export class Changes {
 
   /**
    * The store has refused the write, and not for the first time. Another process was faster, or the store's clock does not
-   * agree with the time of the write. There has to be an end to this: a store with a wrong clock would be asked forever.
+   * agree with the time of the write. The attempts have to end at some time: a store with a wrong clock would be asked forever.
    */
   #computeAgain(
     group: readonly Pending[],
@@ -279,7 +276,7 @@ export class Changes {
     else this.#later(failures, () => this.#compute(rest, base, false, failures + 1));
   }
 
-  /** The steps that may be tried again. The callers of the others get the reason. */
+  /** The steps whose callers still wait. The callers of the others get the reason. */
   #inTime(group: readonly Pending[], cause: unknown): readonly Pending[] {
     const now = this.#environment.monotonic();
     const rest = group.filter(({ until }) => until > now);
@@ -313,7 +310,7 @@ export class Changes {
     } else this.#lines.delete(key);
   }
 
-  /** The steps that were asked for meanwhile. */
+  /** Computes the steps that were requested in the meantime. */
   #next(key: string, state: Known | null): void {
     const line = this.#lines.get(key);
     if (line === undefined) return;
@@ -380,7 +377,7 @@ export class Changes {
 
   #swap(batch: readonly Sending[]): void {
     const sorted = batch.length === 1 ? batch : batch.toSorted((a, b) => (a.item.key < b.item.key ? -1 : 1));
-    /** Answers in the order of the requests, so that events that are begun together start in the order of their age. */
+    /** Answers in the order of the requests, so that events that are begun together start with the oldest. */
     const tell = (results: readonly SwapResult[]): void => {
       const found = new Map(sorted.map((sending, at) => [sending, results[at]]));
       for (const sending of batch) sending.done(found.get(sending) ?? NO_ANSWER);
@@ -425,7 +422,7 @@ const NO_ANSWER: SwapResult = { kind: "unknown", cause: new Error("the store gav
 function ofAnotherTime(): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
-    "The store refuses what is computed at the time that it tells: nothing was written.",
+    "The store refuses writes that are dated by its own clock. Nothing was written.",
     {
       fix: "Does its clock jump? A store's now() must never be ahead of the clock by which its swap judges.",
     },
@@ -435,14 +432,14 @@ function ofAnotherTime(): PayhooksError {
 function overtakenByOthers(): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_UNAVAILABLE",
-    "Others changed the record for as long as the caller waited: nothing was written.",
-    { fix: "It may be tried again." },
+    "Other processes kept changing the record for as long as the caller waited. Nothing was written.",
+    { fix: "Try again." },
   );
 }
 
-/** The error for a record that cannot be read. Its events wait until somebody has solved that. */
+/** The error for a record that cannot be read. Its events wait until somebody has repaired the record or updated Payhooks. */
 export function unreadable(why: string): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", `A record cannot be read: ${why}.`, {
-    fix: "Is a newer version of Payhooks running on the same data? Bring every process to it. Otherwise restore the data from a copy.",
+    fix: "Is a newer version of Payhooks running on the same data? Update every process to it. Otherwise restore the data from a backup.",
   });
 }

@@ -9,16 +9,16 @@ export interface DispatcherParts {
   readonly environment: Environment;
   /** For how long a record that was taken is hidden from others. */
   readonly hideMs: number;
-  /** There is a look at least this often; `Infinity` if no other process can add events. */
+  /** The dispatcher looks at least this often; `Infinity` if no other process can add events. */
   readonly pollMs: number;
   readonly runner: Runner;
   /** How many events may be begun now. */
   room(): number;
-  /** Begins what is next of a record that the store handed out. */
+  /** Begins the next event of a record that the store handed out. */
   begin(record: DueRecord): void;
 }
 
-/** After a failed look the next one comes after this time, or after `pollMs` if that is shorter; never earlier. */
+/** How long to wait after a failed look, or `pollMs` if that is shorter. The next look never comes earlier. */
 const AGAIN_MS = 500;
 
 /**
@@ -43,7 +43,7 @@ export class Dispatcher {
     this.#parts = parts;
   }
 
-  /** The last look found more events than places. Those that wait go before new ones. */
+  /** True if the last look found more events than places. Those that wait go before new ones. */
   get isBacklog(): boolean {
     return this.#isBacklog;
   }
@@ -52,7 +52,7 @@ export class Dispatcher {
     return !this.#stopped && !this.#paused;
   }
 
-  /** Tells that an event is due in so many milliseconds. */
+  /** An event falls due in `inMs` milliseconds. */
   wake(inMs: number): void {
     if (!this.isTaking) return;
     const { environment } = this.#parts;
@@ -72,13 +72,13 @@ export class Dispatcher {
     });
   }
 
-  /** Tells that this process has accepted an event without beginning it, and when it is due. */
+  /** This process has accepted an event without beginning it. The event falls due in `inMs` milliseconds. */
   added(inMs: number): void {
     if (inMs > 0 || this.#parts.room() > 0) this.wake(inMs);
     else this.#isBacklog = true;
   }
 
-  /** Another process has announced an event. Answers false if there is no place for it here. */
+  /** Another process has announced an event. Returns false if there is no place for it here. */
   hinted(): boolean {
     if (!this.isTaking || this.#parts.room() === 0) return false;
     this.wake(0);

@@ -24,11 +24,11 @@ import type { DueRecord, ListCursor, RecordStore } from "./store.ts";
 
 /** Options of {@link createInbox}. */
 export interface InboxOptions {
-  /** How long a process may be silent before another takes its event. Default 30 s; renewed every third of it. */
+  /** How long a process may be silent before another one takes its event. Default 30 s; renewed every third of it. */
   readonly leaseMs?: number | undefined;
-  /** How often a process that runs events looks for what others have left. Default 500 ms. */
+  /** How often a process that runs events looks for events of other processes. Default 500 ms. */
   readonly pollMs?: number | undefined;
-  /** Time and randomness; the store has to be given the same. For tests. */
+  /** For tests: time and randomness. Give the store the same one. */
   readonly environment?: Environment | undefined;
 }
 
@@ -39,7 +39,8 @@ const LANES_AT_CLOSE = 16;
 const PAGE = 100;
 
 /**
- * Makes an inbox of a store: the table of deduplication, leases, retries, what is held, and running what is due.
+ * Makes an inbox of a store. The inbox adds the table of deduplication, leases, retries, the held list, and the runs of events
+ * that are due.
  *
  * @experimental The interface of a store may still change in a minor release.
  */
@@ -129,7 +130,7 @@ class Engine implements Inbox {
   }
 
   accept(event: VerifiedEvent, options: AcceptOptions = {}): Awaitable<Accepted> {
-    // Such a store ends with the process. An event after the final count would be lost, and nobody would be told.
+    // Such a store ends with the process. An event that is accepted after the final count would be lost, and nobody would know.
     const isOver = this.#isClosed || (this.#parts.isClosing && this.#store.endsWithProcess === true);
     if (isOver) throw closed();
     if (this.#isOpen || this.#store.immediate === true) return this.#acceptor.accept(event, options);
@@ -274,7 +275,7 @@ class Engine implements Inbox {
     }
   }
 
-  /** Hands back what was begun. If no other process can take it, it is run to its end. */
+  /** Hands back the events that were begun. If no other process can take them, runs them to their end. */
   async #finishWhatRuns(): Promise<void> {
     this.#runs.startAll();
     // A connection that is still being opened would stay open.
@@ -313,7 +314,7 @@ class Engine implements Inbox {
 }
 
 function closed(): PayhooksError {
-  return new PayhooksError("ERR_CLOSING", "The inbox is closing, or closed: nothing was taken in or run.", {
-    fix: "Use it where a receiver runs.",
+  return new PayhooksError("ERR_CLOSING", "The inbox is closing or closed. Nothing was accepted or run.", {
+    fix: "Use it only before its receiver is closed.",
   });
 }

@@ -11,11 +11,11 @@ export type FindQuery = (
   | { readonly idempotencyKey: string; readonly payTxnId?: never; readonly referenceId?: never }
   | { readonly referenceId: string; readonly payTxnId?: never; readonly idempotencyKey?: never }
 ) & {
-  /** As the key resolver names it. Required with an id where a resolver chooses the keys. */
+  /** The tenant, as the key resolver names it. Required with an id if a resolver chooses the keys. */
   readonly tenant?: string | undefined;
 };
 
-/** Which events are listed: those that all of the fields let pass. */
+/** Which events to list: those that match all of the fields. */
 export interface EventFilter {
   /** Default: everything that is not `done`. */
   readonly state?: EventState | undefined;
@@ -34,11 +34,11 @@ export interface EventFilter {
   readonly until?: number | undefined;
 }
 
-/** Which part of a list is wanted. */
+/** Which part of a list to return. */
 export interface ListOptions {
-  /** Events of one page, 1 to 1,000. Default 50. */
+  /** How many events one page has at most, from 1 to 1,000. Default 50. */
   readonly limit?: number | undefined;
-  /** What the page before gave as `next`. Default: the first page. */
+  /** The `next` of the previous page. Default: the first page. */
   readonly cursor?: string | null | undefined;
   /** Which end of the list comes first, by the time of acceptance. Default `oldest`. */
   readonly first?: "oldest" | "newest" | undefined;
@@ -46,13 +46,13 @@ export interface ListOptions {
 
 /** A page of a list. */
 export interface EventPage {
-  /** It may have fewer events than were asked for, or none, and not be the last: `next` tells. */
+  /** A page may have fewer events than `limit`, or none, and still not be the last. See `next`. */
   readonly events: readonly EventSummary[];
-  /** The cursor of the next page; null behind the last. */
+  /** The cursor of the next page; null if this is the last. */
   readonly next: string | null;
 }
 
-/** How many events stand where, over all processes. */
+/** How many events are in each state, over all processes. */
 export interface EventCounts {
   /** Events that wait for their first run. */
   readonly waiting: number;
@@ -60,7 +60,7 @@ export interface EventCounts {
   readonly retrying: number;
   readonly running: number;
   readonly held: number;
-  /** The held ones by their reason; a reason without any is left out. */
+  /** Held events by their reason. A reason without any is left out. */
   readonly heldBy: Readonly<Partial<Record<HeldReason, number>>>;
   /** For how long the event that waits longest has been due, in milliseconds; null when none is due. */
   readonly oldestDueMs: number | null;
@@ -69,8 +69,8 @@ export interface EventCounts {
 /** The events of an inbox, for looking at them. */
 export interface EventEntries {
   /**
-   * One page of the events that the filter lets pass.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for a filter, a limit or a cursor that cannot be.
+   * One page of the events that match the filter.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for a filter, a limit or a cursor that is not valid.
    */
   list(filter?: EventFilter, options?: ListOptions): Promise<EventPage>;
   /** How many events are not finished, and how long the oldest has waited. */

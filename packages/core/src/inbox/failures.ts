@@ -6,8 +6,8 @@ import type { Inbox } from "./inbox.ts";
 const guarded = new WeakSet<Inbox>();
 
 /**
- * The same inbox, which throws errors of Payhooks only. The error of a store may contain the delivery that the store was
- * given. So only its kind, its code and the place where it was thrown are passed on.
+ * The same inbox, except that it throws only errors of Payhooks. The error of a store may contain the delivery that the store
+ * was given. So only its kind, its code and the place where it was thrown are passed on.
  */
 export function withOwnErrors(inbox: Inbox): Inbox {
   if (guarded.has(inbox)) return inbox;
@@ -73,7 +73,7 @@ async function owned<T>(action: () => Awaitable<T>): Promise<T> {
 function rethrow(error: unknown): never {
   if (isPayhooksError(error)) throw error;
   throw new PayhooksError("ERR_INBOX_UNAVAILABLE", `The inbox failed: ${describeError(error)}.`, {
-    fix: "Is its store up, within reach, and not full? Nothing is acknowledged meanwhile, so that the service sends again.",
+    fix: "Is its store up, within reach, and not full? Nothing is acknowledged meanwhile, so the service sends again.",
     cause: error,
   });
 }

@@ -9,10 +9,10 @@ import type { ListCursor, ListedEvent } from "./store.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
-/** A filter that lets few events pass makes no call long: after so many pages of the store, the list goes on in the next call. */
+/** How many pages of the store one call reads at most. A filter that few events match would make the call long otherwise. */
 const MAX_LOOKS = 20;
 
-/** Looks for events over a store. */
+/** Finds and lists the events of a store. */
 export class Finding implements EventEntries {
   readonly #parts: InboxParts;
   readonly #ready: () => Promise<void>;
@@ -35,7 +35,10 @@ export class Finding implements EventEntries {
     return [...found.values()].toSorted(byTime);
   }
 
-  /** By an id, the record says enough where the store cannot search: only entries with several readings are missing then. */
+  /**
+   * If the store cannot search, a search by id finds nothing here, and the record of the id is read instead. Only entries with
+   * several readings are missing from that answer.
+   */
   async #search({ text, by }: Wanted): Promise<readonly EventSummary[]> {
     const { store } = this.#parts;
     try {
@@ -94,8 +97,8 @@ function wantedOf(query: FindQuery): Wanted {
   const [text] = given;
   if (given.length !== 1 || typeof text !== "string" || text === "") {
     throw invalid(
-      "find was not given one thing to look for.",
-      "Give it one of { payTxnId }, { idempotencyKey } and { referenceId }, as a text that is not empty.",
+      "find looks for exactly one thing, and was given none or several.",
+      "Give it one of { payTxnId }, { idempotencyKey } and { referenceId }, as a string that is not empty.",
     );
   }
   if (referenceId !== undefined) return { by: "reference", flow: "payments", text, tenant };
@@ -106,7 +109,7 @@ function byTime(a: EventSummary, b: EventSummary): number {
   return a.acceptedAt - b.acceptedAt || (a.eventId < b.eventId ? -1 : 1);
 }
 
-/** What is found, without what it can be found by. */
+/** The summary of an event, without the texts that it can be found by. */
 function plain({ foundBy: _, ...summary }: EventLabels): EventSummary {
   return summary;
 }
@@ -120,18 +123,18 @@ function summariesOf(events: readonly ListedEvent[]): readonly EventSummary[] {
   });
 }
 
-/** Thrown where a store would have to look at everything that it has. */
+/** The error for a search that would have to read everything in the store. */
 export function notSearchable(what: string, fix = ""): PayhooksError {
   return new PayhooksError(
     "ERR_NOT_SEARCHABLE",
     `${what} keeps no index of references and finished events.`,
     {
-      fix: `${fix}receiver.events.list({ referenceId }) goes through what is unfinished or held, and find({ payTxnId }) reads one record.`,
+      fix: `${fix}receiver.events.list({ referenceId }) searches the events that are unfinished or held, and find({ payTxnId }) reads one record.`,
     },
   );
 }
 
-/** Stores know texts as labels. */
+/** The filter with its texts as labels, the form in which stores know them. */
 function labelled(filter: EventFilter): EventFilter {
   const { tenant, event, referenceId, id } = filter;
   const texts = { tenant, event, referenceId, id };
@@ -147,7 +150,7 @@ function cursorOf(text: string | null | undefined): ListCursor | null {
   if (text === null || text === undefined) return null;
   const [, acceptedAt, eventId] = /^(\d{1,16}(?:\.\d+)?)-([0-9a-f]{48})$/.exec(String(text)) ?? [];
   if (acceptedAt === undefined || eventId === undefined) {
-    throw invalid("The cursor is not one that a page has given.", "Pass on the `next` of the page before.");
+    throw invalid("The cursor does not come from a page of a list.", "Pass the `next` of the previous page.");
   }
   return { acceptedAt: Number(acceptedAt), eventId };
 }

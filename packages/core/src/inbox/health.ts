@@ -7,10 +7,10 @@ import type { InboxParts } from "./parts.ts";
 
 /** A health check waits no longer than a delivery would. */
 const LIMIT_MS = 2_000;
-/** A result is used again for this long. Balancers ask often, and the endpoint may be public. */
+/** A good result is used again for this long. Balancers ask often, and the endpoint may be public. */
 const GOOD_FOR_MS = 1_000;
 
-/** What is known of an inbox's health, but for the time that was left for finding it out. */
+/** Everything about an inbox's health but `lostAt`, which is known without asking the store. */
 type Finding = Omit<Health, "lostAt">;
 
 const NOT_COUNTED = { waiting: null, running: null, held: null, oldestDueMs: null } as const;

@@ -19,7 +19,7 @@ export interface HeldParts {
   decided(): void;
 }
 
-/** The held list over a store. A list does not skip entries if others are replayed or discarded meanwhile. */
+/** The held list of a store. Listing skips no entry when others are replayed or discarded meanwhile. */
 export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): HeldEntries {
   const { store, changes, environment, leaseMs: deadlineMs } = parts;
 

@@ -5,8 +5,8 @@ interface Cell<V> {
 
 /**
  * Values that are under way, by key. Unlike a `Map` in V8, it lets go of values that were removed. When a `Map` outgrows its
- * table, the old table keeps its values and a reference to the new one. Once an old table is in the old generation,
- * everything that passes through stays in memory until a full collection. With events in it, that was most of the garbage
+ * table, the old table keeps its values and a reference to the new one. Once an old table is in the old generation, everything
+ * that passes through the map stays in memory until a full collection. With events in it, that was most of the garbage
  * collector's work (decision 0008).
  */
 export class InFlight<K, V extends object> {
@@ -37,7 +37,7 @@ export class InFlight<K, V extends object> {
     this.#cells.delete(key);
   }
 
-  /** Also while values come and go. */
+  /** The entries. Values may be set and deleted in the meantime. */
   *entries(): Generator<readonly [K, V]> {
     for (const [key, { value }] of this.#cells) if (value !== null) yield [key, value];
   }

@@ -1,6 +1,6 @@
 import type { InboxParts } from "./parts.ts";
 
-/** How often to look. Together with the time that a look may take, a loss is noticed within 5 s. */
+/** How often to look. A look takes some time too; together, a loss is noticed within 5 s. */
 const LOOK_EVERY_MS = 2_000;
 
 /** Checks every two seconds whether the store still has its data. Nothing else would notice that it was lost. */

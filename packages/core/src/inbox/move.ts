@@ -1,7 +1,7 @@
 /**
- * Moves what an inbox has into another one. A record is written to the new store, read back from there, and only then
- * taken out of the old one: at every moment it is in one of the two, and a move that was interrupted goes on when it is
- * made again. Each step is a compare-and-swap, so that a receiver that still runs on the old store is noticed.
+ * Moves the records of one inbox into another. A record is written to the new store, read back from there, and only then
+ * deleted in the old one. So it is in at least one of them at every moment, and a move that was interrupted continues when it
+ * is called again. Each step is a compare-and-swap, which shows when a receiver still runs on the old store.
  */
 import { PayhooksError } from "../protocol/errors.ts";
 import { sleep } from "../time/clock.ts";
@@ -11,34 +11,34 @@ import { type EventState, indexOf, type RecordIndex } from "./record/index-of.ts
 import type { IdempotencyRecord } from "./record/record.ts";
 import type { RecordStore, Scanned, ScannedRecord, Swap, SwapResult, Versioned } from "./store.ts";
 
-/** Records that travel together. */
+/** How many records are moved together. */
 const TOGETHER = 100;
-/** How often a store is asked again that does not take a write. */
+/** How often to try when a store does not take a write. */
 const ATTEMPTS = 5;
 const PAUSE_MS = 300;
 
 /** Options of {@link moveRecords}. */
 export interface MoveOptions {
-  /** Only looks: what would be moved, and whether another process is in the way. Default false. */
+  /** Moves nothing, but reports what would be moved and whether another process uses the old inbox. Default false. */
   readonly dryRun?: boolean | undefined;
   /** For tests: time and randomness. */
   readonly environment?: Environment | undefined;
 }
 
-/** What a move has done; with `dryRun`, what it would do. */
+/** What a move has done, or would do with `dryRun`. */
 export interface MoveReport {
-  /** Records that have left the old store, references of `oneSuccessPerReference` included. */
+  /** Records that have left the old store, including the references of `oneSuccessPerReference`. */
   readonly records: number;
-  /** Their events, by state. */
+  /** The events of these records, by state. */
   readonly events: Readonly<Record<EventState, number>>;
-  /** Of the records, those that the new store had from an earlier move. */
+  /** How many of these records the new store had already, from an earlier move. */
   readonly thereBefore: number;
   /** Records that stay in the old store. */
   readonly left: readonly {
     readonly key: string;
     /**
-     * `unreadable`: a newer Payhooks wrote it, or it is damaged. `conflict`: the new store knows other things about the
-     * same transaction, since its receiver took a delivery of it.
+     * `unreadable`: a newer Payhooks wrote it, or it is damaged. `conflict`: the new store knows something else about the same
+     * transaction, since its receiver has accepted a delivery of it.
      */
     readonly why: "unreadable" | "conflict";
   }[];
@@ -53,12 +53,13 @@ interface Moving {
 }
 
 /**
- * Moves every record that has not expired from one store to another: what is unfinished, held, or finished and there to
- * recognise copies. Both stores are open. Stop every receiver of the old store first. May be called again after it failed.
+ * Moves every record that has not expired from one store to another: events that are unfinished, held, or finished and kept to
+ * recognise copies. Both stores must be open. Stop every receiver of the old store first. If a move fails, it may be called
+ * again.
  *
  * @experimental The interface of stores may still change in a minor release.
- * @throws PayhooksError `ERR_INBOX_IN_USE` when a receiver runs on the old store, `ERR_INBOX_UNAVAILABLE` when a store does
- * not take what it is given, `ERR_OPTION_INVALID` for one and the same store or one that is in memory.
+ * @throws PayhooksError `ERR_INBOX_IN_USE` when a receiver runs on the old store, `ERR_INBOX_UNAVAILABLE` when a store does not
+ * take a record, `ERR_OPTION_INVALID` when both are the same store or one of them is in memory.
  */
 export async function moveRecords(
   from: RecordStore,
@@ -90,8 +91,8 @@ export async function moveRecords(
 
 function checkStores(from: RecordStore, to: RecordStore): void {
   if (from.scan === undefined || to.endsWithProcess === true) {
-    throw new PayhooksError("ERR_OPTION_INVALID", "An inbox in memory cannot be moved from or to.", {
-      fix: "It ends with its process: stop it gracefully, so that its events run to their end.",
+    throw new PayhooksError("ERR_OPTION_INVALID", "Nothing can be moved from or to an inbox in memory.", {
+      fix: "It ends with its process. Stop the process gracefully, so that its events run to their end.",
     });
   }
   if (from.identity !== to.identity) return;
@@ -125,7 +126,7 @@ function isLeased({ key, record }: Moving, store: RecordStore): boolean {
   return record.lease !== null && record.lease.until > store.now(key);
 }
 
-/** What was found, or moved. */
+/** Counts what was found, or moved. */
 class Tally {
   leased = 0;
   #records = 0;
@@ -182,7 +183,7 @@ class Mover {
     await this.#takeOut(there.flatMap(({ key }) => wanted.get(key) ?? []));
   }
 
-  /** Writes what the new store does not have, until a read shows that it has it. Answers what it has of these. */
+  /** Writes the records that the new store lacks, until a read finds them there. Resolves to the versions that it has. */
   async #bring(wanted: readonly Moving[]): Promise<readonly { key: string; version: string }[]> {
     const there: { key: string; version: string }[] = [];
     const written = new Set<string>();
@@ -200,7 +201,7 @@ class Mover {
           there.push({ key, version: current.version });
         }
       });
-      // One whose time is over by now is nowhere to be found, and is not missed.
+      // A record that has expired by now is not found, and need not be.
       missing = absent.filter(({ key, index }) => (index.expiresAt ?? Infinity) > this.#to.now(key));
       if (missing.length === 0) break;
       for (const { key } of missing) written.add(key);
@@ -209,7 +210,7 @@ class Mover {
     return there;
   }
 
-  /** Empties records of the old store. One that was written since it was read shows that a receiver runs there. */
+  /** Empties records of the old store. If one was written since it was read, a receiver runs there. */
   async #takeOut(moved: readonly Moving[]): Promise<void> {
     let left = moved;
     for (let attempt = 0; left.length > 0; attempt++) {
@@ -227,14 +228,14 @@ class Mover {
       if (changed.length > 0) {
         const isUndone = await this.#undo(changed);
         throw inUse(
-          `it has changed an event while that was being moved${isUndone ? "" : ", and a receiver of the new inbox has it too"}`,
+          `it has changed an event during the move${isUndone ? "" : ", and a receiver of the new inbox has it too"}`,
         );
       }
       left = left.filter((_, at) => (found[at] ?? null) !== null);
     }
   }
 
-  /** What has run on in the old store is not to run in the new one. */
+  /** Removes records from the new store that have changed in the old one, so that they run in one of them only. */
   async #undo(changed: readonly Moving[]): Promise<boolean> {
     const results = await this.#to.swap(
       inOrder(changed).map((moving) => ({
@@ -266,13 +267,13 @@ class Mover {
     const causeOf = (result: SwapResult): readonly unknown[] => ("cause" in result ? [result.cause] : []);
     const [cause] = [...refused, ...failed].flatMap(causeOf);
     throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "An inbox did not take a record that was moved.", {
-      fix: "What was moved is moved, and nothing is lost. Look at the cause, and move again.",
+      fix: "Nothing is lost: each record is in the old inbox or the new one. Look at the cause, and move again.",
       cause,
     });
   }
 }
 
-/** A record that has ended and expired: for every store it is none. */
+/** The record in an ended and expired form. Every store treats such a record as absent. */
 function emptied({ key, record }: Moving, now: number): Pick<Swap, "key" | "record" | "index"> {
   const expiresAt = Math.floor(now) - 1;
   return {
@@ -282,7 +283,7 @@ function emptied({ key, record }: Moving, now: number): Pick<Swap, "key" | "reco
   };
 }
 
-/** Whether the new store knows at least as much: the same events, none of them less far. */
+/** Whether the new store knows at least as much: the same events, each as far or further. */
 function knows({ record }: Versioned, { key, record: old, index }: Moving): boolean {
   if (isUnreadable(record)) return false;
   if (index.events.length === 0) return record.id === old.id;
@@ -299,6 +300,6 @@ function inOrder(records: readonly Moving[]): readonly Moving[] {
 
 function inUse(why: string): PayhooksError {
   return new PayhooksError("ERR_INBOX_IN_USE", `A receiver runs on the inbox that is to be moved: ${why}.`, {
-    fix: "Stop every process that uses it, and move again. The lease of a process that died ends within leaseMs (30 s).",
+    fix: "Stop every process that uses it, and move again. If a process has died, its lease ends within leaseMs (30 s).",
   });
 }

@@ -1,13 +1,13 @@
-/** How many may queue here. Others wait in the store. */
+/** How many records may queue here. Others wait in the store. */
 const MAX_WAITING = 100;
 
 /**
- * Lets events that may have killed their process run one at a time. These are events whose last try, and not their first,
- * ended with the death of its process. One of them may be the cause. If they ran together, it would take its neighbours
- * along, try after try, until all of them are held.
+ * Lets events that may have killed their process run one at a time. These are events whose last try, and not their first, ended
+ * with the death of its process. One of them may be the cause. If they ran together, it would kill the others too, try after
+ * try, until all of them are held.
  */
 export class OneAtATime {
-  /** Whose turn it is. */
+  /** The record whose turn it is. */
   #key: string | null = null;
   readonly #waiting = new Map<string, () => void>();
 

@@ -12,7 +12,7 @@ export class InboxParts {
   readonly environment: Environment;
   readonly changes: Changes;
   readonly leaseMs: number;
-  /** Tells the observer of the inbox about notices that concern the whole inbox. */
+  /** Passes notices that concern the whole inbox to its observer. */
   notify: (notice: Happening) => void = () => {};
   /** `close` was called, so nothing more is begun. */
   isClosing = false;
@@ -27,8 +27,8 @@ export class InboxParts {
   }
 
   /**
-   * How long a record that was taken is hidden from other processes. In this time its begin is written. If the store's
-   * answer got lost on the way, the record can be taken again after this time.
+   * How long a record that was taken is hidden from other processes. Within this time, the process that took it writes that it
+   * begins a run. If the store's answer got lost on the way, the record can be taken again after this time.
    */
   get hideMs(): number {
     return Math.min(this.leaseMs, HIDE_MS);

@@ -6,16 +6,16 @@ const WAIT_MS = 50;
 const MAX_WAITING = 256;
 /** Weight of the newest run in the average. */
 const NEWEST = 1 / 16;
-/** The guess before any run has ended. If it is too low, runs that wait too long are handed back. */
+/** The average that is assumed before any run has ended. If it is too low, runs that wait too long are handed back. */
 const FIRST_GUESS_MS = 1;
 
 /**
- * Counts the events that may run at one time in this process, and how many more may be begun without waiting long for a
- * place. If handlers take a millisecond, that is many; if they take a second, it is none.
+ * Counts how many events may run at one time in this process, and how many more may be begun without a long wait for a place.
+ * If handlers take a millisecond, these are many. If they take a second, there are none.
  */
 export class Places {
   readonly #clock: Clock;
-  /** Null while this process runs nothing. */
+  /** Null while this process runs no events. */
   #concurrency: number | null = null;
   #running = 0;
   #begun = 0;

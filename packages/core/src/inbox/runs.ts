@@ -19,7 +19,7 @@ import type { DueRecord } from "./store.ts";
 export interface Looker {
   /** False while this process must not begin anything by itself. */
   isTaking(): boolean;
-  /** Tells that an event is due in so many milliseconds. */
+  /** An event falls due in `inMs` milliseconds. */
   due(inMs: number): void;
   /** A place has become free. */
   freed(): void;
@@ -45,7 +45,7 @@ interface NextRun {
   inMs: number | null;
 }
 
-/** A begun run that gets no place in this time is handed back. Handlers take longer than they did before. */
+/** A begun run that gets no place within this time is handed back. Handlers have become slower than when it was begun. */
 const PATIENCE_MS = 250;
 
 /** All runs that this process has begun. Each waits for a place, or runs. A record has at most one run at a time. */
@@ -92,7 +92,7 @@ export class Runs {
     this.#interrupted.release(key);
     this.#parts.changes.release(key);
     this.places.giveBack();
-    // While other begun runs wait for a place, the store is asked for many events at a time.
+    // While begun runs wait here for a place, the store is not asked at every free place, but for many events at once.
     if (this.#waiting.size === 0 || this.places.isHalfEmpty) this.#looker.freed();
     if (this.#active.size === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
   }
@@ -117,7 +117,7 @@ export class Runs {
 
   /**
    * Begins the next event of a record that the store handed out. That may happen after a while; `isWanted` then tells whether
-   * to begin it at all. Answers false if nothing was begun.
+   * to begin it at all. Resolves to false if nothing was begun.
    */
   async beginDue(
     { key, ...due }: DueRecord,
@@ -168,7 +168,7 @@ export class Runs {
     return false;
   }
 
-  /** Runs one event now, whatever else runs. */
+  /** Runs one event now, even if every place is taken. */
   async runNow(runner: Runner, eventId: string, force: "asked" | "last"): Promise<RunReport> {
     const key = recordKeyOf(eventId);
     if (this.has(key)) return { state: "running", ran: false };
@@ -236,7 +236,7 @@ export class Runs {
     });
   }
 
-  /** Starts all waiting runs, even without a place, to run them to their end or to hand them back. */
+  /** Starts all waiting runs, even without a place. They run to their end, or are handed back. */
   startAll(): void {
     this.places.open(null);
     for (let begun = this.#waiting.shift(); begun !== undefined; begun = this.#waiting.shift())
@@ -250,7 +250,7 @@ export class Runs {
     }
   }
 
-  /** Warns about everything that still runs, and answers how many handlers that are. */
+  /** Warns about every run that is not over, and returns how many of them have called a handler. */
   abandon(): number {
     let called = 0;
     for (const [, { run }] of this.#active.entries()) {
@@ -315,7 +315,7 @@ export class Runs {
     });
   }
 
-  /** Undoes the begin. The event waits for the first process that has a place. */
+  /** Ends a run before any handler was called. The event then waits for the first process that has a place. */
   async #handBack({ lease, leased, runner }: BegunRun): Promise<void> {
     const { key, started, steps } = lease;
     const run = new ActiveRun(lease, leased, runner, this.#parts, this.#accept);

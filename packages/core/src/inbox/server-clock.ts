@@ -1,14 +1,14 @@
 import type { Clock } from "../time/clock.ts";
 
-/** A clock that is being corrected gradually runs at most this much too slow. */
+/** A clock that is corrected gradually runs too slowly by this factor at most. */
 const SLOWEST = 1 - 1 / 2000;
 /** Servers tell their time in whole milliseconds. */
 const ROUNDING_MS = 1;
 
 /**
- * An estimate of a server's clock, made from the times in its answers. It is never ahead of the server's clock, since a
- * server refuses writes from the future. An answer has the server's time of some moment before it arrived. Since then at
- * least the time has passed that this process has measured.
+ * An estimate of a server's clock, made from the times in its answers. It is never ahead of the server's clock, since a server
+ * refuses writes from the future. An answer holds the server's time at some moment before the answer arrived. Since then, at
+ * least as much time has passed as this process has measured.
  */
 export class ServerClock {
   readonly #clock: Clock;
@@ -19,7 +19,7 @@ export class ServerClock {
     this.#clock = clock;
   }
 
-  /** Milliseconds since the epoch; the process's own clock until the server has told its time. */
+  /** Milliseconds since the epoch; the process's own clock until an answer has told the server's time. */
   now(): number {
     return Math.floor(this.#at(this.#clock.monotonic()));
   }
@@ -29,7 +29,7 @@ export class ServerClock {
     return this.#told + (monotonic - this.#arrivedAt) * SLOWEST;
   }
 
-  /** Takes in a time that the server has told, in an answer to a question asked at `askedAt` (monotonic). */
+  /** Takes in the server's time from an answer to a question that was sent at `askedAt` (monotonic). */
   learn(told: number, askedAt: number): void {
     const arrivedAt = this.#clock.monotonic();
     const isAhead = this.#at(askedAt) >= told + ROUNDING_MS;

@@ -7,30 +7,36 @@ import type { Unreadable } from "./record/codec.ts";
 import type { EventSummary, RecordIndex } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
 
-/** A record as a store has it. */
+/** A record as the store has it. */
 export interface Versioned {
-  /** Names the write that made it. */
+  /** Identifies the write that produced this state of the record. */
   readonly version: string;
-  /** Not to be changed: it may be the store's own. */
+  /** Do not change it: it may be the store's own object. */
   readonly record: IdempotencyRecord | Unreadable;
 }
 
 /** One write: the record is replaced if it still has the version that the write was computed from. */
 export interface Swap {
   readonly key: string;
-  /** The version that it must have; null: there must be no such record, or one that has expired. */
+  /** The version that the stored record must have. Null: there must be no such record, or only one that has expired. */
   readonly expected: string | null;
-  /** Its version from then on, which no other write has: whoever meets it knows that this very write was made. */
+  /**
+   * The version of the record after this write. No other write has the same, so whoever finds it knows that this write was
+   * made.
+   */
   readonly version: string;
-  /** Not to be changed, neither by the store nor by whoever gave it. */
+  /** Neither the store nor its caller may change this object. */
   readonly record: IdempotencyRecord;
-  /** What the record is found by from then on. */
+  /** What the record can be found by after this write. */
   readonly index: RecordIndex;
-  /** What it was found by before; null where there was no record. */
+  /** What the record could be found by before this write; null if there was none. */
   readonly before: RecordIndex | null;
-  /** The store's clock when it was computed. Ahead of that clock, or over 5 s behind, it is refused with `current`. */
+  /**
+   * The store's clock when the write was computed. If that is ahead of the clock now, or over 5 s behind it, the store refuses
+   * the write and answers `conflict` with what it has.
+   */
   readonly at: number;
-  /** Other processes are to be told that something is due: a hint, which may get lost. */
+  /** Whether to tell other processes that something is due. This is a hint, which may get lost. */
   readonly announce: boolean;
 }
 
@@ -46,7 +52,7 @@ export type SwapResult =
   /** It may have been written, or may be yet. */
   | { readonly kind: "unknown"; readonly cause: unknown };
 
-/** A record that somebody has to look at. */
+/** A record that is due: something in it waits to be run, or its lease has ended. */
 export interface DueRecord extends Versioned {
   readonly key: string;
 }
@@ -55,29 +61,29 @@ export interface DueRecord extends Versioned {
 export interface DueRecords {
   /** Oldest first. */
   readonly records: readonly DueRecord[];
-  /** How many more are due. Where it is dear to count, any number above 0 stands for some. */
+  /** How many more are due. If counting is expensive, any number above 0 stands for "some". */
   readonly left: number;
   /**
-   * When the next one is due, or comes out of hiding, that is not due yet (the store's clock); null when none waits. While
-   * some are left it may be any time, or null.
+   * When the next record falls due or comes out of hiding, among those that are not due now (the store's clock). Null when none
+   * waits. While `left` is above 0, it may be any time, or null.
    */
   readonly nextDueAt: number | null;
 }
 
 /** A record as a scan finds it. */
 export interface ScannedRecord extends DueRecord {
-  /** By event id, the reference that the store's own lists keep of a finished event: its record has it no longer. */
+  /** The references of finished events, by event id, as the store's own lists keep them. The records no longer have them. */
   readonly references: Readonly<Record<string, string>>;
 }
 
 /** A page of a scan. */
 export interface Scanned {
   readonly records: readonly ScannedRecord[];
-  /** Where the next page begins; null behind the last. A page may be empty and yet not the last. */
+  /** Where the next page begins; null if this is the last. A page may be empty without being the last. */
   readonly next: string | null;
 }
 
-/** Where a list goes on: behind the event that was accepted at this time and has this id. */
+/** Where a list continues: after the event with this id, which was accepted at this time. */
 export interface ListCursor {
   readonly acceptedAt: number;
   readonly eventId: string;
@@ -88,107 +94,115 @@ export interface ListedEvent {
   readonly eventId: string;
   readonly acceptedAt: number;
   readonly versioned: Versioned;
-  /** What the store knows of it by itself. Left out: what its record says. */
+  /** What the store's own lists say about the event. If left out, the record says it. */
   readonly summary?: EventSummary | undefined;
 }
 
-/** Which end of a list comes first, by the time of acceptance and, of the same time, by the id. */
+/** Which end of a list comes first. Events are ordered by their time of acceptance, then by their id. */
 export type ListOrder = "oldest" | "newest";
 
 /** A page of a list. */
 export interface Listed {
   readonly events: readonly ListedEvent[];
-  /** Where the next page begins; null behind the last. A page may be empty and yet not the last. */
+  /** Where the next page begins; null if this is the last. A page may be empty without being the last. */
   readonly next: ListCursor | null;
 }
 
-/** How much there is of everything that is not finished. */
+/** How many events are not finished, by state. */
 export interface Counts {
   readonly waiting: number;
   readonly retrying: number;
   readonly running: number;
   readonly held: number;
   readonly heldBy: Readonly<Partial<Record<HeldReason, number>>>;
-  /** Since when the record that waits longest has been due (the store's clock), which is no time ahead; null when none is. */
+  /** Since when the record that waits longest has been due (the store's clock). Never in the future; null when none is due. */
   readonly oldestDueAt: number | null;
 }
 
 /**
- * Where records live: a compare-and-swap over several records, and an index of what is due. Everything that is hard is
- * done by the engine above it. Each method may throw or reject, which says nothing about its outcome, and may be called
- * again. What it throws is told by its kind and code only, since it may hold what was given: throw a `PayhooksError` to
- * have its words told.
+ * Where records live. A store offers a compare-and-swap of several records and an index of what is due. Everything that is
+ * difficult is done by the engine above it.
+ *
+ * Every method may throw or reject. That says nothing about the outcome, and the engine may call the method again. Notices and
+ * logs repeat only the kind and the code of a foreign error, since its message may contain what the store was given. Throw a
+ * `PayhooksError` if you want its message to be shown.
  */
 export interface RecordStore {
   readonly durability: Inbox["durability"];
-  /** True where `read` and `swap` have their answers at once: writes need not be gathered then. */
+  /** True if `read` and `swap` answer synchronously. The engine then does not gather writes. */
   readonly immediate?: boolean;
-  /** Only one process has this store, and its records end with that process. */
+  /** Only one process uses this store, and its records end with that process. */
   readonly endsWithProcess?: boolean;
-  /** Connects, checks, makes what is missing; idempotent. */
+  /** Connects, checks the database, and creates what is missing. Idempotent. */
   open(): Promise<void>;
-  /** Made at random with the data itself: another one tells that the store was emptied or replaced. Known once open. */
+  /**
+   * A random text that was created with the data. A different one shows that the store was emptied or replaced. Known once the
+   * store is open.
+   */
   readonly identity: string;
   /**
-   * Looks at the data again, within a second or two, and answers how it was lost since it was opened; null when it was not.
-   * Each loss is told once. Called every two seconds; rejects while nothing can be said. Left out where nobody but this
-   * process has the data.
+   * Checks within a second or two whether data was lost since the store was opened, and how; null if none was. Reports each
+   * loss once, and rejects if it cannot find out. Called every two seconds. Leave it out if nobody but this process has the
+   * data.
    */
   findLoss?(): Promise<Loss | null>;
-  /** The records with these keys, in their order; null where there is none, or where it has expired. A key may come twice. */
+  /** The records with these keys, in this order; null where there is none, or it has expired. A key may come twice. */
   read(keys: readonly string[]): Awaitable<readonly (Versioned | null)[]>;
   /**
-   * Makes each write by itself: the fate of one says nothing about another's. Sorted by key, no key twice. With the
-   * record its index is written, in the same atomic step.
+   * Makes each write independently: one may fail while another succeeds. The items are sorted by key, and no key comes twice. A
+   * record and its index are written in the same atomic step.
    */
   swap(items: readonly Swap[]): Awaitable<readonly SwapResult[]>;
   /**
-   * At most `limit` records that are due, the longest waiting first. By the same step nobody else is given them for
-   * `hideMs`, or until the next write of the record; their versions stay. One that comes out of hiding has been due since
-   * then. With `limit` 0 it only tells how many are due, and when the next one is.
+   * Takes at most `limit` records that are due, the longest waiting first. The same step hides them from everybody for
+   * `hideMs`, or until their next write. It does not change their versions. A record that comes out of hiding counts as due
+   * since that moment. With `limit` 0, the store only tells how many are due, and when the next one is.
    */
   takeDue(limit: number, hideMs: number): Awaitable<DueRecords>;
-  /** The store's clock for this record, as well as it is known here: milliseconds since the epoch. */
+  /** The store's clock for this record, as exactly as this process knows it, in milliseconds since the epoch. */
   now(key: string): number;
-  /** Resolves once replicas have each of these records, at these versions or later; rejects if that is not so in time. */
+  /**
+   * Resolves once the replicas have each of these records, at these versions or later. Rejects if they do not have them in
+   * time.
+   */
   settled?(items: readonly { readonly key: string; readonly version: string }[]): Promise<void>;
   /**
-   * Calls back when another process announces something due, and is told whether this one has a place for it: where it has
-   * none, somebody else may hear of it. A hint: nothing relies on it. Resolves to its end.
+   * Calls `wake` when another process announces that something is due. `wake` returns false if this process has no place for
+   * it, so that the store may tell another one. This is a hint that nothing relies on. Resolves to a function that ends the
+   * calls.
    */
   onDue?(wake: () => boolean): Promise<() => void>;
   /**
-   * Events that the filter lets pass, by time of acceptance: `limit` at most, behind `cursor` in the order of `first`
-   * (default `oldest`). Finished ones only where it asks for the state `done`; a store that does not list them rejects with
-   * `ERR_NOT_SEARCHABLE`.
+   * Events that match the filter, ordered by their time of acceptance: `limit` at most, after `cursor`, in the order of `first`
+   * (default `oldest`). Finished events are listed only if the filter asks for the state `done`. A store that does not list
+   * them rejects with `ERR_NOT_SEARCHABLE`.
    */
   list(filter: EventFilter, cursor: ListCursor | null, limit: number, first?: ListOrder): Promise<Listed>;
   /**
-   * Every record that has not expired, finished or not, in the store's own order: about `limit` of them, behind `cursor`.
-   * What is there from the first page to the last is found; it may be found twice. Left out where records end with the
-   * process.
+   * Every record that has not expired, finished or not, in the store's own order: about `limit` of them, after `cursor`. A
+   * record that exists from the first page to the last is found, possibly twice. Leave it out if records end with the process.
    */
   scan?(cursor: string | null, limit: number): Promise<Scanned>;
   /**
-   * Events, finished ones too, whose `referenceId` or one of `foundBy` is this text: 1,000 at most, in any order. Left out
-   * where only a look at all of them would tell; a store to which this depends on its options rejects with
+   * Events, including finished ones, whose `referenceId` or one of whose `foundBy` is this text: 1,000 at most, in any order.
+   * Leave it out if the store would have to read all events. A store whose options decide this rejects with
    * `ERR_NOT_SEARCHABLE`.
    */
   find?(text: string): Promise<readonly ListedEvent[]>;
-  /** How many events there are of everything that is not finished, over all processes. */
+  /** How many events are not finished, over all processes. */
   counts(): Awaitable<Counts>;
-  /** Deletes some of what has expired, in one short step. True when there is more. Left out where records go by themselves. */
+  /** Deletes some expired records, in one short step. True if there are more. Leave it out if records expire by themselves. */
   prune?(): Promise<boolean>;
   /**
    * Resolves when an event could be written now, and confirmed as far as the store promises; rejects with the reason why not.
-   * It has to try: a store may answer reads, and refuse writes. It leaves nothing behind.
+   * It has to try a write, since a store may answer reads and refuse writes. It leaves nothing behind.
    */
   probe(): Promise<void>;
   /**
-   * Where finished records are lost before their time: events that were signed before this time may have been known.
-   * A store that keeps all of them has no such method.
+   * For a store that may drop finished records before they expire: it may no longer know events that were signed before this
+   * time. Leave it out if the store keeps all of them.
    */
   forgottenBefore?(): number;
-  /** Lets go of what it holds open, and of what `open` is still opening. Called once, after the last call of everything else. */
+  /** Closes what the store holds open, and what `open` is still opening. Called once, after every other call. */
   close(): Promise<void>;
 }

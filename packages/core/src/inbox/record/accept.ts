@@ -5,34 +5,34 @@ import { countCopy, end, type IdempotencyRecord, type Slot } from "./record.ts";
 import { knowReferenceId, referenceIdOf } from "./reference.ts";
 import { decide, type Ruling } from "./table.ts";
 
-/** The reference that the event claims (`oneSuccessPerReference`), or null: only a SUCCESS that runs, or ran, does. */
+/** The reference that the event claims (`oneSuccessPerReference`), or null. Only a SUCCESS with the verdict `run` claims one. */
 export function claimedReference(record: IdempotencyRecord | null, event: VerifiedEvent): string | null {
   if (event.referenceKey === null || !event.fresh) return null;
   return decide(record, event).verdict === "run" ? event.referenceKey : null;
 }
 
-/** What has to be known to accept an event, beside its record. */
+/** What accepting an event depends on, besides its record. */
 export interface AcceptContext {
   /** The store's clock. */
   readonly now: number;
-  /** Nobody has to run it earlier than so many milliseconds from now. */
+  /** The event falls due after this many milliseconds. */
   readonly delayMs: number;
   /** Another id has the reference already (`oneSuccessPerReference`). */
   readonly referenceReused: boolean;
-  /** Throws where there is no room for an event with that outcome; nothing is changed then. */
+  /** Throws if there is no room for an event with this outcome. Nothing is changed then. */
   readonly admit: (outcome: AcceptOutcome) => void;
 }
 
 /** What became of an event, and whether the record was changed. */
 export interface AcceptStep {
   readonly accepted: Accepted;
-  /** The slot that it is in; not always one that the record has. */
+  /** The slot of the event. The record does not always have it. */
   readonly slot: string;
-  /** The record to write; null where the stored one stays as it is. */
+  /** The record to write; null if the stored one stays as it is. */
   readonly record: IdempotencyRecord | null;
 }
 
-/** The event with the verdict that it has once its reference was looked up. */
+/** The event, with its verdict after the look-up of its reference. */
 function judged(event: VerifiedEvent, referenceReused: boolean): VerifiedEvent {
   if (!referenceReused || event.verdict !== "run") return event;
   return {
@@ -44,7 +44,7 @@ function judged(event: VerifiedEvent, referenceReused: boolean): VerifiedEvent {
 
 const NONE: readonly EventFacts[] = [];
 
-/** Decides by the table. The record is changed in place where it has to be; null stands for none, and makes a new one. */
+/** Accepts an event as the table says. The record is changed in place if necessary. If it is null, a new one is made. */
 export function accept(
   record: IdempotencyRecord | null,
   given: VerifiedEvent,
@@ -71,7 +71,7 @@ export function accept(
     const { accepted, isNews } = acceptCopy(slot, event, ruling, now);
     return { accepted, slot: ruling.slot, record: isLater || isNews ? changed : null };
   }
-  // Whoever runs something of the record now is the first who can run this too.
+  // If an event of the record runs now, its process will be the first that can run this one too.
   const waitMs = changed.lease === null ? delayMs : 0;
   return { accepted: claim(changed, event, ruling, now, waitMs), slot: ruling.slot, record: changed };
 }
@@ -100,7 +100,7 @@ function newRecord(event: VerifiedEvent): IdempotencyRecord {
   };
 }
 
-/** Takes over the signed time. False: the record knew a later one, and nothing has to be written for this. */
+/** Updates the signed time and the expiry. False if the record knows a later time, so that nothing has to be written. */
 function extend(record: IdempotencyRecord, event: VerifiedEvent, now: number): boolean {
   const isLater = event.signedAt !== null && event.signedAt > record.signedAt;
   if (!isLater && record.expiresAt > 0) return false;
@@ -196,8 +196,8 @@ function amountBefore(record: IdempotencyRecord, event: VerifiedEvent): string |
 }
 
 /**
- * Once a terminal status is recorded, a PENDING that waits is stale, replays included: it ends in the same write. An entry
- * that is being released is not an event of the table yet: it will meet the table by itself.
+ * Once a terminal status is recorded, a PENDING that waits is stale, even as a replay, and ends in the same write. An entry
+ * that is being released is left alone: it has not entered the table yet, and will do so by itself.
  */
 export function overtake(record: IdempotencyRecord, key: string, now: number): readonly EventFacts[] {
   if (!record.terminal) return NONE;

@@ -6,10 +6,10 @@ import type { StoredDelivery } from "./event.ts";
 import { pack, unpack } from "./pack.ts";
 import { type IdempotencyRecord, isFinished, type Slot, type Work } from "./record.ts";
 
-/** The format of the texts that are written; those of earlier formats are read too. */
+/** The format in which texts are written. Earlier formats can be read too. */
 const FORMAT = "1";
 
-/** A record that this version of Payhooks cannot read, and why. Whoever meets one leaves it alone. */
+/** A record that this version of Payhooks cannot read, and why. Such a record is left alone. */
 export interface Unreadable {
   readonly unreadable: string;
 }
@@ -20,8 +20,9 @@ export function isUnreadable(record: IdempotencyRecord | Unreadable): record is 
 }
 
 /**
- * A record as text: its format, then `f` for a finished record, which is packed, or `o` for one with work in it: JSON
- * arrays in which places stand for names, and two lines for the delivery of each slot that has work.
+ * Writes a record as text. The text begins with the format. `f` follows for a finished record, which is packed. `o` follows for
+ * a record with work in it: JSON arrays in which positions stand for names, and then two lines for the delivery of each slot
+ * that has work.
  */
 export function encodeRecord(record: IdempotencyRecord): string {
   if (isFinished(record)) {
@@ -39,7 +40,7 @@ export function encodeRecord(record: IdempotencyRecord): string {
   return `${FORMAT}o${JSON.stringify(values)}${lines}`;
 }
 
-/** The reverse of {@link encodeRecord}, but for long facts of a finished record, which are digests from then on. */
+/** The reverse of {@link encodeRecord}, except that long facts of a finished record become digests. */
 export function decodeRecord(text: string): IdempotencyRecord | Unreadable {
   if (!text.startsWith(FORMAT)) {
     return { unreadable: `its format is ${JSON.stringify(text.slice(0, 1))}: a newer Payhooks wrote it` };
@@ -66,7 +67,7 @@ function decodeOpen(text: string): IdempotencyRecord {
   return { ...objectOf<IdempotencyRecord>(RECORD_FIELDS, values), slots };
 }
 
-/** The fields of each part in the order in which they are written; optional ones behind the others. */
+/** The fields of each part, in the order in which they are written. Optional ones come last. */
 const RECORD_FIELDS = [
   "flow",
   "tenant",
@@ -144,7 +145,7 @@ function objectOf<T>(names: readonly (keyof T)[], values: readonly Value[]): T {
   return object as T;
 }
 
-/** A copy whose steps do not show in the original. What a step never changes is shared. */
+/** A copy that can be changed without changing the original. What no step ever changes is shared. */
 export function copyRecord(record: IdempotencyRecord): IdempotencyRecord {
   const slots: Record<string, Slot> = {};
   for (const [key, slot] of Object.entries(record.slots)) {
@@ -158,13 +159,13 @@ export function copyRecord(record: IdempotencyRecord): IdempotencyRecord {
 }
 
 const LINE_END = 10;
-/** Databases refuse it in a text. */
+/** Databases refuse this byte in a text. */
 const NUL = 0;
 const written = new WeakMap<StoredDelivery, string>();
 
 /**
- * A record is written several times with the same delivery: its facts on one line, and its body on the next, as it
- * reads, or in base64 where it is no line of UTF-8.
+ * A delivery's facts on one line, and its body on the next: as it is, or in base64 if it is not one line of UTF-8. The result
+ * is kept, since a record is written several times with the same delivery.
  */
 function linesOf(delivery: StoredDelivery): string {
   let lines = written.get(delivery);
@@ -193,7 +194,10 @@ function deliveryOf(facts: string, body: string): StoredDelivery {
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 const SLOT = /^[0-9a-f]{16}$/gm;
 
-/** Writes hex digits in base64, where there are many. A `~` of the text itself is doubled, so that nothing is mistaken. */
+/**
+ * Writes UUIDs and slot keys in base64, which is shorter. A `~` in the text itself is doubled, so that the signs stay
+ * unambiguous.
+ */
 function shorten(text: string): string {
   return text
     .replaceAll("~", "~~")

@@ -5,7 +5,7 @@ import type { Decision, Held, Life, ReplayDecision } from "./life.ts";
 import { addHistory, end, type IdempotencyRecord } from "./record.ts";
 
 /**
- * Makes a person's decision once. Written before, it is recognised by its token, whatever has become of the event since.
+ * Makes a person's decision once. If it was written before, its token shows that, whatever has become of the event since.
  * `missing`: nothing is held under this id.
  */
 export function decideOnce(
@@ -21,7 +21,7 @@ export function decideOnce(
   return "decided";
 }
 
-/** Makes a held event wait again, as its next replay; a PENDING that was overtaken ends. False when it is not held. */
+/** Makes a held event wait again, as its next replay. A PENDING that was overtaken ends instead. False when it is not held. */
 export function replay(
   record: IdempotencyRecord | null,
   eventId: string,
@@ -33,7 +33,7 @@ export function replay(
   if (record === null || slot === undefined || slot.work === null || slot.state !== "held") return false;
   const { work } = slot;
   const only = decision.handlers ?? null;
-  // Whoever tells the onHeld handlers about it at this moment loses the lease.
+  // A process that is calling the onHeld handlers about it loses its lease.
   if (record.lease?.slot === slotKey) record.lease = null;
   slot.state = "waiting";
   slot.told = false;
@@ -55,7 +55,7 @@ export function replay(
   return true;
 }
 
-/** Drops a held event for good: copies stay duplicates. */
+/** Drops a held event for good. Its copies stay duplicates. */
 export function discard(
   record: IdempotencyRecord | null,
   eventId: string,
@@ -70,7 +70,7 @@ export function discard(
   return true;
 }
 
-/** The event's life, as far as the record still knows it; null when it knows nothing of it. */
+/** The event's life, as far as the record still has it; null when the record does not know the event. */
 export function lifeOf(record: IdempotencyRecord | null, eventId: string): Life | null {
   const slot = record?.slots[slotKeyOf(eventId)];
   if (record === null || slot === undefined) return null;

@@ -5,45 +5,45 @@ import { type IdempotencyRecord, isFinished, type Slot } from "./record.ts";
 import { referenceIdOf } from "./reference.ts";
 import { dueOf } from "./schedule.ts";
 
-/** Where an event stands, as it is counted and listed: `retrying` waits for another try, `done` is any end. */
+/** The state of an event, as it is counted and listed: `retrying` waits for another try, `done` is any end. */
 export type EventState = "waiting" | "retrying" | "running" | "held" | "done";
 
-/** One event at a glance. Texts are at most 256 bytes long, and have no NUL and no half of a character. */
+/** One event at a glance. Its texts have at most 256 bytes, and neither NUL nor unpaired surrogates. */
 export interface EventSummary {
   /** Names the event: 48 hex digits. */
   readonly eventId: string;
-  /** Where it stands. */
+  /** The state of the event. */
   readonly state: EventState;
   /** Why it is held; null otherwise. */
   readonly reason: HeldReason | null;
   readonly flow: FlowName;
-  /** As the key resolver named it; empty where keys are fixed. */
+  /** The tenant, as the key resolver named it. Empty if keys are fixed. */
   readonly tenant: string;
-  /** `payTxnId` or `idempotency_key`; for a body without a certain reading, a hash of it. */
+  /** `payTxnId` or `idempotency_key`. For a body without a certain reading, a hash of it. */
   readonly id: string;
   /** The event's name; empty for a body without a certain reading. */
   readonly event: string;
   /** The payment's status; empty in the connect flow. */
   readonly status: string;
-  /** The merchant's reference of a payment; null where there is none, or where the inbox no longer knows it. */
+  /** The merchant's reference of a payment. Null if there is none, or if the inbox no longer knows it. */
   readonly referenceId: string | null;
-  /** When it was accepted: milliseconds since the epoch, on the store's clock. Never changes. */
+  /** When it was accepted, in milliseconds since the epoch, on the store's clock. It never changes. */
   readonly acceptedAt: number;
 }
 
-/** What a store can find an event by. */
+/** What a store can list and find an event by. */
 export interface EventLabels extends EventSummary {
-  /** Ids and references of each reading of an entry that has several; empty otherwise, and where it is done. */
+  /** For an entry that has several readings, the ids and references of each. Empty otherwise, and once it is done. */
   readonly foundBy: readonly string[];
 }
 
-/** What a store must be able to search a record by. */
+/** What a store must be able to find a record by. */
 export interface RecordIndex {
-  /** Null: nobody has to look at it. */
+  /** When the record has to be looked at next, on the store's clock; null: never. */
   readonly dueAt: number | null;
   /** How far away `dueAt` was when it was written. */
   readonly dueInMs: number;
-  /** When it may be forgotten; null while anything in it is unfinished or held. */
+  /** When the record may be forgotten; null while any of its events is unfinished or held. */
   readonly expiresAt: number | null;
   readonly events: readonly EventLabels[];
 }
@@ -85,14 +85,13 @@ function labelsOf(eventId: string, record: IdempotencyRecord, slot: Slot): Event
 
 const NOTHING: readonly string[] = [];
 
-/** Of a finished event, the facts that it was compared by say it, unless they were kept as digests. */
+/** The merchant's reference. A finished event keeps it among its facts, unless that is a digest. */
 export function referenceOf({ identity }: IdempotencyRecord, { work, verdict }: Slot): string | null {
   if (work !== null) return referenceIdOf(work.delivery, verdict);
   const { referenceId } = identity;
   return verdict !== "run" || referenceId === undefined || isDigest(referenceId) ? null : referenceId;
 }
 
-/** Where an event stands, as it is counted and listed. */
 function stateOf({ state, work }: Slot): EventState {
   switch (state) {
     case "waiting":
@@ -111,10 +110,10 @@ function wasTried(steps: Readonly<Record<string, unknown>>): boolean {
 }
 
 const LABEL_BYTES = 256;
-/** All that a database can refuse, or a limit in bytes could cut, is outside of this. */
+/** Texts that no database refuses, and that no limit in bytes can cut. */
 const PLAIN = /^[\x20-\x7e]{0,256}$/;
 
-/** A text as a label: cut at 256 bytes, between two characters, and without what a database may refuse. */
+/** A text as a label: cut to 256 bytes between two characters, and without characters that a database may refuse. */
 export function label(text: string): string {
   if (PLAIN.test(text)) return text;
   const clean = text.replace(/\0|\p{Surrogate}/gu, "\uFFFD");

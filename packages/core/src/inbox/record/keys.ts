@@ -1,10 +1,10 @@
 import type { FlowName } from "../../protocol/events.ts";
 import { sha256 } from "../../signature/sha256.ts";
 
-/** The tenant of all records where keys do not depend on one. */
+/** The tenant of all records if keys do not depend on one. */
 export const ONLY_TENANT: string = "";
 
-/** The first hex digits of a hash over texts, in which no two lists of texts are the same. */
+/** The first hex digits of a hash of several texts. Different lists of texts are hashed differently. */
 export function hashOf(parts: readonly string[], hexDigits: number): string {
   return sha256(JSON.stringify(parts), "hex").slice(0, hexDigits);
 }

@@ -3,15 +3,18 @@ import type { GivenUp, HeldReason } from "../../protocol/held-reasons.ts";
 import type { StoredDelivery } from "./event.ts";
 import { referenceIdOf } from "./reference.ts";
 
-/** How one handler stands with one event. */
+/** The state of one handler for one event. */
 export interface Step {
-  /** Tries that count: not those that were asked for early and failed, nor those that were taken back unstarted. */
+  /**
+   * How many tries count. Those that were forced early and failed do not count, nor those that were taken back before they
+   * started.
+   */
   readonly tries: number;
-  /** `started` at the next begin means that the process died, or lost its lease, while it ran. */
+  /** If the state is `started` when the next run begins, the process died during the try, or lost its lease. */
   readonly state: "started" | "done" | "failed" | "given-up";
-  /** Not to be tried before this time (store's clock); 0: at once. */
+  /** The step is not tried before this time (store's clock); 0: at once. */
   readonly dueAt: number;
-  /** How far away that was when it was written: a clock that was wrong then shows by it. */
+  /** How far away that time was when it was written. It shows whether the clock was wrong then. */
   readonly dueInMs: number;
   /** The last error, as text. */
   readonly error: string | null;
@@ -19,38 +22,38 @@ export interface Step {
   readonly reason: GivenUp | null;
 }
 
-/** Steps of the onHeld handlers begin with this; they start anew whenever the event is held anew. */
+/** The names of onHeld handlers' steps begin with this. These steps start anew whenever the event is held anew. */
 export const TELL_PREFIX = "held:";
 
-/** A line in an event's life. */
+/** One line of an event's history. */
 export interface HistoryEntry {
   /** The store's clock, in milliseconds since the epoch. */
   readonly at: number;
   /**
-   * `accepted`, `held: REASON`, `failed` or `given up: REASON` (a try), `lapsed` (its process died in a run, or was silent for
-   * too long), `replay N`, or an end: `done`, `stale` or `discarded`.
+   * `accepted`, `held: REASON`, `failed` or `given up: REASON` (of a try), `lapsed` (the process died during a run, or was
+   * silent for too long), `replay N`, or an end: `done`, `stale` or `discarded`.
    */
   readonly what: string;
-  /** The handler of a try. */
+  /** The handler that was tried. */
   readonly handler?: string;
-  /** Which try of this handler it was, from 1 on. */
+  /** Which try of this handler it was, counted from 1. */
   readonly attempt?: number;
   /** What it threw, in one line of at most 200 characters. */
   readonly error?: string;
-  /** Who decided. */
+  /** Who made the decision. */
   readonly by?: string;
-  /** Why. */
+  /** The note of the decision. */
   readonly note?: string;
 }
 
-/** What a run is given: the slot's content under a lease. */
+/** What a run is given: the content of the slot that it has a lease on. */
 export interface LeaseData {
   /** The record's key. */
   readonly key: string;
   /** The slot's key. */
   readonly slot: string;
   readonly eventId: string;
-  /** Names the begin of this run; every write of the run counts only as long as the record has it. */
+  /** Identifies this run. A write of the run counts only as long as the record has this token. */
   readonly token: string;
   /** `run` the event, or `tell` the onHeld handlers about a held one. */
   readonly mode: "run" | "tell";
@@ -62,27 +65,27 @@ export interface LeaseData {
   readonly name: string;
   readonly status: string;
   readonly delivery: StoredDelivery;
-  /** How the handlers stood before this run. */
+  /** The states of the handlers before this run. */
   readonly steps: Readonly<Record<string, Step>>;
-  /** A replay of these handlers only; null: whatever has not finished. */
+  /** The handlers that a replay is limited to; null: all that have not finished. */
   readonly only: readonly string[] | null;
-  /** The replay said so: run it although a record of an earlier run may have expired. */
+  /** The replay asked for this: run the event although the record of an earlier run may have expired. */
   readonly evenIfExpired: boolean;
   /** How often it was replayed. */
   readonly replays: number;
-  /** The last replay is to have effects anew: with an `effectId` of its own. */
+  /** The last replay asked for its effects to happen again, so it has an `effectId` of its own. */
   readonly again: boolean;
   readonly previousStatus: string | null;
   readonly previousAmount: string | null;
-  /** The store's clock at the begin. */
+  /** The store's clock when the run was begun. */
   readonly now: number;
-  /** Steps are tried before their time too. Such a try does not count when it fails. */
+  /** Steps are tried even before their time. Such a try does not count if it fails. */
   readonly force: boolean;
-  /** The step whose start was written together with the begin; null when it has to be written by itself. */
+  /** The step whose start was written together with the lease; null when a write of its own is needed. */
   readonly started: string | null;
 }
 
-/** What notices say of the event that is run. */
+/** What notices say about the event that is run. */
 export function factsOf({ eventId, id, name, status, verdict, delivery }: LeaseData): EventFacts {
   const { flow, tenant } = delivery;
   const referenceId = referenceIdOf(delivery, verdict);
@@ -94,19 +97,19 @@ export type Ending =
   | { readonly kind: "done" }
   /** At least one handler is to be tried again, in `delayMs`. */
   | { readonly kind: "retry"; readonly delayMs: number }
-  /** `tell`: there are onHeld handlers to run about it. */
+  /** `tell`: there are onHeld handlers to call. */
   | {
       readonly kind: "held";
       readonly reason: HeldReason;
       readonly detail: string | null;
       readonly tell: boolean;
     }
-  /** The onHeld handlers are through with it; it stays held. */
+  /** The onHeld handlers are done. The event stays held. */
   | { readonly kind: "told" }
-  /** No handler was called: another process may have it at once. */
+  /** No handler was called. Another process may take the event at once. */
   | { readonly kind: "released" };
 
-/** How one handler stands from now on. Written twice, it is the same as written once. */
+/** A new state of one handler. Writing it twice has the same result as writing it once. */
 export type StepChange =
   | { readonly name: string; readonly kind: "started" | "done"; readonly attempt: number }
   | {
@@ -123,5 +126,5 @@ export type StepChange =
       readonly reason: GivenUp;
       readonly error: string;
     }
-  /** As it was `before` (null: never tried): it was not called, or called early, which does not count. */
+  /** Back to `before` (null: never tried). The handler was not called, or it was called early, which does not count. */
   | { readonly name: string; readonly kind: "undone"; readonly before: Step | null };

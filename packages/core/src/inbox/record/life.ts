@@ -3,7 +3,7 @@ import type { HeldReason } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery } from "./event.ts";
 import type { HistoryEntry, Step } from "./lease.ts";
 
-/** One event's whole life. */
+/** The whole life of one event. */
 export interface Life {
   readonly eventId: string;
   readonly flow: FlowName;
@@ -14,27 +14,30 @@ export interface Life {
   readonly state: SlotState;
   readonly reason: HeldReason | null;
   readonly detail: string | null;
-  /** The merchant's reference of a payment; null where there is none, where the reading is not certain, and where the inbox no longer knows it. */
+  /**
+   * The merchant's reference of a payment. Null if there is none, if the reading is not certain, or if the inbox no longer
+   * knows it.
+   */
   readonly referenceId: string | null;
-  /** When it was accepted: its first delivery (milliseconds since the epoch, the store's clock). */
+  /** When its first delivery was accepted (milliseconds since the epoch, on the store's clock). */
   readonly acceptedAt: number;
-  /** When its last delivery came that was counted: see `copies`. */
+  /** When the last delivery that was counted arrived: see `copies`. */
   readonly lastDeliveryAt: number;
-  /** Further deliveries of it, while it was unfinished or held. Those that come within a second of one another are one. */
+  /** How many further deliveries of it arrived while it was unfinished or held. Deliveries within a second count as one. */
   readonly copies: number;
   readonly replays: number;
-  /** How each handler stands. Empty once the event is done. */
+  /** The state of each handler. Empty once the event is done. */
   readonly steps: Readonly<Record<string, Step>>;
   /**
-   * What has happened, the oldest first: tries that failed, with their errors, and who replayed or discarded it, and why. At
-   * most 50 lines, and 8 shortened ones once the event has ended. Of one that was done at its first try, nothing is kept.
+   * What has happened, oldest first: tries that failed, with their errors, and who replayed or discarded the event, and why. At
+   * most 50 lines, or 8 shortened ones once the event has ended. Nothing is kept of an event that was done at its first try.
    */
   readonly history: readonly HistoryEntry[];
-  /** What arrived, while the event is unfinished or held; null once it is done. */
+  /** The delivery as it arrived, while the event is unfinished or held; null once it is done. */
   readonly delivery: StoredDelivery | null;
 }
 
-/** An entry of the held list: an event's life with what arrived. */
+/** An entry of the held list: the life of an event, and the delivery as it arrived. */
 export interface Held extends Life {
   readonly state: "held";
   readonly reason: HeldReason;
@@ -42,7 +45,7 @@ export interface Held extends Life {
   readonly delivery: StoredDelivery;
 }
 
-/** Who decides about a held entry, and why. Both are kept in its history. */
+/** Who decides about a held entry, and why. Both are kept in the entry's history. */
 export interface Decision {
   readonly by: string;
   readonly note: string;
@@ -50,18 +53,18 @@ export interface Decision {
 
 /** How to replay a held entry. */
 export interface ReplayDecision extends Decision {
-  /** The handlers to run, finished ones too; default: those that have not finished. */
+  /** The handlers to run, even if they have finished. Default: those that have not finished. */
   readonly handlers?: readonly string[] | undefined;
   /**
-   * For an entry that never met the table of deduplication (`ambiguous`, `malformed`, `unexpected`, `unrecognized`) and
-   * was signed longer ago than `windowMs`: run it although the event may have run before and its record have expired.
-   * There is a `double-risk` notice. Default false: such an entry stays held. The same for one that arrived longer ago than
-   * its `effects` are kept.
+   * For an entry that never entered the table of deduplication (`ambiguous`, `malformed`, `unexpected`, `unrecognized`) and was
+   * signed longer ago than `windowMs`: runs it, although the event may have run before and its record may have expired. The
+   * same holds for an entry that arrived longer ago than its `effects` are kept. There is a `double-risk` notice. Default
+   * false: such an entry stays held.
    */
   readonly evenIfExpired?: boolean | undefined;
   /**
-   * With `handlers`: their effects happen anew, under a new `effectId`. Default false: a handler that is replayed finds
-   * what it has committed, and leaves it out.
+   * With `handlers`: their effects happen again, under a new `effectId`. Default false: a replayed handler skips the effects
+   * that it has committed before.
    */
   readonly again?: boolean | undefined;
 }

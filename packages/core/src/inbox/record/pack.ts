@@ -3,8 +3,8 @@ import type { SlotState } from "./event.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
 /*
- * A packed record is one line per field: those of the record, its facts as name and value, then eight per slot. What a
- * field has in nearly every record is a sign instead: `\` and a letter, or nothing at all.
+ * A packed record has one line per field: the fields of the record, its facts as name and value, then eight fields per slot. A
+ * value that nearly every record has is written as a sign, which is `\` and a letter, or as nothing at all.
  */
 
 const SIGNS: readonly (readonly [text: string, sign: string])[] = [
@@ -32,7 +32,7 @@ const signOf: ReadonlyMap<string, string> = new Map(SIGNS);
 const textOf: ReadonlyMap<string, string> = new Map(SIGNS.map(([text, sign]) => [sign, text]));
 
 const NULL = "\\n";
-/** What follows is a text as JSON. */
+/** The rest of the field is a text as JSON. */
 const JSON_SIGN = "\\j";
 const FLOWS = ["payments", "connect"] as const;
 const STATES: readonly SlotState[] = ["done", "stale", "discarded", "held", "waiting", "running"];
@@ -52,13 +52,13 @@ const VERDICTS: readonly ("run" | HeldReason)[] = [
 ];
 
 const RECORD_FIELDS = 9;
-/** The place of `signedAt` among them. */
+/** The position of `signedAt` among them. */
 const SIGNED_AT = 3;
 const SLOT_FIELDS = 8;
 
 /**
- * A finished record as one short string. Nothing in it runs, waits or is held, so that only what recognises copies
- * has to be kept.
+ * Writes a finished record as one short string. Nothing in it runs, waits or is held, so only what recognises copies has to be
+ * kept.
  */
 export function pack(record: IdempotencyRecord): string {
   const facts = Object.keys(record.identity);
@@ -99,7 +99,7 @@ function writeSlot(
   );
 }
 
-/** An amount from a callback alone is digits; anything else is JSON. */
+/** If there is only an amount from a callback, it is written as digits. Anything else is written as JSON. */
 function writeAmounts(amounts: Slot["amounts"]): string {
   let usual: string | undefined;
   for (const source in amounts) {
@@ -115,7 +115,7 @@ function readAmounts(field: string): Slot["amounts"] {
   return text.startsWith("{") ? (JSON.parse(text) as Slot["amounts"]) : { callback: text };
 }
 
-/** Done, to be run and never replayed: nearly all of them. */
+/** Nearly all slots are done, had the verdict `run` and were never replayed: that is written as nothing. */
 function writeState({ state, verdict, replays, decision }: Slot): string {
   if (state === "done" && verdict === "run" && replays === 0) return "";
   const numbers = [STATES.indexOf(state), VERDICTS.indexOf(verdict), replays];
@@ -132,7 +132,7 @@ function readState(field: string): Pick<Slot, "state" | "verdict" | "replays" | 
   };
 }
 
-/** When a packed record's event was signed; all else in it stays packed. */
+/** When a packed record's event was signed. Nothing else is unpacked. */
 export function signedAtOf(packed: string): number {
   let start = 0;
   for (let field = 0; field < SIGNED_AT; field++) start = packed.indexOf("\n", start) + 1;
@@ -179,10 +179,10 @@ export function unpack(packed: string): IdempotencyRecord {
   };
 }
 
-/** What no database takes in a text. */
+/** Characters that no database accepts in a text. */
 const UNFIT = /\0|\p{Surrogate}/u;
 
-/** A text in which no line ends, as it stands in a packed record. */
+/** A text without line ends, as it is written in a packed record. */
 export function writeText(text: string): string {
   const sign = signOf.get(text);
   if (sign !== undefined) return sign;
@@ -208,8 +208,8 @@ const PAIRS: readonly string[] = Array.from({ length: 36 * 36 }, (_, pair) =>
 const FOUR_DIGITS = PAIRS.length ** 2;
 
 /**
- * Writes one field's times as {@link writeNumber} does. The engine takes long for the digits of a number as large; all but
- * the last four are those of the time before, for half an hour.
+ * Writes the times of one field as {@link writeNumber} does, but faster. JavaScript engines take long to write the digits of
+ * large numbers. For half an hour, all digits but the last four are the same as in the time before, so these are kept.
  */
 function timeWriter(): (ms: number) => string {
   let upper = 0;

@@ -1,6 +1,6 @@
 /**
- * The idempotency record: everything that is known about one transaction, or one webhook, of one tenant. Each event of it
- * has a slot, in one of these states:
+ * The idempotency record: everything that is known about one transaction, or one webhook, of one tenant. Each event of it has a
+ * slot, in one of these states:
  *
  *     (nothing) --accept--> waiting --begin--> running --finish--> done
  *        |                     ^ ^                |
@@ -10,9 +10,9 @@
  *                              '-----replay-------'
  *     waiting --(a PENDING, once a terminal status is recorded)--> stale
  *
- * Under a lease a held slot's onHeld handlers are told of it; it stays held. The modules of this folder change a record
- * without I/O: the engine calls them on a copy and swaps that for what the store has. `docs/concepts/deduplication.md` has the
- * table that `table.ts` follows.
+ * A held slot is also leased while its onHeld handlers are called; it stays held. The modules of this folder change a record
+ * without I/O. The engine calls them on a copy, and then swaps the copy for the stored record. `docs/concepts/deduplication.md`
+ * has the table that `table.ts` follows.
  */
 import { PayhooksError } from "../../protocol/errors.ts";
 import type { FlowName } from "../../protocol/events.ts";
@@ -28,24 +28,27 @@ export interface Slot {
   amounts: Readonly<Record<string, string>>;
   readonly verdict: "run" | HeldReason;
   state: SlotState;
-  /** Held and the onHeld handlers are through, or there were none. */
+  /** True once the onHeld handlers of a held event are done, or if there are none. */
   told: boolean;
   replays: number;
   /** When it was accepted, on the store's clock. */
   readonly acceptedAt: number;
-  /** Names the begin that last took it. It stays past the run's end, so that whoever wrote that can recognise it. */
+  /**
+   * Identifies the run that last took the slot. It is kept after the run has ended, so that the run can recognise its last
+   * write.
+   */
   token: string | null;
-  /** What it takes to run it; dropped at the end. */
+  /** What a run needs. It is dropped when the event ends. */
   work: Work | null;
-  /** What is kept of its life once it has ended; left out where that was nothing out of the ordinary. */
+  /** What is kept of the event's life after its end. Left out if nothing unusual happened. */
   past?: Past;
-  /** Names the last decision of a person, so that whoever wrote it can recognise it. */
+  /** Identifies the last decision of a person, so that a repeated write of it is recognised. */
   decision?: string;
 }
 
 /** What is kept of the life of an event that has ended. */
 export interface Past {
-  /** Its first lines and its last ones, the end included. */
+  /** The first line and the last ones, including the end. */
   readonly history: readonly HistoryEntry[];
   readonly copies: number;
   readonly lastCopyAt: number | null;
@@ -59,23 +62,23 @@ export interface Work {
   reason: HeldReason | null;
   detail: string | null;
   heldAt: number;
-  /** Nobody has to look at it before this time (the store's clock). */
+  /** Nothing has to be done before this time (the store's clock). */
   dueAt: number;
-  /** How far away that was when it was written: a clock that was wrong then shows by it. */
+  /** How far away that time was when it was written. It shows whether the clock was wrong then. */
   dueInMs: number;
-  /** When it was last begun before its time; null: never. */
+  /** When it was last begun early; null: never. */
   forcedAt: number | null;
   steps: Record<string, Step>;
   only: readonly string[] | null;
   evenIfExpired: boolean;
-  /** Ids and references of each of its readings, where it has several. */
+  /** The ids and references of each reading, if there are several. */
   readonly foundBy?: readonly string[];
-  /** The last replay is to have effects anew. */
+  /** The last replay asked for its effects to happen again. */
   again?: true;
   readonly previousStatus: string | null;
   readonly previousAmount: string | null;
   history: HistoryEntry[];
-  /** Copies that were counted, and when the last of them came; left out while there was none. */
+  /** How many copies were counted, and when the last of them came. Left out if there was none. */
   copies?: number;
   lastCopyAt?: number;
 }
@@ -85,7 +88,7 @@ export interface RecordLease {
   readonly slot: string;
   readonly token: string;
   until: number;
-  /** How far away its end was when it was written. */
+  /** How far away the end was when it was written. */
   lengthMs: number;
 }
 
@@ -94,16 +97,16 @@ export interface IdempotencyRecord {
   readonly flow: FlowName;
   readonly tenant: string;
   readonly id: string;
-  /** The highest listed status, and its slot; null while nothing was accepted to run. */
+  /** The highest status of the table so far, and its slot; null while no event was accepted to run. */
   status: string | null;
   statusSlot: string | null;
   terminal: boolean;
   identity: Readonly<Record<string, string>>;
   lease: RecordLease | null;
   slots: Record<string, Slot>;
-  /** The greatest signed timestamp that was seen. */
+  /** The greatest signed timestamp so far. */
   signedAt: number;
-  /** When it may be forgotten, once nothing in it is unfinished. */
+  /** When the record may be forgotten, provided that nothing in it is unfinished. */
   expiresAt: number;
 }
 
@@ -112,22 +115,24 @@ function isUnfinished(slot: Slot): boolean {
   return slot.state === "waiting" || slot.state === "running" || slot.state === "held";
 }
 
-/** True when nothing in the record is unfinished: it may be forgotten at its expiry. */
+/** True if nothing in the record is unfinished, so that it may be forgotten at its expiry. */
 export function isFinished(record: IdempotencyRecord): boolean {
   return !Object.values(record.slots).some(isUnfinished);
 }
 
-/** Lines of a history that are kept: the first one, and the latest. Who replays in a loop makes no record grow. */
+/**
+ * A history keeps its first line and its latest ones, this many in all. So nobody can make a record grow by replays in a loop.
+ */
 const MAX_HISTORY = 50;
 
-/** What is kept of an event that has ended is below 3 KB: so many lines, with so many characters of each text. */
+/** What is kept of an ended event is below 3 KB: so many lines, and so many characters of each text. */
 const MAX_PAST = 8;
 const MAX_TEXT = 120;
 
-/** Copies that come closer together count as one: each that counts is a write, and copies are anybody's to send. */
+/** Copies within this time count as one. Each one that counts is a write, and anybody can send copies. */
 const COPIES_APART_MS = 1_000;
 
-/** Counts a copy of an event that has not ended. False: nothing is to be written. */
+/** Counts a copy of an event that has not ended. False if nothing has to be written. */
 export function countCopy({ work, acceptedAt }: Slot, now: number): boolean {
   if (work === null || now - (work.lastCopyAt ?? acceptedAt) < COPIES_APART_MS) return false;
   work.copies = (work.copies ?? 0) + 1;
@@ -135,21 +140,21 @@ export function countCopy({ work, acceptedAt }: Slot, now: number): boolean {
   return true;
 }
 
-/** Adds a line to an event's life. */
+/** Adds a line to an event's history. */
 export function addHistory({ history }: Work, entry: HistoryEntry): void {
   history.push(entry);
   if (history.length > MAX_HISTORY) history.splice(1, history.length - MAX_HISTORY);
 }
 
-/** Throws `ERR_HELD_FULL` when no further entry may be held at accept. */
+/** Throws `ERR_HELD_FULL` if no further event may be held at its acceptance. */
 export function checkHeldRoom(held: number, maxHeld: number): void {
   if (held < maxHeld) return;
-  throw new PayhooksError("ERR_HELD_FULL", `${held} events are held, the bound.`, {
+  throw new PayhooksError("ERR_HELD_FULL", `${held} events are held, which is the limit.`, {
     fix: "Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
   });
 }
 
-/** From its end on a slot is only there to recognise copies, for as long as if it had just been delivered. */
+/** Ends a slot. From then on it only serves to recognise copies, for as long as if the event had just been delivered. */
 export function end(
   record: IdempotencyRecord,
   slot: Slot,
@@ -164,7 +169,7 @@ export function end(
   slot.work = null;
 }
 
-/** Of nearly every event there is nothing to be kept: it was accepted and done. */
+/** What to keep of an event's life. For nearly every event this is nothing: it was accepted and done. */
 function pastOf({ history, copies = 0, lastCopyAt }: Work, ending: HistoryEntry): Past | null {
   if (history.length <= 1 && copies === 0 && ending.by === undefined) return null;
   const lines = [...history.map(shortened), shortened(ending)];

@@ -2,9 +2,9 @@ import type { VerifiedEvent } from "./event.ts";
 import type { IdempotencyRecord } from "./record.ts";
 
 /**
- * Claims a reference for the event's id (`oneSuccessPerReference`), and answers who has it: the key of a record. The claim
- * is a record without slots, written before the event's own; should the process die in between, the same event finds its
- * own claim and passes. It is kept as long as the event's record, counted from its acceptance.
+ * Claims a reference for the event's id (`oneSuccessPerReference`), and returns who has it: the key of a record. The claim is a
+ * record without slots, which is written before the event's own. If the process dies in between, the next copy of the event
+ * finds its own claim and passes. It is kept as long as the event's record, counted from its acceptance.
  */
 export function claimReference(
   record: IdempotencyRecord | null,

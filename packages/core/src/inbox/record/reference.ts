@@ -3,12 +3,12 @@ import type { StoredDelivery } from "./event.ts";
 
 const known = new WeakMap<StoredDelivery, string | null>();
 
-/** Saves reading the body once more: what its reading has found. */
+/** Remembers the reference that was found in a delivery, so that its body is not read again. */
 export function knowReferenceId(delivery: StoredDelivery, referenceId: string | null): void {
   known.set(delivery, referenceId);
 }
 
-/** The merchant's reference in a stored payment; null in the connect flow, and where the reading is not certain. */
+/** The merchant's reference in a stored payment; null in the connect flow, and if the reading is not certain. */
 export function referenceIdOf(delivery: StoredDelivery, verdict: "run" | HeldReason): string | null {
   if (delivery.flow !== "payments" || verdict === "ambiguous" || verdict === "malformed") return null;
   let reference = known.get(delivery);

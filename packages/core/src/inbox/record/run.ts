@@ -5,45 +5,45 @@ import { type Ending, type LeaseData, type Step, type StepChange, TELL_PREFIX } 
 import { addHistory, end, type IdempotencyRecord, type Slot, type Work } from "./record.ts";
 import { nextSlot, pullBackTimes } from "./schedule.ts";
 
-/** However many copies ask for it, an event is begun before its time no more often than this. */
+/** An event is begun before its time at most this often, however many copies ask for it. */
 const FORCED_EVERY_MS = 1_000;
 
 /** How to begin a run. */
 export interface BeginOptions {
   /** The record's key. */
   readonly key: string;
-  /** Names this begin and no other. */
+  /** Identifies this run and no other. */
   readonly token: string;
   readonly leaseMs: number;
   /** The store's clock. */
   readonly now: number;
   /**
-   * Skips the backoff. `asked`: a redelivery, or a person, wants it now; granted at most once a second, since copies are
-   * anybody's to send. `last`: there will be no later try, since the store ends with its process.
+   * Skips the backoff. `asked`: a redelivery, or a person, wants a run now. This is granted at most once a second, since
+   * anybody can send copies. `last`: there will be no later try, since the store ends with its process.
    */
   readonly force: "asked" | "last" | null;
   /**
-   * Asked before an event is taken whose last try ended with the death of its process: false where another such event runs
-   * here, beside which it is not begun.
+   * Called before an event is taken whose last try ended with the death of its process. False if another such event runs in
+   * this process, since the two must not run together.
    */
   readonly mayRunInterrupted: () => boolean;
-  /** The handler that this run starts with, if its start is to be written with the begin; null otherwise. */
+  /** The handler that this run starts with, if its start is to be written together with the lease; null otherwise. */
   readonly firstStep: (data: LeaseData) => string | null;
 }
 
-/** The answer to a begin. */
+/** The result of beginning a run. */
 export type Begun =
   | { readonly kind: "leased"; readonly lease: LeaseData }
-  /** Done, stale, discarded, or held and told: nothing to run. */
+  /** Done, stale, discarded, or held with its onHeld handlers done: there is nothing to run. */
   | { readonly kind: "finished"; readonly state: SlotState }
-  /** A slot of the record runs, this one (`running`) or another, or the backoff is not over. */
+  /** This slot runs (`running`), another slot of the record runs, or the backoff is not over. */
   | { readonly kind: "wait"; readonly running: boolean }
   /** There is no such event. */
   | { readonly kind: "missing" };
 
 const MISSING: Begun = { kind: "missing" };
 
-/** Takes the slot under a lease. The record is changed in place, and only where the answer is `leased`. */
+/** Takes a lease on the slot. The record is changed in place, and only if the answer is `leased`. */
 export function begin(record: IdempotencyRecord | null, slotKey: string, options: BeginOptions): Begun {
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return MISSING;
@@ -67,8 +67,8 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
 }
 
 /**
- * Takes the slot that is next, where one is due and no lease holds. The record is changed also where nothing is: times that a
- * wrong clock has written are pulled back.
+ * Takes a lease on the next slot that is due, if nobody has one. Even if nothing is due, the record may be changed: times that
+ * a wrong clock has written are corrected.
  */
 export function beginNext(record: IdempotencyRecord, options: BeginOptions): LeaseData | null {
   pullBackTimes(record, options.now);
@@ -129,9 +129,9 @@ function take(
 }
 
 /**
- * The process died while a handler of the event ran, or lost its lease, and it was not the handler's first try. After the
- * first one, what a process ran begins elsewhere all at once, so that nothing waits for long. Asked of an event that does not
- * run.
+ * True if the process died, or lost its lease, while a handler of the event ran, and this was not the handler's first try.
+ * After a first try, all that a dead process was running may begin elsewhere at once, so that nothing waits for long. Only for
+ * an event that does not run now.
  */
 function wasInterrupted({ steps }: Work): boolean {
   for (const name in steps) {
@@ -141,7 +141,7 @@ function wasInterrupted({ steps }: Work): boolean {
   return false;
 }
 
-/** The same of any event of the record. */
+/** True if this is so for any event of the record. */
 export function hasInterrupted({ slots }: IdempotencyRecord): boolean {
   for (const key in slots) {
     const work = slots[key]?.work ?? null;
@@ -154,14 +154,14 @@ function mayBeForced({ forcedAt }: Work, now: number): boolean {
   return forcedAt === null || now - forcedAt >= FORCED_EVERY_MS;
 }
 
-/** True when not everything that a run would try is due. */
+/** True if something that a run would try is not due yet. */
 function isEarly(work: Work, now: number): boolean {
   if (work.dueAt > now) return true;
   for (const name in work.steps) if ((work.steps[name]?.dueAt ?? 0) > now) return true;
   return false;
 }
 
-/** The owner of a lease that lapsed has died, or is out of reach: the slot that it ran waits again. */
+/** Ends a lease that has lapsed. Its owner has died, or cannot be reached, so its slot waits again. */
 function releaseLapsed(record: IdempotencyRecord, now: number): void {
   const slot = record.lease === null ? undefined : record.slots[record.lease.slot];
   if (slot?.state === "running") {
@@ -177,7 +177,7 @@ interface Leased {
   readonly work: Work;
 }
 
-/** What runs under this token; null when the lease is another's by now. */
+/** The slot that runs under this token; null if somebody else has the lease by now. */
 function leased(record: IdempotencyRecord | null, slotKey: string, token: string): Leased | null {
   const slot = record?.slots[slotKey];
   const lease = record?.lease ?? null;
@@ -185,7 +185,10 @@ function leased(record: IdempotencyRecord | null, slotKey: string, token: string
   return lease.slot === slotKey && lease.token === token ? { slot, work: slot.work } : null;
 }
 
-/** Prolongs the lease, from now on. A lease that lapsed but that nobody took is still its owner's. False: it is not. */
+/**
+ * Extends the lease, counted from now. A lease that has lapsed still belongs to its owner until somebody else takes it. False
+ * if somebody has.
+ */
 export function renew(
   record: IdempotencyRecord | null,
   { slot, token }: LeaseData,
@@ -198,7 +201,7 @@ export function renew(
   return true;
 }
 
-/** Writes how handlers stand. False: the lease is another's by now, and nothing was changed. */
+/** Writes new states of handlers. False if somebody else has the lease by now; then nothing is changed. */
 export function writeSteps(
   record: IdempotencyRecord | null,
   { slot, token }: LeaseData,
@@ -221,7 +224,7 @@ function apply(work: Work, changes: readonly StepChange[], now: number): void {
 
 const MAX_ERROR = 200;
 
-/** Adds a try that failed to the event's life, once: the same change may be applied a second time. */
+/** Adds a failed try to the event's history, once: the same change may be applied a second time. */
 function tellTry(work: Work, change: StepChange, now: number): void {
   if (change.kind !== "failed" && change.kind !== "given-up") return;
   const { name, kind, attempt, error } = change;
@@ -233,7 +236,10 @@ function tellTry(work: Work, change: StepChange, now: number): void {
 
 const NEVER_TRIED: Step = { tries: 0, state: "failed", dueAt: 0, dueInMs: 0, error: null, reason: null };
 
-/** The same whether the step has the change already or not: a write may have been made, and only its answer lost. */
+/**
+ * The state after a change. It is the same if the step has the change already: the write may have been made and only its answer
+ * lost.
+ */
 function stepAfter(before: Step | undefined, change: StepChange, now: number): Step {
   if (change.kind === "undone") return change.before ?? NEVER_TRIED;
   const { kind, attempt } = change;
@@ -247,21 +253,21 @@ function stepAfter(before: Step | undefined, change: StepChange, now: number): S
   };
 }
 
-/** The answer to the end of a run. */
+/** The result of ending a run. */
 export type Finished =
   | { readonly kind: "lost" }
   | { readonly kind: "ended"; readonly overtaken: readonly EventFacts[] };
 
-/** Marks the slot as ended by the run with this token: a write whose answer was lost is recognised by it. */
+/** The token that a slot has once the run with this token has ended. It shows whether a write was made whose answer was lost. */
 const ended = (token: string): string => `${token}.`;
 
-/** True when the slot was last taken by this very begin, whether its run has ended since or not. */
+/** True if this run was the last to take the slot, whether it has ended since or not. */
 export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: LeaseData): boolean {
   const found = record?.slots[slot]?.token;
   return found === token || found === ended(token);
 }
 
-/** Ends a run, with what its last handlers have come to. */
+/** Ends a run, and applies the last states of its handlers. */
 export function finish(
   record: IdempotencyRecord | null,
   { key, slot: slotKey, token }: LeaseData,
@@ -300,7 +306,7 @@ export function finish(
       slot.told = true;
       break;
     case "released":
-      // It is due since it was before, so that it keeps its turn.
+      // Its due time does not change, so that it keeps its turn.
       if (slot.state === "running") slot.state = "waiting";
       break;
   }

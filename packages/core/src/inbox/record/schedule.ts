@@ -1,27 +1,27 @@
 import type { Step } from "./lease.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
-/** When somebody has to look at a record next. */
+/** When a record has to be looked at next. */
 export interface Due {
   /** On the store's clock. */
   readonly at: number;
-  /** How far away that was when it was written. */
+  /** How far away that time was when it was written. */
   readonly inMs: number;
 }
 
-/** Clocks are no further apart than this. */
+/** Clocks are assumed to be no further apart than this. */
 const CLOCKS_APART_MS = 5_000;
 
 /**
- * A time that is further away than it was when it was written comes from a clock that was ahead, and has been corrected
- * since: it is as far away now as it was then. So a lease is not taken from a process that goes on renewing it, and a retry
- * waits for no longer than its delay.
+ * Corrects a time that a wrong clock has written. If the time is further away now than when it was written, the clock was ahead
+ * then, and was corrected since. The time is taken to be as far away now as it was then. So no lease is taken from a process
+ * that goes on renewing it, and no retry waits longer than its delay.
  */
 function pulledBack(at: number, inMs: number, now: number): number {
   return at - now > inMs + CLOCKS_APART_MS ? now + inMs : at;
 }
 
-/** Pulls back every time of the record that a clock which was ahead has written. */
+/** Corrects every time in the record that a clock which was ahead has written. */
 export function pullBackTimes({ lease, slots }: IdempotencyRecord, now: number): void {
   if (lease !== null) lease.until = pulledBack(lease.until, lease.lengthMs, now);
   for (const key in slots) {
@@ -41,12 +41,12 @@ function stepPulledBack(step: Step, now: number): Step {
   return dueAt === step.dueAt ? step : { ...step, dueAt };
 }
 
-/** Waits for a run, or for its onHeld handlers. */
+/** True if the slot waits for a run, or for its onHeld handlers. */
 function waits(slot: Slot): boolean {
   return slot.state === "waiting" || (slot.state === "held" && !slot.told);
 }
 
-/** When somebody has to look at the record next; null: never. Under a lease that is its end and nothing else. */
+/** When the record has to be looked at next; null for never. While there is a lease, this is the end of the lease. */
 export function dueOf({ lease, slots }: IdempotencyRecord): Due | null {
   if (lease !== null) return { at: lease.until, inMs: lease.lengthMs };
   let due: Due | null = null;
@@ -59,7 +59,10 @@ export function dueOf({ lease, slots }: IdempotencyRecord): Due | null {
   return due;
 }
 
-/** The slot that runs next: to run before to tell, then PENDING before what follows it, then the older one. */
+/**
+ * The slot that runs next. Events to run come before held ones whose onHeld handlers are to be called, PENDING comes before
+ * what follows it, and older ones come first.
+ */
 export function nextSlot({ slots }: IdempotencyRecord, now: number): string | null {
   let next: string | null = null;
   for (const key in slots) {

@@ -3,19 +3,19 @@ import { digestOf } from "./digest.ts";
 import type { AcceptOutcome, VerifiedEvent } from "./event.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
-/** What the table says of an event, before anything is changed. */
+/** The table's ruling about an event, before anything is changed. */
 export interface Ruling {
   readonly row: "own-slot" | 1 | 2 | 3 | 4 | 5 | 6 | 7;
   readonly outcome: Exclude<AcceptOutcome, "expired">;
   readonly slot: string;
   readonly verdict: "run" | HeldReason;
-  /** What contradicts the record, naming fields but not their values; left out where nothing does. */
+  /** Which fields contradict the record, without their values. Left out if none does. */
   readonly detail?: string;
 }
 
-/** The table of deduplication. Rows in the order of `docs/concepts/deduplication.md`; rows 1 and 2 choose the slot. */
+/** The table of deduplication. Its rows are in the order of `docs/concepts/deduplication.md`. Rows 1 and 2 choose the slot. */
 export function decide(record: IdempotencyRecord | null, event: VerifiedEvent): Ruling {
-  // Not an event of the table: an entry, or a name or status that the specification does not list.
+  // Such an event has no place in the table: it is an entry, or the specification does not list its name or status.
   if (event.rank === null) {
     const slot = event.variantSlot();
     return (
@@ -53,7 +53,7 @@ function firstOutcome(event: VerifiedEvent): "new" | "held" {
   return event.verdict === "run" ? "new" : "held";
 }
 
-/** Row 3: the slot is there. It repeats the verdict that was made when the event was accepted. */
+/** Row 3: the record has the slot. The ruling repeats the verdict that was made when the event was accepted. */
 function atSlot(slot: Slot | undefined, key: string): Ruling | null {
   return slot === undefined ? null : { row: 3, outcome: "duplicate", slot: key, verdict: slot.verdict };
 }
@@ -73,7 +73,7 @@ function differs(known: Facts, given: Facts): boolean {
 }
 
 function isOther(value: string | undefined, other: string): boolean {
-  // A finished record may keep a long fact as its digest only.
+  // A finished record may keep only the digest of a long fact.
   return value !== undefined && value !== other && value !== digestOf(other);
 }
 
