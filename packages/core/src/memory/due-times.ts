@@ -30,7 +30,7 @@ export class DueTimes {
     entry.line = null;
   }
 
-  /** Takes what is due, the longest waiting first, and hides it for a while. */
+  /** Takes records that are due, the longest waiting first, and hides them for a while. */
   take(limit: number, hideMs: number, now: number): readonly OpenRecord[] {
     this.#moveDue(now);
     const taken: OpenRecord[] = [];
@@ -46,20 +46,20 @@ export class DueTimes {
     return taken;
   }
 
-  /** How many are due and not hidden. */
+  /** How many records are due and not hidden. */
   count(now: number): number {
     this.#moveDue(now);
     return this.#due.size;
   }
 
-  /** Since when the one is due that waits longest; null when none is. */
+  /** Since when the record that waits longest has been due; null when none is due. */
   oldest(now: number): number | null {
     this.#moveDue(now);
     const entry = this.#due.peek();
     return entry === undefined ? null : Math.min(entry.lookAt, now);
   }
 
-  /** When the next one is due, or comes out of hiding; null when none waits. */
+  /** When the next record falls due, or comes out of hiding; null when none waits. */
   get next(): number | null {
     return this.#later.peek()?.lookAt ?? null;
   }
@@ -78,7 +78,7 @@ export class DueTimes {
     ) {
       this.#wait(entry, this.#due);
     }
-    // After a clock was set back, some times are too far away, until the clock is right again.
+    // After the clock was set back, some times are too far away until it is right again.
     if (now < this.#knownNow || this.#isInDoubt) this.#sortOut(now);
     this.#knownNow = now;
   }

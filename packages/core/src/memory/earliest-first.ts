@@ -1,10 +1,10 @@
-/** What a heap keeps: it notes there where the entry is. */
+/** An entry of a heap. The heap stores the entry's position in it. */
 export interface Placed {
-  /** The heap's own. */
+  /** Only the heap may use this. */
   place: number;
 }
 
-/** A binary heap whose entries know their places, so that each can leave it at any time. */
+/** A binary heap whose entries know their positions, so that each of them can be removed at any time. */
 export class EarliestFirst<T extends Placed> {
   readonly #heap: T[] = [];
   readonly #isBefore: (a: T, b: T) => boolean;
@@ -21,7 +21,7 @@ export class EarliestFirst<T extends Placed> {
     return this.#heap[0];
   }
 
-  /** In no order; not to be walked while entries come and go. */
+  /** All entries, in no particular order. Do not add or remove entries while you iterate. */
   values(): Iterable<T> {
     return this.#heap;
   }
@@ -30,7 +30,7 @@ export class EarliestFirst<T extends Placed> {
     this.#rise(this.#heap.length, entry);
   }
 
-  /** The entry has to be in it. */
+  /** Removes an entry, which must be in the heap. */
   remove(entry: T): void {
     const last = this.#heap.pop();
     if (last === undefined || last === entry) return;
@@ -39,7 +39,7 @@ export class EarliestFirst<T extends Placed> {
     if (last.place === place) this.#sink(place, last);
   }
 
-  /** Puts the entry at this place, or above it. */
+  /** Puts the entry at this position, or above it. */
   #rise(place: number, entry: T): void {
     let at = place;
     while (at > 0) {
@@ -52,7 +52,7 @@ export class EarliestFirst<T extends Placed> {
     this.#put(at, entry);
   }
 
-  /** Puts the entry at this place, or below it. */
+  /** Puts the entry at this position, or below it. */
   #sink(place: number, entry: T): void {
     let at = place;
     for (;;) {

@@ -3,12 +3,12 @@ import { pack, signedAtOf, unpack } from "../inbox/record/pack.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import type { Versioned } from "../inbox/store.ts";
 
-/** A record in which nothing is to be done any more, as one text: packed, and its version on the last line. */
+/** A finished record as one text: the packed record, and its version on the last line. */
 export function fold(version: string, record: IdempotencyRecord): string {
   return compact(`${pack(record)}\n${version}`);
 }
 
-/** The reverse of {@link fold}; null where the record has expired, or there is none. */
+/** The reverse of {@link fold}; null if the record has expired, or there is none. */
 export function unfold(folded: string | undefined, now: number): Versioned | null {
   if (folded === undefined) return null;
   const end = folded.lastIndexOf("\n");
@@ -16,7 +16,7 @@ export function unfold(folded: string | undefined, now: number): Versioned | nul
   return record.expiresAt > now ? { version: folded.slice(end + 1), record } : null;
 }
 
-/** A bounded number of finished records. The one that was unused for the longest time makes room for a new one. */
+/** A bounded number of finished records. The least recently used one makes room for a new one. */
 export class FinishedRecords {
   readonly #folded: LRUCache<string, string>;
   #forgottenBefore = Number.NEGATIVE_INFINITY;
@@ -30,7 +30,7 @@ export class FinishedRecords {
     });
   }
 
-  /** The latest signed time of a record that had to make room. */
+  /** The latest signed time of any record that had to make room. */
   get forgottenBefore(): number {
     return this.#forgottenBefore;
   }
@@ -43,12 +43,12 @@ export class FinishedRecords {
     return unfold(this.#folded.get(key), now);
   }
 
-  /** As {@link get}, but it does not count as asked for. */
+  /** Like {@link get}, but the record does not count as used. */
   peek(key: string, now: number): Versioned | null {
     return unfold(this.#folded.peek(key), now);
   }
 
-  /** Whether a finished record's text fits, without unpacking it. */
+  /** Whether the packed text of a record fits a condition. */
   mayFit(key: string, fits: (folded: string) => boolean): boolean {
     const folded = this.#folded.peek(key);
     return folded !== undefined && fits(folded);
@@ -68,8 +68,8 @@ export class FinishedRecords {
 }
 
 /**
- * Copies a text into as little memory as it needs. V8 keeps the whole text that a part was cut from, and all parts of a text
- * that was put together. A text that is joined with a property's name can take two bytes for each letter.
+ * Copies a text into as little memory as it needs. V8 keeps the whole text that a substring was cut from, and all parts of a
+ * concatenated text. A text that was joined with a property's name can take two bytes for each letter.
  */
 function compact(text: string): string {
   return Buffer.from(text).toString();

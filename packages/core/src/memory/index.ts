@@ -6,9 +6,9 @@ import { memoryStore } from "./store.ts";
 
 /** Options of {@link memoryInbox}. */
 export interface MemoryInboxOptions {
-  /** Finished records that are kept to recognise copies. Default 100,000 (about 30 MB). */
+  /** How many finished records are kept to recognise copies. Default 100,000 (about 30 MB). */
   readonly maxRecords?: number | undefined;
-  /** Accepted events that may wait or run; beyond, deliveries are answered 503. Default 10,000. */
+  /** How many accepted events may wait or run. Above this, deliveries are answered 503. Default 10,000. */
   readonly maxUnfinished?: number | undefined;
   /** How long a handler may be silent before its event is taken again. Default 30 s. */
   readonly leaseMs?: number | undefined;
@@ -17,9 +17,10 @@ export interface MemoryInboxOptions {
 }
 
 /**
- * An inbox in this process's memory: for development, tests, and `ack: "handled"`. An acknowledged event survives a
- * graceful close, and nothing else. At its bound the oldest finished records go and the window shrinks with them:
- * an unknown event signed before the newest evicted one is then refused as expired, so that nothing runs twice.
+ * An inbox in this process's memory, for development, tests and `ack: "handled"`. An acknowledged event survives a graceful
+ * close, and nothing else. When `maxRecords` is reached, the least recently used finished records are dropped, and the window
+ * becomes shorter: an unknown event that was signed before the newest dropped one is refused as expired, so that nothing runs
+ * twice.
  *
  * @example createReceiver({ payments: { publicKey }, inbox: memoryInbox() })
  */

@@ -2,7 +2,7 @@ import type { EventFilter } from "../inbox/events.ts";
 import type { EventLabels } from "../inbox/record/index-of.ts";
 import type { ListCursor, Listed, ListedEvent, ListOrder, Versioned } from "../inbox/store.ts";
 
-/** Whether the filter lets an event pass. Finished ones pass only where they are asked for. */
+/** Whether an event matches the filter. Finished events match only if the filter asks for them. */
 function passes(event: EventLabels, filter: EventFilter): boolean {
   const { state, since, until } = filter;
   if (state === undefined ? event.state === "done" : event.state !== state) return false;
@@ -17,7 +17,7 @@ function passes(event: EventLabels, filter: EventFilter): boolean {
   return (since === undefined || acceptedAt >= since) && (until === undefined || acceptedAt < until);
 }
 
-/** Less than 0 where `a` is listed before `b`. */
+/** Less than 0 if `a` is listed before `b`. */
 function compare(a: ListCursor, b: ListCursor): number {
   return a.acceptedAt - b.acceptedAt || (a.eventId < b.eventId ? -1 : a.eventId > b.eventId ? 1 : 0);
 }

@@ -7,12 +7,12 @@ import type { EarliestFirst, Placed } from "./earliest-first.ts";
 export interface OpenRecord extends DueRecord, Placed {
   readonly record: IdempotencyRecord;
   readonly index: RecordIndex;
-  /** Grows from one version that is written to the next. */
+  /** Increases with each version that is written. */
   readonly order: number;
-  /** Nobody is given it before this time: when it is due, or when its hiding ends. */
+  /** The record is not handed out before this time: when it falls due, or when its hiding ends. */
   lookAt: number;
-  /** How far away that was when it was set. */
+  /** How far away that time was when it was set. */
   lookInMs: number;
-  /** Where it waits for that time, or to be taken; null: nobody has to look at it. */
+  /** The heap in which it waits for that time, or to be taken; null if nothing has to be done. */
   line: EarliestFirst<OpenRecord> | null;
 }

@@ -2,12 +2,12 @@ import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import type { Versioned } from "../inbox/store.ts";
 import { fold, unfold } from "./finished-records.ts";
 
-/** How often to search for expired references, since a search looks at all of them. */
+/** How often to search for expired references at most, since a search looks at all of them. */
 const LOOK_EVERY_MS = 60_000;
 
 /**
- * Records without events, which say to whom a reference belongs. If one were dropped early, a second SUCCESS could run. So
- * none of them makes room for another.
+ * Records without events, which say which payment has a reference. If one were dropped early, a second SUCCESS could run. So
+ * none of them is dropped to make room for another.
  */
 export class References {
   readonly #max: number;

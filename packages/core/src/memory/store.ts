@@ -21,12 +21,12 @@ import type { OpenRecord } from "./open-record.ts";
 import { References } from "./references.ts";
 import { Tally, unfinishedOf } from "./tally.ts";
 
-/** A write that was computed longer ago has to be computed again. */
+/** A write that was computed longer ago than this has to be computed again. */
 const OUTDATED_MS = 5_000;
-/** Finished records that are looked at in one turn of the event loop. */
+/** How many finished records are looked at in one turn of the event loop. */
 const LOOKED_AT_ONCE = 500;
 
-/** Events that are found for one text. */
+/** How many events are found for one text at most. */
 const MAX_FOUND = 1_000;
 
 const WRITTEN: SwapResult = { kind: "written" };
@@ -34,33 +34,33 @@ const NO_EVENTS: readonly EventLabels[] = [];
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
-  /** Finished records that are kept, and references. Default 100,000. */
+  /** How many finished records, and how many references, are kept. Default 100,000. */
   readonly maxRecords?: number | undefined;
-  /** Events that may wait or run. Default 10,000. */
+  /** How many events may wait or run. Default 10,000. */
   readonly maxUnfinished?: number | undefined;
   /** For tests. */
   readonly environment?: Environment | undefined;
 }
 
-/** A store in memory, which has every answer at once. */
+/** A store in memory, whose answers are synchronous. */
 export interface MemoryStore extends RecordStore {
-  /** As every store has it, at once. */
+  /** As in every store, but synchronous. */
   read(keys: readonly string[]): readonly (Versioned | null)[];
-  /** As every store has it, at once. */
+  /** As in every store, but synchronous. */
   swap(items: readonly Swap[]): readonly SwapResult[];
-  /** As every store has it, at once. */
+  /** As in every store, but synchronous. */
   takeDue(limit: number, hideMs: number): DueRecords;
-  /** As every store has it, at once. */
+  /** As in every store, but synchronous. */
   counts(): Counts;
-  /** The latest signed time of a finished record that had to make room. */
+  /** The latest signed time of any finished record that had to make room. */
   forgottenBefore(): number;
-  /** Puts a record back to what it was, whatever it is now: a way to die at a chosen moment. */
+  /** For tests: sets a record back to an earlier state, whatever it is now, as if the process had died at that moment. */
   restore(key: string, versioned: Versioned): void;
 }
 
 /**
- * Records in this process. What is unfinished or held stays whatever happens; finished records are packed into a bounded
- * cache. The time before which that may have forgotten any is told, so that no loss of memory runs an event twice.
+ * Keeps records in this process. Unfinished and held events always stay. Finished records are packed into a bounded cache.
+ * `forgottenBefore` tells which events it may have dropped, so that no event runs twice.
  */
 export function memoryStore({
   maxRecords = 100_000,
@@ -192,7 +192,7 @@ export function memoryStore({
         }
       };
       for (const [, entry] of open.entries()) take(entry, entry.index.events);
-      // Most of them need not be unpacked to see that the text is not in them.
+      // Most records need not be unpacked to see that they do not contain the text.
       const written = writeText(text);
       await throughFinished((folded) => folded.includes(written), take);
       return found;
@@ -212,16 +212,22 @@ export function memoryStore({
 function fullOfEvents(unfinished: number): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_FULL",
-    `The memory inbox holds ${unfinished} unfinished events, its bound.`,
+    `The memory inbox holds ${unfinished} unfinished events, which is its limit.`,
     {
       fix: "Make the handlers faster, raise memoryInbox({ maxUnfinished }), or use an inbox on disk or Redis.",
     },
   );
 }
 
-/** A claim that was dropped early would let a second SUCCESS run: where there is no room, the service is to wait. */
+/**
+ * The error if there is no room for a reference. Dropping one early would let a second SUCCESS run, so the service has to wait.
+ */
 function fullOfReferences(maxRecords: number): PayhooksError {
-  return new PayhooksError("ERR_INBOX_FULL", `The memory inbox knows ${maxRecords} references, its bound.`, {
-    fix: "Raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
-  });
+  return new PayhooksError(
+    "ERR_INBOX_FULL",
+    `The memory inbox knows ${maxRecords} references, which is its limit.`,
+    {
+      fix: "Raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
+    },
+  );
 }

@@ -2,7 +2,7 @@ import type { EventLabels, EventState } from "../inbox/record/index-of.ts";
 import type { Counts } from "../inbox/store.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 
-/** How many events stand where. */
+/** Counts the events in each state. */
 export class Tally {
   readonly #byState: Record<EventState, number> = { waiting: 0, retrying: 0, running: 0, held: 0, done: 0 };
   readonly #byReason: Partial<Record<HeldReason, number>> = {};
@@ -12,7 +12,7 @@ export class Tally {
     return this.#byState.waiting + this.#byState.retrying + this.#byState.running;
   }
 
-  /** Counts these events in (1), or out again (-1). */
+  /** Adds these events (1), or removes them (-1). */
   count(events: readonly EventLabels[], by: 1 | -1): void {
     for (const { state, reason } of events) {
       this.#byState[state] += by;

@@ -1,12 +1,12 @@
 import { PayhooksError } from "../protocol/errors.ts";
 
-/** A statement. One with a name is planned once for each session. */
+/** A statement. If it has a name, it is planned once for each session. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
 }
 
-/** What is bound in a statement. */
+/** The values that are bound in a statement. */
 export type Values = readonly (
   | string
   | number
@@ -18,18 +18,18 @@ export type Values = readonly (
 /** A row of an answer. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Any client that runs a statement with its values: PGlite, or one behind a proxy of your own. */
+/** Any client that runs a statement with its values, such as PGlite, or a client of your own behind a proxy. */
 export interface QueryClient {
-  /** Runs one statement; `$1` and so on in it stand for the values. */
+  /** Runs one statement, in which `$1` and so on stand for the values. */
   query(text: string, values: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 }
 
-/** A pool of `pg`, whose settings are used to make connections beside it. */
+/** A pool of `pg`. Its settings are used to make connections of the inbox's own. */
 export interface PostgresPool extends QueryClient {
   readonly options: object;
 }
 
-/** What a PostgreSQL inbox is kept in: a URL, a pool of `pg`, or any client that runs statements. */
+/** Where a PostgreSQL inbox is kept: a URL, a pool of `pg`, or any client that runs statements. */
 export type PostgresTarget = string | PostgresPool | QueryClient;
 
 /** A client of `pg`, as far as it is used. */
@@ -46,7 +46,7 @@ export interface PgClient {
 
 type ClientClass = new (settings: object) => PgClient;
 
-/** Of the time for a statement: both have to fit into the time for a delivery. */
+/** The part of a statement's time that connecting may take. Both have to fit into the time for a delivery. */
 const TO_CONNECT = 2 / 3;
 
 /** True for a pool of `pg`. */
@@ -54,16 +54,16 @@ export function isPool(target: PostgresTarget | undefined): target is PostgresPo
   return typeof target === "object" && target !== null && "options" in target && "totalCount" in target;
 }
 
-/** Makes clients of `pg` that have nothing to do with the program's own. */
+/** Makes clients of `pg` that are independent of the program's own. */
 export async function clientMaker(target: string | PostgresPool, timeoutMs: number): Promise<() => PgClient> {
   const own = {
     connectionTimeoutMillis: Math.ceil(timeoutMs * TO_CONNECT),
     keepAlive: true,
-    // They are set by a statement where there is a session: poolers refuse them at the start of one.
+    // A session sets these by a statement instead, since poolers refuse them as parameters at the start of a session.
     statement_timeout: undefined,
     query_timeout: undefined,
     lock_timeout: undefined,
-    // Answers are read here, whatever the program makes of its own.
+    // Answers are parsed in the default way, even if the program has parsers of its own.
     types: undefined,
   };
   if (typeof target === "string") {
@@ -80,7 +80,7 @@ export async function clientMaker(target: string | PostgresPool, timeoutMs: numb
 function checkUrl(target: string): void {
   if (/^postgres(?:ql)?:\/\//.test(target) && URL.canParse(target)) return;
   throw new PayhooksError("ERR_OPTION_INVALID", "The address that postgresInbox was given cannot be read.", {
-    fix: "Write it as postgres://user:password@host:5432/database, user and password percent-encoded (encodeURIComponent) where they have characters such as / ? # or %.",
+    fix: "Write it as postgres://user:password@host:5432/database, with user and password percent-encoded (encodeURIComponent) if they contain characters such as / ? # or %.",
   });
 }
 

@@ -1,21 +1,22 @@
 import { type Clock, sleep } from "../time/clock.ts";
 
-/** Hints of this time travel as one. */
+/** Hints within this time are sent as one. */
 const GATHER_MS = 5;
-/** A session that was lost is looked for so often while somebody listens. */
+/** How often to check that a session listens, as long as anybody wants hints. */
 const KEEP_MS = 2_000;
 
-/** What hints need of the session that they travel on. */
+/** What hints need of the session that sends and receives them. */
 export interface HintWays {
   readonly clock: Clock;
   announce(): Promise<unknown>;
-  /** Makes sure that there is a session which listens. */
+  /** Makes sure that there is a session that listens. */
   keep(): Promise<unknown>;
 }
 
 /**
- * Tells other processes that something is due, beside the statements that write it: a notification makes its commit wait for
- * the others of the whole server. Every process hears it; who has a place looks. None is waited for, and none is relied upon.
+ * Tells other processes that something is due. A hint is a statement of its own, since a notification makes its commit wait for
+ * the others of the whole server. Every process hears it, and those that have a place look. Nothing waits for a hint, and
+ * nothing relies on one.
  */
 export class Hints {
   readonly #ways: HintWays;
@@ -28,7 +29,7 @@ export class Hints {
     this.#ways = ways;
   }
 
-  /** Sends one, soon. While one is under way, further ones are gathered. */
+  /** Sends a hint soon. Hints that are requested while one is under way are gathered. */
   send(): void {
     this.#isWanted = true;
     if (!this.#isSending) void this.#send();
@@ -44,15 +45,15 @@ export class Hints {
     this.#isSending = false;
   }
 
-  /** A notification has come. */
+  /** A notification has arrived. */
   heard(): void {
     for (const wake of this.#wakes) wake();
   }
 
-  /** Calls back at each hint, until its end. */
+  /** Calls `wake` at each hint, until the returned function is called. */
   async listen(wake: () => boolean): Promise<() => void> {
     this.#wakes.add(wake);
-    // Afterwards it is tried again and again.
+    // If this fails, it is tried again regularly.
     await this.#ways.keep().catch(() => {});
     if (!this.#isKept) void this.#keep();
     return () => void this.#wakes.delete(wake);

@@ -14,21 +14,22 @@ export { type PostgresStoreOptions, postgresStore } from "./store.ts";
 
 /** Options of {@link postgresInbox}. */
 export interface PostgresInboxOptions extends PostgresStoreOptions {
-  /** How long a process may be silent before another takes its event. Default 30 s; renewed every third of it. */
+  /** How long a process may be silent before another one takes its event. Default 30 s; renewed every third of it. */
   readonly leaseMs?: number | undefined;
-  /** How often a process that runs events looks for what others have left. Default 500 ms. */
+  /** How often a process that runs events looks for events of other processes. Default 500 ms. */
   readonly pollMs?: number | undefined;
 }
 
 /**
  * An inbox in PostgreSQL 13 or later. An acknowledged event survives kill -9 of any process and a crash of the server's
- * machine; a failover where the server waits for its standby (`synchronous_standby_names`). Needs the peer `pg`, unless it
- * is given a client of another kind. `SELECT * FROM payhooks.events WHERE reference_id = 'order-17'` shows what came.
+ * machine. It survives a failover if the server waits for its standby (`synchronous_standby_names`). Needs the peer `pg`,
+ * unless it is given a client of another kind. `SELECT * FROM payhooks.events WHERE reference_id = 'order-17'` shows the events
+ * of an order.
  *
- * @param target a URL; a pool of `pg`, whose settings are used for three connections beside it; or any client with
- * `query(text, values)`, such as PGlite, which is used as it is. Others' events are then found by looking, every `pollMs`.
- * @throws PayhooksError `ERR_OPTION_INVALID`; at `ready()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`,
- * `ERR_POSTGRES_UNSUITABLE`.
+ * @param target a URL; a pool of `pg`, whose settings are used for three connections of the inbox's own; or any client with
+ * `query(text, values)`, such as PGlite, which is used as it is. With such a client, events of other processes are found only
+ * by looking, every `pollMs`.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at `ready()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_POSTGRES_UNSUITABLE`.
  * @example createReceiver({ payments: { publicKey }, inbox: postgresInbox(pool) })
  */
 export function postgresInbox(target: PostgresTarget | undefined, options: PostgresInboxOptions = {}): Inbox {
@@ -37,8 +38,8 @@ export function postgresInbox(target: PostgresTarget | undefined, options: Postg
 }
 
 /**
- * The SQL that makes the tables, for `migrate: false`: one statement, to be run by a role that may create schemas. Where
- * the tables are there already it does nothing.
+ * The SQL that makes the tables, for `migrate: false`. It is one statement, for a role that may create schemas. It does nothing
+ * if the tables exist already.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`.
  */

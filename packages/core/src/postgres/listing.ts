@@ -4,13 +4,13 @@ import type { EventSummary } from "../inbox/record/index-of.ts";
 import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/store.ts";
 import type { Row, Statement } from "./client.ts";
 
-/** Events that are looked at for one page, however few of them the filter lets pass. */
+/** How many events one page looks at, even if few of them match the filter. */
 const LOOKED_AT = 500;
-/** Events that are found for one text. */
+/** How many events are found for one text at most. */
 const MAX_FOUND = 1_000;
 const UNFINISHED = ["waiting", "retrying", "running", "held"] as const;
 
-/** Terms of a query, joined by AND; what is bound in them is numbered in one line for the whole query. */
+/** Terms of a query, joined by AND. The bound values are numbered across the whole query. */
 class Terms {
   readonly #terms: string[] = ["TRUE"];
   readonly #values: (string | number)[];
@@ -19,7 +19,7 @@ class Terms {
     this.#values = values;
   }
 
-  /** Adds a term, unless a value is left out; `?` stands for each value. */
+  /** Adds a term, unless a value is undefined. Each `?` stands for a value. */
   add(term: string, ...values: readonly (string | number | undefined)[]): void {
     if (values.includes(undefined)) return;
     const given = values as readonly (string | number)[];
@@ -38,15 +38,15 @@ const SUMMARY = `l.event_id, coalesce(u.state, 'done') AS state, u.reason, l.flo
 
 const UNEXPIRED = "(r.expires_at IS NULL OR r.expires_at > extract(epoch FROM statement_timestamp()) * 1000)";
 
-/** Events with an id or a reference, or those with a reading that names it: each of the two has an index. */
+/** Matches events with this id or reference, or with a reading that has it. There is an index for either. */
 const named = (schema: string, column: string): string =>
   `(${column} = ? OR l.record = ANY (ARRAY(SELECT record FROM ${schema}.readings WHERE text = ?)))`;
 
 type Run = (statement: Statement, values: readonly (string | number)[]) => Promise<readonly Row[]>;
 
 /**
- * A page of events. What an index serves says which are looked at, a bounded number of them; each of these is then let
- * pass or not, so that no filter makes a call long.
+ * A page of events. The conditions that an index can serve choose a bounded number of events. The other conditions are then
+ * applied to these, so that no filter makes a call long.
  */
 export async function listEvents(
   schema: string,
@@ -65,7 +65,7 @@ export async function listEvents(
   const isByState = !isNamed && state !== "done";
   if (id !== undefined) looked.add(named(schema, "l.id"), id, id);
   else if (referenceId !== undefined) looked.add(named(schema, "l.reference_id"), referenceId, referenceId);
-  // Both have it: the index of the table that leads is the one that serves.
+  // Both tables have this column. The index of the table that leads the query is used.
   const at = isByState ? "one" : "l";
   looked.add(`${at}.accepted_at >= to_timestamp(?::float8 / 1000)`, filter.since);
   looked.add(`${at}.accepted_at < to_timestamp(?::float8 / 1000)`, filter.until);
@@ -84,7 +84,7 @@ export async function listEvents(
   const atMost = Math.max(limit, LOOKED_AT);
   const inOrder = (table: string): string =>
     `ORDER BY ${table}.accepted_at ${order}, ${table}.event_id ${order}`;
-  // The first of each state, by its index, and of these the first of all.
+  // Takes the first events of each state by the index, and then the first of all these.
   const states = (state === undefined ? UNFINISHED : [state]).map((one) => `'${one}'`).join(", ");
   const ofStates = `SELECT one.* FROM unnest(ARRAY[${states}]) AS wanted (state) CROSS JOIN LATERAL (
       SELECT one.* FROM ${schema}.unfinished one WHERE one.state = wanted.state AND ${looked}
@@ -98,12 +98,12 @@ export async function listEvents(
     SELECT ${SUMMARY}, r.version, r.text FROM ${found}
     LEFT JOIN ${schema}.records r ON r.place = l.record AND ${passes} AND ${UNEXPIRED}
     ${inOrder("l")}`;
-  // Without a name: it is another one for each filter, and is not worth a plan that is kept.
+  // It has no name, since it differs for each filter, and a stored plan would not be used again.
   const rows = await run({ name: "", text }, values);
   return pageOf(rows, limit, rows.length === atMost);
 }
 
-/** The events that have this reference, or a reading that names it. */
+/** The events that have this reference, or a reading that has it. */
 export async function findEvents(schema: string, text: string, run: Run): Promise<readonly ListedEvent[]> {
   const rows = await run(
     {

@@ -1,10 +1,10 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Statement } from "./client.ts";
 
-/** The version of the tables; a later one is made from it by {@link migration}. */
+/** The version of the tables that {@link migration} makes. */
 export const SCHEMA_VERSION = 2;
 
-/** Names that need no quotes. */
+/** Names that need no quotes in SQL. */
 const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,39}$/;
 
 /** Throws `ERR_OPTION_INVALID` for a name that would need quotes. */
@@ -16,17 +16,17 @@ export function checkSchemaName(schema: string): void {
 }
 
 /**
- * Makes the tables if they are not there. One statement, so that it is done as a whole or not at all, also where a pooler
- * gives each statement to another session; those who start at the same time wait for one another.
+ * Makes the tables if they do not exist. It is one statement, so that it is done completely or not at all, even if a pooler
+ * gives each statement to another session. Processes that start at the same time wait for one another.
  *
- * What is large is written once and deleted once: `labels` is never updated. What changes is small, or in `records`,
- * whose rows are written twice in the life of most events. `readings` has what an entry with several readings may name.
+ * Large rows are written once and deleted once: `labels` is never updated. Rows that change are small, or are in `records`,
+ * where most events write their row twice. `readings` has the texts that an entry with several readings is found by.
  */
 export function migration(schema: string): string {
   return `DO $payhooks$
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtext('payhooks'), hashtext('${schema}'));
-  -- From the catalogue: while this waited for the lock, what the session remembers of names has grown old.
+  -- Asks the catalogue, since the session's own memory of names may be older than the wait for the lock.
   IF EXISTS (
     SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = '${schema}' AND c.relname = 'meta'
@@ -82,7 +82,7 @@ END
 $payhooks$`;
 }
 
-/** The version and the identity of what is there, and how safely this session commits. */
+/** Reads the version and the identity of the data, and how safely this session commits. */
 export function look(schema: string): Statement {
   return {
     name: `payhooks_${schema}_look`,
@@ -92,7 +92,7 @@ export function look(schema: string): Statement {
   };
 }
 
-/** Thrown where tables of another version are found. */
+/** The error for tables of another version. */
 export function wrongVersion(schema: string, version: number): PayhooksError {
   return new PayhooksError(
     "ERR_POSTGRES_UNSUITABLE",
@@ -101,12 +101,12 @@ export function wrongVersion(schema: string, version: number): PayhooksError {
       fix:
         version > SCHEMA_VERSION
           ? "Update @payhooks/core."
-          : "It is of a version before the first release: let the version that wrote it finish what waits in it, then drop the schema.",
+          : "A version from before the first release made it. Let that version finish the events that wait in it, then drop the schema.",
     },
   );
 }
 
-/** Thrown where the tables are missing and are not to be made, or may not. */
+/** The error for tables that are missing and are not to be made, or cannot be. */
 export function noTables(schema: string, why: string, cause?: unknown): PayhooksError {
   return new PayhooksError(
     "ERR_POSTGRES_UNSUITABLE",

@@ -2,33 +2,33 @@ import type { Environment } from "../time/environment.ts";
 import type { PgClient, Row, Statement, Values } from "./client.ts";
 import { codeOf, isReadOnly, NoAnswer, NotSent } from "./failure.ts";
 
-/** Whatever runs one statement at a time. */
+/** Something that runs one statement at a time. */
 export interface Session {
   run(statement: Statement, values?: Values): Promise<readonly Row[]>;
   close(): Promise<void>;
 }
 
-/** How sessions of `pg` are kept. */
+/** Settings of a session of `pg`. */
 export interface SessionSettings {
   readonly make: () => PgClient;
   readonly environment: Environment;
-  /** When a statement is given up, and its connection with it. */
+  /** The time after which a statement and its connection are given up. */
   readonly timeoutMs: number;
-  /** Statements at the beginning of a session; null where a pooler gives each statement to another one. */
+  /** Statements to run at the beginning of a session; null if a pooler gives each statement to another session. */
   readonly begin: string | null;
-  /** What the server announces. */
+  /** Called for each notification of the server. */
   readonly onNotification?: (() => void) | undefined;
 }
 
-/** Codes after which the next statement had better go to another connection: it may lead to another server. */
+/** True if the next statement should use another connection, which may lead to another server. */
 function isSpent(error: unknown): boolean {
   const code = codeOf(error);
   return code === null || isReadOnly(error) || /^(?:08|57P|58|XX)/.test(code);
 }
 
 /**
- * One connection, made when it is needed, and made anew when it failed. A statement is given up on this side too: a
- * server that is paused, or behind a cable that was cut, never says so.
+ * One connection. It is made when it is needed, and made again after it has failed. This side has a time limit for statements
+ * too, since a server that is paused, or behind a broken cable, never answers.
  */
 export class PgSession implements Session {
   readonly #settings: SessionSettings;
@@ -39,7 +39,7 @@ export class PgSession implements Session {
     this.#settings = settings;
   }
 
-  /** Rejects with {@link NotSent} where the server never heard of the statement. */
+  /** Rejects with {@link NotSent} if the statement never reached the server. */
   async run({ name, text }: Statement, values: Values = []): Promise<readonly Row[]> {
     const client = await this.#connected();
     const { begin } = this.#settings;
@@ -88,7 +88,7 @@ export class PgSession implements Session {
     try {
       return (await Promise.race([answer, late])).rows as readonly Row[];
     } catch (error) {
-      // Given up, it fails later: nobody is to hear of that.
+      // A statement that was given up fails later. That error is ignored.
       answer.catch(() => {});
       if (isSpent(error)) {
         if (this.#client === client) this.#client = null;
@@ -108,7 +108,7 @@ export class PgSession implements Session {
   }
 }
 
-/** With a statement under way the socket is destroyed, otherwise the server is told. */
+/** If a statement is under way, `pg` destroys the socket. Otherwise it tells the server. */
 function discard(client: PgClient): void {
   void client.end().catch(() => {});
 }

@@ -3,10 +3,10 @@ import type { Row, Statement, Values } from "./client.ts";
 import { isRollback, NotSent } from "./failure.ts";
 import type { Session } from "./session.ts";
 
-/** A statement that was rolled back for another's sake is made so often. */
+/** How often to try a statement that the server rolls back because of a deadlock or a conflict. */
 const ATTEMPTS = 4;
 
-/** Does a statement, again where the server rolled it back for another's sake. */
+/** Runs a statement, and repeats it if the server rolled it back because of a deadlock or a conflict. */
 export async function runAgain(
   session: Session,
   statement: Statement,
@@ -21,7 +21,7 @@ export async function runAgain(
   }
 }
 
-/** The few sessions on the path of a delivery: who finds none free waits in line, and not for long. */
+/** The few sessions on the path of a delivery. A caller that finds none free waits for one, but not for long. */
 export class Sessions {
   readonly #free: Session[];
   readonly #all: readonly Session[];
@@ -45,7 +45,7 @@ export class Sessions {
     return this.use((session) => runAgain(session, statement, values));
   }
 
-  /** Rejects with {@link NotSent} where none gets free in time. */
+  /** Rejects with {@link NotSent} if no session becomes free in time. */
   async use<T>(work: (session: Session) => Promise<T>): Promise<T> {
     const session = this.#free.pop() ?? (await this.#wait());
     try {
@@ -66,7 +66,7 @@ export class Sessions {
       };
       const cancel = this.#environment.after(this.#patienceMs, () => {
         this.#line.delete(take);
-        reject(new NotSent("no connection got free in time"));
+        reject(new NotSent("no connection became free in time"));
       });
       this.#line.add(take);
     });

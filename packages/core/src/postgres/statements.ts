@@ -1,12 +1,12 @@
 import type { Statement } from "./client.ts";
 
-/** The server's clock in whole milliseconds, when it was told to do the statement. */
+/** The server's clock in whole milliseconds, at the time when it received the statement. */
 const NOW = "floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint";
 
-/** Expired records that go in one step. */
+/** How many expired records one step deletes. */
 export const PRUNED_AT_ONCE = 200;
 
-/** The statements of a store, each of which is a transaction by itself. */
+/** The statements of a store. Each one is a transaction by itself. */
 export interface Statements {
   readonly read: Statement;
   readonly scan: Statement;
@@ -20,7 +20,7 @@ export interface Statements {
   readonly time: Statement;
 }
 
-/** What a swap has to do: a statement without the other parts is planned and run faster. */
+/** What a swap has to do. A statement without the other parts is planned and run faster. */
 export interface SwapParts {
   readonly inserts: boolean;
   readonly updates: boolean;
@@ -28,9 +28,9 @@ export interface SwapParts {
   readonly labels: boolean;
   /** New events with several readings. */
   readonly readings: boolean;
-  /** Events that begin to be unfinished. */
+  /** Events that become unfinished. */
   readonly opened: boolean;
-  /** Events whose state changes from one that is not an end to another. */
+  /** Unfinished events that change to another unfinished state. */
   readonly moved: boolean;
   /** Events that end. */
   readonly closed: boolean;
@@ -106,10 +106,12 @@ export function statementsFor(schema: string): Statements {
 }
 
 /**
- * Writes records with what they are found by, each by itself, and tells the keys of those that were written; of the others,
- * what is there, as far as that was known when the statement began. A record is
- * written if it still has the expected version, or if there is none and none was expected: whoever else writes one of them
- * at this moment is waited for. Rows are locked in the order of their keys, so that two processes never wait for each other.
+ * Writes records together with their labels, each independently of the others. Returns the keys of the records that were
+ * written, and the others as they were when the statement began.
+ *
+ * A record is written if it still has the expected version, or if there is none and none was expected. If somebody else is
+ * writing one of them at the same time, the statement waits for that write. Rows are locked in the order of their keys, so that
+ * two processes never wait for each other.
  */
 export function swapStatement(schema: string, parts: SwapParts): Statement {
   const name = Object.values(parts)
@@ -161,7 +163,7 @@ export function swapStatement(schema: string, parts: SwapParts): Statement {
       SELECT place, readings.text FROM unnest($25::text[], $26::text[]) AS readings (key, text) JOIN written USING (key)
     )`);
   }
-  // Values are numbered as if every part were there: a part that is left out leaves its numbers out.
+  // Values are numbered as if every part were present. `renumbered` closes the gaps of parts that are left out.
   const states = `unnest($17::text[], $18::text[], $19::float8[], $20::text[], $21::text[], $22::text[])
     AS change (key, event_id, accepted_at, state, reason, change)`;
   if (parts.opened) {

@@ -29,38 +29,38 @@ import { runAgain, Sessions } from "./sessions.ts";
 import { PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
 import { Writes } from "./swap.ts";
 
-/** Connections on the path of a delivery. One more is for lists, counts, pruning and hints. */
+/** How many connections are on the path of a delivery. One more is for lists, counts, pruning and hints. */
 const ON_THE_PATH = 2;
 
-/** Beyond, it says no more than that there are many. */
+/** Above this number, due records are not counted exactly. */
 const COUNTED_DUE = 1_000;
 
 /** Options of {@link postgresStore}. */
 export interface PostgresStoreOptions {
-  /** Where the tables are. Default `payhooks`. At most 40 of a to z, 0 to 9 and _. */
+  /** The schema of the tables. Default `payhooks`. At most 40 characters of a to z, 0 to 9 and _. */
   readonly schema?: string | undefined;
-  /** Makes the tables at the start. Default true; false for a role that may not: see {@link postgresMigration}. */
+  /** Makes the tables at the start. Default true. Use false if the role may not: see {@link postgresMigration}. */
   readonly migrate?: boolean | undefined;
   /**
-   * A pooler gives each statement to another session, as PgBouncer does in transaction mode. Default false. Named
-   * statements and notifications are done without: other processes' events are found by looking for them.
+   * Set it if a pooler gives each statement to another session, as PgBouncer does in transaction mode. Default false. The store
+   * then does without named statements and notifications, so events of other processes are found only by looking.
    */
   readonly pooled?: boolean | undefined;
-  /** When a statement is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
+  /** The time after which a statement is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
-  /** For the warnings of the start. Default: the console. */
+  /** Where warnings at the start are logged. Default: the console. */
   readonly logger?: Logger | undefined;
-  /** For tests: everything that the store takes from outside, but for PostgreSQL itself. */
+  /** For tests: everything that the store takes from outside, except PostgreSQL itself. */
   readonly environment?: Environment | undefined;
 }
 
 /**
- * Records in PostgreSQL, in a schema of their own: all writes of a moment are one statement, which is a transaction by
- * itself. It has three connections of its own, so that handlers which hold all of the program's cannot keep it waiting.
+ * Keeps records in PostgreSQL, in a schema of their own. Writes that come at the same time are made by one statement, which is
+ * a transaction by itself. The store has three connections of its own, so that handlers that use all of the program's cannot
+ * block it.
  *
  * @experimental The interface of stores may still change in a minor release.
- * @throws PayhooksError `ERR_OPTION_INVALID`; at `open()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`,
- * `ERR_POSTGRES_UNSUITABLE`.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at `open()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_POSTGRES_UNSUITABLE`.
  */
 export function postgresStore(
   target: PostgresTarget | undefined,
@@ -73,7 +73,7 @@ export function postgresStore(
 /** What a store has once it is connected. */
 interface Opened {
   readonly sessions: Sessions;
-  /** For what may take longer, so that no delivery waits for it. */
+  /** For statements that may take longer, so that no delivery waits for them. */
   readonly upkeep: Session;
   readonly writes: Writes;
 }
@@ -125,9 +125,9 @@ class PostgresStore implements RecordStore {
       if (!isPooled(error)) throw error;
       throw new PayhooksError(
         "ERR_POSTGRES_UNSUITABLE",
-        "postgresInbox reaches PostgreSQL by way of a pooler that keeps no session.",
+        "postgresInbox reaches PostgreSQL through a pooler that gives each statement to another session.",
         {
-          fix: "Say so with pooled: true, or give the address of the server itself.",
+          fix: "Set pooled: true, or use the address of the server itself.",
           cause: error,
         },
       );
@@ -167,7 +167,7 @@ class PostgresStore implements RecordStore {
     const target = this.#target;
     if (target === undefined || target === null || target === "") {
       throw new PayhooksError("ERR_OPTION_MISSING", "postgresInbox was given no URL and no pool.", {
-        fix: "Set it (is the environment variable there?), such as postgres://user:password@localhost:5432/shop. Nothing is dialled by default.",
+        fix: "Set it (is the environment variable there?), such as postgres://user:password@localhost:5432/shop. There is no default address.",
       });
     }
     if (isQueryClient(target)) {
@@ -200,7 +200,7 @@ class PostgresStore implements RecordStore {
       rows = await this.#migrate(sessions, statement);
     }
     const [found] = rows;
-    if (found === undefined) throw noTables(schema, "or they are not whole");
+    if (found === undefined) throw noTables(schema, "or they are incomplete");
     if (Number(found.version) !== SCHEMA_VERSION) throw wrongVersion(schema, Number(found.version));
     this.#identity = String(found.identity);
     const askedAt = this.#environment.monotonic();
@@ -212,8 +212,8 @@ class PostgresStore implements RecordStore {
     try {
       await sessions.run({ name: "", text: migration(this.#schema) });
     } catch (error) {
-      if (isForbidden(error)) throw noTables(this.#schema, "and this role may not make them", error);
-      if (isReadOnly(error)) throw noTables(this.#schema, "and this server takes no writes", error);
+      if (isForbidden(error)) throw noTables(this.#schema, "and this role may not create them", error);
+      if (isReadOnly(error)) throw noTables(this.#schema, "and this server accepts no writes", error);
       throw error;
     }
     return sessions.run(statement);
@@ -226,7 +226,7 @@ class PostgresStore implements RecordStore {
     const off = ["synchronous_commit", "fsync", "full_page_writes"].filter((name) => found[name] === "off");
     for (const name of off) {
       logger.warn(
-        `PostgreSQL runs with ${name} = off: events that were acknowledged are lost when its machine crashes. Set it to on.`,
+        `PostgreSQL runs with ${name} = off: acknowledged events are lost if its machine crashes. Set it to on.`,
       );
     }
   }
@@ -250,7 +250,7 @@ class PostgresStore implements RecordStore {
     const askedAt = this.#environment.monotonic();
     const rows = await runAgain(session, this.#statements.read, [keys]);
     this.#learn(rows, askedAt);
-    // Where there is no record, the one row has no key.
+    // If there is no record, the only row has no key.
     const there = rows.filter((row) => row.key !== null);
     const found = new Map(there.map((row) => [String(row.key), versionedOf(row)]));
     return keys.map((key) => found.get(key) ?? null);
@@ -344,14 +344,14 @@ class PostgresStore implements RecordStore {
   }
 }
 
-/** A client that is used as it is. */
+/** True for a client that is used as it is. */
 function isQueryClient(target: PostgresTarget | undefined): target is Exclude<PostgresTarget, string> {
   return typeof target === "object" && target !== null && !isPool(target);
 }
 
 /**
- * At the beginning of a session, whatever the role's own settings are: each statement is a transaction of the plain kind, is
- * on disk when it is answered, and finds its rows by an index, also while the server has not counted them yet.
+ * Settings for the beginning of a session, whatever the role's own settings are. Each statement is a transaction at level "read
+ * committed", is not compiled, and finds its rows by an index even before the server has statistics about them.
  */
 function beginning(timeoutMs: number, listensTo: string | null): string {
   const settings = [

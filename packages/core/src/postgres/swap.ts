@@ -7,29 +7,29 @@ import type { Session } from "./session.ts";
 import { runAgain, type Sessions } from "./sessions.ts";
 import { type SwapParts, swapStatement } from "./statements.ts";
 
-/** Writes of one statement, at most. */
+/** How many writes one statement makes at most. */
 const MAX_TOGETHER = 100;
-/** Characters of one statement's records, about: a longer one only delays those beside it. */
+/** About how many characters the records of one statement have. A longer statement only delays the others in it. */
 const MAX_LENGTH = 200_000;
 
-/** A write on its way, with its text. */
+/** A write under way, with its text. */
 interface Pending {
   readonly item: Swap;
   readonly text: string;
   readonly done: (result: SwapResult) => void;
 }
 
-/** What a statement has written, and of the others what was there when it began. */
+/** The keys of the records that a statement has written. For other records, their state when the statement began. */
 interface Answer {
   readonly written: ReadonlySet<string>;
   readonly others: ReadonlyMap<string, Versioned>;
 }
 
-/** What else the store does for a swap. */
+/** What a swap needs from the store. */
 export interface SwapWays {
   readonly schema: string;
   readonly sessions: Sessions;
-  /** Takes the first row of an answer, which tells the server's time, and when it was asked. */
+  /** Learns the server's time from the first row of an answer. The question was sent at `askedAt`. */
   readonly learn: (rows: readonly Row[], askedAt: number) => void;
   readonly monotonic: () => number;
   readonly read: (session: Session, keys: readonly string[]) => Promise<readonly (Versioned | null)[]>;
@@ -38,7 +38,8 @@ export interface SwapWays {
 }
 
 /**
- * Writes of a process, on its few sessions: those that come while all are taken gather, and travel in one statement.
+ * Makes the writes of a process on its few sessions. Writes that arrive while all sessions are in use are gathered, and sent in
+ * one statement.
  */
 export class Writes {
   readonly #ways: SwapWays;
@@ -62,10 +63,10 @@ export class Writes {
     );
   }
 
-  /** One sender waits for a session; when it has one, and there is more than it takes, the next one waits. */
+  /** One sender waits for a session. Once it has one, and takes less than all writes, another sender waits for the rest. */
   async #send(): Promise<void> {
     this.#isSending = true;
-    // The rest of the call's items are there by then.
+    // By then, the other items of the same call are waiting too.
     await Promise.resolve();
     try {
       await this.#ways.sessions.use((session) => {
@@ -75,7 +76,7 @@ export class Writes {
         return this.#write(session, portion);
       });
     } catch (error) {
-      // No session got free.
+      // No session became free.
       this.#isSending = false;
       for (const { done } of this.#waiting.splice(0)) done(fateOf(error));
     }
@@ -100,7 +101,7 @@ export class Writes {
     } catch (error) {
       const fate = fateOf(error);
       if (fate.kind === "refused" && portion.length > 1) {
-        // One of them is at fault: by itself it fails nobody else.
+        // One of them is at fault. Each is sent by itself, so that it does not fail the others.
         for (const one of portion) await this.#write(session, [one]);
       } else for (const { done } of portion) done(fate);
       return;
@@ -130,7 +131,7 @@ export class Writes {
     };
   }
 
-  /** A statement sees what was there when it began: what came between then and the write is read now. */
+  /** Reads the records that conflicted. A statement sees only what was there when it began, but others may have written since. */
   async #tellConflicts(session: Session, conflicts: readonly Pending[]): Promise<void> {
     const { read, forget } = this.#ways;
     try {
@@ -140,7 +141,7 @@ export class Writes {
         ({ item }, at) => item.expected === null && (found[at] ?? null) === null,
       );
       if (inTheWay.length > 0) {
-        // An expired record has their place, or it was their time that was wrong.
+        // Either an expired record still has the key, or the time of the write was wrong.
         await forget(
           session,
           inTheWay.map(({ item }) => item.key),
@@ -153,7 +154,7 @@ export class Writes {
         done({ kind: "conflict", current: found[at] ?? null });
       });
     } catch (error) {
-      // What the second attempt was sent for may have been written; of the others nothing was.
+      // Writes of the second attempt may have been made. The others were not.
       const fate = fateOf(error);
       for (const { item, done } of conflicts) {
         done(item.expected === null ? fate : { kind: "not-written", cause: fate.cause });
@@ -178,7 +179,7 @@ interface StateChange {
   readonly change: "opened" | "moved" | "closed";
 }
 
-/** What a statement for these writes has to do, and the values that it is given. */
+/** What the statement for these writes has to do, and its values. */
 function bound(portion: readonly Pending[]): { readonly parts: SwapParts; readonly values: Values } {
   const added: { readonly key: string; readonly labels: EventLabels }[] = [];
   const gone: { readonly key: string; readonly labels: EventLabels }[] = [];

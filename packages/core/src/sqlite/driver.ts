@@ -7,11 +7,11 @@ type Constructor = new (file: string) => SqliteDatabase;
 
 interface Driver {
   load(): Promise<Constructor | undefined>;
-  /** Its handles keep their files open past their close. */
+  /** True if its handles keep their file open after they are closed. */
   readonly staysOpen?: boolean;
 }
 
-/** The drivers in the order in which they are tried: what the runtime brings, then the optional peers. */
+/** The drivers in the order in which they are tried: those of the runtime, then the optional peers. */
 const DRIVERS: readonly Driver[] = [
   { load: loadFromNode },
   { load: loadFromBun },
@@ -27,7 +27,7 @@ async function loadFromNode(): Promise<Constructor | undefined> {
 
 async function loadFromBun(): Promise<Constructor | undefined> {
   if (!("Bun" in globalThis)) return undefined;
-  // A variable, so that bundlers do not look for it.
+  // A variable, so that bundlers do not try to resolve it.
   const name = "bun:sqlite";
   return ((await import(name)) as { Database: Constructor }).Database;
 }

@@ -1,7 +1,7 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 
-/** An error in words; some drivers have a code for it, others the text alone. */
+/** The words of an error. Some drivers give a code, others only a text. */
 function wordsOf(error: unknown): string {
   return `${(error as { code?: unknown } | null)?.code} ${String(error)}`;
 }
@@ -16,7 +16,7 @@ export function isFull(error: unknown): boolean {
   return /SQLITE_FULL|database or disk is full/i.test(wordsOf(error));
 }
 
-/** True when the file is well, and what was to be written is at fault. */
+/** True when the file is fine, and the data that was to be written is at fault. */
 export function isDataRefused(error: unknown): boolean {
   const words = wordsOf(error);
   if (/not open/i.test(words)) return false;

@@ -6,19 +6,19 @@ export interface SqliteStatement {
 }
 
 /**
- * A synchronous SQLite handle: `node:sqlite`, better-sqlite3, libsql and `bun:sqlite` all have this shape. What their
- * types say of a prepared statement differs; what it does, does not.
+ * A synchronous SQLite handle. `node:sqlite`, better-sqlite3, libsql and `bun:sqlite` all have this shape. Their types describe
+ * a prepared statement in different ways, but it behaves the same.
  */
 export interface SqliteHandle {
   /** Runs statements without parameters. */
   exec(sql: string): unknown;
-  /** Answers a statement with `get`, `all` and `run`. */
+  /** Prepares a statement, which has the methods `get`, `all` and `run`. */
   prepare(sql: string): unknown;
   /** Closes the handle. */
   close(): unknown;
 }
 
-/** The same, as it is used. */
+/** The same handle with the types that this package uses. */
 export interface SqliteDatabase extends SqliteHandle {
   exec(sql: string): unknown;
   prepare(sql: string): SqliteStatement;

@@ -14,9 +14,9 @@ export { type SqliteStoreOptions, sqliteStore } from "./store.ts";
 
 /** Options of {@link sqliteInbox}. */
 export interface SqliteInboxOptions extends SqliteStoreOptions {
-  /** How long a worker may be silent before another takes its event. Default 30 s; renewed every third of it. */
+  /** How long a worker may be silent before another one takes its event. Default 30 s; renewed every third of it. */
   readonly leaseMs?: number | undefined;
-  /** How often events that another process accepted are looked for. Default 500 ms. */
+  /** How often to look for events that another process has accepted. Default 500 ms. */
   readonly pollMs?: number | undefined;
 }
 

@@ -4,28 +4,28 @@ import type { EventSummary } from "../inbox/record/index-of.ts";
 import type { ListCursor, Listed, ListedEvent, ListOrder } from "../inbox/store.ts";
 import type { SqliteDatabase } from "./handle.ts";
 
-/** Events that are looked at for one page, however few of them the filter lets pass. */
+/** How many events one page looks at, even if few of them match the filter. */
 const LOOKED_AT = 500;
-/** Events that are found for one text. */
+/** How many events are found for one text at most. */
 const MAX_FOUND = 1_000;
 
 interface EventRow extends Omit<EventSummary, "eventId" | "referenceId" | "acceptedAt"> {
   readonly event_id: string;
   readonly reference_id: string | null;
   readonly accepted_at: number;
-  /** Null where the filter does not let it pass, or its record has expired. */
+  /** Null if the event does not match the filter, or its record has expired. */
   readonly version: string | null;
   readonly text: string | null;
 }
 
 const LABELS = "event_id, state, reason, flow, tenant, id, event, status, reference_id, accepted_at";
 
-/** Terms of a query, joined by AND, and what is bound in them. */
+/** Terms of a query, joined by AND, and their bound values. */
 class Terms {
   readonly #terms: string[] = ["TRUE"];
   readonly values: (string | number)[] = [];
 
-  /** Adds a term, unless the value is left out. */
+  /** Adds a term, unless a value is undefined. */
   add(term: string, ...values: readonly (string | number | undefined)[]): void {
     const given = values.filter((value) => value !== undefined);
     if (given.length < values.length) return;
@@ -38,13 +38,13 @@ class Terms {
   }
 }
 
-/** Events with an id or a reference, or those with a reading that names it: each of the two has an index. */
+/** Matches events with this id or reference, or with a reading that has it. There is an index for either. */
 const named = (column: string): string =>
   `(${column} = ? OR record IN (SELECT record FROM readings WHERE text = ?))`;
 
 /**
- * A page of events. What an index serves says which are looked at, a bounded number of them; each of these is then let
- * pass or not, so that no filter makes a call long.
+ * A page of events. The conditions that an index can serve choose a bounded number of events. The other conditions are then
+ * applied to these, so that no filter makes a call long.
  */
 export function listEvents(
   database: SqliteDatabase,
@@ -60,7 +60,7 @@ export function listEvents(
   const [order, behind] = first === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
   if (id !== undefined) looked.add(named("id"), id, id);
   else if (referenceId !== undefined) looked.add(named("reference_id"), referenceId, referenceId);
-  // In these words SQLite sees that the index of unfinished events will do.
+  // Worded like the condition of the partial index of unfinished events, so that SQLite uses it.
   else if (state === undefined) looked.add("state <> 'done'");
   else if (state !== "done") looked.add("state <> 'done' AND state = ?", state);
   looked.add("accepted_at >= ?", filter.since);
@@ -87,7 +87,7 @@ export function listEvents(
   return pageOf(rows, limit, rows.length === atMost);
 }
 
-/** The events that have this reference, or a reading that names it. */
+/** The events that have this reference, or a reading that has it. */
 export function findEvents(database: SqliteDatabase, text: string, now: number): readonly ListedEvent[] {
   const rows = database
     .prepare(

@@ -2,18 +2,25 @@ import { type BigIntStats, statSync } from "node:fs";
 import type { SqliteDatabase } from "./handle.ts";
 
 /*
- * libsql has no way to end a prepared statement, and a handle keeps its file open until all of its statements are collected,
- * however often it is closed. So that no file stays open for each time that one is opened, such a handle is not thrown away
- * but parked: whoever opens the same file next is given it. Nobody else keeps it, so that it may be collected.
+ * libsql cannot finalize a prepared statement. A closed handle keeps its file open until all of its statements are
+ * garbage-collected. If each opening made a new handle, more and more of them would keep the file open. So a handle is parked
+ * when it is closed, and the next user of the same file gets it. Only a weak reference is kept, so that a parked handle can be
+ * collected.
  */
 
-/** A file as the system knows it, whatever its name is: nobody else gets its number while a handle has it open. */
+/**
+ * Device and inode of a file, which identify it whatever its name is. No other file gets the same number while a handle has it
+ * open.
+ */
 type FileNumber = string;
 
 /** A handle that nobody uses. */
 interface Parked {
   readonly handle: WeakRef<SqliteDatabase>;
-  /** What the file was like then: what has been changed by others than SQLite, the handle would not notice. */
+  /**
+   * The state of the file when the handle was parked. The handle would not notice changes that something other than SQLite has
+   * made.
+   */
   readonly state: string;
 }
 
@@ -33,7 +40,7 @@ function forget(number: FileNumber): void {
   else parked.delete(number);
 }
 
-/** A handle on this very file that nobody uses; null where there is none. */
+/** A parked handle of exactly this file; null if there is none. */
 export function unpark(name: string): SqliteDatabase | null {
   const file = look(name);
   if (file === null) return null;
@@ -46,7 +53,7 @@ export function unpark(name: string): SqliteDatabase | null {
   return null;
 }
 
-/** Says of a new handle that its close is to park it. */
+/** Marks a new handle, so that it is parked when it is closed. */
 export function parkAtClose(name: string, database: SqliteDatabase): void {
   const file = look(name);
   if (file === null) return;

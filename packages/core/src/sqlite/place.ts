@@ -6,7 +6,7 @@ export class FileGone extends Error {
   override readonly name = "FileGone";
 }
 
-/** Where an open file lies. SQLite goes on with a file that was deleted or exchanged, as if nothing had happened. */
+/** The place of an open file. SQLite keeps using a file that was deleted or exchanged, as if nothing had happened. */
 export class FilePlace {
   /** Null if the driver does not tell the path. Then a lost file cannot be noticed. */
   readonly #path: string | null;
@@ -18,7 +18,7 @@ export class FilePlace {
     this.#opened = this.#look();
   }
 
-  /** Whether the file that was opened is the one that lies there now. */
+  /** Whether the file that was opened is still the one at this path. */
   get isThere(): boolean {
     if (this.#path === null) return true;
     const now = this.#look();

@@ -4,16 +4,16 @@ import { isBusy } from "./failure.ts";
 import type { SqliteDatabase } from "./handle.ts";
 import { transact } from "./transaction.ts";
 
-/** "PYHK": tells a file of ours from another program's. */
+/** "PYHK": distinguishes a file of Payhooks from that of another program. */
 export const APPLICATION_ID = 0x5059484b;
 
 const VERSION = 4;
 
 /**
- * A record has a row, and so has each of its events. Rows lie in the order in which they came (`place`, `record`), not by
- * their ids, which are random: so those that are written together share pages. Finished events are found by time, id
- * and reference only, and everything that counts or lists what is unfinished reads an index of that alone. An entry with
- * several readings has a row in `readings` for each id and reference that it may name.
+ * Each record has a row, and so has each of its events. Rows are stored in the order in which they were written (`place`,
+ * `record`). Ordered by their ids, which are random, rows that are written together would be on different pages. Finished
+ * events are found only by time, id and reference. Everything that counts or lists unfinished events uses an index of those
+ * alone. An entry with several readings has a row in `readings` for each id and reference that it can be found by.
  */
 const SCHEMA = `
   CREATE TABLE records (
@@ -58,16 +58,16 @@ const SCHEMA = `
 /** Above this, the start does not read the whole file to check it. */
 const MAX_CHECKED_PAGES = 20_000;
 
-/** How long a statement may wait, and the event loop with it, for another process; the rest is waited for by timers. */
+/** How long a statement may wait for another process, which blocks the event loop. Timers wait for the rest. */
 const BUSY_TIMEOUT_MS = 2;
 
 /**
- * Sets the file up so that each commit is on disk when it returns, and makes the schema if the file is empty; returns the
- * identity of its data, the given one if it has just been made. With null for that, nothing is made. A file that is not ours
- * is left as it is.
+ * Sets the file up so that each commit is on disk when it returns, and makes the tables if the file is empty. Returns the
+ * identity of the data: the given one if the tables were just made. With null instead of an identity, nothing is made. A file
+ * of another program is left as it is.
  *
  * @throws PayhooksError `ERR_SQLITE_UNSUITABLE` for a foreign, earlier, newer, read-only or damaged file; `ERR_INBOX_UNUSED`
- * for an empty one in which nothing is to be made; SQLite's own error while another process holds it.
+ * for an empty one in which nothing is to be made; SQLite's own error while another process holds the file.
  */
 export function prepareSchema(database: SqliteDatabase, newIdentity: string | null): string {
   try {
@@ -78,7 +78,7 @@ export function prepareSchema(database: SqliteDatabase, newIdentity: string | nu
     if (journal !== "wal") {
       throw unsuitable(
         `cannot have a write-ahead log (its journal is "${journal}")`,
-        "Name a file on a local disk: one in memory, or on a network file system, would lose what it acknowledged.",
+        "Name a file on a local disk. One in memory, or on a network file system, would lose acknowledged events.",
       );
     }
     // Every commit is on disk before it is answered.
@@ -97,7 +97,7 @@ export function prepareSchema(database: SqliteDatabase, newIdentity: string | nu
 }
 
 function checkOwner(database: SqliteDatabase): void {
-  // In this order, since another process may be making the tables, and the mark with them, at this moment.
+  // The order matters, since another process may be making the tables at this moment, and writes the application id last.
   const tables = Number(value(database.prepare("SELECT count(*) FROM sqlite_master").get()));
   const application = pragma(database, "application_id");
   if (application !== APPLICATION_ID && (application !== 0 || tables > 0)) {
@@ -116,7 +116,7 @@ function checkPages(database: SqliteDatabase): void {
 }
 
 function makeTables(database: SqliteDatabase, newIdentity: string | null): string {
-  // Under the lock, since another process, of another version, may be at it too.
+  // This takes the lock, since another process, perhaps of another version, may do the same now.
   return transact(database, () => {
     const version = pragma(database, "user_version");
     if (version === 0) {
@@ -126,7 +126,8 @@ function makeTables(database: SqliteDatabase, newIdentity: string | null): strin
       database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     } else {
       checkVersion(version);
-      // A file that may only be read is found out by a write, and has to be: its handle would stay so for good.
+      // Only a write shows that the file is read-only. It has to be found out now, since the handle would stay read-only for
+      // good.
       if (newIdentity !== null) database.exec(`PRAGMA user_version = ${VERSION}`);
     }
     return identityOf(database);
@@ -143,7 +144,7 @@ function checkVersion(version: number): void {
   if (version < VERSION) {
     throw unsuitable(
       `has schema version ${version}, of a version before the first release`,
-      "Let the version that wrote it finish what waits in it, then move the file away: a new one is made.",
+      "Let the version that wrote it finish the events that wait in it. Then move the file away, and a new one is made.",
     );
   }
 }
@@ -157,14 +158,14 @@ function value(row: unknown): unknown {
   return Object.values((row ?? {}) as Readonly<Record<string, unknown>>)[0];
 }
 
-/** No receiver has ever used this file, and whoever asks is not to make one. */
+/** The error for a file that no receiver has ever used, when it is not to be created. */
 export function unused(why: string): PayhooksError {
   return new PayhooksError("ERR_INBOX_UNUSED", `${why}: no receiver has used it as its inbox.`, {
-    fix: "Name the file as the receiver does; a relative path is looked for in the folder in which a process was started.",
+    fix: "Name the file as the receiver does. A relative path starts at the folder in which the process was started.",
   });
 }
 
-/** The identity of the data, as it reads now. */
+/** The identity of the data that is stored now. */
 export function identityOf(database: SqliteDatabase): string {
   return String(value(database.prepare("SELECT value FROM meta WHERE name = 'identity'").get()));
 }

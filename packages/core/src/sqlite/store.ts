@@ -33,32 +33,32 @@ import { Writer } from "./writer.ts";
 
 /** How long the start waits for other processes that start on the same file. */
 const START_LIMIT_MS = 5_000;
-/** A write that was computed longer ago is to be computed again. */
+/** A write that was computed longer ago than this has to be computed again. */
 const MAX_AGE_MS = 5_000;
-/** Expired records that go in one step, so that no delivery waits for a long clean-up. */
+/** How many expired records one step deletes, so that no delivery waits for a long clean-up. */
 const PRUNED_AT_ONCE = 100;
-/** How long to wait before a missing file is made anew. By then every process has closed the old one and its companions. */
+/** How long to wait before a missing file is made again. By then every process has closed the old one and its companions. */
 const REOPEN_AFTER_MS = 5_000;
-/** Room that an event takes, with what belongs to it. */
+/** The room that an event takes, with everything that belongs to it. */
 const PROBE_BYTES = 8_192;
 
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
-  /** For tests: a clock, or everything that is taken from outside. */
+  /** For tests: a clock, or everything that the store takes from outside. */
   readonly clock?: Clock | Environment | undefined;
   /**
-   * Opens only what a receiver has used: otherwise `open()` rejects with `ERR_INBOX_UNUSED`, and nothing is made. For tools
-   * that look into an inbox. Default false.
+   * Opens only an inbox that a receiver has used. Otherwise `open()` rejects with `ERR_INBOX_UNUSED`, and nothing is created.
+   * For tools that look into an inbox. Default false.
    */
   readonly existing?: boolean | undefined;
 }
 
 /**
- * Where {@link sqliteInbox} keeps its records, for `createInbox`.
+ * The store of {@link sqliteInbox}, for `createInbox`.
  *
  * @experimental The interface of stores may still change in a minor release.
- * @throws PayhooksError at `open()`: `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_SQLITE_UNSUITABLE`,
- * `ERR_INBOX_UNAVAILABLE` while another process holds the file; with `existing`, `ERR_INBOX_UNUSED`.
+ * @throws PayhooksError at `open()`: `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_SQLITE_UNSUITABLE`, `ERR_INBOX_UNAVAILABLE`
+ * while another process holds the file; with `existing`, `ERR_INBOX_UNUSED`.
  */
 export function sqliteStore(
   file: string | SqliteHandle | undefined,
@@ -76,7 +76,7 @@ interface Opened {
   readonly identity: string;
 }
 
-/** Records in a SQLite file. All writes of a call are one transaction, which is on disk when they are answered. */
+/** Keeps records in a SQLite file. All writes of one call are one transaction, which is on disk before the call resolves. */
 class SqliteStore implements RecordStore {
   readonly durability = "host";
   readonly #file: string | SqliteHandle | undefined;
@@ -96,7 +96,7 @@ class SqliteStore implements RecordStore {
     this.#environment = environment;
   }
 
-  /** After a failure it can be called again. */
+  /** After a failure, it can be called again. */
   open(): Promise<void> {
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = null;
@@ -113,10 +113,10 @@ class SqliteStore implements RecordStore {
       });
     }
     const isPath = typeof file === "string";
-    // If the caller opened the handle, the caller has to deal with a lost file.
+    // If the caller opened the handle, the caller has to handle the loss of its file.
     if (this.#gone !== null && (!isPath || this.#gone.elapsedMs < REOPEN_AFTER_MS)) throw gone();
     if (this.#existing && isPath && !existsSync(file)) throw unused("There is no such file");
-    // Processes that have not closed the old file yet share their memory through this one.
+    // Processes that still have the old file open share memory through this file.
     if (this.#gone !== null && isPath && !existsSync(file)) rmSync(`${file}-shm`, { force: true });
     const database = isPath ? await openDatabase(file) : (file as SqliteDatabase);
     try {
@@ -130,14 +130,14 @@ class SqliteStore implements RecordStore {
       this.#openedFile = { database, tables: new Tables(database), writer, place, identity };
       this.#gone = null;
     } catch (error) {
-      // A handle of the caller's own stays open, so that this can be tried again. One that could not be used, since its file
-      // may only be read for example, is of no use to the next one either.
+      // A handle of the caller's stays open, so that it can be tried again. An own handle that could not be used, for example
+      // because its file is read-only, would be of no use to the next user of the file, so it is closed and not parked.
       if (isPath && isBusy(error)) closeOrPark(database);
       else if (isPath) database.close();
       if (error instanceof FileGone) throw gone();
       if (!isBusy(error)) throw error;
       throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "Another process holds the file of sqliteInbox.", {
-        fix: "It is tried again with the next delivery. Is a program other than yours in the middle of a transaction?",
+        fix: "The next delivery tries again. Is another program in the middle of a transaction?",
         cause: error,
       });
     }
@@ -147,7 +147,7 @@ class SqliteStore implements RecordStore {
     if (this.#openedFile !== null) return this.#openedFile;
     if (this.#gone !== null) throw gone();
     throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "The file of sqliteInbox is not open.", {
-      fix: "Has the inbox been closed? Otherwise see what its start was refused for.",
+      fix: "Has the inbox been closed? Otherwise, look at the error of its start.",
     });
   }
 
@@ -168,7 +168,10 @@ class SqliteStore implements RecordStore {
     return loss;
   }
 
-  /** Nobody can read what is written into a deleted or exchanged file. So the file is opened anew in a while. */
+  /**
+   * Lets go of a file that was deleted or exchanged, since nobody could read what is written there. It is opened again after a
+   * while.
+   */
   #letGo(opened: Opened): void {
     if (this.#openedFile !== opened) return;
     this.#openedFile = null;
@@ -231,7 +234,7 @@ class SqliteStore implements RecordStore {
     };
   }
 
-  /** Looks without taking the lock first, since most looks find nothing. */
+  /** Looks without the lock at first, since most looks find nothing. */
   #isDue(tables: Tables, limit: number): boolean {
     return limit > 0 && tables.due(this.now(), 1).length > 0;
   }
@@ -294,7 +297,7 @@ class SqliteStore implements RecordStore {
     return pruned === PRUNED_AT_ONCE;
   }
 
-  /** Commits a row as large as an event. A write that is rolled back would never reach the disk. */
+  /** Commits a row that is as large as an event. A write that is rolled back would never reach the disk. */
   async probe(): Promise<void> {
     const { database } = this.#opened;
     await this.#write(() => {
@@ -303,7 +306,7 @@ class SqliteStore implements RecordStore {
     }).catch(rethrow);
   }
 
-  /** SQLite answers at once. Without a pause between them, a sequence of pages or steps would block everything else. */
+  /** SQLite answers synchronously. Without a pause between them, a sequence of pages or steps would block everything else. */
   #nextTurn(): Promise<void> {
     return new Promise((resolve) => this.#environment.soon(resolve));
   }
@@ -326,10 +329,11 @@ class SqliteStore implements RecordStore {
     if (opened === null) return;
     this.#openedFile = null;
     try {
-      // Some drivers close only when they are garbage-collected. From here on the file has everything, and can be copied alone.
+      // Some drivers close the file only when they are garbage-collected. After this statement, the file is complete without
+      // its log and can be copied by itself.
       opened.database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
-      // Another process still uses the log, and will do this at its own close.
+      // Another process still uses the log, and will do this when it closes.
     }
     closeOrPark(opened.database);
   }
@@ -340,7 +344,7 @@ function gone(): PayhooksError {
     "ERR_INBOX_UNAVAILABLE",
     "The file of sqliteInbox was deleted or exchanged while it was open.",
     {
-      fix: "What was in it is lost, unless you have it elsewhere: stop every process, put it back, and start them. Otherwise a new one is made in a few seconds, where sqliteInbox was given a path; a handle of your own needs a restart.",
+      fix: "Its events are lost, unless you still have the file. If you have it, stop every process, put it back, and start them again. Otherwise sqliteInbox makes a new file within seconds if it was given a path; with a handle of your own, restart the process.",
     },
   );
 }

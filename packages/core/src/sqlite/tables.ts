@@ -22,9 +22,10 @@ export interface CountRow {
 const COLUMNS = "place, key, version, text, expires_at";
 
 /**
- * What is due, longest first. A time that is further away than when it was written comes from a clock that was ahead and
- * was corrected since: somebody has to look at that too, and pull it back. The first part takes the time, the second the
- * latest from which a time may have been counted, and the whole a limit.
+ * Selects the records that are due, the longest waiting first. If a time is further away now than when it was written, a clock
+ * that was ahead has written it, and was corrected since. Such a record is due too, so that its time gets corrected. The
+ * parameters are: the time for the first part, for the second part the latest moment at which a time can have been written, and
+ * a limit for both.
  */
 const due = (columns: string): string => `
   SELECT ${columns} FROM records WHERE due_at <= ?
@@ -33,7 +34,7 @@ const due = (columns: string): string => `
     WHERE due_at IS NOT NULL AND due_at - due_in_ms > ?
   ORDER BY due_at LIMIT ?`;
 
-/** How many there are of what is not finished; in these words SQLite counts them in the index of just these. */
+/** Counts unfinished events. The conditions are worded so that SQLite uses the partial index of these events. */
 const COUNTS = `
   SELECT state, NULL AS reason, count(*) AS n FROM events
     WHERE state <> 'done' AND state <> 'held' GROUP BY state
@@ -41,13 +42,13 @@ const COUNTS = `
   SELECT state, reason, count(*) AS n FROM events
     WHERE state <> 'done' AND state = 'held' GROUP BY state, reason`;
 
-/** A clock that was set back by less than this counts as correct. */
+/** A clock that was set back by less than this is taken as correct. */
 const CLOCKS_APART_MS = 5_000;
 
-/** Beyond this number the count only says that there are many. */
+/** Above this number, due records are not counted exactly. */
 const COUNTED_DUE = 10_000;
 
-/** The tables of records and events, a statement for each thing that is done with them. */
+/** The tables of records and events, with a prepared statement for each operation. */
 export class Tables {
   readonly #find: SqliteStatement;
   readonly #insert: SqliteStatement;
@@ -73,7 +74,8 @@ export class Tables {
     this.#insert = database.prepare(
       "INSERT INTO records (key, version, text, due_at, due_in_ms, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
     );
-    // Not by RETURNING: after an insert that found the disk full, libsql 0.5.29 then lost and mixed up rows of others.
+    // RETURNING is not used: after an insert that found the disk full, libsql 0.5.29 lost and mixed up rows of other
+    // statements.
     this.#lastPlace = database.prepare("SELECT last_insert_rowid() AS place");
     this.#update = database.prepare(
       "UPDATE records SET version = ?, text = ?, due_at = ?, due_in_ms = ?, expires_at = ? WHERE place = ?",
@@ -104,7 +106,7 @@ export class Tables {
     );
   }
 
-  /** The record's row; null where there is none. One that has expired may still be there. */
+  /** The record's row; null if there is none. The row of an expired record may still be found. */
   find(key: string): RecordRow | null {
     // Drivers say null or undefined where there is no row.
     return (this.#find.get(key) as RecordRow | null | undefined) ?? null;
@@ -123,7 +125,7 @@ export class Tables {
     for (const labels of index.events) {
       const known = gone.get(labels.eventId);
       if (known === undefined) this.#addEvent(place, labels);
-      // Its other labels stay as they are.
+      // Its other labels never change.
       else if (known.state !== labels.state || known.reason !== labels.reason) {
         this.#updateEvent.run(labels.state, labels.reason, place, labels.eventId);
       }
@@ -150,29 +152,29 @@ export class Tables {
     for (const text of labels.foundBy) this.#insertReading.run(text, place);
   }
 
-  /** With its events. */
+  /** Deletes a record and its events. */
   remove(place: number): void {
     this.#remove.run(place);
   }
 
-  /** What is due, longest first. */
+  /** The records that are due, the longest waiting first. */
   due(now: number, limit: number): readonly RecordRow[] {
     return this.#due.all(now, now + CLOCKS_APART_MS, limit) as RecordRow[];
   }
 
-  /** How many are due; of very many, that there are many. */
+  /** How many records are due. A very high number is not counted exactly. */
   countDue(now: number): number {
     return Number((this.#countDue.get(now, now + CLOCKS_APART_MS, COUNTED_DUE) as { n: number }).n);
   }
 
-  /** When the next one is due; null when none waits. */
+  /** When the next record falls due; null when none waits. */
   nextDueAt(now: number): number | null {
     // Drivers say null or undefined where there is no row.
     const next = this.#nextDue.get(now, now + CLOCKS_APART_MS) as { at: number } | null | undefined;
     return next?.at ?? null;
   }
 
-  /** Since when the one that waits longest has been due; null when none is. */
+  /** Since when the record that waits longest has been due; null when none is due. */
   oldestDueAt(now: number): number | null {
     const oldest = this.#oldestDue.get(now, now + CLOCKS_APART_MS, 1) as
       | { due_at: number }
@@ -181,7 +183,7 @@ export class Tables {
     return oldest === null || oldest === undefined ? null : Math.min(oldest.due_at, now);
   }
 
-  /** Makes a record due at another time, without another version. */
+  /** Makes a record due at another time, without a new version. */
   hide(place: number, until: number, forMs: number): void {
     this.#hide.run(until, forMs, place);
   }
@@ -191,7 +193,7 @@ export class Tables {
     return (this.#expired.all(now, limit) as { place: number }[]).map(({ place }) => place);
   }
 
-  /** Records in the order of their places, expired ones too. */
+  /** Records in the order of their places, including expired ones. */
   behind(place: number, limit: number): readonly RecordRow[] {
     return this.#behind.all(place, limit) as RecordRow[];
   }

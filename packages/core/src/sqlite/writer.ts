@@ -16,7 +16,7 @@ interface Write {
 
 /**
  * Writes to a file that other processes may have locked. If the file is free, a write is made at once. Writes that come while
- * another one waits share its transaction, and its `fsync`, as soon as the file is free.
+ * another one waits share its transaction and its `fsync`, as soon as the file is free.
  */
 export class Writer {
   readonly #database: SqliteDatabase;
@@ -66,7 +66,7 @@ export class Writer {
     }
   }
 
-  /** Runs each by itself, so that a failure of one does not fail the others. */
+  /** Runs one write by itself, so that its failure does not fail the others. */
   #writeAlone({ work, resolve, reject }: Write): void {
     try {
       resolve(this.#commit(work));
