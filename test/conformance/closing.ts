@@ -1,7 +1,8 @@
 /** What a sender that keeps its connection alive sees of a receiver that closes. */
 import { callbackFields, signPaymentCallback } from "@payhooks/core/testing";
 import { request, Wire } from "../e2e/wire.ts";
-import { CONTROL_PATH, PAYMENT_PATHS } from "./merchant.ts";
+import { closeReceiver } from "./control.ts";
+import { PAYMENT_PATHS } from "./merchant.ts";
 import { KEYS } from "./targets.ts";
 
 /** The answers before and after the close, and whether the server ended the connection with the second. */
@@ -20,7 +21,7 @@ export async function closeWhileConnected(port: number): Promise<{
       answers.push(`${answer.status} ${answer.body}`);
     };
     await send();
-    await fetch(`http://127.0.0.1:${port}${CONTROL_PATH}close`, { method: "POST" });
+    await closeReceiver(port);
     await send();
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<boolean>((resolve) => {

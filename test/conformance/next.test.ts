@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { handledOnce } from "../e2e/lossy-sandbox.ts";
 import { exchange, request } from "../e2e/wire.ts";
 import { root } from "../package/workspace.ts";
-import { shown } from "./adapter.ts";
+import { shown } from "./case.ts";
 import { closeWhileConnected, ENDED_WITH_ITS_ANSWER } from "./closing.ts";
 import { CONNECT_PATH } from "./merchant.ts";
 import { buildNext, NEXT, QUIET } from "./next.ts";

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { conformanceCases, Session, shown } from "./adapter.ts";
+import { shown } from "./case.ts";
+import { conformanceCases } from "./cases/index.ts";
 import { closeWhileConnected, ENDED_WITH_ITS_ANSWER } from "./closing.ts";
+import { Session } from "./session.ts";
 import { adapterConformance } from "./suite.ts";
 import { KEYS, onNode, SECRET, startServer } from "./targets.ts";
 import { EXPRESS_TRAPS, FASTIFY_TRAPS, FETCH_TRAPS, HONO_TRAPS } from "./traps.ts";

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Case, conformanceCases, Session, type Target } from "./adapter.ts";
+import type { Case, Target } from "./case.ts";
+import { conformanceCases } from "./cases/index.ts";
+import { Session } from "./session.ts";
 import { Table } from "./table.ts";
 import { KEYS, SECRET } from "./targets.ts";
 

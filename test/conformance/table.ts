@@ -1,4 +1,4 @@
-import type { Case } from "./adapter.ts";
+import type { Case } from "./case.ts";
 
 /** What came of a case at one adapter. */
 export type Mark = "same" | "own" | "differs";
