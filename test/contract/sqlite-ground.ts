@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RecordStore } from "@payhooks/core/inbox";
 import { type SqliteHandle, sqliteStore } from "@payhooks/core/sqlite";
-import { fakeClock } from "@payhooks/core/testing";
 import { type Ground, type GroundKind, withOverrides } from "./rig.ts";
+import { skippingClock } from "./skipping-clock.ts";
 
 /** What survives a death of the machine is not the contract's to test: a disk in memory saves a thousand fsyncs. */
 const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
@@ -13,7 +13,7 @@ export const sqliteKind: GroundKind = { timeTravel: true, endsWithProcess: false
 
 /** Every process opens the file anew. Commits come at the end of a turn, so that time moves on only after some. */
 export function sqliteGround(open: (file: string) => SqliteHandle): Ground {
-  const clock = fakeClock();
+  const { clock, advance } = skippingClock();
   const folder = mkdtempSync(join(MEMORY_DISK, "payhooks-contract-"));
   const handles = new Set<SqliteHandle>();
   return {
@@ -22,7 +22,7 @@ export function sqliteGround(open: (file: string) => SqliteHandle): Ground {
     async advance(ms) {
       // What was begun before time moves on takes some commits, and each of them a turn.
       for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
-      await clock.advance(ms);
+      await advance(ms);
     },
     leaseMs: 30_000,
     open() {

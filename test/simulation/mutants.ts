@@ -4,10 +4,16 @@ import type { Replacement } from "./core.ts";
 export interface Mutant {
   readonly name: string;
   readonly changes: readonly Replacement[];
+  /** True where it takes thousands of histories to find it: too many for `npm test`. */
+  readonly isRare?: true;
 }
 
 function mutant(name: string, file: string, find: string, put: string): Mutant {
   return { name, changes: [{ file, find, put }] };
+}
+
+function rare(found: Mutant): Mutant {
+  return { ...found, isRare: true };
 }
 
 const CHANGES = "inbox/changes.ts";
@@ -55,11 +61,13 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
   },
-  mutant(
-    "the end of a run is not recognised as one's own",
-    RUN,
-    'if (record?.slots[slotKey]?.token === ended(token)) return { kind: "ended", overtaken: [] };',
-    "",
+  rare(
+    mutant(
+      "the end of a run is not recognised as one's own",
+      RUN,
+      'if (record?.slots[slotKey]?.token === ended(token)) return { kind: "ended", overtaken: [] };',
+      "",
+    ),
   ),
   mutant(
     "steps that are written together do not see each other",
@@ -138,11 +146,13 @@ export const MUTANTS: readonly Mutant[] = [
     "if (this.#leased.elapsedMs >= this.#parts.leaseMs) return true;",
     "if (this.#parts.leaseMs > 0) return false;",
   ),
-  mutant(
-    "a lease counts from the answer to its write, not from its sending",
-    ACCEPTOR,
-    "this.#runs.start({ ...begun, runner, inBackground",
-    "this.#runs.start({ ...begun, leased: this.#parts.stopwatch(), runner, inBackground",
+  rare(
+    mutant(
+      "a lease counts from the answer to its write, not from its sending",
+      ACCEPTOR,
+      "this.#runs.start({ ...begun, runner, inBackground",
+      "this.#runs.start({ ...begun, leased: this.#parts.stopwatch(), runner, inBackground",
+    ),
   ),
   mutant(
     "a lease counts on the clock that stands still while the machine sleeps",
@@ -232,17 +242,21 @@ export const MUTANTS: readonly Mutant[] = [
       { file: ACCEPT, find: "record: isLater || isNews ? changed : null };", put: "record: changed };" },
     ],
   },
-  mutant(
-    "whoever calls a handler does not look at the store's clock",
-    ACTIVE,
-    "return this.#parts.store.now(this.data.key) >= this.#until;",
-    "return this.#until < 0;",
+  rare(
+    mutant(
+      "whoever calls a handler does not look at the store's clock",
+      ACTIVE,
+      "return this.#parts.store.now(this.data.key) >= this.#until;",
+      "return this.#until < 0;",
+    ),
   ),
-  mutant(
-    "nobody is told that a handler which is gone may have run",
-    RUNNER,
-    "if (Object.entries(data.steps).some(mayHaveRun)) {",
-    "if (Object.entries(data.steps).every(mayHaveRun) && data.mode === null) {",
+  rare(
+    mutant(
+      "nobody is told that a handler which is gone may have run",
+      RUNNER,
+      "if (Object.entries(data.steps).some(mayHaveRun)) {",
+      "if (Object.entries(data.steps).every(mayHaveRun) && data.mode === null) {",
+    ),
   ),
   // Effects.
   mutant(

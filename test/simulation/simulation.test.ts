@@ -38,7 +38,11 @@ describe("simulated histories", () => {
 });
 
 describe("mistakes that the invariants find", () => {
-  it.each(MUTANTS)("$name", { timeout: 10 * MINUTES }, async (mutant) => {
-    expect(await hunt(mutant, 1, MUTANT_HISTORIES)).toMatchObject({ foundBy: expect.any(String) });
-  });
+  it.each(MUTANTS.filter(({ isRare }) => isRare !== true))(
+    "$name",
+    { timeout: 10 * MINUTES },
+    async (mutant) => {
+      expect(await hunt(mutant, 1, MUTANT_HISTORIES)).toMatchObject({ foundBy: expect.any(String) });
+    },
+  );
 });
