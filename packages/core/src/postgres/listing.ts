@@ -6,6 +6,8 @@ import type { Row, Statement } from "./client.ts";
 
 /** How many events one page looks at, even if few of them match the filter. */
 const LOOKED_AT = 500;
+/** How many events are passed over at most to find finished ones, which have no index of their own. */
+const PASSED_OVER = 20_000;
 /** How many events are found for one text at most. */
 const MAX_FOUND = 1_000;
 const UNFINISHED = ["waiting", "retrying", "running", "held"] as const;
@@ -90,17 +92,28 @@ export async function listEvents(
       SELECT one.* FROM ${schema}.unfinished one WHERE one.state = wanted.state AND ${looked}
       ${inOrder("one")} LIMIT ${atMost}
     ) one ${inOrder("one")} LIMIT ${atMost}`;
+  const unfinished = `${schema}.unfinished u`;
+  const ofLabel = "u.record = l.record AND u.event_id = l.event_id";
+  const labelled = (most: number): string =>
+    `(SELECT l.* FROM ${schema}.labels l WHERE ${looked} ${inOrder("l")} LIMIT ${most}) l`;
+  // Those that are not finished are left out, but for the last one, behind which the next page begins.
+  const ofFinished = `(
+      SELECT l.* FROM (SELECT l.*, row_number() OVER () AS n FROM ${labelled(PASSED_OVER)}) l
+      WHERE l.n = ${PASSED_OVER} OR NOT EXISTS (SELECT FROM ${unfinished} WHERE ${ofLabel})
+      ${inOrder("l")} LIMIT ${atMost}
+    ) l`;
+  const isOfFinished = !isNamed && state === "done";
   const found = isByState
-    ? `(${ofStates}) u JOIN ${schema}.labels l ON l.record = u.record AND l.event_id = u.event_id`
-    : `(SELECT l.* FROM ${schema}.labels l WHERE ${looked} ${inOrder("l")} LIMIT ${atMost}) l
-       LEFT JOIN ${schema}.unfinished u ON u.record = l.record AND u.event_id = l.event_id`;
+    ? `(${ofStates}) u JOIN ${schema}.labels l ON ${ofLabel}`
+    : `${isOfFinished ? ofFinished : labelled(atMost)} LEFT JOIN ${unfinished} ON ${ofLabel}`;
+  const place = isOfFinished ? "l.n" : "NULL";
   const text = `
-    SELECT ${SUMMARY}, r.version, r.text FROM ${found}
+    SELECT ${SUMMARY}, ${place} AS n, r.version, r.text FROM ${found}
     LEFT JOIN ${schema}.records r ON r.place = l.record AND ${passes} AND ${UNEXPIRED}
     ${inOrder("l")}`;
   // It has no name, since it differs for each filter, and a stored plan would not be used again.
   const rows = await run({ name: "", text }, values);
-  return pageOf(rows, limit, rows.length === atMost);
+  return pageOf(rows, limit, rows.length === atMost || Number(rows.at(-1)?.n) === PASSED_OVER);
 }
 
 /** The events that have this reference, or a reading that has it. */

@@ -62,7 +62,8 @@ export function listEvents(
   else if (referenceId !== undefined) looked.add(named("reference_id"), referenceId, referenceId);
   // Worded like the condition of the partial index of unfinished events, so that SQLite uses it.
   else if (state === undefined) looked.add("state <> 'done'");
-  else if (state !== "done") looked.add("state <> 'done' AND state = ?", state);
+  else if (state === "done") looked.add("state = 'done'");
+  else looked.add("state <> 'done' AND state = ?", state);
   looked.add("accepted_at >= ?", filter.since);
   looked.add("accepted_at < ?", filter.until);
   looked.add(`(accepted_at, event_id) ${behind} (?, ?)`, cursor?.acceptedAt, cursor?.eventId);

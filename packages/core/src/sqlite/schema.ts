@@ -42,7 +42,7 @@ const SCHEMA = `
     accepted_at INTEGER NOT NULL
   );
   CREATE INDEX events_by_record ON events (record);
-  CREATE INDEX events_by_time ON events (accepted_at);
+  CREATE INDEX finished_events ON events (accepted_at) WHERE state = 'done';
   CREATE INDEX events_by_id ON events (id);
   CREATE INDEX events_by_reference ON events (reference_id) WHERE reference_id IS NOT NULL;
   CREATE INDEX unfinished_events ON events (state, accepted_at, reason) WHERE state <> 'done';
