@@ -39,7 +39,8 @@ describe("the suite itself", () => {
     const server = await startServer(onNode("mutant.ts"));
     try {
       const target = { name: "mutant", port: server.port, traps: [] };
-      const tried = conformanceCases(KEYS, SECRET, Date.now()).slice(0, 17);
+      const named = [...ANY_BYTES, ...EXACT_BYTES];
+      const tried = conformanceCases(KEYS, SECRET, Date.now()).filter(({ name }) => named.includes(name));
       const passed: string[] = [];
       const failed: string[] = [];
       for (const one of tried) {
