@@ -37,7 +37,7 @@ it("makes the table that a receiver may not make itself, and does nothing the se
   for (const _ of ["first", "second"]) {
     expect(migrate("--postgres", server.url)).toEqual({
       code: 0,
-      said: "The table payhooks_effects is there.\n",
+      said: "The table payhooks_effects is ready.\n",
     });
   }
   await effects.open();

@@ -9,9 +9,9 @@ import { COMMANDS } from "./commands.ts";
 
 /** Runs one command line. Resolves with the exit code; never rejects. */
 export async function main(args: readonly string[]): Promise<number> {
-  // Whoever reads our output may stop reading: `payhooks held list | head`.
+  // The program that reads our output may stop early, as in `payhooks held list | head`.
   process.stdout.on("error", () => process.exit(EXIT.ok));
-  // Before the command's own `--`, wherever the option stands, so that errors are JSON too.
+  // Looked for before the command line is read, so that errors about it are JSON too.
   const end = args.indexOf("--");
   const isJson = args.slice(0, end < 0 ? args.length : end).includes("--json");
   try {

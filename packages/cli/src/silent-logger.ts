@@ -1,4 +1,4 @@
 import type { Logger } from "@payhooks/core";
 
-/** The command line says itself what went wrong, so an inbox that it opens says nothing. */
+/** The command line reports errors itself, so the inboxes that it opens log nothing. */
 export const silentLogger: Logger = { info: () => {}, warn: () => {}, error: () => {} };

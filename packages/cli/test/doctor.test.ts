@@ -162,7 +162,7 @@ describe.each(flows)("payhooks doctor on a hand-written receiver of %s", (flow) 
   }
 });
 
-describe("payhooks doctor on a receiver that parses and writes anew", () => {
+describe("payhooks doctor on a receiver that parses and serialises again", () => {
   it("finds the webhooks whose bytes it no longer has", async () => {
     const url = await handWritten({
       ...right.connect,
@@ -174,7 +174,7 @@ describe("payhooks doctor on a receiver that parses and writes anew", () => {
     });
     const report = await examine("connect", url);
     expect(faults(report)).toEqual(["raw-body"]);
-    expect(report.findings[0]?.what).toContain("verifies what it parsed and wrote anew");
+    expect(report.findings[0]?.what).toContain("verifies what it parsed and serialised again");
     expect(report.findings[0]?.probes).toEqual(
       expect.arrayContaining(["indented", "line end after the body", "a number with a fraction of zeros"]),
     );
@@ -264,7 +264,7 @@ describe("payhooks doctor", () => {
     [["http://127.0.0.1:1/", "--payments"], /no private key/],
     [["http://127.0.0.1:1/", "--connect"], /no secret/],
     [["http://127.0.0.1:1/", "--private-key", privateKey, "--secret", secret], /one at a time/],
-    [["localhost:3000", "--connect", "--secret", secret], /whole address/],
+    [["localhost:3000", "--connect", "--secret", secret], /full URL/],
     [[], /An argument is missing/],
   ])("%j exits with 2 and says why", async (args, why) => {
     const ended = await payhooks(["doctor", ...args]);

@@ -90,7 +90,7 @@ describe("what payhooks doctor leaves behind", () => {
       const references = (): number => new Set(ran.slice(before)).size;
       const ended = await payhooks(["doctor", url, ...args, "--sqlite", database], { env });
       expect(ended.stdout).toMatch(
-        /Nothing is wrong with this endpoint\.\n\nLeft behind {2}Nothing of it is held now\.\n$/,
+        /Nothing is wrong with this endpoint\.\n\nLeft behind {2}Nothing is held now\.\n$/,
       );
       expect(ended.code).toBe(0);
       await expect.poll(references).toBe(10);
@@ -112,16 +112,17 @@ describe("what payhooks doctor leaves behind", () => {
     const { url, database, held } = await application();
     const ended = await payhooks(["doctor", url, "--private-key", privateKey]);
     expect(ended.stdout).toContain("Nothing is wrong with the answers of this endpoint.");
-    expect(ended.stdout).toContain("11 deliveries were taken (2xx). They have run, or they are held");
+    expect(ended.stdout).toContain("11 deliveries were accepted (2xx). They have run, or they are held");
     expect(ended.stdout).toContain("The merchantId was made up");
     const [, id = ""] =
-      /payhooks held list --id (\S+) --sqlite FILE \| --redis URL\n/.exec(ended.stdout) ?? [];
+      /payhooks held list --id (\S+) --sqlite FILE \| --redis URL \| --postgres URL\n/.exec(ended.stdout) ??
+      [];
     const entries = await held();
     const listed = await payhooks(["held", "list", "--id", id, "--sqlite", database, "--json"]);
     expect(listed.json().map(({ eventId }) => eventId)).toEqual(entries.map(({ eventId }) => eventId));
     expect(entries).toHaveLength(11);
     expect(ended.stdout).toContain(
-      `payhooks held discard --all --id ${id} --sqlite FILE | --redis URL --by NAME`,
+      `payhooks held discard --all --id ${id} --sqlite FILE | --redis URL | --postgres URL --by NAME`,
     );
     const known = await payhooks(["doctor", url, "--payments", "--state", state]);
     expect(known.stdout).not.toContain("made up");
@@ -170,7 +171,7 @@ describe("payhooks send, to a receiver that expects one merchant", () => {
     const { url, held } = await application();
     const ended = await payhooks(["send", "deposit", "--to", url, "--private-key", privateKey]);
     expect(ended.stdout).toMatch(
-      /→ 200 [\s\S]*A 2xx means received: .*held[\s\S]*The merchantId was made up, .* --merchant-id/,
+      /→ 200 [\s\S]*A 2xx means received: .*held[\s\S]*The merchantId was made up\. .* --merchant-id/,
     );
     expect((await held()).map(({ reason }) => reason)).toEqual(["unexpected"]);
   });

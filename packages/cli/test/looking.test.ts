@@ -97,7 +97,7 @@ describe("payhooks find", () => {
   it("ends with 1 when nothing is found", async () => {
     const { database } = await application();
     const found = await payhooks(["find", "--reference", "order-4", "--sqlite", database]);
-    expect(found).toMatchObject({ code: 1, stdout: "Nothing is found.\n" });
+    expect(found).toMatchObject({ code: 1, stdout: "Nothing was found.\n" });
   });
 
   it.each([

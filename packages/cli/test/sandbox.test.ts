@@ -66,7 +66,10 @@ describe("payhooks sandbox", () => {
     const env = file("KEPT=1\n# a comment\nPAY_BASE_URL=old\n", ".env.local");
     const shop = await merchant();
     const { running, url } = await started(["--write-env", env, "--app", shop.url, "--delay-ms", "0"]);
-    expect((await fetch(`${url}/`)).status).toBe(200);
+    const dashboard = await fetch(`${url}/`);
+    expect(dashboard.status).toBe(200);
+    expect(await dashboard.text()).toContain(">Take a deposit</button>");
+    await running.until(/next {7}press "Take a deposit" on the dashboard/);
     const variables = variablesIn(env);
     expect(Object.keys(variables)).toEqual(VARIABLES);
     expect(readFileSync(env, "utf8")).toMatch(/^KEPT=1\n# a comment\nPAY_PUBLIC_KEY=/);
@@ -219,7 +222,7 @@ describe("payhooks sandbox", () => {
     [["--outcome", "success"], /Did you mean SUCCESS\?/],
     [["--webhook-secret", " x"], /white space around it/],
     [["--private-key", file("nonsense")], /ERR_OPTION_INVALID/],
-    [["--callback-url", "localhost"], /whole address/],
+    [["--callback-url", "localhost"], /full URL/],
   ])("%j exits with 2 and says why", async (args, why) => {
     const ended = await payhooks(["sandbox", "--port", "0", ...args]);
     expect(ended).toMatchObject({ code: 2, stdout: "" });
@@ -238,13 +241,16 @@ describe("payhooks sandbox", () => {
 describe("payhooks dev", () => {
   const app = (program: string): string[] => ["dev", "--port", "0", "--", process.execPath, "-e", program];
 
-  it("sets the variables, shows what the app prints behind a prefix, and ends as it does", async () => {
+  it("sets the variables, says what to do next, shows what the app prints behind a prefix, and ends as it does", async () => {
     const print = `console.log(JSON.stringify(${JSON.stringify(VARIABLES)}.map((name) => [name, process.env[name]])))`;
     const ended = await payhooks(
       app(`${print}; console.error("to stderr"); process.stdout.write("no line end"); process.exitCode = 7`),
     );
     expect(ended.code).toBe(7);
     expect(ended.stdout).toMatch(/^sandbox \| Payhooks sandbox {2}http/m);
+    expect(ended.stdout).toMatch(
+      /^sandbox \| {3}next {7}press "Take a deposit" on the dashboard to send a first event$/m,
+    );
     expect(ended.stdout).toMatch(/^app \| no line end$/m);
     expect(ended.stderr).toBe("app | to stderr\n");
     const [, printed = "[]"] = /^app \| (\[\[.*)$/m.exec(ended.stdout) ?? [];

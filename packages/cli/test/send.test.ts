@@ -246,7 +246,7 @@ describe("payhooks send", () => {
   it.each([
     [["deposit"], /--to is missing/],
     [["depositt", ...to], /Did you mean deposit\?/],
-    [["deposit", "--to", "127.0.0.1:3000"], /whole address/],
+    [["deposit", "--to", "127.0.0.1:3000"], /full URL/],
     [["deposit", ...to], /no private key.*\n.*openssl genrsa/],
     [["settlement", ...to], /no secret/],
     [["deposit", ...to, "--private-key", file(keys.publicKey)], /only the private one signs/],

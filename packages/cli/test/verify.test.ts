@@ -237,7 +237,7 @@ describe("payhooks verify --key", () => {
       const ended = await payhooks(["verify", "--key", publicKey, file(rawBody)]);
       expect(ended.stdout).toMatch(/^ERR_EVENT_AMBIGUOUS$/m);
       expect(ended.stdout).toMatch(/events that differ in .*referenceId/);
-      expect(ended.stdout).toContain("Cause: Nothing is escaped in the signed string");
+      expect(ended.stdout).toContain("Cause: The service escapes nothing in the signed string");
       expect(ended.stdout).toContain("referenceId=order-9&status=SUCCESS&timestamp=");
       expect(ended.code).toBe(1);
     }
@@ -253,7 +253,7 @@ describe("payhooks verify --key", () => {
     const found = await callback(body(signed()), "--extra-field", "zone");
     expect(found).toMatchObject({ exit: 1, code: "ERR_EVENT_AMBIGUOUS" });
     expect(found.summary).toContain("zone is declared in payments.extraFields but missing");
-    expect(found.causes[0]?.what).toContain("no reading in which every declared field stands");
+    expect(found.causes[0]?.what).toContain("no reading that contains every declared field");
   });
 
   it("takes a callback URL that is known as a whole", async () => {
@@ -265,7 +265,7 @@ describe("payhooks verify --key", () => {
   it("notes which optional fields an event is without, since they may be forged", async () => {
     const found = await callback(body(signed({ zone: "eu" })));
     expect(found).toMatchObject({ exit: 0, ok: true });
-    expect(found.notes).toEqual([expect.stringContaining("The event is without userId")]);
+    expect(found.notes).toEqual([expect.stringContaining("The event has no userId")]);
   });
 
   it("says what was signed, however the body spells it", async () => {
@@ -274,7 +274,9 @@ describe("payhooks verify --key", () => {
     const found = await callback(body(swallowing));
     expect(found).toMatchObject({ exit: 0, ok: true });
     expect(found.summary).toMatch(/^DEPOSIT SUCCESS order-1 /);
-    expect(found.notes).toEqual([expect.stringMatching(/spells the signed string .* referenceId, status/)]);
+    expect(found.notes).toEqual([
+      expect.stringMatching(/does not spell the signed string .* referenceId, status/),
+    ]);
   });
 
   it.each([

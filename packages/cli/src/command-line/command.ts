@@ -3,11 +3,11 @@ import type { Terminal } from "./terminal.ts";
 
 /** One option of a command. */
 export interface OptionSpec {
-  /** What stands for the value in the help; an option without one is a switch. */
+  /** The placeholder for the value in the help. An option without one is a switch. */
   readonly value?: string;
   readonly multiple?: boolean;
   readonly help: string;
-  /** Shown in the help, where there is a fixed one. */
+  /** The default as the help shows it, if there is one. */
   readonly default?: string;
 }
 
@@ -16,16 +16,16 @@ export interface Command {
   readonly name: string;
   /** One line, for the list of commands. */
   readonly summary: string;
-  /** What follows `payhooks <name>`; one line per form. */
+  /** What follows `payhooks <name>`, one line for each form. */
   readonly usage: readonly string[];
   readonly options: Readonly<Record<string, OptionSpec>>;
   /** Everything that the options do not say, in paragraphs. */
   readonly notes: readonly string[];
   /** Whole command lines that work as they are. */
   readonly examples: readonly string[];
-  /** What is required before the options: arguments, at least and at most so many. */
+  /** How many arguments the command takes besides its options. */
   readonly arguments: { readonly least: number; readonly most: number };
-  /** True when everything after `--` belongs to another program. */
+  /** True if everything after `--` belongs to another program. */
   readonly passesOn?: boolean;
   /** Resolves with the exit code. */
   run(given: Given, terminal: Terminal): Promise<number>;

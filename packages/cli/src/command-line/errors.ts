@@ -1,10 +1,10 @@
-/** What the exit code says. */
+/** The exit codes. */
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
 
-/** Anything that is told to the user in a line or two, without a stack trace. */
+/** An error that the user sees as a line or two, without a stack trace. */
 export class CliError extends Error {
   readonly code: string;
-  /** What to do about it; empty when the message says it. */
+  /** What to do about it. Empty if the message says it already. */
   readonly fix: string;
   readonly exitCode: number;
 
@@ -24,17 +24,26 @@ export class UsageError extends CliError {
   }
 }
 
-/** An error as it is told: ours, Payhooks' or the sandbox's. Null for what nobody expected. */
+/** The error for a server, such as a database, that cannot be opened. */
+export function unavailable(code: string, server: string, why = "it does not answer"): CliError {
+  return new CliError(
+    code,
+    `${server} cannot be opened: ${why}.`,
+    "Is it running, and are the address and the password right?",
+  );
+}
+
+/** The error as a {@link CliError} if the command line, Payhooks or the sandbox threw it. Null for any other error. */
 export function tellable(error: unknown): CliError | null {
   if (error instanceof CliError) return error;
   if (!(error instanceof Error)) return null;
   const { code, fix } = error as { code?: unknown; fix?: unknown };
   if (typeof code !== "string" || !["PayhooksError", "SandboxError"].includes(error.name)) return null;
-  // A PayhooksError ends its message with its fix.
+  // The message of a PayhooksError ends with its fix.
   const hint = typeof fix === "string" ? fix : "";
   const message = hint === "" ? error.message : error.message.slice(0, -hint.length).trimEnd();
   return new CliError(code, message, hint, WRONG_INPUT.test(code) ? EXIT.usage : EXIT.failure);
 }
 
-/** Codes that say that an option's value cannot be right. */
+/** The codes for an option whose value cannot be right. */
 const WRONG_INPUT = /^ERR_(?:OPTION_|KEY_|SECRET_|HOST_NOT_LOOPBACK|PARAMETERS)/;

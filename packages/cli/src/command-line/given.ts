@@ -3,10 +3,10 @@ import { COMMON_OPTIONS, type Command, type OptionSpec } from "./command.ts";
 import { UsageError } from "./errors.ts";
 import { nearest } from "./nearest.ts";
 
-/** What the user gave to a command. Every reader throws a {@link UsageError} for a value that cannot be. */
+/** The options and arguments of one call. The methods that read a value throw a {@link UsageError} if it is wrong. */
 export class Given {
   readonly positionals: readonly string[];
-  /** What follows `--`, for another program. */
+  /** The words after `--`, for another program. */
   readonly rest: readonly string[];
   readonly #values: ReadonlyMap<string, readonly (string | true)[]>;
 
@@ -29,7 +29,7 @@ export class Given {
     return values.filter((value) => typeof value === "string");
   }
 
-  /** The last value counts. */
+  /** The value of an option. If it was given several times, the last one counts. */
   text(name: string): string | undefined {
     return this.texts(name).at(-1);
   }
@@ -65,7 +65,7 @@ export class Given {
   }
 }
 
-/** One of the choices; otherwise an error that suggests the nearest. */
+/** Returns the choice that the value names. For any other value, the error suggests the nearest choice. */
 export function chosen<const Choice extends string>(
   what: string,
   value: string,
@@ -84,7 +84,7 @@ export function httpUrl(what: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
   throw new UsageError(
-    `${what} must be a whole address such as http://127.0.0.1:3000/callbacks/pay; it is ${JSON.stringify(text)}.`,
+    `${what} must be a full URL such as http://127.0.0.1:3000/callbacks/pay; it is ${JSON.stringify(text)}.`,
   );
 }
 

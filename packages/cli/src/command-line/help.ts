@@ -13,7 +13,7 @@ export function overview(commands: readonly Command[], version: string): string 
     "Commands:",
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
     "",
-    "payhooks COMMAND --help shows its options; payhooks --version the version.",
+    "payhooks COMMAND --help shows the options of a command, payhooks --version shows the version.",
     "Exit codes: 0 all is well, 1 something was found or failed, 2 the command line is wrong.",
     "",
   ].join("\n");
@@ -48,7 +48,7 @@ export function labelOf(option: string, spec: OptionSpec): string {
   return spec.value === undefined ? `--${option}` : `--${option} ${spec.value}`;
 }
 
-/** An option's whole text: what it does, how often, and what holds without it. */
+/** The whole text of an option: what it does, whether it may be repeated, and its default. */
 export function textOf({ help, multiple, default: fallback }: OptionSpec): string {
   const more = [multiple ? "may be repeated" : "", fallback === undefined ? "" : `default: ${fallback}`];
   const given = more.filter(Boolean);

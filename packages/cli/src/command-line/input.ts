@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { UsageError } from "./errors.ts";
 
-/** A file's bytes, or those of the standard input for `-`. */
+/** The bytes of a file, or of the standard input if the path is `-`. */
 export async function readBytes(path: string): Promise<Buffer> {
   if (path === "-") return buffer(process.stdin);
   try {
@@ -15,7 +15,7 @@ export async function readBytes(path: string): Promise<Buffer> {
   }
 }
 
-/** A file's text; its white space is left as it is. */
+/** The text of a file, white space included. */
 export async function readText(path: string): Promise<string> {
   return (await readBytes(path)).toString("utf8");
 }

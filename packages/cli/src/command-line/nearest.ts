@@ -1,4 +1,4 @@
-/** The candidate that a mistyped word most likely stands for, or null when none is close. */
+/** The candidate that a mistyped word most likely stands for, or null if none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | null {
   const ranked = candidates
     .map((candidate) => ({ candidate, distance: distanceOf(word, candidate) }))
@@ -10,7 +10,7 @@ export function nearest(word: string, candidates: readonly string[]): string | n
   return best.distance <= Math.max(1, Math.floor(word.length / 3)) ? best.candidate : null;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */
+/** How many insertions, deletions, replacements and swaps of neighbours turn one word into the other. */
 function distanceOf(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

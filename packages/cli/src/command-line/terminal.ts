@@ -2,9 +2,9 @@
 export interface Terminal {
   /** `--json` was given. */
   readonly isJson: boolean;
-  /** A line of text for people; nothing with `--json`. */
+  /** Prints a line of text for people. With `--json` it prints nothing. */
   line(text?: string): void;
-  /** A line of JSON; nothing without `--json`. */
+  /** Prints a line of JSON. Without `--json` it prints nothing. */
   json(value: unknown): void;
   paint(colour: Colour, text: string): string;
 }
@@ -13,7 +13,7 @@ export type Colour = "red" | "green" | "yellow" | "bold" | "dim" | "cyan";
 
 const CODES: Readonly<Record<Colour, number>> = { red: 31, green: 32, yellow: 33, cyan: 36, bold: 1, dim: 2 };
 
-/** Colours are for people who look at a screen and have not asked for none. */
+/** True if a person reads the stream on a screen and has not switched colours off. */
 export function usesColour(stream: { readonly isTTY?: boolean }): boolean {
   const { NO_COLOR, TERM } = process.env;
   return stream.isTTY === true && (NO_COLOR ?? "") === "" && TERM !== "dumb";
@@ -33,7 +33,7 @@ export function createTerminal(isJson: boolean): Terminal {
   };
 }
 
-/** What arrives from elsewhere, on one line and without what a terminal would obey. */
+/** Makes a text from outside safe to print: on one line, without characters that would control the terminal. */
 export function shown(text: string, most = 200): string {
   const plain = text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => {
     return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;

@@ -1,16 +1,16 @@
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 
-/** A request as it is to be sent. */
+/** A request to send. */
 export interface Outgoing {
   readonly method?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
-/** What came back. */
+/** The answer to a request, or the reason why there is none. */
 export interface Answer {
-  /** Null when there was no answer. */
+  /** Null if there was no answer. */
   readonly status: number | null;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The beginning of the body. */
@@ -26,7 +26,7 @@ export const isRefused = ({ status }: Answer): boolean => status !== null && sta
 const EXCERPT_BYTES = 2_048;
 const MAX_SOCKETS = 64;
 
-/** Sends requests to one address as the service does: redirects are answers, and nothing is sent twice. */
+/** Sends requests to one address. Like the service, it does not follow redirects, and it sends nothing twice. */
 export interface Sender {
   send(outgoing: Outgoing): Promise<Answer>;
   close(): void;
@@ -82,7 +82,7 @@ export function createSender(url: URL, timeoutMs: number): Sender {
   };
 }
 
-/** Runs a task for every item, so many at a time; results in the order of the items. */
+/** Runs a task for every item, at most `limit` at a time. The results are in the order of the items. */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
   limit: number,

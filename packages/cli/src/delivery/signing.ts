@@ -7,18 +7,21 @@ import { readText } from "../command-line/input.ts";
 /** Options of commands that sign. */
 export const SIGNING_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   "private-key": { value: "FILE", help: "RSA private key in PEM that signs payment callbacks" },
-  secret: { value: "SECRET", help: "secret that signs webhooks; without it CONNECT_WEBHOOK_SECRET is taken" },
+  secret: {
+    value: "SECRET",
+    help: "secret that signs webhooks; if it is left out, CONNECT_WEBHOOK_SECRET is used",
+  },
   "merchant-id": {
     value: "TEXT",
-    help: "the signed field merchantId, as payments.expect.merchantId has it; without it that of --state or PAY_MERCHANT_ID is taken",
+    help: "the signed field merchantId, the same as in payments.expect.merchantId; if it is left out, that of --state or PAY_MERCHANT_ID is used",
   },
   state: {
     value: "FILE",
-    help: "state file of a sandbox (payhooks sandbox --state FILE), which has all three",
+    help: "state file of a sandbox (payhooks sandbox --state FILE); it holds all three",
   },
 };
 
-/** What deliveries are signed with, and whose they are; null where it was not given. */
+/** What deliveries are signed with, and the merchant that they are for. A member that was not given is null. */
 export interface Credentials {
   readonly privateKey: string | null;
   readonly secret: string | null;
@@ -67,11 +70,11 @@ function checkPrivateKey(pem: string, file: string): void {
   throw new UsageError(`${file} must hold an RSA key of at least 2048 bits.`);
 }
 
-/** Said where the merchantId is nobody's, and an answer of 2xx may come of that. */
+/** Printed if the merchantId was made up, since a 2xx may then mean that the event is held. */
 export const MERCHANT_MADE_UP: string =
-  "The merchantId was made up, and a receiver that expects another one holds such events: give --merchant-id, --state or PAY_MERCHANT_ID.";
+  "The merchantId was made up. A receiver that expects another one holds such events: give --merchant-id, --state or PAY_MERCHANT_ID.";
 
-/** Nothing that a webhook carries is a payment's merchantId. */
+/** Refuses --merchant-id for webhooks, since they carry no such field. */
 export function refuseMerchantId(given: Given): void {
   if (given.flag("merchant-id")) {
     throw new UsageError("--merchant-id is for payment callbacks; webhooks have no merchantId.");
@@ -89,12 +92,12 @@ function readState(file: string, text: string): Credentials {
       };
     }
   } catch {
-    // Told below.
+    // The error below says it.
   }
   throw new UsageError(`${file} is not the state file of a sandbox.`);
 }
 
-/** The members of the sandbox's state file that are read here. */
+/** The members of a sandbox's state file that are read here. */
 interface SavedState {
   readonly privateKey?: unknown;
   readonly connect?: { readonly settings?: { readonly webhook_secret?: string | null } };

@@ -24,21 +24,29 @@ export const doctorCommand: Command = {
   summary: "Examine a running endpoint: raw-body damage, forgeries taken, wrong status codes, slowness",
   usage: ["URL --payments --private-key FILE | --state FILE", "URL --connect --secret SECRET | --state FILE"],
   options: {
-    payments: { help: "the endpoint receives payment callbacks; said already by --private-key" },
-    connect: { help: "the endpoint receives connected-account webhooks; said already by --secret" },
+    payments: { help: "the endpoint receives payment callbacks; --private-key implies it" },
+    connect: { help: "the endpoint receives connected-account webhooks; --secret implies it" },
     ...SIGNING_OPTIONS,
     "callback-url": { value: "URL", help: "the signed field callbackUrl", default: "the address examined" },
     ...INBOX_OPTIONS,
-    redis: { value: "URL", help: "the Redis of redisInbox, to look for what is held afterwards" },
-    sqlite: { value: "FILE", help: "the file of sqliteInbox, to look for what is held afterwards" },
-    postgres: { value: "URL", help: "the PostgreSQL of postgresInbox, to look for what is held afterwards" },
-    timeout: { value: "MS", help: "an answer that takes longer counts as hanging", default: "10000" },
-    slow: { value: "MS", help: "half of the genuine deliveries must be answered sooner", default: "2000" },
+    redis: { value: "URL", help: "the Redis of redisInbox, to list what is held afterwards" },
+    sqlite: { value: "FILE", help: "the file of sqliteInbox, to list what is held afterwards" },
+    postgres: { value: "URL", help: "the PostgreSQL of postgresInbox, to list what is held afterwards" },
+    timeout: {
+      value: "MS",
+      help: "how long an answer may take before it counts as hanging",
+      default: "10000",
+    },
+    slow: {
+      value: "MS",
+      help: "time within which half of the genuine deliveries must be answered",
+      default: "2000",
+    },
   },
   notes: [
-    "Posts genuine deliveries that are sensitive to white space, letters and numbers, copies of them, forged ones and broken ones, and says what the answers mean. Exit code 1 when something is wrong; warnings do not count.",
-    "It is for an endpoint of yours, in development: genuine deliveries are signed and will be handled. They are PENDING and FAILED deposits of 1.00 whose references begin with doctor-, and declined accounts and settlements.",
-    "A 2xx may also mean that a delivery is held, which no answer shows. With --redis, --sqlite or --postgres it looks into your inbox, and names what it has left there. Without, it says how to look and how to discard it: the ids of all that it sends begin alike.",
+    "It sends genuine deliveries, copies of them, forged ones and broken ones, and says what the answers mean. A receiver that changes white space, letters or numbers before it verifies refuses some of the genuine ones. The exit code is 1 if something is wrong; warnings do not count.",
+    "Use it on your own endpoint, in development: your handlers run for the genuine deliveries. These are PENDING and FAILED deposits of 1.00 whose references begin with doctor-, or declined accounts and settlements.",
+    "A 2xx may also mean that a delivery is held; the answer does not show it. With --redis, --sqlite or --postgres, the command looks into your inbox and lists the entries that it has left there. Otherwise it prints the commands that list and discard them: the ids of all its deliveries begin alike.",
   ],
   examples: [
     "payhooks doctor http://127.0.0.1:3000/callbacks/pay --private-key private.pem",
@@ -81,11 +89,11 @@ export const doctorCommand: Command = {
   },
 };
 
-/** What is to be examined. */
+/** What to examine, and how. */
 interface Plan {
   readonly flow: "payments" | "connect";
   readonly probes: readonly Probe[];
-  /** How the ids of all probes begin. */
+  /** The beginning of the ids of all probes. */
   readonly ids: string;
   readonly isMerchantMadeUp: boolean;
 }

@@ -12,7 +12,7 @@ import {
 
 const HEADER = "x-connect-signature";
 
-/** Declined accounts and settlements: nothing that a merchant would act on with money. */
+/** Declined accounts and settlements. No merchant pays anything out because of them. */
 export function connectProbes(ids: ProbeIds, secret: string): Probe[] {
   const text = (name = "connected_account.declined", at = Date.now()): string =>
     JSON.stringify(anyConnectEvent(name, { idempotency_key: ids.next() }, at));

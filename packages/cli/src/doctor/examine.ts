@@ -7,17 +7,17 @@ export interface Result {
   readonly answer: Answer;
 }
 
-/** What a whole examination gave. */
+/** The result of an examination. */
 export interface Examination {
   readonly results: readonly Result[];
-  /** Probes that were not sent, since the endpoint cannot be examined any further. */
+  /** The probes that were not sent, because the endpoint cannot be examined any further. */
   readonly left: readonly Probe[];
 }
 
-/** Unanswered probes after which the rest is not waited for as well. */
+/** After so many probes without an answer, the examination ends: waiting for the rest would take too long. */
 const MOST_UNANSWERED = 2;
 
-/** Sends one probe after the other. */
+/** Sends the probes one after the other. */
 export async function examine(
   probes: readonly Probe[],
   sender: Sender,
@@ -39,7 +39,7 @@ export async function examine(
   return { results, left: [] };
 }
 
-/** Nothing further can be learnt: nobody is there, or it is the wrong address. */
+/** True if further probes would show nothing, because nobody answers or the address is wrong. */
 function isHopeless({ status, error }: Answer): boolean {
   if (status === null) return error !== "timeout";
   return status === 404 || isRedirect(status);

@@ -1,4 +1,4 @@
-/** What can be wrong with an endpoint. */
+/** The faults that an endpoint can have. */
 export type FaultName =
   | "unreachable"
   | "not-found"
@@ -15,7 +15,7 @@ export type FaultName =
   | "slow"
   | "lenient";
 
-/** Something that the doctor found. */
+/** A fault that was found. */
 export interface Finding {
   readonly fault: FaultName;
   /** A warning does not change the exit code. */

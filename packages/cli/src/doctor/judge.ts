@@ -2,17 +2,17 @@ import { isAccepted } from "../delivery/post.ts";
 import { isGenuine, isRedirect, isServerError, type Result } from "./examine.ts";
 import type { FaultName, Finding } from "./findings.ts";
 
-/** What the judgement depends on beside the answers. */
+/** What the judgement depends on, besides the answers. */
 export interface Standard {
   readonly flow: "payments" | "connect";
-  /** Half of the answers to genuine deliveries must be quicker. */
+  /** Half of the answers to genuine deliveries must take less time. */
   readonly slowMs: number;
 }
 
 const RAW_BODY =
-  "Verify over the bytes as they arrived: mount the callback routes above express.json() and its like, or with Payhooks' adapter, which reads the raw body.";
+  "Verify the bytes as they arrived: mount the callback routes above express.json() and similar parsers, or use Payhooks' adapter, which reads the raw body.";
 
-/** Everything that is wrong, the gravest first. */
+/** All findings, the gravest first. */
 export function judge(results: readonly Result[], standard: Standard): Finding[] {
   const first = results[0];
   if (first === undefined) return [];
@@ -55,17 +55,17 @@ function unusable(first: Result): Finding[] | null {
       "not-found",
       [first],
       "There is nothing at this address (404).",
-      "Check the path: it is the one that you mounted the receiver at.",
+      "Check the path: it must be the one at which you mounted the receiver.",
     );
   }
   if (isRedirect(status)) {
     const to = typeof headers.location === "string" ? ` to ${headers.location}` : "";
-    const what = `It redirects${to} (${status}): the service counts that as a failed delivery and does not follow.`;
+    const what = `It redirects${to} (${status}): the service does not follow it, and counts a failed delivery.`;
     return finding(
       "redirect",
       [first],
       what,
-      "Register the address that answers itself: https, trailing slash and host name as they are.",
+      "Register the address that answers without a redirect: check https, the host name and the trailing slash.",
     );
   }
   return null;
@@ -91,7 +91,7 @@ function hanging(results: readonly Result[]): Finding[] {
   ];
 }
 
-/** Genuine deliveries: which were taken tells what the receiver does to the bytes. */
+/** Which of the genuine deliveries were accepted shows what the receiver does to the bytes. */
 function genuine(results: readonly Result[]): Finding[] {
   const sent = results.filter((result) => isGenuine(result) && result.answer.status !== null);
   const consumed = sent.filter(({ answer }) => answer.body.includes("ERR_BODY_CONSUMED"));
@@ -101,7 +101,7 @@ function genuine(results: readonly Result[]): Finding[] {
       "body-parser",
       consumed,
       what,
-      "Mount the callback routes above express.json() and its like.",
+      "Mount the callback routes above express.json() and similar parsers.",
     );
   }
   const redirected = sent.filter(({ answer }) => isRedirect(answer.status));
@@ -113,8 +113,8 @@ function genuine(results: readonly Result[]): Finding[] {
     ...finding(
       "redirect",
       redirected,
-      "It redirects: the service counts that as a failed delivery.",
-      "Answer at the address itself.",
+      "It redirects: the service does not follow it, and counts a failed delivery.",
+      "Answer at the registered address itself.",
     ),
     ...finding(
       "server-error",
@@ -134,14 +134,14 @@ function refusal(sent: readonly Result[], refused: readonly Result[]): Finding[]
       "refuses-genuine",
       refused,
       what,
-      "Does it verify with the key or secret that this command signs with, and over the raw body? payhooks verify explains a single delivery.",
+      "Does it verify the raw body, with the key or secret that this command signs with? payhooks verify explains a single delivery.",
     );
   }
   const kinds = new Set(refused.map(({ probe }) => probe.kind));
   const what =
     kinds.size === 1 && kinds.has("number")
-      ? `It refuses genuine deliveries whose numbers change when they are parsed and written anew (${statusesOf(refused)}): 10.0 becomes 10.`
-      : `It takes some genuine deliveries and refuses others that differ only in how the JSON is written (${statusesOf(refused)}): it verifies what it parsed and wrote anew.`;
+      ? `It refuses genuine deliveries whose numbers change when they are parsed and serialised again (${statusesOf(refused)}): 10.0 becomes 10.`
+      : `It accepts some genuine deliveries and refuses others that differ only in how the JSON is written (${statusesOf(refused)}): it verifies what it parsed and serialised again.`;
   return finding("raw-body", refused, what, RAW_BODY);
 }
 
@@ -154,8 +154,8 @@ function duplicates(results: readonly Result[]): Finding[] {
   return finding(
     "fails-on-duplicates",
     failed,
-    `A delivery that it has taken is answered with ${statusesOf(failed)} when it comes again.`,
-    "Delivery is at least once: answer 2xx for what is known already, or the service repeats it for ever. A unique index that throws is a usual cause.",
+    `It has accepted a delivery, and answers ${statusesOf(failed)} when the same delivery comes again.`,
+    "Delivery is at least once: answer 2xx for what you know already, or the service sends it again and again. A common cause is a unique index that throws.",
   );
 }
 
@@ -176,13 +176,13 @@ function forged(results: readonly Result[], { flow }: Standard): Finding[] {
       `It answers ${statusesOf(taken)} to deliveries that are not authentic.`,
       "Verify the signature before anything else, and answer " +
         (flow === "payments" ? "401" : "400") +
-        " when it does not fit: whoever knows the address can send such deliveries.",
+        " if it does not match: anybody who knows the address can send such deliveries.",
     ),
     ...finding(
       "server-error",
       failed,
       `It answers ${statusesOf(failed)} to deliveries that are not authentic.`,
-      `Answer ${wanted[0]}: a server error makes an attack look like a fault, and may be one.`,
+      `Answer ${wanted[0]}: a server error hides the attack, and may be a bug that attackers can use.`,
     ),
     ...finding(
       "wrong-status",
@@ -207,13 +207,13 @@ function broken(results: readonly Result[]): Finding[] {
     ...finding(
       "server-error",
       failed,
-      `It answers ${statusesOf(failed)} to requests that are wrong in themselves.`,
-      "Answer 4xx: the fault is not the server's.",
+      `It answers ${statusesOf(failed)} to requests that it should refuse.`,
+      "Answer 4xx: the mistake is in the request, not in the server.",
     ),
   ];
 }
 
-/** Not wrong by the specification, yet worth a thought. */
+/** What the specification allows, and is risky all the same. */
 function leniency(results: readonly Result[]): Finding[] {
   const of = (kind: string): Result[] =>
     results.filter(({ probe, answer }) => probe.kind === kind && isAccepted(answer));
@@ -221,15 +221,15 @@ function leniency(results: readonly Result[]): Finding[] {
     ...finding(
       "lenient",
       of("stale"),
-      "It takes what was signed 30 days ago.",
-      "Refuse old deliveries, or keep what you deduplicate by for ever: else a recorded delivery can be played back.",
+      "It accepts a delivery that was signed 30 days ago.",
+      "Refuse old deliveries, or keep the ids that you deduplicate by for ever. Otherwise a recorded delivery can be replayed.",
       "warning",
     ),
     ...finding(
       "lenient",
       of("large"),
-      "It takes a body of 1 MiB.",
-      "Bound what you read: deliveries are smaller than 64 KiB.",
+      "It accepts a body of 1 MiB.",
+      "Limit how much you read: deliveries are smaller than 64 KiB.",
       "warning",
     ),
     ...finding(

@@ -10,13 +10,13 @@ import type { Finding } from "./findings.ts";
 
 /** What an examination has left at the endpoint. */
 export interface LeftBehind {
-  /** How the ids of everything that was sent begin. */
+  /** The beginning of the ids of everything that was sent. */
   readonly ids: string;
-  /** Genuine deliveries that were taken, copies aside: each may have run, or be held. */
+  /** How many deliveries were accepted, without copies. Each of them has run or is held. */
   readonly taken: number;
-  /** What is held of them; null when no inbox was named to look into. */
+  /** Those of them that are held. Null if no inbox was given to look into. */
   readonly held: readonly HeldProbe[] | null;
-  /** True where the callbacks had a merchantId that is nobody's. */
+  /** True if the callbacks had a made-up merchantId. */
   readonly isMerchantMadeUp: boolean;
 }
 
@@ -45,7 +45,7 @@ export async function findLeftBehind(
   return { ids, taken: taken.size, held, isMerchantMadeUp };
 }
 
-/** Two probes of one transaction differ in their status. */
+/** The probe with the same body or, if there is none, with the same id. Two probes of one transaction share their id. */
 function probeOf(entry: Held, results: readonly Result[]): string {
   const body = Buffer.from(entry.delivery.rawBody);
   const same = results.find(({ probe }) => body.equals(probe.outgoing.body));
@@ -53,7 +53,7 @@ function probeOf(entry: Held, results: readonly Result[]): string {
   return (same ?? alike)?.probe.name ?? "?";
 }
 
-/** What is held cannot be seen in the answers: a receiver answers 2xx. */
+/** One finding for each reason. The answers do not show what is held: they are 2xx. */
 export function heldFindings({ held }: LeftBehind): Finding[] {
   const reasons = [...new Set(held?.map(({ reason }) => reason))];
   return reasons.map((reason) => {
@@ -67,13 +67,13 @@ export function heldFindings({ held }: LeftBehind): Finding[] {
       probes: these.map(({ probe }) => probe),
       what: `It answers ${these.length} genuine deliveries with 2xx, and holds them. ${why}.`,
       fix: isUnexpected
-        ? "So no handler was tried. Examine it with what it expects: --merchant-id, --callback-url."
-        : "Would it hold the service's own deliveries too? payhooks held list shows these with what is wrong.",
+        ? "So no handler ran. Give the values that it expects: --merchant-id, --callback-url."
+        : "It may hold the service's own deliveries too. payhooks held list shows what is wrong with these.",
     };
   });
 }
 
-/** Says what was left behind, and how to be rid of it. */
+/** Prints what was left behind, and how to discard it. */
 export function printLeftBehind(
   { ids, taken, held, isMerchantMadeUp }: LeftBehind,
   given: Given,
@@ -83,7 +83,7 @@ export function printLeftBehind(
   const inbox = inboxArguments(given);
   const discard = `payhooks held discard --all --id ${ids} ${inbox} --by NAME --note "payhooks doctor"`;
   if (held === null) {
-    const what = `${taken} deliveries were taken (2xx). They have run, or they are held: the answer is the same.`;
+    const what = `${taken} deliveries were accepted (2xx). They have run, or they are held: the answer is the same.`;
     line(`\n${paint("bold", "Left behind")}  ${what}`);
     if (isMerchantMadeUp) line(`    ${MERCHANT_MADE_UP}`);
     line(`    to see what is held: payhooks held list --id ${ids} ${inbox}`);
@@ -91,7 +91,7 @@ export function printLeftBehind(
     return;
   }
   if (held.length === 0) {
-    line(`\n${paint("bold", "Left behind")}  Nothing of it is held now.`);
+    line(`\n${paint("bold", "Left behind")}  Nothing is held now.`);
     return;
   }
   line(`\n${paint("bold", "Left behind")}  ${held.length} held ${held.length === 1 ? "entry" : "entries"}:`);
@@ -99,10 +99,11 @@ export function printLeftBehind(
   line(`    to discard ${held.length === 1 ? "it" : "them"}: ${discard}`);
 }
 
-/** As the user would type them; an address of Redis may hold a password, and is not repeated. */
+/** The options that name the inbox, as the user would type them. URLs are left out, since they may hold a password. */
 function inboxArguments(given: Given): string {
   const file = given.text("sqlite");
   if (given.flag("redis")) return "--redis URL";
-  if (file === undefined) return "--sqlite FILE | --redis URL";
+  if (given.flag("postgres")) return "--postgres URL";
+  if (file === undefined) return "--sqlite FILE | --redis URL | --postgres URL";
   return `--sqlite ${/^[\w./:@+-]+$/.test(file) ? file : JSON.stringify(file)}`;
 }

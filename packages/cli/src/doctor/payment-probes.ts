@@ -9,6 +9,7 @@ import {
   signCanonicalString,
   signPaymentCallback,
 } from "@payhooks/core/testing";
+import { escaped } from "../verify/json-text.ts";
 import {
   idIn,
   JSON_HEADERS,
@@ -19,17 +20,17 @@ import {
   STALE_MS,
 } from "./probes.ts";
 
-/** What the signed fields have to say. */
+/** The values that the signed fields must have. */
 export interface PaymentSubject {
   readonly callbackUrl: string;
-  /** Null for one that is made up. */
+  /** Null if the merchantId is made up. */
   readonly merchantId: string | null;
   readonly ids: ProbeIds;
 }
 
 /**
- * Deposits that are PENDING or FAILED, under references that begin with `doctor-`: nothing that a merchant would
- * give goods for, should an endpoint take them for real.
+ * Deposits that are PENDING or FAILED, with references that begin with `doctor-`. Even if an endpoint takes them for
+ * real, no merchant hands out goods for them.
  */
 export function paymentProbes(subject: PaymentSubject, privateKey: string): Probe[] {
   const { callbackUrl, merchantId, ids } = subject;
@@ -54,7 +55,7 @@ export function paymentProbes(subject: PaymentSubject, privateKey: string): Prob
     outgoing: { headers, body: rawBody },
   });
   const signed = (given: CallbackFields): Uint8Array => signPaymentCallback(given, privateKey).rawBody;
-  /** The signed body, written in another way. */
+  /** The signed body, written in a different way. */
   const written = (given: CallbackFields, write: (body: Record<string, unknown>) => string): Uint8Array =>
     Buffer.from(write(JSON.parse(Buffer.from(signed(given)).toString("utf8"))), "utf8");
   const first = fields();
@@ -79,7 +80,7 @@ export function paymentProbes(subject: PaymentSubject, privateKey: string): Prob
       written(fields(), (body) => `${JSON.stringify(body)}\n`),
     ),
     probe("letters beyond ASCII", "spelling", signed(fields({ message: "ክፍያ ተጠናቋል ✓ – 10 €" }))),
-    probe("\\u escapes", "spelling", written(fields({ message: "ክፍያ <ok> / done" }), escaped)),
+    probe("\\u escapes", "spelling", written(fields({ message: "ክፍያ <ok> / done" }), withEscapes)),
     probe("a field that is null", "spelling", signed(fields({ providerTxId: null }))),
     probe("a number with a fraction of zeros", "number", withNumber(fields(), "10.0", privateKey)),
     probe("a number with an exponent", "number", withNumber(fields(), "1e2", privateKey)),
@@ -122,18 +123,13 @@ export function paymentProbes(subject: PaymentSubject, privateKey: string): Prob
   ];
 }
 
-/** An undocumented number whose text is part of what is signed: it must not be read as a float. */
+/** Adds an undocumented number. The signature covers its text, so a receiver must not read it as a float. */
 function withNumber(fields: CallbackFields, number: string, privateKey: string): Uint8Array {
   const signature = signCanonicalString(canonicalString({ ...fields, fee: number }), privateKey);
   const text = JSON.stringify({ ...fields, signature });
   return Buffer.from(`${text.slice(0, -1)},"fee":${number}}`, "utf8");
 }
 
-function escaped(body: Record<string, unknown>): string {
-  return JSON.stringify(body)
-    .replace(
-      /[\u007f-\uffff<>]/g,
-      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-    )
-    .replaceAll("/", "\\/");
+function withEscapes(body: Record<string, unknown>): string {
+  return escaped(JSON.stringify(body), /[\u007f-\uffff<>]/g).replaceAll("/", "\\/");
 }

@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 import type { Outgoing } from "../delivery/post.ts";
 
-/** What a probe is about, and so how its answer is judged. */
+/** The kind of a probe, which decides how its answer is judged. */
 export type ProbeKind =
-  /** Compact JSON, as a re-serialising receiver would write it itself. */
+  /** Compact JSON, as a receiver that serialises it again would write it. */
   | "baseline"
-  /** As genuine as the baseline; only written in another way. */
+  /** As genuine as the baseline, but written differently. */
   | "spelling"
-  /** Genuine, with numbers that change when they are read and written anew. */
+  /** Genuine, with numbers that change when they are parsed and serialised again. */
   | "number"
   /** Genuine: another status of the same transaction. */
   | "progress"
-  /** The baseline's bytes once more. */
+  /** The bytes of the baseline, sent again. */
   | "duplicate"
   | "forged"
   | "not-json"
@@ -19,10 +19,10 @@ export type ProbeKind =
   | "large"
   | "wrong-method";
 
-/** One request and what it is for. */
+/** One request of an examination. */
 export interface Probe {
   readonly name: string;
-  /** The `payTxnId` or `idempotency_key` in its body; null where there is none. */
+  /** The `payTxnId` or `idempotency_key` in its body. Null if there is none. */
   readonly id: string | null;
   readonly kind: ProbeKind;
   readonly outgoing: Outgoing;
@@ -30,12 +30,12 @@ export interface Probe {
 
 export const GENUINE: ReadonlySet<ProbeKind> = new Set(["baseline", "spelling", "number", "progress"]);
 
-/** Larger than any delivery; receivers bound what they read. */
+/** Larger than any delivery. A receiver should refuse such a body. */
 export const LARGE_BYTES: number = 1_048_576;
 export const JSON_HEADERS: Readonly<Record<string, string>> = { "content-type": "application/json" };
 export const STALE_MS: number = 30 * 86_400_000;
 
-/** Ids of one examination. They all begin alike, so that what it leaves behind can be found, and discarded. */
+/** The ids of one examination. They all begin alike, so that its entries can be found and discarded. */
 export interface ProbeIds {
   readonly beginning: string;
   next(): string;
@@ -47,7 +47,7 @@ export function createProbeIds(prefix: string): ProbeIds {
   return { beginning, next: () => beginning + randomUUID().slice(9) };
 }
 
-/** The id that a receiver deduplicates by, where there is one in a body. */
+/** The id in a body that a receiver deduplicates by, or null. */
 export function idIn(rawBody: Uint8Array): string | null {
   try {
     const { payTxnId, idempotency_key: key } = JSON.parse(Buffer.from(rawBody).toString("utf8"));

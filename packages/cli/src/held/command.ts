@@ -32,24 +32,27 @@ export const heldCommand: Command = {
   ],
   options: {
     ...INBOX_OPTIONS,
-    reason: { value: "REASON", help: `only entries held for it: ${REASONS.join(", ")}` },
+    reason: { value: "REASON", help: `only entries that are held for this reason: ${REASONS.join(", ")}` },
     flow: { value: "FLOW", help: "only entries of payments or connect" },
     tenant: { value: "TENANT", help: "only entries of this tenant" },
-    id: { value: "TEXT", help: "only entries whose payTxnId or idempotency_key begins with it" },
-    limit: { value: "N", help: "at most so many entries" },
+    id: { value: "TEXT", help: "only entries whose payTxnId or idempotency_key begins with this text" },
+    limit: { value: "N", help: "at most N entries" },
     body: { help: "show the raw body and the history of each entry; bodies hold personal data" },
-    all: { help: "replay or discard every entry that the filters let through" },
+    all: { help: "replay or discard every entry that matches the filters" },
     by: { value: "NAME", help: "who decides; kept in the entry's history" },
     note: { value: "TEXT", help: "why; kept in the entry's history" },
-    handlers: { value: "NAMES", help: "replay these handlers only, finished ones too, separated by commas" },
-    "even-if-expired": {
-      help: "replay an entry that was signed longer ago than windowMs, although its event may have run before and be forgotten",
+    handlers: {
+      value: "NAMES",
+      help: "run only these handlers again, even finished ones; separate their names with commas",
     },
-    again: { help: "with --handlers: have the effects of these handlers once more, under new ids" },
+    "even-if-expired": {
+      help: "replay an entry even if it was signed longer ago than windowMs, when its event may have run already and been forgotten",
+    },
+    again: { help: "with --handlers: let the effects of these handlers happen once more, under new ids" },
   },
   notes: [
-    "A replay makes the event wait again: a process of your application runs it, with the handlers that it has then. A discarded event is kept, and never runs.",
-    "EVENT_ID is what list shows first; its beginning will do where no other held event begins so.",
+    "A replayed event waits again until a process of your application runs it, with the handlers that the process has then. A discarded event is kept and never runs.",
+    "EVENT_ID is the first thing that list shows for an event. Its beginning is enough if no other held event begins with it.",
   ],
   examples: [
     "payhooks held list --sqlite payhooks.db --reason exhausted",
@@ -89,7 +92,7 @@ interface Choice {
 }
 
 function selectionOf(given: Given): Selection {
-  // It would be the beginning of every id: a shell's variable that is not set must not discard everything.
+  // Every id begins with the empty text. A shell variable that is not set must not discard everything.
   if (given.text("id") === "") throw new UsageError("--id must not be empty.");
   return {
     reason: given.choice("reason", REASONS),
@@ -151,7 +154,7 @@ async function selectedIds(inbox: Inbox, selection: Selection, limit: number): P
   return ids;
 }
 
-/** Decides about each; one that is gone does not keep the others from it. */
+/** Makes the decision for each event. An event that is gone does not stop the others. */
 async function decide(
   inbox: Inbox,
   action: "replay" | "discard",
@@ -175,7 +178,7 @@ async function decide(
       terminal.line(`${shown(eventId)}  ${terminal.paint("red", "is not held")}`);
     }
   }
-  if (ids.length === 0) terminal.line("Nothing is held that fits.");
+  if (ids.length === 0) terminal.line("Nothing that matches is held.");
   if (missing === ids.length && missing > 0) {
     throw new CliError(
       "ERR_HELD_NOT_FOUND",

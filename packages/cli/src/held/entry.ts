@@ -43,7 +43,7 @@ export function printEntry(entry: Held, withBody: boolean, { line, paint }: Term
   line(`  ${shown(bodyOf(entry), 100_000)}`);
 }
 
-/** The ids that an entry can be found by. That of a body that is not certain is what the body says, no more. */
+/** The ids that an entry can be found by. They include the ids in its body, even if the body cannot be trusted. */
 export function idsOf(entry: Held): readonly string[] {
   const { payTxnId, idempotency_key: key } = fieldsOf(entry);
   return [entry.id, payTxnId, key].filter((id) => typeof id === "string");

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Inbox } from "@payhooks/core";
 import type { OptionSpec } from "../command-line/command.ts";
-import { CliError, UsageError } from "../command-line/errors.ts";
+import { UsageError, unavailable } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import { silentLogger } from "../silent-logger.ts";
 
@@ -11,15 +11,15 @@ export const INBOX_OPTIONS: Readonly<
 > = {
   redis: {
     value: "URL",
-    help: "the Redis of redisInbox; where no inbox is named, REDIS_URL is taken",
+    help: "the Redis of redisInbox; REDIS_URL is used if no inbox is named",
   },
-  prefix: { value: "TEXT", help: "prefix of the Redis keys, where the inbox has one", default: "payhooks" },
+  prefix: { value: "TEXT", help: "prefix of the Redis keys, if the inbox sets one", default: "payhooks" },
   sqlite: { value: "FILE", help: "the file of sqliteInbox" },
   postgres: { value: "URL", help: "the PostgreSQL of postgresInbox" },
-  schema: { value: "NAME", help: "its schema, where the inbox has one", default: "payhooks" },
+  schema: { value: "NAME", help: "the schema in PostgreSQL, if the inbox sets one", default: "payhooks" },
 };
 
-/** Opens the inbox that the options name, as the application does. One that no receiver has used is not made. */
+/** Opens the inbox that the options name. It must exist: looking into an inbox never creates one. */
 export async function openInbox(given: Given): Promise<Inbox> {
   const inbox = await inboxOf(given);
   try {
@@ -27,7 +27,7 @@ export async function openInbox(given: Given): Promise<Inbox> {
     return inbox;
   } catch (error) {
     await inbox.close({ graceMs: 0 });
-    throw unavailable(error, given);
+    throw explained(error, given);
   }
 }
 
@@ -40,7 +40,6 @@ async function inboxOf(given: Given): Promise<Inbox> {
   }
   if (postgres !== undefined) {
     const { postgresInbox } = await import("@payhooks/core/postgres");
-    // Whoever looks into an inbox makes none.
     return postgresInbox(postgres, { schema: given.text("schema"), migrate: false, logger: silentLogger });
   }
   if (sqlite !== undefined) {
@@ -62,11 +61,9 @@ async function inboxOf(given: Given): Promise<Inbox> {
   return redisInbox(url, { prefix: given.text("prefix"), logger: silentLogger, existing: true });
 }
 
-/** Says of a server that is not there what to look at. A file that cannot be opened says so by itself. */
-function unavailable(error: unknown, given: Given): unknown {
+/** Says what to check if the server cannot be opened. The error of a SQLite file says it already. */
+function explained(error: unknown, given: Given): unknown {
   const { code, cause } = error as { code?: string; cause?: { readonly message?: string } };
   if (given.flag("sqlite") || code !== "ERR_INBOX_UNAVAILABLE") return error;
-  const server = given.flag("postgres") ? "PostgreSQL" : "Redis";
-  const what = `${server} cannot be opened: ${cause?.message ?? "it does not answer"}.`;
-  return new CliError(code, what, "Is it running, and are address and password right?");
+  return unavailable(code, given.flag("postgres") ? "PostgreSQL" : "Redis", cause?.message);
 }

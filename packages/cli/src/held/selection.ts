@@ -2,13 +2,13 @@ import type { Held, HeldFilter, Inbox } from "@payhooks/core";
 import { UsageError } from "../command-line/errors.ts";
 import { idsOf } from "./entry.ts";
 
-/** Which held entries are meant. */
+/** Which held entries a command is about. */
 export interface Selection extends Omit<HeldFilter, "limit"> {
-  /** Beginning of a payTxnId or an idempotency_key. */
+  /** The beginning of a payTxnId or an idempotency_key. */
   readonly id?: string | undefined;
 }
 
-/** The held entries that are meant, the oldest first. */
+/** The held entries that match, oldest first. */
 export async function* select(inbox: Inbox, { id = "", ...filter }: Selection): AsyncIterable<Held> {
   for await (const entry of inbox.held.list(filter)) {
     if (idsOf(entry).some((one) => one.startsWith(id))) yield entry;
@@ -19,15 +19,15 @@ const WHOLE_ID = /^[0-9a-f]{48}$/;
 const LEAST_CHARACTERS = 4;
 
 /**
- * The event ids that whole ids and beginnings of ids stand for. A beginning that no held entry has is given back as it
- * is, since it stands for none; one that several have is an error, so that nothing is decided about the wrong one.
+ * Completes the beginnings of event ids. A beginning that no held entry has is returned as it is. A beginning that
+ * several entries have is an error, so that no decision is made about the wrong one.
  */
 export async function eventIdsOf(inbox: Inbox, given: readonly string[]): Promise<readonly string[]> {
-  // The dots of an id that was shortened for the eye, as in the help.
+  // An id that was shortened for display, as in the help, ends with dots.
   const beginnings = given.map((text) => text.replace(/(?:…|\.{3})$/, ""));
   for (const beginning of beginnings) {
     if (beginning.length >= LEAST_CHARACTERS) continue;
-    throw new UsageError(`${JSON.stringify(beginning)} is too short: give 4 characters of the id or more.`);
+    throw new UsageError(`${JSON.stringify(beginning)} is too short: give at least 4 characters of the id.`);
   }
   if (beginnings.every((beginning) => WHOLE_ID.test(beginning))) return beginnings;
   const held: string[] = [];

@@ -1,7 +1,7 @@
 import type { EventSummary, Life } from "@payhooks/core";
 import { shown, type Terminal } from "../command-line/terminal.ts";
 
-/** One event as a line of text: where it stands, what it is, and when it was accepted. */
+/** Prints one event as a line: its state, what it is, and when it was accepted. */
 export function printEvent(event: EventSummary, { line, paint }: Terminal): void {
   const { eventId, state, reason, id, referenceId, status, acceptedAt } = event;
   const where = reason === null ? state : `${state}: ${reason}`;
@@ -23,7 +23,7 @@ export function eventAsJson(event: EventSummary): Readonly<Record<string, unknow
   return { ...event, acceptedAt: timeOf(event.acceptedAt) };
 }
 
-/** What became of an event, below its line: its tries, its copies, and who decided about it. */
+/** Prints what became of an event, below its line: its tries, its copies, and the decisions about it. */
 export function printLife(life: Life, { line }: Terminal): void {
   if (life.copies > 0) {
     const times = life.copies === 1 ? "once more" : `${life.copies} times more`;
@@ -38,7 +38,7 @@ export function printLife(life: Life, { line }: Terminal): void {
   }
 }
 
-/** The same as JSON. What arrived is not shown: it holds personal data. */
+/** The same as JSON. The body is left out, since it holds personal data. */
 export function lifeAsJson({
   detail,
   copies,

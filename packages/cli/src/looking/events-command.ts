@@ -21,7 +21,8 @@ export const eventsCommand: Command = {
     ...INBOX_OPTIONS,
     state: {
       value: "STATE",
-      help: `only events in this state: ${STATES.join(", ")}; otherwise all but done`,
+      help: `only events in this state: ${STATES.join(", ")}`,
+      default: "all but done",
     },
     flow: { value: "FLOW", help: "only events of payments or connect" },
     tenant: { value: "TENANT", help: "only events of this tenant" },
@@ -29,16 +30,16 @@ export const eventsCommand: Command = {
     reference: { value: "TEXT", help: "only payments with this reference" },
     since: {
       value: "TIME",
-      help: "only events accepted at this time or later, such as 2026-03-01T12:00:00Z",
+      help: "only events that were accepted at this time or later, such as 2026-03-01T12:00:00Z",
     },
-    until: { value: "TIME", help: "only events accepted before this time" },
-    newest: { help: "begin with the event that was accepted last" },
-    limit: { value: "N", help: "at most so many events", default: String(DEFAULT_LIMIT) },
-    count: { help: "count what is not finished, by state and reason, instead of listing it" },
+    until: { value: "TIME", help: "only events that were accepted before this time" },
+    newest: { help: "list the event that was accepted last first" },
+    limit: { value: "N", help: "at most N events", default: String(DEFAULT_LIMIT) },
+    count: { help: "count the events that are not finished, by state and reason, instead of listing them" },
   },
   notes: [
-    "A time without a zone is in the zone of this machine.",
-    "In Redis, finished events are listed only where the application's inbox is searchable: true.",
+    "A date alone means midnight in UTC. A time without a zone is in the time zone of this machine.",
+    "In Redis, finished events are listed only if the application's inbox has searchable: true.",
   ],
   examples: [
     "payhooks events --sqlite payhooks.db --state retrying",

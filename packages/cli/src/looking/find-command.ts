@@ -20,12 +20,12 @@ export const findCommand: Command = {
     webhook: { value: "IDEMPOTENCY_KEY", help: "the idempotency_key of a connected-account webhook" },
     tenant: {
       value: "TENANT",
-      help: "the tenant, as the key resolver names it; needed with an id where a resolver chooses the keys",
+      help: "the tenant, as the key resolver names it; needed to find an event by its id if a resolver chooses the keys",
     },
   },
   notes: [
-    "Shows each event with its copies, its tries and who decided about it. It ends with exit code 1 when nothing is found.",
-    "In Redis, finished events are found by their reference only where the application's inbox is searchable: true. Otherwise this goes through what is unfinished or held, and says so.",
+    "It shows each event with its copies, its tries and the decisions about it. The exit code is 1 if nothing is found.",
+    "In Redis, finished events are found by their reference only if the application's inbox has searchable: true. Otherwise the command searches the unfinished and held events, and says so.",
   ],
   examples: [
     "payhooks find --reference order-17 --postgres postgres://localhost/shop",
@@ -45,9 +45,9 @@ export const findCommand: Command = {
       }
       if (!isWhole) {
         terminal.json({ notSearched: "finished" });
-        terminal.line("This Redis is not searchable: finished events were not looked at.");
+        terminal.line("This Redis is not searchable: finished events were not searched.");
       }
-      if (events.length === 0) terminal.line("Nothing is found.");
+      if (events.length === 0) terminal.line("Nothing was found.");
       return events.length === 0 ? EXIT.failure : EXIT.ok;
     } finally {
       await inbox.close({ graceMs: 0 });
@@ -70,7 +70,7 @@ function queryOf(given: Given): FindQuery {
 
 interface Found {
   readonly events: readonly EventSummary[];
-  /** False where finished events could not be looked at. */
+  /** False if finished events could not be searched. */
   readonly isWhole: boolean;
 }
 

@@ -1,7 +1,7 @@
 import { postgresEffectsSql, sqliteEffectsSql } from "@payhooks/core/effects";
 import type { Pool } from "pg";
 import type { Command } from "../command-line/command.ts";
-import { CliError, EXIT, UsageError } from "../command-line/errors.ts";
+import { CliError, EXIT, UsageError, unavailable } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
@@ -9,16 +9,23 @@ const DATABASES = ["postgres", "sqlite"] as const;
 
 export const migrateCommand: Command = {
   name: "migrate",
-  summary: "Make the table of effects, or print what makes it",
+  summary: "Create the table of effects, or print the statements that create it",
   usage: ["--postgres URL [--table NAME]", "--sql [--for DATABASE] [--table NAME]"],
   options: {
-    postgres: { value: "URL", help: "the database of your application; without it, DATABASE_URL is taken" },
-    table: { value: "NAME", help: "the table, with its schema if need be", default: "payhooks_effects" },
-    sql: { help: "print the statements, for a migration of your own, and run nothing" },
-    for: { value: "DATABASE", help: "whose statements to print: postgres or sqlite", default: "postgres" },
+    postgres: {
+      value: "URL",
+      help: "the database of your application; if it is left out, DATABASE_URL is used",
+    },
+    table: { value: "NAME", help: "the table, with its schema if it needs one", default: "payhooks_effects" },
+    sql: { help: "print the statements for a migration of your own, and run nothing" },
+    for: {
+      value: "DATABASE",
+      help: "the database that the printed statements are for: postgres or sqlite",
+      default: "postgres",
+    },
   },
   notes: [
-    "Run twice, it does nothing the second time. It needs pg, which your application has; with another client, put what --sql prints into a migration of your own.",
+    "If you run it twice, the second run changes nothing. It needs the package pg. If your application uses another client, put what --sql prints into a migration of your own.",
   ],
   examples: [
     "payhooks migrate --postgres postgres://shop@127.0.0.1/shop",
@@ -28,7 +35,7 @@ export const migrateCommand: Command = {
   async run(given, terminal) {
     const table = given.text("table");
     if (given.flag("sql")) return print(given, table, terminal);
-    if (given.flag("for")) throw new UsageError("--for is for --sql.");
+    if (given.flag("for")) throw new UsageError("--for goes with --sql.");
     const url = given.text("postgres") ?? process.env.DATABASE_URL;
     if (url === undefined || !/^postgres(?:ql)?:\/\//.test(url)) {
       throw new UsageError(
@@ -39,7 +46,7 @@ export const migrateCommand: Command = {
     await migrate(url, table);
     const name = table ?? "payhooks_effects";
     terminal.json({ table: name, ready: true });
-    terminal.line(`The table ${name} is there.`);
+    terminal.line(`The table ${name} is ready.`);
     return EXIT.ok;
   },
 };
@@ -63,11 +70,7 @@ async function migrate(url: string, table: string | undefined): Promise<void> {
   } catch (error) {
     if (error instanceof Error && error.name === "PayhooksError") throw error;
     const { code } = error as { readonly code?: unknown };
-    throw new CliError(
-      "ERR_DATABASE_UNAVAILABLE",
-      `PostgreSQL cannot be opened: ${typeof code === "string" ? code : "it does not answer"}.`,
-      "Is it running, and are address and password right?",
-    );
+    throw unavailable("ERR_DATABASE_UNAVAILABLE", "PostgreSQL", typeof code === "string" ? code : undefined);
   } finally {
     await pool.end();
   }
@@ -80,7 +83,7 @@ async function importPg(): Promise<{ readonly Pool: typeof Pool }> {
     throw new CliError(
       "ERR_PEER_MISSING",
       "payhooks migrate found no pg.",
-      "Install it, npm install pg, or print the statements with --sql.",
+      "Run npm install pg, or print the statements with --sql.",
     );
   }
 }

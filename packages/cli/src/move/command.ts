@@ -7,20 +7,20 @@ import { nameOf, openStore, type Place } from "./open-store.ts";
 
 export const moveCommand: Command = {
   name: "move",
-  summary: "Move what an inbox has into another one",
+  summary: "Move the events of one inbox into another",
   usage: ["--from URL|FILE --to URL|FILE [--dry-run]"],
   options: {
-    from: { value: "URL|FILE", help: "the inbox that is left: postgres://…, redis://… or a SQLite file" },
-    to: { value: "URL|FILE", help: "the inbox that takes its place; it is made where there is none" },
-    "from-prefix": { value: "TEXT", help: "prefix of the Redis keys that are left", default: "payhooks" },
-    "from-schema": { value: "NAME", help: "schema of the PostgreSQL that is left", default: "payhooks" },
-    "to-prefix": { value: "TEXT", help: "prefix of the Redis keys that are made", default: "payhooks" },
-    "to-schema": { value: "NAME", help: "schema of the PostgreSQL that is moved to", default: "payhooks" },
+    from: { value: "URL|FILE", help: "the old inbox: postgres://…, redis://… or a SQLite file" },
+    to: { value: "URL|FILE", help: "the new inbox; it is created if it does not exist" },
+    "from-prefix": { value: "TEXT", help: "prefix of the Redis keys of the old inbox", default: "payhooks" },
+    "from-schema": { value: "NAME", help: "PostgreSQL schema of the old inbox", default: "payhooks" },
+    "to-prefix": { value: "TEXT", help: "prefix of the Redis keys of the new inbox", default: "payhooks" },
+    "to-schema": { value: "NAME", help: "PostgreSQL schema of the new inbox", default: "payhooks" },
     "dry-run": { help: "say what would be moved, and move nothing" },
   },
   notes: [
-    "Stop every process that uses the old inbox first. What arrives in the meantime is not answered, so the service sends it again. A receiver that still runs is noticed by its leases, or when it changes an event: the command then ends with ERR_INBOX_IN_USE.",
-    "It moves everything that has not expired: what waits, what is held, and what is finished and there to recognise copies. Each record is read back from the new inbox before it leaves the old one. Run it again after an interruption, and it goes on. Exit code 1 when something had to stay.",
+    "Stop every process that uses the old inbox first. Deliveries that arrive in the meantime get no answer, so the service sends them again. If a receiver still runs, the command notices its leases, or a change of an event, and ends with ERR_INBOX_IN_USE.",
+    "It moves everything that has not expired: waiting events, held events, and the finished ones that are kept to recognise copies. It reads each record back from the new inbox before it deletes it in the old one. If it is interrupted, run it again and it goes on. The exit code is 1 if a record had to stay.",
   ],
   examples: [
     "payhooks move --from payhooks.db --to postgres://shop@127.0.0.1/shop --dry-run",
@@ -29,8 +29,8 @@ export const moveCommand: Command = {
   ],
   arguments: { least: 0, most: 0 },
   async run(given, terminal) {
-    const from = placeOf(given, "from", "the inbox that is left");
-    const to = placeOf(given, "to", "the inbox that takes its place");
+    const from = placeOf(given, "from", "the old inbox");
+    const to = placeOf(given, "to", "the new inbox");
     const dryRun = given.flag("dry-run");
     const source = await openStore(from, true);
     try {
@@ -58,7 +58,7 @@ function placeOf(given: Given, end: "from" | "to", why: string): Place {
 
 const WHY = {
   unreadable: "a newer Payhooks wrote it, or it is damaged",
-  conflict: "the new inbox took a delivery of the same transaction",
+  conflict: "the new inbox has accepted a delivery of the same transaction",
 } as const;
 
 function print(

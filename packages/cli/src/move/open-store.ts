@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import type { RecordStore } from "@payhooks/core/inbox";
-import { CliError, UsageError } from "../command-line/errors.ts";
+import { UsageError, unavailable } from "../command-line/errors.ts";
 import { silentLogger } from "../silent-logger.ts";
 
-/** One end of a move. */
+/** The inbox at one end of a move. */
 export interface Place {
-  /** An address or a file, as it was given. */
+  /** A URL or the name of a file, as the user wrote it. */
   readonly address: string;
   readonly prefix?: string | undefined;
   readonly schema?: string | undefined;
@@ -13,18 +13,18 @@ export interface Place {
 
 type Kind = "PostgreSQL" | "Redis" | "SQLite";
 
-/** What an address leads to: whatever is no URL is the name of a file. */
+/** The kind of store at an address. Anything that is not a URL is the name of a SQLite file. */
 function kindOf({ address }: Place): Kind {
   if (/^postgres(?:ql)?:\/\//.test(address)) return "PostgreSQL";
   if (/^(?:rediss?|unix):\/\//.test(address)) return "Redis";
   if (!/^[a-z][a-z+.-]+:\/\//i.test(address)) return "SQLite";
   throw new UsageError(
-    "An inbox has an address that leads to none.",
+    "The address of an inbox is not one that Payhooks knows.",
     "Give postgres://…, redis://…, rediss://…, unix://… or the name of a SQLite file.",
   );
 }
 
-/** The place in words, without user and password. */
+/** The place in words, without the user and the password. */
 export function nameOf(place: Place): string {
   const kind = kindOf(place);
   if (kind === "SQLite" || !URL.canParse(place.address)) return `${kind} ${place.address}`;
@@ -32,7 +32,7 @@ export function nameOf(place: Place): string {
   return `${kind} ${host}${pathname === "/" ? "" : pathname}`;
 }
 
-/** Opens the store that a place leads to; one that is moved from must be there. */
+/** Opens the store at a place. The store that is moved from must exist; the other one is created. */
 export async function openStore(place: Place, isSource: boolean): Promise<RecordStore> {
   const store = await storeOf(place, isSource);
   try {
@@ -43,20 +43,16 @@ export async function openStore(place: Place, isSource: boolean): Promise<Record
     const { code, cause } = error as { code?: unknown; cause?: { readonly message?: string } };
     const isKnown = error instanceof Error && error.name === "PayhooksError";
     if (isKnown && code !== "ERR_INBOX_UNAVAILABLE") throw error;
-    const why = cause?.message ?? (typeof code === "string" ? code : "it does not answer");
-    throw new CliError(
-      "ERR_INBOX_UNAVAILABLE",
-      `${nameOf(place)} cannot be opened: ${why}.`,
-      "Is it running, and are address and password right?",
-    );
+    const why = cause?.message ?? (typeof code === "string" ? code : undefined);
+    throw unavailable("ERR_INBOX_UNAVAILABLE", nameOf(place), why);
   }
 }
 
 async function storeOf(place: Place, isSource: boolean): Promise<RecordStore> {
   const { address, prefix, schema } = place;
   const kind = kindOf(place);
-  if (prefix !== undefined && kind !== "Redis") throw new UsageError("A prefix goes with a Redis.");
-  if (schema !== undefined && kind !== "PostgreSQL") throw new UsageError("A schema goes with a PostgreSQL.");
+  if (prefix !== undefined && kind !== "Redis") throw new UsageError("Only Redis has a prefix.");
+  if (schema !== undefined && kind !== "PostgreSQL") throw new UsageError("Only PostgreSQL has a schema.");
   if (kind === "PostgreSQL") {
     const { postgresStore } = await import("@payhooks/core/postgres");
     const statementTimeoutMs = PATIENCE_MS;
@@ -72,5 +68,5 @@ async function storeOf(place: Place, isSource: boolean): Promise<RecordStore> {
   return sqliteStore(address, { existing: isSource });
 }
 
-/** No delivery waits for a statement of a move. */
+/** How long a move waits for one statement. It may be long, since no delivery waits for it. */
 const PATIENCE_MS = 15_000;

@@ -7,7 +7,7 @@ import type { Terminal } from "../command-line/terminal.ts";
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const CANNOT_START = 127;
 
-/** Runs a command with variables added, its output line by line behind a prefix. Resolves with its exit code. */
+/** Runs a command with further variables, and prints its output line by line behind a prefix. Resolves with its exit code. */
 export function runApp(
   command: string,
   args: readonly string[],
@@ -18,11 +18,11 @@ export function runApp(
     const child = spawn(command, args, {
       env: { ...process.env, ...environment },
       stdio: ["inherit", "pipe", "pipe"],
-      // npm and its like are .cmd files there, which need a shell.
+      // On Windows, npm and similar commands are .cmd files, which need a shell.
       shell: process.platform === "win32",
     });
     const forward = (signal: NodeJS.Signals): void => {
-      // A terminal's Ctrl-C goes to the whole group: the app has it already.
+      // A terminal sends Ctrl-C to the whole process group, so the app has it already.
       if (signal === "SIGINT" && process.stdin.isTTY) return;
       child.kill(signal);
     };
@@ -38,7 +38,7 @@ export function runApp(
       const fix = "Check its name and the PATH.";
       reject(new CliError("ERR_COMMAND", `${command} cannot be started: ${why}.`, fix, CANNOT_START));
     });
-    // At "close" everything that it printed has been read.
+    // Unlike "exit", "close" comes after everything that the app printed has been read.
     child.on("close", (code, signal) => {
       stop();
       resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
@@ -46,7 +46,7 @@ export function runApp(
   });
 }
 
-/** With --json, lines go through as they are: what the app prints is its own. */
+/** Passes lines on behind a prefix. With --json they go to the standard error as they are, and the JSON stays apart. */
 function prefix(from: Readable, to: NodeJS.WriteStream, terminal: Terminal): void {
   const mark = terminal.isJson ? "" : `${terminal.paint("cyan", "app |")} `;
   const target = terminal.isJson ? process.stderr : to;

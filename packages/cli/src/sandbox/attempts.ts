@@ -1,7 +1,7 @@
 import type { Attempt, Delivery, Sandbox } from "@payhooks/sandbox";
 import { shown, type Terminal } from "../command-line/terminal.ts";
 
-/** Prints a line for each attempt of the sandbox to deliver something: what, the answer, and how long it took. */
+/** Prints a line for each attempt of the sandbox to deliver something: the delivery, the answer, and the time it took. */
 export function printAttempts(sandbox: Sandbox, terminal: Terminal): void {
   sandbox.deliveries.onAttempt((delivery, attempt) => {
     terminal.json({ event: "attempt", ...attemptAsJson(delivery, attempt) });
@@ -9,7 +9,7 @@ export function printAttempts(sandbox: Sandbox, terminal: Terminal): void {
   });
 }
 
-/** Without bodies and signatures: the dashboard and the control API have those. */
+/** The attempt without its body and its signature, which the dashboard and the control API show. */
 function attemptAsJson(delivery: Delivery, attempt: Attempt): Readonly<Record<string, unknown>> {
   const { id, flow, event, status, reference, deduplicationKey, url, state, nextAttemptAt, replayOf } =
     delivery;

@@ -13,8 +13,8 @@ export const devCommand: Command = {
   usage: ["[SANDBOX OPTIONS] -- COMMAND [ARGUMENTS …]"],
   options: SANDBOX_OPTIONS,
   notes: [
-    `Sets ${VARIABLES.join(", ")} for COMMAND, over what is set already. Signals are passed on to it; when it ends, so does the sandbox, and its exit code is that of payhooks (127 when it cannot be started).`,
-    "What COMMAND prints has app | before it. A line with sandbox | tells of an attempt to deliver: what, the answer and how long it took.",
+    `It sets ${VARIABLES.join(", ")} for COMMAND, even those that are set already. It passes signals on to COMMAND. When COMMAND ends, the sandbox ends too, and payhooks ends with the same exit code. If COMMAND cannot be started, the exit code is 127.`,
+    "Lines that COMMAND prints begin with app |. Lines of the sandbox begin with sandbox |. It prints one for each attempt to deliver: the delivery, the answer and the time that it took.",
   ],
   examples: [
     "payhooks dev -- node server.js",

@@ -17,7 +17,7 @@ export function environmentOf(sandbox: Sandbox): Record<string, string> {
   };
 }
 
-/** Names of the variables, for the help and the documentation. */
+/** The names of the variables, for the help and the documentation. */
 export const VARIABLES = [
   "PAY_PUBLIC_KEY",
   "CONNECT_WEBHOOK_SECRET",
@@ -28,7 +28,7 @@ export const VARIABLES = [
   "PAY_MERCHANT_ID",
 ] as const;
 
-/** Puts variables into a file of `NAME="value"` lines. Lines of other names, and comments, stay as they are. */
+/** Writes variables into a file of `NAME="value"` lines. Lines with other names, and comments, stay as they are. */
 export function writeEnvironment(file: string, variables: Readonly<Record<string, string>>): void {
   const temporary = `${file}.${process.pid}.tmp`;
   try {
@@ -43,7 +43,7 @@ export function writeEnvironment(file: string, variables: Readonly<Record<string
     const written = Object.entries(variables).map(
       ([name, value]) => `${name}="${value.replaceAll("\n", "\\n")}"`,
     );
-    // A new file that takes the old one's place: whoever reads it sees one or the other.
+    // A new file replaces the old one, so that a reader sees one or the other, and never a half.
     writeFileSync(temporary, `${[...kept, ...written].join(eol)}${eol}`, { mode: 0o600 });
     renameSync(temporary, file);
   } catch (error) {

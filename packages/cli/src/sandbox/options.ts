@@ -13,19 +13,22 @@ import { chosen, type Given } from "../command-line/given.ts";
 import { readText } from "../command-line/input.ts";
 
 export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
-  port: { value: "PORT", help: "where the sandbox listens; 0 for any free port", default: "4000" },
+  port: { value: "PORT", help: "port of the sandbox; 0 picks a free one", default: "4000" },
   host: { value: "ADDRESS", help: "address to listen on", default: "127.0.0.1" },
-  "allow-remote": { help: "let other machines reach it: it asks for no password" },
+  "allow-remote": { help: "let other machines reach the sandbox; it asks for no password" },
   "allowed-host": {
     value: "NAME",
     multiple: true,
     help: "host name of a tunnel under which its pages may be opened",
   },
-  "public-url": { value: "URL", help: "base of the addresses that it hands out, such as that of a tunnel" },
+  "public-url": {
+    value: "URL",
+    help: "base of the addresses that it hands out, such as the URL of a tunnel",
+  },
   app: { value: "URL", help: "where your server listens", default: "http://127.0.0.1:3000" },
   "callback-url": {
     value: "URL",
-    help: "where deposits made on the dashboard send their callbacks",
+    help: "where the callbacks go for deposits that are made on the dashboard",
     default: "<app>/callbacks/pay",
   },
   "webhook-url": {
@@ -40,16 +43,16 @@ export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
     default: "made at random",
   },
   "strict-https": {
-    help: "accept HTTPS callback addresses only, as the service does; without it, http:// to this machine is accepted too",
+    help: "accept only HTTPS callback addresses, as the service does; otherwise http:// to this machine is accepted too",
   },
-  state: { value: "FILE", help: "keep keys and data over restarts; the file holds the private key" },
+  state: { value: "FILE", help: "keep keys and data across restarts; the file holds the private key" },
   "write-env": {
     value: "FILE",
-    help: "write what a receiver needs into a file such as .env.local; its other lines stay",
+    help: "write the variables that a receiver needs into a file such as .env.local; its other lines stay",
   },
   outcome: {
     value: "STATUS",
-    help: "what becomes of payments: SUCCESS, FAILED, PENDING or CANCELLED",
+    help: "the status that payments get: SUCCESS, FAILED, PENDING or CANCELLED",
     default: "SUCCESS",
   },
   "delay-ms": { value: "MS", help: "time from one status to the next", default: "500" },
@@ -57,12 +60,12 @@ export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   attempts: { value: "N", help: "attempts to deliver, the first one included", default: "10" },
   "retry-ms": {
     value: "MS",
-    help: "wait after the first failed attempt; it doubles from then on",
+    help: "wait after the first failed attempt; every further wait is twice as long",
     default: "1000",
   },
   "sign-retries": {
     value: "HOW",
-    help: "same: retries repeat the signed bytes; anew: they are dated and signed anew",
+    help: "same: retries repeat the signed bytes; anew: retries get a new date and a new signature",
     default: "same",
   },
   fault: {
@@ -70,7 +73,11 @@ export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
     multiple: true,
     help: `break something, once or at a rate such as drop-answer:0.3; kinds: ${Object.keys(FAULT_KINDS).join(", ")}`,
   },
-  seed: { value: "TEXT", help: "decides what faults by rate hit, to repeat a run", default: "at random" },
+  seed: {
+    value: "TEXT",
+    help: "decides which deliveries a fault with a rate hits; the same seed repeats a run",
+    default: "at random",
+  },
 };
 
 /** Starts the sandbox that the options describe. */
@@ -107,7 +114,7 @@ export async function startSandbox(given: Given): Promise<Sandbox> {
   }
 }
 
-/** The settings of a state file stay, unless options say otherwise; there is always a secret. */
+/** Keeps the webhook settings of a state file, unless an option replaces them. There is always a secret. */
 function configureWebhooks(sandbox: Sandbox, given: Given, webhookUrl: string | undefined): void {
   const saved = sandbox.settings.get();
   const url = given.text("webhook-url") ?? saved.webhook_url ?? webhookUrl ?? null;
@@ -123,7 +130,7 @@ function addressesOf(
   isStrict: boolean,
 ): { callbackUrl: string | undefined; webhookUrl: string | undefined } {
   const app = (given.url("app")?.href ?? "http://127.0.0.1:3000").replace(/\/+$/, "");
-  // Under --strict-https plain HTTP would be refused: there is no default then.
+  // --strict-https refuses plain HTTP, so an app without HTTPS has no default addresses.
   const usual = (path: string): string | undefined =>
     isStrict && app.startsWith("http:") ? undefined : app + path;
   return {

@@ -13,8 +13,8 @@ export const sandboxCommand: Command = {
   usage: ["[OPTIONS]"],
   options: SANDBOX_OPTIONS,
   notes: [
-    "Every endpoint, the hosted checkout, signed callbacks and webhooks, retries and faults. It runs until Ctrl-C. Callback addresses may be http:// on this machine, unlike the service's.",
-    "Prints a line for each attempt to deliver: what, the answer and how long it took.",
+    "The sandbox has all endpoints of the service and the hosted checkout. It sends signed callbacks and webhooks, retries them, and makes faults happen if you ask for them. It runs until Ctrl-C. Unlike the service, it accepts callback addresses with http:// on this machine.",
+    "It prints a line for each attempt to deliver: the delivery, the answer and the time that it took.",
     `--write-env writes ${VARIABLES.join(", ")}.`,
   ],
   examples: [
@@ -36,7 +36,7 @@ export const sandboxCommand: Command = {
   },
 };
 
-/** Says where everything is, and writes the file of variables. */
+/** Prints the addresses and what to do next, and writes the file of variables. */
 export function announce(sandbox: Sandbox, given: Given, terminal: Terminal): void {
   const { line, paint } = terminal;
   const file = given.text("write-env");
@@ -56,6 +56,7 @@ export function announce(sandbox: Sandbox, given: Given, terminal: Terminal): vo
   line(`  key        ${sandbox.keys.keyId}, ${sandbox.url}/sandbox/keys/public.pem`);
   line(`  seed       ${sandbox.seed}`);
   if (file !== undefined) line(`  variables  ${file}`);
+  line('  next       press "Take a deposit" on the dashboard to send a first event');
 }
 
 /** Resolves at the first signal that asks us to stop. */

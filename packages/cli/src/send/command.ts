@@ -22,31 +22,35 @@ export const sendCommand: Command = {
     to: { value: "URL", help: "where to send it, such as http://127.0.0.1:3000/callbacks/pay" },
     status: {
       value: "STATUS",
-      help: "PENDING, SUCCESS or FAILED; for webhooks approved or declined. Several, such as PENDING,SUCCESS, are sent one after the other",
+      help: "PENDING, SUCCESS or FAILED; approved or declined for webhooks. Several, such as PENDING,SUCCESS, are sent one after the other",
       default: "SUCCESS, approved",
     },
-    amount: { value: "AMOUNT", help: "amount; for settlements a whole number", default: "10.50, 125000" },
+    amount: { value: "AMOUNT", help: "amount; a whole number for settlements", default: "10.50, 125000" },
     reference: { value: "TEXT", help: "your reference (referenceId)", default: "made from the seed" },
     "transaction-id": { value: "TEXT", help: "the service's id (payTxnId)", default: "made from the seed" },
     message: { value: "TEXT", help: "the field message" },
-    "callback-url": { value: "URL", help: "the signed field callbackUrl", default: "what --to says" },
-    events: { value: "N", help: "different events to send", default: "1" },
-    times: { value: "N", help: "copies of each delivery, byte by byte the same", default: "1" },
-    parallel: { value: "N", help: "deliveries under way at one time", default: "1" },
+    "callback-url": { value: "URL", help: "the signed field callbackUrl", default: "the URL of --to" },
+    events: { value: "N", help: "number of different events to send", default: "1" },
+    times: { value: "N", help: "copies of each delivery, all with the same bytes", default: "1" },
+    parallel: { value: "N", help: "how many deliveries are sent at the same time", default: "1" },
     shuffle: { help: "send in an order that the seed decides" },
     forge: {
       value: "KIND",
       help: "amount: changed after signing; signature: one digit changed; resplit: a SUCCESS under the genuine signature of a FAILED (docs/concepts/security.md)",
     },
-    stale: { help: "date it 30 days back, signed properly" },
-    seed: { value: "N", help: "decides ids and order: the same seed, the same events", default: "at random" },
+    stale: { help: "date it 30 days back, with a valid signature" },
+    seed: {
+      value: "N",
+      help: "decides ids and order; the same seed gives the same events",
+      default: "at random",
+    },
     timeout: { value: "MS", help: "how long an answer may take", default: "10000" },
     body: { help: "print each body as well" },
     ...SIGNING_OPTIONS,
   },
   notes: [
-    "Prints every answer. The exit code is 1 when one is not what the service, or an attacker, should get: 2xx for what is genuine, 4xx for what is forged or stale.",
-    "A 2xx says that the delivery was received, and not that a handler ran: it may be held, for instance because the receiver expects another merchantId or callbackUrl. payhooks held list shows it then. A re-split forgery may be answered 2xx for the same reason; see that nothing ran.",
+    "It prints every answer. A genuine delivery should get 2xx, and a forged or stale one 4xx. The exit code is 1 if any delivery gets another answer.",
+    "A 2xx says that the delivery was received, not that a handler ran. The event may be held, for instance because the receiver expects another merchantId or callbackUrl; payhooks held list shows it. A re-split forgery may get a 2xx for the same reason: check that no handler ran for it.",
   ],
   examples: [
     "payhooks send deposit --to http://127.0.0.1:3000/callbacks/pay --state sandbox.json --reference order-1",
@@ -98,7 +102,7 @@ async function sendAll(
     readonly terminal: Terminal;
     readonly seed: number;
     readonly forge: ForgeryKind | undefined;
-    /** False where the merchantId is made up. */
+    /** False if the merchantId is made up. */
     readonly isOurMerchant: boolean;
   },
 ): Promise<number> {

@@ -18,17 +18,17 @@ export type Kind = (typeof KINDS)[number];
 export const FORGERIES = ["amount", "signature", "resplit"] as const;
 export type ForgeryKind = (typeof FORGERIES)[number];
 
-/** What is to be sent. */
+/** What the user wants to send. */
 export interface Wanted {
   readonly kind: Kind;
-  /** One or several, sent in this order; empty for the usual one. */
+  /** The statuses to send, in this order. Empty for the usual one. */
   readonly statuses: readonly string[];
   readonly amount: string | undefined;
   readonly reference: string | undefined;
   readonly transactionId: string | undefined;
   readonly message: string | undefined;
   readonly callbackUrl: string;
-  /** Null for one that is made up. */
+  /** Null if it is made up. */
   readonly merchantId: string | null;
   readonly events: number;
   readonly times: number;
@@ -47,7 +47,7 @@ export interface Prepared {
 
 const STALE_MS = 30 * 86_400_000;
 
-/** Everything to be sent, in order: every event with its statuses, every copy. */
+/** All deliveries, in the order in which they are sent: every event, each of its statuses, every copy. */
 export function prepare(wanted: Wanted, key: string, now: number): Prepared[] {
   const isPayment = wanted.kind === "deposit" || wanted.kind === "withdrawal";
   const known = isPayment ? (["PENDING", "SUCCESS", "FAILED"] as const) : (["approved", "declined"] as const);
@@ -99,7 +99,7 @@ function callbackOf(
 ): Prepared {
   const { kind, reference, transactionId, message, merchantId, events, forge } = wanted;
   const suffix = events > 1 ? `-${n}` : "";
-  // What the service signed before the fields were cut differently.
+  // The service signed a FAILED. The forgery cuts the signed string into other fields.
   const signedStatus = forge === "resplit" ? "FAILED" : status;
   const fields = anyCallbackFields(
     {
@@ -185,7 +185,7 @@ function markOf({ forge, isStale }: Wanted): string {
   return (forge === undefined ? "" : ` (forged: ${forge})`) + (isStale ? " (signed 30 days ago)" : "");
 }
 
-/** A UUID that the seed decides. */
+/** A UUID that follows from the seed. */
 function idOf(seed: number, ...parts: readonly (number | string)[]): string {
   const hex = createHash("sha256")
     .update(`${seed} ${parts.join(" ")}`)
@@ -199,7 +199,7 @@ function idOf(seed: number, ...parts: readonly (number | string)[]): string {
   ].join("-");
 }
 
-/** Six decimal places, as callbacks have them. */
+/** An amount with six decimal places, as callbacks have it. */
 function amountOf(text: string): string {
   const [, whole = "", fraction = ""] = /^(\d{1,15})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
   if (whole === "") {
@@ -210,7 +210,7 @@ function amountOf(text: string): string {
   return `${whole}.${fraction.padEnd(6, "0")}`;
 }
 
-/** Another byte in the middle: still base64, of the same length. */
+/** Changes one character in the middle. The result is still base64, of the same length. */
 function flipped(signature: string): string {
   const at = Math.floor(signature.length / 2);
   return signature.slice(0, at) + (signature[at] === "A" ? "B" : "A") + signature.slice(at + 1);

@@ -1,6 +1,6 @@
 import { SPELLINGS } from "./json-text.ts";
 
-/** What the bytes may have been before something changed them. */
+/** Bytes that a body may have had before something changed them. */
 export interface BodyVariant {
   /** Completes "The signature was made over the body …". */
   readonly what: string;
@@ -9,7 +9,7 @@ export interface BodyVariant {
 
 const BOM = "\ufeff";
 
-/** Plausible originals of a body: line ends, byte order mark, encodings, and other spellings of the same JSON. */
+/** Plausible originals of a body: other line ends, byte order marks, encodings, and other ways to write the same JSON. */
 export function* bodyVariants(body: Buffer): Generator<BodyVariant> {
   const text = body.toString("utf8");
   const variant = (what: string, changed: string): BodyVariant => ({
@@ -41,23 +41,20 @@ export function* bodyVariants(body: Buffer): Generator<BodyVariant> {
   }
   for (const { what, write } of SPELLINGS) {
     const written = write(value);
-    const wasWrittenAnew = "before it was parsed and written anew";
-    yield variant(`${wasWrittenAnew}; it was ${what}`, written);
-    yield variant(`${wasWrittenAnew}; it was ${what}, with a line end after it`, `${written}\n`);
+    const before = "before it was parsed and serialised again";
+    yield variant(`${before}; it was ${what}`, written);
+    yield variant(`${before}; it was ${what}, with a line end after it`, `${written}\n`);
     if (written.includes("\n")) {
-      yield variant(
-        `${wasWrittenAnew}; it was ${what}, with \\r\\n line ends`,
-        written.replaceAll("\n", "\r\n"),
-      );
+      yield variant(`${before}; it was ${what}, with \\r\\n line ends`, written.replaceAll("\n", "\r\n"));
     }
   }
 }
 
-/** A parser drops the fraction of 125000.0: put it back, for every number at once and with one or two digits. */
+/** A parser drops the fraction of 125000.0. This puts it back, with one or two digits, into all numbers at once. */
 function* withFractions(text: string): Generator<BodyVariant> {
   for (const fraction of [".0", ".00"]) {
     const changed = text.replace(/(?<=[:[,]\s*)-?\d+(?=\s*[,}\]])/g, (digits) => digits + fraction);
-    const what = `before its numbers were read and written anew: 125000${fraction} became 125000`;
+    const what = `before its numbers were parsed and serialised again: 125000${fraction} became 125000`;
     if (changed !== text) yield { what, bytes: Buffer.from(changed, "utf8") };
   }
 }

@@ -12,13 +12,13 @@ import { type JsonMember, membersOf } from "./json-text.ts";
 import { causeOfNotJson } from "./not-json.ts";
 import { isDigestOf, recoverDigest } from "./recovered-digest.ts";
 
-/** What may be said about the deliveries beforehand. */
+/** What the user says about the deliveries. */
 export interface CallbackSettings {
   readonly extraFields: readonly string[];
   readonly pinnedUrls: readonly string[];
 }
 
-/** Verifies a payment callback as a receiver does, and says why it fails. */
+/** Verifies a payment callback as a receiver does, and explains a failure. */
 export function explainCallback(
   body: Buffer,
   pems: readonly string[],
@@ -63,14 +63,14 @@ export function explainCallback(
   }
 }
 
-/** Why the signed string is not believed, and what a person can do. */
+/** Why the signed string cannot be trusted, and what a person can do. */
 function causeOfAmbiguous(detail: string): Cause {
   const lookUp =
-    "Look the transaction up at the service, or let payments.confirm do it: that says which event is true.";
+    "Look the transaction up at the service, or let payments.confirm do it. The service knows which event is true.";
   if (detail.includes("declared")) {
     return {
-      what: "The signed string has no reading in which every declared field stands.",
-      fix: "Is the name right, and does the service still send it with every callback? Without --extra-field (payments.extraFields) it is not expected.",
+      what: "The signed string has no reading that contains every declared field.",
+      fix: "Is the name of the field right, and does the service still send it with every callback? Leave out --extra-field (payments.extraFields) if it does not.",
       certain: true,
     };
   }
@@ -78,7 +78,7 @@ function causeOfAmbiguous(detail: string): Cause {
     ? "A value seems to have a field inside it"
     : "So the string can be read as more than one event";
   return {
-    what: `Nothing is escaped in the signed string: an & in it separates two fields, or is part of a value. ${doubt}, and what arrived may be a forgery.`,
+    what: `The service escapes nothing in the signed string, so an & in it may separate two fields or be part of a value. ${doubt}, and what arrived may be a forgery.`,
     fix: `${lookUp} Keep & out of what you choose yourself, such as referenceId. For an undocumented field that every callback has, try --extra-field; for an & in your callback URL, --callback-url.`,
     certain: true,
   };
@@ -217,7 +217,7 @@ function causesOfInvalid(
   ];
 }
 
-/** Where the event is not what the body seems to say. */
+/** Notes for an event that differs from what the body seems to say. */
 function notesOfReading(event: PaymentEvent, texts: ReadonlyMap<string, string>): string[] {
   const differing = CALLBACK_FIELDS.filter((name) => texts.get(name) !== event[name]);
   const leftOut = differing.filter((name) => event[name] === undefined);
@@ -225,12 +225,12 @@ function notesOfReading(event: PaymentEvent, texts: ReadonlyMap<string, string>)
   return [
     ...leftOut.map(
       (name) =>
-        `The event is without ${name}: the signed string does not say for certain where its value begins and ends.`,
+        `The event has no ${name}: the signed string does not say for certain where its value begins and ends.`,
     ),
     ...(respelt.length === 0
       ? []
       : [
-          `The body spells the signed string in another way than the service does. Handlers get what was signed, here in ${respelt.join(", ")}.`,
+          `The body does not spell the signed string as the service does. Handlers get what was signed, which differs in ${respelt.join(", ")}.`,
         ]),
   ];
 }
@@ -239,7 +239,7 @@ function notesOfAge(timestamp: string): string[] {
   const ageMs = Date.now() - Date.parse(timestamp);
   const days = Math.floor(ageMs / 86_400_000);
   if (days >= 7)
-    return [`It was signed ${days} days ago: a receiver refuses what is older than 7 days by default.`];
+    return [`It was signed ${days} days ago: by default, a receiver refuses what is older than 7 days.`];
   if (ageMs < -86_400_000) return ["It is dated more than a day in the future: a receiver refuses it."];
   return [];
 }

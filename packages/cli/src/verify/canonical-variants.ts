@@ -1,7 +1,7 @@
 import { CALLBACK_FIELDS } from "@payhooks/core/signature";
 import type { JsonMember } from "./json-text.ts";
 
-/** What may have been signed instead of this body's canonical string. */
+/** A text that may have been signed instead of this body's canonical string. */
 export interface CanonicalVariant {
   readonly what: string;
   readonly fix: string;
@@ -15,7 +15,7 @@ const byCodeUnit = ([a]: readonly [string, string], [b]: readonly [string, strin
 const join = (texts: Texts): string => texts.map(([name, text]) => `${name}=${text}`).join("&");
 const documented: ReadonlySet<string> = new Set(CALLBACK_FIELDS);
 
-/** Fields as the canonical string has them: nulls left out, numbers as they were written. */
+/** The fields as the canonical string has them: without nulls, and with numbers as they were written. */
 export function textsOf(members: readonly JsonMember[]): Texts {
   const byName = new Map<string, string>();
   for (const { name, raw, value } of members) {
@@ -29,7 +29,7 @@ export function canonicalOf(texts: Texts): string {
   return join(texts.toSorted(byCodeUnit));
 }
 
-/** Plausible differences between what was signed and what is here. */
+/** Plausible differences between what was signed and what this body says. */
 export function* canonicalVariants(members: readonly JsonMember[]): Generator<CanonicalVariant> {
   const texts = textsOf(members);
   const nulls = members.filter(({ value }) => value === null).map(({ name }) => name);
@@ -42,11 +42,11 @@ export function* canonicalVariants(members: readonly JsonMember[]): Generator<Ca
     fix,
     text: canonicalOf(texts.map(([name, text]) => [name, change(text, name)] as const)),
   });
-  const keep = "Forward and store the body as it arrived; do not write it anew.";
+  const keep = "Forward and store the body as it arrived; do not serialise it again.";
   yield changed("amount lost its six decimal places: it was read as a number.", keep, (text, name) =>
     name === "amount" && Number.isFinite(Number(text)) ? Number(text).toFixed(6) : text,
   );
-  yield changed("numbers were read and written anew: 10.0 became 10.", keep, (text) =>
+  yield changed("numbers were parsed and serialised again: 10.0 became 10.", keep, (text) =>
     /^-?\d+$/.test(text) ? `${text}.0` : text,
   );
   yield changed("white space around a value was cut off or added.", keep, (text) => text.trim());

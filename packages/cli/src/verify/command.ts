@@ -18,7 +18,7 @@ export const verifyCommand: Command = {
     key: {
       value: "FILE",
       multiple: true,
-      help: "public key in PEM, for payment callbacks; without it PAY_PUBLIC_KEY is taken",
+      help: "public key in PEM, for payment callbacks; if it is left out, PAY_PUBLIC_KEY is used",
     },
     "extra-field": {
       value: "NAME",
@@ -33,13 +33,13 @@ export const verifyCommand: Command = {
     secret: {
       value: "SECRET",
       multiple: true,
-      help: "webhook secret, for connected-account webhooks; without it CONNECT_WEBHOOK_SECRET is taken",
+      help: "webhook secret, for connected-account webhooks; if it is left out, CONNECT_WEBHOOK_SECRET is used",
     },
     header: { value: "VALUE", help: "value of X-Connect-Signature" },
   },
   notes: [
-    "Verifies exactly as a receiver does. When that fails, it looks for the cause: a re-serialised body, another key, white space in the secret, url-safe base64, the header of another body (name further bodies after the first). BODY may be - for the standard input.",
-    "For a payment callback it shows the canonical string. Where that string can be read as different events, it says in which fields they differ (docs/concepts/security.md). Secrets are never printed. A secret on a command line can be seen by others on this machine: CONNECT_WEBHOOK_SECRET cannot.",
+    "It verifies exactly as a receiver does. If that fails, it looks for the cause, such as a re-serialised body, another key, white space in the secret, URL-safe base64, or the header of another body (name further bodies after the first). BODY may be - for the standard input.",
+    "For a payment callback it shows the canonical string. If that string can be read as different events, it says in which fields they differ (docs/concepts/security.md). It never prints a secret. Other users of this machine can see a secret on the command line, but not in CONNECT_WEBHOOK_SECRET.",
   ],
   examples: [
     "payhooks verify --key pub.pem body.json",

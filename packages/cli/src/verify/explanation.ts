@@ -1,17 +1,17 @@
-/** Why a delivery does not verify, as far as it can be told from the outside. */
+/** Whether a delivery verifies and, if not, the likely causes. */
 export interface Explanation {
   readonly ok: boolean;
   readonly flow: "payments" | "connect";
-  /** The code that a receiver would refuse or hold it with; null when it is fine. */
+  /** The code with which a receiver would refuse or hold it. Null if it verifies. */
   readonly code: string | null;
-  /** What is wrong, in a sentence; with the event's name and id when nothing is. */
+  /** What is wrong, in one sentence. If nothing is wrong, the name and the id of the event. */
   readonly summary: string;
-  /** What the signature of a payment callback is made over; null for webhooks, whose signature covers the bytes. */
+  /** The text that the signature of a payment callback covers. Null for webhooks, whose signature covers the bytes. */
   readonly canonicalString: string | null;
-  /** Fingerprint of the key or secret that matched. */
+  /** The fingerprint of the key or secret that matched. */
   readonly keyId: string | null;
   readonly causes: readonly Cause[];
-  /** What is worth knowing though it is not the cause. */
+  /** Facts that are worth knowing and are not the cause. */
   readonly notes: readonly string[];
 }
 
@@ -19,11 +19,11 @@ export interface Explanation {
 export interface Cause {
   readonly what: string;
   readonly fix: string;
-  /** The signature was recomputed with this change, and fits. */
+  /** True if the signature was recomputed with this change and fits. */
   readonly certain: boolean;
 }
 
-/** Other bodies that the signature might belong to. */
+/** Another body that the signature might belong to. */
 export interface OtherBody {
   readonly name: string;
   readonly bytes: Buffer;

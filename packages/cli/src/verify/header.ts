@@ -1,8 +1,8 @@
 import type { Cause } from "./explanation.ts";
 
-/** A header as it is, and what is wrong with its form. */
+/** The digest in a header, and what is wrong with the header's form. */
 export interface ReadHeader {
-  /** Lowercase hex, where one can be made out. */
+  /** In lowercase hex. Null if there is no digest to be found. */
   readonly digest: string | null;
   readonly flaw: { readonly summary: string; readonly cause: Cause } | null;
 }

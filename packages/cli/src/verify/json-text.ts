@@ -1,4 +1,4 @@
-/** A member of a JSON object: its value as text, exactly as it was written, and as it is read. */
+/** A member of a JSON object. `raw` is its value exactly as it was written, `value` is the parsed one. */
 export interface JsonMember {
   readonly name: string;
   readonly raw: string;
@@ -7,7 +7,7 @@ export interface JsonMember {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-/** The members of a JSON object in their order, duplicates included; null when the text is no JSON object. */
+/** The members of a JSON object in their order, duplicates included. Null if the text is not a JSON object. */
 export function membersOf(text: string): JsonMember[] | null {
   let parsed: unknown;
   try {
@@ -36,23 +36,19 @@ export function membersOf(text: string): JsonMember[] | null {
   return members;
 }
 
-/** How some program writes JSON. */
+/** One way to write JSON. */
 export interface Spelling {
   readonly what: string;
   write(value: unknown): string;
 }
 
-const escapedNonAscii = (text: string): string =>
-  text.replace(/[\u007f-\uffff]/g, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  });
+/** Writes the characters that a pattern finds as `\u` escapes. */
+export const escaped = (text: string, characters: RegExp): string =>
+  text.replace(characters, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-const htmlSafe = (text: string): string =>
-  text.replace(/[<>&\u2028\u2029]/g, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  });
+const escapedNonAscii = (text: string): string => escaped(text, /[\u007f-\uffff]/g);
 
-/** Spaces after commas and colons, as Python's json.dumps has them. */
+/** Writes spaces after commas and colons, as Python's json.dumps does. */
 function spaced(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -67,7 +63,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, sorted(member)]));
 }
 
-/** Ways in which common programs write the same value. */
+/** The ways in which common programs write the same value. */
 export const SPELLINGS: readonly Spelling[] = [
   { what: "compact, as JSON.stringify writes it", write: (value) => JSON.stringify(value) },
   { what: "indented by two spaces", write: (value) => JSON.stringify(value, null, 2) },
@@ -85,7 +81,7 @@ export const SPELLINGS: readonly Spelling[] = [
   },
   {
     what: "compact with <, > and & escaped, as Go's encoding/json writes it",
-    write: (value) => htmlSafe(JSON.stringify(value)),
+    write: (value) => escaped(JSON.stringify(value), /[<>&\u2028\u2029]/g),
   },
   { what: "compact with sorted names", write: (value) => JSON.stringify(sorted(value)) },
 ];

@@ -1,12 +1,12 @@
 import { constants, createHash, type KeyObject, publicDecrypt } from "node:crypto";
 
-/** What a signature says that was signed. */
+/** The digest of the text that was signed. */
 export interface RecoveredDigest {
   readonly algorithm: "sha1" | "sha256" | "sha384" | "sha512";
   readonly digest: Buffer;
 }
 
-/** ASN.1 DigestInfo up to the digest (RFC 8017, 9.2). */
+/** The ASN.1 DigestInfo up to the digest (RFC 8017, 9.2). */
 const PREFIXES: readonly (readonly [RecoveredDigest["algorithm"], string])[] = [
   ["sha256", "3031300d060960864801650304020105000420"],
   ["sha1", "3021300906052b0e03021a05000414"],
@@ -15,8 +15,8 @@ const PREFIXES: readonly (readonly [RecoveredDigest["algorithm"], string])[] = [
 ];
 
 /**
- * The digest inside a signature that this key's owner made, whatever it was made over; null when the key is another
- * one or the signature is damaged. So a wrong key and a changed body can be told apart.
+ * Recovers the digest from a signature that was made with this key's private half, whatever the signed text was. Null
+ * if another key made the signature or it is damaged. This tells a wrong key from a changed body.
  */
 export function recoverDigest(signature: Uint8Array, key: KeyObject): RecoveredDigest | null {
   let plain: Buffer;

@@ -1,13 +1,13 @@
 import type { Cause } from "./explanation.ts";
 
-/** A secret as it may have been meant. */
+/** A secret that may have been meant. */
 export interface SecretVariant {
   readonly key: string | Buffer;
   /** Null for the secret as it was given. */
   readonly cause: Cause | null;
 }
 
-/** The secret and what it plausibly was before it was copied. No text says what it is. */
+/** The secret, and what it may have been before somebody copied it. None of the texts contain the secret. */
 export function* secretVariants(secret: string): Generator<SecretVariant> {
   const variant = (key: string | Buffer, what: string, fix: string): SecretVariant => ({
     key,

@@ -7,7 +7,7 @@ import { membersOf } from "./json-text.ts";
 import { causeOfNotJson } from "./not-json.ts";
 import { secretVariants } from "./secrets.ts";
 
-/** Verifies a connected-account webhook as a receiver does, and says why it fails. */
+/** Verifies a connected-account webhook as a receiver does, and explains a failure. */
 export function explainWebhook(
   body: Buffer,
   header: string | undefined,
