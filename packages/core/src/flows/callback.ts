@@ -10,11 +10,11 @@ export type CallbackTexts = ReadonlyMap<string, string>;
 export interface CallbackBody {
   readonly json: JsonBody;
   readonly texts: CallbackTexts;
-  /** What the signature is made over, as its UTF-8 bytes read: half of a surrogate pair has become U+FFFD. */
+  /** What the signature covers, as its UTF-8 bytes read: an unpaired surrogate has become U+FFFD. */
   readonly canonical: string;
   /**
-   * Every field is one of the specification's, and no value contains an `&`: the string cannot be read in a second
-   * way. Nearly all callbacks are like this.
+   * True if every field is in the specification and no value contains an `&`. The string can then be read in one way only.
+   * Nearly all callbacks are like this.
    */
   readonly plain: boolean;
 }
@@ -23,25 +23,27 @@ export interface CallbackBody {
 export interface CallbackRules {
   /** `payments.extraFields`: undocumented fields that every callback carries, and whose values only the service chooses. */
   readonly extraFields: ReadonlySet<string>;
-  /** `payments.expect.callbackUrl`: URLs that are known as a whole. */
+  /** `payments.expect.callbackUrl`: URLs that are known completely. */
   readonly pinnedUrls: ReadonlySet<string>;
-  /** A resolver chose the keys by `merchantId`, so it must be there. */
+  /** True if a resolver chooses the keys by `merchantId`, so that it must be present. */
   readonly merchantIdRequired: boolean;
   /** `payments.expect.merchantId`; empty: any. */
   readonly pinnedMerchantIds: ReadonlySet<string>;
-  /** False for look-ups: a transaction may have been created without one. */
+  /** False for look-ups, since a transaction may have been created without one. */
   readonly callbackUrlRequired: boolean;
 }
 
-/** What is known of a field's values in the bodies that the service sends. */
+/** What is known about a field's values in the bodies that the service sends. */
 export interface FieldForm {
-  /** Every body has it. Money moves by these. */
+  /** True if every body has it. These fields decide how money moves. */
   readonly required: boolean;
-  /** The service makes the value, so that it never contains an `&`. Into the others a customer or merchant may write. */
+  /**
+   * True if the service makes the value, so that it never contains an `&`. Other values may come from a customer or a merchant.
+   */
   readonly madeByService: boolean;
-  /** True for a value that is well formed. It is not asked about what follows an `&` in the value. */
+  /** True for a well-formed value. It is not called for what follows an `&` in the value. */
   readonly fits: (text: string) => boolean;
-  /** What a value that is not well formed is called in a held entry's detail. */
+  /** How a held entry's detail describes a value that is not well formed. */
   readonly fault: string;
 }
 
@@ -121,14 +123,15 @@ export function readCallback(rawBody: Uint8Array): CallbackBody | null {
     texts.set(name, text);
     canonical += canonical === "" ? `${name}=${text}` : `&${name}=${text}`;
   }
-  // UTF-8 has no surrogates: only an escape can spell half of a pair, which no signature tells from another.
+  // UTF-8 has no surrogates, so only an escape can write an unpaired one. In UTF-8 they all become the same character, which no
+  // signature tells apart.
   if (json.text.includes("\\u") && hasLoneSurrogate(canonical)) {
     return { json, texts, canonical: Buffer.from(canonical, "utf8").toString("utf8"), plain: false };
   }
   return { json, texts, canonical, plain };
 }
 
-/** Names but `signature`, by code unit. The documented ones are sorted already, and seldom is there another. */
+/** The names except `signature`, sorted by code unit. The documented ones are sorted already, and there is seldom another. */
 function sortedNames({ object }: JsonBody): readonly string[] {
   const names = Object.keys(object);
   let known = 0;
@@ -149,12 +152,12 @@ export function findMalformedField(texts: CallbackTexts, rules: CallbackRules): 
   return null;
 }
 
-/** The last text that was one: a merchant's callbacks nearly all name the same. */
+/** The last text that was a URL. Nearly all callbacks of a merchant have the same. */
 let lastUrl = "";
 
 /**
- * A scheme, and a host of a bounded length: a host has at most 253 characters, and the engine takes time in the square of
- * its length, half a second for one of 60 KB.
+ * A scheme, and a host of limited length. A host has at most 253 characters. The time that the JavaScript engine takes to parse
+ * one grows with the square of its length: half a second for 60 KB.
  */
 const SHORT_HOST = /^[A-Za-z][A-Za-z0-9+.-]{0,31}:\/\/[^/?#\\]{1,512}(?![^/?#\\])/;
 
@@ -167,12 +170,12 @@ function isAbsoluteUrl(text: string): boolean {
 /** Longer than any host with a user and a password in front of it. */
 const MAX_HOST_LENGTH = 1_000;
 
-/** True for the beginning of a URL whose host may still go on, so that what follows may make it no URL. */
+/** True for the beginning of a URL whose host may continue, so that the characters after it may make the URL invalid. */
 export function mayEndInHost(url: string): boolean {
   return url.length <= MAX_HOST_LENGTH && /^[^/?#]*(?::\/\/[^/?#]*)?$/.test(url);
 }
 
-/** `String.prototype.isWellFormed` is not there on Node 20 in every build. */
+/** Some builds of Node 20 lack `String.prototype.isWellFormed`. */
 function hasLoneSurrogate(text: string): boolean {
   return (
     /[\ud800-\udfff]/.test(text) &&

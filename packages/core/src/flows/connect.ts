@@ -36,7 +36,7 @@ import {
 import { type KeyResolver, type Keyring, lazyKeys, type ResolverLimits, resolvedKeys } from "./keyring.ts";
 import type { FlowContext } from "./payments.ts";
 
-/** Of a webhook, which is parsed only once it is authentic; genuine ones have some ten. */
+/** How many parts a webhook may have. It is parsed only once it is authentic; genuine ones have about ten. */
 const MAX_PARTS = 5_000;
 
 /** The header that carries the signature (specification, Authentication, 3). */
@@ -45,13 +45,13 @@ export const SIGNATURE_HEADER = "x-connect-signature";
 /** Options of the connect flow. */
 export interface ConnectOptions {
   /**
-   * The `webhook_secret` of the webhook settings, as text, bytes or a secret `KeyObject`; up to four during a rotation; or
-   * a resolver for many merchants.
+   * The `webhook_secret` of the webhook settings, as text, bytes or a secret `KeyObject`. A list of up to four during a
+   * rotation. A resolver for many merchants.
    */
   readonly secret?: OneOrMore<SecretInput> | KeyResolver<SecretInput> | undefined;
-  /** What a delivery that is not authentic is answered with. Default 400, as in the specification's example. */
+  /** The HTTP status for a delivery that is not authentic. Default 400, as in the specification's example. */
   readonly badSignatureStatus?: 400 | 401 | undefined;
-  /** Accepts webhooks without any check, for a master merchant who has no secret configured. Never in production. */
+  /** Accepts webhooks without any check, for a master merchant who has no secret configured. Never use it in production. */
   readonly unsafeAllowUnsigned?: boolean | undefined;
 }
 
@@ -254,7 +254,7 @@ const SETTLEMENT_FIELDS: ReadonlySet<string> = new Set(["object", "amount", ...D
 const ACCOUNT_FIELDS: ReadonlySet<string> = new Set(["object", ...DATA_FIELDS.connected_account]);
 const ENVELOPE_FIELDS: ReadonlySet<string> = new Set(["event", "idempotency_key", "occurred_at", "data"]);
 
-/** A frozen event without prototypes; what the specification does not list goes to `extra`. */
+/** A frozen event without prototypes. Members that the specification does not list go to `extra`. */
 function toEvent(object: JsonObject, data: JsonObject, authenticated: boolean): ConnectEvent {
   const documented = data.object === "settlement" ? SETTLEMENT_FIELDS : ACCOUNT_FIELDS;
   const event = withoutPrototype();
@@ -267,7 +267,9 @@ function toEvent(object: JsonObject, data: JsonObject, authenticated: boolean): 
   return Object.freeze(event) as unknown as ConnectEvent;
 }
 
-/** Puts documented members into `target`, which are text and numbers but for `data`, and returns the others. */
+/**
+ * Copies documented members into `target`, and returns the others. Except for `data`, documented members are text and numbers.
+ */
 function split(
   source: JsonObject,
   documented: ReadonlySet<string>,

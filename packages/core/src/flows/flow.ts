@@ -12,7 +12,7 @@ const EVERYTHING_CERTAIN: readonly string[] = [];
 export class Reading {
   /** What the inbox is asked to record. `verdict` says whether it may run. */
   readonly verified: VerifiedEvent;
-  /** Documented fields that the body has and the event has not, since their reading is not certain. */
+  /** Documented fields that the body has but the event lacks, since their reading is not certain. */
   readonly leftOut: readonly string[];
   #make: (() => AnyEvent) | null;
   #event: AnyEvent | null = null;
@@ -28,7 +28,7 @@ export class Reading {
     this.#make = make;
   }
 
-  /** The event, when its reading is certain and its fields are as documented. */
+  /** The event, if its reading is certain and its fields are as documented. */
   get event(): AnyEvent | null {
     if (this.#make !== null) {
       this.#event = this.#make();
@@ -42,7 +42,7 @@ export class Reading {
 export interface Verified {
   readonly ok: true;
   readonly reading: Reading;
-  /** Set when the signed timestamp is outside of the window: the answer unless the event is recorded already. */
+  /** Set if the signed timestamp is outside of the window. This is then the answer, unless the event is recorded already. */
   readonly outside: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
 }
 
@@ -58,7 +58,7 @@ export function keepReading(delivery: ReadDelivery, by: object, reading: Reading
   delivery[READ] = { by, reading };
 }
 
-/** The reading that was kept with this very delivery, not with one that it was copied from. */
+/** The reading that was kept with exactly this delivery, not with one that it was copied from. */
 export function keptReading(delivery: ReadDelivery, by: object): Reading | undefined {
   const kept = delivery[READ];
   return kept?.by === by && kept.reading.verified.delivery === delivery ? kept.reading : undefined;
@@ -69,7 +69,7 @@ export type Verification =
   | Verified
   | { readonly ok: false; readonly code: DeliveryErrorCode; readonly why: string };
 
-/** Why a delivery is refused whose merchant the resolver does not know. */
+/** Why a delivery is refused if the resolver does not know its merchant. */
 export const UNKNOWN_TENANT = "unknown tenant: the resolver has no keys for it";
 
 /** Something about the set-up that works but should not stay. */
@@ -78,37 +78,37 @@ export interface SetupWarning {
   readonly fix: string;
 }
 
-/** The warning about entries of a list of keys that are not set, where there are any. */
+/** The warning about entries of a list of keys that are not set, if there are any. */
 export function unsetEntries(option: string, count: number): readonly SetupWarning[] {
   if (count === 0) return [];
   const what = `${option} lists ${count} ${count === 1 ? "entry that is" : "entries that are"} not set.`;
-  const fix = "Between two rotations that is as it should be. During one, is the environment variable there?";
+  const fix = "That is fine between two rotations. During one, is the environment variable there?";
   return [{ what, fix }];
 }
 
 /** One of the service's two flows: how its deliveries are verified and read. */
 export interface Flow {
   readonly name: FlowName;
-  /** A resolver chooses the keys, so that every event belongs to a tenant that it named. */
+  /** True if a resolver chooses the keys, so that every event belongs to a tenant that it named. */
   readonly hasTenants: boolean;
-  /** The status that answers a delivery which is not authentic. */
+  /** The HTTP status for a delivery that is not authentic. */
   readonly badSignatureStatus: number;
   /** Checks and loads the keys; throws a set-up error. Returns what should be warned about. */
   prepare(): Promise<readonly SetupWarning[]>;
-  /** Verifies what has arrived. Asynchronous only where a resolver has to be asked. */
+  /** Verifies a delivery. Asynchronous only if a resolver has to be asked. */
   verify(delivery: Delivery, now: number): Verification | Promise<Verification>;
-  /** Reads again what was verified when it arrived, for a run. */
+  /** Reads a stored delivery again, for a run. It was verified when it arrived. */
   read(stored: StoredDelivery): Reading;
-  /** As {@link read}, for a release: judged against the window as if it arrived now. */
+  /** Like {@link read}, but for a release: judged against the window as if it arrived now. */
   readAsNew(stored: StoredDelivery, now: number): Verified;
 }
 
-/** Signed timestamps may lie this far in the future: clocks differ. */
+/** Signed timestamps may be this far in the future, since clocks differ. */
 export const MAX_FUTURE_MS: number = 24 * 60 * 60 * 1000;
-/** A finished record outlives the window by this, so that clocks may differ. */
+/** A finished record is kept for this much longer than the window, since clocks differ. */
 const RETENTION_SLACK_MS = 24 * 60 * 60 * 1000;
 
-/** The key of a slot; the few normal ones are computed once. */
+/** The keys of the few usual slots, which are computed once. */
 const normalSlots = new Map<string, string>();
 function slotKey(name: string, status: string): string {
   const label = `${name} ${status}`;
@@ -129,11 +129,13 @@ export interface EventFacts {
   readonly identity: Readonly<Record<string, string>>;
   readonly amount: string | null;
   readonly signedAt: number | null;
-  /** Null to run it. The reasons `unexpected` and `unrecognized` keep it out of the table, in a slot of its own. */
+  /**
+   * Why to hold it; null to run it. The reasons `unexpected` and `unrecognized` keep it out of the table, in a slot of its own.
+   */
   readonly hold: { readonly reason: HeldReason; readonly detail: string } | null;
-  /** Claimed for this id alone (`oneSuccessPerReference`); null: not claimed. */
+  /** The reference that this id claims for itself (`oneSuccessPerReference`); null if it claims none. */
   readonly reference: string | null;
-  /** The merchant's reference; null where the event has none. */
+  /** The merchant's reference; null if the event has none. */
   readonly referenceId: string | null;
 }
 
@@ -143,7 +145,7 @@ export function eventOf(facts: EventFacts, delivery: StoredDelivery, windowMs: n
   const { id, name, status, identity, amount, signedAt, hold, reference, referenceId } = facts;
   return {
     key: recordKeyFor(tenant, flow, id),
-    // A name or status that is not listed is anybody's text: only listed ones have a slot that is computed once.
+    // A name or status that is not listed can be any text, so only slots of listed ones are kept.
     slot: hold === null ? slotKey(name, status) : hashOf([name, status, ""], 16),
     variantSlot: () => hashOf([name, status, hashOf([JSON.stringify(identity), amount ?? ""], 32)], 16),
     id,
@@ -164,8 +166,8 @@ export function eventOf(facts: EventFacts, delivery: StoredDelivery, windowMs: n
 }
 
 /**
- * The reading of a delivery that is authentic, but not certain or not usable. It is keyed by what was signed alone,
- * never by an id that a forger may have chosen, and so touches no other record.
+ * The reading of a delivery that is authentic, but not certain or not usable. Its key depends only on what was signed, never on
+ * an id that a forger may have chosen. So it touches no other record.
  */
 export function entryOf(
   reason: "malformed" | "ambiguous",
@@ -202,8 +204,8 @@ export function entryOf(
 }
 
 /**
- * Judges the signed time against the window. `signedSince` is the earliest time at which it may have been signed,
- * where that is not certain: an event's record is kept at least until that time + windowMs.
+ * Compares the signed time with the window. If that time is not certain, `signedSince` is the earliest time at which it may
+ * have been signed: an event's record is kept at least until that time + windowMs.
  */
 export function withFreshness(
   reading: Reading,

@@ -8,31 +8,31 @@ import {
 } from "./callback.ts";
 import { type KnownFields, knownFields, MAX_PARTS, Readings } from "./readings.ts";
 
-/** What may be believed of an authentic callback. */
+/** What an authentic callback certainly says. */
 export type Judgement =
   /** Every reading of the signed string says this. */
   | {
       readonly kind: "certain";
       /** Documented and declared fields. */
       readonly texts: CallbackTexts;
-      /** Optional documented fields that are not handed on, since the readings do not agree on them. */
+      /** Optional documented fields that are left out of the event, since the readings do not agree on them. */
       readonly leftOut: readonly string[];
     }
-  /** `ambiguous`: it can be read as different events. `malformed`: it can be read as none. */
+  /** `ambiguous`: it can be read as different events. `malformed`: it cannot be read as any. */
   | {
       readonly kind: "ambiguous" | "malformed";
       /** Why, naming fields but not their values. */
       readonly detail: string;
-      /** When it may have been signed, in milliseconds since the epoch; empty where no part of it is a time. */
+      /** The times at which it may have been signed, in milliseconds since the epoch. Empty if no part of it is a time. */
       readonly signedTimes: readonly number[];
-      /** References and transaction ids that it may name, at most 16; empty where it has no reading. */
+      /** The references and transaction ids of its readings, at most 16. Empty if it has no reading. */
       readonly mayName: readonly string[];
     };
 
-/** Each is kept with the entry: of a string with more readings, some do not count. */
+/** How many references, and how many transaction ids, are kept with an entry. If it has more, the others are left out. */
 const MAX_NAMED = 8;
 
-/** The rules of one receiver, ready to judge by. */
+/** Judges callbacks by the rules of one receiver. */
 export interface Judge {
   judge(body: CallbackBody): Judgement;
   /** The readings that are offered to `payments.confirm`. */
@@ -80,7 +80,7 @@ function ambiguous(detail: string, readings: Readings): Judgement {
   return { kind: "ambiguous", detail, signedTimes: readings.signedTimes(), mayName: named };
 }
 
-/** An undocumented field of the body is the commonest reason, and can be declared. */
+/** A hint about an undocumented field of the body. It is the most common reason, and can be declared. */
 function hintOf(body: CallbackBody, { indexOf }: KnownFields): string {
   const name = [...body.texts.keys()].find((field) => !indexOf.has(field));
   if (name === undefined) return "";
@@ -102,12 +102,12 @@ function timesIn(signed: string): readonly number[] {
   });
 }
 
-/** `event.extra` where no field is declared. */
+/** `event.extra` if no field is declared. */
 export const NO_EXTRA: Readonly<Record<string, string>> = Object.freeze(
   Object.create(null) as Record<string, string>,
 );
 
-/** The declared fields: `event.extra`. */
+/** The declared fields, for `event.extra`. */
 export function extraOf(
   texts: CallbackTexts,
   { extraFields }: CallbackRules,

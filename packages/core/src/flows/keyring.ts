@@ -4,7 +4,7 @@ import { PayhooksError } from "../protocol/errors.ts";
 import type { Clock } from "../time/clock.ts";
 import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
 
-/** What a resolver may choose keys by. It comes from unverified bytes and may only select, never authorise. */
+/** What a resolver may choose keys by. It comes from unverified bytes, so it may only select keys, never authorise anything. */
 export interface KeyHint {
   /** The adapter's `tenant` option for the request. */
   readonly tenant?: string;
@@ -18,15 +18,15 @@ export interface TenantKeys<Key> {
   readonly keys: Key | readonly Key[];
 }
 
-/** What a resolver is given beside the hint, as `fetch` is. */
+/** What a resolver is given besides the hint, in the form of the options of `fetch`. */
 export interface ResolveOptions {
-  /** Aborts after `acceptTimeoutMs`, when nobody waits for the answer any longer. Pass it on to what you wait for. */
+  /** Aborts after `acceptTimeoutMs`, when nobody waits for the answer any more. Pass it on to what you wait for. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Finds the keys of one of many merchants; null when there is no such merchant. Deliveries with one hint share a call. A
- * call that has not settled after `acceptTimeoutMs` is forgotten: the next delivery makes another one.
+ * Finds the keys of one of many merchants. Returns null if there is no such merchant. Deliveries with the same hint share a
+ * call. A call that has not settled after `acceptTimeoutMs` is abandoned, and the next delivery makes another one.
  */
 export type KeyResolver<Key> = (
   hint: KeyHint,
@@ -41,18 +41,18 @@ export interface Resolved<Imported> {
 
 /** The keys of a flow: fixed ones, or those that a resolver finds. */
 export interface Keyring<Imported> {
-  /** True if a resolver chooses the keys. Then a delivery needs the hint that it chooses by. */
+  /** True if a resolver chooses the keys. A delivery then needs the hint that it chooses by. */
   readonly resolves: boolean;
   /** Imports fixed keys; throws their set-up error. */
   prepare(): Promise<readonly Imported[]>;
   /**
-   * Null when the resolver knows no such tenant. A resolver that throws makes this reject, one that takes too long with
-   * `TIME_IS_UP`. Throws `ERR_OVERLOADED` when as many deliveries wait for the resolver as may.
+   * Null if the resolver knows no such tenant. If the resolver throws, this rejects. If it takes too long, this rejects with
+   * `TIME_IS_UP`. Throws `ERR_OVERLOADED` if too many deliveries wait for the resolver.
    */
   find(hint: KeyHint): Resolved<Imported> | null | Promise<Resolved<Imported> | null>;
 }
 
-/** What the calls of a resolver are bounded by: see the receiver's options. */
+/** The limits of a resolver's calls: see the receiver's options. */
 export interface ResolverLimits {
   readonly clock: Clock;
   readonly acceptTimeoutMs: number;
@@ -64,7 +64,7 @@ const MAX_HINT_LENGTH = 512;
 const FOUND_TTL_MS = 60_000;
 const UNKNOWN_TTL_MS = 10_000;
 
-/** A keyring of keys that are ready. */
+/** A keyring of keys that are ready for use. */
 export function fixedKeys<Imported>(keys: readonly Imported[]): Keyring<Imported> {
   const resolved = { tenant: ONLY_TENANT, keys };
   return { resolves: false, prepare: async () => keys, find: () => resolved };
@@ -100,7 +100,7 @@ export function resolvedKeys<Key, Imported>(
 ): Keyring<Imported> {
   const answers = new Answers<Imported>(clock);
   const calls = new Map<string, Promise<Resolved<Imported> | null>>();
-  /** Waiting deliveries. Those of known merchants are counted apart, so that strangers cannot take their places. */
+  /** How many deliveries wait. Those of known merchants are counted separately, so that strangers cannot take their places. */
   const [regulars, strangers] = [{ waiting: 0 }, { waiting: 0 }];
 
   async function ask(hint: KeyHint, key: string, signal: AbortSignal): Promise<Resolved<Imported> | null> {
@@ -140,7 +140,7 @@ export function resolvedKeys<Key, Imported>(
     prepare: async () => [],
     find(hint) {
       const key = JSON.stringify([hint.tenant ?? null, hint.merchantId ?? null]);
-      // Hints come from unverified bytes: they must not fill the caches with long texts.
+      // Hints come from unverified bytes, so they must not fill the caches with long texts.
       if (key.length > MAX_HINT_LENGTH) return null;
       const known = answers.of(key);
       if (known !== undefined) return known;
@@ -148,7 +148,7 @@ export function resolvedKeys<Key, Imported>(
       if (room.waiting >= maxResolving) {
         throw new PayhooksError(
           "ERR_OVERLOADED",
-          `${room.waiting} deliveries wait for the resolver in ${option}, the bound.`,
+          `${room.waiting} deliveries wait for the resolver in ${option}, which is the limit.`,
           {
             fix: "It is slow, or flooded with unknown merchants: make it answer from a cache or an index, or raise maxResolving.",
           },
@@ -165,11 +165,11 @@ export function resolvedKeys<Key, Imported>(
   };
 }
 
-/** What a resolver has answered, for a minute from the question on. */
+/** The answers of a resolver, for a minute from the question on. */
 class Answers<Imported> {
   readonly #clock: Clock;
   readonly #found: LRUCache<string, { readonly resolved: Resolved<Imported>; readonly askedAt: number }>;
-  /** Unknown merchants are kept apart, and for a shorter time. So a flood of them cannot evict known merchants. */
+  /** Unknown merchants are kept separately, and for a shorter time, so that a flood of them cannot evict known merchants. */
   readonly #unknown: LRUCache<string, { readonly askedAt: number }>;
   readonly #foundBefore = new LRUCache<string, true>({ max: MAX_CACHED });
 
@@ -180,12 +180,12 @@ class Answers<Imported> {
     this.#unknown = new LRUCache(options);
   }
 
-  /** Null: there is no such merchant. Undefined: that has to be asked. */
+  /** Null: there is no such merchant. Undefined: the resolver has to be asked. */
   of(key: string): Resolved<Imported> | null | undefined {
     return this.#found.get(key)?.resolved ?? (this.#unknown.has(key) ? null : undefined);
   }
 
-  /** True for a merchant who was found by the last question about him, however long ago that was. */
+  /** True for a merchant that the last question about it has found, however long ago that was. */
   wasFound(key: string): boolean {
     return this.#foundBefore.has(key);
   }

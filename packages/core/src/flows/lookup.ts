@@ -14,7 +14,7 @@ export interface LookupTransaction {
   readonly message?: string | undefined;
 }
 
-/** What a callback about the same would say. */
+/** The fields of a callback about the same transaction. */
 export function textsOfLookup(transaction: LookupTransaction): CallbackTexts {
   const { id, reference, type, status, base_amount, callback_url, updated_at, merchant_id, message } =
     transaction;

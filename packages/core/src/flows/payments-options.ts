@@ -10,25 +10,25 @@ import {
 import { type CallbackRules, isDocumented, isFieldName } from "./callback.ts";
 import { type KeyResolver, type Keyring, lazyKeys, type ResolverLimits, resolvedKeys } from "./keyring.ts";
 
-/** What signed fields must be, compared as whole values. */
+/** The values that signed fields must have. They are compared as a whole. */
 export interface PaymentExpectations {
   readonly merchantId?: string | readonly string[] | undefined;
   readonly callbackUrl?: string | readonly string[] | undefined;
 }
 
-/** What to do with a callback whose signature fits more than one event: run the one that is true, drop it, keep it. */
+/** What to do with a callback whose signature fits more than one event: run the true one, drop the callback, or keep it held. */
 export type Confirmation = PaymentEvent | "discard" | "keep";
 
 /** A callback whose signature fits more than one event (docs/concepts/security.md). */
 export interface AmbiguousCallback {
   /**
-   * Up to eight events that the signature fits. At most one of them is what the service meant, and others may be
-   * forgeries: compare every field that you rely on, the amount too, with what the service's look-up says.
+   * Up to eight events that the signature fits. At most one of them is what the service meant, and others may be forgeries.
+   * Compare every field that you rely on, including the amount, with the service's look-up.
    */
   readonly readings: readonly PaymentEvent[];
   /** False when the signature fits more events than `readings` has. */
   readonly complete: boolean;
-  /** In which fields they differ, in words. */
+  /** The fields in which they differ, in words. */
   readonly detail: string;
   readonly tenant: string;
 }
@@ -36,20 +36,20 @@ export interface AmbiguousCallback {
 /** Options of the payments flow. */
 export interface PaymentsOptions {
   /**
-   * The merchant's public key: PEM (also with `\n` written out, in quotes, or base64 of that), a `KeyObject` or
-   * `{ file }`; up to four during a rotation; or a resolver for many merchants.
+   * The merchant's public key: PEM (` ` may be written out, quotes and base64 of it are accepted too), a `KeyObject` or `{ file
+   * }`. A list of up to four during a rotation. A resolver for many merchants.
    */
   readonly publicKey: OneOrMore<PublicKeySource> | KeyResolver<PublicKeySource> | undefined;
-  /** Signed fields with a known value. An authentic callback with another one is held as `unexpected`. */
+  /** Signed fields whose value is known. An authentic callback with another value is held as `unexpected`. */
   readonly expect?: PaymentExpectations | undefined;
   /**
-   * Undocumented fields that the service sends with every callback, and whose values nobody else can choose: what follows
-   * one of them is taken as certain.
+   * Undocumented fields that the service sends with every callback, and whose values only the service can choose. What follows
+   * one of them in the signed string is taken as certain.
    */
   readonly extraFields?: readonly string[] | undefined;
   /** A second SUCCESS for a reference, under another payTxnId, is held as `reference-reused`. Default false. */
   readonly oneSuccessPerReference?: boolean | undefined;
-  /** Decides about a body whose signature fits more than one event; the service's look-up is the authority. */
+  /** Decides about a body whose signature fits more than one event. Ask the service's look-up, which is authoritative. */
   readonly confirm?: ((callback: AmbiguousCallback) => Confirmation | Promise<Confirmation>) | undefined;
 }
 
@@ -96,7 +96,7 @@ async function readFileOf(source: PublicKeySource, option: string): Promise<Publ
   }
 }
 
-/** What the options say about bodies; throws their set-up error. */
+/** The rules for bodies that the options set. Throws their set-up error. */
 export function rulesOf(
   { expect, extraFields = [] }: PaymentsOptions,
   merchantIdRequired: boolean,
@@ -107,7 +107,7 @@ export function rulesOf(
         "ERR_OPTION_INVALID",
         `payments.extraFields lists ${JSON.stringify(name)}, which cannot be an undocumented field.`,
         {
-          fix: 'List names such as "currency": letters, digits and underscores, none that the specification has.',
+          fix: 'List names such as "currency", of letters, digits and underscores. Leave out the names of the specification.',
         },
       );
     }
@@ -126,7 +126,7 @@ export function rulesOf(
     if (url.includes("&callbackUrl=")) {
       throw new PayhooksError(
         "ERR_OPTION_INVALID",
-        'payments.expect.callbackUrl has a URL with "&callbackUrl=" in it, so that it could hide another one.',
+        'payments.expect.callbackUrl has a URL that contains "&callbackUrl=", so it could hide another one.',
         {
           fix: "Use a callback URL without that parameter.",
         },
@@ -136,7 +136,7 @@ export function rulesOf(
       if (other.startsWith(`${url}&`)) {
         throw new PayhooksError(
           "ERR_OPTION_INVALID",
-          'payments.expect.callbackUrl has a URL that is another one followed by "&", so that one could be cut into the other.',
+          'payments.expect.callbackUrl has a URL that begins with another one and "&", so it could be cut down to that one.',
           {
             fix: "Use callback URLs that differ in their path.",
           },

@@ -34,25 +34,25 @@ import type { KeyHint, Keyring, ResolverLimits } from "./keyring.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
 import { type AmbiguousCallback, keyringOf, type PaymentsOptions, rulesOf } from "./payments-options.ts";
 
-/** The payments flow: what {@link Flow} has, and what only it can do. */
+/** The payments flow: everything in {@link Flow}, and what only this flow can do. */
 export interface PaymentsFlow extends Flow {
   readonly confirm: PaymentsOptions["confirm"];
-  /** A look-up's result as a delivery that needs no signature. Throws `ERR_TRANSACTION_INVALID`. */
+  /** Makes a delivery of a look-up's result. It needs no signature. Throws `ERR_TRANSACTION_INVALID`. */
   fromLookup(transaction: LookupTransaction, tenant: string, now: number): StoredDelivery;
-  /** The events that the signature of an ambiguous delivery fits; null when there is none. */
+  /** The events that the signature of an ambiguous delivery fits; null if there is none. */
   ambiguity(stored: StoredDelivery, now: number): Ambiguity | null;
   /**
-   * What the inbox is asked to record when `confirm` chose this event. `signedSince`, from the {@link Ambiguity},
-   * decides about the window: the chosen event's own timestamp may be one that a forger wrote.
+   * What the inbox is asked to record when `confirm` has chosen this event. `signedSince`, from the {@link Ambiguity}, is
+   * compared with the window, since a forger may have written the chosen event's own timestamp.
    */
   released(event: PaymentEvent, stored: StoredDelivery, signedSince: number, now: number): Verified;
 }
 
-/** What `confirm` is asked, and how old the callback may be. */
+/** What `confirm` is given, and how old the callback may be. */
 export interface Ambiguity extends Omit<AmbiguousCallback, "detail" | "tenant"> {
   /** The earliest time at which it may have been signed, in milliseconds since the epoch. */
   readonly signedSince: number;
-  /** That time lies outside of the window. */
+  /** True if that time is outside of the window. */
   readonly expired: boolean;
 }
 
@@ -119,8 +119,8 @@ export function paymentsFlow(
   }
 
   /**
-   * What the signed string says, however the body spells it. Null when the body spells its merchantId so that a resolver
-   * chose the keys of another tenant: there the event would run a second time.
+   * Reads the signed string, however the body spells it. Null if the body spells its merchantId so that a resolver chose the
+   * keys of another tenant, under which the event would run a second time.
    */
   function read(body: CallbackBody, stored: StoredDelivery): Reading | null {
     const judgement = judge(body);
@@ -134,13 +134,13 @@ export function paymentsFlow(
     return entryOf(kind, detail, body.canonical, signedAt, stored, windowMs, mayName);
   }
 
-  /** A certain reading: listed or not, expected or not. */
+  /** Makes a reading of fields that are certain. The event may be unlisted or unexpected. */
   function readingOf(texts: CallbackTexts, stored: StoredDelivery, leftOut?: readonly string[]): Reading {
     const text = (name: string): string => texts.get(name) ?? "";
     const { name, status, listed } = listing(text("event"), text("status"));
     const identity: Record<string, string> = { event: name, referenceId: text("referenceId") };
     if (texts.has("merchantId")) identity.merchantId = text("merchantId");
-    // A look-up was the merchant's own question to the service: nobody sent it to a wrong address.
+    // The merchant asked the service for a look-up, so nobody can have sent it to a wrong address.
     const unexpected = stored.source === "lookup" ? null : findUnexpected(texts);
     const verified = eventOf(
       {
@@ -231,7 +231,7 @@ export function paymentsFlow(
       const found = readingsOf(body);
       if (!found.any) return null;
       const { readings, complete } = found.list();
-      // A resolver chose the tenant by the merchantId in the body: another merchant's event is none of this tenant's.
+      // A resolver chose the tenant by the merchantId in the body, so events of other merchants do not belong to this tenant.
       const merchantId = keyring.resolves ? body.texts.get("merchantId") : undefined;
       const ofTenant = readings.filter(
         (texts) => merchantId === undefined || texts.get("merchantId") === merchantId,
@@ -252,7 +252,7 @@ export function paymentsFlow(
         const reading = entryOf("malformed", detail, stored.rawBody, null, stored, windowMs);
         return withFreshness(reading, now, windowMs);
       }
-      // Stored as what it now is, so that a later read gives this event and not the ambiguous body again.
+      // Stored as the chosen event, so that a later read finds this event and not the ambiguous body.
       const rawBody = Buffer.from(JSON.stringify(Object.fromEntries(texts)), "utf8");
       const source = event.source === "lookup" ? "lookup" : "callback";
       const reading = readingOf(texts, { ...stored, source, rawBody, confirmed: true });
@@ -262,8 +262,8 @@ export function paymentsFlow(
 }
 
 /**
- * The time by which an entry is judged: the latest that is not in the future. A string without any counts as signed in
- * 1970, since nobody can say that it is not old.
+ * The time by which an entry is judged: the latest one that is not in the future. A string without any time counts as signed in
+ * 1970, since nobody can say how old it is.
  */
 function latestTime(times: readonly number[], now: number): number {
   const past = times.filter((time) => time <= now + MAX_FUTURE_MS);

@@ -1,21 +1,21 @@
 import { isDocumented } from "./callback.ts";
 
-/** Steps of the search for the readings to offer; they take a millisecond or two. */
+/** How many steps the search for readings may take. This is a millisecond or two. */
 export const MAX_STEPS = 20_000;
 
 type Path = readonly (readonly [part: number, end: number])[];
 
-/** Walks the paths that differ in their documented fields, the cheapest first, within a fixed number of steps. */
+/** Walks the paths that differ in their documented fields, the cheapest first, within a limited number of steps. */
 export class ReadingSearch {
   readonly #steps: readonly (readonly number[])[];
   readonly #costOf: (part: number, end: number) => number;
-  /** For each part, the documented ones (or the end) that are reached with undocumented ones in between only: a set of bits. */
+  /** For each part, the documented parts (or the end) that can be reached through undocumented parts only, as a set of bits. */
   readonly #documentedFrom: readonly bigint[];
-  /** For each part, what the cheapest way to the end costs. */
+  /** For each part, the cost of the cheapest way to the end. */
   readonly #cheapest: readonly number[];
   #left = MAX_STEPS;
 
-  /** `names` are those of the parts; null where a part begins no field. */
+  /** `names` are the names of the parts; null if a part begins no field. */
   constructor(steps: readonly (readonly number[])[], names: readonly (string | null)[]) {
     const cost = costOf(names);
     this.#steps = steps;
@@ -52,7 +52,7 @@ export class ReadingSearch {
     return true;
   }
 
-  /** Walks on from a part, for paths that cost exactly what is left of the budget. */
+  /** Continues from a part, for paths that cost exactly the rest of the budget. */
   #walk(from: number, budget: number, path: Path, take: (path: Path) => boolean): boolean {
     const reached = this.#documentedFrom[from] ?? 0n;
     for (let part = from; part <= this.#steps.length; part++) {
@@ -73,11 +73,13 @@ export class ReadingSearch {
   }
 }
 
-/** The fields in which an `&` is nothing unusual. */
+/** The fields in which an `&` is not unusual. */
 const OFTEN_WITH_AMPERSAND: ReadonlySet<string> = new Set(["callbackUrl", "message", "referenceId"]);
 const MAX_COST = 7;
 
-/** A value with an `&` in it costs 1, or 2 where that is unusual: for all five fields that can have one, 7. */
+/**
+ * A value that contains an `&` costs 1, or 2 if that is unusual. Five fields can have such a value, so a path costs 7 at most.
+ */
 function costOf(names: readonly (string | null)[]): (part: number, end: number) => number {
   return (part, end) => (end === part + 1 ? 0 : OFTEN_WITH_AMPERSAND.has(names[part] ?? "") ? 1 : 2);
 }

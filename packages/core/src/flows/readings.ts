@@ -29,18 +29,18 @@ import {
 } from "./callback.ts";
 import { ReadingSearch } from "./reading-search.ts";
 
-/** Readings that an ambiguous entry offers to `payments.confirm`. */
+/** How many readings an ambiguous entry offers to `payments.confirm` at most. */
 export const MAX_READINGS = 8;
-/** A string of more parts is not read. A documented callback has eleven, and a part more for each `&` in a value. */
+/** A string of more parts is not read. A documented callback has eleven parts, and one more for each `&` in a value. */
 export const MAX_PARTS = 128;
 
 /** What all readings of a string say. */
 export interface Agreement {
-  /** The known fields on which they agree. */
+  /** The known fields on which all readings agree. */
   readonly texts: CallbackTexts;
-  /** Optional fields that some reading has, and on which they do not agree. */
+  /** Optional fields that some reading has, but on which the readings do not agree. */
   readonly leftOut: readonly string[];
-  /** Required fields in which they contradict each other. If there is one, nothing may be believed. */
+  /** Required fields in which the readings contradict each other. If there is one, nothing in the string is certain. */
   readonly contradicted: readonly string[];
 }
 
@@ -49,31 +49,31 @@ export interface ReadingList {
   readonly readings: readonly CallbackTexts[];
   /** False when there are more than these. */
   readonly complete: boolean;
-  /** Steps that the search for them took, at most `MAX_STEPS`. */
+  /** How many steps the search took, at most `MAX_STEPS`. */
   readonly steps: number;
 }
 
-/** A field that a reading is asked about: a documented or a declared one. */
+/** A field that readings are searched for: a documented or a declared one. */
 interface KnownField extends FieldForm {
   readonly name: string;
 }
 
-/** The fields to look for, sorted by name, and where each stands. */
+/** The fields to look for, sorted by name, and the position of each. */
 export interface KnownFields {
   readonly fields: readonly KnownField[];
   readonly indexOf: ReadonlyMap<string, number>;
-  /** By place (see {@link Readings}): the place of the next required field behind it. */
+  /** For each place (see {@link Readings}), the place of the next required field. */
   readonly nextRequired: readonly number[];
   readonly pinnedUrls: ReadonlySet<string>;
 }
 
 const DECLARED: FieldForm = { required: true, madeByService: true, fits: () => true, fault: "" };
-/** What the end of a value can be cut off from without anything else changing. */
+/** Fields whose value can lose its end without changing anything else. */
 const MAY_LOSE_TAIL: ReadonlySet<string> = new Set(["callbackUrl", "message"]);
 
 /**
- * The fields that the options speak of. Without the declared ones, for what is offered to `payments.confirm`: the
- * service may have ceased to send them.
+ * The fields to look for, as the options say. Readings for `payments.confirm` are searched without the declared ones, since the
+ * service may no longer send them.
  */
 export function knownFields(rules: CallbackRules, { declared }: { readonly declared: boolean }): KnownFields {
   const { extraFields, merchantIdRequired, pinnedMerchantIds, pinnedUrls } = rules;
@@ -94,17 +94,17 @@ export function knownFields(rules: CallbackRules, { declared }: { readonly decla
 export class Readings {
   /** True for a string of more than {@link MAX_PARTS} parts, which is not read. */
   readonly tooLong: boolean;
-  /** Where each part begins in the string; one more for the end, as if an `&` stood there. */
+  /** Where each part begins in the string. One more entry is for the end, as if there were an `&`. */
   readonly #starts: readonly number[];
   readonly #signed: string;
   readonly #names: readonly (string | null)[];
   /**
-   * Where a part's name stands among the known ones: 2i + 1 for the i-th, 2i between that and the one before. So names
-   * ascend where places do; within an even place they are compared.
+   * The place of each part's name among the known names: 2i + 1 for the i-th, and 2i between it and the one before. So names
+   * ascend if places do. Names at the same even place are compared.
    */
   readonly #places: readonly number[];
   readonly #known: KnownFields;
-  /** Steps that lie on a whole path: for each part, the parts that may follow its value. */
+  /** The steps that are part of a complete path: for each part, the parts that may follow its value. */
   readonly #steps: readonly (readonly number[])[];
 
   constructor(signed: string, known: KnownFields) {
@@ -119,12 +119,12 @@ export class Readings {
     this.#steps = this.#findSteps();
   }
 
-  /** False when the service cannot have signed it for any body. */
+  /** False if the service cannot have signed the string for any body. */
   get any(): boolean {
     return (this.#steps[0]?.length ?? 0) > 0;
   }
 
-  /** When it may have been signed: the timestamps of all readings, in milliseconds since the epoch. */
+  /** The times at which it may have been signed: the timestamps of all readings, in milliseconds since the epoch. */
   signedTimes(): readonly number[] {
     const times: number[] = [];
     this.#steps.forEach((next, i) => {
@@ -144,8 +144,8 @@ export class Readings {
   }
 
   /**
-   * What all readings say. Readings of `callbackUrl` and `message` may differ in where the value ends: then it is as
-   * in `spelling`, the body that arrived, or as long as possible.
+   * What all readings say. Readings may differ in where the value of `callbackUrl` or `message` ends. The value is then as in
+   * `spelling`, the body that arrived, or otherwise as long as possible.
    */
   agreement(spelling: CallbackTexts): Agreement {
     const { fields } = this.#known;
@@ -175,9 +175,9 @@ export class Readings {
   }
 
   /**
-   * Known fields whose names begin more than one part, the query of the callback URL apart. A field that was swallowed
-   * by another value leaves its name behind. So this also shows a forgery whose true body has no reading, since the
-   * service wrote a field in a way that is not documented.
+   * Known fields whose names begin more than one part, not counting the query of the callback URL. If another value has
+   * swallowed a field, the field's name is still in the string. So this also shows a forgery whose true body has no reading
+   * because the service wrote a field in an undocumented way.
    */
   repeated(): readonly string[] {
     const { indexOf, pinnedUrls } = this.#known;
@@ -195,7 +195,7 @@ export class Readings {
       else if (elsewhere.has(name)) repeated.add(name);
       else elsewhere.add(name);
     });
-    // A declared field may stand between the URL and the event, where the agreement has judged it.
+    // A declared field may be between the URL and the event. The agreement has checked that one already.
     for (const name of inQuery) {
       if (name > "callbackUrl" && name < "event" && elsewhere.has(name)) repeated.add(name);
     }
@@ -203,9 +203,9 @@ export class Readings {
   }
 
   /**
-   * The readings, as far as their documented fields differ; at most {@link MAX_READINGS}. Those come first in which
-   * the fewest values contain an `&`, and least of all one that seldom does: in what the service signed it is one
-   * value, the one that a customer had a say in, and in a forgery one that swallows the rest.
+   * The readings that differ in their documented fields, at most {@link MAX_READINGS}. Readings come first if few of their
+   * values contain an `&`, above all values that seldom do. In what the service signed, the only such value is one that a
+   * customer could choose. In a forgery, another value swallows the rest of the string.
    */
   list(): ReadingList {
     const search = new ReadingSearch(this.#steps, this.#names);
@@ -237,7 +237,7 @@ export class Readings {
     return this.#places[part] ?? 2 * this.#known.fields.length + 1;
   }
 
-  /** A URL that is pinned is one whole: no reading cuts it, nor lets it go on. */
+  /** Finds the steps of all readings. A pinned URL is indivisible: no reading cuts it or continues it. */
   #findSteps(): readonly (readonly number[])[] {
     const count = this.#names.length;
     const followers = this.#names.map((_, part) =>
@@ -254,7 +254,9 @@ export class Readings {
     );
   }
 
-  /** Both passes: what can be reached from the start, and of that what reaches the end. */
+  /**
+   * Both passes: finds the parts that can be reached from the start, and then those of them from which the end can be reached.
+   */
   #wholePaths(followers: readonly (readonly number[])[]): readonly (readonly number[])[] {
     const count = followers.length;
     const reached = new Set<number>();
@@ -273,7 +275,7 @@ export class Readings {
     return steps;
   }
 
-  /** The parts that may follow a field's value, the end of the string among them. */
+  /** The parts that may follow a field's value, including the end of the string. */
   #followersOf(part: number, count: number): readonly number[] {
     const place = this.#places[part] ?? 0;
     const form = place % 2 === 1 ? this.#known.fields[(place - 1) / 2] : undefined;
@@ -281,7 +283,7 @@ export class Readings {
     const most = form?.madeByService === true ? part + 1 : count;
     let fits = true;
     for (let end = part + 1; end <= most; end++) {
-      // Once the host of a URL has ended, what follows makes no difference: it is parsed no more.
+      // Once the host of a URL has ended, what follows makes no difference, so it is not parsed again.
       const settled =
         end > part + 1 && form?.name === "callbackUrl" && !mayEndInHost(this.#valueAt(part, end - 1));
       if (form !== undefined && !settled) fits = form.fits(this.#valueAt(part, end));
@@ -290,7 +292,7 @@ export class Readings {
     return next;
   }
 
-  /** Values of the right length are compared: most are not. */
+  /** Whether a value is a pinned URL. Only values of the right length are compared, which few are. */
   #isPinned(part: number, end: number): boolean {
     const value = this.#valueAt(part, end);
     for (const url of this.#known.pinnedUrls) if (value.length === url.length && value === url) return true;
@@ -306,7 +308,7 @@ export class Readings {
   }
 }
 
-/** What the readings say of one field. */
+/** What the readings say about one field. */
 class FieldValues {
   readonly #mayLoseTail: boolean;
   #part = -1;
@@ -321,7 +323,7 @@ class FieldValues {
     return this.#values.length > 0;
   }
 
-  /** All readings have it, with one value or, of some fields, with more or less of one value. */
+  /** True if all readings have the field with the same value or, for some fields, with a shorter or longer part of one value. */
   get agreed(): boolean {
     return this.#agreed;
   }
@@ -350,7 +352,7 @@ function partStarts(signed: string): number[] {
   return starts;
 }
 
-/** The name that a part begins a field with, or null. No canonical string has a field named `signature`. */
+/** The name of the field that a part begins, or null. No canonical string has a field named `signature`. */
 function nameAt(signed: string, starts: readonly number[], part: number): string | null {
   const start = starts[part] ?? 0;
   const equals = signed.indexOf("=", start);
@@ -366,7 +368,7 @@ function placeOf(name: string, { fields, indexOf }: KnownFields): number {
   return 2 * (next < 0 ? fields.length : next);
 }
 
-/** For each place, that of the next required field; where none follows, the place of the string's end. */
+/** For each place, the place of the next required field. If none follows, this is the place of the string's end. */
 function nextRequiredOf(fields: readonly KnownField[]): readonly number[] {
   const next: number[] = [];
   let required = 2 * fields.length + 1;

@@ -16,7 +16,7 @@ import { fixedKeys } from "./keyring.ts";
 import { paymentsFlow } from "./payments.ts";
 import type { PaymentExpectations } from "./payments-options.ts";
 
-/** A delivery that was verified, and nothing more: not deduplicated, its time not checked. */
+/** A delivery that was verified, and nothing more: it was not deduplicated, and its time was not checked. */
 export interface VerifiedDelivery<Event> {
   readonly event: Event;
   /** Fingerprint of the key that matched. */
@@ -31,13 +31,13 @@ export interface VerifyPaymentOptions {
 }
 
 /**
- * Verifies one payment callback: its RSA signature (specification, Authentication, 4) and the rules under which the
- * signature has one reading. Neither deduplicates nor checks how long ago it was signed: a receiver does.
+ * Verifies one payment callback: its RSA signature (specification, Authentication, 4), and that the signature has only one
+ * reading. It does not deduplicate, and does not check how long ago the callback was signed. A receiver does both.
  *
  * @param rawBody the bytes exactly as they arrived.
- * @throws PayhooksError `ERR_BODY_NOT_JSON`, `ERR_SIGNATURE_MISSING`, `ERR_SIGNATURE_MALFORMED`,
- * `ERR_SIGNATURE_INVALID`; authentic but not usable: `ERR_EVENT_MALFORMED`, `ERR_EVENT_AMBIGUOUS`,
- * `ERR_EVENT_UNEXPECTED`, `ERR_EVENT_UNRECOGNIZED`; for the options, their set-up codes.
+ * @throws PayhooksError `ERR_BODY_NOT_JSON`, `ERR_SIGNATURE_MISSING`, `ERR_SIGNATURE_MALFORMED`, `ERR_SIGNATURE_INVALID`; if it
+ * is authentic but cannot be used: `ERR_EVENT_MALFORMED`, `ERR_EVENT_AMBIGUOUS`, `ERR_EVENT_UNEXPECTED`,
+ * `ERR_EVENT_UNRECOGNIZED`; for the options, their set-up codes.
  * @example const { event } = verifyPaymentCallback(rawBody, { publicKey: process.env.PAY_PUBLIC_KEY });
  */
 export function verifyPaymentCallback(
@@ -55,8 +55,8 @@ export interface VerifyConnectOptions {
 }
 
 /**
- * Verifies one connected-account webhook: the HMAC over its raw bytes (specification, Authentication, 3). Neither
- * deduplicates nor checks how long ago it was signed: a receiver does.
+ * Verifies one connected-account webhook: the HMAC over its raw bytes (specification, Authentication, 3). It does not
+ * deduplicate, and does not check how long ago the webhook was signed. A receiver does both.
  *
  * @param rawBody the bytes exactly as they arrived.
  * @param signatureHeader the value of `X-Connect-Signature`.
@@ -88,7 +88,7 @@ const CODE_OF_REASON: Partial<Record<HeldReason, ErrorCode>> = {
 };
 
 function eventOrThrow(flow: Flow, delivery: Delivery): VerifiedDelivery<AnyEvent> {
-  // With fixed keys the answer is there at once; only a resolver makes it a promise.
+  // With fixed keys, the result is synchronous. Only a resolver makes it a promise.
   const verification = flow.verify(delivery, 0) as Verification;
   if (!verification.ok) {
     throw new PayhooksError(verification.code, `Not authentic: ${verification.why}.`, {

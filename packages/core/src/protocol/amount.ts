@@ -44,7 +44,7 @@ export function formatAmount(millionths: bigint): string {
   return text;
 }
 
-/** One spelling for each value, so that "10.5" and "10.500000" are the same fact. The text must be an amount. */
+/** Writes each value in one way, so that "10.5" and "10.500000" are the same fact. The text must be an amount. */
 export function normalizeAmount(text: string): string {
   if (NORMAL.test(text)) return text;
   const [whole = "", decimals = ""] = text.split(".");

@@ -8,13 +8,13 @@ export interface DeliveryHead {
 
 /** One request as an adapter hands it over: exact bytes, nothing decoded. */
 export interface Delivery extends DeliveryHead {
-  /** Path and query as received; for notices only, nothing in it chooses the flow. */
+  /** Path and query as received. They are used in notices only, and do not choose the flow. */
   readonly url: string;
   /** The body's bytes exactly as they arrived. */
   readonly rawBody: Uint8Array;
   /** The sender's address, as far as the framework knows it. */
   readonly remoteAddress?: string | undefined;
-  /** The adapter's `tenant` option for this request: a hint for the resolver. */
+  /** The adapter's `tenant` option for this request, which is a hint for the resolver. */
   readonly tenant?: string | undefined;
   /** Keeps a serverless platform alive until the promise settles (`run: "after-response"`). */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
@@ -29,40 +29,40 @@ export interface Reply {
 
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
 
-/** Every 2xx answer. */
+/** The only 2xx answer. */
 export const RECEIVED: Reply = Object.freeze({
   status: 200,
   headers: Object.freeze({ ...JSON_HEADERS }),
   body: '{"received":true}',
 });
 
-/** Seconds after which a sender may try again; senders back off by themselves. */
+/** After how many seconds a sender may try again. Senders also back off by themselves. */
 const RETRY_AFTER_SECONDS = "5";
 
-/** How long the rest of a refused body is read and thrown away. */
+/** How long the rest of a refused body is read and discarded. */
 export const LINGER_MS = 2_000;
 
-/** An answer that is not 2xx: the code, and nothing more. */
+/** An answer that is not 2xx. It has the code and nothing more. */
 export function refusal(code: DeliveryErrorCode, status: number): Reply {
   const headers: Record<string, string> = { ...JSON_HEADERS };
   if (status === 405) headers.allow = "POST";
   if (status === 503) headers["retry-after"] = RETRY_AFTER_SECONDS;
-  // The body was not read to its end, or not at all: the connection cannot be used for another request.
+  // The body was not read completely, so the connection cannot be used for another request.
   if (status === 413 || status === 408) headers.connection = "close";
-  // The next request on this connection would have the same answer: elsewhere it has another.
+  // The next request on this connection would get the same answer. On a new connection, it may reach another process.
   if (code === "ERR_CLOSING") headers.connection = "close";
   return { status, headers, body: JSON.stringify({ error: { code } }) };
 }
 
-/** The same answer, after which the connection ends. */
+/** The same answer, after which the connection is closed. */
 export function lastOfConnection({ status, headers, body }: Reply): Reply {
   return { status, headers: { ...headers, connection: "close" }, body };
 }
 
-/** One JSON type: a comma means that the header was repeated, and which of its values is true nobody can know. */
+/** One JSON type. A comma means that the header was repeated, and nobody can know which of its values is true. */
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;[^,]*)?$/i;
 
-/** What is wrong with a request whatever its body is (docs/reference/outcomes.md), or null. */
+/** What is wrong with a request, whatever its body is (docs/reference/outcomes.md), or null. */
 export function findHeadFault(
   { method, headers }: DeliveryHead,
   maxBodyBytes: number,

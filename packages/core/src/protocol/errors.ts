@@ -1,8 +1,8 @@
 import { withoutData } from "./foreign-error.ts";
 
 /**
- * Every code that Payhooks can throw or answer with. The union is closed: a `switch` over `error.code`
- * narrows, and `docs/reference/errors.md` has a heading for each.
+ * Every code that Payhooks can throw or answer with. The union is closed: a `switch` over `error.code` narrows, and
+ * `docs/reference/errors.md` has a heading for each code.
  */
 export type ErrorCode = DeliveryErrorCode | VerificationErrorCode | SetupErrorCode | UsageErrorCode;
 
@@ -42,7 +42,7 @@ export type VerificationErrorCode =
   | "ERR_EVENT_UNEXPECTED"
   | "ERR_EVENT_UNRECOGNIZED";
 
-/** Codes of a wrong configuration: thrown at construction, at mounting or at the start. */
+/** Codes of a wrong configuration. They are thrown at construction, at mounting or at the start. */
 export type SetupErrorCode =
   | "ERR_OPTION_INVALID"
   | "ERR_OPTION_MISSING"
@@ -113,20 +113,20 @@ export const ANSWER_STATUS: Readonly<Record<DeliveryErrorCode, number>> = {
   ERR_INTERNAL: 500,
 };
 
-/** What an error carries beside its code and message. */
+/** What an error has besides its code and message. */
 export interface ErrorDetail {
   /** What to do about it, in words. */
   readonly fix?: string | undefined;
-  /** The HTTP status of the answer, where the error is one. */
+  /** The HTTP status, if the error is the answer to a delivery. */
   readonly status?: number | undefined;
-  /** What was thrown before it; its kind, code and frames are kept, and none of its words or fields. */
+  /** The error that caused it. Only its kind, code and stack frames are kept, and none of its words or fields. */
   readonly cause?: unknown;
 }
 
 /**
- * The one error class of Payhooks. `message` says what happened (never a secret, a signature or a whole body)
- * and ends with the fix; `code` is one of the closed union {@link ErrorCode}; `cause` is a copy of what was thrown by
- * a driver or the platform, without what that was given.
+ * The only error class of Payhooks. `message` says what happened, and ends with the fix. It never has a secret, a signature or
+ * a whole body in it. `code` is one of the closed union {@link ErrorCode}. `cause` is a copy of the error of a driver or the
+ * platform, without the data that it was given.
  */
 export class PayhooksError extends Error {
   readonly code: ErrorCode;
@@ -147,7 +147,7 @@ export class PayhooksError extends Error {
   }
 }
 
-/** True for an error of Payhooks, also of another copy of the package in the same process. */
+/** True for an error of Payhooks, even of another copy of the package in the same process. */
 export function isPayhooksError(error: unknown): error is PayhooksError {
   return (
     error instanceof Error &&

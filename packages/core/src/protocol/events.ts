@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "./json.ts";
 /** The service's two independent flows (specification, Events). */
 export type FlowName = "payments" | "connect";
 
-/** Statuses that payment callbacks carry (specification, States and transitions). */
+/** Statuses of payment callbacks (specification, States and transitions). */
 export type PaymentStatus = "SUCCESS" | "FAILED" | "PENDING";
 
 /** Where a payment event came from: a signed callback, or a look-up by the merchant's own client. */
@@ -15,19 +15,19 @@ interface PaymentFields<Event extends string, Status extends string> {
   readonly status: Status;
   /** The merchant's own reference. */
   readonly referenceId: string;
-  /** The service's transaction id, on which payment events are deduplicated. */
+  /** The service's transaction id, by which payment events are deduplicated. */
   readonly payTxnId: string;
-  /** Decimal string with up to six decimals; `parseAmount` reads it. No currency comes with it: compare with your order. */
+  /** Decimal string with up to six decimals; `parseAmount` reads it. The event has no currency: compare it with your order. */
   readonly amount: string;
   readonly callbackUrl: string;
-  /** As the other optional fields: not there when it is null, missing, or not certain (docs/concepts/security.md). */
+  /** Like the other optional fields, it is absent when it is null, missing, or not certain (docs/concepts/security.md). */
   readonly message?: string;
   readonly providerTxId?: string;
   /** ISO 8601, UTC, up to nanoseconds, as the service wrote it. */
   readonly timestamp: string;
   readonly merchantId?: string;
   readonly userId?: string;
-  /** The undocumented fields that `payments.extraFields` declares, as text: a number or a boolean as it was written. */
+  /** The undocumented fields that `payments.extraFields` declares, as text. A number or a boolean is as it was written. */
   readonly extra: Readonly<Record<string, string>>;
   readonly source: PaymentSource;
 }
@@ -58,7 +58,7 @@ export interface Settlement {
   readonly object: "settlement";
   readonly id: string;
   readonly connected_account_id: string;
-  /** A safe integer; the interface does not name its unit. */
+  /** A safe integer. The specification does not name its unit. */
   readonly amount: number;
   readonly status: string;
   readonly extra: JsonObject;
@@ -116,17 +116,20 @@ export const EVENT_NAMES: {
   ],
 };
 
-/** The rank of each listed status: a terminal status follows PENDING, never the reverse. */
+/** The rank of each listed status. A terminal status follows PENDING, never the other way round. */
 export const STATUS_RANK: Readonly<Record<PaymentStatus, 0 | 1>> = { PENDING: 0, SUCCESS: 1, FAILED: 1 };
 
 const ISO_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
-/** The calendar repeats after 400 years; `Date.UTC` takes the years 0 to 99 for others. */
+/**
+ * The calendar repeats after 400 years. The years are shifted by this much, since `Date.UTC` reads the years 0 to 99 as 1900 to
+ * 1999.
+ */
 const CYCLE_YEARS = 400;
 const CYCLE_MS = 146_097 * 24 * 60 * 60 * 1000;
 
 /**
- * Milliseconds since the epoch of an ISO 8601 UTC timestamp with up to nine fractional digits, or null when it
- * is not one, or names a day or time that does not exist.
+ * An ISO 8601 UTC timestamp with up to nine fractional digits, in milliseconds since the epoch. Null for any other text, and
+ * for a day or time that does not exist.
  */
 export function parseTimestamp(text: JsonValue | undefined): number | null {
   if (typeof text !== "string" || !ISO_UTC.test(text)) return null;
@@ -141,14 +144,14 @@ export function parseTimestamp(text: JsonValue | undefined): number | null {
   return Date.UTC(year, month - 1, day, hour, minute, second, millisecondsOf(text)) - CYCLE_MS;
 }
 
-/** The number that a few digits make; cheaper than cutting them out. */
+/** The number at a position of the text. This is cheaper than cutting out the digits. */
 function digitsAt(text: string, start: number, count: number): number {
   let value = 0;
   for (let i = start; i < start + count; i++) value = value * 10 + text.charCodeAt(i) - 0x30;
   return value;
 }
 
-/** The first three digits after the point; what is finer is cut off. */
+/** The first three digits after the point. Finer digits are dropped. */
 function millisecondsOf(text: string): number {
   if (text[19] !== ".") return 0;
   let value = 0;

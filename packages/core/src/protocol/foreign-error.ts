@@ -1,12 +1,12 @@
 /**
- * What may be told of an error that other code has thrown: a driver, a store, a resolver, the runtime.
+ * What Payhooks tells about an error of other code: a driver, a store, a resolver, the runtime.
  *
- * Such an error may hold everything that its thrower was given. A Redis driver keeps the command with the whole body, a
- * query builder writes all parameters into its message, an invalid URL shows its password. So nothing of it is passed
- * on but what is known to hold no data: its kind, its codes, the texts of a fixed list, and where it was thrown.
+ * Such an error may contain everything that its thrower was given. A Redis driver keeps the command with the whole body, a
+ * query builder writes all parameters into its message, an invalid URL shows its password. So only those parts are passed on
+ * that are known to contain no data: the error's kind, its codes, the texts of a fixed list, and where it was thrown.
  */
 
-/** The error in one line: `ReplyError: OOM, evalsha`. Errors of Payhooks, whose words are ours, keep their message. */
+/** The error in one line: `ReplyError: OOM, evalsha`. Errors of Payhooks keep their message, since Payhooks wrote it. */
 export function describeError(error: unknown): string {
   const told: string[] = [];
   for (let one: unknown = error; one !== undefined && told.length < MAX_CAUSES; one = causeOf(one)) {
@@ -15,7 +15,7 @@ export function describeError(error: unknown): string {
   return told.join(", caused by ");
 }
 
-/** Where the error was thrown, without its message: one frame a line. Null where nothing says so. */
+/** Where the error was thrown, without its message: one stack frame a line. Null if the error does not say. */
 function framesOf(error: unknown): string | null {
   if (!(error instanceof Error) || typeof error.stack !== "string") return null;
   const { stack, message } = error;
@@ -26,12 +26,15 @@ function framesOf(error: unknown): string | null {
   return frames.length === 0 ? null : frames.slice(0, MAX_FRAMES).join("\n");
 }
 
-/** Where the trouble began: what an error of ours was caused by tells that; without a cause, its words tell enough. */
+/** Where the problem began. For an error of Payhooks, its cause tells this. Without a cause, its message tells enough. */
 export function originOf(error: unknown): string | null {
   return framesOf(isOurs(error) ? error.cause : error);
 }
 
-/** An error to keep as the cause of another one: the kind and the frames of this one, and nothing that it was given. */
+/**
+ * A copy of an error, to keep as the cause of another one. It has the kind, the code and the frames, and nothing that the
+ * thrower was given.
+ */
 export function withoutData(error: unknown): Error {
   if (isOurs(error)) return error;
   const name = nameOf(error);
@@ -50,10 +53,10 @@ const NAME = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
 const CODE = /^[A-Za-z0-9_]{1,40}$/;
 const WORD = /^[A-Za-z_|.]{1,32}$/;
 const ADDRESS = /^[0-9A-Fa-f.:]{2,45}$/;
-/** What Redis begins an error with: OOM, READONLY, WRONGPASS. */
+/** The word that an error of Redis begins with: OOM, READONLY, WRONGPASS. */
 const REPLY = /^[A-Z][A-Z0-9]{1,31}(?= |$)/;
 
-/** Texts of drivers that have no code to say it with. */
+/** Texts of drivers that give no code for these errors. */
 const KNOWN_TEXTS = [
   // ioredis
   "Command timed out",
@@ -115,8 +118,8 @@ function codeOf(error: unknown): string | null {
 }
 
 /**
- * Drivers have other names for it too: of several addresses, or nodes, the last or the first one tells enough. What an
- * error of ours was caused by, its message says.
+ * The cause of an error. Drivers have other names for it too. If there are several errors, for several addresses or nodes, one
+ * of them tells enough. For an error of Payhooks, the message tells the cause.
  */
 function causeOf(error: unknown): unknown {
   if (!isObject(error) || isOurs(error)) return undefined;
@@ -124,7 +127,7 @@ function causeOf(error: unknown): unknown {
   return cause ?? lastNodeError ?? (Array.isArray(errors) ? errors[0] : undefined) ?? undefined;
 }
 
-/** As `isPayhooksError`, whose module needs this one. */
+/** The same as `isPayhooksError`, whose module imports this one. */
 function isOurs(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && error.name === "PayhooksError" && typeof codeOf(error) === "string";
 }

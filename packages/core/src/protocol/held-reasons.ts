@@ -1,6 +1,7 @@
 /**
- * Why an event is kept for a person instead of being run. The first four never entered the table of
- * deduplication: nobody can say yet which event they are. The next three are the table's. The rest come from running.
+ * Why an event is kept for a person instead of being run. For the first four reasons, the event never entered the table of
+ * deduplication, since it is not certain which event it is, or whether it is one to run. The next three come from the table.
+ * The others come from running.
  */
 export type HeldReason =
   | "ambiguous"
@@ -15,7 +16,7 @@ export type HeldReason =
   | "crashed"
   | "unhandled";
 
-/** True for what never entered the table of deduplication; a replay reads it again, as if it had just arrived. */
+/** True for an event that never entered the table of deduplication. A replay reads it again, as if it had just arrived. */
 export function isEntry(verdict: "run" | HeldReason): boolean {
   return (
     verdict === "ambiguous" ||

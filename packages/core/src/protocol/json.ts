@@ -8,26 +8,26 @@ export interface JsonObject {
 /** A request body that is a JSON object. */
 export interface JsonBody {
   readonly object: JsonObject;
-  /** The exact text, for what `JSON.parse` cannot tell: how a number was written. */
+  /** The exact text, since `JSON.parse` loses details such as how a number was written. */
   readonly text: string;
-  /** Why the object must not be used although it is JSON, or null. */
+  /** Why the object must not be used although it is valid JSON; null if it may. */
   readonly flaw: "duplicate names" | "nested too deeply" | null;
 }
 
 /** Objects and arrays may nest this deep; the deepest documented body has two levels. */
 const MAX_DEPTH = 16;
 
-/** Shorter bodies may have as many parts as fit in: parsing them takes a fraction of a millisecond. */
+/** Shorter bodies may have any number of parts, since parsing them takes a fraction of a millisecond. */
 const SHORT_BYTES = 8 * 1024;
-/** A payment callback has some 25. */
+/** A payment callback has about 25 parts. */
 const MAX_PARTS = 1_000;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Reads a body as strict JSON: UTF-8 without errors and without a byte order mark, an object at the top.
- * Names given twice and deep nesting are reported as a flaw, since `JSON.parse` hides the one (as would any
- * reviver) and is at the mercy of the other.
+ * Reads a body as strict JSON: UTF-8 without errors and without a byte order mark, an object at the top. Duplicate names and
+ * deep nesting are reported as a flaw: `JSON.parse` hides the former, as would any reviver, and recursive code fails on the
+ * latter.
  *
  * @returns null when the bytes are not a JSON object at all.
  */
@@ -45,8 +45,8 @@ export function parseJsonBody(bytes: Uint8Array): JsonBody | null {
 }
 
 /**
- * True for a body of more than 8 KiB with more than so many members, elements and nested values: parsing it would take
- * milliseconds. By default for a flow whose signature is inside the JSON, so that strangers' bodies are parsed as well
+ * True for a body of more than 8 KiB with more than `maxParts` members, elements and nested values, since parsing it would take
+ * milliseconds. The default is for a flow whose signature is inside the JSON, so that bodies of strangers have to be parsed too
  * (decision 0010).
  */
 export function isUnwieldy(bytes: Uint8Array, maxParts: number = MAX_PARTS): boolean {
@@ -65,7 +65,7 @@ export function isUnwieldy(bytes: Uint8Array, maxParts: number = MAX_PARTS): boo
   return false;
 }
 
-/** `text` is valid JSON: names in the text that are more than the names in the value were given twice. */
+/** Finds a flaw in valid JSON. If the text has more names than the value, some were given twice. */
 function findFlaw(text: string, object: JsonObject): JsonBody["flaw"] {
   let names = 0;
   let depth = 0;
@@ -118,8 +118,8 @@ function isEscaped(text: string, index: number): boolean {
 }
 
 /**
- * The members of a JSON object with their values as raw text, exactly as written: `10.0` stays `10.0`.
- * `text` must be a JSON object; of a name given twice the last one counts, as with `JSON.parse`.
+ * The members of a JSON object with their values as raw text, exactly as written: `10.0` stays `10.0`. `text` must be a JSON
+ * object. If a name is given twice, the last one counts, as with `JSON.parse`.
  */
 export function rawMembers(text: string): Map<string, string> {
   const members = new Map<string, string>();
@@ -148,17 +148,17 @@ export function rawMembers(text: string): Map<string, string> {
 }
 
 /**
- * An object without a prototype, for members whose names are known beforehand. `Object.create(null)` is for names that
- * others choose: it keeps them in a hash table, and freezing it makes a hidden class for that one object, which only a
- * full collection takes away.
+ * An object without a prototype, for members whose names are known beforehand. For names that others choose, use
+ * `Object.create(null)`, which keeps members in a hash table. Freezing such an object makes a hidden class for it alone, which
+ * only a full garbage collection removes.
  */
 export function withoutPrototype(): Record<string, unknown> {
   return Object.setPrototypeOf({}, null) as Record<string, unknown>;
 }
 
 /**
- * Freezes a value that was parsed, to its depth, and takes its prototypes away, so that a name such as `constructor` is
- * never found by accident. In place: a copy of thousands of small objects takes several times as long.
+ * Freezes a parsed value deeply, and removes its prototypes, so that a name such as `constructor` is never found by accident.
+ * It works in place, since copying thousands of small objects takes several times as long.
  */
 export function frozen<T extends JsonValue>(value: T): T {
   if (typeof value !== "object" || value === null) return value;

@@ -7,16 +7,16 @@
  *
  *     any of these --close--> closing --> closed
  *
- * `preparing` checks the set-up, opens the inbox and closes registration. A receiver whose events run elsewhere, or after
- * the response, stays `ready` and receives as well. What failed leaves it where it was, so that the next call tries again.
- * Nothing leads back from `closing`: every call is refused with `ERR_CLOSING` from then on.
+ * `preparing` checks the set-up, opens the inbox and closes registration. A receiver whose events run elsewhere, or after the
+ * response, stays `ready`, and also receives. A step that fails leaves the receiver where it was, so that the next call tries
+ * again. Nothing leads back from `closing`: from then on, every call is refused with `ERR_CLOSING`.
  */
 
 import type { Running } from "../inbox/inbox.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Environment } from "../time/environment.ts";
 
-/** Where a receiver is in its life. */
+/** The state of a receiver. */
 export type LifecycleState = "new" | "preparing" | "ready" | "starting" | "running" | "closing" | "closed";
 
 /** How a receiver's close ended. */
@@ -24,9 +24,9 @@ export interface Closed {
   readonly unfinished: number;
 }
 
-/** What is done on the way from one state to another. */
+/** What is done between one state and the next. */
 export interface LifecycleParts {
-  /** Keeps the process alive while it waits for its own timers, which do not. */
+  /** Keeps the process alive during a step. The timers of Payhooks alone do not. */
   readonly environment: Pick<Environment, "hold">;
   /** From new to ready. */
   prepare(): Promise<void>;
@@ -36,7 +36,7 @@ export interface LifecycleParts {
   close(options: { readonly graceMs: number }): Promise<Closed>;
 }
 
-/** Takes a receiver through its life. */
+/** Takes a receiver from state to state. */
 export class Lifecycle {
   readonly #parts: LifecycleParts;
   #state: LifecycleState = "new";
@@ -54,12 +54,12 @@ export class Lifecycle {
     return this.#state;
   }
 
-  /** What arrives can be judged and stored. */
+  /** True if deliveries can be judged and stored. */
   get isReady(): boolean {
     return this.#state === "ready" || this.isStarting;
   }
 
-  /** Events are to run in the background here: somebody has called start, and it has not failed. */
+  /** True if events are to run in the background here: somebody has called start, and it has not failed. */
   get isStarting(): boolean {
     return this.#state === "starting" || this.#state === "running";
   }
@@ -68,12 +68,12 @@ export class Lifecycle {
     return this.#state === "running";
   }
 
-  /** Nothing is taken in any more. */
+  /** True if nothing is accepted any more. */
   get isClosing(): boolean {
     return this.#state === "closing" || this.#state === "closed";
   }
 
-  /** To ready, once, however many ask for it. */
+  /** Goes to `ready`, once, however many callers there are. */
   async prepare(): Promise<void> {
     this.refuseWhenClosing();
     if (this.isReady) return;
@@ -84,7 +84,7 @@ export class Lifecycle {
     this.refuseWhenClosing();
   }
 
-  /** To running, once, however many ask for it. */
+  /** Goes to `running`, once, however many callers there are. */
   async start(): Promise<void> {
     await this.prepare();
     if (this.isRunning) return;
@@ -98,7 +98,7 @@ export class Lifecycle {
     this.refuseWhenClosing();
   }
 
-  /** Begins no run in the background until `resume`, also if it starts only then. */
+  /** Begins no run in the background until `resume`, even if the receiver starts only later. */
   pause(): void {
     this.#isPaused = true;
     this.#running?.pause();
@@ -109,13 +109,13 @@ export class Lifecycle {
     this.#running?.resume();
   }
 
-  /** Ready, and the process stays alive, while something is done that somebody waits for. */
+  /** Goes to `ready`, and keeps the process alive during an action that a caller waits for. */
   async during<T>(action: () => Promise<T>): Promise<T> {
     await this.prepare();
     return this.#alive(action);
   }
 
-  /** To closed. The process stays alive until then, and nothing of Payhooks keeps it alive afterwards. */
+  /** Goes to `closed`. The process stays alive until then, and nothing of Payhooks keeps it alive afterwards. */
   close(options: { readonly graceMs: number }): Promise<Closed> {
     this.#closing ??= this.#close(options);
     return this.#closing;
@@ -135,14 +135,14 @@ export class Lifecycle {
     if (!this.isClosing) return;
     throw new PayhooksError(
       "ERR_CLOSING",
-      "The receiver is closing, or closed: nothing was taken in or run.",
+      "The receiver is closing or closed. Nothing was accepted or run.",
       {
-        fix: "Call it where a receiver runs.",
+        fix: "Call it only before the receiver is closed.",
       },
     );
   }
 
-  /** A close on the way is not undone by what was under way. */
+  /** Goes from one state to the next. If `close` was called in the meantime, the state stays as `close` has set it. */
   async #pass(
     from: LifecycleState,
     by: LifecycleState,

@@ -1,14 +1,14 @@
 import type { SwapResult } from "../inbox/store.ts";
 
-/** With these Redis, or a cluster's node, refuses a script before it has written anything. */
+/** Errors with which Redis, or a node of a cluster, refuses a script before it has written anything. */
 const NOT_WRITTEN =
   /(?:^|[^A-Z])(?:LOADING|OOM|READONLY|NOREPLICAS|MISCONF|MASTERDOWN|BUSY|NOPERM|NOAUTH|WRONGPASS|TRYAGAIN|ASK|MOVED|CLUSTERDOWN|CROSSSLOT)(?: |$)/;
-/** The text is longer than the server takes. */
+/** The text is longer than the server accepts. */
 const TOO_LONG = /invalid bulk length|exceeds maximum allowed size|max request size exceeded/;
-/** ioredis had no connection to send it on. */
+/** ioredis had no connection to send the command on. */
 const NOT_SENT = /enableOfflineQueue options is false/;
 
-/** What an error of a script says about its writes. */
+/** What an error of a script means for its writes. */
 export function failureOf(error: unknown): Extract<SwapResult, { readonly cause: unknown }> {
   const message = messageOf(error);
   if (TOO_LONG.test(message)) return { kind: "refused", cause: error };
@@ -16,17 +16,17 @@ export function failureOf(error: unknown): Extract<SwapResult, { readonly cause:
   return { kind: "unknown", cause: error };
 }
 
-/** True when the server itself said so, and not whoever lost the connection to it. */
+/** True for an error that the server sent, and not the client when it lost the connection. */
 export function isReply(error: unknown): boolean {
   return /^[A-Z]{3,} /.test(messageOf(error));
 }
 
-/** A demoted primary, also where an older Redis says so from inside of a script. */
+/** True for a demoted primary. An older Redis reports this from inside a script. */
 export function isReadOnly(error: unknown): boolean {
   return /(?:^|[^A-Z])READONLY /.test(messageOf(error));
 }
 
-/** The script's keys are not in one slot, and its server is a cluster's. */
+/** True if the server belongs to a cluster, and the script's keys are not in one slot. */
 export function isCrossSlot(error: unknown): boolean {
   return messageOf(error).includes("CROSSSLOT");
 }

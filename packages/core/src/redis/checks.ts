@@ -6,7 +6,7 @@ import { REPORT } from "./scripts.ts";
 const MIN_VERSION = [6, 2] as const;
 
 /**
- * Checks that a server keeps what it is given. Returns what should be warned about.
+ * Checks that servers keep what they are given. Returns what should be warned about.
  *
  * @param groups one of each node
  * @throws PayhooksError `ERR_REDIS_UNSUITABLE` for a server that may evict records, or is too old.
@@ -24,7 +24,7 @@ async function checkServer(group: Group): Promise<readonly string[]> {
   } catch (error) {
     if (!isReply(error)) throw error;
     return [
-      "Redis does not say how it is set up (INFO): see to it that it evicts nothing and keeps an append-only file.",
+      "Redis does not say how it is set up (INFO). Make sure that it evicts nothing and keeps an append-only file.",
     ];
   }
   const info = parseInfo(String(report));
@@ -43,7 +43,7 @@ async function checkServer(group: Group): Promise<readonly string[]> {
       "ERR_REDIS_UNSUITABLE",
       `Redis evicts keys when its memory is full (maxmemory-policy ${policy}).`,
       {
-        fix: "Set maxmemory-policy to noeviction: an evicted record would let an event run twice, or lose it.",
+        fix: "Set maxmemory-policy to noeviction. If a record were evicted, its event could run twice or be lost.",
       },
     );
   }

@@ -2,7 +2,7 @@ import type { Cluster, Redis, RedisOptions } from "ioredis";
 import { PayhooksError } from "../protocol/errors.ts";
 import { isReadOnly } from "./answers.ts";
 
-/** What connections are made to: a URL, or a connection of the program's own, of which copies are made. */
+/** What to connect to: a URL, or a connection of the program's own, which is copied. */
 export type ConnectionTarget = string | Redis | Cluster;
 
 /** Connections are shared by all inboxes of a process with the same URL, in whichever bundle they were loaded. */
@@ -32,21 +32,24 @@ const MAX_RECONNECT_MS = 1_000;
 /** Longer than any blocking command. */
 const SILENCE_MS = 20_000;
 
-/** Quick to notice that Redis is gone, and quick to notice that it is back. */
+/** These settings notice quickly that Redis is gone, and that it is back. */
 const RECONNECT: Pick<RedisOptions, "retryStrategy" | "connectTimeout" | "reconnectOnError"> = {
   connectTimeout: CONNECT_TIMEOUT_MS,
   retryStrategy: (times: number) => Math.min(50 * 2 ** times, MAX_RECONNECT_MS),
-  // After a failover the old primary refuses writes: connect anew, to whoever is the primary now.
+  // After a failover, the old primary refuses writes. Reconnecting leads to the new one.
   reconnectOnError: isReadOnly,
 };
 
 /** The connections of one inbox. Nothing is opened before it is needed. */
 export interface Connections {
-  /** For the path of a delivery: answers or fails within `commandTimeoutMs`, and never queues while it is down. */
+  /**
+   * The connection for the path of a delivery. Its commands succeed or fail within `commandTimeoutMs`, and are never queued
+   * while Redis is away.
+   */
   fast(): Promise<Redis | Cluster>;
-  /** A new one for commands that block, which waits for as long as it takes. */
+  /** A new connection for commands that block. It waits for as long as necessary. */
   patient(): Promise<Redis | Cluster>;
-  /** A new one that never sends a command a second time, and gives up on one after twice `commandTimeoutMs`. */
+  /** A new connection that never sends a command twice, and gives up on one after twice `commandTimeoutMs`. */
   unrepeating(): Promise<Redis | Cluster>;
   close(): Promise<void>;
 }
@@ -157,7 +160,7 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
     return shared;
   }
 
-  /** Refuses to open anything after the close, since it would stay open. */
+  /** Refuses to open anything after the close, since nobody would close it. */
   function refuseWhenClosed(): void {
     if (isClosed) throw closed();
   }
@@ -199,7 +202,7 @@ export function isCluster(target: Redis | Cluster): target is Cluster {
   return "isCluster" in target && target.isCluster === true;
 }
 
-/** The connection to the node that has a slot now, as far as is known; on one server, the connection itself. */
+/** The connection to the node that has a slot now, as far as this is known. On a single server, the connection itself. */
 export function nodeOf(connection: Redis | Cluster, slot: number): Redis | null {
   if (!isCluster(connection)) return connection;
   const [address] = connection.slots[slot] ?? [];
@@ -208,16 +211,16 @@ export function nodeOf(connection: Redis | Cluster, slot: number): Redis | null 
 }
 
 /**
- * Refuses an address that cannot be read, or that would be read as another one: a `/`, `?` or `#` in a password ends
- * the host there, and what follows would be taken for a path.
+ * Refuses an address that cannot be read, or that would be read as a different one. A `/`, `?` or `#` in a password ends the
+ * host there, and what follows would be taken for a path.
  */
 function checkUrl(target: string): void {
-  // A port, or the path of a socket.
+  // The address is a port, or the path of a socket.
   if (/^(?:\d+$|\/(?!\/))/.test(target)) return;
   const text = target.includes("://") ? target : `redis://${target.replace(/^\/\//, "")}`;
   if (isRedisUrl(text)) return;
   throw new PayhooksError("ERR_OPTION_INVALID", "The address that redisInbox was given cannot be read.", {
-    fix: "Write it as redis://user:password@host:6379/0, user and password percent-encoded (encodeURIComponent) where they have characters such as / ? # or %.",
+    fix: "Write it as redis://user:password@host:6379/0, with user and password percent-encoded (encodeURIComponent) if they contain characters such as / ? # or %.",
   });
 }
 
@@ -239,7 +242,7 @@ function closed(): PayhooksError {
 
 function missingTarget(): PayhooksError {
   return new PayhooksError("ERR_OPTION_MISSING", "redisInbox was given no URL and no connection.", {
-    fix: "Set it (is the environment variable there?), such as redis://localhost:6379. Nothing is dialled by default.",
+    fix: "Set it (is the environment variable there?), such as redis://localhost:6379. There is no default address.",
   });
 }
 
@@ -258,12 +261,12 @@ async function loadIoredis(): Promise<typeof Redis> {
   }
 }
 
-/** Commands that wait for one another before they are written. */
+/** How many commands are gathered before they are written. */
 const GATHERED = 8;
 
 /**
- * Sends the commands of many deliveries in few system calls, which are the greater part of what a command costs this
- * process. It does not gather them all into one call, so that Redis works on the first while the last are being made.
+ * Sends the commands of many deliveries in few system calls, which are most of what a command costs this process. It does not
+ * gather all of them into one call, so that Redis works on the first ones while others are still being made.
  */
 function gatherWrites(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);

@@ -7,7 +7,7 @@ import { SIZES } from "./scripts.ts";
 
 const HELD = "held:";
 
-/** The sizes of all lists. */
+/** Counts the events of all lists. */
 export async function countEvents(groups: Groups): Promise<Counts> {
   const [sizes, due] = await Promise.all([
     groups.runAll(SIZES, (shard) => LISTS.map((name) => shard.keyOf(name))),

@@ -2,11 +2,11 @@ import type { DueRecord, DueRecords, Versioned } from "../inbox/store.ts";
 import type { Group, Groups } from "./groups.ts";
 import { TAKE_DUE } from "./scripts.ts";
 
-/** What a look at one group, or at all of them, has found. */
+/** What a look at one group, or at all groups, has found. */
 interface Look {
   readonly taken: readonly { readonly key: string; readonly since: number }[];
   readonly left: number;
-  /** When the first of the remaining records fell due. */
+  /** When the first of the remaining due records fell due. */
   readonly oldest: number | null;
   readonly nextDueAt: number | null;
 }

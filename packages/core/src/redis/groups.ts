@@ -19,7 +19,7 @@ export class Group {
     this.#time = time;
   }
 
-  /** The script's answer without the time in front, which is given to the clock. */
+  /** Runs a script, and returns its answer without the time, which it passes to the clock. */
   async run(
     script: string,
     keys: readonly string[],
@@ -48,7 +48,7 @@ export class Groups {
     this.#of = new Map(this.all.flatMap((group) => group.shards.map((shard) => [shard, group])));
   }
 
-  /** Asks the server which of the two it is, and each group's time. */
+  /** Finds out whether the server is a single one or a cluster, and asks for each group's time. */
   static async open(shards: Shards, client: () => Promise<ScriptClient>, time: Clock): Promise<Groups> {
     const together = new Group(shards.all, client, time);
     try {
@@ -80,13 +80,13 @@ export class Groups {
   }
 }
 
-/** A script over all keys of one kind, which changes nothing. */
+/** Runs a script over all keys of one kind. It changes nothing. */
 async function look(group: Group): Promise<void> {
   const keys = group.shards.map(({ due }) => due);
   await group.run(TAKE_DUE, keys, [0, 0]);
 }
 
-/** Things by the group that they belong to. */
+/** Sorts things by the group that they belong to. */
 export function byGroup<T>(
   groups: Groups,
   things: readonly T[],

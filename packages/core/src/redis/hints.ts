@@ -5,14 +5,14 @@ import { HINT } from "./scripts.ts";
 
 /** The most hints that wait for a listener. Each wakes one process, which takes as much as it has room for. */
 const MAX_HINTS = 16;
-/** Older hints are worthless, since every process has looked by then. */
+/** How long hints last. Older ones are worthless, since every process has looked by then. */
 const LIFE_MS = 1_000;
 /** How long one command waits for a hint; ioredis gives up on a connection that is silent for much longer. */
 const WAIT_S = 5;
 const AFTER_ERROR_MS = 250;
 /** Hints within this time are sent together. */
 const GATHER_MS = 5;
-/** After this time a process without a free place listens again. */
+/** A process without a free place listens again after this time. */
 const BUSY_MS = 100;
 
 /**
@@ -35,7 +35,7 @@ export class Hints {
     this.#clock = clock;
   }
 
-  /** Sends as many. While a command is under way, further ones are gathered. */
+  /** Sends this many hints. While a command is under way, further hints are gathered. */
   send(count: number): void {
     this.#wanted = Math.min(MAX_HINTS, this.#wanted + count);
     if (!this.#isSending) void this.#send();

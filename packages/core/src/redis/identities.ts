@@ -22,9 +22,9 @@ export class Identities {
   /**
    * Learns the identities, and makes those that are missing.
    *
-   * @param groups one of each node, that of the first shard at their head
-   * @param token a new identity; null: none is made
-   * @throws PayhooksError `ERR_INBOX_UNUSED` where there is none and none is to be made.
+   * @param groups one of each node, beginning with that of the first shard
+   * @param token a new identity; null to make none
+   * @throws PayhooksError `ERR_INBOX_UNUSED` if there is none and none is to be made.
    */
   async learn(groups: readonly Group[], token: string | null): Promise<void> {
     const answers = await Promise.all(groups.map((group) => ask(group, token ?? "")));
@@ -32,7 +32,7 @@ export class Identities {
     for (const { shard, identity } of answers) if (identity !== "") this.#known.set(shard, identity);
   }
 
-  /** Whether data was lost since the last call. A node that does not answer says nothing. */
+  /** Whether data was lost since the last call. A node that does not answer is left out. */
   async findLoss(groups: readonly Group[], token: string): Promise<Loss | null> {
     const answers = await Promise.allSettled(groups.map((group) => ask(group, token)));
     const told = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
@@ -50,7 +50,7 @@ export class Identities {
     return this.#isEvicting && !wasEvicting ? "evicting" : null;
   }
 
-  /** The identity of a shard's data, as it was last heard of. */
+  /** The last known identity of a shard's data. */
   of(shard: Shard): string {
     return this.#known.get(shard) ?? "";
   }
@@ -68,7 +68,7 @@ function unused(): PayhooksError {
     "ERR_INBOX_UNUSED",
     "No receiver has used this Redis, with this prefix, as its inbox.",
     {
-      fix: "Give the address, the number of the database and the prefix that the receiver has. Was the database emptied?",
+      fix: "Use the same address, database number and prefix as the receiver. Was the database emptied?",
     },
   );
 }

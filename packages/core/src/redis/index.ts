@@ -12,18 +12,20 @@ export { type RedisStoreOptions, type RedisTarget, redisStore } from "./store.ts
 
 /** Options of {@link redisInbox}. */
 export interface RedisInboxOptions extends RedisStoreOptions {
-  /** How long a process may be silent before another takes its event. Default 30 s; renewed every third of it. */
+  /** How long a process may be silent before another one takes its event. Default 30 s; renewed every third of it. */
   readonly leaseMs?: number | undefined;
-  /** How often a process that runs events looks for what others have left. Default 500 ms. */
+  /** How often a process that runs events looks for events of other processes. Default 500 ms. */
   readonly pollMs?: number | undefined;
 }
 
 /**
- * An inbox in Redis. An acknowledged event survives kill -9 of any process; a restart of Redis as far as its fsync
- * goes; a failover with `replicas: 1`. Needs the peer `ioredis` (5 or 6), unless it is given a client of another kind.
+ * An inbox in Redis. An acknowledged event survives kill -9 of any process. It survives a crash of Redis if Redis had written
+ * it to disk by then (`appendfsync`), and a failover with `replicas: 1`. Needs the peer `ioredis` (5 or 6), unless it is given
+ * a client of another kind.
  *
- * @param target a URL; an ioredis connection or cluster, of which copies with the right settings are made; or any client
- * that runs scripts, which is used as it is. Others' events are then found by looking for them, every `pollMs`.
+ * @param target a URL; an ioredis connection or cluster, of which copies with the right settings are made; or any client that
+ * runs scripts, which is used as it is. With such a client, events of other processes are found only by looking, every
+ * `pollMs`.
  * @throws PayhooksError `ERR_OPTION_INVALID`; at `ready()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_REDIS_UNSUITABLE`.
  * @example createReceiver({ payments: { publicKey }, inbox: redisInbox(process.env.REDIS_URL) })
  */

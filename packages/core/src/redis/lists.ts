@@ -10,7 +10,7 @@ import { MEMBERS } from "./scripts.ts";
 import type { Shard } from "./shards.ts";
 
 const ACTIVE = ["waiting", "retrying", "running"] as const;
-/** Every reason, whether anything is held for it or not. */
+/** Every reason. The type makes sure that none is missing. */
 const REASONS: Readonly<Record<HeldReason, true>> = {
   ambiguous: true,
   malformed: true,
@@ -25,16 +25,16 @@ const REASONS: Readonly<Record<HeldReason, true>> = {
   unhandled: true,
 };
 
-/** The lists of a shard: of the events in each state that is not an end, and of those held for each reason. */
+/** The lists of a shard: one for each state of unfinished events, and one for each reason to hold events. */
 export type ListName = (typeof ACTIVE)[number] | `held:${HeldReason}`;
 
-/** All of them. */
+/** All lists of a shard. */
 export const LISTS: readonly ListName[] = [
   ...ACTIVE,
   ...(Object.keys(REASONS) as HeldReason[]).map((reason) => `held:${reason}` as const),
 ];
 
-/** The list of what has ended, where the inbox is searchable. */
+/** The list of ended events, if the inbox is searchable. */
 export const DONE = "done";
 
 /** The list that an event is on; null for one that has ended. */
@@ -44,16 +44,16 @@ export function listOf({ state, reason }: Pick<EventLabels, "state" | "reason">)
   return reason === null ? null : `held:${reason}`;
 }
 
-/** A time in as many digits in every member, so that members sort by time. Enough until the year 5188. */
+/** Each member begins with a time in this many digits, so that members sort by time. Enough until the year 5188. */
 const TIME_DIGITS = 9;
-/** The records of an event lie in one of 64 shards each: of any of them a page takes few. */
+/** Each shard's list is asked for this fraction of a page: with 64 shards, few events of a page are in any one of them. */
 const PAGE_SHARE = 8;
 
 function digitsOf(ms: number): string {
   return Math.max(0, ms).toString(36).padStart(TIME_DIGITS, "0");
 }
 
-/** An event in its list: members sort by time of acceptance, then by id. */
+/** The member of a list for an event. Members sort by time of acceptance, then by id. */
 export function memberOf({ acceptedAt, eventId }: ListCursor): string {
   return digitsOf(Math.floor(acceptedAt)) + eventId;
 }
@@ -66,7 +66,7 @@ export function cursorOf(member: string): ListCursor {
   };
 }
 
-/** The lists on which an event that the filter lets pass can be. */
+/** The lists that can have an event that matches the filter. */
 function listsOf({ state, reason }: EventFilter): readonly (ListName | typeof DONE)[] {
   if (state === "done") return reason === undefined ? [DONE] : [];
   return LISTS.filter((name) => {
@@ -76,17 +76,17 @@ function listsOf({ state, reason }: EventFilter): readonly (ListName | typeof DO
   });
 }
 
-/** What a list is made with. */
+/** What listing needs from the store. */
 export interface ListParts {
   readonly groups: Groups;
   readonly read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>;
-  /** Whether what has ended is on a list of its own. */
+  /** Whether there is a list of ended events. */
   readonly isSearchable: () => Promise<boolean>;
-  /** What a reference leads to, where the inbox is searchable. */
+  /** Finds events by a reference, if the inbox is searchable. */
   readonly find: (text: string) => Promise<readonly ListedEvent[]>;
 }
 
-/** A page of a list. It may be short: each shard's list is asked for a share of it. */
+/** A page of a list. It may be short, since each shard's list is asked only for a share of it. */
 export async function listEvents(
   { groups, read, isSearchable, find }: ListParts,
   filter: EventFilter,
@@ -96,7 +96,7 @@ export async function listEvents(
 ): Promise<Listed> {
   if (filter.state === "done" && !(await isSearchable())) throw notSearchable("This Redis", SEARCHABLE);
   const { state, referenceId } = filter;
-  // Records of what has ended do not all say their reference.
+  // Not every record of an ended event has its reference.
   if (state === "done" && referenceId !== undefined)
     return ended(await find(referenceId), filter, cursor, limit, first);
   const names = listsOf(filter);
@@ -116,10 +116,11 @@ export async function listEvents(
   return { events, next: isLast || last === undefined ? null : cursorOf(last) };
 }
 
-/** What to do where only a searchable inbox could answer. */
-export const SEARCHABLE = "Give redisInbox the option searchable: true, from which on it keeps one; ";
+/** The fix if only a searchable inbox could answer. */
+export const SEARCHABLE =
+  "Set searchable: true of redisInbox, which then keeps one for new events. Until then, ";
 
-/** Members from `least` to `greatest`, as Redis writes bounds. */
+/** Bounds of members, in the notation of Redis. */
 interface Bounds {
   readonly least: string;
   readonly greatest: string;
@@ -137,7 +138,7 @@ function boundsOf({ since, until }: EventFilter, cursor: ListCursor | null, firs
   };
 }
 
-/** The next members over all lists, in their order, as far as it is certain that none is missing between them. */
+/** The next members of all lists, in their order. Members are left out if one before them may be missing. */
 async function membersBehind(
   groups: Groups,
   names: readonly string[],
@@ -148,7 +149,7 @@ async function membersBehind(
   const answers = await groups.runAll(MEMBERS, keysOf, [least, greatest, share, first]);
   const lists = answers.flat() as readonly (readonly string[])[];
   const isLater = (a: string, b: string): boolean => (first === "oldest" ? a > b : a < b);
-  /** Behind it, a list that gave its whole share may have more. */
+  /** After this member, a list that returned its whole share may have more. */
   let certain: string | null = null;
   for (const list of lists) {
     const last = list.length < share ? undefined : list.at(-1);
@@ -159,7 +160,7 @@ async function membersBehind(
   return { members, isLast: certain === null && members.length === all.length };
 }
 
-/** A page of what has ended, of events that are at hand. */
+/** A page of ended events, from events that were found already. */
 function ended(
   found: readonly ListedEvent[],
   filter: EventFilter,
@@ -181,14 +182,14 @@ function ended(
   return { events, next: last === undefined || fitting.length <= limit ? null : cursorOf(memberOf(last)) };
 }
 
-/** What stands in the record decides: it may have moved on since it was listed. */
+/** Whether an event matches the filter. Its record decides, since it may have changed after it was listed. */
 function passes(filter: EventFilter, eventId: string, { record }: Versioned): boolean {
   if (isUnreadable(record)) return true;
   const event = indexOf(recordKeyOf(eventId), record).events.find((one) => one.eventId === eventId);
   return event !== undefined && (filter.state === "done" || event.state !== "done") && fits(filter, event);
 }
 
-/** Whether the labels of an event are those that the filter asks for. */
+/** Whether the labels of an event match the filter. */
 function fits(filter: EventFilter, event: EventLabels): boolean {
   const fields = ["state", "reason", "flow", "tenant", "event"] as const;
   return (

@@ -9,17 +9,17 @@ import { ALL_MEMBERS, MEMBERS, PRUNE } from "./scripts.ts";
 import type { Shards } from "./shards.ts";
 
 /*
- * What a searchable inbox keeps besides: for each reference a sorted set of the records that it leads to, scored by when they
- * go, which goes with the last of them; and a list of what has ended. Both lie in their record's shard, so that they are
- * written with it, and are looked for in all of them.
+ * The additional data of a searchable inbox. Each reference has a sorted set of the records that have it, scored by the time at
+ * which they expire. The set expires with the last of them. There is also a list of ended events. Both are in the shard of
+ * their record, so that they are written together with it. A search looks in all shards.
  */
 
-/** Events that are found for one text. */
+/** How many events are found for one text at most. */
 const MAX_FOUND = 1_000;
-/** Ended events of each shard that are looked at in one step. */
+/** How many ended events of each shard one step looks at. */
 const PRUNED_AT_ONCE = 20;
 
-/** The name of the set for a reference, also where only its digest is known. */
+/** The name of the set for a reference, which may be given as its digest. */
 function nameOf(text: string): string {
   return `ref:${isDigest(text) ? text : digestOf(text)}`;
 }
@@ -27,7 +27,7 @@ function nameOf(text: string): string {
 const textsOf = ({ referenceId, foundBy }: EventLabels): readonly string[] =>
   referenceId === null ? foundBy : [referenceId, ...foundBy];
 
-/** The sets that a write has to put its record into, and until when. None where nothing about that changes. */
+/** The sets that a write has to put its record into, and until when it stays there. None if nothing changes about them. */
 export function namesOf({
   index,
   before,
@@ -43,7 +43,7 @@ export function namesOf({
   return index.events.length === 0 ? [] : [...names].map((name) => ({ name, until }));
 }
 
-/** The events, ended ones too, to which a reference leads. */
+/** The events, including ended ones, that have a reference. */
 export async function findEvents(
   groups: Groups,
   text: string,
@@ -60,7 +60,10 @@ export async function findEvents(
   });
 }
 
-/** Of what has ended, the record says its reference as a digest, or not at all: the name that has led here says it. */
+/**
+ * An event that was found. The record of an ended one has its reference only as a digest, or not at all. The name of the set
+ * that led here then supplies it.
+ */
 function eventOf(event: EventLabels, text: string, versioned: Versioned): readonly ListedEvent[] {
   const isUnknown = event.state === "done" && event.referenceId === null;
   if (!isUnknown && !textsOf(event).includes(text)) return [];
@@ -70,7 +73,7 @@ function eventOf(event: EventLabels, text: string, versioned: Versioned): readon
   return [{ eventId, acceptedAt, versioned, summary }];
 }
 
-/** Takes some of what has expired off the lists of what has ended. True when there may be more. */
+/** Removes some expired events from the lists of ended events. True if there may be more. */
 export async function pruneEnded(shards: Shards, groups: Groups): Promise<boolean> {
   const pruned = await Promise.all(
     shards.all.map(async (shard) => {

@@ -4,7 +4,7 @@ import { READ } from "./scripts.ts";
 import type { Shards } from "./shards.ts";
 import { versionedOf } from "./texts.ts";
 
-/** Redis does nothing else while a script runs. */
+/** How many records one script reads. Redis does nothing else while a script runs. */
 const MAX_TOGETHER = 100;
 
 /** The records with these keys, in their order. */

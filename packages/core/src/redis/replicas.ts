@@ -12,13 +12,13 @@ export interface WrittenRecord {
   readonly version: string;
 }
 
-/** How many replicas are to have a record, and how long is waited for them. */
+/** How many replicas must have a record, and how long to wait for them. */
 interface Demand {
   readonly replicas: number;
   readonly timeoutMs: number;
 }
 
-/** Confirms that replicas have records, each on the node that has the record. */
+/** Confirms that replicas have records. Each record is checked on its own node. */
 export class Replicas {
   readonly #connection: Redis | Cluster;
   readonly #shards: Shards;
@@ -71,10 +71,10 @@ export class Replicas {
   }
 }
 
-/** Records for which somebody waits. */
+/** Records that a caller waits for. */
 interface Asked {
   readonly records: readonly WrittenRecord[];
-  /** The node's history when they were asked for; null where it was not known yet. */
+  /** The node's history when the records were asked for; null if it was not known yet. */
   readonly history: string | null;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -101,7 +101,7 @@ class NodeReplicas {
     this.#demand = demand;
   }
 
-  /** Writes a mark, and waits until replicas have that. */
+  /** Writes a mark, and waits until replicas have it. */
   async probe(shard: Shard): Promise<void> {
     const { replicas, timeoutMs } = this.#demand;
     const pipeline = this.#node.pipeline();
@@ -133,8 +133,8 @@ class NodeReplicas {
   }
 
   /**
-   * A record with another version has usually been changed since, and still contains what is to be confirmed. But if the
-   * node's history is another one than before, the version may be an older one, and the requested one lost.
+   * A record with another version has usually been changed since, and still contains what is to be confirmed. But if the node's
+   * history has changed, the version may be an older one, and the requested one may be lost.
    */
   #answer({ records, history, resolve, reject }: Asked, found: Found): void {
     const isSame = history === found.history;
@@ -188,15 +188,18 @@ async function answersOf(pipeline: ReturnType<Redis["pipeline"]>): Promise<reado
   return answers.map(([, answer]) => answer);
 }
 
-/** What the script says of a record; nothing of one that is not there. */
+/** The states that the script can report, by its answer. There is no state for a record that does not exist. */
 const STATES = [undefined, "changed", "as-written"] as const;
 type State = NonNullable<(typeof STATES)[number]>;
 
 /** What a round has found. */
 interface Found {
-  /** By key and version; records that are not there are not in it. */
+  /** The states by key and version. Records that do not exist are left out. */
   readonly states: ReadonlyMap<string, State>;
-  /** Redis gives a primary a new one at its start, and when it stops being a replica. */
+  /**
+   * The id of the node's replication history. Redis gives a primary a new one when it starts, and when it stops being a
+   * replica.
+   */
   readonly history: string | null;
 }
 

@@ -3,14 +3,14 @@ import type { Group } from "./groups.ts";
 import { SCAN } from "./scripts.ts";
 import type { Shards } from "./shards.ts";
 
-/** What has a meaning in a pattern of Redis. */
+/** Characters that have a meaning in a pattern of Redis. */
 const SPECIAL = /[*?[\]\\^-]/g;
-/** A record's key, and nothing else that a shard has, is at the end of such a name. */
+/** Matches the name of a record. Nothing else in a shard has a name that ends like this. */
 const RECORD_NAME = /\}:([0-9a-f]{32})$/;
 
 /**
- * A page of all records. Redis has no list of finished ones: the names of all keys are looked through, node by node, so
- * that a page takes long where other programs have many keys in the same Redis.
+ * A page of all records. Redis has no list of finished records, so the names of all keys are searched, node by node. A page
+ * takes long if other programs have many keys in the same Redis.
  */
 export async function scanRecords(
   shards: Shards,

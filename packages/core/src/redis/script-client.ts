@@ -3,7 +3,7 @@ import type { Cluster, Redis } from "ioredis";
 
 /** All that the store needs of a Redis client. A client over HTTP fits as well as one with a socket. */
 export interface ScriptClient {
-  /** Runs a Lua script (`EVAL`). Rejects with the server's error, its code at the beginning of the message. */
+  /** Runs a Lua script (`EVAL`). Rejects with the server's error, whose message begins with its code. */
   eval(script: string, keys: string[], args: string[]): Promise<unknown>;
 }
 

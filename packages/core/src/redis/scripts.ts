@@ -1,7 +1,6 @@
 /*
- * What is done in Redis, each in one atomic step. Every script answers with the server's time (ms since the epoch) before
- * anything else, and touches only the keys that it is given. Lua copies every text that it is handed, so that scripts join
- * and cut none.
+ * The Lua scripts. Each one is an atomic step in Redis. Every script returns the server's time (ms since the epoch) first, and
+ * touches only the keys that it is given. Lua copies every text that it handles, so the scripts neither join nor cut texts.
  */
 
 const NOW = `
@@ -10,14 +9,15 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 
 /**
- * Writes each record that still has the version it was computed from, with its places in the sorted sets of its shard. Those
- * come first: no record is ever there without them, and an end, which leaves sets only, is written by a full Redis too.
+ * Writes each record that still has the version that the write was computed from, and its places in the sorted sets of its
+ * shard. The sets are written first. So no record ever exists without its places, and the end of an event, which only leaves
+ * sets, can be written even if Redis is full.
  *
- * KEYS, for each record: its own, then a sorted set for each move. ARGV, for each record: how the text begins that is
- * expected ("": there is none), time computed with (ms), new text, expiry (ms since the epoch, "": none), number of moves;
- * then for each move a member and its score ("": it leaves the set; "~" and a time: the set goes when the last of its members
- * does). Answers nil for each record that was written, and the
- * text that is there, or "", for each that was not.
+ * KEYS, for each record: its own key, then a sorted set for each move. ARGV, for each record: the expected beginning of the
+ * stored text ("" if there must be none), the time of the computation (ms), the new text, the expiry (ms since the epoch, ""
+ * for none), and the number of moves. For each move, a member and its score follow. The score "" removes the member from the
+ * set. With "~" and a time, the set expires together with the last of its members. Returns nil for each record that was
+ * written, and for each other one the stored text, or "".
  */
 export const SWAP: string = `${NOW}
 local answers = {now}
@@ -55,7 +55,7 @@ end
 return answers
 `;
 
-/** The texts of records. KEYS records; answers a text or nil for each. */
+/** Reads records. KEYS: the records. Returns a text or nil for each. */
 export const READ: string = `${NOW}
 local answers = redis.call('MGET', unpack(KEYS))
 table.insert(answers, 1, now)
@@ -63,12 +63,12 @@ return answers
 `;
 
 /**
- * Takes what has been due for the longest time, and hides it.
+ * Takes the records that have been due for the longest time, and hides them.
  *
- * KEYS sorted sets of due records; ARGV: how many at most, hidden for how long (ms). Answers how many are left that are due
- * (in how many of the sets any are left, where some were to be taken: counting costs more than taking),
- * since when the first of them is ("": none), when the next one is due that is not due yet ("": none), and for each record
- * that was taken its member and since when it was due.
+ * KEYS: the sorted sets of due records. ARGV: how many records to take at most, and for how long to hide them (ms). Returns how
+ * many due records are left. If some were to be taken, this is only the number of sets in which some are left, since counting
+ * costs more than taking. Then: since when the first of these has been due ("" if there is none), when the next record falls
+ * due that is not due yet ("" if there is none), and for each record that was taken, its member and since when it was due.
  */
 export const TAKE_DUE: string = `${NOW}
 local limit, hiddenUntil = tonumber(ARGV[1]), now + math.max(ARGV[2], 1)
@@ -111,15 +111,15 @@ return answers
 `;
 
 /**
- * Some names of keys. KEYS[1] any key on the node that is asked; ARGV: where to go on ("0": at the beginning), a pattern, how
- * many to look at. Answers where the next call goes on ("0": it was the last), and the names.
+ * Returns some names of keys. KEYS[1]: any key on the node that is asked. ARGV: where to continue ("0" for the beginning), a
+ * pattern, and how many keys to look at. Returns where the next call continues ("0" if this was the last), and the names.
  */
 export const SCAN: string = `${NOW}
 local found = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 return {now, found[1], found[2]}
 `;
 
-/** KEYS sorted sets; answers the size of each. */
+/** Returns the size of each sorted set. KEYS: the sorted sets. */
 export const SIZES: string = `${NOW}
 local answers = {now}
 for i, key in ipairs(KEYS) do answers[i + 1] = redis.call('ZCARD', key) end
@@ -127,8 +127,8 @@ return answers
 `;
 
 /**
- * Members between two bounds, in their order. KEYS sorted sets; ARGV: the least, the greatest, how many of each set at most, and
- * which end comes first. Answers a list for each.
+ * Returns members between two bounds, in their order. KEYS: the sorted sets. ARGV: the lowest and the highest member, how many
+ * to return of each set at most, and which end comes first. Returns a list for each set.
  */
 export const MEMBERS: string = `${NOW}
 local answers = {now}
@@ -142,14 +142,20 @@ end
 return answers
 `;
 
-/** All members of sorted sets, at most so many of each. KEYS sorted sets; ARGV: how many. Answers a list for each. */
+/**
+ * Returns the members of sorted sets. KEYS: the sorted sets. ARGV: how many to return of each at most. Returns a list for each
+ * set.
+ */
 export const ALL_MEMBERS: string = `${NOW}
 local answers = {now}
 for i, key in ipairs(KEYS) do answers[i + 1] = redis.call('ZRANGE', key, 0, ARGV[1] - 1) end
 return answers
 `;
 
-/** Takes members out of a sorted set whose records are gone. KEYS: the set, records; ARGV: a member for each. Answers how many. */
+/**
+ * Removes members from a sorted set if their records are gone. KEYS: the set, then the records. ARGV: a member for each record.
+ * Returns how many were removed.
+ */
 export const PRUNE: string = `${NOW}
 local gone = 0
 for i = 2, #KEYS do
@@ -158,15 +164,15 @@ end
 return {now, gone}
 `;
 
-/** Says of the data that it is searchable from now on, if nothing says so yet. KEYS[1]. */
+/** Marks the data as searchable from now on, if it is not marked yet. KEYS[1]: the mark. */
 export const MARK: string = `${NOW}
 redis.call('SET', KEYS[1], now, 'NX')
 return {now}
 `;
 
 /**
- * KEYS[1] what names the data; ARGV[1] its value, if it has none yet ("": it gets none). Answers the value that it has, or "",
- * and what the server does when its memory is full ("" where it does not say).
+ * Reads the identity of the data, and sets it if there is none. KEYS[1]: the identity. ARGV[1]: its value if it has none yet
+ * ("": none is set). Returns the identity, or "", and what the server does when its memory is full ("" if it does not say).
  */
 export const IDENTIFY: string = `${NOW}
 local identity = redis.call('GET', KEYS[1])
@@ -179,7 +185,7 @@ local policy = type(info) == 'string' and string.match(info, 'maxmemory_policy:(
 return {now, identity, policy}
 `;
 
-/** Writes as a swap does, and leaves nothing that lasts. KEYS: a text, a sorted set. */
+/** Writes in the same way as a swap, and leaves nothing that lasts. KEYS: a text, a sorted set. */
 export const PROBE: string = `${NOW}
 redis.call('SET', KEYS[1], '', 'PXAT', now + 1000)
 redis.call('ZADD', KEYS[2], 0, '')
@@ -187,7 +193,10 @@ redis.call('ZREM', KEYS[2], '')
 return {now}
 `;
 
-/** Puts hints on a short list that nobody has to read. KEYS[1] list; ARGV: how many, how many it has at most, how long it lasts (ms). */
+/**
+ * Puts hints on a short list that nobody has to read. KEYS[1]: the list. ARGV: how many hints, how many the list has at most,
+ * and how long it lasts (ms).
+ */
 export const HINT: string = `${NOW}
 for _ = 1, ARGV[1] do redis.call('RPUSH', KEYS[1], now) end
 redis.call('LTRIM', KEYS[1], -ARGV[2], -1)
@@ -196,8 +205,9 @@ return {now}
 `;
 
 /**
- * Whether records are there, and a write behind them that replicas can be waited for with. KEYS: what is written, then
- * records; ARGV: how the text of each begins. Answers 2 for a record that begins so, 1 for another one, 0 for none.
+ * Checks records, and then makes a write that replicas can be waited for with. KEYS: the key to write, then the records. ARGV:
+ * the expected beginning of each record's text. Returns 2 for a record that begins so, 1 for one that does not, and 0 if there
+ * is none.
  */
 export const CONFIRM: string = `${NOW}
 local answers = {now}
@@ -212,7 +222,7 @@ end
 return answers
 `;
 
-/** The server's own report. KEYS[1] on the node that is asked. */
+/** Returns the server's own report. KEYS[1]: any key on the node that is asked. */
 export const REPORT: string = `${NOW}
 return {now, redis.call('INFO')}
 `;

@@ -1,19 +1,22 @@
 import { PayhooksError } from "../protocol/errors.ts";
 
-/** One for each 64th of a cluster's slots, so that nodes with as many slots have as many shards, to one. */
+/**
+ * The hash tags of the shards, one for each 64th of a cluster's slots. Nodes with equally many slots have equally many shards,
+ * or one more.
+ */
 const TAGS =
   "iv9 kuo hd8 bnv iry cx7 qkp bj6 mz4 gpz lh5 nkc ewl g02 dem 3lk pl3 cmu h12 jvl ajc ci5 " +
   "hqz 7qd mk6 gax ly7 fsy efn ge8 dto fw9 c9o xu9 bof yg8 k47 azq si6 hah gqj e64 fck 1jm " +
   "v32 e2t nn3 lme cle ao3 j3t y22 rj5 aks j74 hpj oip 0in fri d57 om0 mnf wt9 d1w";
 const SLOTS_EACH = 256;
-/** Where each tag's slot lies in its 64th. A test counts it. */
+/** The position of each tag's slot within its 64th. A test counts it. */
 const PLACE = 127;
 
-/** A sixty-fourth of all records, with what they are found by: keys that a cluster keeps on one node. */
+/** A sixty-fourth of all records, and everything that they are found by. A cluster keeps the keys of one shard on one node. */
 export class Shard {
-  /** Of a cluster's 16,384. */
+  /** The shard's slot, of the 16,384 of a cluster. */
   readonly slot: number;
-  /** Sorted set of records by the time at which somebody has to look at them. */
+  /** The sorted set of records by the time at which they have to be looked at. */
   readonly due: string;
   readonly #base: string;
 
@@ -23,13 +26,13 @@ export class Shard {
     this.due = this.keyOf("due");
   }
 
-  /** Redis's key of a record, or of something else that belongs to the shard. */
+  /** The key in Redis of a record, or of something else in the shard. */
   keyOf(name: string): string {
     return this.#base + name;
   }
 }
 
-/** The shards under a prefix, always as many: a record's key decides. */
+/** The shards of a prefix. Their number never changes, since a record's key decides which one it is in. */
 export class Shards {
   readonly all: readonly [Shard, ...Shard[]];
   readonly prefix: string;
@@ -38,7 +41,7 @@ export class Shards {
   constructor(prefix: string) {
     if (/[{}]/.test(prefix)) {
       throw new PayhooksError("ERR_OPTION_INVALID", `The prefix ${JSON.stringify(prefix)} has a brace.`, {
-        fix: "Choose one without { and }: by what stands in braces a Redis Cluster chooses the node.",
+        fix: "Choose one without { and }: a Redis Cluster chooses the node by the text in braces.",
       });
     }
     this.prefix = prefix;
@@ -54,7 +57,7 @@ export class Shards {
     for (let at = 0; at < recordKey.length; at++) {
       hash = (Math.imul(hash, 31) + recordKey.charCodeAt(at)) | 0;
     }
-    // The upper bits depend on every character, the lowest hardly do.
+    // The upper bits depend on every character, unlike the lowest ones.
     return this.all[(hash >>> 10) % this.all.length] ?? this.all[0];
   }
 }

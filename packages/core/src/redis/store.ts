@@ -36,39 +36,40 @@ import { MARK, PROBE, READ } from "./scripts.ts";
 import { Shards } from "./shards.ts";
 import { swapRecords } from "./swap.ts";
 
-/** What a Redis inbox is kept in: a URL, an ioredis connection or cluster, or any client that runs scripts. */
+/** Where a Redis inbox is kept: a URL, an ioredis connection or cluster, or any client that runs scripts. */
 export type RedisTarget = ConnectionTarget | ScriptClient;
 
 /** Options of {@link redisStore}. */
 export interface RedisStoreOptions {
-  /** Begins every key. Default `payhooks`. No braces. */
+  /** The beginning of every key. Default `payhooks`. It must not contain braces. */
   readonly prefix?: string | undefined;
-  /** Replicas that must have an event before it is acknowledged. Default 0: the primary alone. */
+  /** How many replicas must have an event before it is acknowledged. Default 0: only the primary. */
   readonly replicas?: number | undefined;
-  /** When a command on the path of a delivery is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
+  /** The time after which a command on the path of a delivery is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly commandTimeoutMs?: number | undefined;
   /**
-   * Opens only what a receiver has used: otherwise `open()` rejects with `ERR_INBOX_UNUSED`, and nothing is written. For tools
-   * that look into an inbox. Default false.
+   * Opens only an inbox that a receiver has used. Otherwise `open()` rejects with `ERR_INBOX_UNUSED`, and nothing is written.
+   * For tools that look into an inbox. Default false.
    */
   readonly existing?: boolean | undefined;
   /**
-   * Keeps what finds events by their reference, and lists finished ones, in some 300 bytes for each. Default false. What was
-   * accepted before it was given is found by its id only. Every process that receives must have it.
+   * Keeps about 300 bytes more for each event, so that events can be found by their reference and finished ones can be listed.
+   * Default false. Events that were accepted before are found by their id only. Every process that receives must have this
+   * option.
    */
   readonly searchable?: boolean | undefined;
-  /** For the warnings of the start. Default: the console. */
+  /** Where warnings at the start are logged. Default: the console. */
   readonly logger?: Logger | undefined;
-  /** For tests: everything that the store takes from outside, but for Redis itself. */
+  /** For tests: everything that the store takes from outside, except Redis itself. */
   readonly environment?: Environment | undefined;
 }
 
 /**
- * Records in Redis: each one key, and beside it the sorted sets of its shard by which it is found. One script writes a record
- * with its places in them.
+ * Keeps records in Redis. Each record is one key. Sorted sets of its shard have its places, by which it is found. One script
+ * writes a record together with its places.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID`; at `open()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_REDIS_UNSUITABLE`; with
- * `existing`, `ERR_INBOX_UNUSED`.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at `open()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_REDIS_UNSUITABLE`;
+ * with `existing`, `ERR_INBOX_UNUSED`.
  */
 export function redisStore(target: RedisTarget | undefined, options: RedisStoreOptions = {}): RecordStore {
   const { replicas = 0, commandTimeoutMs = 1_500, environment = environmentOf() } = options;
@@ -81,9 +82,9 @@ export function redisStore(target: RedisTarget | undefined, options: RedisStoreO
   if (replicas === 0) return store({ connections: null, client: async () => target });
   throw new PayhooksError(
     "ERR_OPTION_INVALID",
-    "replicas needs a connection, and got a client that runs scripts.",
+    "replicas needs a connection, but redisInbox was given a client that runs scripts.",
     {
-      fix: "Give a URL or an ioredis connection: replicas are waited for on one connection, with WAIT.",
+      fix: "Give a URL or an ioredis connection. WAIT, which waits for replicas, needs one connection of its own.",
     },
   );
 }
@@ -92,7 +93,7 @@ function isScriptClient(target: RedisTarget | undefined): target is ScriptClient
   return typeof target === "object" && target !== null && !("duplicate" in target);
 }
 
-/** The key that says that the data is searchable. */
+/** The key that marks the data as searchable. */
 const MARKED = "searchable";
 
 /** How Redis is reached. */
@@ -159,7 +160,7 @@ class RedisStore implements RecordStore {
     return this.#identities.findLoss(await this.#oneOfEachNode(groups), environment.token());
   }
 
-  /** The same for everybody who asks, until it fails. */
+  /** All callers share one attempt. After a failure, the next call tries again. */
   #open(): Promise<Opened> {
     this.#opening ??= this.#connect().catch((error: unknown) => {
       this.#opening = null;
@@ -172,7 +173,7 @@ class RedisStore implements RecordStore {
     const { environment, replicas, commandTimeoutMs, logger = consoleLogger } = this.#settings;
     const groups = await Groups.open(this.#shards, () => this.#reach(), environment);
     for (const warning of await checkServers(await this.#oneOfEachNode(groups))) {
-      // What comes later may fail, and be tried again with each delivery.
+      // If a later step fails, each delivery repeats this, so each warning is logged once.
       if (!this.#warned.has(warning)) logger.warn(warning);
       this.#warned.add(warning);
     }
@@ -197,7 +198,7 @@ class RedisStore implements RecordStore {
     return this.#client;
   }
 
-  /** One group of each node, as far as nodes are known; that of the first shard at their head. */
+  /** One group of each node, as far as nodes are known. The group of the first shard comes first. */
   async #oneOfEachNode(groups: Groups): Promise<readonly Group[]> {
     if (this.#way.connections === null) return groups.all;
     const connection = await this.#way.connections.fast();
@@ -254,7 +255,7 @@ class RedisStore implements RecordStore {
     return findEvents(groups, text, (keys) => this.read(keys));
   }
 
-  /** Whoever only looks, as the command line does, finds it out from the data. */
+  /** Whether the data is searchable. A program that only looks, such as the command line, learns this from the data. */
   async #isSearchable(groups: Groups): Promise<boolean> {
     if (this.#settings.searchable === true) return true;
     const [first] = this.#shards.all;

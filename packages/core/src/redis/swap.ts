@@ -9,19 +9,22 @@ import { SWAP } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
 import { beginningOf, textOf, versionedOf } from "./texts.ts";
 
-/** Redis does nothing else while a script runs: one of these takes well below a millisecond. */
+/**
+ * How many records one script writes at most. Redis does nothing else while a script runs; such a script takes well below a
+ * millisecond.
+ */
 const MAX_TOGETHER = 50;
-/** Characters: writing a longer text costs more than a second command. */
+/** How many characters one script writes at most. For longer texts, a second command costs less. */
 const MAX_LENGTH = 30_000;
 
-/** One write as the script takes it. */
+/** One write, in the form that the script takes. */
 interface Written {
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
   readonly length: number;
 }
 
-/** Makes each write by itself, those of one group in as few scripts as is good for the server. */
+/** Makes each write independently. Writes of one group share as few scripts as the limits above allow. */
 export async function swapRecords(
   shards: Shards,
   groups: Groups,
@@ -75,7 +78,7 @@ async function send(
   } catch (error) {
     const failure = failureOf(error);
     if (portion.length > 1 && failure.kind !== "not-written" && isReply(error)) {
-      // It is about one of them. Of the others, those that were written find themselves there when they come again.
+      // One of them is at fault, so each is sent by itself. A write that was made before finds its own record then.
       await Promise.all(portion.map((one) => send(group, [one], settle)));
       return;
     }
@@ -97,7 +100,7 @@ function written(shard: Shard, item: Swap, isSearchable: boolean): Written {
     keys.push(set);
     moves.push(member, score);
   };
-  // Also where the time stays: the record may be hidden, and a write ends that.
+  // This is done even if the time does not change: the record may be hidden, and a write ends that.
   if (index.dueAt !== null || (before?.dueAt ?? null) !== null) {
     move(shard.due, key, index.dueAt === null ? "" : Math.ceil(index.dueAt));
   }
@@ -121,7 +124,7 @@ interface Move {
   readonly to: string | null;
 }
 
-/** How events go from list to list. */
+/** The moves of events from list to list. */
 function movesBetween(
   before: RecordIndex | null,
   after: RecordIndex,

@@ -1,10 +1,10 @@
 import { decodeRecord } from "../inbox/record/codec.ts";
 import type { Versioned } from "../inbox/store.ts";
 
-/** Stands between a version and the record's text; no version has it. */
+/** Separates a version from the record's text. No version contains it. */
 const BETWEEN = " ";
 
-/** How the text in Redis begins when the record has this version. */
+/** The beginning of the text in Redis if the record has this version. */
 export function beginningOf(version: string): string {
   return version + BETWEEN;
 }
@@ -14,7 +14,7 @@ export function textOf(version: string, encoded: string): string {
   return beginningOf(version) + encoded;
 }
 
-/** The reverse; null for what is not there. */
+/** The reverse of {@link textOf}; null if there is no text. */
 export function versionedOf(text: unknown): Versioned | null {
   if (typeof text !== "string" || text === "") return null;
   const end = text.indexOf(BETWEEN);

@@ -16,17 +16,17 @@ export const CALLBACK_FIELDS = [
 /** The name of a signed field of a payment callback (specification, Payment callback events). */
 export type CallbackField = (typeof CALLBACK_FIELDS)[number];
 
-/** A field's value in the canonical string. Numbers are given as they were written, `"10.0"`, to keep their text. */
+/** A field's value in the canonical string. Give a number as text, such as `"10.0"`, to keep the way it was written. */
 export type CanonicalValue = string | number | boolean | null | undefined;
 
 /**
- * The string that a payment callback's signature is made over: every field but `signature`, nulls omitted,
- * names sorted by UTF-16 code unit (never by locale), written `name=value` and joined with `&`
- * (specification, Authentication, 4).
+ * The string that a payment callback's signature covers (specification, Authentication, 4). It has every field but `signature`,
+ * without nulls, sorted by the name's UTF-16 code units (never by locale). Each is written `name=value`, and they are joined
+ * with `&`.
  *
- * **Nothing in it is escaped**, so one canonical string is the string of many different bodies: a genuine
- * `referenceId` that contains `&status=SUCCESS` reads as a `status` in another one. A valid signature alone does
- * not say which body was meant; `verifyPaymentCallback` also applies the rules that make the reading unique.
+ * **Nothing in it is escaped**, so different bodies can have the same canonical string: a genuine `referenceId` that contains
+ * `&status=SUCCESS` reads as a `status` in another body. A valid signature alone does not say which body was meant.
+ * `verifyPaymentCallback` also applies the rules that make the reading unique.
  *
  * @example canonicalString({ status: "SUCCESS", amount: "10.500000", signature: "…" }); // "amount=10.500000&status=SUCCESS"
  */

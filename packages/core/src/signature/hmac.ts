@@ -3,14 +3,17 @@ import type { VerifyingSecret } from "./keys.ts";
 
 const HEADER = /^sha256=[0-9a-f]{64}$/;
 
-/** True for a well-formed `X-Connect-Signature`; a repeated header, joined by a comma, is not (specification, Authentication, 3). */
+/**
+ * True for a well-formed `X-Connect-Signature`. A repeated header, which is joined by a comma, is not (specification,
+ * Authentication, 3).
+ */
 export function isSignatureHeader(header: string): boolean {
   return HEADER.test(header);
 }
 
 /**
- * The secret under which the header is the HMAC-SHA256 of the raw bytes, or null. The header must be well formed.
- * Every secret is compared, in constant time, so that the time taken does not tell which one came close.
+ * The secret under which the header is the HMAC-SHA256 of the raw bytes, or null. The header must be well formed. Every secret
+ * is compared, in constant time, so that the time does not reveal which one came close.
  */
 export function findSecret(
   rawBody: Uint8Array,

@@ -63,7 +63,7 @@ export function verifyHmacSignature(
   return findSecret(rawBody, header, imported)?.keyId ?? null;
 }
 
-/** Text or bytes; a body that was parsed, or is not there, is signed by nobody. */
+/** True for text or bytes. Nothing else, such as a parsed body, can be signed. */
 function isData(data: unknown): boolean {
   return typeof data === "string" || ArrayBuffer.isView(data);
 }

@@ -1,13 +1,13 @@
 import { createHash, createHmac, createPublicKey, createSecretKey, KeyObject } from "node:crypto";
 import { PayhooksError } from "../protocol/errors.ts";
 
-/** A public key: PEM text (also with `\n` written out, in quotes, or base64 of that) or a public `KeyObject`. */
+/** A public key: PEM text (` ` may be written out, quotes and base64 of it are accepted too), or a public `KeyObject`. */
 export type PublicKeyInput = string | KeyObject;
 /** A public key, or the file that holds its PEM text. */
 export type PublicKeySource = PublicKeyInput | { readonly file: string };
-/** A webhook secret: text, of which the UTF-8 bytes are the key, bytes, or a secret `KeyObject`. */
+/** A webhook secret: text, whose UTF-8 bytes are the key, bytes, or a secret `KeyObject`. */
 export type SecretInput = string | Uint8Array | KeyObject;
-/** One key, or up to four during a rotation. Entries that are empty or undefined are left out while one is not. */
+/** One key, or up to four during a rotation. Entries that are empty or undefined are ignored, as long as one is set. */
 export type OneOrMore<Key> = Key | readonly (Key | undefined)[];
 
 /** A key that was checked and is ready to verify with. */
@@ -20,14 +20,14 @@ export interface VerifyingKey {
 
 /** A webhook secret that was checked and is ready to verify with. */
 export interface VerifyingSecret {
-  /** A fingerprint that does not give the secret away: 8 hex digits of an HMAC under it. */
+  /** A fingerprint that does not reveal the secret: 8 hex digits of an HMAC with it. */
   readonly keyId: string;
   readonly key: KeyObject;
-  /** Shorter than 16 bytes: worth a warning. */
+  /** True if it is shorter than 16 bytes, which is worth a warning. */
   readonly weak: boolean;
 }
 
-/** Keys or secrets that are valid at one time, at most: the old one and the new ones of a rotation. */
+/** How many keys or secrets may be valid at one time: the old one and the new ones of a rotation. */
 const MAX_KEYS = 4;
 
 const MIN_MODULUS_BITS = 2048;
@@ -67,7 +67,7 @@ function importPublicKey(input: PublicKeyInput, option: string): VerifyingKey {
   if (bits < MIN_MODULUS_BITS) {
     throw new PayhooksError(
       "ERR_KEY_TOO_SHORT",
-      `${option} is an RSA key of ${bits} bits; ${MIN_MODULUS_BITS} are the least.`,
+      `${option} is an RSA key of ${bits} bits; at least ${MIN_MODULUS_BITS} are needed.`,
       {
         fix: "Generate a new key in the merchant dashboard and use its public part.",
       },
@@ -78,7 +78,7 @@ function importPublicKey(input: PublicKeyInput, option: string): VerifyingKey {
       "ERR_KEY_EXPONENT",
       `${option} has the public exponent ${exponent}, with which signatures can be forged.`,
       {
-        fix: "Use a key whose exponent is 65537; the one that the dashboard gives has it.",
+        fix: "Use a key whose exponent is 65537, like the one from the dashboard.",
       },
     );
   }
@@ -103,7 +103,7 @@ function readKeyObject(input: KeyObject, option: string): KeyObject {
   if (input.type === "private") throw privateKey(option);
   if (input.type === "secret") {
     throw new PayhooksError("ERR_KEY_NOT_RSA", `${option} is a secret key, not an RSA public key.`, {
-      fix: "Pass the merchant's public key; the webhook secret belongs into connect.secret.",
+      fix: "Pass the merchant's public key. The webhook secret belongs in connect.secret.",
     });
   }
   return input;
@@ -136,7 +136,7 @@ function readPem(input: string, option: string): KeyObject {
   }
 }
 
-/** The PEM block in a text, laid out anew: environment variables lose line ends, or have them written out as `\n`. */
+/** The PEM block in a text, with new line ends. Environment variables may lose line ends, or have them written out as `\ `. */
 function findPem(text: string): { readonly label: string; readonly text: string } | null {
   const match = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/.exec(text.replace(/\\[rn]/g, ""));
   if (match === null) return null;
@@ -152,7 +152,7 @@ function toBigInt(base64url: string | undefined): bigint {
 
 function privateKey(option: string): PayhooksError {
   return new PayhooksError("ERR_KEY_PRIVATE", `${option} is a private key.`, {
-    fix: "Verification needs the public key only: pass that one, and rotate the private key if it should not have been here.",
+    fix: "Verification needs only the public key: pass that one, and rotate the private key if it should not have been here.",
   });
 }
 
@@ -173,7 +173,7 @@ export function importSecrets(
 
 function importSecret(secret: SecretInput, option: string): VerifyingSecret {
   const bytes = bytesOf(secret, option);
-  // Bytes that are no text are a key as they are, whatever the first and the last of them would be as characters.
+  // Bytes that are not text are used as they are, even if they begin or end like white space.
   const text = typeof secret === "string" ? secret : textOf(bytes);
   if (bytes.length === 0 || text?.trim() === "") {
     throw new PayhooksError("ERR_SECRET_BLANK", `${option} is empty or blank.`, {
@@ -185,7 +185,7 @@ function importSecret(secret: SecretInput, option: string): VerifyingSecret {
       "ERR_SECRET_WHITESPACE",
       `${option} begins or ends with white space, which would be part of the key.`,
       {
-        fix: "Remove it; a line end often comes along when a secret is read from a file.",
+        fix: "Remove it. A secret that is read from a file often ends with a line end.",
       },
     );
   }
@@ -203,16 +203,16 @@ function bytesOf(secret: SecretInput, option: string): Buffer {
   if (secret instanceof KeyObject && secret.type === "secret") return secret.export();
   const kind = secret instanceof KeyObject ? `a ${secret.type} key` : `of type ${typeof secret}`;
   throw new PayhooksError("ERR_SECRET_KIND", `${option} is ${kind}, not a secret.`, {
-    fix: "Pass the webhook_secret as text, as bytes, or as what createSecretKey makes of it. The merchant's public key belongs into payments.publicKey.",
+    fix: "Pass the webhook_secret as text, as bytes, or as the result of createSecretKey. The merchant's public key belongs in payments.publicKey.",
   });
 }
 
-/** Bytes as text, where they are text: as a secret that was read from a file without naming an encoding. */
+/** Bytes as text, if they are text, such as a secret that was read from a file without an encoding. */
 function textOf(bytes: Buffer): string | null {
   return /^[\t\n\r\x20-\x7e]*$/.test(bytes.toString("latin1")) ? bytes.toString("latin1") : null;
 }
 
-/** How many entries of a list of keys are empty or undefined, such as the variable of the next key in a rotation. */
+/** How many entries of a list of keys are empty or undefined, such as an unset variable for the next key of a rotation. */
 export function countUnset(input: unknown): number {
   return Array.isArray(input) ? input.filter(isUnset).length : 0;
 }
@@ -230,9 +230,9 @@ function several<T>(input: OneOrMore<T> | undefined, option: string, code: "ERR_
   if (list.length > MAX_KEYS) {
     throw new PayhooksError(
       code,
-      `${option} lists ${list.length} keys; ${MAX_KEYS} at one time are the most.`,
+      `${option} lists ${list.length} keys; at most ${MAX_KEYS} are allowed at one time.`,
       {
-        fix: "Keep the current key and those that are being rotated in or out.",
+        fix: "Keep only the current key and those that are being rotated in or out.",
       },
     );
   }

@@ -2,14 +2,13 @@ import { verify } from "node:crypto";
 import type { VerifyingKey } from "./keys.ts";
 
 /**
- * Decodes canonical base64: standard alphabet, padding, no white space, no spare bits.
- * One signature so has one spelling.
+ * Decodes canonical base64: standard alphabet, padding, no white space, no spare bits. So each signature has only one spelling.
  *
  * @returns null for any other text.
  */
 export function decodeCanonicalBase64(text: string): Buffer | null {
   const bytes = Buffer.from(text, "base64");
-  // Decoding is lenient, encoding is not: any other spelling of these bytes differs from what is written here.
+  // Decoding is lenient, but encoding is not: any other spelling of these bytes differs from their encoding.
   return bytes.toString("base64") === text ? bytes : null;
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { ConnectEvent, EventOf, PaymentStatus } from "../protocol/events.ts";
 import { asDelivery, type CallbackFields, type SignedDelivery, signPaymentCallback } from "./signers.ts";
 
-/** The fields of a payment callback, `signature` apart (specification, Payment callback events). */
+/** The fields of a payment callback, except `signature` (specification, Payment callback events). */
 export type DocumentedFields = {
   readonly event: "DEPOSIT" | "WITHDRAWAL";
   readonly referenceId: string;
@@ -11,7 +11,7 @@ export type DocumentedFields = {
   /** Decimal string with six decimals: `"10.500000"`. */
   readonly amount: string;
   readonly callbackUrl: string;
-  /** Null: sent, but not signed. So too the other optional fields. */
+  /** Null: sent, but not signed. The same holds for the other optional fields. */
   readonly message: string | null;
   readonly providerTxId: string | null;
   /** ISO 8601, UTC, up to nanoseconds. */
@@ -20,13 +20,13 @@ export type DocumentedFields = {
   readonly userId: string | null;
 };
 
-/** Some members of something. One that is undefined is not given. */
+/** Some members of an object. A member that is undefined counts as not given. */
 export type Some<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 
 /**
- * Fields of a genuine callback: a SUCCESS deposit of 10.50 unless told otherwise, with ids that are new each time.
+ * The fields of a genuine callback, with new ids each time. By default it is a SUCCESS deposit of 10.50.
  *
- * @param now milliseconds since the epoch: when it is signed.
+ * @param now when it is signed, in milliseconds since the epoch.
  * @example signPaymentCallback(callbackFields({ referenceId: "order-1", status: "FAILED" }), keys.privateKey)
  */
 export function callbackFields(
@@ -53,7 +53,7 @@ function given<T extends object>(some: Some<T>): Partial<T> {
   return Object.fromEntries(Object.entries(some).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/** As {@link callbackFields}, with any names and values: for forgeries, and for what the specification does not list. */
+/** Like {@link callbackFields}, with any names and values: for forgeries, and for what the specification does not list. */
 export function anyCallbackFields(fields: CallbackFields = {}, now: number = Date.now()): CallbackFields {
   return { ...callbackFields({}, now), ...fields };
 }
@@ -74,7 +74,7 @@ export interface WebhookBody<Name extends ConnectEvent["event"] = ConnectEvent["
   readonly data: DataOf<Name>;
 }
 
-/** What to change of a genuine webhook; of `data`, the members that are given. */
+/** What to change in a genuine webhook. Of `data`, only the given members change. */
 export interface WebhookChanges<Name extends ConnectEvent["event"] = ConnectEvent["event"]> {
   readonly idempotency_key?: string | undefined;
   readonly occurred_at?: string | undefined;
@@ -82,9 +82,9 @@ export interface WebhookChanges<Name extends ConnectEvent["event"] = ConnectEven
 }
 
 /**
- * A genuine connected-account webhook, with ids that are new each time.
+ * A genuine connected-account webhook, with new ids each time.
  *
- * @param now milliseconds since the epoch: when it occurred.
+ * @param now when it occurred, in milliseconds since the epoch.
  * @example signConnectWebhook(connectEvent("settlement.approved", { data: { amount: 5000 } }), secret)
  */
 export function connectEvent<Name extends ConnectEvent["event"] = "settlement.approved">(
@@ -96,7 +96,7 @@ export function connectEvent<Name extends ConnectEvent["event"] = "settlement.ap
   return { ...genuine, data: { ...(genuine.data as object), ...given(data ?? {}) } } as WebhookBody<Name>;
 }
 
-/** As {@link connectEvent}, with any name and members: for forgeries, and for what the specification does not list. */
+/** Like {@link connectEvent}, with any name and members: for forgeries, and for what the specification does not list. */
 export function anyConnectEvent(
   event = "settlement.approved",
   members: Readonly<Record<string, unknown>> = {},
@@ -136,15 +136,15 @@ export function forgedCallback(
   return asDelivery({ ...(JSON.parse(rawBody.toString()) as object), ...changed });
 }
 
-/** Two bodies with one signature: what the service sent, and what an attacker makes of it. */
+/** Two bodies with the same signature: what the service sent, and what an attacker made of it. */
 export interface ResplitPair {
   readonly genuine: SignedDelivery;
   readonly forged: SignedDelivery;
 }
 
 /**
- * The forgery of the canonical string (docs/concepts/security.md): a FAILED deposit whose reference was chosen by a customer
- * carries a signature that also fits a SUCCESS for `victim`.
+ * The forgery of the canonical string (docs/concepts/security.md): a customer chose the reference of a FAILED deposit, so that
+ * its signature also fits a SUCCESS for `victim`.
  */
 export function resplitPair(victim: string, privateKey: string, overrides: CallbackFields = {}): ResplitPair {
   const fields = anyCallbackFields({ status: "FAILED", message: "Declined", ...overrides });
@@ -165,7 +165,7 @@ export function resplitPair(victim: string, privateKey: string, overrides: Callb
   return { genuine, forged };
 }
 
-/** The same items in another order, the same for the same seed. */
+/** The same items in another order. The same seed always gives the same order. */
 export function shuffled<T>(items: readonly T[], seed: number): T[] {
   const list = [...items];
   let state = seed >>> 0;

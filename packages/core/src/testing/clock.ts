@@ -1,8 +1,11 @@
 import { type Environment, environmentOf } from "../time/environment.ts";
 
-/** A clock that only moves when it is told to. */
+/** A clock that moves only when it is told to. */
 export interface FakeClock extends Environment {
-  /** Moves on, firing what falls due in order, and lets everything that this starts come to rest. */
+  /**
+   * Moves the clock forward, and fires the timers that fall due in their order. After each, it waits until everything that the
+   * timer started has come to rest.
+   */
   advance(duration: Duration): Promise<void>;
 }
 
@@ -21,7 +24,7 @@ function toMs(duration: Duration): number {
   );
 }
 
-/** Lets promises and immediates that are under way come to rest. */
+/** Waits until promises and immediates that are under way have settled. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -29,11 +29,11 @@ import {
 
 /** Options of {@link createHarness}. */
 export interface HarnessOptions<Context extends HandlerContext = HandlerContext> {
-  /** Registers the handlers under test, as the program does at its start. */
+  /** Registers the handlers under test, as the program does when it starts. */
   readonly register: (receiver: Receiver<Context>) => unknown;
-  /** Further options of the receiver. Its keys, inbox, clock and way of running are the harness's. */
+  /** Further options of the receiver. The harness sets its keys, inbox, clock and way of running. */
   readonly receiver?: Omit<ReceiverOptions, "inbox" | "clock" | "run"> | undefined;
-  /** Keys to use again, since making them takes time. */
+  /** Keys to use. Making them takes time, so you may use the same ones again. */
   readonly keys?: TestKeys | undefined;
   /** When the clock starts, in milliseconds since the epoch. Default: the time of the call. */
   readonly now?: number | undefined;
@@ -45,14 +45,14 @@ export interface HarnessDelivery {
   readonly status: number;
   /** The error code of the answer, or null. */
   readonly code: string | null;
-  /** The event's state afterwards; `waiting` when a retry is due later; `refused` when it was not accepted. */
+  /** The event's state afterwards: `waiting` if a retry is due later, `refused` if it was not accepted. */
   readonly outcome: SlotState | "refused";
   /** Handlers that were started by this call, in order. */
   readonly ran: readonly string[];
   /** Null when it was refused. */
   readonly eventId: string | null;
   readonly flow: FlowName;
-  /** What was sent, to be sent again. */
+  /** What was sent, so that you can send it again. */
   readonly sent: SignedDelivery;
 }
 
@@ -62,12 +62,12 @@ type PaymentFields = Some<Omit<DocumentedFields, "event">>;
 /** A receiver with real keys, in memory, on a fake clock. */
 export interface Harness {
   readonly receiver: Receiver;
-  /** The receiver's time, for your own code. Its `advance` is the harness's. */
+  /** The receiver's clock, for your own code. Its `advance` is that of the harness. */
   readonly clock: FakeClock;
   readonly keys: TestKeys;
-  /** What webhooks are signed with. */
+  /** The secret that webhooks are signed with. */
   readonly secret: string;
-  /** Everything that was noticed so far. */
+  /** All notices so far. */
   readonly notices: readonly Notice[];
   /** Delivers a signed DEPOSIT; SUCCESS unless `status` says otherwise. */
   deposit(fields?: PaymentFields): Promise<HarnessDelivery>;
@@ -80,21 +80,21 @@ export interface Harness {
   ): Promise<HarnessDelivery>;
   /** Delivers any bytes. */
   deliver(flow: FlowName, delivery: SignedDelivery): Promise<HarnessDelivery>;
-  /** Delivers the same bytes again, as the service does when it saw no 2xx. */
+  /** Delivers the same bytes again, as the service does if it gets no 2xx. */
   redeliver(delivery: HarnessDelivery): Promise<HarnessDelivery>;
   /**
-   * Moves the clock on, and runs every retry that falls due on the way, in its order and at its time; the clock stands
-   * still while a handler runs. Returns the handlers that were started.
+   * Moves the clock forward, and runs every retry that falls due on the way, in order and at its time. The clock stands still
+   * while a handler runs. Returns the handlers that were started.
    */
   advance(duration: Duration): Promise<readonly string[]>;
   /**
-   * Goes back to the moment after `handler` returned and before that was stored, kills the process there, and lets
-   * another one take over: the window in which a handler does run twice. It gets the same `effectId`.
+   * Goes back to the moment after `handler` returned and before that was stored, kills the process there, and lets another
+   * process take over. This is the window in which a handler does run twice. The second run has the same `effectId`.
    */
   crashAfter(handler: string, delivery: HarnessDelivery): Promise<HarnessDelivery>;
-  /** The entries that wait for a person. */
+  /** The held entries. */
   held(): Promise<readonly Held[]>;
-  /** Closes the receiver, without a grace. */
+  /** Closes the receiver at once, without a grace period. */
   close(): Promise<void>;
 }
 
@@ -103,13 +103,11 @@ const SECRET = "whsec_test_0123456789abcdef";
 const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };
 
 /**
- * A harness for tests of a merchant's own handlers: real keys and signatures, the real receiver, time that is moved
- * by hand.
+ * Makes a harness for tests of a merchant's own handlers, with real keys and signatures, the real receiver, and time that is
+ * moved by hand.
  *
- * @example
- * const t = await createHarness({ register: (receiver) => receiver.onDeposit(credit) });
- * const delivery = await t.deposit({ referenceId: "o-1" });
- * await t.redeliver(delivery);
+ * @example const t = await createHarness({ register: (receiver) => receiver.onDeposit(credit) }); const delivery = await
+ * t.deposit({ referenceId: "o-1" }); await t.redeliver(delivery);
  */
 export async function createHarness<Context extends HandlerContext>(
   options: HarnessOptions<Context> & { readonly receiver: { readonly effects: Effects<Context> } },
@@ -155,7 +153,7 @@ export async function createHarness({
   let forgetNextDue = (): void => {};
   let isClosing = false;
 
-  /** Runs what is due, and makes the clock stop at what is due next. */
+  /** Runs what is due, and makes the clock stop when the next event falls due. */
   async function rest(): Promise<void> {
     await settle();
     if (isClosing) return;
@@ -165,7 +163,7 @@ export async function createHarness({
     if (nextDueAt !== null) forgetNextDue = clock.after(nextDueAt - clock.now(), () => {});
   }
 
-  /** Runs an action and tells which handlers it started, of one event or of all. */
+  /** Runs an action, and reports which handlers it started, for one event or for all. */
   async function watching<T>(
     action: () => Promise<T>,
     eventId?: string,
@@ -239,7 +237,7 @@ export async function createHarness({
       );
       if (eventId === null || stored === undefined || !isDone) {
         throw new Error(
-          `The handler "${handler}" has not run to its end on this delivery: it can only crash after that.`,
+          `The handler "${handler}" has not finished on this delivery. crashAfter needs one that has.`,
         );
       }
       const { ran } = await watching(async () => {

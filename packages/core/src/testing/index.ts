@@ -1,6 +1,6 @@
 /**
- * For tests of a merchant's own code: real signatures, deliveries of every kind, and a harness that runs the real
- * receiver on a clock moved by hand.
+ * For tests of a merchant's own code: real signatures, deliveries of every kind, and a harness that runs the real receiver on a
+ * clock that is moved by hand.
  *
  * @module
  */

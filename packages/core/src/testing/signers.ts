@@ -1,13 +1,13 @@
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { type CanonicalValue, canonicalString } from "../signature/canonical.ts";
 
-/** A key pair as PEM text: the private half signs, the public half goes into `payments.publicKey`. */
+/** A key pair as PEM text. The private half signs, and the public half is for `payments.publicKey`. */
 export interface TestKeys {
   readonly publicKey: string;
   readonly privateKey: string;
 }
 
-/** Makes an RSA-2048 key pair. Takes some tenths of a second: make one per test file. */
+/** Makes an RSA-2048 key pair. This takes some tenths of a second, so make one per test file. */
 export function createTestKeys(): TestKeys {
   return generateKeyPairSync("rsa", {
     modulusLength: 2048,
@@ -18,15 +18,15 @@ export function createTestKeys(): TestKeys {
 
 /** A request that is ready to be sent. */
 export interface SignedDelivery {
-  /** The body to the byte. A client that makes JSON of what it is given wants the text: `rawBody.toString()`. */
+  /** The exact bytes of the body. For a client that turns its argument into JSON, use the text: `rawBody.toString()`. */
   readonly rawBody: Buffer;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Fields of a callback; null ones are sent but not signed, as the service does. */
+/** Fields of a callback. Null ones are sent but not signed, as the service does it. */
 export type CallbackFields = Readonly<Record<string, CanonicalValue>>;
 
-/** The base64 signature of any string under a private key, for bodies that are made by hand. */
+/** Signs any string with a private key, for bodies that are made by hand. Returns the signature in base64. */
 export function signCanonicalString(canonical: string, privateKey: string): string {
   return sign("sha256", Buffer.from(canonical, "utf8"), privateKey).toString("base64");
 }
@@ -37,7 +37,7 @@ export function signPaymentCallback(fields: CallbackFields, privateKey: string):
   return asDelivery({ ...fields, signature });
 }
 
-/** A body as it is, with whatever `signature` it has: for forgeries. */
+/** Makes a delivery of a body as it is, with whatever `signature` it has. For forgeries. */
 export function asDelivery(body: object): SignedDelivery {
   return {
     rawBody: Buffer.from(JSON.stringify(body), "utf8"),

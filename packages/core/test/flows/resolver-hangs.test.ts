@@ -266,7 +266,9 @@ describe("strangers, while the resolver hangs,", () => {
       expect.objectContaining({
         type: "refused",
         code: "ERR_OVERLOADED",
-        why: expect.stringContaining("3 deliveries wait for the resolver in payments.publicKey, the bound."),
+        why: expect.stringContaining(
+          "3 deliveries wait for the resolver in payments.publicKey, which is the limit.",
+        ),
       }),
     );
     await t.clock.advance("2s");

@@ -205,12 +205,12 @@ describe("the message", () => {
     ["is a private key", privatePem],
     ['is a key of type "ec", not RSA', spki(ec.publicKey)],
     ["is a secret key, not an RSA public key", createSecretKey(Buffer.from(SECRET))],
-    ["is an RSA key of 1024 bits; 2048 are the least", spki(rsa1024.publicKey)],
+    ["is an RSA key of 1024 bits; at least 2048 are needed", spki(rsa1024.publicKey)],
     ["has the public exponent 3, with which signatures can be forged", pemOf(String(jwk.n), [3])],
     ["is neither PEM text nor a KeyObject but of type number", 42],
     ['has no "-----BEGIN PUBLIC KEY-----" part (it has 7 characters)', "garbage"],
     ['looks like PEM ("PUBLIC KEY") but cannot be read', [lines[0], lines.at(-1)].join("\n")],
-    ["lists 5 keys; 4 at one time are the most", Array(5).fill(pem)],
+    ["lists 5 keys; at most 4 are allowed at one time", Array(5).fill(pem)],
   ])("about a public key that %s says so, of the option by its name", (what, key) => {
     const error = thrownBy(() => importPublicKeys(key as PublicKeyInput));
     expect(error.message.startsWith(`publicKey ${what}. ${error.fix}`)).toBe(true);
