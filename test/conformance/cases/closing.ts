@@ -29,7 +29,7 @@ export function closingCases(deliveries: Deliveries): readonly Case[] {
     {
       name: "a receiver that has closed neither lives nor is ready",
       send: inTurn(probes(PROBE_PATHS.closing)),
-      answers: times(2, `503 {"ok":false,"detail":"the receiver is closing, or closed"} ${JSON_TYPE}`),
+      answers: times(2, `503 {"ok":false,"detail":"the receiver is closing or closed"} ${JSON_TYPE}`),
       effects: [],
     },
   ];

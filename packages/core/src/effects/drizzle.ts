@@ -23,9 +23,10 @@ export interface DrizzleDatabase<Tx> extends DrizzleQueries {
 }
 
 /**
- * Effects in PostgreSQL, through the Drizzle database that the application has. `tx` is what `db.transaction` gives.
+ * Effects in PostgreSQL, through the application's own Drizzle database. `tx` is the transaction that `db.transaction`
+ * provides.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` where the table cannot be made.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be made.
  * @example createReceiver({ payments, inbox, effects: drizzleEffects(drizzle(pool)) })
  */
 export function drizzleEffects<Tx extends DrizzleQueries>(
@@ -50,10 +51,10 @@ export function drizzleEffects<Tx extends DrizzleQueries>(
   );
 }
 
-/** Texts of ours that need no escape: ids, numbers, names of tables. */
+/** Texts of Payhooks that need no escaping: ids, numbers, names of tables. */
 const PLAIN = /^[A-Za-z0-9_.:/~ -]*$/;
 
-/** Drizzle takes parameters only through its own `sql`, which is not handed in: they are written into the text. */
+/** Writes parameters into the text. Drizzle takes parameters only through its own `sql`, which Payhooks does not have. */
 function withLiterals(sql: string, parameters: readonly string[]): string {
   return sql.replace(/\$(\d)/g, (_, place: string) => {
     const text = parameters[Number(place) - 1] ?? "";
@@ -62,7 +63,7 @@ function withLiterals(sql: string, parameters: readonly string[]): string {
   });
 }
 
-/** node-postgres answers an object with rows, postgres.js the rows. */
+/** The rows of a result. node-postgres returns an object with rows, postgres.js the rows themselves. */
 function rowsOf(result: unknown): readonly unknown[] {
   if (Array.isArray(result)) return result;
   const { rows } = result as { readonly rows?: readonly unknown[] };

@@ -11,8 +11,8 @@ export function checkScope(scope: string): string {
 }
 
 /**
- * `scope/effectId/name`: letters, digits and `_.:/~-` only, at most 255 of them, so that every database can hold it, and
- * compares it as it is.
+ * The id of an effect: `scope/effectId/name`. It has at most 255 characters, only letters, digits and `_.:/~-`, so that every
+ * database can store it and compares it exactly.
  */
 export function effectIdIn(scope: string, effectId: string, name: string | null): string {
   if (name !== null && !(typeof name === "string" && NAME.test(name))) {

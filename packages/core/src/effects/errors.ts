@@ -2,18 +2,18 @@ import { PayhooksError } from "../protocol/errors.ts";
 
 /** `createReceiver` was given no `effects`. */
 export function effectsOff(call: "transaction" | "claimEffect"): PayhooksError {
-  return new PayhooksError("ERR_EFFECTS_OFF", `ctx.${call} was called, and the receiver has no effects.`, {
+  return new PayhooksError("ERR_EFFECTS_OFF", `ctx.${call} was called, but the receiver has no effects.`, {
     fix: "Give createReceiver the option effects, such as pgEffects(pool).",
   });
 }
 
-/** The transaction in which `fn` ended is not the one in which the effect's id was stored. */
+/** The transaction in which `fn` ended is not the one that stored the effect's id. */
 export function brokenTransaction(cause?: unknown): PayhooksError {
   return new PayhooksError(
     "ERR_EFFECT_TRANSACTION",
     "The transaction that stored the effect's id had ended, or was aborted, before it could be committed.",
     {
-      fix: "Let the error of a failed statement leave the function, or put what may fail into a savepoint; and leave commit and rollback to ctx.transaction.",
+      fix: "Do not catch the error of a failed statement, or put statements that may fail into a savepoint. Leave commit and rollback to ctx.transaction.",
       cause,
     },
   );
@@ -22,7 +22,7 @@ export function brokenTransaction(cause?: unknown): PayhooksError {
 /** A transaction was used after its end. */
 export function usedAfterEnd(): PayhooksError {
   return new PayhooksError("ERR_EFFECT_TRANSACTION", "A transaction was used after its end.", {
-    fix: "Wait for everything that uses tx before the function of ctx.transaction returns, and keep tx nowhere.",
+    fix: "Wait for everything that uses tx before the function of ctx.transaction returns, and do not keep tx.",
   });
 }
 

@@ -1,6 +1,6 @@
 import { usedAfterEnd } from "./errors.ts";
 
-/** A transaction as its function gets it, and the end of it. */
+/** A transaction as its function gets it, and a way to end it. */
 export interface Guarded<Tx> {
   readonly tx: Tx;
   end(): void;
@@ -10,10 +10,10 @@ export interface Guarded<Tx> {
 const HARMLESS: ReadonlySet<string> = new Set(["then", "constructor", "toJSON", "inspect"]);
 
 /**
- * The same transaction, which refuses every use after its end. By then its connection may serve somebody else, and a late
- * statement would run in a stranger's transaction.
+ * The same transaction, which refuses every use after its end. By then, other code may use its connection, and a late statement
+ * would run in that code's transaction.
  *
- * @param refused methods that are not the function's to call, such as giving the connection back.
+ * @param refused methods that the function must not call, such as giving the connection back.
  */
 export function guard<Tx>(transaction: Tx, refused: Readonly<Record<string, () => Error>> = {}): Guarded<Tx> {
   let isOpen = true;

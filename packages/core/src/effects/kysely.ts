@@ -10,7 +10,7 @@ import { isRepeatable, type PostgresEffectsOptions, PostgresTable, type Query } 
 
 export type { PostgresEffectsOptions } from "./postgres-table.ts";
 
-/** A query of Kysely's, compiled. */
+/** A compiled query of Kysely. */
 export interface KyselyQuery {
   readonly query: { readonly kind: "RawNode"; readonly sqlFragments: string[]; readonly parameters: never[] };
   readonly queryId: { readonly queryId: string };
@@ -26,14 +26,14 @@ export interface KyselyQueries {
 
 /** A Kysely database. */
 export interface KyselyDatabase<Tx> extends KyselyQueries {
-  /** Runs what its `execute` is given in a transaction. */
+  /** Returns an object whose `execute` runs `work` in a transaction. */
   transaction(): { execute<T>(work: (tx: Tx) => Promise<T>): Promise<T> };
 }
 
 /**
- * Effects in PostgreSQL, through the Kysely database that the application has. `tx` is a `Transaction<DB>`.
+ * Effects in PostgreSQL, through the application's own Kysely database. `tx` is a `Transaction<DB>`.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` where the table cannot be made.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be made.
  * @example createReceiver({ payments, inbox, effects: kyselyEffects(db) })
  */
 export function kyselyEffects<Tx extends KyselyQueries>(
@@ -58,7 +58,7 @@ export function kyselyEffects<Tx extends KyselyQueries>(
   );
 }
 
-/** What Kysely's `CompiledQuery.raw` makes, which is not handed in. */
+/** A query like those of Kysely's `CompiledQuery.raw`, which Payhooks does not have. */
 function compiled(sql: string, parameters: readonly string[]): KyselyQuery {
   return {
     query: { kind: "RawNode", sqlFragments: [sql], parameters: [] },

@@ -6,17 +6,17 @@ import type { EffectRun, Effects, EffectsOptions, RunEffects } from "./effects.t
 import { type EffectStorage, effectsOfRun } from "./run.ts";
 import { type EffectsClient, transact } from "./transaction.ts";
 
-/** A client of the merchant's, as {@link effects} takes it. */
+/** A client of your own, for {@link effects}. */
 export interface OwnClient<Tx> extends EffectsClient<Tx> {
-  /** Makes the table where it is missing, and checks it. Called at the start. */
+  /** Makes the table if it is missing, and checks it. Called at the start. */
   open?(): Promise<void>;
-  /** Deletes up to `limit` effects that are older than `keepMs`, and answers how many it has. */
+  /** Deletes up to `limit` effects that are older than `keepMs`, and returns how many it has deleted. */
   prune?(keepMs: number, limit: number): Promise<number>;
 }
 
 const DAY_MS = 86_400_000;
 const KEEP_MS = 400 * DAY_MS;
-/** They are kept a little longer than is promised: clocks differ. */
+/** Effects are kept a little longer than promised, since clocks differ. */
 const SLACK_MS = DAY_MS;
 const PRUNE_STEP = 1_000;
 
@@ -33,7 +33,7 @@ export function commonOptions({ scope = "", keepMs = KEEP_MS }: EffectsOptions):
   return { scope: checkScope(scope), keepMs };
 }
 
-/** Opens once; a failure is forgotten, so that the next call tries again. */
+/** Opens once. After a failure, the next call tries again. */
 export function onceOpened(open: () => Promise<void>): () => Promise<void> {
   let opening: Promise<void> | null = null;
   return () => {
@@ -46,21 +46,18 @@ export function onceOpened(open: () => Promise<void>): () => Promise<void> {
 }
 
 /**
- * Effects in any database with transactions and a unique key, through any client. `transaction` and `insert` are all it
- * takes; without `isIntact` a function that swallows an SQL error may lose its effect in silence, so write that too.
+ * Effects in any database with transactions and a unique key, through any client. Only `transaction` and `insert` are required.
+ * Without `isIntact`, a function that swallows an SQL error may lose its effect silently, so implement that too.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`.
- * @example
- * effects({
- *   transaction: (work) => inTransaction(pool, work),
- *   insert: async (tx, id) => (await tx.query("INSERT IGNORE INTO payhooks_effects (id) VALUES (?)", [id]))[0].affectedRows === 1,
- * });
+ * @example effects({ transaction: (work) => inTransaction(pool, work), insert: async (tx, id) => (await tx.query("INSERT IGNORE
+ * INTO payhooks_effects (id) VALUES (?)", [id]))[0].affectedRows === 1, });
  */
 export function effects<Tx>(client: OwnClient<Tx>, options: EffectsOptions = {}): Effects<EffectContext<Tx>> {
   return effectsOn(client, options, systemClock);
 }
 
-/** The same on a given clock. */
+/** The same, on a given clock. */
 export function effectsOn<Tx>(
   client: OwnClient<Tx>,
   options: EffectsOptions,

@@ -11,7 +11,7 @@ import { isRepeatable, type PostgresEffectsOptions, PostgresTable, type Query } 
 
 export type { PostgresEffectsOptions } from "./postgres-table.ts";
 
-/** A `PoolClient` of `pg`, or of what has its interface. */
+/** A `PoolClient` of `pg`, or a client with the same interface. */
 export interface PgClient {
   /** Runs a statement. */
   query(sql: string, parameters?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
@@ -23,22 +23,21 @@ export interface PgClient {
   removeListener(event: "error", listener: (error: Error) => void): unknown;
 }
 
-/** A `Pool` of `pg`. Both of its ways to connect are named, so that the client's type is found in the first. */
+/** A `Pool` of `pg`. Both overloads of `connect` are listed, so that the client's type is inferred from the first one. */
 export interface PgPool<Client> {
-  /** Gives a connection. */
+  /** Takes a connection from the pool. */
   connect(): Promise<Client>;
-  /** The same, by callback. Not used. */
+  /** The same, with a callback. Not used. */
   connect(callback: (...given: never[]) => void): void;
 }
 
-/** How long to wait for a rollback behind a statement that does not end. Then the connection is closed instead. */
+/** How long to wait for a rollback while another statement does not end. Then the connection is closed instead. */
 const ROLLBACK_WITHIN_MS = 2_000;
 
 /**
- * Effects in PostgreSQL, through the pool that the application has. A transaction takes one connection of it; `tx` is a
- * `PoolClient`.
+ * Effects in PostgreSQL, through the application's own pool. A transaction takes one connection of it; `tx` is a `PoolClient`.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` where the table cannot be made.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be made.
  * @example createReceiver({ payments, inbox, effects: pgEffects(pool) })
  */
 export function pgEffects<Client extends PgClient>(
@@ -70,7 +69,7 @@ export function pgEffects<Client extends PgClient>(
   );
 }
 
-/** Uses a connection, and gives it back; one that broke is closed. */
+/** Uses a connection, and gives it back. A broken one is closed. */
 async function connected<Client extends PgClient, T>(
   pool: PgPool<Client>,
   use: (client: Client) => Promise<T>,

@@ -5,25 +5,25 @@ import { unsuitableEffects } from "./errors.ts";
 
 /** Options of the effects in PostgreSQL, whatever the client is. */
 export interface PostgresEffectsOptions extends EffectsOptions {
-  /** The table, with its schema if need be. Default `payhooks_effects`. */
+  /** The table, with its schema if necessary. Default `payhooks_effects`. */
   readonly table?: string | undefined;
-  /** Makes the table at the start where it is missing. Default true; false where `payhooks migrate` does it. */
+  /** Makes the table at the start if it is missing. Default true. Use false if `payhooks migrate` makes it. */
   readonly createTable?: boolean | undefined;
   /** How long a transaction waits for a lock before it is repeated. Default 5 s. */
   readonly lockTimeoutMs?: number | undefined;
   /**
-   * How long the function of `ctx.transaction` may leave its transaction idle before PostgreSQL ends it: a frozen process
-   * holds up whoever takes its event over for so long. Default 15 s.
+   * How long the function of `ctx.transaction` may leave its transaction idle before PostgreSQL ends it. If a process freezes,
+   * the one that takes over its event has to wait for this long. Default 15 s.
    */
   readonly idleTimeoutMs?: number | undefined;
 }
 
-/** Runs one statement, and answers its rows. */
+/** Runs one statement, and returns its rows. */
 export type Query = (sql: string, parameters: readonly string[]) => Promise<readonly unknown[]>;
 
 const TABLE = /^[A-Za-z_][A-Za-z0-9_]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_]{0,62})?$/;
 
-/** A name that needs no quotes. Throws `ERR_OPTION_INVALID`. */
+/** Checks that a name needs no quotes. Throws `ERR_OPTION_INVALID`. */
 export function checkTable(table: string): string {
   if (TABLE.test(table)) return table;
   throw new PayhooksError("ERR_OPTION_INVALID", `table is ${JSON.stringify(String(table).slice(0, 80))}.`, {
@@ -31,7 +31,7 @@ export function checkTable(table: string): string {
   });
 }
 
-/** What makes the table, for migrations of your own. */
+/** The SQL that makes the table, for migrations of your own. */
 export function postgresEffectsSql(table: string = "payhooks_effects"): readonly string[] {
   const name = checkTable(table);
   const [last = name] = name.split(".").slice(-1);
@@ -41,7 +41,7 @@ export function postgresEffectsSql(table: string = "payhooks_effects"): readonly
   ];
 }
 
-/** The table of effects, in statements that any client can send. */
+/** The table of effects, with statements that any client can send. */
 export class PostgresTable {
   readonly #name: string;
   readonly #createTable: boolean;
@@ -60,7 +60,10 @@ export class PostgresTable {
     this.#idleTimeout = milliseconds("idleTimeoutMs", idleTimeoutMs);
   }
 
-  /** Stores the id, and answers the transaction's id; false where it was there. Sets the timeouts of the transaction. */
+  /**
+   * Stores the id, and returns the id of the transaction; false if the id was stored already. Sets the timeouts of the
+   * transaction.
+   */
   async insert(query: Query, id: string): Promise<string | false> {
     const [row] = await query(
       `INSERT INTO ${this.#name} (id) SELECT $1::text
@@ -72,7 +75,7 @@ export class PostgresTable {
     return row === undefined ? false : textIn(row, "xid");
   }
 
-  /** False, or a rejection, where the transaction is not the one that stored the id any more. */
+  /** False, or a rejection, if this is no longer the transaction that stored the id. */
   async isIntact(query: Query, inserted: true | string): Promise<boolean> {
     const [row] = await query("SELECT coalesce(pg_current_xact_id_if_assigned()::text, '') AS xid", []);
     return textIn(row, "xid") === inserted;
@@ -86,7 +89,7 @@ export class PostgresTable {
     try {
       for (const statement of statements) await query(statement, []);
     } catch (cause) {
-      // Another process was faster: PostgreSQL does not take IF NOT EXISTS for granted between two of them.
+      // Another process was faster. IF NOT EXISTS can still fail if two processes use it at the same time.
       if (await this.#exists(query)) return;
       if (!isPermanent(cause)) throw cause;
       throw unsuitableEffects(`The table ${this.#name} cannot be made: ${describeError(cause)}.`, run, cause);
@@ -109,7 +112,7 @@ export class PostgresTable {
   }
 }
 
-/** The SQLSTATE of an error, or of what it was caused by; some clients put it elsewhere. */
+/** The SQLSTATEs of an error and its causes. Some clients put them elsewhere. */
 function statesOf(error: unknown): readonly string[] {
   const states: string[] = [];
   for (let one: unknown = error, depth = 0; isObject(one) && depth < 5; one = one.cause, depth++) {
@@ -128,8 +131,9 @@ function statesOf(error: unknown): readonly string[] {
 }
 
 /**
- * Serialization failure, deadlock, lock timeout, idle-in-transaction timeout. P2034 is Prisma's for the first two,
- * CONNECTION_CLOSED what postgres.js says of the last. If it was committed all the same, the next attempt finds it.
+ * Serialization failure, deadlock, lock timeout, idle-in-transaction timeout. P2034 is Prisma's code for the first two, and
+ * CONNECTION_CLOSED is the code of postgres.js for the last. If the transaction was committed after all, the next attempt finds
+ * its id.
  */
 const REPEATABLE: ReadonlySet<string> = new Set([
   "40001",
@@ -144,7 +148,7 @@ export function isRepeatable(error: unknown): boolean {
   return statesOf(error).some((state) => REPEATABLE.has(state));
 }
 
-/** No permission, no such schema: it will be the same the next time. */
+/** No permission, or no such schema. It will be the same the next time. */
 function isPermanent(error: unknown): boolean {
   return statesOf(error).some((state) => /^(?:42|3F)/.test(state));
 }

@@ -16,7 +16,9 @@ export interface PostgresJsQueries {
   unsafe(sql: string, parameters?: string[]): PromiseLike<readonly unknown[]>;
 }
 
-/** A client of postgres.js. Both of its ways to begin are named, so that a transaction's type is found in the first. */
+/**
+ * A client of postgres.js. Both overloads of `begin` are listed, so that the transaction's type is inferred from the first one.
+ */
 export interface PostgresJs<Tx> extends PostgresJsQueries {
   /** Runs `work` in a transaction. */
   begin<T>(work: (tx: Tx) => T | Promise<T>): PromiseLike<unknown>;
@@ -25,9 +27,9 @@ export interface PostgresJs<Tx> extends PostgresJsQueries {
 }
 
 /**
- * Effects in PostgreSQL, through the postgres.js client that the application has. `tx` is a `TransactionSql`.
+ * Effects in PostgreSQL, through the application's own postgres.js client. `tx` is a `TransactionSql`.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` where the table cannot be made.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be made.
  * @example createReceiver({ payments, inbox, effects: postgresEffects(postgres(process.env.DATABASE_URL)) })
  */
 export function postgresEffects<Tx extends PostgresJsQueries>(

@@ -12,13 +12,15 @@ export type { PostgresEffectsOptions } from "./postgres-table.ts";
 
 /** A Prisma client, or a transaction of it. */
 export interface PrismaQueries {
-  /** Runs a statement, and answers its rows. */
+  /** Runs a statement, and returns its rows. */
   $queryRawUnsafe<T = unknown>(sql: string, ...parameters: unknown[]): PromiseLike<T>;
-  /** Runs a statement, and answers how many rows it changed. */
+  /** Runs a statement, and returns how many rows it changed. */
   $executeRawUnsafe(sql: string, ...parameters: unknown[]): PromiseLike<number>;
 }
 
-/** A Prisma client. Both of its ways to open a transaction are named, so that its type is found in the second. */
+/**
+ * A Prisma client. Both overloads of `$transaction` are listed, so that the transaction's type is inferred from the second one.
+ */
 export interface PrismaDatabase<Tx> extends PrismaQueries {
   /** Runs queries in a transaction. Not used. */
   $transaction(queries: never[], options?: never): Promise<unknown>;
@@ -28,16 +30,16 @@ export interface PrismaDatabase<Tx> extends PrismaQueries {
 
 /** Options of {@link prismaEffects}. */
 export interface PrismaEffectsOptions extends PostgresEffectsOptions {
-  /** How long one transaction may take, after which Prisma ends it; its own default is 5 s. Default 60 s. */
+  /** How long a transaction may take before Prisma ends it. Default 60 s (Prisma's own default is 5 s). */
   readonly timeoutMs?: number | undefined;
-  /** How long it may wait for a connection. Default 10 s. */
+  /** How long a transaction may wait for a connection. Default 10 s. */
   readonly maxWaitMs?: number | undefined;
 }
 
 /**
- * Effects in PostgreSQL, through the Prisma client that the application has. `tx` is what `$transaction` gives.
+ * Effects in PostgreSQL, through the application's own Prisma client. `tx` is the transaction that `$transaction` provides.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` where the table cannot be made.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be made.
  * @example createReceiver({ payments, inbox, effects: prismaEffects(prisma) })
  */
 export function prismaEffects<Tx extends PrismaQueries>(

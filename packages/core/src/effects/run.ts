@@ -4,15 +4,15 @@ import type { EffectResult } from "./context.ts";
 import { effectIdIn } from "./effect-ids.ts";
 import type { EffectRun, RunEffects } from "./effects.ts";
 
-/** What a kind of database does for one effect. */
+/** What each kind of database does for one effect. */
 export interface EffectStorage {
   readonly scope: string;
   readonly keepMs: number;
-  /** `claim` answers at once. */
+  /** Whether `claim` is synchronous. */
   readonly isSync: boolean;
-  /** Runs `fn` in a transaction that stores the id, unless the id is there. */
+  /** Runs `fn` in a transaction that also stores the id, unless the id is stored already. */
   transact(id: string, fn: (tx: unknown) => unknown, signal: AbortSignal): Promise<EffectResult<unknown>>;
-  /** Stores the id in a transaction of the merchant's. False: it was there. */
+  /** Stores the id in a transaction of the merchant's. False if it was stored already. */
   claim(tx: unknown, id: string): boolean | Promise<boolean>;
 }
 
@@ -26,7 +26,7 @@ export interface LooseMethods {
 class HandlerEffects implements LooseMethods {
   readonly #storage: EffectStorage;
   readonly #run: EffectRun;
-  /** Ids whose transaction has ended well in this run. */
+  /** Ids whose transaction has succeeded in this run. */
   readonly #ended = new Set<string>();
   /** Ids that this run has claimed in transactions of the merchant's. */
   readonly #claimed = new Set<string>();
@@ -48,9 +48,9 @@ class HandlerEffects implements LooseMethods {
     if (this.#open !== null) {
       throw new PayhooksError(
         "ERR_EFFECT_NESTED",
-        "ctx.transaction was called before the one before it had ended.",
+        "ctx.transaction was called while an earlier call was still running.",
         {
-          fix: "Wait for one before the next, and inside of its function use tx: ctx.claimEffect(tx, name) adds an effect to it.",
+          fix: "Wait for one call before the next. Inside its function, use tx: ctx.claimEffect(tx, name) adds an effect to it.",
         },
       );
     }
@@ -80,7 +80,10 @@ class HandlerEffects implements LooseMethods {
       : answer.then((isNew) => this.#claimedAs(id, isNew));
   }
 
-  /** A claim repeated after a rollback does not find its id. If it does find its own id, a second effect would be left out. */
+  /**
+   * A claim that is repeated after a rollback does not find its id. If it does find an id of this run, a second effect would be
+   * left out.
+   */
   #claimedAs(id: string, isNew: boolean): boolean {
     if (!isNew && (this.#claimed.has(id) || this.#ended.has(id))) throw reused();
     if (isNew) this.#claimed.add(id);
@@ -100,7 +103,7 @@ class HandlerEffects implements LooseMethods {
   }
 }
 
-/** What a receiver gets of a storage for one run. Types are the caller's to add. */
+/** The effects of one run, on a storage. The caller adds their types. */
 export function effectsOfRun(storage: EffectStorage, run: EffectRun): RunEffects<never> {
   const effects = new HandlerEffects(storage, run);
   return { methods: effects as never, atRest: () => effects.atRest() };
@@ -109,22 +112,22 @@ export function effectsOfRun(storage: EffectStorage, run: EffectRun): RunEffects
 function reused(): PayhooksError {
   return new PayhooksError(
     "ERR_EFFECT_REUSED",
-    "A handler has used one effect twice: the second would never happen.",
+    "A handler has used one effect twice. The second one would never happen.",
     {
       fix: 'Give each effect of a handler a name of its own: ctx.transaction("ledger", async (tx) => …).',
     },
   );
 }
 
-/** Nobody can say any more whether the effect has happened, and a later try cannot either. */
+/** The error if nobody can say any more whether the effect has happened. A later try cannot say it either. */
 function forgotten(keepMs: number): PayhooksError {
   const days = Math.round(keepMs / 86_400_000);
   return unrepeatable(
     new PayhooksError(
       "ERR_EFFECT_FORGOTTEN",
-      `The event arrived longer ago than effects are kept (${days} days): its effect may have happened, and be forgotten.`,
+      `The event arrived longer ago than effects are kept (${days} days). Its effect may have happened and been forgotten.`,
       {
-        fix: "Look whether it has. If it has not, replay the event with evenIfExpired; otherwise discard it.",
+        fix: "Check whether it has happened. If not, replay the event with evenIfExpired. Otherwise discard it.",
       },
     ),
   );

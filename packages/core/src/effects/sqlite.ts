@@ -28,7 +28,7 @@ const PRUNE_STEP = 1_000;
 const BUSY_RETRY_MS = 20;
 const SAVEPOINT = "payhooks_effect";
 
-/** What makes the table, for migrations of your own. */
+/** The SQL that makes the table, for migrations of your own. */
 export function sqliteEffectsSql(table: string = "payhooks_effects"): readonly string[] {
   const name = checkTable(table);
   return [
@@ -38,8 +38,8 @@ export function sqliteEffectsSql(table: string = "payhooks_effects"): readonly s
 }
 
 /**
- * Effects in SQLite, through the handle that the application has: `node:sqlite`, better-sqlite3, libsql or `bun:sqlite`. A
- * handle is one connection, so the function of `ctx.transaction` is synchronous: an async one would let other code into its
+ * Effects in SQLite, through the application's own handle: `node:sqlite`, better-sqlite3, libsql or `bun:sqlite`. A handle is
+ * one connection, so the function of `ctx.transaction` must be synchronous. During an async one, other code could use its
  * transaction. The inbox's own file is refused.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE`.
@@ -60,7 +60,7 @@ export function sqliteEffects<Handle extends SqliteHandle>(
     return Number(changes) === 1;
   };
 
-  /** From its begin to its commit in one go: nothing else of this process comes in between. */
+  /** Runs synchronously from BEGIN to COMMIT, so that no other code of this process runs in between. */
   function transact(id: string, fn: (tx: Handle) => unknown): EffectResult<unknown> {
     begin(handle);
     try {
@@ -92,7 +92,7 @@ export function sqliteEffects<Handle extends SqliteHandle>(
     if (Number(Object.values(found ?? {})[0]) === APPLICATION_ID) {
       throw unsuitableEffects(
         "The file is that of the inbox.",
-        "Name your application's own file: there, an effect is committed together with your rows.",
+        "Use your application's own file, where an effect is committed together with your rows.",
       );
     }
     await whenFree(() => {
@@ -128,7 +128,7 @@ export function sqliteEffects<Handle extends SqliteHandle>(
   };
 }
 
-/** Tries again, without holding the event loop up, while another process writes. */
+/** Tries again while another process writes, without blocking the event loop. */
 async function whenFree<T>(work: () => T, signal?: AbortSignal): Promise<T> {
   for (;;) {
     signal?.throwIfAborted();
@@ -147,13 +147,13 @@ function begin(handle: SqliteHandle): void {
   } catch (error) {
     if (isBusy(error) || !/within a transaction/i.test(String(error))) throw error;
     throw new PayhooksError("ERR_EFFECT_TRANSACTION", "The handle is in a transaction already.", {
-      fix: "Give effects a handle of their own, or call ctx.claimEffect(tx) inside of your transaction.",
+      fix: "Give effects a handle of their own, or call ctx.claimEffect(tx) inside your transaction.",
       cause: error,
     });
   }
 }
 
-/** Fails where the function has committed, or an error has made SQLite roll back by itself: the savepoint went with it. */
+/** Fails if the function has committed, or if an error made SQLite roll back by itself. The savepoint is gone then. */
 function release(handle: SqliteHandle): void {
   try {
     handle.exec(`RELEASE ${SAVEPOINT}`);
@@ -179,9 +179,9 @@ function isPromise(value: unknown): boolean {
 function asyncFunction(): PayhooksError {
   return new PayhooksError(
     "ERR_EFFECT_ASYNC",
-    "The function of ctx.transaction is async, and the database is not.",
+    "The function of ctx.transaction is async, but the database is synchronous.",
     {
-      fix: "Make it synchronous: between two of its statements other code would come into its transaction. Do what has to be waited for before it.",
+      fix: "Make it synchronous, since other code could use its transaction between two statements. Do asynchronous work before it.",
     },
   );
 }

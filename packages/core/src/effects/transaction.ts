@@ -6,23 +6,26 @@ import { guard } from "./guard.ts";
 /** What an effect needs of a client. */
 export interface EffectsClient<Tx> {
   /**
-   * Opens a transaction, calls `work` with it, and commits: it resolves with what `work` did once that is certain. When
-   * `work` rejects it rolls back, and rejects with the same.
+   * Opens a transaction, calls `work` with it, and commits. Resolves to the result of `work`, once the commit is certain. If
+   * `work` rejects, it rolls back and rejects with the same error.
    */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
-   * Stores the id, unless it is there: an insert that does not throw then, and that waits for another transaction which
-   * is storing the same id. Answers whether it was stored; a text instead of `true` is handed to `isIntact`.
+   * Stores the id, unless it is stored already. In that case it must not throw. If another transaction is storing the same id,
+   * it has to wait for that one. Resolves to whether the id was stored. A text instead of `true` is passed to `isIntact`.
    */
   insert(tx: Tx, id: string): Promise<boolean | string>;
   /**
-   * Asked before the commit: is this still the transaction that stored the id, and can it be committed? False, or a
-   * rejection, rolls back. `inserted` is what `insert` answered.
+   * Called before the commit: whether this is still the transaction that stored the id, and can be committed. False, or a
+   * rejection, rolls back. `inserted` is the result of `insert`.
    */
   isIntact?(tx: Tx, inserted: true | string): Promise<boolean>;
-  /** Whether a transaction that failed with this is to be tried again, at once: a deadlock, a serialization failure. */
+  /**
+   * Whether a transaction that failed with this error should be tried again at once, as after a deadlock or a serialization
+   * failure.
+   */
   isRepeatable?(error: unknown): boolean;
-  /** What `fn` may not call of a transaction. */
+  /** Methods of a transaction that `fn` must not call, with the errors that they throw instead. */
   readonly refused?: Readonly<Record<string, () => Error>>;
 }
 
@@ -56,9 +59,9 @@ export async function transact<Tx, T>(
   }
 }
 
-/** One try of a transaction. */
+/** One attempt at a transaction. */
 class Attempt<Tx, T> {
-  /** What the work rejected with. */
+  /** The error that the work rejected with. */
   failure: unknown = null;
   readonly #client: EffectsClient<Tx>;
   readonly #id: string;
@@ -113,7 +116,7 @@ class Attempt<Tx, T> {
       return { ran: true, value };
     } catch (error) {
       this.failure ??= error;
-      // Until then a client that has lost its connection has had time to say so.
+      // This gives a client that has lost its connection the time to report it.
       await sleep(this.#clock, 0);
       // postgres.js would still send a rollback on the lost connection, and that would end the process.
       if (this.#isLost) await NEVER;

@@ -9,10 +9,10 @@ import type { Effects } from "./effects.ts";
 const OPEN_WITHIN_MS = 2_000;
 const FIRST_PRUNE_MS = 60_000;
 const PRUNE_EVERY_MS = 3_600_000;
-/** A pause between two steps, in which others can use the database. */
+/** A pause between two steps, during which others can use the database. */
 const BETWEEN_STEPS_MS = 100;
 
-/** Opens the table of effects at the start, and forgets old effects from then on. */
+/** Opens the table of effects at the start, and regularly deletes old effects from then on. */
 export class EffectsUpkeep {
   readonly #effects: Effects;
   readonly #clock: Clock;
@@ -44,23 +44,23 @@ export class EffectsUpkeep {
     this.#notices.post({
       type: "warning",
       what: `The table of effects could not be opened: ${describeError(error)}.`,
-      fix: "Until its database answers, handlers that have effects are retried.",
+      fix: "Until its database answers, handlers that use effects are retried.",
     });
   }
 
-  /** Forgets old effects, in small steps, once an hour. */
+  /** Begins to delete old effects once an hour, in small steps. */
   begin(): void {
     this.#later(FIRST_PRUNE_MS);
   }
 
-  /** One step, if there was none for an hour: where nothing runs in the background. */
+  /** Does one step, if there was none for an hour. For processes that run nothing in the background. */
   async pruneNowAndThen(): Promise<void> {
     const now = this.#clock.now();
     if (this.#prunedAt !== null && now - this.#prunedAt < PRUNE_EVERY_MS) return;
     if (!(await this.#prune())) this.#prunedAt = now;
   }
 
-  /** One step. True: there is more to forget. */
+  /** Does one step. True if there is more to delete. */
   async #prune(): Promise<boolean> {
     try {
       return await this.#effects.prune();

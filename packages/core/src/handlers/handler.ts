@@ -2,40 +2,45 @@ import type { Logger } from "../notices/logger.ts";
 import type { FlowName, PaymentStatus } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 
-/** What a handler is told beside the event. */
+/** What a handler gets besides the event. */
 export interface HandlerContext {
   /**
-   * The same for every run of this handler on this event, and for no other; a replay with `again` has a new one. Stored
-   * under a unique index in your own transaction, it makes the effect happen exactly once: `ctx.transaction` does that.
+   * The same for every run of this handler on this event, and different for any other. A replay with `again` has a new one. If
+   * you store it under a unique index in your own transaction, the effect happens exactly once. `ctx.transaction` does this for
+   * you.
    */
   readonly effectId: string;
   readonly eventId: string;
-  /** 1 at the first try of this handler. A try before its time has the number of the next: it counts only if it succeeds. */
+  /**
+   * 1 at the first try of this handler. A try before its time has the number of the next try, since it counts only if it
+   * succeeds.
+   */
   readonly attempt: number;
-  /** Aborts when the lease is lost, the handler's time is up, or the receiver closes and its grace is over. */
+  /** Aborts when the lease is lost, when the handler's time is up, or when the receiver closes and its grace period is over. */
   readonly signal: AbortSignal;
   readonly receivedAt: Date;
-  /** `PENDING`, when that was stored before this terminal status. */
+  /** `PENDING`, if that was stored before this terminal status. */
   readonly previousStatus: PaymentStatus | null;
-  /** The amount that was stored before, when this event has another one. */
+  /** The amount that was stored before, if this event has another one. */
   readonly previousAmount: string | null;
   /** The resolver's tenant; empty with fixed keys. */
   readonly tenant: string;
-  /** Fingerprint of the key that verified the event; null when nothing was signed. */
+  /** The fingerprint of the key that verified the event; null if it was not signed. */
   readonly keyId: string | null;
   readonly log: Logger;
 }
 
 /**
- * Returns, or resolves = done, whatever the value is; throws = retry, `throw new RetryAfter(ms)`, `throw new
- * Reject(reason)`.
+ * A function that handles an event. If it returns or resolves, with any value, it is done. If it throws or rejects, it is tried
+ * again: after the backoff, or after `ms` with `throw new RetryAfter(ms)`. With `throw new Reject(reason)` it is not tried
+ * again.
  */
 export type Handler<Event, Context extends HandlerContext = HandlerContext> = (
   event: Event,
   context: Context,
 ) => unknown;
 
-/** Handlers by status; a status that is left out is not wanted. */
+/** Handlers by status. A status that is left out is not wanted. */
 export type HandlersByStatus<
   Event extends { readonly status: PaymentStatus },
   Context extends HandlerContext = HandlerContext,
@@ -53,18 +58,21 @@ export type PaymentHandlers<
 
 /** Options of one handler. */
 export interface HandlerOptions {
-  /** Required for every handler of an event but the first, which is named after the event. Stable: part of `effectId`. */
+  /**
+   * Required for every handler of an event except the first, which is named after the event. It is part of `effectId`, so do
+   * not change it.
+   */
   readonly name?: string | undefined;
   /** A try that takes longer counts as failed, and may still be running. Default 60 s. */
   readonly timeoutMs?: number | undefined;
   /**
-   * How often the handler is started at most, crashes included. When the last try fails it is given up, and the event is
+   * How often the handler is started at most, crashes included. If the last try fails, the handler is given up. The event is
    * held as `exhausted`, or `crashed`, once no other handler has tries left. Default 25.
    */
   readonly maxTries?: number | undefined;
   /** Milliseconds to wait after the given try (1 = the first). Default min(1 s · 2ⁿ, 1 h) ± 50 %. */
   readonly backoffMs?: ((attempt: number) => number) | undefined;
-  /** What to do when the process died while the handler ran: run it again (default), or hold the event. */
+  /** What to do if the process died while the handler ran: run it again (default), or hold the event. */
   readonly onCrash?: "rerun" | "hold" | undefined;
 }
 
@@ -74,10 +82,10 @@ export interface HeldEvent {
   readonly flow: FlowName;
   readonly tenant: string;
   readonly id: string;
-  /** Empty where the reading is not certain. */
+  /** Empty if the reading is not certain. */
   readonly event: string;
   readonly status: string;
-  /** The merchant's reference of a payment; null in the connect flow, and where the reading is not certain. */
+  /** The merchant's reference of a payment. Null in the connect flow, and if the reading is not certain. */
   readonly referenceId: string | null;
   readonly reason: HeldReason;
   readonly detail: string | null;
@@ -87,7 +95,7 @@ export interface HeldEvent {
 const RETRY_AFTER = Symbol.for("payhooks.RetryAfter");
 const REJECT = Symbol.for("payhooks.Reject");
 
-/** Thrown by a handler: try again after so many milliseconds. It counts as a try. */
+/** Thrown by a handler to be tried again after `ms` milliseconds. It counts as a try. */
 export class RetryAfter extends Error {
   readonly ms: number;
   constructor(ms: number, message: string = `to be tried again in ${ms} ms`) {
@@ -98,7 +106,7 @@ export class RetryAfter extends Error {
   }
 }
 
-/** Thrown by a handler: this event can never be handled. It is held for a person, with the reason. */
+/** Thrown by a handler for an event that can never be handled. The event is held for a person, with the reason. */
 export class Reject extends Error {
   constructor(reason: string) {
     super(reason);
@@ -107,18 +115,18 @@ export class Reject extends Error {
   }
 }
 
-/** An error of ours that no later try can mend: the event is held, as if a handler had thrown `Reject`. */
+/** Marks an error of Payhooks that no later try can correct. The event is held, as if a handler had thrown `Reject`. */
 export function unrepeatable<E extends Error>(error: E): E {
   return Object.defineProperty(error, REJECT, { value: true });
 }
 
-/** The delay that a thrown value asks for, also when it is of another copy of the package. */
+/** The delay that a thrown value asks for, even if it comes from another copy of the package. */
 export function retryAfterOf(thrown: unknown): number | null {
   const ms: unknown = branded(thrown, RETRY_AFTER);
   return typeof ms === "number" && ms >= 0 ? ms : null;
 }
 
-/** Whether a thrown value rejects the event, also when it is of another copy of the package. */
+/** Whether a thrown value rejects the event, even if it comes from another copy of the package. */
 export function isReject(thrown: unknown): boolean {
   return branded(thrown, REJECT) === true;
 }
@@ -132,7 +140,7 @@ function branded(thrown: unknown, brand: symbol): unknown {
 const FIRST_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 3_600_000;
 
-/** min(1 s · 2ⁿ, 1 h) ± 50 %, so that a thousand events that failed together do not come back together. */
+/** min(1 s · 2ⁿ, 1 h) ± 50 %, so that many events that failed together are not tried again together. */
 export function defaultBackoffMs(attempt: number): number {
   const full = Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS);
   return Math.round(full * (0.5 + Math.random()));

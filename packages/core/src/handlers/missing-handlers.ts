@@ -1,20 +1,20 @@
 import { type LeaseData, TELL_PREFIX } from "../inbox/record/lease.ts";
 import type { GivenUp } from "../protocol/held-reasons.ts";
 
-/** What an event still owes to handlers that nobody has registered any more. */
+/** Handlers of an event that are no longer registered. */
 export interface Missing {
-  /** Names of those that were tried, or asked for by a replay, and have not finished. */
+  /** The names of those that were tried, or asked for by a replay, and have not finished. */
   readonly unfinished: readonly string[];
-  /** What one of them was given up for; null where none was. */
+  /** Why one of them was given up; null if none was. */
   readonly givenUp: { readonly reason: GivenUp; readonly error: string } | null;
 }
 
-/** A question, such as `?alreadyHandled`, is no handler. */
+/** A question, such as `?alreadyHandled`, is not a handler. */
 const QUESTION_PREFIX = "?";
 
 /**
- * Looks for handlers that were removed or renamed, or want the event's status no more, while the event waited for another
- * try. `registered` are all that the event's name has now, `called` those that want this very event.
+ * Finds handlers that were removed or renamed, or no longer want the event's status, while the event waited for another try.
+ * `registered` are all handlers of the event's name now. `called` are those that want this event.
  */
 export function missingHandlers(
   { steps, only }: Pick<LeaseData, "steps" | "only">,

@@ -16,7 +16,7 @@ import {
   type PaymentHandlers,
 } from "./handler.ts";
 
-/** A handler as it is run. */
+/** A registered handler, with its options filled in. */
 export interface Registered {
   readonly name: string;
   readonly timeoutMs: number;
@@ -27,7 +27,7 @@ export interface Registered {
 
 /** A handler of events. */
 export interface RegisteredHandler extends Registered {
-  /** The function for this event, or null when its status is not wanted. */
+  /** The function for this event, or null if its status is not wanted. */
   readonly pick: (event: AnyEvent) => Handler<AnyEvent> | null;
 }
 
@@ -40,7 +40,7 @@ const STATUSES: ReadonlySet<string> = new Set(Object.keys(STATUS_RANK));
 const ONE_HANDLER: ReadonlySet<string> = new Set(["handler"]);
 const HANDLER_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
-/** `connected_account.approved` → `connectedAccountApproved`: the first handler of an event is named after it. */
+/** `connected_account.approved` → `connectedAccountApproved`. The first handler of an event has this name. */
 function defaultHandlerName(event: EventName): string {
   return event.toLowerCase().replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -52,7 +52,7 @@ export class Registry {
   readonly #ignored = new Set<string>();
   #closed = false;
 
-  /** A function is for SUCCESS only; an object has one for each status that is wanted. */
+  /** A function is for SUCCESS only. An object has one for each status that is wanted. */
   addPayment<Event extends PaymentEvent>(
     event: Event["event"],
     handlers: PaymentHandlers<Event>,
@@ -60,7 +60,7 @@ export class Registry {
   ): void {
     const byStatus = typeof handlers === "function" ? { SUCCESS: handlers } : handlers;
     checkHandlers(event, byStatus, STATUSES);
-    // Handlers of all events are kept in one type: they are only called with the event that they are for.
+    // Handlers of all events are kept as one type. Each is called only with events that it is for.
     const wanted = byStatus as Partial<Record<string, Handler<AnyEvent>>>;
     this.#add(event, (given) => wanted[(given as PaymentEvent).status] ?? null, options);
   }
@@ -111,7 +111,7 @@ export class Registry {
     return this.#handlers.size === 0;
   }
 
-  /** Names of a flow that have no handler and are not ignored. */
+  /** The event names of a flow that have no handler and are not ignored. */
   unhandled(flow: FlowName): readonly EventName[] {
     return EVENT_NAMES[flow].filter((event) => !this.#handlers.has(event) && !this.#ignored.has(event));
   }

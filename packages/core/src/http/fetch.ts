@@ -3,17 +3,17 @@ import { mountFlow, type ReceiverSource } from "./mount.ts";
 import { answerProbe, mountProbe } from "./probe-route.ts";
 import { answerRequest } from "./web.ts";
 
-/** What some platforms hand over beside the request. */
+/** What some platforms pass in addition to the request. */
 export interface FetchContext {
-  /** Keeps the platform from ending before the promise settles. */
+  /** Keeps the process alive until the promise settles. */
   waitUntil?(work: Promise<unknown>): void;
 }
 
 /** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
 export interface FetchOptions<Platform = unknown> {
-  /** Which merchant a request is for: a hint for the resolver. */
+  /** Which merchant a request is for. This is a hint for the resolver. */
   readonly tenant?: ((request: Request, platform: Platform) => string | undefined) | undefined;
-  /** The sender's address, for alerts; which header or context has it depends on the platform. */
+  /** The sender's address, for alerts. The platform determines which header or context has it. */
   readonly remoteAddress?: ((request: Request, platform: Platform) => string | undefined) | undefined;
 }
 
@@ -41,7 +41,8 @@ export function connectWebhooks<Platform = unknown>(
 }
 
 /**
- * Tells a balancer or an orchestrator whether the process is to go on: 200 `{"ok":true}`, and 503 once the receiver closes.
+ * Tells a load balancer or an orchestrator whether the process should keep running: 200 `{"ok":true}`, or 503 once the receiver
+ * closes.
  *
  * @example if (pathname === "/live") return live(receiver)(request);
  */
@@ -51,10 +52,10 @@ export function live<Platform = unknown>(receiver: ReceiverSource<Platform>): Fe
 }
 
 /**
- * Tells a balancer whether to send deliveries here: 200 `{"ok":true}`, and 503 with a `detail` while nothing could be
- * accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
+ * Tells a load balancer whether to send deliveries here: 200 `{"ok":true}`, or 503 with a `detail`. It answers 503 while
+ * nothing could be accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is no positive number.
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is not a positive number.
  * @example if (pathname === "/ready") return ready(receiver)(request);
  */
 export function ready<Platform = unknown>(
@@ -66,7 +67,7 @@ export function ready<Platform = unknown>(
 }
 
 const FIX =
-  "mount it before anything that calls request.json() or request.text(), or hand it a request.clone()";
+  "mount it before anything that calls request.json() or request.text(), or pass it a request.clone()";
 
 function mount<Platform>(
   source: ReceiverSource<Platform>,

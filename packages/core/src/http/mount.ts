@@ -10,8 +10,8 @@ import { systemClock } from "../time/clock.ts";
 import { isShared } from "./shared.ts";
 
 /**
- * A receiver, or what makes one where the environment comes later, or with the request (Workers). A factory is called
- * once in the life of the process, however many mounts share it.
+ * A receiver, or a factory of one, for platforms whose environment is available later or comes with the request (Workers). A
+ * factory is called once in the life of the process, however many mounts share it.
  */
 export type ReceiverSource<Platform = void> =
   | Receiver
@@ -23,23 +23,23 @@ export interface BodyFault {
   readonly why: string;
 }
 
-/** One request, its body not read yet. */
+/** One request, whose body was not read yet. */
 export interface Incoming extends Omit<Delivery, "rawBody"> {
   /**
-   * The body's exact bytes, at most so many, or why not. Never rejects. Nobody waits for it any longer once it is
-   * cancelled.
+   * The exact bytes of the body, at most `maxBodyBytes` of them, or why they are not available. Never rejects. Once it is
+   * cancelled, nobody waits for it any more.
    */
   readBody(maxBodyBytes: number, cancellation: Cancellation): Promise<Uint8Array | BodyFault>;
 }
 
-/** A flow at the place where it is mounted. */
+/** A flow that is mounted. */
 export interface MountedFlow<Platform = void> {
-  /** The answer to one request. Rejects only when the factory does. */
+  /** Answers one request. Rejects only if the factory does. */
   answer(incoming: Incoming, platform: Platform): Promise<Reply>;
   /**
-   * For servers that run from their start on: starts the receiver in the turn after the mounting, when handlers are
-   * registered. A wrong set-up is thrown where nothing catches it, so that the process ends at its boot with the fix
-   * on the screen; anything else, such as an inbox out of reach, is logged, and tried again with the next delivery.
+   * For servers that keep running: starts the receiver in the next turn of the event loop, when its handlers are registered.
+   * The error of a wrong set-up is thrown where nothing catches it, so that the process ends at boot and shows the fix. Any
+   * other error, such as an inbox that cannot be reached, is logged, and the next delivery tries again.
    */
   startSoon(platform: Platform): void;
 }
@@ -52,7 +52,7 @@ const made = new WeakMap<object, Promise<Receiver>>();
 /**
  * Mounts a flow.
  *
- * @throws PayhooksError `ERR_FLOW_OFF` when the receiver is there already and this flow of it is off.
+ * @throws PayhooksError `ERR_FLOW_OFF` if a receiver, and not a factory, is given and this flow of it is off.
  */
 export function mountFlow<Platform = void>(
   source: ReceiverSource<Platform>,
@@ -114,7 +114,7 @@ function inTime(
   });
 }
 
-/** The receiver of a source: itself, or what the factory makes. */
+/** The receiver of a source: the source itself, or what its factory makes. */
 export async function receiverOf<Platform>(
   source: ReceiverSource<Platform>,
   platform: Platform,
@@ -135,7 +135,7 @@ function makeOnce<Platform>(
   return making;
 }
 
-/** True for an error that the merchant has to correct; it does not go away with time. */
+/** True for an error that the merchant has to correct. It does not go away with time. */
 function isSetupError(error: unknown): boolean {
   return isPayhooksError(error) && !Object.hasOwn(ANSWER_STATUS, error.code);
 }

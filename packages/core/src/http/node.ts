@@ -8,7 +8,7 @@ export interface KeptBody {
   readonly body?: unknown;
 }
 
-/** Reads a stream to its end, bounded; `raw-body` is one. Rejects with a `type` that says why. */
+/** Reads a stream to its end, up to a limit, as `raw-body` does. Rejects with an error whose `type` says why. */
 export type ReadStream = (
   request: IncomingMessage,
   options: { readonly limit: number },
@@ -19,13 +19,13 @@ export interface ReadOptions {
   readonly read: ReadStream;
   /** Where parsers leave the bytes, if they keep them. */
   readonly kept?: KeptBody;
-  /** What to do about a parser that has kept none. */
+  /** What to do about a parser that keeps no bytes. */
   readonly fix: string;
 }
 
 /**
- * The exact bytes of a request's body, for adapters whose framework shows Node's own request: read from the socket, or
- * as a parser has kept them.
+ * The exact bytes of a request's body, for adapters whose framework exposes Node's own request. They are read from the socket,
+ * or taken from a parser that has kept them.
  */
 export async function readNodeBody(
   request: IncomingMessage,
@@ -40,7 +40,7 @@ export async function readNodeBody(
     if (bytes instanceof Uint8Array) return isWhole(bytes, request) ? bytes : consumed;
   }
   if (request.readableDidRead || request.readableEncoding !== null) return consumed;
-  // Read to its end without a single byte: there were none.
+  // The body was read to its end without a single byte, so it has none.
   if (request.readableEnded) return new Uint8Array(0);
   if (request.destroyed) return incomplete;
   // A connection that breaks later must not end the process.
@@ -58,7 +58,10 @@ const incomplete: BodyFault = {
   why: "the connection ended in the middle of the body",
 };
 
-/** A header, repeated ones joined as web-standard requests do it: of several content types Node keeps only the first. */
+/**
+ * A header's value. Repeated headers are joined, as in web-standard requests. Of several content types, Node itself keeps only
+ * the first one.
+ */
 export function nodeHeader({ headers, rawHeaders }: IncomingMessage, name: string): string | undefined {
   const value = headers[name];
   if (name !== "content-type") return Array.isArray(value) ? value.join(", ") : value;
@@ -70,23 +73,23 @@ export function nodeHeader({ headers, rawHeaders }: IncomingMessage, name: strin
   return sent.length > 1 ? sent.join(", ") : headers["content-type"];
 }
 
-/** Bytes that a parser kept are the body only if they are as many as were sent. */
+/** Bytes that a parser kept are the whole body only if there are as many as were sent. */
 function isWhole(kept: Uint8Array, { headers }: IncomingMessage): boolean {
   const length = headers["content-length"];
   return length === undefined || Number(length) === kept.byteLength;
 }
 
 /**
- * Writes a reply through Node's own response, for adapters whose framework shows it. Where the connection is to be
- * closed while the sender is still sending, the rest is thrown away for a while first: closing at once would reset
- * the connection, and the answer could be lost on its way.
+ * Writes a reply through Node's own response, for adapters whose framework exposes it. If the connection is to be closed while
+ * the sender is still sending, the rest is read and discarded for a while first. Closing at once would reset the connection,
+ * and the answer could be lost.
  */
 export function writeReply(
   request: IncomingMessage,
   response: ServerResponse,
   { status, headers, body }: Reply,
 ): void {
-  // Something else has answered already, such as a time-out's middleware.
+  // Something else, such as time-out middleware, has answered already.
   if (response.headersSent) return;
   response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
   if (headers.connection !== "close" || request.complete) {

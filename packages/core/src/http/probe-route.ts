@@ -4,13 +4,13 @@ import { describeError } from "../protocol/foreign-error.ts";
 import type { Probe, ReadyOptions } from "../receiver/receiver.ts";
 import { type ReceiverSource, receiverOf } from "./mount.ts";
 
-/** Answers whoever asks whether the process lives, or whether deliveries should be sent to it. Never rejects. */
+/** Answers whether the process is alive, or whether deliveries should be sent to it. Never rejects. */
 export type MountedProbe<Platform = void> = (platform: Platform) => Promise<Reply>;
 
 /**
  * Mounts `receiver.live` or `receiver.ready`: 200 `{"ok":true}`, or 503 with the reason.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is no positive number.
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is not a positive number.
  */
 export function mountProbe<Platform = void>(
   source: ReceiverSource<Platform>,
@@ -28,7 +28,7 @@ export function mountProbe<Platform = void>(
   };
 }
 
-/** No answer of this kind may come from a cache. */
+/** Answers must never come from a cache. */
 const HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
 
 function replyOf({ ok, detail }: Probe): Reply {

@@ -1,6 +1,6 @@
 import type { Receiver } from "../receiver/receiver.ts";
 
-/** Gives the process's receiver, made when it is first asked for. */
+/** Returns the receiver of the process, which is made at the first call. */
 export type SharedReceiver = () => Receiver;
 
 interface Shelf {
@@ -9,18 +9,18 @@ interface Shelf {
 }
 
 const SHELVES = Symbol.for("payhooks.receivers");
-/** A function, so that nothing of it shows when `globalThis` is printed. */
+/** A function, so that printing `globalThis` shows nothing of it. */
 const home = globalThis as { [SHELVES]?: () => Map<string, Shelf> };
 
-/** Factories whose receiver may be replaced by a newer one: adapters ask them each time. */
+/** Marks factories whose receiver may be replaced by a newer one. Adapters call these each time. */
 const SHARED = Symbol.for("payhooks.shared");
 
 /**
- * One receiver for the whole process, however many copies of the module that makes it a bundler loads, and so one set
- * of connections and one memory inbox. In development a module that was edited replaces the receiver, which finishes
- * what it runs; with `NODE_ENV=production` the first one stays.
+ * Keeps one receiver for the whole process, even if a bundler loads several copies of the module that makes it. So there is one
+ * set of connections and one memory inbox. In development, a module that was edited replaces the receiver, and the old one
+ * finishes what it runs. With `NODE_ENV=production`, the first one stays.
  *
- * @param name tells receivers apart where a process has several.
+ * @param name distinguishes the receivers of a process that has several.
  * @example export const receiver = sharedReceiver(() => createReceiver({ … }).onDeposit(credit));
  */
 export function sharedReceiver(make: () => Receiver, name = "default"): SharedReceiver {
@@ -45,7 +45,7 @@ function shelvesFor(shelves: Map<string, Shelf>): () => Map<string, Shelf> {
   return () => shelves;
 }
 
-/** True for what {@link sharedReceiver} made, also in another copy of this module. */
+/** True for a result of {@link sharedReceiver}, even from another copy of this module. */
 export function isShared(factory: object): boolean {
   return Object.hasOwn(factory, SHARED);
 }

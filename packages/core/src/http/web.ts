@@ -3,14 +3,14 @@ import type { Cancellation } from "../time/cancellation.ts";
 import { systemClock } from "../time/clock.ts";
 import type { BodyFault, MountedFlow } from "./mount.ts";
 
-/** What an adapter knows about a web-standard request beside the request itself. */
+/** What an adapter knows about a web-standard request besides the request itself. */
 export interface RequestFacts {
   readonly remoteAddress?: string | undefined;
   readonly tenant?: string | undefined;
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
-  /** Something else has read the body, where the request itself does not show it. */
+  /** True if something else has read the body and the request itself does not show it. */
   readonly bodyUsed?: boolean | undefined;
-  /** What to do when something else has read the body. */
+  /** What to do if something else has read the body. */
   readonly fix: string;
 }
 
@@ -18,7 +18,7 @@ const ON_DENO = "Deno" in globalThis;
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
-/** Answers a web-standard request at a mounted flow: for adapters of frameworks that are built on them. */
+/** Answers a web-standard request with a mounted flow, for adapters of frameworks that are built on such requests. */
 export async function answerRequest<Platform>(
   mounted: MountedFlow<Platform>,
   request: Request,
@@ -57,7 +57,7 @@ class RequestBody {
     this.#request = request;
   }
 
-  /** The exact bytes, bounded in size, or why not; null when somebody else has read them. */
+  /** The exact bytes, up to a limit, or why they are not available; null if something else has read them. */
   async read(maxBodyBytes: number, cancellation: Cancellation): Promise<Uint8Array | BodyFault | null> {
     if (this.#request.bodyUsed) return null;
     const length = lengthOf(this.#request);
@@ -69,7 +69,7 @@ class RequestBody {
     return bytes;
   }
 
-  /** Reads a body whose announced length the protocol enforces. That is several times as fast as a stream, on every runtime. */
+  /** Reads a body whose announced length the protocol enforces. This is several times as fast as a stream, on every runtime. */
   async #readWhole(length: number): Promise<Uint8Array | BodyFault | null> {
     try {
       const whole = this.#request.arrayBuffer();
@@ -93,7 +93,7 @@ class RequestBody {
     return bodyUsed || body === null || body.locked ? null : body.getReader();
   }
 
-  /** Reads the rest for a while and throws it away. Otherwise a sender that is still sending would not see the answer. */
+  /** Reads the rest for a while and discards it. Otherwise a sender that is still sending would not see the answer. */
   discardRest(): Promise<void> | null {
     if (this.#isRead) return null;
     if (this.#whole !== null) return lingering(this.#whole);
@@ -102,7 +102,7 @@ class RequestBody {
   }
 }
 
-/** The length that the sender has announced, where it has. */
+/** The length that the sender has announced, if any. */
 function lengthOf({ headers }: Request): number | null {
   const text = headers.get("content-length");
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
@@ -112,7 +112,7 @@ function incomplete(why: string): BodyFault {
   return { code: "ERR_BODY_INCOMPLETE", why };
 }
 
-/** White space around a value is no part of it (RFC 9110, 5.5); workerd leaves tabs there. */
+/** White space around a value is not part of it (RFC 9110, 5.5), but workerd keeps tabs there. */
 function withoutSpaceAround(value: string | null): string | null {
   if (value === null) return null;
   let start = 0;
@@ -122,7 +122,7 @@ function withoutSpaceAround(value: string | null): string | null {
   return value.slice(start, end);
 }
 
-/** The body's exact bytes, bounded in size. */
+/** The exact bytes of the body, up to a limit. */
 async function readAll(
   reader: Reader,
   maxBodyBytes: number,
@@ -140,7 +140,7 @@ async function readAll(
       }
       chunks.push(part.value);
     }
-    return { code: "ERR_BODY_TIMEOUT", why: "nobody waits for it any longer" };
+    return { code: "ERR_BODY_TIMEOUT", why: "nobody waits for it any more" };
   } catch (error) {
     return incomplete(String(error));
   }
@@ -170,7 +170,7 @@ function lingering(reading: Promise<unknown>): Promise<void> {
   });
 }
 
-/** Reads to the end, or for as long as a sender is waited for. */
+/** Reads to the end, or for as long as the sender is given. */
 async function discard(reader: Reader): Promise<void> {
   const stop = systemClock.after(LINGER_MS, () => void reader.cancel().catch(() => {}));
   try {
@@ -187,9 +187,9 @@ function asResponse({ status, headers, body }: Reply): Response {
 }
 
 /**
- * The answer to a request whose body was not read to its end. Where the connection is to be closed, the answer is
- * sent at once but ends only with the request: closing while the sender is sending would reset the connection, and
- * the answer could be lost on its way.
+ * The answer to a request whose body was not read to its end. If the connection is to be closed, the answer is sent at once but
+ * ends only with the request. Closing while the sender is still sending would reset the connection, and the answer could be
+ * lost.
  */
 function withoutTheRest(reply: Reply, rest: Promise<void>): Response {
   if (reply.headers.connection !== "close") return asResponse(reply);
@@ -205,7 +205,7 @@ function withoutTheRest(reply: Reply, rest: Promise<void>): Response {
       }
     },
   });
-  // Deno takes an answer whose length is reached for the end of the exchange, and reads no more of the request.
+  // Once an answer has its full length, Deno takes the exchange as finished, and reads no more of the request.
   const length = ON_DENO ? {} : { "content-length": String(bytes.byteLength) };
   return new Response(body, { status: reply.status, headers: { ...reply.headers, ...length } });
 }

@@ -5,13 +5,13 @@ import { refusal } from "../protocol/delivery.ts";
 import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "../protocol/errors.ts";
 import { type ReceiverSource, receiverOf } from "./mount.ts";
 
-/** Options of a route that works off what is due. */
+/** Options of a route that runs the events that are due. */
 export interface WorkRouteOptions {
   /** What the caller sends as `Authorization: Bearer <secret>`. Without one, every call is refused. */
   readonly secret: string | undefined;
   /** Stops taking events after this time; default 10 s. Keep it below the platform's limit for a request. */
   readonly deadlineMs?: number | undefined;
-  /** Events to run, at most; default 1,000. */
+  /** How many events to run at most; default 1,000. */
   readonly limit?: number | undefined;
 }
 
@@ -27,7 +27,7 @@ export async function answerWork<Platform>(
     return refused("ERR_MISCONFIGURED");
   }
   const given = request.headers.get("authorization") ?? "";
-  // Hashes are of one length, so that the time of the comparison says nothing about the secret.
+  // Hashes have the same length, so that the time of the comparison says nothing about the secret.
   if (!timingSafeEqual(sha256(given), sha256(`Bearer ${secret}`))) return refused("ERR_UNAUTHORIZED");
   try {
     const report = await (await receiverOf(source, platform)).work(limits);

@@ -43,7 +43,7 @@ export class HealthCheck {
   }
 
   async #find(): Promise<Finding> {
-    if (this.#parts.isClosing) return notOk("the inbox is closing, or closed");
+    if (this.#parts.isClosing) return notOk("the inbox is closing or closed");
     await this.#ready();
     await Promise.all([this.#probe(), this.#losses.look()]);
     const { waiting, retrying, running, held, oldestDueMs } = await this.#events.counts();

@@ -6,7 +6,7 @@ import type { Alert } from "./notice.ts";
 
 /** Options of the alerts. */
 export interface AlertOptions {
-  /** Failures of one source, or of all, within the window before an alert. Default 10. */
+  /** How many failures, of one source or of all, within the window raise an alert. Default 10. */
   readonly threshold?: number | undefined;
   /** The rolling window. Default 5 minutes. */
   readonly windowMs?: number | undefined;
@@ -14,11 +14,11 @@ export interface AlertOptions {
   readonly cooldownMs?: number | undefined;
 }
 
-/** Sources that are counted apart; a flood of more evicts the quietest. */
+/** How many sources are counted separately. If there are more, the least recently seen is dropped. */
 const MAX_SOURCES = 1_000;
-/** Sources that are named, each in an alert of its own, within a cool-down: a sender can make up as many as he likes. */
+/** How many sources are named within a cool-down, each in an alert of its own. A sender can make up any number of them. */
 const MAX_NAMED = 10;
-/** A rolling count is kept in so many parts of the window. */
+/** A rolling count consists of this many parts of the window. */
 const PARTS = 10;
 
 /** A count over the last window, exact to a tenth of it, in constant memory. */
@@ -60,8 +60,8 @@ interface FlowCounts {
 }
 
 /**
- * Counts verification failures by flow and source (specification: repeated failures are a security signal), and
- * tells a wrong key, with which nothing verifies any more, from a source that probes while others succeed.
+ * Counts verification failures by flow and source (specification: repeated failures are a security signal). It distinguishes a
+ * wrong key, with which nothing verifies any more, from a source that probes while others succeed.
  */
 export class Alerts {
   readonly #threshold: number;
@@ -113,7 +113,7 @@ export class Alerts {
     return failures === 1;
   }
 
-  /** Names the source; of too many, made up perhaps, only how many they are. */
+  /** Raises an alert that names the source. If there are too many sources, which may be made up, it only says how many. */
   #raiseProbing(counts: FlowCounts, given: Pick<Alert, "flow" | "code" | "source" | "failures">): void {
     const now = this.#clock.now();
     if (counts.named.total(now, this.#cooldownMs) >= MAX_NAMED) {
@@ -130,7 +130,7 @@ export class Alerts {
     this.#raise("held-full", { flow, code: "ERR_HELD_FULL", source: null, failures: 1 });
   }
 
-  /** False within the cool-down of the same alert; otherwise the cool-down begins. */
+  /** Raises an alert, and begins its cool-down. False, without an alert, during the cool-down of the same one. */
   #raise(kind: Alert["kind"], facts: Pick<Alert, "flow" | "code" | "source" | "failures">): boolean {
     const key = keyOf(kind, facts);
     if (this.#recent.has(key)) return false;

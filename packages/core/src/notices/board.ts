@@ -5,22 +5,25 @@ import type { Happening, Notice } from "./notice.ts";
 import { Repeats } from "./repeats.ts";
 import { lineOfThrown } from "./thrown.ts";
 
-/** Notices that may wait for a slow observer; beyond, the newest are dropped and counted. */
+/** How many notices may wait for a slow observer. Further ones are dropped and counted. */
 const MAX_PENDING = 10_000;
 
-/** Takes notices on the path and hands them on off the path: an observer can neither slow nor break a delivery. */
+/**
+ * Takes notices during a delivery, and hands them to observers afterwards. So an observer can neither slow down nor break a
+ * delivery.
+ */
 export class NoticeBoard {
   readonly #lines: LogLines;
   readonly #clock: Clock;
   readonly #soon: (task: () => void) => void;
   readonly #repeats: Repeats<Extract<Happening, { readonly type: "inbox-error" }>>;
-  /** One entry for each call of `observe`, also with the same function. */
+  /** One entry for each call of `observe`, even with the same function. */
   readonly #observers = new Set<{ readonly observer: (notice: Notice) => void }>();
   #pending: Notice[] = [];
   #dropped = 0;
   #scheduled = false;
 
-  /** The given environment also decides when a later turn of the event loop comes. */
+  /** If it is given an environment, that also decides when a later turn of the event loop comes. */
   constructor(lines: LogLines, clock: Clock | Environment) {
     this.#lines = lines;
     this.#clock = clock;
@@ -28,7 +31,7 @@ export class NoticeBoard {
     this.#repeats = new Repeats(clock, (error) => this.#add(error));
   }
 
-  /** False if nobody listens to notices about what goes as it should. Then they need not even be made. */
+  /** False if nobody listens to notices about what goes well. Then they need not even be made. */
   get observed(): boolean {
     return this.#observers.size > 0 || this.#lines.tellsEverything;
   }
@@ -57,7 +60,7 @@ export class NoticeBoard {
     this.#soon(() => this.flush());
   }
 
-  /** Hands on what waits. */
+  /** Hands out the notices that wait. */
   flush(): void {
     this.#scheduled = false;
     const batch = this.#pending;
@@ -79,7 +82,7 @@ export class NoticeBoard {
     }
   }
 
-  /** Hands on what waits, the last lines included. */
+  /** Hands out the notices that wait, and writes the last lines. */
   close(): void {
     this.#repeats.close();
     this.flush();
@@ -88,8 +91,8 @@ export class NoticeBoard {
 }
 
 /**
- * Calls back outside of the path of the delivery. On Workers a timer or an immediate ends with the request that set it, so
- * notices would never be sent. There the next microtask has to do.
+ * Calls back after the delivery. On Workers, a timer or an immediate ends with the request that set it, so notices would never
+ * be sent. There, the next microtask is used instead.
  */
 const soon: (task: () => void) => void =
   (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers"

@@ -2,25 +2,25 @@ import type { Clock } from "../time/clock.ts";
 import type { Logger } from "./logger.ts";
 import type { Happening, Notice } from "./notice.ts";
 
-/** The least that is written: `info` adds what goes as it should. */
+/** The lowest level that is written. `info` also writes what goes well. */
 export type LogLevel = "info" | "warn" | "error";
 
 interface Rule {
   readonly level: LogLevel;
-  /** Lines of one subject within a minute; what comes beyond is counted and told in one line. */
+  /** How many lines of one subject are written within a minute. Further ones are counted, and reported in one line. */
   readonly perMinute: number;
 }
 
 /** One line is enough. Further ones within the minute are only counted. */
 const ONCE = 1;
-/** Strangers can cause these, each under a name of their own. */
+/** Strangers can cause these, each with a new name. */
 const FEW = 10;
-/** Each names an event that somebody may have to look for. */
+/** Each of these names an event that somebody may have to look for. */
 const MANY = 100;
-/** Only authentic deliveries make these happen, and a copy does not. */
+/** Only authentic deliveries cause these, and copies do not. */
 const EVERY = Number.POSITIVE_INFINITY;
 
-/** How each notice is logged, but for `refused` ones; null: not at all. */
+/** How each notice is logged, except `refused` ones; null: not at all. */
 export const RULES: Readonly<Record<Exclude<Notice["type"], "refused">, Rule | null>> = {
   accepted: { level: "info", perMinute: EVERY },
   duplicate: { level: "info", perMinute: MANY },
@@ -48,7 +48,7 @@ export const RULES: Readonly<Record<Exclude<Notice["type"], "refused">, Rule | n
 const REFUSED_BY_FAULT: Rule = { level: "error", perMinute: ONCE };
 const FIRST_BAD_SIGNATURE: Rule = { level: "warn", perMinute: FEW };
 
-/** A logger that leaves out what is below a level. */
+/** A logger that leaves out lines below a level. */
 export function fromLevel(log: Logger, level: LogLevel): Logger {
   const quiet = (): void => {};
   return {
@@ -65,7 +65,7 @@ const MAX_TEXT = 500;
 /** A line that may be written. */
 interface Line {
   readonly rule: Rule;
-  /** What it is counted under. */
+  /** The subject under which it is counted. */
   readonly subject: string;
   /** What all lines of the subject have in common. */
   readonly title: string;
@@ -85,8 +85,8 @@ interface Minute {
 }
 
 /**
- * Writes notices as lines: so many of a subject within a minute, and at its end one that says how many were left out.
- * A logger that throws breaks nothing.
+ * Writes notices as log lines. It writes a limited number of lines for each subject within a minute, and at the end of the
+ * minute how many were left out. A logger that throws breaks nothing.
  */
 export class LogLines {
   readonly #log: Logger;
@@ -100,7 +100,7 @@ export class LogLines {
     this.#clock = clock;
   }
 
-  /** True if lines about what goes as it should are written, too. */
+  /** True if lines about what goes well are written too. */
   get tellsEverything(): boolean {
     return this.#level === "info";
   }
@@ -148,7 +148,7 @@ export class LogLines {
     }
   }
 
-  /** Looks at the time too: where a request ends, as on Workers, so do its timers. */
+  /** Looks at the time too, since on Workers, timers end with the request that set them. */
   #minuteOf(line: Line): Minute {
     const now = this.#clock.now();
     const open = this.#minutes.get(line.subject);
@@ -202,13 +202,13 @@ function lineOf(notice: Notice, rule: Rule): Line {
   return { rule, subject: title, title, message: type, facts: factsIn(notice), times };
 }
 
-/** A failing call is a subject for each thing that it was for, an alert for each kind and flow. */
+/** The subject of a notice. Failing calls have a subject for each kind of call, and alerts one for each kind and flow. */
 function titleOf(notice: Notice): string {
   if (notice.type === "inbox-error") return `${notice.type} during ${notice.during}`;
   return notice.type === "alert" ? `${notice.type} ${notice.kind} in ${notice.flow}` : notice.type;
 }
 
-/** The notice's facts, long texts cut: ids and references are as long as their sender likes. */
+/** The notice's facts, with long texts shortened. Ids and references are as long as their sender likes. */
 function factsIn({ type: _, at, ...facts }: Notice): Readonly<Record<string, unknown>> {
   const told: Record<string, unknown> = { at: new Date(at).toISOString() };
   for (const [name, value] of Object.entries(facts)) {

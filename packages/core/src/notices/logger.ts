@@ -8,7 +8,7 @@ export interface Logger {
   error(message: string, facts?: Readonly<Record<string, unknown>>): void;
 }
 
-/** The logger of whoever gives none. */
+/** The default logger. */
 export const consoleLogger: Logger = {
   info: (message, facts) => console.info(`payhooks: ${message}`, ...(facts === undefined ? [] : [facts])),
   warn: (message, facts) => console.warn(`payhooks: ${message}`, ...(facts === undefined ? [] : [facts])),

@@ -1,22 +1,22 @@
 import type { Clock } from "../time/clock.ts";
 
-/** What is repeated: equal where both texts are. */
+/** An error that may be repeated. Two are equal if both texts are. */
 export interface RepeatedError {
   readonly during: string;
   readonly error: string;
-  /** How many it stands for. */
+  /** How many errors it stands for. */
   readonly count: number;
 }
 
-/** Equal errors within this time are told as one, with their count. */
+/** Equal errors within this time are reported as one, with their count. */
 const PERIOD_MS = 10_000;
-/** Different errors that are known at one time; there are few kinds of them. */
+/** How many different errors are remembered. There are few kinds of them. */
 const MAX_KINDS = 100;
 
-/** One kind of error since it was last told. */
+/** One kind of error since it was last reported. */
 interface Period<E> {
   readonly began: number;
-  /** The latest of those that were not told, and how many they are. */
+  /** The latest error that was not reported, and how many there are. */
   latest: E | null;
   count: number;
   cancelTimer: (() => void) | null;
@@ -36,7 +36,7 @@ export class Repeats<E extends RepeatedError> {
     this.#tell = tell;
   }
 
-  /** Looks at the time too: where a request ends, as on Workers, so do its timers. */
+  /** Looks at the time too, since on Workers, timers end with the request that set them. */
   add(error: E): void {
     const kind = `${error.during}\n${error.error}`;
     const now = this.#clock.now();
@@ -55,7 +55,7 @@ export class Repeats<E extends RepeatedError> {
     });
   }
 
-  /** Reports what was not reported so far. */
+  /** Reports the errors that were not reported so far. */
   close(): void {
     for (const kind of [...this.#periods.keys()]) this.#end(kind);
   }

@@ -1,4 +1,7 @@
-/** What the merchant's own functions throw: handlers, the observer, a factory. Their words are his, and kept in bounds. */
+/**
+ * Describes what the merchant's own functions throw: handlers, the observer, a factory. Their words may be shown, but are
+ * limited in length.
+ */
 
 const MAX_LINE = 500;
 const MAX_STACK = 4_000;
@@ -9,7 +12,7 @@ export function lineOfThrown(error: unknown): string {
   return bounded(error instanceof Error ? `${error.name}: ${error.message}` : String(error), MAX_LINE);
 }
 
-/** The stack of an error, with those of its causes; null for what has none. Further fields of it are not shown. */
+/** The stack of an error and those of its causes; null if it has none. Further fields of the error are not shown. */
 function stackOfThrown(error: unknown): string | null {
   const stacks: string[] = [];
   for (let one = error; one instanceof Error && stacks.length < MAX_CAUSES; one = one.cause) {
@@ -18,7 +21,7 @@ function stackOfThrown(error: unknown): string | null {
   return stacks.length === 0 ? null : bounded(stacks.join("\ncaused by "), MAX_STACK);
 }
 
-/** Both, for a log line: not the error itself, of which a logger would show every field. */
+/** Both, for a log line. The error itself is not passed on, since a logger would show all of its fields. */
 export function factsOfThrown(error: unknown): { readonly error: string; readonly stack: string | null } {
   return { error: lineOfThrown(error), stack: stackOfThrown(error) };
 }

@@ -11,14 +11,14 @@ import type { Cancellation } from "../time/cancellation.ts";
 
 /** What a context needs for effects. */
 export interface ContextEffects {
-  /** Null where the receiver has none. */
+  /** Null if the receiver has none. */
   readonly effects: Effects | null;
   readonly now: number;
   /** Called if an earlier run has committed the effect. */
   readonly skipped: (effect: string) => void;
 }
 
-/** The context of a handler, with its effects. The public types say which of its members there are. */
+/** The context of a handler, with its effects. The public types say which of the members exist. */
 export class RunContext implements HandlerContext, LooseMethods {
   readonly effectId: string;
   readonly eventId: string;
@@ -69,7 +69,7 @@ export class RunContext implements HandlerContext, LooseMethods {
     return this.#methods("claimEffect").claimEffect(tx, name);
   }
 
-  /** Transactions that the handler did not wait for; null where there are none. */
+  /** Waits for transactions that the handler did not wait for; null if there are none. */
   effectsAtRest(): Promise<void> | null {
     return this.#effects?.atRest() ?? null;
   }
@@ -93,8 +93,8 @@ export class RunContext implements HandlerContext, LooseMethods {
 }
 
 /**
- * The `effectId`. A replay with `again` gets a new one. So do the onHeld handlers of an event that is held once more, since
- * that is news.
+ * The `effectId`. A replay with `again` gets a new one. So do the onHeld handlers of an event that is held again, since they
+ * are told something new.
  */
 function effectIdOf({ eventId, mode, replays, again }: LeaseData, handler: string): string {
   const isNew = again || (mode === "tell" && replays > 0);

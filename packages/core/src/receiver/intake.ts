@@ -29,15 +29,15 @@ export interface Endpoint {
   readonly flow: FlowName;
   readonly maxBodyBytes: number;
   readonly bodyTimeoutMs: number;
-  /** What can be answered before the body is read, or null to read it. */
+  /** The answer if the request can be refused before its body is read; null to read it. */
   check(head: DeliveryHead, remoteAddress?: string): Reply | null;
   /**
-   * The whole way of a delivery to its answer. Never rejects. `mounted` is for adapters, which have had the head
-   * checked: a background receiver that does not run yet is then started, within the deadline; otherwise it answers
+   * Verifies a delivery, accepts it and answers. Never rejects. `mounted` is for adapters, which have called `check` before.
+   * With it, a background receiver that does not run yet is started, within the deadline. Without it, such a receiver answers
    * 503 `ERR_NOT_STARTED`.
    */
   receive(delivery: Delivery, options?: { readonly mounted?: boolean | undefined }): Promise<Reply>;
-  /** The answer when the adapter could not get the bytes; `why` goes to the log only. */
+  /** The answer if the adapter could not get the bytes. `why` goes to the log only. */
   refuse(code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply;
 }
 
@@ -50,11 +50,11 @@ export interface IntakeParts {
   readonly inbox: Inbox;
   readonly runner: Runner;
   readonly lifecycle: Lifecycle;
-  /** Runs what is due. */
+  /** Runs the events that are due. */
   work(): Promise<unknown>;
 }
 
-/** For how long only the request that accepted an event may run it after the response. Then any process may. */
+/** For how long only the request that accepted an event may run it, after its response. Then any process may. */
 const LEFT_TO_THE_REQUEST_MS = 5_000;
 
 /** `stack`: where the error behind the refusal was thrown. */
@@ -68,7 +68,7 @@ export class Intake {
   /** Deliveries without an answer yet, including those that wait for a resolver or for their handlers. */
   #unanswered = 0;
   #whenAtRest: (() => void)[] = [];
-  /** Fields that were left out, as they were warned about: of four optional ones. */
+  /** The sets of left-out fields that were warned about. There are few, since only four fields are optional. */
   readonly #leftOut = new Set<string>();
 
   constructor(parts: IntakeParts) {
@@ -115,12 +115,12 @@ export class Intake {
     }
   }
 
-  /** A closing process ends each connection with its answer, so that the sender's next request goes elsewhere. */
+  /** A closing process ends each connection with its answer, so that the sender's next request goes to another process. */
   #last(reply: Reply): Reply {
     return this.#parts.lifecycle.isClosing ? lastOfConnection(reply) : reply;
   }
 
-  /** Tells what became of a verified event in the inbox. */
+  /** Posts notices about what became of a verified event in the inbox. */
   notice({ verified, leftOut }: Reading, accepted: Accepted): void {
     const { outcome, eventId, reason, previousAmount, overtaken } = accepted;
     const { notices } = this.#parts;
@@ -153,13 +153,13 @@ export class Intake {
     }
   }
 
-  /** Warns once for the same fields. From some day on every callback may be like this. */
+  /** Warns once for the same fields. From some day on, every callback may be like this. */
   #warnOf(leftOut: string): void {
     if (this.#leftOut.has(leftOut)) return;
     this.#leftOut.add(leftOut);
-    const what = `Not handed to handlers: ${leftOut}, since it could also be part of another value.`;
+    const what = `Not passed to handlers: ${leftOut}, since it could also be part of another value.`;
     const fix =
-      "If callbacks have an undocumented field beside it, and only the service chooses its value, declare that in payments.extraFields.";
+      "If callbacks also have an undocumented field, and only the service chooses its value, declare that field in payments.extraFields.";
     this.#parts.notices.post({ type: "warning", what, fix });
   }
 
@@ -188,7 +188,8 @@ export class Intake {
       if (!lifecycle.isReady) await deadline.race(lifecycle.prepare());
       let verification = flow.verify(delivery, clock.now());
       if (isPending(verification)) {
-        // A delivery that waits for a resolver does not count as in flight. Strangers could fill all places with made-up merchants.
+        // A delivery that waits for a resolver does not count as in flight. Otherwise strangers could take all places with
+        // made-up merchants.
         isInFlight = false;
         this.#inFlight--;
         verification = await deadline.race(resolving(verification));
@@ -233,7 +234,7 @@ export class Intake {
     }
   }
 
-  /** The reason why a delivery is refused without a look at it; null if there is none. */
+  /** The reason to refuse a delivery before it is verified; null if there is none. */
   #findFault(delivery: Delivery, mounted: boolean): Fault | null {
     const { settings, lifecycle } = this.#parts;
     const code = mounted ? null : findHeadFault(delivery, settings.maxBodyBytes);
@@ -256,8 +257,8 @@ export class Intake {
   }
 
   /**
-   * Where handlers run for this delivery. A platform that hands over a `waitUntil` may freeze the process after the answer, so
-   * by default events run after the response there. If somebody has called `start()`, the process lives on.
+   * Where the handlers for this delivery run. A platform that provides a `waitUntil` may freeze the process after the answer,
+   * so events run after the response there by default. If somebody has called `start()`, the process keeps running.
    */
   #runOf(delivery: Delivery): NonNullable<Settings["run"]> {
     const { settings, lifecycle } = this.#parts;
@@ -265,7 +266,7 @@ export class Intake {
     return delivery.waitUntil === undefined || lifecycle.isStarting ? "background" : "after-response";
   }
 
-  /** `ack: "handled"`: every copy is answered by its event's state after this try. */
+  /** `ack: "handled"`: every copy is answered with the event's state after this try. */
   async #handle({ handled }: Accepted, refuse: Refuse): Promise<Reply> {
     const { settings, environment: clock, inbox } = this.#parts;
     if (handled === undefined) return RECEIVED;
@@ -293,7 +294,7 @@ export class Intake {
     }
   }
 
-  /** `run: "after-response"`: this event, then what else is due. */
+  /** `run: "after-response"`: runs this event, then the others that are due. */
   #workAfter(delivery: Delivery, { outcome, eventId }: Accepted): void {
     const { inbox, runner, notices } = this.#parts;
     const work = (async () => {
@@ -308,7 +309,7 @@ export class Intake {
     const { settings, notices } = this.#parts;
     const { notifyWorker } = settings;
     if (notifyWorker === undefined || outcome === "duplicate") return;
-    // Whether it throws or rejects: the event is stored, and a worker finds it all the same.
+    // If it throws or rejects, the event is still stored, and a worker finds it.
     const telling = new Promise<void>((resolve) => resolve(notifyWorker(eventId))).catch((error: unknown) =>
       notices.post(inboxError("notifyWorker", error)),
     );
@@ -317,7 +318,7 @@ export class Intake {
 }
 
 /**
- * The answer if a resolver fails. That says nothing about the signature, so the sender has to try again. The resolver's
+ * The answer if a resolver fails. A failure says nothing about the signature, so the sender has to try again. The resolver's
  * message is not logged: it may repeat the merchant id, which a stranger may have written.
  */
 async function resolving(verifying: Promise<Verification>): Promise<Verification> {
@@ -358,7 +359,7 @@ function describe(error: unknown): string {
 
 const MAX_SOURCE = 64;
 
-/** Cuts an address off, since a sender may choose its length. The copy does not keep the long text in memory. */
+/** Shortens an address, since a sender may choose its length. The copy does not keep the long text in memory. */
 function sourceOf(remoteAddress: string | undefined): string | null {
   if (remoteAddress === undefined || remoteAddress.length <= MAX_SOURCE) return remoteAddress ?? null;
   return Buffer.from(remoteAddress.slice(0, MAX_SOURCE)).toString();

@@ -2,13 +2,13 @@ import { UNKNOWN_TENANT } from "../flows/flow.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 
-const STRANGER = "If the sender is not the service, nothing is wrong: it was refused.";
+const STRANGER = "If the sender is not the service, nothing is wrong: the request was refused.";
 const BYTES = "Or something in front of the receiver changes bodies.";
 
 const NO_SUCH_MERCHANT =
-  "Most often the merchant is not where the resolver looks, yet, or the adapter's tenant option names another one.";
+  "Most often the resolver does not know the merchant yet, or the adapter's tenant option names another one.";
 
-/** What a bad signature most often comes from, and what to do, for the first one of a source. */
+/** The most likely cause of a bad signature, and what to do. It is logged with the first one of a source. */
 export function likelyCauseOf(flow: FlowName, code: DeliveryErrorCode, why: string): string {
   const cause = why === UNKNOWN_TENANT ? NO_SUCH_MERCHANT : (CAUSES[flow][code] ?? "");
   return `${cause} ${STRANGER}`.trimStart();
@@ -16,16 +16,16 @@ export function likelyCauseOf(flow: FlowName, code: DeliveryErrorCode, why: stri
 
 const CAUSES: Readonly<Record<FlowName, Partial<Record<DeliveryErrorCode, string>>>> = {
   payments: {
-    ERR_SIGNATURE_INVALID: `Most often the key is another one than the service signs with, or was rotated: compare payments.publicKey with the dashboard (Settings, Security, Security Keys). ${BYTES}`,
+    ERR_SIGNATURE_INVALID: `Most often the key is not the one that the service signs with, or was rotated: compare payments.publicKey with the dashboard (Settings, Security, Security Keys). ${BYTES}`,
     ERR_SIGNATURE_MISSING:
-      "Callbacks carry a field signature: most often this is another program's request, or a connected-account webhook that was sent to the callbacks' address.",
-    ERR_SIGNATURE_MALFORMED: `The service writes base64 with padding, as long as the key: most often a test or a proxy wrote it anew. ${BYTES}`,
+      "Every callback has a field signature. Most often this is another program's request, or a connected-account webhook that was sent to the address of the callbacks.",
+    ERR_SIGNATURE_MALFORMED: `The service writes base64 with padding, as long as the key. Most often a test or a proxy has rewritten it. ${BYTES}`,
   },
   connect: {
-    ERR_SIGNATURE_INVALID: `Most often connect.secret is not the webhook_secret of the webhook settings, or that was changed: compare the two, white space included. ${BYTES}`,
+    ERR_SIGNATURE_INVALID: `Most often connect.secret is not the webhook_secret of the webhook settings, or that was changed: compare the two, including white space. ${BYTES}`,
     ERR_SIGNATURE_MISSING:
-      "Most often the webhook settings have no webhook_secret, without which the service does not sign: set one there. Or a proxy drops the header X-Connect-Signature.",
+      "Most often the webhook settings have no webhook_secret, and the service does not sign without one: set it there. Or a proxy drops the header X-Connect-Signature.",
     ERR_SIGNATURE_MALFORMED:
-      "The service writes sha256= and 64 lowercase hex digits: most often a proxy has sent the header twice, or a test wrote it otherwise.",
+      "The service writes sha256= and 64 lowercase hex digits. Most often a proxy has sent the header twice, or a test wrote it in another way.",
   },
 };

@@ -16,10 +16,10 @@ export interface ReceiverOptions {
   readonly payments?: PaymentsOptions | undefined;
   /** The connect flow: connected-account webhooks. */
   readonly connect?: ConnectOptions | undefined;
-  /** Where events are kept. Default: memory, refused with `NODE_ENV=production` unless it is named. */
+  /** Where events are kept. Default: memory. With `NODE_ENV=production`, an inbox must be named. */
   readonly inbox?: Inbox | undefined;
   /**
-   * Where effects are kept, so that each happens exactly once: `pgEffects(pool)` and its like. With it, handlers have
+   * Where effects are kept, so that each happens exactly once, such as `pgEffects(pool)`. With it, handlers have
    * `ctx.transaction` and `ctx.claimEffect`.
    */
   readonly effects?: Effects | undefined;
@@ -28,26 +28,26 @@ export interface ReceiverOptions {
   /** With `ack: "handled"`: how long the handlers may take before the answer is 503. Default 8 s. */
   readonly handledBudgetMs?: number | undefined;
   /**
-   * Where handlers run: in this process, after each response, or in another process. Default: after each response
-   * where the platform has a `waitUntil` (Workers, Next.js) and nobody has called `start()`; else in this process.
+   * Where handlers run: in this process, after each response, or in another process. Default: after each response if the
+   * platform has a `waitUntil` (Workers, Next.js) and nobody has called `start()`, otherwise in this process.
    */
   readonly run?: "background" | "after-response" | "elsewhere" | undefined;
   /**
-   * Called with the eventId of each event that this process has accepted but does not run itself: to send a message to a
-   * worker, or call its route, which then calls `receiver.run(eventId)`. A hint: what it throws is noticed, and an event
-   * whose hint got lost is found by `receiver.work()` and by workers that run in the background.
+   * Called with the eventId of each event that this process has accepted but does not run itself. Use it to send a message to a
+   * worker, or to call the worker's route, which then calls `receiver.run(eventId)`. It is only a hint. If it throws, there is
+   * a notice, and an event whose hint got lost is found by `receiver.work()` and by workers that run in the background.
    */
   readonly notifyWorker?: ((eventId: string) => void | Promise<void>) | undefined;
-  /** Events that run at one time in this process. Default 16. */
+  /** How many events run at one time in this process. Default 16. */
   readonly concurrency?: number | undefined;
-  /** Deliveries between verification and answer at one time; beyond, 503. Default 1,000. */
+  /** How many deliveries may be between verification and answer at one time. Further ones are answered 503. Default 1,000. */
   readonly maxInFlight?: number | undefined;
   /**
-   * Deliveries of one flow that wait for its key resolver at one time; beyond, 503. Those of merchants that it has found
-   * before have as many places of their own. They do not count as in flight. Default 100.
+   * How many deliveries of one flow may wait for its key resolver at one time. Further ones are answered 503. Merchants that it
+   * has found before have the same number of places of their own. Waiting deliveries do not count as in flight. Default 100.
    */
   readonly maxResolving?: number | undefined;
-  /** Entries that deliveries may put on hold; beyond, such a delivery is answered 503. Default 10,000. */
+  /** How many entries may be held. A delivery that would add another one is answered 503. Default 10,000. */
   readonly maxHeld?: number | undefined;
   /** How long ago an event may have been signed. Default 7 days. */
   readonly windowMs?: number | undefined;
@@ -57,12 +57,12 @@ export interface ReceiverOptions {
   readonly maxBodyBytes?: number | undefined;
   /** Default 10 s. */
   readonly bodyTimeoutMs?: number | undefined;
-  /** Moving from another receiver: true for events that it has handled. Asked once, before the first try. */
+  /** For a move from another receiver: returns true for events that it has handled. Called once, before the first try. */
   readonly alreadyHandled?: ((event: AnyEvent) => boolean | Promise<boolean>) | undefined;
   readonly alerts?: AlertOptions | undefined;
   /** Default: the console. */
   readonly logger?: Logger | undefined;
-  /** The least that is logged; `"info"` adds what goes as it should. Default `"warn"`. */
+  /** The lowest level that is logged. `"info"` also logs what goes well. Default `"warn"`. */
   readonly logLevel?: LogLevel | undefined;
   /** For tests. */
   readonly clock?: Clock | undefined;
@@ -72,7 +72,7 @@ export interface ReceiverOptions {
 export interface Settings {
   readonly ack: "enqueued" | "handled";
   readonly handledBudgetMs: number;
-  /** Undefined: decided by what the delivery comes with, see `runOf` of the intake. */
+  /** Undefined: each delivery decides, see `runOf` of the intake. */
   readonly run: "background" | "after-response" | "elsewhere" | undefined;
   readonly concurrency: number;
   readonly maxInFlight: number;
@@ -102,7 +102,7 @@ const DEFAULTS: Settings = {
   notifyWorker: undefined,
 };
 
-/** Checks what can be checked without the environment, and fills in defaults. Throws `ERR_OPTION_INVALID`. */
+/** Checks what can be checked without the environment, and fills in the defaults. Throws `ERR_OPTION_INVALID`. */
 export function settingsOf(options: ReceiverOptions): Settings {
   if (typeof options !== "object" || options === null) {
     throw invalid("createReceiver was given no options.", "Give it at least one flow.");
@@ -127,7 +127,7 @@ export function settingsOf(options: ReceiverOptions): Settings {
   }
   if (run === "elsewhere" && ack === "handled") {
     throw invalid(
-      'run: "elsewhere" runs no handler here, so ack: "handled" can never be given.',
+      'run: "elsewhere" runs no handler here, so ack: "handled" is not possible.',
       'Use ack: "enqueued".',
     );
   }

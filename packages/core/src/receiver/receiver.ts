@@ -48,11 +48,11 @@ import { checkSetup } from "./setup.ts";
 /** The payments flow of a receiver. */
 export interface PaymentsEndpoint extends Endpoint {
   /**
-   * Feeds the result of a transaction look-up through the table of deduplication, so that a result that arrives both
-   * ways runs once. `updated_at` is its signed time.
-   * @param options `tenant` as the resolver names it: required where one chooses the keys, and refused where none does.
-   * @throws PayhooksError `ERR_TRANSACTION_INVALID`, `ERR_OPTION_MISSING` or `ERR_OPTION_INVALID` for the tenant,
-   * `ERR_CLOSING` after `close()`, or what the inbox throws.
+   * Feeds the result of a transaction look-up through the table of deduplication, so that an event that arrives both ways runs
+   * once. `updated_at` is its signed time.
+   * @param options `tenant` as the resolver names it. Required if a resolver chooses the keys, and refused otherwise.
+   * @throws PayhooksError `ERR_TRANSACTION_INVALID`, `ERR_OPTION_MISSING` or `ERR_OPTION_INVALID` for the tenant, `ERR_CLOSING`
+   * after `close()`, or what the inbox throws.
    */
   ingest(
     transaction: LookupTransaction,
@@ -60,10 +60,10 @@ export interface PaymentsEndpoint extends Endpoint {
   ): Promise<Ingested>;
 }
 
-/** The answer to a load balancer's question. */
+/** The answer to a load balancer. */
 export interface Probe {
   readonly ok: boolean;
-  /** Why not; null where it is ok. */
+  /** Why not; null if it is ok. */
   readonly detail: string | null;
 }
 
@@ -81,19 +81,19 @@ export interface Ingested {
 
 /** Receives the service's events. Made by {@link createReceiver}. */
 export interface Receiver<Context extends HandlerContext = HandlerContext> {
-  /** Throws `ERR_FLOW_OFF` where the options have no `payments`. */
+  /** Throws `ERR_FLOW_OFF` if the options have no `payments`. */
   readonly payments: PaymentsEndpoint;
-  /** Throws `ERR_FLOW_OFF` where the options have no `connect`. */
+  /** Throws `ERR_FLOW_OFF` if the options have no `connect`. */
   readonly connect: Endpoint;
 
   /**
-   * Registers a handler of `DEPOSIT`: a function runs on SUCCESS only, an object has one for each status that is wanted
-   * (specification, Payment callback events). Another status is acknowledged and done.
+   * Registers a handler of `DEPOSIT`. A function runs on SUCCESS only. An object has a function for each status that is wanted
+   * (specification, Payment callback events). An event with another status is acknowledged, and counts as done.
    * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
    */
   onDeposit(handlers: PaymentHandlers<DepositEvent, Context>, options?: HandlerOptions): Receiver<Context>;
   /**
-   * Registers a handler of `WITHDRAWAL`, as `onDeposit` does of deposits.
+   * Registers a handler of `WITHDRAWAL`, in the same way as `onDeposit`.
    * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
    */
   onWithdrawal(
@@ -135,85 +135,87 @@ export interface Receiver<Context extends HandlerContext = HandlerContext> {
     options?: HandlerOptions,
   ): Receiver<Context>;
   /**
-   * Registers a handler that runs, durably and with retries, about every event that is put on hold.
+   * Registers a handler that is called about every event that is put on hold. It runs durably and with retries.
    * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
    */
   onHeld(handler: Handler<HeldEvent, Context>, options?: HandlerOptions): Receiver<Context>;
   /**
-   * Says that an event name is not wanted: it is then done when it arrives, not held.
+   * Declares that an event name is not wanted. Such an event is then done when it arrives, and not held.
    * @throws PayhooksError `ERR_OPTION_INVALID` when the event has a handler, `ERR_REGISTRATION_CLOSED`.
    */
   ignore(event: EventName): Receiver<Context>;
   /**
-   * Hands everything that happens to an observer, beside those that are there already, until the returned function is
-   * called. An observer can neither slow nor break a delivery.
+   * Adds an observer, which gets a notice of everything that happens until the returned function is called. An observer can
+   * neither slow down nor break a delivery.
    */
   observe(observer: (notice: Notice) => void): () => void;
 
   /**
-   * Checks the set-up, closes registration and, with `run: "background"` or no `run` at all, begins to run events.
-   * Idempotent; adapters call it.
+   * Checks the set-up, and closes registration. With `run: "background"`, or without `run`, also begins to run events.
+   * Idempotent. Adapters call it.
    * @throws PayhooksError a set-up code such as `ERR_OPTION_MISSING`, `ERR_INBOX_REQUIRED` or `ERR_NO_HANDLERS`.
    */
   start(): Promise<void>;
-  /** Runs what is due, for a cron job. `deadlineMs` default 10 s, `limit` default 1,000. */
+  /** Runs the events that are due, for a cron job. `deadlineMs` default 10 s, `limit` default 1,000. */
   work(options?: {
     readonly deadlineMs?: number | undefined;
     readonly limit?: number | undefined;
   }): Promise<WorkReport>;
   /**
-   * Runs one event now, such as one that `notifyWorker` named. Skips its backoff, at most once a second; a try before its
-   * time that fails does not count against `maxTries`.
+   * Runs one event now, such as one that `notifyWorker` named. Skips its backoff, at most once a second. A try before its time
+   * does not count against `maxTries` if it fails.
    * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is no eventId.
    */
   run(eventId: string): Promise<RunReport>;
   /**
-   * Begins no further run in this process until `resume()`: deliveries are accepted, and what runs goes on. Other
-   * processes go on running. For a deploy of what the handlers depend on.
+   * Begins no further run in this process until `resume()`. Deliveries are still accepted, runs that have begun continue, and
+   * other processes go on running events. For a deploy of something that the handlers depend on.
    */
   pause(): void;
   /** Begins to run events again after `pause()`. */
   resume(): void;
-  /** One event's whole life, or null. */
+  /** The whole life of one event, or null if the inbox does not know it. */
   read(eventId: string): Promise<Life | null>;
   /**
-   * The events of one transaction, one webhook or one reference, finished ones included, as far as the inbox remembers them; the
-   * one that was accepted first at their head. At most 1,000.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for a query that cannot be; `ERR_OPTION_MISSING` for an id without a tenant where
-   * a resolver chooses the keys.
+   * The events of one transaction, one webhook or one reference, including finished ones, as far as the inbox remembers them.
+   * The earliest accepted comes first. At most 1,000.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for a query that is not valid; `ERR_OPTION_MISSING` for an id without a tenant
+   * if a resolver chooses the keys.
    */
   find(query: FindQuery): Promise<readonly EventSummary[]>;
-  /** The events of the inbox, listed and counted. */
+  /** Lists and counts the events of the inbox. */
   readonly events: EventEntries;
-  /** Events that wait for a person. */
+  /** The events that are held for a person. */
   readonly held: HeldEntries;
-  /** The option `effects`; null where there was none. */
+  /** The option `effects`; null if there was none. */
   readonly effects: Effects<Context> | null;
   /** Whether the inbox answers, and how much waits in it. */
   health(): Promise<Health>;
-  /** Whether this process is to go on: false once `close()` was called. Asks nobody, and so says nothing about the inbox. */
+  /**
+   * Whether this process should keep running: false once `close()` was called. Does not ask the inbox, and so says nothing
+   * about it.
+   */
   live(): Probe;
   /**
-   * Whether deliveries should be sent to this process: false once `close()` was called, while nothing could be accepted, and,
-   * with `maxDueAgeMs`, while an event has been due for longer than that.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is no positive number.
+   * Whether deliveries should be sent to this process. False once `close()` was called, and while the inbox could not accept an
+   * event. With `maxDueAgeMs`, also false while an event has been due for longer than that.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is not a positive number.
    */
   ready(options?: ReadyOptions): Promise<Probe>;
   /**
-   * Answers 503 from now on, and waits for what runs. `unfinished` counts what still ran after `graceMs` (default
-   * 10 s) or, in memory, is lost.
+   * Answers 503 from now on, and waits for the handlers that are running. `unfinished` counts the events that were still
+   * running after `graceMs` (default 10 s) or, with an inbox in memory, are lost.
    */
   close(options?: { readonly graceMs?: number | undefined }): Promise<{ readonly unfinished: number }>;
 }
 
 /**
- * Makes a receiver. Does no I/O and starts nothing: keys are read and the inbox connects at `start()`, or at the
- * first delivery.
+ * Makes a receiver. Does no I/O and starts nothing. Keys are read and the inbox connects at `start()`, or at the first
+ * delivery.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID` for options that cannot be right whatever the environment is.
- * @example
- * const receiver = createReceiver({ payments: { publicKey: process.env.PAY_PUBLIC_KEY } });
- * receiver.onDeposit(async (deposit, ctx) => credit(deposit.referenceId, deposit.amount, ctx.effectId));
+ * @throws PayhooksError `ERR_OPTION_INVALID` for options that are wrong in every environment.
+ * @example const receiver = createReceiver({ payments: { publicKey: process.env.PAY_PUBLIC_KEY } }); receiver.onDeposit(async
+ * (deposit, ctx) => credit(deposit.referenceId, deposit.amount, ctx.effectId));
  */
 export function createReceiver<Context extends HandlerContext>(
   options: ReceiverOptions & { readonly effects: Effects<Context> },
@@ -224,7 +226,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 }
 
 const OK: Probe = { ok: true, detail: null };
-const CLOSING: Probe = { ok: false, detail: "the receiver is closing, or closed" };
+const CLOSING: Probe = { ok: false, detail: "the receiver is closing or closed" };
 
 class MountedReceiver implements Receiver {
   readonly held: HeldEntries;
@@ -372,7 +374,7 @@ class MountedReceiver implements Receiver {
     await (run === "background" ? this.#lifecycle.start() : this.#lifecycle.prepare());
   }
 
-  /** Checks what can only be checked once the environment is there, and closes registration. */
+  /** Checks what can only be checked once the environment is available, and closes registration. */
   async #prepare(): Promise<void> {
     const warnings = await checkSetup({
       hasInbox: this.#options.inbox !== undefined,
@@ -393,7 +395,7 @@ class MountedReceiver implements Receiver {
     return running;
   }
 
-  /** Tells once why it failed, however many deliveries wait for it. */
+  /** Posts one notice about a failure, however many deliveries wait for the action. */
   async #noticing<T>(action: () => Promise<T>): Promise<T> {
     try {
       return await action();
@@ -467,7 +469,7 @@ class MountedReceiver implements Receiver {
     if (hasTenants === true && query.referenceId === undefined && !query.tenant) {
       throw new PayhooksError(
         "ERR_OPTION_MISSING",
-        "find was given no tenant, and a resolver chooses the keys.",
+        "find was given no tenant, but a resolver chooses the keys.",
         {
           fix: "Pass { tenant } as the resolver names it for this merchant.",
         },
@@ -504,7 +506,10 @@ class MountedReceiver implements Receiver {
     return this.#lifecycle.close({ graceMs });
   }
 
-  /** The inbox first, at once: what it has begun and not called goes back to others, who need not wait for the rest. */
+  /**
+   * Closes the inbox first, without a wait. Events that it has begun but not called handlers for go back to other processes at
+   * once.
+   */
   async #close({ graceMs }: { readonly graceMs: number }): Promise<Closed> {
     this.#upkeep?.close();
     const time = new Stopwatch(this.#clock);
@@ -518,29 +523,36 @@ class MountedReceiver implements Receiver {
   }
 }
 
-/** Effects anew are for handlers that somebody has named: what else has not finished may have half of its effects. */
+/** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */
 function checkReplay({ again, handlers }: ReplayDecision): void {
   if (again !== true || (handlers?.length ?? 0) > 0) return;
-  throw new PayhooksError("ERR_OPTION_INVALID", "A replay was given again, and no handlers.", {
-    fix: 'Name those whose effects are to happen once more: { again: true, handlers: ["deposit"] }.',
+  throw new PayhooksError("ERR_OPTION_INVALID", "A replay was given `again` but no handlers.", {
+    fix: 'Name the handlers whose effects are to happen again: { again: true, handlers: ["deposit"] }.',
   });
 }
 
-/** A look-up that is recorded under another tenant than its callback would run a second time. */
+/**
+ * Checks the tenant of a look-up. If a look-up were recorded under another tenant than its callback, its event would run a
+ * second time.
+ */
 function checkTenant({ hasTenants }: PaymentsFlow, tenant: string | undefined): void {
   if (hasTenants && !tenant) {
     throw new PayhooksError(
       "ERR_OPTION_MISSING",
-      "ingest was given no tenant, and a resolver chooses the keys.",
+      "ingest was given no tenant, but a resolver chooses the keys.",
       {
         fix: "Pass { tenant } as the resolver names it for this merchant, so that the look-up meets its callback.",
       },
     );
   }
   if (!hasTenants && tenant) {
-    throw new PayhooksError("ERR_OPTION_INVALID", "ingest was given a tenant, and there is only one.", {
-      fix: "Leave { tenant } out: with fixed keys no event belongs to a tenant.",
-    });
+    throw new PayhooksError(
+      "ERR_OPTION_INVALID",
+      "ingest was given a tenant, but the receiver has fixed keys.",
+      {
+        fix: "Leave { tenant } out: with fixed keys, no event belongs to a tenant.",
+      },
+    );
   }
 }
 

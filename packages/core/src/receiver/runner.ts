@@ -51,19 +51,19 @@ const QUESTION: Omit<Registered, "name"> = {
 const ALREADY_HANDLED: Registered = { ...QUESTION, name: "?alreadyHandled" };
 const CONFIRM: Registered = { ...QUESTION, name: `${TELL_PREFIX}?confirm` };
 
-/** The record would have expired by now, so nobody can say whether the event ran before. */
+/** The detail of an event whose record would have expired by now. Nobody can say whether it ran before. */
 const TOO_OLD =
   "signed so long ago that it may have run and been forgotten: only a replay with evenIfExpired runs it";
 
-/** What the steps of one run have come to so far. */
+/** The results so far of the steps of one run. */
 interface Progress {
   /** States of handlers that have not been written yet. */
   readonly unwritten: StepChange[];
-  /** Notices to send once that is written. */
+  /** Notices to send once those states are written. */
   readonly unnoticed: Happening[];
-  /** The step whose start was written together with the begin; null once the run has reached it. */
+  /** The step whose start was written together with the lease; null once the run has reached it. */
   unopened: string | null;
-  /** When the run began, by this process's clock. */
+  /** When the run began, on this process's clock. */
   readonly begunAt: number;
   /** When the next try is due, in ms from now; null when none is. */
   retryInMs: number | null;
@@ -74,7 +74,7 @@ interface Progress {
   released: boolean;
 }
 
-/** The answer of a question that has settled the whole event. The return value of a handler has no meaning. */
+/** What a question returns if it has settled the whole event. The return value of a handler has no meaning. */
 const FINAL: unique symbol = Symbol("final");
 
 type Call = (context: HandlerContext) => unknown;
@@ -139,7 +139,10 @@ export function createRunner(parts: RunnerParts): Runner {
     return unhandled(lease, detail, registered);
   }
 
-  /** Held since this process lacks a handler. If that one was running when its process died, a replay may double its effect. */
+  /**
+   * Holds the event, since this process lacks a handler for it. If that handler was running when its process died, a replay may
+   * repeat its effect.
+   */
   function unhandled({ data }: Lease, detail: string, registered: ReadonlySet<string> = new Set()): Ending {
     const mayHaveRun = ([name, { state }]: [string, Step]): boolean =>
       state === "started" && !registered.has(name);
@@ -149,7 +152,7 @@ export function createRunner(parts: RunnerParts): Runner {
     return held("unhandled", detail);
   }
 
-  /** Replays an entry that never reached the table: reads it again, and enters it as if it had just arrived. */
+  /** Replays an entry that never entered the table: reads it again, and enters it as if it had just arrived. */
   async function release(lease: Lease, { reading: { verified }, outside }: Verified): Promise<Ending> {
     if (isEntry(verified.verdict)) {
       const isLate = outside !== null && !lease.data.evenIfExpired;
@@ -162,7 +165,7 @@ export function createRunner(parts: RunnerParts): Runner {
     return held(lease.data.verdict as HeldReason, TOO_OLD);
   }
 
-  /** Enters a released event into the table. False if it may have run and been forgotten, and nobody said to run it anyway. */
+  /** Enters a released event into the table. False if it may have run and been forgotten, and nobody asked to run it anyway. */
   async function enter(lease: Lease, event: VerifiedEvent): Promise<boolean> {
     const { outcome } = await lease.accept(event);
     if (outcome !== "expired") return true;
@@ -186,7 +189,7 @@ export function createRunner(parts: RunnerParts): Runner {
       await runStep(lease, step, progress, (context) => handler.handle(entry, context));
       if (progress.lost || progress.released) break;
     }
-    // The event is held already. A handler that used up its tries has had its notice, and makes no second entry.
+    // The event is held already. A handler that has used up its tries has posted a notice, and makes no second entry.
     const ending = endingOf(progress);
     return ending.kind === "retry" || ending.kind === "released" ? ending : { kind: "told" };
   }
@@ -210,8 +213,8 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /**
-   * Runs one handler, if it may run now. Its end is written together with the start of the next handler, or with the end of
-   * the run, so that nothing lies in between. A call that answers `FINAL` has settled the whole event.
+   * Runs one handler, if it may run now. Its end is written together with the start of the next handler, or with the end of the
+   * run, so that there is no gap in between. A call that returns `FINAL` has settled the whole event.
    */
   async function runStep(
     lease: Lease,
@@ -266,7 +269,7 @@ export function createRunner(parts: RunnerParts): Runner {
     const { error, stack } = factsOfThrown(outcome.error);
     if (isReject(outcome.error))
       return giveUp(lease, handler, progress, { reason: "rejected", error, attempt, stack });
-    // Anybody may have sent the copy that asked for this early try. So it uses up no try, and does not move the next one.
+    // Anybody may have sent the copy that asked for this early try. So the try is not counted, and does not move the next one.
     if (!isEarly && attempt >= handler.maxTries)
       return giveUp(lease, handler, progress, { reason: "exhausted", error, attempt, stack });
     const delayMs = isEarly
@@ -296,7 +299,10 @@ export function createRunner(parts: RunnerParts): Runner {
     return true;
   }
 
-  /** How long until a step's next try. The store's clock told it at the begin; this clock tells how long ago that was. */
+  /**
+   * The time until a step's next try. The store's clock gave it when the run began, and this process's clock measures the time
+   * since then.
+   */
   function waitOf({ dueAt }: Step, { data }: Lease, { begunAt }: Progress): number {
     return Math.max(0, dueAt - data.now - (clock.now() - begunAt));
   }
@@ -315,7 +321,7 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /**
-   * Calls the handler with a signal and a time limit. If the handler ignores both, it goes on running, but its result is no
+   * Calls the handler with a signal and a time limit. If the handler ignores both, it continues to run, but its result is no
    * longer used.
    */
   function callInTime(lease: Lease, handler: Registered, attempt: number, call: Call): Promise<Outcome> {
@@ -382,13 +388,16 @@ export function createRunner(parts: RunnerParts): Runner {
     };
   }
 
-  /** For an error that no handler threw: reading or releasing the event failed. Nothing is known, so try again. */
+  /**
+   * The end of a run after an error that no handler threw: reading or releasing the event failed. Nothing is known about the
+   * event, so it is tried again.
+   */
   function failed(error: unknown): Ending {
     notices.post(inboxError("run", error));
     return { kind: "retry", delayMs: defaultBackoffMs(3) };
   }
 
-  /** The step that a run begins with: the one that {@link runEvent} or {@link tell} would start first. */
+  /** The step that a run starts with: the one that {@link runEvent} or {@link tell} would start first. */
   function firstOf(data: LeaseData): Registered | undefined {
     const { delivery, verdict, only } = data;
     if (data.mode === "tell") {
@@ -422,9 +431,10 @@ export function createRunner(parts: RunnerParts): Runner {
       const first = firstOf(data);
       if (first === undefined) return null;
       const before = data.steps[first.name];
-      // A handler that must not run twice has a start write of its own. If the process dies before that write, it was never called.
+      // The start of a handler that must not run twice is written by itself. If the process dies before that, the handler was
+      // never called.
       if (first.onCrash === "hold" || first.maxTries === 1) return null;
-      // If its process died in the last run, or it is not due yet, the run itself decides.
+      // If its process died in the last run, or the step is not due yet, the run itself decides.
       return before === undefined || (before.state === "failed" && before.dueAt <= data.now)
         ? first.name
         : null;

@@ -2,11 +2,11 @@ import type { Flow, SetupWarning } from "../flows/flow.ts";
 import type { Registry } from "../handlers/registry.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 
-/** What is known of a receiver's set-up when it starts. */
+/** What is known about a receiver's set-up when it starts. */
 export interface SetupParts {
-  /** An inbox was named. */
+  /** Whether an inbox was named. */
   readonly hasInbox: boolean;
-  /** Handlers run in another process. */
+  /** Whether handlers run in another process. */
   readonly runsElsewhere: boolean;
   readonly registry: Registry;
   /** Null for a flow that is off. */
@@ -14,10 +14,10 @@ export interface SetupParts {
 }
 
 /**
- * Checks what can only be checked once the environment is there and handlers are registered.
+ * Checks what can only be checked once the environment is available and the handlers are registered.
  *
- * @returns what works but should not stay.
- * @throws PayhooksError `ERR_INBOX_REQUIRED`, `ERR_NO_HANDLERS`, or what a flow's keys are refused for.
+ * @returns warnings about what works but should not stay.
+ * @throws PayhooksError `ERR_INBOX_REQUIRED`, `ERR_NO_HANDLERS`, or the code for which a flow's keys are refused.
  */
 export async function checkSetup({
   hasInbox,

@@ -152,7 +152,7 @@ function toBigInt(base64url: string | undefined): bigint {
 
 function privateKey(option: string): PayhooksError {
   return new PayhooksError("ERR_KEY_PRIVATE", `${option} is a private key.`, {
-    fix: "Verification needs only the public key: pass that one, and rotate the private key if it should not have been here.",
+    fix: "Verification needs the public key only: pass that one, and rotate the private key if it should not have been here.",
   });
 }
 

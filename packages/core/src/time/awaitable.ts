@@ -1,6 +1,6 @@
 /**
- * A value, or a promise of it. An inbox in memory has its answers at once. Awaiting them would cost a delivery a promise, a
- * turn of the microtask queue and a timer for each step, which is more than the step itself.
+ * A value, or a promise of it. An inbox in memory answers synchronously. Awaiting its answers would cost a delivery a promise,
+ * a turn of the microtask queue and a timer for each step, which is more than the step itself.
  */
 export type Awaitable<T> = T | Promise<T>;
 
@@ -15,7 +15,7 @@ export interface Settle<T> {
   readonly fail: (error: unknown) => void;
 }
 
-/** Calls and settles at once if possible, or else gives a promise. Throws what failed at once. */
+/** Returns the value if `start` settles synchronously, or else a promise. Throws if it fails synchronously. */
 export function awaitableOf<T>(start: (settle: Settle<T>) => void): Awaitable<T> {
   let settled: { readonly value: T } | { readonly error: unknown } | null = null;
   let later: Settle<T> | null = null;

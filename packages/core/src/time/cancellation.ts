@@ -29,7 +29,7 @@ export class Cancellation {
     return this.#controller.signal;
   }
 
-  /** The first reason stays. */
+  /** Only the first reason is kept. */
   cancel(reason: unknown): void {
     if (this.isCancelled) return;
     this.#isCancelled = true;
@@ -37,7 +37,7 @@ export class Cancellation {
     this.#controller?.abort(reason);
   }
 
-  /** A cancellation that ends together with this one, or earlier. */
+  /** A cancellation that is cancelled together with this one, or earlier. */
   derive(): Cancellation {
     return new Cancellation(this);
   }

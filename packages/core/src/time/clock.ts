@@ -1,10 +1,10 @@
-/** The time of a program. Tests give a fake one; see `fakeClock` of `@payhooks/core/testing`. */
+/** The time of a program. Tests use a fake one; see `fakeClock` of `@payhooks/core/testing`. */
 export interface Clock {
   /** Milliseconds since the epoch: the wall clock, which may be set back or forward. */
   now(): number;
-  /** Milliseconds since some moment: never set back or forward, though it may stand still while the machine sleeps. */
+  /** Milliseconds since some moment. It is never set back or forward, though it may stand still while the machine sleeps. */
   monotonic(): number;
-  /** Calls back once after `ms`; the returned function cancels. Does not keep the process alive. */
+  /** Calls back once after `ms`. The returned function cancels this. Does not keep the process alive. */
   after(ms: number, callback: () => void): () => void;
 }
 
@@ -30,7 +30,7 @@ export function sleep(clock: Clock, ms: number): Promise<void> {
   });
 }
 
-/** How long ago it was made, on whichever of the two clocks says more. */
+/** Measures the time since it was made, on the one of the two clocks that shows more. */
 export class Stopwatch {
   readonly #clock: Clock;
   readonly #wall: number;
@@ -42,7 +42,10 @@ export class Stopwatch {
     this.#monotonic = clock.monotonic();
   }
 
-  /** In milliseconds. A machine that slept shows it on the wall clock, a clock that was set back on the other. */
+  /**
+   * In milliseconds. The wall clock includes the time that the machine slept, and the other clock is right even if the wall
+   * clock was set back.
+   */
   get elapsedMs(): number {
     return Math.max(this.#clock.now() - this.#wall, this.#clock.monotonic() - this.#monotonic);
   }

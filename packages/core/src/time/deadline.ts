@@ -3,7 +3,7 @@ import type { Clock } from "./clock.ts";
 /** A race rejects with this if the time is up. */
 export const TIME_IS_UP: unique symbol = Symbol("time is up");
 
-/** One limit of time over several steps. */
+/** One time limit for several steps. */
 export class Deadline {
   readonly #clock: Clock;
   readonly #end: number;

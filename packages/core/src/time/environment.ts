@@ -1,8 +1,8 @@
 import { type Clock, systemClock } from "./clock.ts";
 
 /**
- * Everything that an inbox and its store take from outside: time, timers, turns of the event loop and randomness. A
- * simulator gives another one, and so controls all of it.
+ * Everything that an inbox and its store take from outside: time, timers, turns of the event loop and randomness. A simulator
+ * passes its own, and so controls all of it.
  */
 export interface Environment extends Clock {
   /** Calls back once, after what is running now and before any timer. */
@@ -15,7 +15,7 @@ export interface Environment extends Clock {
 
 const PROCESS_BYTES = 7;
 
-/** Tokens of one process: its own random beginning, and a count. */
+/** Tokens of one process: a random beginning of its own, and a count. */
 export function tokens(beginning: string): () => string {
   let count = 0;
   return () => beginning + (count++).toString(36).padStart(3, "0");
@@ -25,7 +25,7 @@ function ofThisProcess(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(PROCESS_BYTES))).toString("base64url");
 }
 
-/** Made at the first token: Workers refuse randomness while a module is loaded. */
+/** Made at the first token, since Workers refuse randomness while a module is loaded. */
 let nextToken: (() => string) | null = null;
 
 const FOREVER_MS = 2_147_483_647;
@@ -42,7 +42,7 @@ const systemParts: Pick<Environment, "soon" | "hold" | "token"> = {
   },
 };
 
-/** The given clock, with what else an environment has taken from the platform; an environment itself as it is. */
+/** The given clock, with everything else that an environment has taken from the platform. An environment is returned as it is. */
 export function environmentOf(clock: Clock | Environment = systemClock): Environment {
   if ("token" in clock) return clock;
   return {

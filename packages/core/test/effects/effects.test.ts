@@ -128,7 +128,9 @@ describe("ctx.transaction", () => {
     );
     await t.deposit();
     await t.withdrawal();
-    expect(errorsOf(t)).toEqual(Array(2).fill(expect.stringContaining("before the one before it had ended")));
+    expect(errorsOf(t)).toEqual(
+      Array(2).fill(expect.stringContaining("while an earlier call was still running")),
+    );
   });
 
   it("fails the handler that did not wait for it", async () => {
@@ -435,8 +437,8 @@ describe("a receiver without effects", () => {
     await t.deposit();
     await t.withdrawal();
     expect(errorsOf(t)).toEqual([
-      expect.stringContaining("ctx.transaction was called, and the receiver has no effects"),
-      expect.stringContaining("ctx.claimEffect was called, and the receiver has no effects"),
+      expect.stringContaining("ctx.transaction was called, but the receiver has no effects"),
+      expect.stringContaining("ctx.claimEffect was called, but the receiver has no effects"),
     ]);
   });
 

@@ -82,7 +82,7 @@ describe("effects in SQLite", () => {
       ),
     );
     await t.deposit();
-    expect(errorsOf(t)).toEqual([expect.stringContaining("is async, and the database is not")]);
+    expect(errorsOf(t)).toEqual([expect.stringContaining("is async, but the database is synchronous")]);
     expect(timesPaid()).toBe(0);
   });
 

@@ -88,7 +88,8 @@ describe("the log", () => {
     await t.post("connect", signConnectWebhook(connectEvent(), SECRET));
     const lines = t.lines.map(([, message]) => message).filter((message) => message.startsWith("refused"));
     expect(lines).toHaveLength(2);
-    for (const line of lines) expect(line).toMatch(/unknown tenant.* not where the resolver looks/);
+    for (const line of lines)
+      expect(line).toMatch(/unknown tenant.* the resolver does not know the merchant yet/);
   });
 
   it("names a source again once its bad signatures are out of the alerts' window", async () => {

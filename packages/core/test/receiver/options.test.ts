@@ -45,7 +45,7 @@ describe("createReceiver", () => {
     ["a misspelled option", { payments, maxbodybytes: 3 }, /no option "maxbodybytes"/],
     ["an unknown ack", { payments, ack: "done" }, /ack is "done".*"enqueued" or "handled"/],
     ["an unknown run", { payments, run: "now" }, /run is "now".*"background"/],
-    ["run elsewhere with ack handled", { payments, run: "elsewhere", ack: "handled" }, /can never be given/],
+    ["run elsewhere with ack handled", { payments, run: "elsewhere", ack: "handled" }, /is not possible/],
     ...NUMBERS.flatMap((name) =>
       [0, -1, Number.NaN, "5", null].map((value): readonly [string, unknown, RegExp] => [
         `${name}: ${String(value)}`,
