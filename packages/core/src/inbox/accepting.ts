@@ -44,7 +44,7 @@ export type AcceptAnswer =
   | {
       readonly kind: "accepted";
       readonly accepted: Accepted;
-      /** How the event stands now; null where there is no such event. */
+      /** The event's state now; null if there is no such event. */
       readonly state: SlotState | null;
       /** The run that was begun in the same step, and since when its lease counts. */
       readonly begun: { readonly lease: LeaseData; readonly leased: Stopwatch } | null;

@@ -150,7 +150,7 @@ export class ActiveRun implements Lease {
       } else if (!this.#ending) this.#lose();
     } catch (error) {
       this.#runner.notify(inboxError("renew", error));
-      // The store was out of reach for a whole lease, so another process may have the event by now.
+      // The store could not be reached for a whole lease, so another process may have the event by now.
       if (this.#leased.elapsedMs >= leaseMs) this.warnOfDouble("lease-lost");
     } finally {
       this.#renewing = false;

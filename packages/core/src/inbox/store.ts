@@ -21,8 +21,8 @@ export interface Swap {
   /** The version that the stored record must have. Null: there must be no such record, or only one that has expired. */
   readonly expected: string | null;
   /**
-   * The version of the record after this write. No other write has the same, so whoever finds it knows that this write was
-   * made.
+   * The version of the record after this write. No other write has the same, so a process that finds it knows that this write
+   * was made.
    */
   readonly version: string;
   /** Neither the store nor its caller may change this object. */
@@ -33,7 +33,7 @@ export interface Swap {
   readonly before: RecordIndex | null;
   /**
    * The store's clock when the write was computed. If that is ahead of the clock now, or over 5 s behind it, the store refuses
-   * the write and answers `conflict` with what it has.
+   * the write and answers `conflict`.
    */
   readonly at: number;
   /** Whether to tell other processes that something is due. This is a hint, which may get lost. */
@@ -141,9 +141,9 @@ export interface RecordStore {
    */
   readonly identity: string;
   /**
-   * Checks within a second or two whether data was lost since the store was opened, and how; null if none was. Reports each
-   * loss once, and rejects if it cannot find out. Called every two seconds. Leave it out if nobody but this process has the
-   * data.
+   * Checks whether data was lost since the store was opened, and returns how; null if it was not. Takes a second or two at
+   * most. Reports each loss once, and rejects if it cannot find out. Called every two seconds. Leave it out if nobody but this
+   * process has the data.
    */
   findLoss?(): Promise<Loss | null>;
   /** The records with these keys, in this order; null where there is none, or it has expired. A key may come twice. */

@@ -9,8 +9,7 @@ import type { SqliteDatabase } from "./handle.ts";
  */
 
 /**
- * Device and inode of a file, which identify it whatever its name is. No other file gets the same number while a handle has it
- * open.
+ * Device and inode of a file, which identify it under any name. No other file gets the same number while a handle has it open.
  */
 type FileNumber = string;
 

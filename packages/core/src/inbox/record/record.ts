@@ -125,7 +125,7 @@ export function isFinished(record: IdempotencyRecord): boolean {
  */
 const MAX_HISTORY = 50;
 
-/** What is kept of an ended event is below 3 KB: so many lines, and so many characters of each text. */
+/** What is kept of an ended event is below 3 KB: this many lines, and this many characters of each text. */
 const MAX_PAST = 8;
 const MAX_TEXT = 120;
 

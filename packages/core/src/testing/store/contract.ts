@@ -19,17 +19,17 @@ const cases: readonly StoreCase[] = [
 export interface StoreTest {
   /** What the store has to do, in words. */
   readonly name: string;
-  /** Resolves when the store does it; rejects with an `AssertionError` when it does not. */
+  /** Resolves if the store does it, and rejects with an `AssertionError` if it does not. */
   readonly run: () => Promise<void>;
 }
 
 /**
- * The contract of stores as a list of tests, for the test runner of your choice. Each test makes a fixture of its own, and
- * removes it. No test lets more than 2 s pass, and none measures how long the store takes. What is specific to one store,
- * such as the faults of its server, is left to its own tests.
+ * The contract of stores as a list of tests, for any test runner. Each test makes a fixture of its own, and removes it. No test
+ * lets more than 2 s pass, and none measures how long the store takes. Test what is specific to your store, such as faults of
+ * its server, in tests of your own.
  *
- * @param makeFixture Makes fresh data, which no other test sees.
- * @param traits In what the store differs from others. Tests of a trait that it does not have are left out.
+ * @param makeFixture Makes fresh data that no other test sees.
+ * @param traits How the store differs from others. Tests of a trait that it lacks are left out.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** The index of what is due, by which work is found. */
+/** Cases about the index of what is due, by which processes find their work. */
 import assert from "node:assert/strict";
 import { indexOf } from "../../inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
@@ -13,7 +13,7 @@ async function takenKeys(store: RecordStore, limit: number, hideMs: number): Pro
   return (await store.takeDue(limit, hideMs)).records.map(({ key }) => key);
 }
 
-/** Records that became due one after the other, the first one longest ago. */
+/** Writes records that became due one after the other, the first one longest ago. */
 async function putDue(store: RecordStore, count: number): Promise<readonly string[]> {
   const keys = Array.from({ length: count }, (_, n) => keyOf(n));
   const records = new Map<string, IdempotencyRecord>();

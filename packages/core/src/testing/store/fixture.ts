@@ -1,30 +1,30 @@
-/** What the contract of stores runs on. */
+/** What the contract of stores needs of a store under test. */
 import type { RecordStore } from "../../inbox/store.ts";
 
-/** Fresh data for one test, with the stores of as many processes as the test likes. */
+/** Fresh data for one test, with the stores of any number of processes. */
 export interface StoreFixture {
   /**
-   * Makes the store of one more process on this data. The test opens it. Where only one process can have the data, each
-   * call returns the same store.
+   * Makes the store of one more process on this data. The test opens it. If only one process can use the data, each call
+   * returns the same store.
    */
   connect(): RecordStore;
-  /** Lets so many milliseconds pass on the store's clock. With a real clock it waits; no test asks for more than 2 s. */
+  /** Lets `ms` milliseconds pass on the store's clock. With a real clock, it waits. No test asks for more than 2 s. */
   advance(ms: number): Promise<void>;
   /** Removes the data. Every store that was connected has been closed by then. */
   close(): Promise<void>;
 }
 
-/** In what stores may differ. A trait that is left out is one that the store does not have. */
+/** How stores may differ. The store does not have the traits that are left out. */
 export interface StoreTraits {
-  /** `takeDue` finds the records that wait longest of all. A store without it finds the longest waiting of a part. */
+  /** `takeDue` finds the records that wait longest of all. Without this trait, it finds the longest waiting of some of them. */
   readonly oldestOfAll?: boolean;
-  /** `list` finds finished events when the filter asks for the state `done`. */
+  /** `list` finds finished events if the filter asks for the state `done`. */
   readonly listsFinished?: boolean;
-  /** `find` finds events by what they name, finished ones too. */
+  /** `find` finds events by their texts, including finished ones. */
   readonly finds?: boolean;
   /** A write with `announce` wakes other processes through `onDue`. */
   readonly announces?: boolean;
-  /** A due time further away than when it was written was set by a wrong clock: the record counts as due. */
+  /** If a due time is further away than when it was written, a wrong clock has set it. The record then counts as due. */
   readonly distrustsClock?: boolean;
   /** `scan` finds every record. */
   readonly scans?: boolean;
@@ -55,7 +55,7 @@ export class StoreRig {
     return new StoreRig(await make(), make);
   }
 
-  /** The same on other data. */
+  /** A rig on other data. */
   async elsewhere(): Promise<StoreRig> {
     const other = await StoreRig.on(this.#make);
     this.#others.push(other);
@@ -69,7 +69,7 @@ export class StoreRig {
     return store;
   }
 
-  /** The same, opened. */
+  /** The store of one more process, opened. */
   async open(): Promise<RecordStore> {
     const store = this.connect();
     await store.open();
@@ -80,7 +80,7 @@ export class StoreRig {
     return this.#fixture.advance(ms);
   }
 
-  /** Closes one process's store, as its end would. */
+  /** Closes the store of one process, as if the process ended. */
   async end(store: RecordStore): Promise<void> {
     if (this.#connected.delete(store)) await store.close();
   }

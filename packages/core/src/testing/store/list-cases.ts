@@ -1,4 +1,4 @@
-/** What people ask for: lists of events, and how many there are. */
+/** Cases about lists of events, and about how many there are. */
 import assert from "node:assert/strict";
 import type { EventFilter } from "../../inbox/events.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
@@ -17,7 +17,7 @@ import {
 } from "./records.ts";
 import { countsOf, expectSame, put, putAll, type Written } from "./writes.ts";
 
-/** All pages, one after the other; `between` is called with each. */
+/** Lists all pages, one after the other. `between` is called with each. */
 async function pagesOf(
   store: RecordStore,
   filter: EventFilter,
@@ -40,7 +40,7 @@ async function pagesOf(
 
 const idsOf = (events: Listed["events"]): readonly string[] => events.map(({ eventId }) => eventId);
 
-/** Held events, three of each time of acceptance. */
+/** Writes held events, three for each time of acceptance. */
 async function putHeld(
   store: RecordStore,
   count: number,
@@ -110,7 +110,7 @@ export const listCases: readonly StoreCase[] = [
           const events = await pagesOf(store, filter, limit, undefined, "newest");
           assert.deepEqual(idsOf(events), ids.toReversed());
         }
-        // A part of it, from the one end or the other.
+        // Part of the list, from one end or the other.
         const within = { state: "held", since: start - 60_000, until: start + HOUR_MS } as const;
         assert.deepEqual(idsOf(await pagesOf(store, within, limit, undefined, "newest")), ids.toReversed());
       }
@@ -222,7 +222,7 @@ export const listCases: readonly StoreCase[] = [
       assert.deepEqual(await listed({ event: "WITHDRAWAL" }), [1, 3]);
       assert.deepEqual(await listed({ reason: "unexpected" }), [3, 5]);
       assert.deepEqual(await listed({ reason: "conflict" }), []);
-      // Of a malformed body no reference is read.
+      // No reference is read from a malformed body.
       assert.deepEqual(await listed({ referenceId: "o-1" }), [0, 3]);
       assert.deepEqual(await listed({ id: "tx-1" }), [0, 3]);
       assert.deepEqual(await listed({ since: start + 2_000 }), [2, 3, 4, 5]);

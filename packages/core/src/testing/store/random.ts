@@ -1,6 +1,6 @@
-/** Randomness that can be had again. */
+/** Randomness that can be repeated. */
 
-/** Numbers in [0, 1), the same for the same seed. */
+/** Random numbers in [0, 1). The same seed always gives the same ones. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -11,7 +11,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** A seed, printed, or the one that `PAYHOOKS_SEED` names. */
+/** A new seed, or the one that `PAYHOOKS_SEED` names. It is printed. */
 export function newSeed(test: string): number {
   const given = Number(process.env.PAYHOOKS_SEED);
   const seed = Number.isInteger(given) && given > 0 ? given : Math.floor(Math.random() * 2 ** 31);

@@ -10,14 +10,14 @@ import { beginNext, finish } from "../../inbox/record/run.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { tokens } from "../../time/environment.ts";
 
-/** What a case lets pass: long enough for what has to happen before, on a busy machine too. */
+/** The time that a case lets pass. It is long enough for everything that has to happen before, even on a busy machine. */
 export const SHORT_MS = 1_200;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS: number = 24 * HOUR_MS;
 
 export const token: () => string = tokens("storetests");
 
-/** A record's key: 32 hex digits, spread as hashes are. */
+/** A record's key: 32 hex digits, distributed like a hash. */
 export function keyOf(n: number): string {
   return createHash("sha256").update(`record ${n}`).digest("hex").slice(0, 32);
 }
@@ -26,7 +26,7 @@ function slotOf(status: string): string {
   return createHash("sha256").update(`slot ${status}`).digest("hex").slice(0, 16);
 }
 
-/** What an event may say otherwise than a DEPOSIT of 10 that succeeded. */
+/** How an event may differ from a successful DEPOSIT of 10. */
 export interface Sample {
   readonly status?: string;
   readonly flow?: "payments" | "connect";
@@ -39,9 +39,9 @@ export interface Sample {
   /** Ids and references of its readings. */
   readonly foundBy?: readonly string[];
   readonly retentionMs?: number;
-  /** Held at once, for this reason. */
+  /** The reason to hold it at once. */
   readonly held?: HeldReason;
-  /** Due so much later than it is accepted. */
+  /** By how much it is due later than it is accepted. */
   readonly delayMs?: number;
 }
 
@@ -77,7 +77,7 @@ function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
   };
 }
 
-/** A record in which one more event was accepted; of nothing, a new one. */
+/** A record in which one more event was accepted. Without a record before, a new one. */
 export function accepted(
   key: string,
   now: number,
@@ -138,7 +138,7 @@ function ran(
 
 const BY = { by: "an operator", note: "looked into it" };
 
-/** The record after a person has decided about a held event of it. */
+/** The record after a person has decided about its held event. */
 export function decided(
   key: string,
   now: number,
@@ -153,7 +153,7 @@ export function decided(
   return record;
 }
 
-/** The record that says which transaction a reference belongs to. */
+/** A record that says which transaction a reference belongs to. */
 export function referenceRecord(owner: string, now: number, lifetimeMs: number): IdempotencyRecord {
   return {
     flow: "payments",

@@ -1,4 +1,4 @@
-/** Finding every record, one after the other. */
+/** Cases about scans, which find every record. */
 import assert from "node:assert/strict";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { RecordStore, Scanned, ScannedRecord } from "../../inbox/store.ts";
@@ -6,7 +6,7 @@ import type { StoreCase } from "./fixture.ts";
 import { accepted, begun, ended, HOUR_MS, keyOf, referenceRecord, SHORT_MS } from "./records.ts";
 import { expectSame, put, putAll } from "./writes.ts";
 
-/** All pages; `between` is called after each. */
+/** Scans all pages. `between` is called after each. */
 async function scanned(
   store: RecordStore,
   limit: number,

@@ -1,4 +1,4 @@
-/** Compare-and-swap, by which everything is written. */
+/** Cases about compare-and-swap, by which everything is written. */
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";

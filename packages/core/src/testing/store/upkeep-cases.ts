@@ -1,4 +1,4 @@
-/** What a store does beside its records: opening, pruning, telling who it is and how it is. */
+/** Cases about everything else that a store does: opening, pruning, and reporting its identity and health. */
 import assert from "node:assert/strict";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { StoreCase } from "./fixture.ts";

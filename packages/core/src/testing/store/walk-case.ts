@@ -1,4 +1,4 @@
-/** A random walk over a few records: whatever is written, the indexes say what the records say. */
+/** A random walk over a few records. Whatever is written, the indexes must agree with the records. */
 import assert from "node:assert/strict";
 import { type EventState, indexOf, type RecordIndex } from "../../inbox/record/index-of.ts";
 import type { Ending } from "../../inbox/record/lease.ts";
@@ -16,7 +16,7 @@ const STEPS_WITH_THE_SAME = 10;
 const LISTED: readonly EventState[] = ["waiting", "retrying", "running", "held"];
 const REASONS = ["malformed", "unexpected", "ambiguous"] as const;
 
-/** A record as it was written last, and without the lease under which it is now. */
+/** A record as it was last written, and as it was before its current lease. */
 interface Known extends Written {
   readonly unleased: IdempotencyRecord;
 }
@@ -60,7 +60,7 @@ export const walkCase: StoreCase = {
   },
 };
 
-/** What may be written next; null where the record has to wait. */
+/** What may be written next; null if the record has to wait. */
 function nextOf(
   key: string,
   now: number,

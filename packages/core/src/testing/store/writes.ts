@@ -1,4 +1,4 @@
-/** Writes to a store under test, and what it has to answer to them. */
+/** Writes to a store under test, and checks of its answers. */
 import assert from "node:assert/strict";
 import { encodeRecord, isUnreadable } from "../../inbox/record/codec.ts";
 import { indexOf } from "../../inbox/record/index-of.ts";
@@ -6,14 +6,14 @@ import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { Counts, RecordStore, Swap, SwapResult, Versioned } from "../../inbox/store.ts";
 import { token } from "./records.ts";
 
-/** A record that was written, as whoever wrote it knows it. */
+/** A record that was written, as its writer knows it. */
 export interface Written {
   readonly key: string;
   readonly version: string;
   readonly record: IdempotencyRecord;
 }
 
-/** The write that makes `record` of what was written before. */
+/** The write that replaces the last written record by `record`. */
 export function swapOf(
   store: RecordStore,
   key: string,
@@ -34,7 +34,7 @@ export function swapOf(
   };
 }
 
-/** Makes the writes in one call; the answers are in the order of the given ones. */
+/** Makes the writes in one call. The answers are in the order of the given writes. */
 export async function swapAll(store: RecordStore, swaps: readonly Swap[]): Promise<readonly SwapResult[]> {
   const sorted = swaps.toSorted((a, b) => (a.key < b.key ? -1 : 1));
   const results = await store.swap(sorted);
@@ -59,7 +59,7 @@ export async function put(
   return { key, version: swap.version, record };
 }
 
-/** Makes one write of each record, all of them new, in one call. */
+/** Writes each record in one call. All of them are new. */
 export async function putAll(
   store: RecordStore,
   records: ReadonlyMap<string, IdempotencyRecord>,
@@ -69,14 +69,14 @@ export async function putAll(
   return new Map(swaps.map(({ key, version, record }) => [key, { key, version, record }]));
 }
 
-/** What a store has of one record. */
+/** Reads one record. */
 export async function readOne(store: RecordStore, key: string): Promise<Versioned | null> {
   const [versioned] = await store.read([key]);
   if (versioned === undefined) assert.fail("read did not answer the key that it was asked for.");
   return versioned;
 }
 
-/** Fails unless the store's record is the written one. Whether facts of finished ones are kept as digests is its own affair. */
+/** Fails unless the store's record is the written one. The store may keep facts of finished records as digests. */
 export function expectSame(found: Versioned | null | undefined, written: Written): void {
   assert.deepEqual(plain(found), { version: written.version, text: encodeRecord(written.record) });
 }
@@ -87,7 +87,7 @@ function plain(found: Versioned | null | undefined): unknown {
   return { version, text: isUnreadable(record) ? record.unreadable : encodeRecord(record) };
 }
 
-/** What is counted, without reasons that no event is held for. */
+/** The counts, without reasons for which no event is held. */
 interface CountsByReason extends Omit<Counts, "heldBy"> {
   readonly heldBy: readonly (readonly [string, number])[];
 }
@@ -98,7 +98,7 @@ export async function countsOf(store: RecordStore): Promise<CountsByReason> {
   return { ...counts, heldBy: reasons.toSorted(([a], [b]) => (a < b ? -1 : 1)) };
 }
 
-/** Fails unless the store counts what is expected; of what is not named, anything. */
+/** Fails unless the store's counts are as expected. Counts that are not named may have any value. */
 export async function expectCounts(store: RecordStore, expected: Partial<CountsByReason>): Promise<void> {
   const counts = await countsOf(store);
   assert.deepEqual(counts, { ...counts, ...expected });
