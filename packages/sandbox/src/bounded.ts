@@ -1,7 +1,7 @@
 /** A map in order of insertion that never holds more than `limit` values. */
 export interface BoundedMap<Value> {
   get(id: string): Value | undefined;
-  /** Adds a value; at the limit the oldest value that may go is dropped first, or else the oldest. */
+  /** Adds a value. At the limit, the oldest value that may go is dropped first; if none may go, the oldest one is. */
   set(id: string, value: Value): void;
   values(): Value[];
   clear(): void;
@@ -9,8 +9,8 @@ export interface BoundedMap<Value> {
 }
 
 /**
- * @param mayGo tells a value that is finished, which is dropped before one that is not
- * @param dropped is told what was dropped
+ * @param mayGo says whether a value is finished. Finished values are dropped before others.
+ * @param dropped is called with every value that is dropped.
  */
 export function boundedMap<Value>(
   limit: number,

@@ -10,16 +10,16 @@ export type ChangeTopic =
   | "keys"
   | "reset";
 
-/** One change: what, and which. `id` is empty where there is only one of its kind. */
+/** One change. `id` says which one of its kind has changed, and is empty if there is only one. */
 export interface Change {
   readonly topic: ChangeTopic;
   readonly id: string;
 }
 
-/** Tells the state file, the dashboard and waiting tests that something changed. */
+/** Tells the state file, the dashboard and tests that wait when something changes. */
 export interface Changes {
   publish(topic: ChangeTopic, id?: string): void;
-  /** Calls back after every change; the returned function ends that. */
+  /** Calls the listener after every change, until the returned function is called. */
   subscribe(listener: (change: Change) => void): () => void;
 }
 

@@ -1,15 +1,15 @@
-/** The sandbox's source of time. Its shape is that of `@payhooks/core`, whose fake clock can be given here. */
+/** The sandbox's source of time. It has the shape of the clock in `@payhooks/core`, so core's fake clock works here too. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Calls back once after `ms`; the returned function cancels. */
+  /** Calls back once after `ms`. The returned function cancels it. */
   after(ms: number, callback: () => void): () => void;
 }
 
-/** Longest delay of a platform timer; a longer one would fire at once. */
+/** The longest delay of a platform timer. A longer one would fire at once. */
 const MAX_TIMER_MS = 2_147_483_647;
 
-/** The platform's clock. Its timers do not keep the process alive: the listening server does that. */
+/** The platform's clock. Its timers do not keep the process alive; the listening server does. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, callback) {
@@ -19,12 +19,12 @@ export const systemClock: Clock = {
   },
 };
 
-/** Milliseconds as ISO 8601 UTC with milliseconds, as the service writes `created_at`. */
+/** A time as ISO 8601 in UTC with milliseconds, as the service writes `created_at`. */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Writes ISO 8601 UTC timestamps with nanoseconds, each later than the one before. */
+/** Makes timestamps in ISO 8601, UTC, with nanoseconds. Each is later than the one before. */
 export function nanosecondStamps(clock: Clock): () => string {
   let last = 0n;
   return () => {
@@ -34,7 +34,7 @@ export function nanosecondStamps(clock: Clock): () => string {
   };
 }
 
-/** Nanoseconds since the epoch as ISO 8601 UTC with nine fractional digits. */
+/** Nanoseconds since the epoch as ISO 8601 in UTC, with nine fractional digits. */
 function formatNanoseconds(ns: bigint): string {
   const seconds = new Date(Number(ns / 1_000_000n)).toISOString().slice(0, 19);
   return `${seconds}.${String(ns % 1_000_000_000n).padStart(9, "0")}Z`;

@@ -191,7 +191,7 @@ function fits(delivery: DeliveryRecord, filter: DeliveryFilter): boolean {
   );
 }
 
-/** A record without what only the dispatcher needs. */
+/** A record without the members that only the dispatcher needs. */
 function shown({ sequence: _s, message: _m, signed: _g, dueAt: _d, ...delivery }: DeliveryRecord): Delivery {
   return delivery;
 }

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
 /**
- * A number in [0, 1) that depends on the seed and the parts alone. Faults and jitter are drawn by what they
- * apply to, not in the order of calls, so that a run can be repeated although deliveries race.
+ * A number in [0, 1) that depends on the seed and the parts alone. Faults and jitter depend on what they apply to, and
+ * not on the order of the calls. So a run can be repeated although deliveries race.
  */
 export function draw(seed: string, ...parts: readonly (string | number)[]): number {
   const digest = createHash("sha256")

@@ -19,7 +19,7 @@ import { createTransactions, type TransactionRecord, type Transactions } from ".
 import { SandboxError } from "./sandbox-error.ts";
 import { createStateFile, readState, type Snapshot } from "./state/state-file.ts";
 
-/** The payment service without its HTTP side. */
+/** The payment service without HTTP. */
 export interface Engine {
   readonly changes: Changes;
   readonly rules: OrderRules;
@@ -30,10 +30,10 @@ export interface Engine {
   readonly transactions: Transactions;
   readonly merchant: () => Merchant;
   readonly key: () => SigningKey;
-  /** Takes an order; a magic reference or phone number brings its fault with it. */
+  /** Creates the transaction of an order. A magic reference or phone number adds its fault. */
   place(order: Order): TransactionRecord;
   rotateKey(): Promise<SigningKey>;
-  /** Everything but the keys, and those too when asked. */
+  /** Clears everything except the keys. With `keys`, it replaces those too. */
   reset(options?: { readonly keys?: boolean | undefined }): Promise<void>;
   close(): Promise<void>;
 }
@@ -180,7 +180,7 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
   };
 }
 
-/** True when a SUCCESS of it was announced already, by another delivery than this one. */
+/** True if another delivery has announced the success of this transaction already. */
 function isKnownToSucceed({ history }: TransactionRecord, delivery: Delivery): boolean {
   const { status, attempts, replayOf } = delivery;
   const isAnnouncing = status === "SUCCESS" && attempts.length === 0 && replayOf === null;

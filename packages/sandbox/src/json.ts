@@ -8,7 +8,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The JSON object in a text, or null when the text is anything else. */
+/** The JSON object in a text, or null if the text is anything else. */
 export function parseJsonObject(text: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -5,19 +5,19 @@ import type { Outcome } from "./payments/outcomes.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { MEDIUMS, type Medium, type WebhookSettings } from "./wire.ts";
 
-/** Options of `createSandbox`; every one has a default. Durations are milliseconds. */
+/** The options of `createSandbox`. All of them have defaults. Durations are in milliseconds. */
 export interface SandboxOptions {
-  /** Default: 0, any free port. */
+  /** The port to listen on. Default: 0, which picks a free one. */
   readonly port?: number | undefined;
-  /** Address to listen on. Default: 127.0.0.1. One that is not loopback needs `allowRemote`. */
+  /** The address to listen on. Default: 127.0.0.1. An address that other machines can reach needs `allowRemote`. */
   readonly host?: string | undefined;
-  /** Lets the sandbox listen to other machines. Its pages need no key: whoever reaches it can use it. */
+  /** Lets other machines reach the sandbox. Its pages need no key, so whoever reaches it can use it. */
   readonly allowRemote?: boolean | undefined;
-  /** Host names under which the pages may be asked for, beside loopback: that of a tunnel, for instance. */
+  /** Host names under which the pages may be opened, besides those of this machine; for instance that of a tunnel. */
   readonly allowedHosts?: readonly string[] | undefined;
-  /** Base of the addresses that the sandbox hands out (`checkout_url`). Default: where it listens. */
+  /** The base of the addresses that the sandbox hands out (`checkout_url`). Default: the address that it listens on. */
   readonly publicUrl?: string | undefined;
-  /** Given keys and ids; what is left out is made at random. */
+  /** The keys and ids of the merchant. Those that are left out are made at random. */
   readonly merchant?:
     | {
         readonly merchantId?: string | undefined;
@@ -30,40 +30,40 @@ export interface SandboxOptions {
         readonly privateKey?: string | undefined;
       }
     | undefined;
-  /** Webhook settings from the start, also after a reset. */
+  /** The webhook settings at the start and after a reset. */
   readonly settings?: WebhookSettings | undefined;
-  /** Where triggered transactions send their callbacks unless they say otherwise. */
+  /** The callback address of triggered transactions that give none. */
   readonly callbackUrl?: string | undefined;
-  /** What becomes of transactions that no script is for. Default: `"SUCCESS"`. */
+  /** What becomes of transactions that match no script. Default: `"SUCCESS"`. */
   readonly outcome?: Outcome | undefined;
-  /** Time from one status to the next where a script names none. Default: 500. */
+  /** The time from one status to the next, if a script gives none. Default: 500. */
   readonly delayMs?: number | undefined;
   readonly retry?: RetryOptions | undefined;
   /**
-   * Whether a retry repeats the bytes and the signature of the first attempt, or is dated and signed anew.
-   * The specification does not say. Default: `"same"`.
+   * Whether a retry repeats the bytes and the signature of the first attempt (`"same"`), or gets a new date and a new
+   * signature (`"anew"`). The specification does not say. Default: `"same"`.
    */
   readonly signRetries?: "same" | "anew" | undefined;
   /** How long an answer to a delivery may take. Default: 10 s. */
   readonly answerTimeoutMs?: number | undefined;
-  /** Certificate authority, in PEM, that receivers' HTTPS certificates may be signed by. */
+  /** The certificate authority, in PEM, of the receivers' HTTPS certificates. Default: those that Node.js trusts. */
   readonly ca?: string | undefined;
-  /** Accept `http://` callback and webhook addresses on this machine. Default: true. */
+  /** Accepts `http://` callback and webhook addresses on this machine. Default: true. */
   readonly allowHttpLoopback?: boolean | undefined;
-  /** Accept no address but HTTPS, redirects included. Default: false. */
+  /** Accepts only HTTPS addresses, redirects included. Default: false. */
   readonly strictHttps?: boolean | undefined;
-  /** Mediums that are accepted: to try one of the two published lists. Default: both joined. */
+  /** The mediums that are accepted, to try one of the two published lists. Default: both lists together. */
   readonly mediums?: readonly Medium[] | undefined;
-  /** Faults by rate and jitter are drawn from it: the same seed, the same run. Default: at random. */
+  /** Decides the jitter, and what faults with a rate happen to. The same seed gives the same run. Default: at random. */
   readonly seed?: string | undefined;
-  /** A JSON file that keeps keys and data over restarts. It holds the private key. Default: none. */
+  /** A JSON file that keeps keys and data across restarts. It holds the private key. Default: none. */
   readonly state?: string | undefined;
   readonly limits?: { readonly [Key in keyof typeof LIMIT_DEFAULTS]?: number | undefined } | undefined;
-  /** Default: the platform's. A fake clock moves scripts, retries and delays. */
+  /** The source of time for scripts, retries and delays. Default: the platform's clock. */
   readonly clock?: Clock | undefined;
 }
 
-/** What the sandbox keeps; beyond it the oldest finished entries go. */
+/** How much the sandbox keeps. Beyond that, it drops the oldest finished entries. */
 export const LIMIT_DEFAULTS = { transactions: 10_000, deliveries: 5_000, accounts: 1_000, bodyBytes: 65_536 };
 
 export interface ResolvedOptions {

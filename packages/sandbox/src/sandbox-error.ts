@@ -1,4 +1,4 @@
-/** Why a call on the sandbox was refused. The union is closed. */
+/** The reason why the sandbox refused a call. There are no other codes. */
 export type SandboxErrorCode =
   | "ERR_OPTION_INVALID"
   | "ERR_HOST_NOT_LOOPBACK"
@@ -11,16 +11,16 @@ export type SandboxErrorCode =
   | "ERR_WAIT_TIMEOUT"
   | "ERR_CLOSED";
 
-/** One parameter of a request that breaks a rule. */
+/** A parameter of a request that breaks a rule. */
 export interface Problem {
   readonly field: string;
   readonly message: string;
 }
 
-/** The one error class of the sandbox. `message` says what happened and what to do. */
+/** The only error class of the sandbox. `message` says what happened and what to do. */
 export class SandboxError extends Error {
   readonly code: SandboxErrorCode;
-  /** What is wrong with which parameter, where parameters are wrong. */
+  /** The parameters that are wrong, if any, and what is wrong with them. */
   readonly problems: readonly Problem[];
 
   constructor(

@@ -12,24 +12,24 @@ import type {
   WebhookSettings,
 } from "./wire.ts";
 
-/** What the merchant and the service know each other by. All values are those of this moment. */
+/** The keys and ids of the merchant. The values are always the present ones. */
 export interface SandboxKeys {
-  /** PEM; callbacks are verified with it. */
+  /** The public key in PEM, which verifies callbacks. */
   readonly publicKey: string;
-  /** Fingerprint of the public key. */
+  /** The fingerprint of the public key. */
   readonly keyId: string;
-  /** `X-API-Key` of the payment endpoints: `<PUBLIC_KEY>:<SECRET_KEY>`. */
+  /** The `X-API-Key` for the payment endpoints: `<PUBLIC_KEY>:<SECRET_KEY>`. */
   readonly apiKey: string;
-  /** `X-API-Key` of the connected-account endpoints. */
+  /** The `X-API-Key` for the connected-account endpoints. */
   readonly connectApiKey: string;
   readonly merchantId: string;
   readonly masterMerchantId: string;
   readonly userId: string;
-  /** Makes a new RSA pair. What was signed before keeps its signature; everything after carries the new key's. */
+  /** Makes a new pair of RSA keys for all further signatures. Deliveries that are signed already keep theirs. */
   rotate(): Promise<void>;
 }
 
-/** Picks deliveries; what is left out fits all. */
+/** Selects deliveries. A member that is left out matches all of them. */
 export interface DeliveryFilter {
   readonly flow?: Delivery["flow"] | undefined;
   readonly event?: string | undefined;
@@ -43,72 +43,72 @@ export interface SandboxDeliveries {
   /** Oldest first. */
   list(filter?: DeliveryFilter): Delivery[];
   get(id: string): Delivery | undefined;
-  /** Sends a delivery again, as a new entry: the same bytes, or with `resign` dated and signed anew. */
+  /** Sends a delivery again, as a new entry. It sends the same bytes or, with `resign`, a new date and a new signature. */
   replay(id: string, options?: { readonly resign?: boolean | undefined }): Delivery;
-  /** The first delivery that fits, as soon as there is one. Rejects with `ERR_WAIT_TIMEOUT` (default 5 s). */
+  /** Waits for the first delivery that matches. Rejects with `ERR_WAIT_TIMEOUT` after `timeoutMs` (default: 5,000). */
   waitFor(filter: DeliveryFilter, options?: { readonly timeoutMs?: number | undefined }): Promise<Delivery>;
   /**
-   * Calls back after every attempt, with its delivery as it stands then. The returned function ends that.
+   * Calls the listener after every attempt, with the present state of its delivery, until the returned function is called.
    *
    * @example sandbox.deliveries.onAttempt(({ reference }, { answer }) => console.log(reference, answer?.status));
    */
   onAttempt(listener: (delivery: Delivery, attempt: Attempt) => void): () => void;
-  /** Resolves when no attempt is under way; waits for retries and delays do not count. */
+  /** Resolves when no attempt is under way. Waiting for a retry or a delay does not count as an attempt. */
   settled(): Promise<void>;
 }
 
 /** A running sandbox. */
 export interface Sandbox {
-  /** Where it listens, without a slash at the end: the `base_url` of the service. */
+  /** The address that it listens on, without a slash at the end. It is the `base_url` of the service. */
   readonly url: string;
-  /** What faults by rate and jitter are drawn from; pass it as an option to repeat a run. */
+  /** Decides the jitter, and what faults with a rate happen to. Pass it as an option to repeat a run. */
   readonly seed: string;
   readonly keys: SandboxKeys;
-  /** Settings of the connected-account webhooks. */
+  /** The settings of the connected-account webhooks. */
   readonly settings: { get(): WebhookSettings; set(settings: WebhookSettings): void };
   readonly transactions: {
     /** Oldest first. */
     list(): TransactionRecord[];
     get(id: string): TransactionRecord | undefined;
     byReference(reference: string): TransactionRecord | undefined;
-    /** Moves a transaction to a status now, with its callback; what its script had planned is dropped. */
+    /** Moves a transaction to a status now, and sends the callback. The rest of its script is dropped. */
     setStatus(
       id: string,
       status: TransactionStatus,
       step?: Pick<Step, "message" | "callback">,
     ): TransactionRecord;
-    /** What a customer of the hosted page does. `pay` follows the script. */
+    /** Does what a customer does on the hosted page. After `pay`, the script decides. */
     decide(id: string, decision: "pay" | "fail" | "cancel", medium?: Medium): TransactionRecord;
   };
   readonly deliveries: SandboxDeliveries;
   readonly accounts: {
     list(): ConnectedAccount[];
     create(): ConnectedAccount;
-    /** Decides on the account's KYC and sends the webhook when those are enabled. */
+    /** Decides on the account's KYC. If webhooks are enabled, it sends one. */
     decide(id: string, decision: Decision): ConnectedAccount;
   };
   readonly settlements: {
     list(): Settlement[];
     create(given: { readonly amount: number; readonly accountId?: string | undefined }): Settlement;
-    /** As for accounts. The service itself does not send settlement events today (specification). */
+    /** Decides on a settlement, and sends a webhook as for accounts. The service itself sends none today (specification). */
     decide(id: string, decision: Decision): Settlement;
   };
   readonly faults: Faults;
-  /** Takes a payment as `POST /api/v2/payment/direct` does. Every field has a default. */
+  /** Takes a payment as `POST /api/v2/payment/direct` does. All fields have defaults. */
   deposit(input?: TriggerInput): TransactionRecord;
   /** Starts a withdrawal as `POST /api/v2/payment/withdrawal` does. */
   withdraw(input?: TriggerInput): TransactionRecord;
-  /** Opens a checkout as `POST /api/v2/payment/checkout` does; `url` is its hosted page. */
+  /** Opens a checkout as `POST /api/v2/payment/checkout` does. `url` is its hosted page. */
   checkout(input?: CheckoutInput): TransactionRecord & { readonly url: string };
   /**
-   * Says what becomes of transactions: of one reference, of those that match, or of all.
+   * Decides what becomes of transactions: of the one with a reference, of those that match, or of all (`{}`).
    *
    * @example sandbox.script("order-7", "FAILED");
    * @example sandbox.script({ medium: "MPESA" }, [{ status: "PENDING" }, { status: "SUCCESS", afterMs: 2_000 }]);
    */
   script(match: string | ScriptMatch, outcome: Outcome): Script;
-  /** Clears transactions, deliveries, timers, faults, scripts, accounts and settings; keys only when asked. */
+  /** Clears transactions, deliveries, timers, faults, scripts, accounts and settings. With `keys`, it replaces the keys. */
   reset(options?: { readonly keys?: boolean | undefined }): Promise<void>;
-  /** Stops at once, open connections included. May be called again. */
+  /** Stops at once, and ends open connections. It may be called again. */
   close(): Promise<void>;
 }

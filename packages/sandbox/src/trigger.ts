@@ -3,7 +3,7 @@ import type { JsonObject } from "./json.ts";
 import type { Outcome } from "./payments/outcomes.ts";
 import type { Currency, Medium } from "./wire.ts";
 
-/** A transaction started from outside the endpoints: their own body, with everything optional. */
+/** A transaction that the library or the control API starts. It has the fields of the endpoints, all optional. */
 export interface TriggerInput {
   readonly amount?: string | number | undefined;
   readonly currency?: Currency | undefined;
@@ -13,17 +13,17 @@ export interface TriggerInput {
   readonly description?: string | undefined;
   /** Default: the sandbox's `callbackUrl`. */
   readonly callback_url?: string | undefined;
-  /** What becomes of it. Default: what the scripts say. */
+  /** What becomes of it. Default: the scripts decide. */
   readonly outcome?: Outcome | undefined;
 }
 
-/** A checkout started from outside the endpoints. */
+/** A checkout that the library or the control API starts. */
 export interface CheckoutInput extends Omit<TriggerInput, "medium"> {
   readonly supported_mediums?: readonly Medium[] | undefined;
   readonly redirects?: { readonly success: string; readonly failed: string } | undefined;
 }
 
-/** The body of the call that a trigger stands for. */
+/** The body of the API call that a trigger stands for. */
 export function triggerBody(
   kind: "direct" | "withdrawal" | "checkout",
   input: JsonObject,

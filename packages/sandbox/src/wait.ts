@@ -1,7 +1,7 @@
 import type { Changes } from "./changes.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-/** Resolves with what `look` finds, now or after one of the coming changes. Rejects with `ERR_WAIT_TIMEOUT`. */
+/** Resolves with what `look` finds, now or after a later change. Rejects with `ERR_WAIT_TIMEOUT`. */
 export function waitFor<Found>(
   changes: Changes,
   look: () => Found | undefined,
@@ -18,7 +18,7 @@ export function waitFor<Found>(
     const timer = setTimeout(() => {
       end();
       reject(
-        new SandboxError("ERR_WAIT_TIMEOUT", `Nothing fitting came within ${timeoutMs} ms. ${describe()}`),
+        new SandboxError("ERR_WAIT_TIMEOUT", `No delivery matched within ${timeoutMs} ms. ${describe()}`),
       );
     }, timeoutMs);
     const unsubscribe = changes.subscribe(() => {

@@ -1,8 +1,8 @@
-/** Status values of a transaction (specification, States and transitions). */
+/** The statuses of a transaction (specification, States and transitions). */
 export const STATUSES = ["SUCCESS", "FAILED", "PENDING", "CANCELLED"] as const;
 export type TransactionStatus = (typeof STATUSES)[number];
 
-/** Both published variants of the list of mediums, joined (specification, POST /api/v2/payment/direct). */
+/** The mediums of both published lists (specification, POST /api/v2/payment/direct). */
 export const MEDIUMS = [
   "MPESA",
   "TELEBIRR",
@@ -18,14 +18,14 @@ export type Medium = (typeof MEDIUMS)[number];
 export const CURRENCIES = ["ETB", "USD"] as const;
 export type Currency = (typeof CURRENCIES)[number];
 
-/** What a transaction is: `type` of the look-ups and `event` of the callbacks. */
+/** The kind of a transaction. It is `type` in look-ups and `event` in callbacks. */
 export type TransactionType = "DEPOSIT" | "WITHDRAWAL";
 
 /** A transaction as both look-ups return it (specification, Transaction). */
 export interface Transaction {
   readonly id: string;
   readonly merchant_id: string;
-  /** With a space after the country code, which is the shown form. */
+  /** With a space after the country code, as the service shows it. */
   readonly phone_number: string;
   readonly reference: string;
   readonly type: TransactionType;
@@ -44,7 +44,7 @@ export interface Transaction {
   readonly updated_at: string;
 }
 
-/** Settings of the connected-account webhooks (specification, Connected-account webhook settings). */
+/** The settings of the connected-account webhooks (specification, Connected-account webhook settings). */
 export interface WebhookSettings {
   readonly webhook_url: string | null;
   readonly webhook_secret: string | null;
@@ -53,7 +53,7 @@ export interface WebhookSettings {
 
 export type Decision = "approved" | "declined";
 
-/** A connected account, as it is in event data (specification, Connected account). */
+/** A connected account, as events show it (specification, Connected account). */
 export interface ConnectedAccount {
   readonly object: "connected_account";
   readonly id: string;
@@ -61,7 +61,7 @@ export interface ConnectedAccount {
   readonly kyc_status: "pending" | Decision;
 }
 
-/** A settlement, as it is in event data (specification, Settlement). */
+/** A settlement, as events show it (specification, Settlement). */
 export interface Settlement {
   readonly object: "settlement";
   readonly id: string;
@@ -70,10 +70,10 @@ export interface Settlement {
   readonly status: "pending" | Decision;
 }
 
-/** Event names of the connected-account webhooks. */
+/** The event names of the connected-account webhooks. */
 export type ConnectEventName = `connected_account.${Decision}` | `settlement.${Decision}`;
 
-/** Envelope of every connected-account webhook (specification, Connected-account events). */
+/** The envelope of every connected-account webhook (specification, Connected-account events). */
 export interface ConnectWebhook {
   readonly event: ConnectEventName;
   readonly idempotency_key: string;

@@ -159,7 +159,7 @@ describe("the dashboard", () => {
     expect(await found("?failed=1&search=order-17")).toEqual([[], []]);
     const { text } = await get(`${sandbox.url}/?search=${encodeURIComponent(HOSTILE)}`);
     expect(text).toContain(`value="&quot;&gt;&lt;script&gt;alert(1)`);
-    expect(text).toContain("Nothing fits.");
+    expect(text).toContain("Nothing matches.");
   });
 
   it("answers 404 for a delivery that left the log", async () => {

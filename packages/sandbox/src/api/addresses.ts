@@ -1,8 +1,8 @@
-/** What addresses the sandbox accepts. */
+/** Which addresses the sandbox accepts. */
 export interface AddressRules {
-  /** Plain HTTP to this machine is fine for callbacks and webhooks. */
+  /** Callback and webhook addresses may use plain HTTP to this machine. */
   readonly allowHttpLoopback: boolean;
-  /** Every address must be HTTPS, redirects and loopback included. */
+  /** Every address must use HTTPS, even redirects and addresses of this machine. */
   readonly strictHttps: boolean;
 }
 
@@ -19,7 +19,7 @@ export function isLoopbackHost(hostname: string): boolean {
   );
 }
 
-/** What is wrong with an address that callbacks or webhooks go to (specification, Payment callback events), or null. */
+/** What is wrong with a callback or webhook address (specification, Payment callback events), or null. */
 export function problemOfReceiver(text: string, rules: AddressRules): string | null {
   const url = parse(text);
   if (url === null) return "must be an absolute http(s) address of at most 2048 characters";
@@ -30,7 +30,7 @@ export function problemOfReceiver(text: string, rules: AddressRules): string | n
     : "must use HTTPS";
 }
 
-/** What is wrong with an address that the customer's browser is sent to, or null. */
+/** What is wrong with an address to which the customer's browser is redirected, or null. */
 export function problemOfRedirect(text: string, rules: AddressRules): string | null {
   const url = parse(text);
   if (url === null) return "must be an absolute http(s) address of at most 2048 characters";

@@ -2,8 +2,8 @@ import type { Context } from "hono";
 import { type Problem, SandboxError } from "../sandbox-error.ts";
 
 /**
- * The error body. The specification shows none for 400, 401 and 500; this one keeps to the envelope of its
- * not-found answer and adds which parameters are wrong.
+ * Answers with an error. The specification shows no body for 400, 401 and 500. This one has the envelope of the
+ * specification's not-found answer, and adds which parameters are wrong.
  */
 export function failure(
   c: Context,
@@ -21,7 +21,7 @@ export function success(c: Context, data: unknown): Response {
   return c.json({ success: true, data });
 }
 
-/** The answer for what a call threw. */
+/** The answer to a call that threw an error. */
 export function failureOf(c: Context, error: unknown): Response {
   if (!(error instanceof SandboxError)) {
     return failure(c, 500, `Server error: the sandbox itself failed. ${String(error)}`);

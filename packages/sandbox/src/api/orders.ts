@@ -6,14 +6,14 @@ import { readParameters } from "./parameters.ts";
 
 export type OrderRules = AddressRules & { readonly mediums: readonly Medium[] };
 
-/** The three calls that make a transaction. */
+/** The three calls that create a transaction. */
 export type OrderKind = "direct" | "withdrawal" | "checkout";
 
 /**
  * Reads the body of a call. Throws `ERR_PARAMETERS` with every rule that it breaks (specification, Endpoints).
  *
- * The body of a withdrawal is not shown in the specification: it takes that of a direct payment, without
- * `redirects` and `merchant_pays_fee`.
+ * The specification does not show the body of a withdrawal. The sandbox takes the body of a direct payment for it,
+ * without `redirects` and `merchant_pays_fee`.
  */
 export function readOrder(kind: OrderKind, body: JsonObject, rules: OrderRules): Order {
   const parameters = readParameters(body, rules);
@@ -55,7 +55,7 @@ export function readOrder(kind: OrderKind, body: JsonObject, rules: OrderRules):
   return order;
 }
 
-/** The two calls name the members of `redirects` differently; the other call's names are a mistake worth telling. */
+/** The two calls name the members of `redirects` differently. Whoever uses the names of the other call is told so. */
 function checkRedirectNames(
   kind: "direct" | "checkout",
   body: JsonObject,
@@ -70,6 +70,6 @@ function checkRedirectNames(
   }
   for (const [index, other] of names[kind === "direct" ? "checkout" : "direct"].entries()) {
     if (!Object.hasOwn(redirects, other)) continue;
-    problem(`redirects.${other}`, `is not a name of this call; it is ${names[kind][index]} here`);
+    problem(`redirects.${other}`, `is not a member in this call; it is called ${names[kind][index]} here`);
   }
 }

@@ -5,7 +5,7 @@ import { type Problem, SandboxError } from "../sandbox-error.ts";
 import { CURRENCIES, type Currency, MEDIUMS, type Medium } from "../wire.ts";
 import { type AddressRules, problemOfReceiver, problemOfRedirect } from "./addresses.ts";
 
-/** Reads the parameters of a request and gathers everything that is wrong with them. */
+/** Reads the parameters of a request, and collects everything that is wrong with them. */
 export interface Parameters {
   /** With two decimals. */
   amount(): string;
@@ -28,7 +28,7 @@ export interface Parameters {
 const MAX_REFERENCE = 100;
 const MAX_TEXT = 1_000;
 const LONE_SURROGATE = /\p{Surrogate}/u;
-/** More digits than a JSON number holds without loss. The specification shows no maximum. */
+/** With two decimals, a JSON number still holds so many digits without loss. The specification shows no maximum. */
 const MAX_AMOUNT_DIGITS = 12;
 
 export function readParameters(

@@ -21,15 +21,15 @@ export interface ApiParts {
   readonly transactions: Transactions;
   readonly connect: Connect;
   readonly rules: OrderRules;
-  /** Takes an order, magic references included. */
+  /** Creates the transaction of an order, and lets magic references take effect. */
   readonly place: (order: Order) => TransactionRecord;
-  /** Where the hosted page of a checkout is. */
+  /** The URL of a checkout's hosted page. */
   readonly checkoutUrl: (id: string) => string;
 }
 
 const API_DELAY_MS = 2_000;
 
-/** The endpoints of the specification, all of them. */
+/** All endpoints of the specification. */
 export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
   const { transactions, connect, merchant } = parts;
   const api = new Hono<ServerEnv>();
@@ -43,7 +43,7 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
       return failure(c, 401, given === undefined ? "Missing API key: set X-API-Key." : "Invalid API key.");
     };
 
-  /** Faults of the service itself. They come after the key check, so that a wrong key is always told. */
+  /** Makes the faults of the service itself happen. The key is checked before, so that a wrong key is always reported. */
   const misbehave: MiddlewareHandler<ServerEnv> = async (c, next) => {
     calls += 1;
     const { path } = c.req;
@@ -89,7 +89,7 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
   api.post("/api/v2/payment/withdrawal", take("withdrawal"));
   api.post("/api/v2/payment/checkout", take("checkout"));
 
-  /** An unknown transaction is a success with a message (specification, Errors 1). */
+  /** For an unknown transaction, the service answers with a success and a message (specification, Errors 1). */
   const show = (c: Context<ServerEnv>, record: TransactionRecord | undefined, what: string) =>
     success(c, record?.transaction ?? { message: `No transaction was found for the ${what}.` });
   api.get("/api/v2/payment/transaction/ref/:reference", (c) => {

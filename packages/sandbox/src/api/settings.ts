@@ -4,8 +4,8 @@ import type { OrderRules } from "./orders.ts";
 import { readParameters } from "./parameters.ts";
 
 /**
- * Reads webhook settings, which replace those before. `webhook_secret` may be left out, null or empty: deliveries
- * are unsigned then. `webhook_url` may be left out or null while the webhooks are off.
+ * Reads webhook settings, which replace the earlier ones. `webhook_secret` may be left out, null or empty; deliveries
+ * are then not signed. `webhook_url` may be left out or null while the webhooks are off.
  */
 export function readSettings(body: JsonObject, rules: OrderRules): WebhookSettings {
   const parameters = readParameters(body, rules);

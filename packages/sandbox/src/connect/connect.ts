@@ -27,12 +27,12 @@ export interface Connect {
   createAccount(): ConnectedAccount;
   account(id: string): ConnectedAccount | undefined;
   accounts(): ConnectedAccount[];
-  /** Announces itself with a webhook, when those are enabled. */
+  /** Decides on an account's KYC. If webhooks are enabled, one announces the decision. */
   decideKyc(id: string, decision: Decision): ConnectedAccount;
-  /** Without an account, one is made. The amount is a whole number. */
+  /** Creates a settlement, and an account for it if none is given. The amount is a whole number. */
   createSettlement(given: { readonly amount: number; readonly accountId?: string | undefined }): Settlement;
   settlements(): Settlement[];
-  /** Announces itself with a webhook, which the service itself does not send today. */
+  /** Decides on a settlement. Here a webhook announces the decision, which the service itself does not send today. */
   decideSettlement(id: string, decision: Decision): Settlement;
   restore(state: ConnectState): void;
   clear(): void;

@@ -9,7 +9,7 @@ import { jsonBody, optionalJsonBody } from "../server/body.ts";
 import type { ServerEnv } from "../server/connection.ts";
 import { type Decision, STATUSES, type TransactionStatus, type WebhookSettings } from "../wire.ts";
 
-/** The control API: everything that the library can do, as JSON, for the dashboard and the command line. */
+/** The control API offers everything that the library can do as JSON, for the dashboard and for programs. */
 export function controlRoutes(sandbox: Sandbox): Hono<ServerEnv> {
   const { transactions, deliveries, accounts, settlements, faults, keys, settings } = sandbox;
   const control = new Hono<ServerEnv>().basePath("/sandbox");

@@ -4,7 +4,7 @@ import type { Change, Changes } from "../changes.ts";
 
 /** Tells browsers what changed, as server-sent events. */
 export interface ChangeStream {
-  /** A response that stays open; `data` turns what changed since the last event into the next one's data. */
+  /** Opens a response that stays open. `data` turns the changes since the last event into the data of the next one. */
   open(c: Context, data: (changes: readonly Change[]) => unknown): Response;
   /** Ends every open response. */
   close(): void;
@@ -15,7 +15,7 @@ export function createChangeStream(changes: Changes): ChangeStream {
   return {
     open: (c, data) =>
       eventStream(c, ({ send, end }) => {
-        /** Changes in a row are told once, in one event. */
+        /** Changes that happen in one go are told in one event. */
         let pending = new Map<string, Change>();
         const flush = () => {
           const told = [...pending.values()];

@@ -1,8 +1,8 @@
 import type { FaultKind, Flow } from "../faults/kinds.ts";
 
 /**
- * Where a delivery stands: waiting for its first attempt, being sent, waiting for the next attempt, acknowledged
- * with 2xx, or given up after the last attempt.
+ * The state of a delivery: waiting for its first attempt, being sent, waiting for the next attempt, acknowledged with
+ * 2xx, or given up after the last attempt.
  */
 export type DeliveryState = "scheduled" | "sending" | "retrying" | "delivered" | "gave-up";
 
@@ -13,17 +13,17 @@ export interface Attempt {
   /** ISO 8601. */
   readonly at: string;
   readonly url: string;
-  /** Request headers as sent. */
+  /** The request headers that were sent. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The exact body sent. */
+  /** The exact body that was sent. */
   readonly body: string;
-  /** What the signature covers; null for webhooks, whose signature covers the body. */
+  /** The text that the signature covers. Null for webhooks, whose signature covers the body. */
   readonly canonicalString: string | null;
-  /** As in the body or the header; null for a webhook without secret. */
+  /** The signature in the body or the header. Null for a webhook if no secret is set. */
   readonly signature: string | null;
-  /** Fingerprint of the RSA key; null for webhooks. */
+  /** The fingerprint of the RSA key. Null for webhooks. */
   readonly keyId: string | null;
-  /** The receiver's answer; null when none came. */
+  /** The receiver's answer. Null if none came. */
   readonly answer: { readonly status: number; readonly bodyExcerpt: string } | null;
   /** Why no answer came, or why the answer does not count. */
   readonly error: string | null;
@@ -32,34 +32,34 @@ export interface Attempt {
   readonly faults: readonly FaultKind[];
 }
 
-/** One event on its way to one address, with every attempt: an entry of the dispatch log. */
+/** One event on its way to one address, with all attempts. It is an entry of the dispatch log. */
 export interface Delivery {
   readonly id: string;
   readonly flow: Flow;
   readonly event: string;
-  /** `payTxnId` or `idempotency_key`: what the receiver deduplicates on. */
+  /** The `payTxnId` or `idempotency_key`, by which the receiver deduplicates. */
   readonly deduplicationKey: string;
-  /** The merchant's reference; null for webhooks. */
+  /** The merchant's reference. Null for webhooks. */
   readonly reference: string | null;
-  /** Status of the callback, or the decision of the webhook. */
+  /** The status in the callback, or the decision in the webhook. */
   readonly status: string;
   readonly url: string;
   readonly state: DeliveryState;
   /** ISO 8601. */
   readonly createdAt: string;
-  /** ISO 8601; null when nothing more will be sent. */
+  /** ISO 8601. Null if no further attempt is planned. */
   readonly nextAttemptAt: string | null;
-  /** The delivery that this one repeats. */
+  /** The id of the delivery that this one repeats, or null. */
   readonly replayOf: string | null;
   readonly attempts: readonly Attempt[];
 }
 
-/** What is to be sent: the fields of a callback, or the envelope of a webhook. */
+/** The content of a delivery: the fields of a callback, or the envelope of a webhook. */
 export type Message =
   | { readonly flow: "payments"; readonly fields: Readonly<Record<string, string | null>> }
   | { readonly flow: "connect"; readonly envelope: Readonly<Record<string, unknown>> };
 
-/** The exact bytes of a delivery and what is known about their signature. */
+/** The exact bytes of a delivery, and their signature. */
 export interface SignedMessage {
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -68,9 +68,9 @@ export interface SignedMessage {
   readonly keyId: string | null;
 }
 
-/** A delivery and what is needed to send it again. */
+/** A delivery, with all that is needed to send it again. */
 export interface DeliveryRecord extends Delivery {
-  /** Position in the log since the last reset, from 1; what random draws are keyed by for webhooks. */
+  /** The position in the log since the last reset, from 1. The random draws for webhooks depend on it. */
   readonly sequence: number;
   readonly message: Message;
   readonly signed: SignedMessage;
@@ -78,7 +78,7 @@ export interface DeliveryRecord extends Delivery {
   readonly dueAt: number | null;
 }
 
-/** What is to be delivered. */
+/** A delivery that is not in the log yet. */
 export type NewDelivery = Pick<
   Delivery,
   "flow" | "event" | "deduplicationKey" | "reference" | "status" | "url"

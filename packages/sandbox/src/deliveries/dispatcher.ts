@@ -17,13 +17,13 @@ export interface Dispatcher {
   replay(id: string, options?: { readonly resign?: boolean | undefined }): DeliveryRecord;
   get(id: string): DeliveryRecord | undefined;
   list(): DeliveryRecord[];
-  /** Calls back after every attempt; the returned function ends that. */
+  /** Calls the listener after every attempt, until the returned function is called. */
   onAttempt(listener: (delivery: DeliveryRecord, attempt: Attempt) => void): () => void;
-  /** Resolves when no attempt is under way. Waits for retries and delays are not attempts. */
+  /** Resolves when no attempt is under way. Waiting for a retry or a delay does not count as an attempt. */
   settled(): Promise<void>;
-  /** Takes over deliveries of an earlier run and goes on with those that are not finished. */
+  /** Takes over the deliveries of an earlier run, and goes on with those that are not finished. */
   restore(records: readonly DeliveryRecord[]): void;
-  /** Aborts what is under way, forgets every delivery. */
+  /** Aborts the attempts that are under way, and forgets all deliveries. */
   clear(): void;
 }
 
@@ -35,14 +35,14 @@ export interface DispatcherParts {
   readonly transport: Transport;
   readonly stamp: () => string;
   readonly retry: RetryPlan;
-  /** Whether retries repeat the signed bytes, or are dated and signed anew. */
+  /** Whether retries repeat the signed bytes, or get a new date and a new signature. */
   readonly signRetries: "same" | "anew";
   readonly seed: string;
   readonly maxDeliveries: number;
   readonly acknowledged: (delivery: Delivery) => void;
-  /** True while nobody was told that the payment of this delivery succeeded. False for webhooks. */
+  /** True until somebody has been told that the payment of this delivery succeeded. Always false for webhooks. */
   readonly isForgeable: (delivery: Delivery) => boolean;
-  /** Lets the payment of this delivery fail. The callback that announces it, which a forgery is cut out of. */
+  /** Lets the payment of this delivery fail. Returns the callback that announces it, from which a forgery is made. */
   readonly fail: (delivery: Delivery) => NewDelivery | null;
 }
 
@@ -56,7 +56,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     ({ state }) => state === "delivered" || state === "gave-up",
   );
   const timers = new Map<string, () => void>();
-  /** Releases of deliveries that a reorder fault holds back. */
+  /** Functions that release the deliveries which a reorder fault holds back. */
   const heldBack = new Set<() => void>();
   const idle: (() => void)[] = [];
   const listeners = new Set<(delivery: DeliveryRecord, attempt: Attempt) => void>();
@@ -76,7 +76,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   const wait = (ms: number, id: string): Promise<void> =>
     new Promise((resolve) => timers.set(id, clock.after(ms, resolve)));
 
-  /** Until a later delivery was sent, or the time is up. */
+  /** Waits until a later delivery has been sent, or the time is up. */
   const holdBack = (ms: number, id: string): Promise<void> =>
     new Promise((resolve) => {
       const release = () => {
@@ -165,7 +165,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     }
   };
 
-  /** What a forgery was cut out of is what the service sends from then on. */
+  /** Replaces the delivery by the FAILED from which the forgery is made. Retries send that FAILED. */
   const toFailed = (record: DeliveryRecord): DeliveryRecord => {
     const failed = record.status === "FAILED" ? null : parts.fail(record);
     if (failed === null) return record;
@@ -173,7 +173,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     return update(record.id, { status, message, signed: signer.sign(message) }) ?? record;
   };
 
-  /** Puts the attempts into the log and decides what comes next. */
+  /** Puts the attempts into the log, and decides what comes next. */
   const settle = (
     id: string,
     results: readonly Omit<Attempt, "number">[],
@@ -270,7 +270,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   };
 }
 
-/** Ends with a reset. Every attempt under way listens to it. */
+/** A reset aborts it, and with it every attempt that is under way. */
 function newLife(): AbortController {
   const life = new AbortController();
   setMaxListeners(0, life.signal);

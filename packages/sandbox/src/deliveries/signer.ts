@@ -10,7 +10,7 @@ import type { Message, SignedMessage } from "./delivery.ts";
 const DEFAULT_AGE_MS = 30 * 24 * 3_600_000;
 const DEFAULT_FIELD = { name: "channel", value: "sandbox" };
 
-/** Faults that change the bytes or the signature, so that the attempt is signed on its own. */
+/** The faults that change the bytes or the signature, so that an attempt needs a signature of its own. */
 const CHANGES_MESSAGE: ReadonlySet<FaultKind> = new Set([
   "bad-signature",
   "wrong-key",
@@ -20,9 +20,9 @@ const CHANGES_MESSAGE: ReadonlySet<FaultKind> = new Set([
 ]);
 
 export interface Signer {
-  /** Signs a message with the keys of this moment, dated with this moment when `stamp` is given. */
+  /** Signs a message with the present keys. If `stamp` is given, it becomes the date of the message. */
   sign(message: Message, stamp?: string): SignedMessage;
-  /** The same message as the faults want it, or null when they leave it as it is. */
+  /** Signs the message as the faults change it. Null if they do not change it. */
   signWith(message: Message, faults: readonly Fault[]): Promise<SignedMessage | null>;
 }
 
@@ -95,7 +95,7 @@ function jsonHeaders(body: string): Record<string, string> {
   };
 }
 
-/** Changes one character in the middle of the signature; its form stays right. */
+/** Changes one character in the middle of the signature. Its form stays valid. */
 function spoil(signed: SignedMessage): SignedMessage {
   if (signed.signature === null) return signed;
   const middle = Math.floor(signed.signature.length / 2);

@@ -2,7 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { Clock } from "../clock.ts";
 
-/** What came of one POST. */
+/** The result of one POST. */
 export interface PostResult {
   readonly answer: { readonly status: number; readonly bodyExcerpt: string } | null;
   readonly error: string | null;
@@ -19,12 +19,12 @@ export interface PostRequest {
 }
 
 export interface Transport {
-  /** Never rejects. Redirects are answers like any other: they are not followed. */
+  /** Never rejects. It does not follow redirects: they are answers like any other. */
   post(request: PostRequest): Promise<PostResult>;
   close(): void;
 }
 
-/** How much of an answer is read and kept. */
+/** How much of an answer is read and kept, at most. */
 const EXCERPT_BYTES = 2_048;
 const MAX_SOCKETS = 64;
 
@@ -78,7 +78,7 @@ export function createTransport(
   };
 }
 
-/** Reads as much of an answer as the dispatch log keeps, and no more. */
+/** Reads only as much of an answer as the dispatch log keeps. */
 function readExcerpt(response: IncomingMessage, end: (result: Omit<PostResult, "durationMs">) => void): void {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -3,34 +3,35 @@ import { draw } from "../draw.ts";
 import { type Problem, SandboxError } from "../sandbox-error.ts";
 import { FAULT_KINDS, type Fault, type FaultKind, type FaultRule, type Flow, isFaultKind } from "./kinds.ts";
 
-/** The faults of a sandbox: what will go wrong on purpose. */
+/** The faults of a sandbox: the things that go wrong on purpose. */
 export interface Faults {
   /**
-   * Adds a fault: a kind alone happens once, to the next attempt that it fits.
+   * Adds a fault. A kind alone happens once, to the next attempt or call that it fits.
    *
-   * @throws SandboxError `ERR_PARAMETERS` for an unknown kind or a rate that is none
+   * @throws SandboxError `ERR_PARAMETERS` if the kind is unknown or a value is out of range.
    * @example sandbox.faults.add("duplicate");
    * @example sandbox.faults.add({ kind: "drop-answer", rate: 0.2 });
    */
   add(rule: FaultKind | FaultRule): Fault;
   list(): Fault[];
-  /** False when there is no such fault, or it is used up. */
+  /** Returns false if there is no such fault, or it is used up. */
   remove(id: string): boolean;
   clear(): void;
 }
 
-/** What a fault may happen to. */
+/** A delivery that a fault may happen to. */
 export interface DeliveryFacts {
   readonly scope: "delivery";
   readonly flow: Flow;
   readonly event: string;
   readonly reference: string | null;
-  /** A connect delivery without a secret carries no signature that could be broken. */
+  /** False for a webhook if no secret is set: it has no signature that could be broken. */
   readonly isSigned: boolean;
-  /** False once somebody was told that the payment succeeded: a SUCCESS of it would be no forgery. */
+  /** False once somebody has been told that the payment succeeded: then a SUCCESS would not be a forgery. */
   readonly isForgeable: boolean;
 }
 
+/** A call of the API that a fault may happen to. */
 export interface CallFacts {
   readonly scope: "api";
   readonly path: string;
@@ -38,13 +39,13 @@ export interface CallFacts {
 }
 
 export interface FaultTaker extends Faults {
-  /** The faults that happen to this attempt or call; each is counted. `drawKey` says which one it is. */
+  /** Returns the faults that happen to this attempt or call, and counts them. `drawKey` identifies the attempt or call. */
   take(facts: DeliveryFacts | CallFacts, drawKey: readonly (string | number)[]): Fault[];
 }
 
 const MAX_FAULTS = 1_000;
 
-/** Kinds that change the signature, and so need one. */
+/** The kinds that change a signature, and so need one. */
 const NEEDS_SIGNATURE: ReadonlySet<FaultKind> = new Set(["bad-signature", "wrong-key"]);
 
 export function createFaults(seed: string, changes: Changes): FaultTaker {

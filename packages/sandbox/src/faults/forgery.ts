@@ -7,12 +7,12 @@ export interface Forgery {
 }
 
 /**
- * The attack on the canonical string (docs/guides/sandbox.md, Faults): nothing in it is escaped, so whoever chooses a
- * reference can write further fields into it. The service signs a FAILED callback for the reference
- * `victim&status=SUCCESS&timestamp=…&userId=u`; cut differently, the same text is a SUCCESS for `victim`, whose
- * `userId` swallows the true tail. A receiver that only checks the signature accepts it.
+ * The attack on the canonical string (docs/guides/sandbox.md, Faults). Nothing in that string is escaped, so whoever
+ * chooses a reference can write further fields into it. The service signs a FAILED callback for the reference
+ * `victim&status=SUCCESS&timestamp=…&userId=u`. Cut into other fields, the same text is a SUCCESS for `victim`, whose
+ * `userId` contains the rest of the text. A receiver that only checks the signature accepts it.
  *
- * @param fields those of the FAILED callback, with the reference of the victim
+ * @param fields the fields of the FAILED callback, with the reference of the victim.
  */
 export function resplit(fields: CallbackFields): Forgery {
   const { referenceId, timestamp, userId } = fields;

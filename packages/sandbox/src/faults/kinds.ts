@@ -1,6 +1,6 @@
 import type { TransactionType } from "../wire.ts";
 
-/** What can be made to go wrong. */
+/** The kinds of faults. */
 export type FaultKind =
   | "duplicate"
   | "delay"
@@ -17,7 +17,7 @@ export type FaultKind =
   | "api-drop-answer"
   | "api-delay";
 
-/** What each fault does, as the dashboard and the documentation show it. */
+/** What each fault does, in the words of the dashboard and the documentation. */
 export const FAULT_KINDS: Readonly<
   Record<FaultKind, { readonly scope: "delivery" | "api"; readonly does: string }>
 > = {
@@ -25,43 +25,46 @@ export const FAULT_KINDS: Readonly<
   delay: { scope: "delivery", does: "waits before sending (`delayMs`, 2 s)" },
   reorder: {
     scope: "delivery",
-    does: "holds the delivery back until a later one was sent (at most `delayMs`, 5 s)",
+    does: "holds the delivery back until a later one has been sent (at most `delayMs`, 5 s)",
   },
   "drop-answer": {
     scope: "delivery",
-    does: "loses the receiver's answer: it counts as failed and is sent again",
+    does: "loses the receiver's answer, so that the delivery counts as failed and is sent again",
   },
   "bad-signature": { scope: "delivery", does: "changes one byte of the signature" },
   "wrong-key": { scope: "delivery", does: "signs with a key or secret that is not the merchant's" },
-  "stale-timestamp": { scope: "delivery", does: "dates the event back (`ageMs`, 30 days), signed properly" },
+  "stale-timestamp": {
+    scope: "delivery",
+    does: "dates the event back (`ageMs`, 30 days), with a valid signature",
+  },
   "extra-field": { scope: "delivery", does: "adds an undocumented field, covered by the signature" },
   reset: { scope: "delivery", does: "resets the connection in the middle of the body" },
   resplit: {
     scope: "delivery",
     does: "lets the payment fail, and sends a forged SUCCESS that is cut out of its genuinely signed FAILED",
   },
-  "api-error": { scope: "api", does: "answers 500, nothing is done" },
-  "api-reset": { scope: "api", does: "resets the connection, nothing is done" },
+  "api-error": { scope: "api", does: "answers 500 and does nothing" },
+  "api-reset": { scope: "api", does: "resets the connection and does nothing" },
   "api-drop-answer": { scope: "api", does: "does what was asked, then resets the connection" },
   "api-delay": { scope: "api", does: "waits before answering (`delayMs`, 2 s)" },
 };
 
 export type Flow = "payments" | "connect";
 
-/** A fault to be added. Without `times` or `rate` it happens once. */
+/** A fault to add. Without `times` and `rate` it happens once. */
 export interface FaultRule {
   readonly kind: FaultKind;
-  /** How often it happens before it is used up. Default: 1, or without end where `rate` is given. */
+  /** How often it happens before it is used up. Default: once, or for ever if `rate` is given. */
   readonly times?: number | undefined;
-  /** Share of the attempts or calls that it happens to, 0 to 1; drawn from the sandbox's seed. Default: 1. */
+  /** The share of attempts or calls, from 0 to 1, that it happens to. The sandbox's seed decides which. Default: 1. */
   readonly rate?: number | undefined;
-  /** Only deliveries of this flow. */
+  /** It happens only to deliveries of this flow. */
   readonly flow?: Flow | undefined;
-  /** Only deliveries of this event. */
+  /** It happens only to deliveries of this event. */
   readonly event?: TransactionType | `${string}.${string}` | undefined;
-  /** Only what has this reference. */
+  /** It happens only to deliveries and calls with this reference. */
   readonly reference?: string | undefined;
-  /** Only calls whose path contains this, such as `/withdrawal`. */
+  /** It happens only to calls whose path contains this text, such as `/withdrawal`. */
   readonly path?: string | undefined;
   /** For `delay`, `reorder` and `api-delay`. */
   readonly delayMs?: number | undefined;
@@ -74,7 +77,7 @@ export interface FaultRule {
 /** A fault that is waiting to happen. */
 export interface Fault extends FaultRule {
   readonly id: string;
-  /** How often it will still happen; null: without end. */
+  /** How often it will still happen. Null if for ever. */
   readonly remaining: number | null;
   /** How often it has happened. */
   readonly fired: number;

@@ -1,16 +1,16 @@
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
 
-/** The one merchant of a sandbox, and the keys that its calls carry. */
+/** The one merchant of a sandbox, and the keys for its calls. */
 export interface Merchant {
-  /** UUID; `merchant_id` of transactions and `merchantId` of callbacks. */
+  /** A UUID. It is the `merchant_id` of transactions and the `merchantId` of callbacks. */
   readonly merchantId: string;
-  /** `mm_` and a UUID; owner of the connected accounts. */
+  /** `mm_` and a UUID. It owns the connected accounts. */
   readonly masterMerchantId: string;
-  /** `userId` of callbacks. */
+  /** The `userId` of callbacks. */
   readonly userId: string;
-  /** `X-API-Key` of the payment endpoints: `<PUBLIC_KEY>:<SECRET_KEY>`. */
+  /** The `X-API-Key` for the payment endpoints: `<PUBLIC_KEY>:<SECRET_KEY>`. */
   readonly apiKey: string;
-  /** `X-API-Key` of the connected-account endpoints. */
+  /** The `X-API-Key` for the connected-account endpoints. */
   readonly connectApiKey: string;
 }
 
@@ -25,7 +25,7 @@ export function newMerchant(given: { [Key in keyof Merchant]?: string | undefine
   };
 }
 
-/** Compares a header with a key without telling by the time it takes how much of it was right. */
+/** Compares a header with a key, always in the same time. So the time does not reveal how much of the key was right. */
 export function isKey(header: string | undefined, key: string): boolean {
   if (header === undefined) return false;
   const hash = (text: string) => createHash("sha256").update(text).digest();

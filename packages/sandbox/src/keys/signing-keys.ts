@@ -2,12 +2,12 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPair, type Ke
 import { promisify } from "node:util";
 import { SandboxError } from "../sandbox-error.ts";
 
-/** One RSA-2048 pair of the merchant. */
+/** One pair of RSA-2048 keys of the merchant. */
 export interface SigningKey {
-  /** Fingerprint of the public key, 16 hex digits. */
+  /** The fingerprint of the public key, 16 hex digits. */
   readonly id: string;
   readonly privateKey: KeyObject;
-  /** What the merchant downloads (specification, Authentication 5). */
+  /** The public key as the merchant downloads it (specification, Authentication 5). */
   readonly publicPem: string;
   /** When the pair was made, in milliseconds since the epoch. */
   readonly createdAt: number;

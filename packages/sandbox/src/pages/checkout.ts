@@ -5,7 +5,7 @@ import type { TransactionRecord } from "../payments/transactions.ts";
 import type { Medium, TransactionStatus } from "../wire.ts";
 import { page } from "./layout.ts";
 
-/** The hosted page of a checkout: what the customer sees at `checkout_url`. */
+/** The hosted page of a checkout, which the customer sees at `checkout_url`. */
 export function checkoutPage(
   c: Context,
   record: TransactionRecord,
@@ -43,7 +43,7 @@ const RESULTS: Readonly<Record<Exclude<TransactionStatus, "PENDING">, { sign: Ht
   CANCELLED: { sign: html`<div class="sign" aria-hidden="true">–</div>`, title: "Payment cancelled" },
 };
 
-/** What the customer sees after deciding: waiting for the result, then the way back to the merchant. */
+/** The page after the customer's decision. It waits for the result, and then leads back to the merchant. */
 export function afterCheckoutPage(c: Context, record: TransactionRecord): Response | Promise<Response> {
   const { transaction, order } = record;
   const { status, id } = transaction;
@@ -74,7 +74,7 @@ export function afterCheckoutPage(c: Context, record: TransactionRecord): Respon
   return page(c, { title, body, bodyClass: "checkout", refresh });
 }
 
-/** Where a checkout leads that was opened from the dashboard, and what unknown checkouts show. */
+/** The page at the end of a checkout that was opened from the dashboard, and for unknown checkouts. */
 export function plainPage(
   c: Context,
   title: string,

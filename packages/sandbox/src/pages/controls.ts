@@ -8,7 +8,7 @@ import { pill } from "./parts.ts";
 const options = (values: readonly string[], selected = ""): Html[] =>
   values.map((value) => html`<option ${value === selected && html`selected`}>${value}</option>`);
 
-/** Starts transactions and checkouts. */
+/** The card that starts transactions and checkouts. */
 export function triggerCard(defaultCallbackUrl: string): Html {
   const payment = (
     kind: string,
@@ -42,7 +42,7 @@ export function triggerCard(defaultCallbackUrl: string): Html {
 </section>`;
 }
 
-/** Adds and removes faults. */
+/** The card that adds and removes faults. */
 export function breakCard(faults: readonly Fault[]): Html {
   const kinds = Object.entries(FAULT_KINDS);
   const group = (scope: string, label: string) =>
@@ -67,7 +67,7 @@ function faultItem({ id, kind, remaining, rate, reference }: Fault): Html {
   return html`<li><span>${kind} · ${often}${reference && html` · ${reference}`}</span><button data-delete="/sandbox/faults/${id}" aria-label="Remove fault ${kind}">remove</button></li>`;
 }
 
-/** Keys of the merchant, to copy and to rotate. */
+/** The card with the merchant's keys, to copy and to rotate. */
 export function keysCard({ keys, url }: Sandbox): Html {
   const secret = (label: string, value: string) =>
     html`<div class="field"><span>${label}</span><div class="secret"><code>${value}</code><button type="button" data-copy="${value}" aria-label="Copy ${label}">Copy</button></div></div>`;
@@ -84,7 +84,7 @@ export function keysCard({ keys, url }: Sandbox): Html {
 </section>`;
 }
 
-/** Webhook settings, KYC and settlement decisions. */
+/** The card for webhook settings, KYC and settlement decisions. */
 export function connectCard(sandbox: Sandbox): Html {
   const settings = sandbox.settings.get();
   const accounts = sandbox.accounts.list().slice(-5).reverse();

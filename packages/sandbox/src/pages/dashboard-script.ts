@@ -1,8 +1,8 @@
 import { PAGE_SCRIPT } from "@payhooks/pages";
 
 /**
- * The dashboard's script, which runs in the browser as it is written here. It makes no HTML: rows come escaped
- * from the server, everything else is set as text.
+ * The dashboard's script. The browser runs it as it is written here. It never builds HTML: the server sends rows that
+ * are escaped already, and everything else is set as text.
  */
 export const DASHBOARD_SCRIPT: string = `${PAGE_SCRIPT}async function call(method, path, body) {
   const response = await fetch(path, {
@@ -65,7 +65,7 @@ document.addEventListener("click", async (event) => {
   if (button.dataset.reference) fill(button);
 });
 
-/** Puts a reference into the form that is open, with an end of its own: references are unique. */
+/** Puts a reference into the open form. It gets a random ending, since references must be unique. */
 function fill(button) {
   const field = button.closest(".inner").querySelector("form:not([hidden]) input[name=reference]");
   field.value = button.dataset.reference + "-" + Math.random().toString(36).slice(2, 7);
@@ -141,7 +141,7 @@ function placeOfFocus(element) {
   return { index: [...element.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement) };
 }
 
-/** What somebody opened or typed stays when the server sends the same part again. */
+/** Keeps what somebody has opened or typed when the server sends the same part again. */
 function keep(old, next) {
   if (old.open) {
     next.open = true;
@@ -179,7 +179,7 @@ filter.addEventListener("input", () => {
   filterTimer = setTimeout(applyFilter, 150);
 });
 
-/** Asks for the changes first and for the lists then, so that nothing falls between them. */
+/** Subscribes to the changes before it fetches the lists, so that no change is missed in between. */
 function applyFilter() {
   clearTimeout(filterTimer);
   history.replaceState(null, "", location.pathname + query());
@@ -188,7 +188,7 @@ function applyFilter() {
     const html = await fetch("/sandbox/parts/lists" + asked).then((response) => response.text(), () => null);
     if (html === null) { say("The sandbox does not answer.", true); return; }
     const next = elementsOf(html);
-    // Somebody types on: the lists of that are on their way.
+    // Somebody has typed more since, and those lists are on their way.
     if (asked !== query()) return;
     for (const old of document.querySelectorAll("#lists .row[open]")) {
       const twin = next.getElementById(old.id);

@@ -10,7 +10,7 @@ const STATES: Readonly<Record<Delivery["state"], string>> = {
   "gave-up": "gave up",
 };
 
-/** One delivery in the dispatch log. Its attempts are fetched when it is opened. */
+/** One delivery in the dispatch log. The page fetches its attempts when it is opened. */
 export function deliveryRow(delivery: Delivery): Html {
   const { id, event, status, attempts, state, nextAttemptAt } = delivery;
   const faults = [...new Set(attempts.flatMap((attempt) => attempt.faults))];
@@ -31,7 +31,7 @@ export function deliveryRow(delivery: Delivery): Html {
 </details>`;
 }
 
-/** The opened part of a delivery: every attempt with what was sent and answered. */
+/** The details of a delivery: every attempt, with what was sent and what was answered. */
 export function deliveryDetail(delivery: Delivery): Html {
   const { id, attempts } = delivery;
   const replay = `/sandbox/deliveries/${id}/replay`;

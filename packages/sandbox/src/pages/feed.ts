@@ -6,22 +6,22 @@ import type { Sandbox } from "../sandbox.ts";
 import { deliveryRow } from "./delivery-row.ts";
 import { transactionRow } from "./transaction-row.ts";
 
-/** How many transactions and deliveries the dashboard shows; search and the control API have all. */
+/** How many transactions and deliveries the dashboard shows. The search and the control API cover all of them. */
 const SHOWN = 100;
 
 /** Which transactions and deliveries somebody wants to see. */
 export interface FeedFilter {
-  /** Part of a reference or an id, in any case; empty for all. */
+  /** A part of a reference or an id, in upper or lower case. Empty for all. */
   readonly search: string;
   readonly failedOnly: boolean;
 }
 
-/** As the address of the dashboard has it: `?search=order-7&failed=1`. */
+/** Reads the filter from the query of the dashboard's address: `?search=order-7&failed=1`. */
 export function readFilter({ search = "", failed }: Readonly<Record<string, string>>): FeedFilter {
   return { search: search.trim().toLowerCase(), failedOnly: failed === "1" };
 }
 
-/** The form that filters both lists. Without a script it loads the page anew. */
+/** The form that filters both lists. Without scripts, it loads the page again. */
 export function filterForm({ search, failedOnly }: FeedFilter): Html {
   return html`<form class="filter" role="search" method="get" action="/">
       <input type="search" name="search" value="${search}" placeholder="Search reference or id" aria-label="Search reference or id" autocomplete="off" spellcheck="false">
@@ -32,9 +32,9 @@ export function filterForm({ search, failedOnly }: FeedFilter): Html {
 
 type ListName = "transaction" | "delivery";
 
-/** What a list shows of all that there is. */
+/** The part of a list that is shown. */
 interface Listing<Item> {
-  /** The newest that fit, oldest first. */
+  /** The newest items that fit the filter, oldest first. */
   readonly shown: readonly Item[];
   readonly fitting: number;
   readonly all: number;
@@ -44,7 +44,7 @@ interface Listing<Item> {
 export function feedLists(sandbox: Sandbox, filter: FeedFilter): Html {
   const transactions = transactionsIn(sandbox, filter);
   const deliveries = deliveriesIn(sandbox, filter);
-  const nothing = html`Nothing fits.`;
+  const nothing = html`Nothing matches.`;
   const noTransactions = html`Nothing yet. Take a deposit here, or send one to<br><code>POST ${sandbox.url}/api/v2/payment/direct</code>`;
   const noDeliveries = html`No callback or webhook was sent yet. A transaction with a callback address sends one.`;
   return html`<section class="card" id="transactions" aria-labelledby="transactions-title">
@@ -61,17 +61,17 @@ export function feedLists(sandbox: Sandbox, filter: FeedFilter): Html {
     </section>`;
 }
 
-/** What has to be shown anew after changes. */
+/** A part of the page that a change affects. */
 export interface Fragment {
-  /** Id of the element to replace. */
+  /** The id of the element to replace. */
   readonly id: string;
-  /** The list that it is put on top of where it is new. */
+  /** If the element is new, it goes to the top of this list. */
   readonly list?: ListName;
-  /** Empty: the element has to go. Absent: the whole page has to be loaded again. */
+  /** Empty if the element has to go. Absent if the whole page has to be loaded again. */
   readonly html?: string;
 }
 
-/** What changed in the lists: rows, and what is said above them. */
+/** The parts of the lists that changes affect: rows, and the notes above them. */
 export function feedFragments(sandbox: Sandbox, filter: FeedFilter, changes: readonly Change[]): Fragment[] {
   const idsOf = (list: ListName) => changes.filter(({ topic }) => topic === list).map(({ id }) => id);
   const rows = <Item>(
@@ -130,15 +130,15 @@ function isFiltering({ search, failedOnly }: FeedFilter): boolean {
 
 const noteId = (list: ListName): string => `${list}-note`;
 
-/** Says how much of all is shown; nothing where that is everything. */
+/** Says how many of all items are shown. It is empty if all of them are. */
 function note(list: ListName, { shown, fitting, all }: Listing<unknown>, filter: FeedFilter): Html {
   const isCut = fitting > shown.length;
   const path = list === "transaction" ? "/sandbox/transactions" : "/sandbox/deliveries";
   const text = isFiltering(filter)
     ? isCut
-      ? html`Only the last ${shown.length} of ${fitting} that fit are shown.`
-      : html`${fitting} of ${all} fit.`
+      ? html`Only the last ${shown.length} of ${fitting} that match are shown.`
+      : html`${fitting} of ${all} match.`
     : isCut &&
-      html`Only the last ${shown.length} of ${all} are shown. Search looks through all, <a href="${path}">${path}</a> has all.`;
+      html`Only the last ${shown.length} of ${all} are shown. The search looks through all of them, and <a href="${path}">${path}</a> lists them.`;
   return html`<p class="note" id="${noteId(list)}">${text}</p>`;
 }

@@ -1,7 +1,7 @@
 import { type Html, PAGE_HEADERS, pageDocument } from "@payhooks/pages";
 import type { Context } from "hono";
 
-/** A whole page. */
+/** Answers with a whole page. */
 export function page(
   c: Context,
   given: {
@@ -9,7 +9,7 @@ export function page(
     readonly body: Html;
     readonly bodyClass: string;
     readonly script?: string;
-    /** Seconds and address of the next page. */
+    /** The page that the browser opens next by itself, and after how many seconds. */
     readonly refresh?: { readonly seconds: number; readonly url: string } | undefined;
     readonly status?: 200 | 400 | 404 | 409;
   },

@@ -1,11 +1,11 @@
 import { type Html, html } from "@payhooks/pages";
 import { MAGIC_OUTCOMES } from "../payments/magic.ts";
 
-/** The references and phone numbers that decide what becomes of a payment, each to be put into the form. */
+/** The references and phone numbers that decide what becomes of a payment. A click puts a reference into the form. */
 export function magicList(): Html {
   return html`<details class="magic">
       <summary>References that decide (sbx-)</summary>
-      <p class="hint">What becomes of a payment whose reference begins so, or whose phone number ends so.</p>
+      <p class="hint">A reference that begins like this, or a phone number that ends like this, decides what becomes of the payment.</p>
       <ul>${MAGIC_OUTCOMES.map(
         ({ name, number, does }) =>
           html`<li><button type="button" data-reference="sbx-${name}">sbx-${name}</button><span class="mono">…900000${number}</span><span class="does">${does}</span></li>`,

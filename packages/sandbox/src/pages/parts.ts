@@ -14,12 +14,12 @@ const TONES: Readonly<Record<string, Tone>> = {
   scheduled: "wait",
 };
 
-/** A fault that happened. */
+/** A label for a fault that happened. */
 export function faultBadge(kind: string): Html {
   return html`<span class="pill fault">fault: ${kind}</span>`;
 }
 
-/** A status, coloured by what it means; `before` is for screen readers only. */
+/** A label for a status, in the colour of its meaning. Only screen readers read `before`. */
 export function pill(status: string, before = ""): Html {
   return tonedPill(status, TONES[status] ?? "", before);
 }

@@ -57,7 +57,7 @@ export function pageRoutes(sandbox: Sandbox, stream: ChangeStream, callbackUrl: 
     } catch (error) {
       if (!(error instanceof SandboxError)) throw error;
       if (error.code === "ERR_PARAMETERS") return checkoutPage(c, record, error.message);
-      // Decided before, by a second click or in another tab: the page tells what came of it.
+      // It was decided before, by a second click or in another tab. The next page shows the result.
     }
     return c.redirect(`/checkout/${id}`, 303);
   });
@@ -70,7 +70,7 @@ export function pageRoutes(sandbox: Sandbox, stream: ChangeStream, callbackUrl: 
   return pages;
 }
 
-/** What the dashboard has to show anew after changes. */
+/** The parts of the dashboard that changes affect. */
 function fragments(sandbox: Sandbox, filter: FeedFilter, changes: readonly Change[]): Fragment[] {
   const topics = new Set(changes.map(({ topic }) => topic));
   const has = (...some: readonly Change["topic"][]) => some.some((topic) => topics.has(topic));

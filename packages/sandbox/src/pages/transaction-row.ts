@@ -4,7 +4,7 @@ import type { TransactionStatus } from "../wire.ts";
 import { grouped } from "./checkout.ts";
 import { pill } from "./parts.ts";
 
-/** One transaction in the list: its status path, and on opening its fields and what can be done with it. */
+/** One transaction in the list. It shows the status path and, when it is opened, the fields and the possible actions. */
 export function transactionRow(record: TransactionRecord): Html {
   const { transaction, order } = record;
   const { id, reference, medium } = transaction;

@@ -3,8 +3,8 @@ import type { Merchant } from "../keys/merchant.ts";
 import type { TransactionRecord } from "./transactions.ts";
 
 /**
- * The callback that announces a transaction's present status (specification, Payment callback events), or null
- * for a transaction without a callback address.
+ * The callback that announces a transaction's present status (specification, Payment callback events). Null if the
+ * transaction has no callback address.
  */
 export function callbackFor(
   record: TransactionRecord,

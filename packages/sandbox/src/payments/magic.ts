@@ -1,15 +1,15 @@
 import type { FaultKind } from "../faults/kinds.ts";
 import type { Step } from "./outcomes.ts";
 
-/** What a magic reference or phone number does, for whoever reaches the sandbox by its endpoints only. */
+/** What a magic reference or phone number does. With these, a program needs nothing but the service's own endpoints. */
 export interface MagicOutcome {
-  /** References that start with `sbx-<name>` do it, as do phone numbers that end in `900000` and `number`. */
+  /** It applies to references that start with `sbx-<name>`, and to phone numbers that end in `900000` and `number`. */
   readonly name: string;
   /** Three digits. */
   readonly number: string;
   readonly does: string;
   readonly path?: readonly Step[];
-  /** Happens once, to this transaction. */
+  /** A fault that happens once, to this transaction. */
   readonly fault?: FaultKind;
 }
 
@@ -46,7 +46,7 @@ export const MAGIC_OUTCOMES: readonly MagicOutcome[] = [
   {
     name: "error",
     number: "010",
-    does: "the call is answered with 500, nothing is done",
+    does: "the call gets a 500, and nothing is done",
     fault: "api-error",
   },
   { name: "duplicate", number: "011", does: "SUCCESS, sent twice", fault: "duplicate" },
@@ -60,7 +60,7 @@ export const MAGIC_OUTCOMES: readonly MagicOutcome[] = [
   {
     name: "forged",
     number: "014",
-    does: "FAILED, of which a forged SUCCESS is sent",
+    does: "FAILED, from which a forged SUCCESS is made and sent",
     path: [{ status: "FAILED" }],
     fault: "resplit",
   },
@@ -68,7 +68,7 @@ export const MAGIC_OUTCOMES: readonly MagicOutcome[] = [
 
 const NUMBER_BEFORE = "900000";
 
-/** The magic outcome of a reference or of a phone number (digits only), if there is one. */
+/** The magic outcome of a reference or a phone number (digits only), if there is one. */
 export function magicOutcome(reference: string, phoneDigits: string): MagicOutcome | undefined {
   const byReference = MAGIC_OUTCOMES.filter(({ name }) => {
     const start = `sbx-${name}`;

@@ -2,17 +2,17 @@ import { randomInt } from "node:crypto";
 import type { Medium } from "../wire.ts";
 
 interface MediumTexts {
-  /** What the hosted page calls it. */
+  /** The name on the hosted page. */
   readonly name: string;
-  /** Start of the provider's transaction ids. */
+  /** The beginning of the provider's transaction ids. */
   readonly prefix: string;
-  /** `message` of a FAILED transaction. */
+  /** The `message` of a FAILED transaction. */
   readonly failure: string;
-  /** `details.RawMessage` of a FAILED transaction. */
+  /** The `details.RawMessage` of a FAILED transaction. */
   readonly rawFailure: string;
 }
 
-/** The words of each provider. The specification shows none; these are plausible and distinguishable. */
+/** The texts of each provider. The specification shows none, so these are made up, and different for each provider. */
 export const MEDIUM_TEXTS: Readonly<Record<Medium, MediumTexts>> = {
   MPESA: {
     name: "M-Pesa",

@@ -1,6 +1,6 @@
 import type { Currency, Medium, TransactionType } from "../wire.ts";
 
-/** What was asked for: a payment, a withdrawal or a checkout, with every rule checked. */
+/** A request for a payment, a withdrawal or a checkout. All rules are checked. */
 export interface Order {
   readonly type: TransactionType;
   /** With two decimals. */
@@ -8,7 +8,7 @@ export interface Order {
   readonly currency: Currency;
   /** Digits only. */
   readonly phoneNumber: string;
-  /** Null until the customer of a checkout has chosen. */
+  /** Null until the customer of a checkout has chosen a medium. */
   readonly medium: Medium | null;
   readonly reference: string;
   readonly description: string | null;
@@ -16,6 +16,6 @@ export interface Order {
   readonly successUrl: string | null;
   readonly failedUrl: string | null;
   readonly merchantPaysFee: boolean;
-  /** Null for what is no checkout. */
+  /** Null if it is not a checkout. */
   readonly supportedMediums: readonly Medium[] | null;
 }

@@ -5,21 +5,21 @@ import { magicOutcome } from "./magic.ts";
 /** One step on a transaction's status path. */
 export interface Step {
   readonly status: TransactionStatus;
-  /** From the step before, or from the start. Default: the sandbox's `delayMs`. */
+  /** The time since the step before, or since the start. Default: the sandbox's `delayMs`. */
   readonly afterMs?: number | undefined;
-  /** Default: a text for the status, of the medium where it failed. */
+  /** The transaction's message. Default: a text for the status. For FAILED, it is one of the medium's texts. */
   readonly message?: string | undefined;
-  /** False sends no callback. CANCELLED never sends one: callbacks do not carry that status. */
+  /** If false, no callback is sent. CANCELLED never sends one, since callbacks do not have that status. */
   readonly callback?: boolean | undefined;
 }
 
 /**
- * What becomes of a transaction, which is PENDING without a callback from the start: one final status, or every
- * step on its way. An empty path leaves it PENDING.
+ * What becomes of a transaction: one final status, or all steps on its way. A transaction starts as PENDING, without a
+ * callback. An empty list leaves it PENDING.
  */
 export type Outcome = TransactionStatus | readonly Step[];
 
-/** Which transactions an outcome is for; what is left out fits all. */
+/** Which transactions an outcome is for. A member that is left out matches all of them. */
 export interface ScriptMatch {
   readonly reference?: string | undefined;
   readonly phoneNumber?: string | undefined;
@@ -37,7 +37,10 @@ export interface Scripts {
   list(): Script[];
   restore(scripts: readonly Script[]): void;
   clear(): void;
-  /** The path of a transaction: script by reference, magic reference or number, other script, SUCCESS. */
+  /**
+   * The path of a transaction. The first of these that there is decides: a script for its reference, a magic reference
+   * or phone number, any other script that matches, the default.
+   */
   pathOf(transaction: {
     readonly reference: string;
     readonly phoneNumber: string;
@@ -49,7 +52,7 @@ export interface Scripts {
 const MAX_SCRIPTS = 10_000;
 const MAX_STEPS = 50;
 
-/** @param defaults what the options say, kept over {@link Scripts.clear} */
+/** @param defaults the outcome in the options. It stays when {@link Scripts.clear} is called. */
 export function createScripts(defaults: Outcome): Scripts {
   const fallback = toPath(defaults);
   let scripts: Script[] = [];
@@ -82,7 +85,7 @@ export function createScripts(defaults: Outcome): Scripts {
   };
 }
 
-/** The path that an outcome stands for. Throws `ERR_PARAMETERS` for what is none. */
+/** The path that an outcome stands for. Throws `ERR_PARAMETERS` if it is not an outcome. */
 export function toPath(outcome: unknown): readonly Step[] {
   if (typeof outcome === "string") return toPath(outcome === "PENDING" ? [] : [{ status: outcome }]);
   const isStep = (step: Partial<Step> | null): boolean =>

@@ -24,11 +24,11 @@ export interface ComingStep extends Step {
   readonly dueAt: number;
 }
 
-/** A transaction with what the look-ups do not show. */
+/** A transaction, with the facts that look-ups do not show. */
 export interface TransactionRecord {
   readonly transaction: Transaction;
   readonly order: Order;
-  /** Null while it is not known. */
+  /** The transaction's id at the provider. Null until there is one. */
   readonly providerTxId: string | null;
   readonly history: readonly StatusEntry[];
   readonly coming: readonly ComingStep[];
@@ -39,11 +39,11 @@ export interface TransactionRecord {
 export interface Transactions {
   /** Throws `ERR_PARAMETERS` when the reference is taken. */
   create(order: Order): TransactionRecord;
-  /** The customer of a checkout decides: pays with a medium (which follows the script), fails or cancels. */
+  /** Makes the decision of a checkout's customer: to pay with a medium (then the script goes on), to fail or to cancel. */
   decide(id: string, decision: "pay" | "fail" | "cancel", medium: Medium | null): TransactionRecord;
-  /** Moves a transaction to a status now; steps that were to come are dropped. */
+  /** Moves a transaction to a status now, and drops the steps that were still to come. */
   setStatus(id: string, step: Omit<Step, "afterMs">): TransactionRecord;
-  /** Ends a transaction as FAILED without a callback, as one that never succeeded. */
+  /** Ends a transaction as FAILED without a callback, as if it had never succeeded. */
   fail(id: string): TransactionRecord;
   markReceived(id: string): void;
   get(id: string): TransactionRecord | undefined;
@@ -60,7 +60,7 @@ export interface TransactionsParts {
   readonly merchant: () => Merchant;
   readonly delayMs: number;
   readonly maxTransactions: number;
-  /** Told about every step that announces itself with a callback. */
+  /** Called for every step that a callback announces. */
   readonly announce: (record: TransactionRecord) => void;
 }
 
@@ -120,7 +120,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     const medium = record.order.medium;
     const message = step.message ?? messageOf(status, medium);
     if (status === "PENDING" && record.transaction.status !== "PENDING") {
-      // A result does not become undecided again; what goes out is an old callback that arrives late.
+      // A final status does not become PENDING again. This simulates an old callback that arrives late.
       const late = { ...record, providerTxId: null, transaction: { ...record.transaction, status, message } };
       if (step.callback !== false) parts.announce(late);
       return store(record);
@@ -137,7 +137,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       transaction: { ...record.transaction, status, message, details, updated_at: at },
     });
     if (status !== "CANCELLED" && step.callback !== false) parts.announce(next);
-    // A fault may have let it fail at the moment of its announcement.
+    // A fault may have turned it into a FAILED while it was announced.
     return records.get(next.transaction.id) ?? next;
   };
 

@@ -5,7 +5,7 @@ import type { ServerEnv } from "./connection.ts";
 
 const texts = new WeakMap<Request, Promise<string>>();
 
-/** The body as text, read once however often it is asked for. Throws `ERR_BODY_TOO_LARGE`. */
+/** The body as text. It is read only once, however often this is called. Throws `ERR_BODY_TOO_LARGE`. */
 export function bodyText(c: Context<ServerEnv>): Promise<string> {
   const known = texts.get(c.req.raw);
   if (known) return known;
@@ -14,7 +14,7 @@ export function bodyText(c: Context<ServerEnv>): Promise<string> {
   return text;
 }
 
-/** The JSON object that a request carries. Throws `ERR_PARAMETERS` when it carries anything else. */
+/** The JSON object in the body of a request. Throws `ERR_PARAMETERS` if the body is anything else. */
 export async function jsonBody(c: Context<ServerEnv>): Promise<JsonObject> {
   if (!isJson(c.req.header("content-type"))) throw malformed("The content type must be application/json.");
   const body = parseJsonObject(await bodyText(c));
@@ -22,7 +22,7 @@ export async function jsonBody(c: Context<ServerEnv>): Promise<JsonObject> {
   return body;
 }
 
-/** As {@link jsonBody}, but no body at all is an empty object. */
+/** Like {@link jsonBody}, but an empty body counts as an empty object. */
 export async function optionalJsonBody(c: Context<ServerEnv>): Promise<JsonObject> {
   return (await bodyText(c)) === "" ? {} : jsonBody(c);
 }

@@ -2,17 +2,17 @@ import type { Context, MiddlewareHandler } from "hono";
 import { isLoopbackHost } from "../api/addresses.ts";
 import { failure } from "../api/answers.ts";
 
-/** Who may use the pages and the control API, which need no key. */
+/** The options that decide who may use the pages and the control API, which need no key. */
 export interface GuardOptions {
-  /** Host names beside those of this machine. */
+  /** Host names that are allowed besides those of this machine. */
   readonly allowedHosts: readonly string[];
-  /** The sandbox was told to listen to other machines: any host name will do. */
+  /** True if other machines may reach the sandbox. Then every host name is allowed. */
   readonly allowRemote: boolean;
 }
 
 /**
- * Keeps foreign web pages out: a page in the developer's browser can send requests to this machine, and by DNS
- * rebinding even read the answers.
+ * Refuses requests of other web sites. A page in the developer's browser can send requests to this machine and, by DNS
+ * rebinding, even read the answers.
  */
 export function guard({ allowedHosts, allowRemote }: GuardOptions): MiddlewareHandler {
   return async (c, next) => {

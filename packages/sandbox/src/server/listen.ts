@@ -6,7 +6,7 @@ import type { ServerEnv } from "./connection.ts";
 
 export interface Listening {
   readonly url: string;
-  /** Ends open connections too. */
+  /** Stops listening, and ends open connections. */
   close(): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ import type { Script } from "../payments/outcomes.ts";
 import type { TransactionRecord } from "../payments/transactions.ts";
 import { SandboxError } from "../sandbox-error.ts";
 
-/** What outlives a restart. Faults do not: they are meant for the moment. */
+/** The state that survives a restart. Faults do not, since they are meant for the moment. */
 export interface Snapshot {
   readonly version: 1;
   readonly merchant: Merchant;
@@ -22,13 +22,13 @@ export interface Snapshot {
 }
 
 export interface StateFile {
-  /** Writes what is there now, soon; many calls in a row give few writes. */
+  /** Writes the present state soon. Many calls in a row cause few writes. */
   touch(): void;
-  /** Resolves when everything touched is on the disk. Rejects with the last write's failure. */
+  /** Resolves once all changes before the call are on the disk. Rejects if the last write failed. */
   flush(): Promise<void>;
 }
 
-/** The snapshot in a file, or null when there is no file yet. Throws `ERR_STATE_FILE` rather than start afresh. */
+/** Reads the snapshot in a file. Null if there is no file yet. If the file is unusable, it throws `ERR_STATE_FILE`. */
 export function readState(path: string): Snapshot | null {
   let text: string;
   try {
@@ -46,7 +46,7 @@ export function readState(path: string): Snapshot | null {
   throw new SandboxError("ERR_STATE_FILE", unusable(path));
 }
 
-/** Writes go to a new file that takes the old one's place, so that the file is whole at every moment. */
+/** Every write goes to a new file, which then replaces the old one. So the file is complete at every moment. */
 export function createStateFile(path: string, take: () => Snapshot): StateFile {
   let isTouched = false;
   let writing: Promise<void> | undefined;
@@ -94,5 +94,5 @@ export function createStateFile(path: string, take: () => Snapshot): StateFile {
 }
 
 function unusable(path: string): string {
-  return `The state file ${path} is not one of this sandbox. Repair it, or delete it to start afresh.`;
+  return `The state file ${path} is not one of this sandbox. Repair it, or delete it to start from scratch.`;
 }

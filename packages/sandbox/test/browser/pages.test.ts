@@ -87,7 +87,7 @@ describe.each([
 
     // One that is no longer shown, by part of its reference.
     await page.locator(".filter input[type=search]").fill("ORDER-7");
-    await page.locator("#transactions .note", { hasText: "11 of 121 fit." }).waitFor();
+    await page.locator("#transactions .note", { hasText: "11 of 121 match." }).waitFor();
     expect(await page.locator("#transactions .name").allTextContents()).toContain("order-7");
     expect(await rows(page, "#deliveries")).toBe(11);
     expect(new URL(page.url()).search).toBe("?search=ORDER-7");
@@ -106,7 +106,7 @@ describe.each([
     sandbox.deposit({ reference: "order-7-refused" });
     await page.locator("#deliveries .row", { hasText: "order-7-refused" }).waitFor();
     await page.locator(".filter input[name=failed]").check();
-    await page.locator("#transactions .note", { hasText: "1 of 124 fit." }).waitFor();
+    await page.locator("#transactions .note", { hasText: "1 of 124 match." }).waitFor();
     expect(await page.locator("#transactions .name").allTextContents()).toEqual(["order-7-again"]);
     expect(await page.locator("#deliveries .row .mono").allTextContents()).toEqual(["order-7-refused"]);
     await picture(page, `dashboard-found-${name}`);
@@ -118,7 +118,7 @@ describe.each([
     // A transaction that no longer fits leaves the list.
     const id = sandbox.transactions.byReference("order-7-again")?.transaction.id ?? "";
     sandbox.transactions.setStatus(id, "SUCCESS");
-    await page.locator("#transactions .empty", { hasText: "Nothing fits." }).waitFor({ state: "visible" });
+    await page.locator("#transactions .empty", { hasText: "Nothing matches." }).waitFor({ state: "visible" });
   });
 });
 
