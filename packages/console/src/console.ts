@@ -13,14 +13,14 @@ import { eventIdsOn, type Room, regionsOf } from "./regions.ts";
 import { filterForm } from "./views/list.ts";
 import { ASSETS, consolePage, plainPage } from "./views/page.ts";
 
-/** Bytes that a decision can have: an eventId and a note. */
+/** The largest body of a decision, which has an eventId and a note. */
 const MAX_BODY_BYTES = 8 * 1024;
 
-/** One console, for adapters: each of them hands over its own kind of request for `authorize`. */
+/** A console as the adapters use it. Each adapter passes its own kind of request to `authorize`. */
 export interface Console<Given, Platform = void> {
-  /** Asks `authorize` who it is. Rejects with what that throws. */
+  /** Asks `authorize` who sends a request. Rejects with what that throws. */
   admit(given: Given): Promise<ConsoleUser | null>;
-  /** The answer to a request of somebody who was asked for by `admit`. */
+  /** Answers a request of the user that `admit` returned. */
   answer(request: Request, user: ConsoleUser | null, platform: Platform): Promise<Response>;
 }
 
@@ -38,7 +38,7 @@ export function createConsole<Given, Platform = void>(
   options: ConsoleOptions<Given>,
 ): Console<Given, Platform> {
   checkOptions(options);
-  // It counts what happens from its mounting on. A factory is not called before somebody looks.
+  // This begins to count at once. A factory is not called before somebody opens the console.
   if (typeof source !== "function") activityOf(source);
   const app = createApp(options.redact ?? []);
   return {
@@ -57,7 +57,7 @@ export function createConsole<Given, Platform = void>(
   };
 }
 
-/** Everything is at one address, and told apart by its query: so no router or proxy has to know more than that address. */
+/** The query tells requests apart. So everything has one address, and routers and proxies need to know no other. */
 function createApp(redact: readonly string[]): Hono<Env> {
   const app = new Hono<Env>();
 
@@ -129,7 +129,7 @@ async function forbidden(): Promise<Response> {
   });
 }
 
-/** Words of ours only: those of other errors may hold anything. */
+/** Only Payhooks' own messages are shown. The messages of other errors may contain anything. */
 function messageOf(error: unknown): string {
   return isPayhooksError(error) ? error.message : "Something went wrong. The server's log may say more.";
 }

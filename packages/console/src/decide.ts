@@ -5,7 +5,7 @@ import { isEventId } from "./query.ts";
 
 const MAX_NOTE_LENGTH = 500;
 
-/** The answer to a decision; `message` is null when it was made. */
+/** The answer to a decision. `message` is null if the decision was made. */
 export interface Decided {
   readonly status: 200 | 400 | 403 | 404 | 409 | 503;
   readonly message: string | null;
@@ -18,7 +18,7 @@ interface Wanted {
   readonly evenIfExpired: boolean;
 }
 
-/** Makes the decision that somebody has sent, in their name. */
+/** Makes a decision that a user has sent, in the user's name. */
 export async function decide(receiver: Receiver, user: ConsoleUser, text: string): Promise<Decided> {
   const wanted = wantedIn(text);
   if (typeof wanted === "string") return { status: 400, message: wanted };
@@ -40,7 +40,7 @@ export async function decide(receiver: Receiver, user: ConsoleUser, text: string
   }
 }
 
-/** What was sent, or what is wrong with it. */
+/** The decision in a body, or what is wrong with the body. */
 function wantedIn(text: string): Wanted | string {
   let sent: Partial<Record<keyof Wanted, unknown>>;
   try {

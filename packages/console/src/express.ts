@@ -13,7 +13,7 @@ import type { ConsoleOptions } from "./options.ts";
 export type { ConsoleOptions, ConsoleUser } from "./options.ts";
 
 /**
- * The console, at one address.
+ * Answers all requests of the console, at one address.
  *
  * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
  * @example app.use("/payhooks", payhooksConsole(receiver, { authorize: (request) => userOf(request.session) }));
@@ -37,7 +37,7 @@ export function payhooksConsole(
 
 const OPTIONS = { overrideGlobalObjects: false } as const;
 
-/** A parser above has read the body. What it made of it is as good, since nothing here depends on the exact bytes. */
+/** If a parser has read the body already, its result is used. Nothing here depends on the exact bytes. */
 function keepParsedBody(request: ExpressRequest & { rawBody?: unknown }): void {
   if (!request.readableDidRead || request.rawBody instanceof Buffer) return;
   request.rawBody = Buffer.from(JSON.stringify(request.body ?? null));

@@ -13,7 +13,7 @@ import type { ConsoleOptions } from "./options.ts";
 export type { ConsoleOptions, ConsoleUser } from "./options.ts";
 
 /**
- * The console, as a plugin: its address is the plugin's prefix.
+ * Answers all requests of the console, as a plugin: the plugin's prefix is its address.
  *
  * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
  * @example app.register(payhooksConsole(receiver, { authorize: (request) => request.user }), { prefix: "/payhooks" });

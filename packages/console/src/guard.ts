@@ -1,11 +1,14 @@
 import type { ConsoleRight, ConsoleUser } from "./options.ts";
 
-/** The header that requests which change something carry: another site's page cannot set it without being asked first. */
+/**
+ * The header of requests that change something. A page of another site can set it only after a preflight request, which
+ * the console does not allow.
+ */
 const ACTION_HEADER = "x-payhooks-console";
 
 /**
- * Why a request that changes something is refused, or null. Three things have to be right: the header that only a script
- * of the same site can set, the body's type, for the same reason, and what the browser itself says of the page that asks.
+ * Why a request that changes something is refused, or null. Three things must be right: the header and the content type,
+ * which only a script of the same site can set, and what the browser says about the site that the request comes from.
  */
 export function crossSiteProblem({ headers }: Request): string | null {
   if (headers.get(ACTION_HEADER) !== "1") return "The request does not come from the console's own script.";
@@ -16,8 +19,8 @@ export function crossSiteProblem({ headers }: Request): string | null {
 }
 
 /**
- * `Sec-Fetch-Site` is the browser's own judgement, which no proxy in between can confuse. Browsers leave it out where the
- * connection is not encrypted; there the origin has to be the host that was asked.
+ * `Sec-Fetch-Site` is the browser's own judgement, which a proxy in between does not affect. Browsers leave it out if the
+ * connection is not encrypted. Then the origin must be the host of the request.
  */
 function isFromSameSite(headers: Headers): boolean {
   const site = headers.get("sec-fetch-site");
@@ -26,7 +29,7 @@ function isFromSameSite(headers: Headers): boolean {
   return URL.canParse(origin) && new URL(origin).host === headers.get("host");
 }
 
-/** Whether somebody has a right. */
+/** Whether a user has a right. */
 export function may({ can }: ConsoleUser, right: ConsoleRight): boolean {
   return can.includes("view") && can.includes(right);
 }

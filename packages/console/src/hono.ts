@@ -12,7 +12,7 @@ import type { ConsoleOptions } from "./options.ts";
 export type { ConsoleOptions, ConsoleUser } from "./options.ts";
 
 /**
- * The console, at one address.
+ * Answers all requests of the console, at one address.
  *
  * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
  * @example app.all("/payhooks", payhooksConsole(receiver, { authorize: (c) => c.get("user") }));

@@ -1,5 +1,5 @@
 /**
- * A page for the person on duty, on any runtime with web-standard requests.
+ * A web page for the person on duty, on any runtime with web-standard requests.
  *
  * @module
  */
@@ -10,11 +10,11 @@ import type { ConsoleOptions } from "./options.ts";
 
 export type { ConsoleOptions, ConsoleUser } from "./options.ts";
 
-/** Answers a request; `platform` is what the runtime hands over beside it, for a receiver that is made with it. */
+/** Answers a request. `platform` is what the runtime passes beside the request. A factory for the receiver gets it. */
 export type ConsoleHandler<Platform> = (request: Request, platform?: Platform) => Promise<Response>;
 
 /**
- * The console, at one address.
+ * Answers all requests of the console, at one address.
  *
  * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
  * @example

@@ -10,11 +10,11 @@ import type { ConsoleOptions } from "./options.ts";
 
 export type { ConsoleOptions, ConsoleUser } from "./options.ts";
 
-/** What a `route.ts` exports under the names of its methods. */
+/** A function that a `route.ts` exports under the names of HTTP methods. */
 export type RouteHandler = (request: Request) => Promise<Response>;
 
 /**
- * The console, at one address.
+ * Answers all requests of the console, at one address.
  *
  * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
  * @example

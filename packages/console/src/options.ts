@@ -1,11 +1,11 @@
 import { PayhooksError } from "@payhooks/core";
 
-/** What somebody may do in the console. Each right is given by itself; nothing is seen without `view`. */
+/** A right in the console. Each right is given separately, and nobody can do anything without `view`. */
 export type ConsoleRight = "view" | "replay" | "discard";
 
-/** Who uses the console, and what they may do. */
+/** A user of the console, and the user's rights. */
 export interface ConsoleUser {
-  /** Kept with every decision that they make: a name or an address that your colleagues know. */
+  /** A name or an address that your colleagues know. It is kept with every decision of this user. */
   readonly by: string;
   readonly can: readonly ConsoleRight[];
 }
@@ -13,13 +13,13 @@ export interface ConsoleUser {
 /** Options of {@link payhooksConsole}. */
 export interface ConsoleOptions<Given = Request> {
   /**
-   * Asked with every request, the live updates included. Null refuses it with 403. What it throws, and an answer that is
-   * none, refuse it with 500.
+   * Says who sends a request. It is called for every request, live updates included. If it answers null, the request is
+   * refused with 403. If it throws, or answers anything else, the request is refused with 500.
    */
   readonly authorize: (request: Given) => ConsoleUser | null | Promise<ConsoleUser | null>;
   /**
-   * Names of fields that never leave the server, at any depth of a body. Their values are taken out of errors and notes
-   * too. `signature` is always among them.
+   * The names of fields that never leave the server, at any depth of a body. Their values are removed from errors and
+   * notes too. `signature` is always one of them.
    */
   readonly redact?: readonly string[] | undefined;
 }
@@ -35,7 +35,7 @@ export function checkOptions<Given>(options: ConsoleOptions<Given>): void {
   const { authorize, redact = [] } = (options ?? {}) as Partial<ConsoleOptions<Given>>;
   if (authorize === undefined) {
     throw new PayhooksError("ERR_OPTION_MISSING", "The console was given no authorize.", {
-      fix: "Pass authorize: (request) => ({ by, can }) for somebody who may see payments, or null: whoever it lets in can see them, and replay or discard them.",
+      fix: "Pass authorize: (request) => ({ by, can }) for users who may see payments, and null for all others. Whoever it lets in can see payments, and replay or discard them.",
     });
   }
   if (typeof authorize !== "function") {
@@ -54,7 +54,7 @@ export function checkOptions<Given>(options: ConsoleOptions<Given>): void {
   }
 }
 
-/** What `authorize` answered; undefined for an answer that is none, which lets nobody in. */
+/** The user that `authorize` answered with, or null. Undefined if the answer is neither, which lets nobody in. */
 export function userOf(answer: unknown): ConsoleUser | null | undefined {
   if (answer === null) return null;
   const { by, can } = (answer ?? {}) as Partial<ConsoleUser>;

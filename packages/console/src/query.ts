@@ -1,11 +1,11 @@
 import type { EventFilter, EventSummary, HeldReason } from "@payhooks/core";
 
-/** Where an event stands. */
+/** The state of an event. */
 export type EventState = EventSummary["state"];
-/** The flow that it came by. */
+/** The flow of an event. */
 export type FlowName = EventSummary["flow"];
 
-/** What the address of the page asks for. Everything is optional, and what cannot be is left out. */
+/** What the query of the page's address asks for. Everything is optional, and invalid values are ignored. */
 export interface ConsoleQuery {
   readonly state: EventState;
   readonly flow: FlowName | null;
@@ -13,12 +13,12 @@ export interface ConsoleQuery {
   /** The event's name. */
   readonly name: string | null;
   readonly tenant: string | null;
-  /** A text to search for: a reference, a transaction's id, a webhook's key or an eventId. */
+  /** A text to search for: a reference, the id of a transaction, the key of a webhook or an eventId. */
   readonly search: string | null;
   readonly cursor: string | null;
-  /** Hours that the chart shows. */
+  /** How many hours the chart shows. */
   readonly hours: 1 | 24;
-  /** The event whose life is shown. */
+  /** The id of the event that is shown with its history. */
   readonly eventId: string | null;
 }
 
@@ -26,7 +26,7 @@ export const STATES: readonly EventState[] = ["held", "retrying", "waiting", "ru
 
 export const FLOWS: readonly FlowName[] = ["payments", "connect"];
 
-/** Why an event is held, in words for whoever has to decide about it. */
+/** Why an event is held, in words for the person who has to decide about it. */
 export const REASONS: Readonly<Record<HeldReason, string>> = {
   ambiguous:
     "Its signature fits more than one event, and these differ. Nobody can say from it alone which one is true.",
@@ -38,7 +38,7 @@ export const REASONS: Readonly<Record<HeldReason, string>> = {
   "reference-reused": "Another transaction with the same reference has already succeeded.",
   exhausted: "A handler has failed at every try that it had.",
   rejected: "A handler has rejected it.",
-  crashed: "The process died while a handler ran, and the handler is not to be run again by itself.",
+  crashed: "The process died while a handler ran, and the handler must not be run again automatically.",
   unhandled: "There is no handler for it, and it is not ignored either.",
 };
 
@@ -73,7 +73,7 @@ export function readQuery(given: URLSearchParams): ConsoleQuery {
   };
 }
 
-/** The address of the page that a query asks for, relative to where the console is mounted. */
+/** The address of the page for a query, relative to the console's own address. */
 export function addressOf(query: ConsoleQuery, changes: Partial<ConsoleQuery> = {}): string {
   const { state, flow, reason, name, tenant, search, cursor, hours, eventId } = { ...query, ...changes };
   const address = new URLSearchParams();
@@ -86,7 +86,7 @@ export function addressOf(query: ConsoleQuery, changes: Partial<ConsoleQuery> = 
   return `?${address}`;
 }
 
-/** What the list is asked for. */
+/** The filter for the list of events. */
 export function filterOf({ state, flow, reason, name, tenant }: ConsoleQuery): EventFilter {
   return {
     state,

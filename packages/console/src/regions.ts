@@ -11,7 +11,7 @@ import { logCard } from "./views/log.ts";
 import type { Regions } from "./views/page.ts";
 
 const PAGE_SIZE = 50;
-/** Events whose ids one answer has, for a decision about all that fit. */
+/** How many ids one answer has, for a decision about all events that match. */
 const IDS_SIZE = 500;
 
 const NO_COUNTS: EventCounts = {
@@ -23,7 +23,7 @@ const NO_COUNTS: EventCounts = {
   oldestDueMs: null,
 };
 
-/** What an answer is drawn from. */
+/** Everything that an answer depends on. */
 export interface Room {
   readonly receiver: Receiver;
   readonly activity: Activity;
@@ -32,7 +32,7 @@ export interface Room {
   readonly redact: readonly string[];
 }
 
-/** The parts of the page that a query asks for. What the inbox does not answer is left empty, and `problem` says why. */
+/** The parts of the page that a query asks for. If the inbox fails to answer, a part stays empty, and `problem` says why. */
 export async function regionsOf(room: Room): Promise<{
   readonly regions: Regions;
   readonly problem: string | null;
@@ -60,7 +60,7 @@ export async function regionsOf(room: Room): Promise<{
   return { regions, problem: trouble.text, status: trouble.status };
 }
 
-/** The ids of the held events that the filter lets pass, page by page. */
+/** The ids of the held events that match the filter, page by page. */
 export async function eventIdsOn({ receiver, query }: Room): Promise<{
   readonly ids: readonly string[];
   readonly next: string | null;
@@ -83,7 +83,7 @@ async function listed({ receiver, query }: Room, trouble: Trouble): Promise<List
   return trouble.orElse(page, { events: [], next: null });
 }
 
-/** Whatever is known under a text: nobody who looks for an order knows which of the ids it is. */
+/** All events that have a text as one of their ids. The person who searches need not know which kind of id it is. */
 async function found(
   receiver: Receiver,
   text: string,
@@ -100,7 +100,7 @@ async function found(
   return [...known.values()].toSorted((a, b) => b.acceptedAt - a.acceptedAt);
 }
 
-/** Ids are looked up under one tenant. Where there are several and none is named, only references are. */
+/** Finds events by an id. Ids belong to a tenant. If there are several tenants and none is given, it finds nothing. */
 function ofId(asked: Promise<readonly EventSummary[]>, trouble: Trouble): Promise<readonly EventSummary[]> {
   const known = asked.catch((error: unknown) => {
     if (isPayhooksError(error) && error.code === "ERR_OPTION_MISSING") return [];
@@ -109,7 +109,7 @@ function ofId(asked: Promise<readonly EventSummary[]>, trouble: Trouble): Promis
   return trouble.orElse(known, []);
 }
 
-/** An inbox that does not search by references can still go through what is unfinished or held. */
+/** Finds events by their reference. An inbox that cannot search for references still lists what is unfinished or held. */
 async function ofReference(
   receiver: Receiver,
   referenceId: string,
@@ -132,13 +132,13 @@ async function ofEventId(receiver: Receiver, eventId: string): Promise<readonly 
   return all.filter((event) => event.eventId === eventId);
 }
 
-/** What went wrong first, in words that may be shown. */
+/** Collects what went wrong. Only the first message is kept, and it may be shown. */
 class Trouble {
   text: string | null = null;
   /** The status of the page. */
   status: 200 | 400 | 503 = 200;
 
-  /** The answer, or what stands in for it. */
+  /** Resolves with the answer, or with a substitute if an error of Payhooks prevented it. */
   async orElse<Answer, Otherwise>(asked: Promise<Answer>, otherwise: Otherwise): Promise<Answer | Otherwise> {
     try {
       return await asked;
@@ -146,7 +146,7 @@ class Trouble {
       if (!isPayhooksError(error)) throw error;
       this.text ??= error.message;
       if (error.status === 503) this.status = 503;
-      // What an inbox does not offer is no failure: the page says what can be done about it, and shows the rest.
+      // An inbox that cannot search has not failed: the page says what to do about it, and shows the rest.
       else if (error.code !== "ERR_NOT_SEARCHABLE" && this.status === 200) this.status = 400;
       return otherwise;
     }

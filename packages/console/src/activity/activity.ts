@@ -1,11 +1,11 @@
 import type { HeldReason, Notice, Receiver } from "@payhooks/core";
 
 const MINUTE_MS = 60_000;
-/** A day. */
+/** The minutes of a day. */
 const MINUTES = 24 * 60;
 const ENTRIES = 50;
 
-/** What happened within one minute. */
+/** How often each thing happened within one minute. */
 export interface MinuteCounts {
   /** Everything that arrived, whatever the answer. */
   readonly deliveries: number;
@@ -21,7 +21,7 @@ export interface Minute extends MinuteCounts {
   readonly at: number;
 }
 
-/** Something that a person did, or should know of. */
+/** Something that a person did, or should know about. */
 export interface Entry {
   readonly at: number;
   readonly notice: Extract<
@@ -32,7 +32,7 @@ export interface Entry {
 
 type Counter = keyof MinuteCounts;
 
-/** These are found when a delivery arrives; any other reason comes of running what had arrived before. */
+/** The reasons that are found when a delivery arrives. All others are found later, when the event runs. */
 const HELD_ON_ARRIVAL: ReadonlySet<HeldReason> = new Set<HeldReason>([
   "ambiguous",
   "malformed",
@@ -45,11 +45,11 @@ const HELD_ON_ARRIVAL: ReadonlySet<HeldReason> = new Set<HeldReason>([
 
 const NOTHING: MinuteCounts = { deliveries: 0, finished: 0, retried: 0, held: 0, refused: 0 };
 
-/** What this process has seen, by minute, for a day; the receiver's notices tell it. */
+/** What this process has seen during the last day, minute by minute. It learns this from the receiver's notices. */
 export class Activity {
-  /** When this process began to look, in milliseconds since the epoch. */
+  /** When this process began to count, in milliseconds since the epoch. */
   readonly since: number;
-  /** A ring: each minute has its place, and takes it over from the minute a day before. */
+  /** A ring buffer. Each minute replaces the same minute of the day before. */
   readonly #minutes: ({ at: number } & Record<Counter, number>)[] = [];
   readonly #entries: Entry[] = [];
   readonly #listeners = new Set<() => void>();
@@ -58,7 +58,7 @@ export class Activity {
     this.since = now;
   }
 
-  /** Takes a notice in. */
+  /** Counts a notice. */
   add(notice: Notice): void {
     for (const counter of countersOf(notice)) this.#minuteOf(notice.at)[counter]++;
     switch (notice.type) {
@@ -74,7 +74,7 @@ export class Activity {
     for (const listener of this.#listeners) listener();
   }
 
-  /** The last so many minutes, oldest first, the one that is not over included. */
+  /** The last `count` minutes, oldest first. The present minute is included. */
   minutes(now: number, count: number): readonly Minute[] {
     const last = Math.floor(now / MINUTE_MS);
     return Array.from({ length: Math.min(count, MINUTES) }, (_, i) => {
@@ -85,12 +85,12 @@ export class Activity {
     });
   }
 
-  /** The newest first. */
+  /** The newest entry is first. */
   get entries(): readonly Entry[] {
     return this.#entries;
   }
 
-  /** Calls back after every notice; the returned function ends that. */
+  /** Calls the listener after every notice, until the returned function is called. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -129,7 +129,7 @@ function countersOf(notice: Notice): readonly Counter[] {
 
 const ACTIVITIES = new WeakMap<Receiver, Activity>();
 
-/** What has been seen of a receiver: one for all of its consoles, from the first time that it is asked for. */
+/** The activity of a receiver. All consoles of the receiver share it. It begins to count at the first call. */
 export function activityOf(receiver: Receiver): Activity {
   const known = ACTIVITIES.get(receiver);
   if (known !== undefined) return known;

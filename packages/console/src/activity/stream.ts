@@ -3,17 +3,17 @@ import { eventStream } from "@payhooks/pages";
 import type { Context } from "hono";
 import type { Activity } from "./activity.ts";
 
-/** However much happens, a page is brought up to date no more often than this. */
+/** A page is updated no more often than this, however much happens. */
 const AT_MOST_EVERY_MS = 500;
-/** What other processes do is seen by looking. */
+/** Other processes send no notices, so the page is also told to look at regular intervals. */
 const LOOK_EVERY_MS = 5_000;
 
 /**
- * Tells an open page that something may have changed, and never what: that it asks for, as somebody who may. The stream
- * ends when the receiver closes, so that it holds up no server.
+ * Tells an open page that something may have changed, but never what. The page asks for that in a request of its own,
+ * which `authorize` checks. The stream ends when the receiver closes, so that it does not keep a server from closing.
  */
 export function changeStream(c: Context, receiver: Receiver, activity: Activity): Response {
-  // 204 tells the browser not to connect again; the page's script does, later.
+  // 204 tells the browser not to connect again. The page's script connects again later.
   if (!receiver.live().ok) return new Response(null, { status: 204 });
   return eventStream(c, ({ send, end }) => {
     let waiting: NodeJS.Timeout | null = null;

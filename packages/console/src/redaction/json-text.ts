@@ -1,9 +1,9 @@
-/** One token of a JSON text: a string, a number or a word as it was written, or a sign. */
+/** One token of a JSON text: a string, a number or a word, as it was written, or a punctuation mark. */
 export type JsonToken = string;
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g;
 
-/** Indentation beyond this depth says nothing, and would make a small body a very large text. */
+/** Deeper levels are not indented further: it would not help a reader, and a small body could become a very large text. */
 const MAX_INDENT = 16;
 
 /** The tokens of a text that is valid JSON. */
@@ -11,7 +11,7 @@ export function tokensOf(text: string): readonly JsonToken[] {
   return text.match(TOKEN) ?? [];
 }
 
-/** Where the value that begins at `start` ends: the index behind its last token. */
+/** The index after the last token of the value that begins at `start`. */
 export function endOfValue(tokens: readonly JsonToken[], start: number): number {
   let depth = 0;
   for (let i = start; i < tokens.length; i++) {
@@ -23,12 +23,12 @@ export function endOfValue(tokens: readonly JsonToken[], start: number): number 
   return tokens.length;
 }
 
-/** True for the name of a member. */
+/** True if a token is the name of a member. */
 export function isName(tokens: readonly JsonToken[], at: number): boolean {
   return tokens[at + 1] === ":" && tokens[at]?.startsWith('"') === true;
 }
 
-/** Tokens as indented text. Unlike `JSON.stringify`, it leaves numbers and strings as they were written. */
+/** Writes tokens as indented text. Unlike `JSON.stringify`, it leaves numbers and strings as they were written. */
 export function indented(tokens: readonly JsonToken[]): string {
   let text = "";
   let depth = 0;

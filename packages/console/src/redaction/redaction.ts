@@ -1,32 +1,32 @@
 import { endOfValue, indented, isName, type JsonToken, tokensOf } from "./json-text.ts";
 
-/** What is shown instead of a value. */
+/** The text that is shown instead of a redacted value. */
 export const REDACTED = "•••";
 
-/** Nobody has any use for it on a page, and it proves that a body is authentic. */
+/** Nobody needs the signature on a page, and it would prove to others that the body is authentic. */
 const ALWAYS: readonly string[] = ["signature"];
 
-/** A shorter value is looked for in other fields as a whole only: the amount 17.00 does not tell that a user has the id 7. */
+/** In other fields, a shorter value is redacted only if it is the whole field: the amount 17.00 does not reveal the id 7. */
 const MIN_PART = 4;
-/** No stored text is cut before it has so many characters. */
+/** Stored texts are never cut to fewer characters than this. */
 const MAY_BE_CUT = 100;
-/** A body with more values in its redacted fields is not shown: each of them is looked for in every text. */
+/** A body with more values in its redacted fields is not shown, since each value is searched for in every text. */
 const MAX_VALUES = 200;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** What of one event may leave the server. */
+/** The parts of one event that may leave the server. */
 export interface Redaction {
-  /** The body, indented; null when there is none, or when it cannot be read and so not be redacted. */
+  /** The body, indented. Null if there is none, or if it cannot be read and therefore not be redacted. */
   readonly body: string | null;
   /**
-   * A text that somebody or something wrote about the event, without the values of redacted fields. Null where nobody can
-   * say which values those are: fields are to be redacted, and the body is gone or cannot be read.
+   * Removes the values of redacted fields from a text about the event, such as a note or an error. Null if these values
+   * are not known, because there are fields to redact and the body is gone or cannot be read.
    */
   text(text: string): string | null;
 }
 
-/** The labels of an event that are fields of its body, by the names that these have there. */
+/** The labels of an event that come from its body, and the names of their fields there. */
 const LABELS = {
   id: ["payTxnId", "idempotency_key"],
   referenceId: ["referenceId"],
@@ -34,7 +34,7 @@ const LABELS = {
   status: ["status"],
 } as const;
 
-/** A label, unless the field that it comes from is redacted. */
+/** A label, or {@link REDACTED} if the field that it comes from is redacted. */
 export function redactedLabel(
   names: readonly string[],
   label: keyof typeof LABELS,
@@ -43,7 +43,7 @@ export function redactedLabel(
   return value !== null && LABELS[label].some((name) => names.includes(name)) ? REDACTED : value;
 }
 
-/** Redacts one event: its body, and what was written about it. */
+/** Redacts one event: its body, and the texts about it. */
 export function redactionOf(names: readonly string[], rawBody: Uint8Array | null): Redaction {
   const all = [...names, ...ALWAYS];
   const read = rawBody === null ? null : objectIn(rawBody);
@@ -57,7 +57,7 @@ export function redactionOf(names: readonly string[], rawBody: Uint8Array | null
   };
 }
 
-/** The tokens of a body that is a JSON object; null for any other. */
+/** The tokens of a body that is a JSON object. Null for any other body. */
 function objectIn(rawBody: Uint8Array): readonly JsonToken[] | null {
   try {
     const text = decoder.decode(rawBody);
@@ -68,12 +68,12 @@ function objectIn(rawBody: Uint8Array): readonly JsonToken[] | null {
   }
 }
 
-/** Decoded where it is a string. A name that is written with escapes is the same name. */
+/** The text of a token. Strings are decoded, since a name that is written with escapes is still the same name. */
 function decoded(token: JsonToken): string {
   return token.startsWith('"') ? (JSON.parse(token) as string) : token;
 }
 
-/** Every text and number in the redacted fields, the longest first; of a name given twice, both. */
+/** All texts and numbers in the redacted fields, longest first. If a name occurs twice, both values are included. */
 function valuesOf(tokens: readonly JsonToken[], names: readonly string[]): readonly string[] {
   const found = new Set<string>();
   for (let i = 0; i < tokens.length; i++) {
@@ -104,7 +104,7 @@ function withoutFields(
   return kept;
 }
 
-/** A string or number in which no value of a redacted field is left, and no character that a page would not show. */
+/** A token without the values of redacted fields, and with its invisible characters escaped. */
 function cleaned(token: JsonToken, names: readonly string[], values: readonly string[]): JsonToken {
   if (!token.startsWith('"')) return values.includes(token) ? JSON.stringify(REDACTED) : token;
   const text = decoded(token);
@@ -112,7 +112,10 @@ function cleaned(token: JsonToken, names: readonly string[], values: readonly st
   return visible(clean === text ? token : JSON.stringify(clean));
 }
 
-/** `userId=7` and `"userId": "7"` within a text: so a field stands in a signed string, and in the value that swallowed it. */
+/**
+ * Redacts pairs within a text, such as `userId=7` and `"userId": "7"`. A signed string has fields in this form, and so
+ * does a value that contains a part of a signed string.
+ */
 function withoutPairs(text: string, names: readonly string[]): string {
   return names.reduce(
     (rest, name) =>
@@ -124,7 +127,7 @@ function withoutPairs(text: string, names: readonly string[]): string {
   );
 }
 
-/** Without the values, however they are written: plain, in JSON, in an address, in another case, cut off at the end. */
+/** Removes the values, however they are written: plain, as in JSON or a URL, in another case, or cut off at the end. */
 function withoutValues(text: string, values: readonly string[], minLength: number): string {
   let rest = text;
   for (const value of values) {
@@ -136,7 +139,7 @@ function withoutValues(text: string, values: readonly string[], minLength: numbe
   return rest;
 }
 
-/** Stored texts are cut at a length, with an ellipsis or without, and that may be within a value. */
+/** Long texts are cut before they are stored, with or without an ellipsis. The cut may be in the middle of a value. */
 function withoutCutOff(text: string, value: string): string {
   const hasEllipsis = text.endsWith("…");
   if (!hasEllipsis && text.length < MAY_BE_CUT) return text;
@@ -149,7 +152,7 @@ function withoutCutOff(text: string, value: string): string {
 }
 
 function addressSpelling(value: string): string {
-  // A half of a character has no spelling there.
+  // encodeURIComponent throws for half a surrogate pair.
   return encodeURIComponent(value.replace(/\p{Surrogate}/gu, "\uFFFD"));
 }
 
@@ -157,7 +160,7 @@ function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
-/** Characters that have no shape of their own, as JSON escapes them. */
+/** Writes invisible characters as JSON escapes. */
 function visible(token: JsonToken): JsonToken {
   return token.replace(/[\p{Cf}\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/gu, (character) =>
     Array.from(

@@ -6,10 +6,10 @@ import { count, moment } from "./shown.ts";
 const WIDTH = 960;
 const HEIGHT = 160;
 
-/** Minutes that one bar stands for, so that there are some sixty to a hundred of them. */
+/** How many minutes one bar covers, by the hours of the chart. There are 60 bars or 96. */
 const MINUTES_PER_BAR = { 1: 1, 24: 15 } as const;
 
-/** What becomes of deliveries, from the bottom of a bar to its top. */
+/** The outcomes of deliveries, from the bottom of a bar to its top. */
 const OUTCOMES: readonly {
   readonly key: keyof MinuteCounts;
   readonly name: string;
@@ -21,7 +21,7 @@ const OUTCOMES: readonly {
   { key: "refused", name: "refused", tone: "off" },
 ];
 
-/** Deliveries and outcomes over time, as this process has seen them. */
+/** The chart of deliveries and outcomes over time, as this process has seen them. */
 export function activityCard(activity: Activity, query: ConsoleQuery, now: number): Html {
   const { hours } = query;
   const bars = barsOf(activity.minutes(now, hours * 60), MINUTES_PER_BAR[hours]);
@@ -66,7 +66,7 @@ function tick(from: number, to: number, y: number): Html {
   return html`<line class="deliveries" x1="${rounded(from)}" x2="${rounded(to)}" y1="${rounded(y)}" y2="${rounded(y)}"/>`;
 }
 
-/** The same for whoever cannot see the chart, or wants the numbers. */
+/** The numbers of the chart, also for people who cannot see it. */
 function table(bars: readonly Minute[]): Html {
   const busy = bars.filter((bar) => bar.deliveries + outcomesOf(bar) > 0).toReversed();
   if (busy.length === 0) return html`<p class="hint">Nothing has happened in this time.</p>`;
@@ -100,7 +100,7 @@ function sumOf(minutes: readonly MinuteCounts[]): MinuteCounts {
   };
 }
 
-/** The most of anything that one bar shows. */
+/** The highest number that any bar shows. */
 function peakOf(bars: readonly MinuteCounts[]): number {
   return Math.max(0, ...bars.map((bar) => Math.max(bar.deliveries, outcomesOf(bar))));
 }

@@ -14,7 +14,7 @@ const TILES: readonly {
   { state: "running", name: "Running", does: "run now" },
 ];
 
-/** How many events stand where, each a link to their list. */
+/** How many events are in each state. Each number links to the list of these events. */
 export function countTiles(counts: EventCounts, query: ConsoleQuery): Html {
   return html`<ul>${TILES.map(({ state, name, does }) => {
     const isShown = query.eventId === null && query.search === null && query.state === state;
@@ -23,7 +23,7 @@ export function countTiles(counts: EventCounts, query: ConsoleQuery): Html {
   })}<li><div class="tile ${counts.oldestDueMs === null && "none"}"><span class="number">${counts.oldestDueMs === null ? "–" : duration(counts.oldestDueMs)}</span><span class="what"><b>Oldest due</b> <span class="does">how far we are behind</span></span></div></li></ul>`;
 }
 
-/** The held events by their reasons, each a link to their list. */
+/** How many events are held for each reason. Each number links to the list of these events. */
 export function reasonLinks(counts: EventCounts, query: ConsoleQuery): Html {
   const reasons = Object.entries(counts.heldBy).filter(
     (entry): entry is [HeldReason, number] => isReason(entry[0]) && entry[1] > 0,

@@ -5,16 +5,16 @@ import { type Redaction, redactedLabel, redactionOf } from "../redaction/redacti
 import { type Decision, decideButtons, statePill } from "./list.ts";
 import { count, moment, shown } from "./shown.ts";
 
-/** What one event's life is drawn from. */
+/** What the page of one event shows. */
 export interface LifeView {
   readonly query: ConsoleQuery;
   readonly life: Life;
   readonly redact: readonly string[];
-  /** What somebody may do with it while it is held. */
+  /** What the user may do with the event while it is held. */
   readonly rights: readonly Decision[];
 }
 
-/** One event's whole life. */
+/** The cards about one event: its facts, its history, its body and its handlers. */
 export function lifeCards(view: LifeView): Html {
   const { life, query, redact, rights } = view;
   const redaction = redactionOf(redact, life.delivery?.rawBody ?? null);
@@ -35,10 +35,10 @@ export function lifeCards(view: LifeView): Html {
 ${handlers(life, redaction)}`;
 }
 
-/** What is said of an event of which there is no record. */
+/** The card for an event without a record. */
 export function noLife(query: ConsoleQuery): Html {
   return html`<section class="card" aria-labelledby="life-title"><header><a class="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">Not known</h2></header>
-<p class="empty">There is no record of this event. Finished events are forgotten some time after their window.</p></section>`;
+<p class="empty">There is no record of this event. The record of a finished event is deleted some time after its window.</p></section>`;
 }
 
 function facts({ life, redact }: LifeView): Html {
@@ -61,12 +61,12 @@ function facts({ life, redact }: LifeView): Html {
 
 type HistoryEntry = Life["history"][number];
 
-/** What happened, the first thing at its head. */
+/** What happened, in the order of time. */
 function timeline(life: Life, redaction: Redaction): Html {
   const { history, acceptedAt, copies, lastDeliveryAt, state } = life;
   const has = (what: string): boolean => history.some((entry) => entry.what === what);
   const events: { readonly at: number; readonly tone: string; readonly content: Html }[] = [
-    // Nothing is kept of an event that was done at its first try.
+    // An event that was done at its first try has no history.
     ...(has("accepted") ? [] : [{ at: acceptedAt, tone: "good", content: html`<b>accepted</b>` }]),
     ...history.map((entry) => ({ at: entry.at, tone: toneOf(entry), content: entryText(entry, redaction) })),
     ...(copies > 0
@@ -114,7 +114,7 @@ function body({ delivery }: Life, redaction: Redaction): Html {
     return html`<p class="hint">The body is kept while the event is unfinished or held.</p>`;
   const size = html`<p class="hint">${count(delivery.rawBody.byteLength)} bytes, ${delivery.source}, received ${moment(delivery.receivedAt)}${delivery.keyId !== null && html`, verified with key <span class="mono">${shown(delivery.keyId.slice(0, 16))}</span>`}</p>`;
   if (redaction.body === null) {
-    return html`<p class="hint">The body is not shown: it cannot be read as a JSON object, and so nothing in it can be redacted.</p>${size}`;
+    return html`<p class="hint">The body is not shown, because it is not a readable JSON object, and so nothing in it can be redacted.</p>${size}`;
   }
   return html`<pre class="body" tabindex="0" role="region" aria-label="Body">${colouredJson(redaction.body)}</pre>${size}`;
 }
@@ -139,11 +139,11 @@ function handlers({ steps }: Life, redaction: Redaction): Html {
   )}</ul></section>`;
 }
 
-/** A text about the event, redacted. */
+/** A text about the event, after redaction. */
 function said(redaction: Redaction, text: string): Html {
   const left = redaction.text(text);
   return left === null
-    ? html`<span class="hint">not shown: the body is gone that tells what must not be</span>`
+    ? html`<span class="hint">not shown: without the body, nobody knows what must be redacted</span>`
     : shown(left);
 }
 

@@ -4,17 +4,17 @@ import { addressOf, type ConsoleQuery, type EventState, FLOWS, STATES } from "..
 import { redactedLabel } from "../redaction/redaction.ts";
 import { moment, shown, shownAsText } from "./shown.ts";
 
-/** What can be decided about a held event. */
+/** A decision about a held event. */
 export type Decision = "replay" | "discard";
 
-/** What a list of events is drawn from. */
+/** What a list of events shows. */
 export interface ListView {
   readonly query: ConsoleQuery;
   readonly events: readonly EventSummary[];
   /** The cursor of the next page. */
   readonly next: string | null;
   readonly redact: readonly string[];
-  /** What somebody may do with the held ones among them. */
+  /** What the user may do with the held events in the list. */
   readonly rights: readonly Decision[];
 }
 
@@ -26,12 +26,12 @@ const TONES: Readonly<Record<EventState, Tone>> = {
   done: "good",
 };
 
-/** Where an event stands: the reason for which it is held, or its state. */
+/** A label with the reason why an event is held or, if it is not held, with its state. */
 export function statePill(state: EventState, reason: HeldReason | null): Html {
   return reason === null ? pill(state, TONES[state]) : pill(reason, "bad", "held: ");
 }
 
-/** The form that searches and filters. Without a script it loads the page anew. */
+/** The form that searches and filters. Without scripts, it loads the page again. */
 export function filterForm(query: ConsoleQuery): Html {
   const choice = (value: string, selected: boolean, label = value) =>
     html`<option value="${value}" ${selected && html`selected`}>${label}</option>`;
@@ -49,7 +49,7 @@ export function filterForm(query: ConsoleQuery): Html {
 </form>`;
 }
 
-/** A page of the list, or what a search has found. */
+/** One page of the list, or the results of a search. */
 export function eventsCard(view: ListView): Html {
   const { query, events, next, rights } = view;
   const canSelect = rights.length > 0 && events.some(({ state }) => state === "held");
@@ -72,7 +72,7 @@ function emptyText({ search, state, cursor }: ConsoleQuery, next: string | null)
   return state === "held" ? "Nothing is held. Nobody has to do anything." : `Nothing is ${state} that fits.`;
 }
 
-/** What is chosen, and what can be done with it. */
+/** The bar that selects events and decides about them. */
 function selection(query: ConsoleQuery, rights: readonly Decision[]): Html {
   return html`<div class="selection" id="selection" role="group" aria-label="Decide about several events">
   <label class="check"><input type="checkbox" id="select-page" data-select="page">All on this page</label>
@@ -81,7 +81,7 @@ function selection(query: ConsoleQuery, rights: readonly Decision[]): Html {
 </div>`;
 }
 
-/** Buttons that open the dialog; with ids, for these events, otherwise for the selected ones. */
+/** The buttons that open the dialog, for the events with these ids. Without ids, for the selected events. */
 export function decideButtons(eventIds: readonly string[], rights: readonly Decision[]): Html {
   const button = (action: Decision, label: string) =>
     rights.includes(action) &&

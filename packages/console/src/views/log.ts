@@ -14,7 +14,7 @@ const TONES: Readonly<Record<Entry["notice"]["type"], Tone>> = {
   warning: "wait",
 };
 
-/** Decisions that people made, and what somebody should look at, as this process has seen it. */
+/** The decisions that people made and the problems that somebody should look at, as this process has seen them. */
 export function logCard(activity: Activity, query: ConsoleQuery, redact: readonly string[]): Html {
   const { entries } = activity;
   return html`<header><h2 id="log-title">Decisions and trouble</h2><span class="end hint">seen by this process</span></header>

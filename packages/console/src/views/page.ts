@@ -5,7 +5,7 @@ import { SCRIPT } from "./script.ts";
 import { shown } from "./shown.ts";
 import { STYLES } from "./styles.ts";
 
-/** Files of the page, by the name that its address asks for. */
+/** The files of the page, by the names in their addresses. */
 export const ASSETS: ReadonlyMap<string, { readonly type: string; readonly text: string }> = new Map([
   ["console.css", { type: "text/css; charset=utf-8", text: STYLES }],
   ["console.js", { type: "text/javascript; charset=utf-8", text: SCRIPT }],
@@ -14,7 +14,7 @@ export const ASSETS: ReadonlyMap<string, { readonly type: string; readonly text:
 
 const asset = (name: string): string => `?asset=${name}`;
 
-/** The parts of the page that are brought up to date while it is open, by the id of their element. */
+/** The parts of the page that are updated while it is open, by the ids of their elements. */
 export interface Regions {
   readonly counts: Html;
   readonly activity?: Html;
@@ -63,7 +63,7 @@ ${dialog()}
   });
 }
 
-/** Asks for a note before anything is decided, and shows how far it has come with several events. */
+/** The dialog that asks for a note before a decision, and shows the progress with several events. */
 function dialog(): Html {
   return html`<dialog id="decide" aria-labelledby="decide-title" aria-describedby="decide-what"><form method="dialog">
   <h2 id="decide-title">Replay</h2>
@@ -75,7 +75,7 @@ function dialog(): Html {
 </form></dialog>`;
 }
 
-/** A page that says one thing, for whoever may not see more. */
+/** A page with one message, for people who may not see more. */
 export function plainPage(title: string, text: string): Html {
   return pageDocument({
     title,

@@ -1,8 +1,8 @@
 import { PAGE_SCRIPT } from "@payhooks/pages";
 
 /**
- * The page's script, which runs in the browser as it is written here. The page can be read without it: lists, search and
- * lives are links and a form. It brings the page up to date, and it decides about events.
+ * The page's script. The browser runs it as it is written here. Lists, search and single events work without it, since
+ * they are links and a form. The script updates the page, and sends decisions.
  */
 export const SCRIPT: string = `${PAGE_SCRIPT}const said = document.getElementById("said");
 const problem = document.getElementById("problem");
@@ -13,7 +13,7 @@ let events;
 let isLoading = false;
 let isStale = false;
 
-/** Brings the parts of the page up to date; what somebody has chosen, opened or is at stays. */
+/** Updates the parts of the page. What the user has selected or opened stays, and so does the focus. */
 async function refresh() {
   if (isLoading) { isStale = true; return; }
   isLoading = true;
@@ -26,7 +26,7 @@ async function refresh() {
     for (const [id, html] of Object.entries(answer.regions ?? {})) show(id, html);
     countSelected();
   } catch {
-    // The live events tell when the server can be reached again.
+    // The stream of events reports when the server can be reached again.
   } finally {
     isLoading = false;
     if (isStale) { isStale = false; refresh(); }
@@ -75,7 +75,7 @@ function setLive(state, text) {
   live.textContent = text;
 }
 
-/** A page that nobody sees holds no connection: a browser has few for one site. */
+/** A hidden page closes its connection, since a browser has only a few for one site. */
 function listen() {
   events?.close();
   if (document.hidden) return;
@@ -90,7 +90,7 @@ function listen() {
 
 document.addEventListener("visibilitychange", listen);
 
-/* Choosing events. */
+/* Selecting events. */
 
 const picked = () => [...document.querySelectorAll("input.pick:checked")].map((box) => box.value);
 const wantsAll = () => document.getElementById("select-all")?.checked === true;
@@ -208,7 +208,7 @@ function tellFailure(eventId, text) {
   document.getElementById("failures").append(line);
 }
 
-/** Every event that the filter lets pass, page by page. */
+/** The ids of all events that match the filter, page by page. */
 async function allIds() {
   const ids = [];
   let cursor = "";
@@ -224,7 +224,7 @@ async function allIds() {
   return ids;
 }
 
-/** What went wrong, or null. */
+/** Sends one decision. Returns what went wrong, or null. */
 async function send(body) {
   try {
     const response = await fetch(location.pathname, {
@@ -239,7 +239,7 @@ async function send(body) {
   }
 }
 
-/** Tells those who cannot see it that there is something new to decide. */
+/** Tells users of screen readers when the number of held events changes. */
 let heldBefore;
 new MutationObserver(() => {
   const text = document.querySelector("#tile-held .number")?.textContent;

@@ -1,13 +1,13 @@
 import { type Html, html } from "@payhooks/pages";
 
-/** Characters without a shape of their own: they could turn a text around, or hide in it. Within an emoji one is as it should be. */
+/** Invisible characters, which could reverse a text or hide in it. The joiner within an emoji is not one of them. */
 const SHAPELESS =
   /(?<!\p{Extended_Pictographic}\ufe0f?\p{Emoji_Modifier}?)\u200d|\u200d(?!\p{Extended_Pictographic})|(?!\u200d)[\p{Cf}\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/gu;
 
-/** The most that is shown of a text that somebody else wrote, in characters. */
+/** How many characters are shown of a text from outside, at most. */
 const MAX_LENGTH = 4_000;
 
-/** A text that somebody else wrote: it cannot turn around what stands beside it, and nothing hides in it. */
+/** A text from outside. It cannot reverse the text beside it, and its invisible characters are shown as codes. */
 export function shown(text: string): Html {
   const cut = bounded(text);
   const parts: Html[] = [];
@@ -20,7 +20,7 @@ export function shown(text: string): Html {
   return html`<bdi>${parts}${cut.slice(start)}</bdi>`;
 }
 
-/** The same for places that take text only, such as an attribute. */
+/** The same for places that take only text, such as an attribute. */
 export function shownAsText(text: string): string {
   return bounded(text).replace(SHAPELESS, codeOf);
 }
@@ -35,7 +35,7 @@ function codeOf(character: string): string {
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** A time as day and time of day in UTC; the page's script adds the local one. */
+/** A time as the day and the time of day in UTC. The page's script adds the local time. */
 export function moment(at: number): Html {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return html`an unknown time`;
@@ -51,13 +51,13 @@ const UNITS: readonly (readonly [number, string])[] = [
   [1_000, "s"],
 ];
 
-/** A length of time, in its greatest unit: `3 min`. */
+/** A duration in its largest unit, such as `3 min`. */
 export function duration(ms: number): string {
   for (const [length, unit] of UNITS) if (ms >= length) return `${Math.floor(ms / length)} ${unit}`;
   return "less than 1 s";
 }
 
-/** A count with its thousands apart. */
+/** A count with separated thousands. */
 export function count(value: number): string {
   return String(value).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
