@@ -1,4 +1,4 @@
-/** True for a host that is this machine itself: `localhost`, 127.0.0.0/8 or `[::1]`. */
+/** True if a host is this machine itself: `localhost`, 127.0.0.0/8 or `[::1]`. */
 function isLoopback(hostname: string): boolean {
   return (
     hostname === "localhost" ||
@@ -11,7 +11,7 @@ function isLoopback(hostname: string): boolean {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
 const NOT_IN_A_URL = /[\s\u0000-\u001f\u007f]/;
 
-/** An absolute URL, or in words why the text is none. The URL parser itself would silently drop line breaks. */
+/** Parses an absolute URL, or says what is wrong with the text. The URL parser alone would silently drop line breaks. */
 export function parseUrl(text: unknown): URL | string {
   if (typeof text !== "string") return `is a ${typeof text}, not text`;
   if (text.trim() === "") return "is blank";
@@ -20,7 +20,7 @@ export function parseUrl(text: unknown): URL | string {
   return new URL(text);
 }
 
-/** An absolute URL with HTTPS, or with HTTP to this machine where that is allowed; else in words why not. */
+/** Parses a URL with HTTPS or, if that is allowed, with HTTP to this machine. Otherwise it says what is wrong. */
 export function parseSecureUrl(text: unknown, allowHttpLoopback: boolean): URL | string {
   const url = parseUrl(text);
   if (typeof url === "string") return url;

@@ -1,23 +1,26 @@
 import type { HttpAnswer } from "./http/verdict.ts";
 import { isObject, type JsonObject, type JsonValue } from "./json.ts";
 
-/** An answer whose body the specification does not show: what is usual in this service, and the whole as it came. */
+/**
+ * An answer whose body the specification does not show. It has the members that are usual in this service, and the
+ * whole body as it arrived.
+ */
 export interface Answer {
   /** The HTTP status, 2xx. */
   readonly httpStatus: number;
-  /** The member `data`, where there is one. */
+  /** The member `data`, if there is one. */
   readonly data: JsonValue | undefined;
-  /** The member `message` of the body or of `data`, where there is one. */
+  /** The member `message` of the body or of `data`, if there is one. */
   readonly message: string | undefined;
-  /** The body as it was written, JSON text or empty. Numbers in it are exact. */
+  /** The body as the service wrote it: JSON or empty. Its numbers are exact. */
   readonly raw: string;
 }
 
-/** The answer to a direct payment or a withdrawal. It says that the service has it, not how it will end. */
+/** The answer to a direct payment or a withdrawal. It says that the service has the request, not how it will end. */
 export interface PaymentAnswer extends Answer {
   /**
-   * The transaction's id, where the answer has one under `transaction_id`, `transactionId`, `payTxnId` or `id`, in
-   * `data` or outside it. The specification says that there is one, not where. A look-up by reference is certain.
+   * The transaction's id, if the answer has one under `transaction_id`, `transactionId`, `payTxnId` or `id`, in `data` or
+   * outside it. The specification says that the answer has an id, but not where. A look-up by reference is certain.
    */
   readonly transactionId: string | undefined;
 }
@@ -25,16 +28,16 @@ export interface PaymentAnswer extends Answer {
 /** The answer to a checkout session. */
 export interface CheckoutAnswer extends PaymentAnswer {
   /**
-   * Where to send the customer, where the answer has an http(s) URL under `checkout_url`, `checkoutUrl`,
-   * `payment_url`, `redirect_url` or `url`, in `data` or outside it. The specification does not show it.
+   * The URL to send the customer to, if the answer has an http(s) URL under `checkout_url`, `checkoutUrl`, `payment_url`,
+   * `redirect_url` or `url`, in `data` or outside it. The specification does not show it.
    */
   readonly checkoutUrl: string | undefined;
 }
 
-/** The answer to a call about webhook settings; the specification shows neither its form nor its fields. */
+/** The answer to a call about webhook settings. The specification shows neither its form nor its fields. */
 export interface WebhookSettingsAnswer extends Answer {
   readonly webhook_url: string | undefined;
-  /** A secret, if the service sends it: keep it, and `raw`, out of logs. */
+  /** The secret, if the service sends it. Keep it, and `raw`, out of logs. */
   readonly webhook_secret: string | undefined;
   readonly webhook_enabled: boolean | undefined;
 }
@@ -63,7 +66,7 @@ export function readWebhookSettings(answer: HttpAnswer): WebhookSettingsAnswer {
   };
 }
 
-/** The first member with one of the names and the right kind of value, in `data` before the body itself. */
+/** The first member with one of the names and the right kind of value. It looks in `data` first, then in the body. */
 function find<T extends JsonValue>(
   json: JsonValue | undefined,
   names: readonly string[],

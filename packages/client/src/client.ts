@@ -27,37 +27,37 @@ import { type Withdrawal, withdrawalRequest } from "./requests/withdrawal.ts";
 import { isNotFound, readTransaction, type Transaction } from "./transaction.ts";
 
 /**
- * The payment endpoints. Every method rejects with a {@link ClientError}: a request that is wrong, before anything is
- * sent; `ERR_OUTCOME_UNKNOWN` when a payment, withdrawal or checkout may or may not have been carried out.
+ * The payment endpoints. Every method rejects with a {@link ClientError}. A wrong request is refused before anything is
+ * sent. `ERR_OUTCOME_UNKNOWN` means that a payment, withdrawal or checkout may or may not have been carried out.
  */
 export interface PaymentsClient<M extends string = Medium> {
-  /** `POST /api/v2/payment/direct`. Its result comes as a callback, or by look-up. Never sent twice. */
+  /** `POST /api/v2/payment/direct`. A callback or a look-up tells the result. The request is never sent twice. */
   pay(payment: DirectPayment<M>, options?: CallOptions): Promise<PaymentAnswer>;
-  /** `POST /api/v2/payment/withdrawal`. Its result comes as a callback, or by look-up. Never sent twice. */
+  /** `POST /api/v2/payment/withdrawal`. A callback or a look-up tells the result. The request is never sent twice. */
   withdraw(withdrawal: Withdrawal<M>, options?: CallOptions): Promise<PaymentAnswer>;
-  /** `POST /api/v2/payment/checkout`. Never sent twice. */
+  /** `POST /api/v2/payment/checkout`. The request is never sent twice. */
   checkout(checkout: Checkout<M>, options?: CallOptions): Promise<CheckoutAnswer>;
-  /** `GET /api/v2/payment/transaction/{id}`. Null when there is none. Retried. */
+  /** `GET /api/v2/payment/transaction/{id}`. Null if there is no such transaction. Failed tries are repeated. */
   transactionById(id: string, options?: CallOptions): Promise<Transaction | null>;
-  /** `GET /api/v2/payment/transaction/ref/{reference}`. Null when there is none. Retried. */
+  /** `GET /api/v2/payment/transaction/ref/{reference}`. Null if there is no such transaction. Failed tries are repeated. */
   transactionByReference(reference: string, options?: CallOptions): Promise<Transaction | null>;
 }
 
 /** The connected-account endpoints. Every method rejects with a {@link ClientError}. */
 export interface ConnectClient {
-  /** `GET /api/v2/connect/connected-accounts/webhook-settings`. Retried. */
+  /** `GET /api/v2/connect/connected-accounts/webhook-settings`. Failed tries are repeated. */
   webhookSettings(options?: CallOptions): Promise<WebhookSettingsAnswer>;
-  /** `PUT /api/v2/connect/connected-accounts/webhook-settings`. Retried: setting twice is setting once. */
+  /** `PUT /api/v2/connect/connected-accounts/webhook-settings`. Failed tries are repeated, since this is idempotent. */
   setWebhookSettings(settings: WebhookSettings, options?: CallOptions): Promise<WebhookSettingsAnswer>;
 }
 
 /**
  * Makes a client: with `publicKey` and `secretKey` for the payment endpoints, with `apiKey` for the connected-account
- * endpoints, with all three for both. Does no I/O. A key or `baseUrl` that is undefined or empty is reported by the
- * first call that needs it (`ERR_OPTION_MISSING`).
+ * endpoints, with all three for both. It does no I/O. If a key or `baseUrl` is undefined or empty, the first call that
+ * needs it rejects with `ERR_OPTION_MISSING`.
  *
- * @typeParam M the mediums that requests may name, beyond the listed ones with `allowUnknownMedium`.
- * @throws ClientError `ERR_OPTION_INVALID` for an option that is there and wrong.
+ * @typeParam M the mediums that requests may name. With `allowUnknownMedium`, it may name more than the listed ones.
+ * @throws ClientError `ERR_OPTION_INVALID` if an option has a wrong value.
  * @example
  * const client = createClient({
  *   baseUrl: process.env.PAY_BASE_URL,
@@ -120,7 +120,7 @@ function paymentsClient({ rules, secrets, payments }: Settings): PaymentsClient<
       method: "GET",
       path: PAYMENT + path + encodeURIComponent(text),
       secrets,
-      isAnswer: isNotFound, // its HTTP status is not shown
+      isAnswer: isNotFound, // The specification does not show its HTTP status.
     };
     const what = `GET ${call.path}`;
     const transaction = readTransaction(await send(call, payments(), options), what);

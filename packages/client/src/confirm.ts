@@ -5,19 +5,21 @@ import type { Transaction } from "./transaction.ts";
 
 type Lookup = Pick<PaymentsClient, "transactionById">;
 
-/** Optional fields that no look-up can confirm. */
+/** The optional fields that no look-up can confirm. */
 const UNCONFIRMED = ["message", "providerTxId", "userId"] as const;
 
 /**
- * A function for `payments.confirm` of the receiver: decides which reading of an ambiguous callback is true by asking
- * the service. Each reading's `payTxnId` is looked up; a reading counts when the service's transaction agrees with it
- * on id, reference, type, status, amount, merchant and the callback URL that it records. The event returned has what all such readings agree on:
- * `message`, `providerTxId` or `userId` is left out where they differ. In any doubt, and whenever there are more readings
- * than are offered, the entry stays held: `"keep"`. It never answers `"discard"`.
+ * Makes a function for the receiver's `payments.confirm`, which asks the service which reading of an ambiguous callback
+ * is true. It looks up the `payTxnId` of each reading. A reading is confirmed if the service's transaction agrees with it
+ * on id, reference, type, status, amount, merchant and, if the service records one, callback URL. The function returns
+ * the event that all confirmed readings agree on, without `message`, `providerTxId` or `userId` if they differ in it.
+ * In any other case of doubt, and if there are more readings than it is given, it returns `"keep"`: the entry stays held.
+ * It never returns `"discard"`.
  *
- * @param client one client, or for many merchants a function from the tenant to its client (null: keep).
+ * @param client one client or, for many merchants, a function from the tenant to its client. If that returns null, the
+ * entry stays held.
  * @throws (its result) ClientError what a look-up throws, and `ERR_NOT_SETTLED` while the service still says PENDING
- * about a final reading: the receiver then asks again later.
+ * and the callback has a final status. The receiver then asks again later.
  * @example
  * createReceiver({ payments: { publicKey, confirm: confirmWithLookup(client) } });
  */
@@ -30,7 +32,7 @@ export function confirmWithLookup(
     if (lookup === null) return "keep";
     const ids = [...new Set(readings.map(({ payTxnId }) => payTxnId))];
     const found = new Map<string, Transaction>();
-    // Side by side, since the receiver gives the whole question one minute.
+    // All at the same time, since the receiver allows one minute for the whole question.
     const lookUps = ids.map(async (id) => {
       const transaction = await lookUp(lookup, id);
       if (transaction !== null) found.set(id, transaction);
@@ -51,7 +53,7 @@ export function confirmWithLookup(
   };
 }
 
-/** An id that cannot be looked up was never one of the service's. */
+/** Looks a transaction up. An id that the client or the service refuses was never one of the service's, so it finds none. */
 async function lookUp(client: Lookup, id: string): Promise<Transaction | null> {
   try {
     return await client.transactionById(id);
@@ -82,7 +84,7 @@ function agreesButForStatus(reading: PaymentEvent, transaction: Transaction | un
   );
 }
 
-/** Equal as decimals: `10.500000` is `10.5`. Anything but digits and a point is equal to nothing. */
+/** Compares amounts as decimals: `10.500000` is `10.5`. A text that is not digits and a point is equal to nothing. */
 function isSameAmount(one: string, other: string): boolean {
   const plain = plainDecimal(one);
   return plain !== null && plain === plainDecimal(other);
@@ -94,8 +96,8 @@ function plainDecimal(text: string): string | null {
 }
 
 /**
- * The address recorded for the transaction tells readings apart that agree on all else. Where it is none of theirs, the
- * callback was another one than any of them says. A service that records none sends "".
+ * Keeps the readings whose callback URL is the one that the service has recorded for the transaction. If none has it,
+ * all of them are wrong. A service that records no URL sends "".
  */
 function sentWhereRecorded(
   readings: readonly PaymentEvent[],
@@ -107,7 +109,7 @@ function sentWhereRecorded(
   });
 }
 
-/** One event of what all these readings say; keep when they differ in more than optional fields. */
+/** The event that all these readings agree on. `"keep"` if they differ in more than optional fields. */
 function agreement(readings: readonly PaymentEvent[]): PaymentEvent | "keep" {
   const [first, ...others] = readings;
   if (first === undefined) return "keep";

@@ -1,12 +1,12 @@
 /**
- * Every code that the client throws. The list is closed: a `switch` over `error.code` narrows, and the table in
- * `docs/reference/client.md` has a row for each.
+ * All codes that the client throws. The list is closed, so TypeScript can check that a `switch` over `error.code` covers
+ * all of them. `docs/reference/client.md` explains each.
  */
 export const CLIENT_ERROR_CODES = [
-  // A wrong configuration.
+  // The configuration is wrong.
   "ERR_OPTION_MISSING",
   "ERR_OPTION_INVALID",
-  // A request that the service would refuse, or that would do harm. Nothing was sent.
+  // The service would refuse the request, or the request would do harm. Nothing was sent.
   "ERR_FIELD_MISSING",
   "ERR_FIELD_UNKNOWN",
   "ERR_FIELD_INVALID",
@@ -17,13 +17,13 @@ export const CLIENT_ERROR_CODES = [
   "ERR_REFERENCE_INVALID",
   "ERR_CALLBACK_URL_INVALID",
   "ERR_REDIRECTS_INVALID",
-  // A call that brought no usable answer.
+  // The call got no usable answer.
   "ERR_ABORTED",
   "ERR_UNREACHABLE",
   "ERR_CONNECTION_LOST",
   "ERR_TIMEOUT",
   "ERR_OUTCOME_UNKNOWN",
-  // An answer that is an error, or that cannot be used.
+  // The answer is an error, or it cannot be used.
   "ERR_BAD_REQUEST",
   "ERR_UNAUTHORIZED",
   "ERR_RATE_LIMITED",
@@ -34,14 +34,14 @@ export const CLIENT_ERROR_CODES = [
   "ERR_ANSWER_NOT_JSON",
   "ERR_ANSWER_UNREADABLE",
   "ERR_ANSWER_MISMATCH",
-  // The service has not decided yet about what confirmWithLookup was asked.
+  // The service has not yet decided about the transaction that confirmWithLookup asks for.
   "ERR_NOT_SETTLED",
 ] as const;
 
 /** A code of {@link ClientError}. */
 export type ClientErrorCode = (typeof CLIENT_ERROR_CODES)[number];
 
-/** What an error carries beside its code and message. */
+/** The members of an error besides its code and message. */
 export interface ClientErrorDetail {
   readonly fix: string;
   readonly cause?: unknown;
@@ -53,25 +53,25 @@ export interface ClientErrorDetail {
 }
 
 /**
- * The one error class of the client. `message` says what happened, never with a key, a phone number or a whole body,
- * and ends with the fix.
+ * The only error class of the client. `message` says what happened, and ends with the fix. It never contains a key, a
+ * phone number or a whole body.
  */
 export class ClientError extends Error {
   readonly code: ClientErrorCode;
-  /** What to do about it, in words. */
+  /** What to do about it. */
   readonly fix: string;
-  /** The HTTP status, where an answer came. */
+  /** The HTTP status, if there was an answer. */
   readonly httpStatus: number | undefined;
   /**
-   * The body of an error answer: JSON where it is JSON of at most 64 KiB, else its first 2,000 characters. Own secrets are
-   * blotted out, however they are spelt.
+   * The body of an error answer. If it is JSON of at most 64 KiB, it is parsed; otherwise this is its first 2,000
+   * characters. The client's own secrets are replaced, however they are written.
    */
   readonly body: unknown;
   /** The request field or option that is wrong. */
   readonly field: string | undefined;
   /** The reference to look up, for `ERR_OUTCOME_UNKNOWN`. */
   readonly reference: string | undefined;
-  /** What the service's `Retry-After` asked for, in milliseconds. */
+  /** How long to wait according to the service's `Retry-After`, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ClientErrorCode, what: string, detail: ClientErrorDetail) {
@@ -87,7 +87,7 @@ export class ClientError extends Error {
   }
 }
 
-/** True for an error of the client, also of another copy of the package in the same process. */
+/** True if an error is a {@link ClientError}, even of another copy of this package in the same process. */
 export function isClientError(error: unknown): error is ClientError {
   return (
     error instanceof Error &&

@@ -1,5 +1,5 @@
 /**
- * The typed client of the payment service: all seven endpoints, and what the receiver needs from look-ups.
+ * The typed client of the payment service. It has all seven endpoints, and what a receiver needs look-ups for.
  *
  * @module
  */

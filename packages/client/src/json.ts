@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "@payhooks/core";
 
 export type { JsonObject, JsonValue };
 
-/** Parses JSON; undefined when it is none. (`JSON.parse` errors quote the text, so they are not passed on.) */
+/** Parses JSON. Undefined if the text is not JSON: errors of `JSON.parse` quote the text, so they are not passed on. */
 export function parseJson(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text) as JsonValue;
@@ -18,8 +18,8 @@ export function isObject(value: unknown): value is JsonObject {
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g;
 
 /**
- * The text of one member of a JSON object, exactly as written: `10.50` stays `10.50`, which a parsed number does not.
- * `text` must be a valid JSON object; of a name given twice the last one counts, as with `JSON.parse`.
+ * The text of one member of a JSON object, exactly as it was written: `10.50` stays `10.50`, unlike a parsed number.
+ * `text` must be a valid JSON object. If a name occurs twice, the last one counts, as in `JSON.parse`.
  */
 export function memberText(text: string, wanted: string): string | undefined {
   let depth = 0;
@@ -40,7 +40,7 @@ export function memberText(text: string, wanted: string): string | undefined {
   return found;
 }
 
-/** A JSON object of members whose values are JSON text already; members without a value are left out. */
+/** Writes a JSON object from members whose values are JSON text already. Members without a value are left out. */
 export function objectText(members: readonly (readonly [name: string, text: string | undefined])[]): string {
   const written = members.flatMap(([name, text]) =>
     text === undefined ? [] : [`${JSON.stringify(name)}:${text}`],

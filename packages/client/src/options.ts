@@ -4,36 +4,36 @@ import { ClientError } from "./errors.ts";
 import { checkTimeout, type Transport } from "./http/send.ts";
 import type { RequestRules } from "./requests/rules.ts";
 
-/** Options of {@link createClient}, beside the keys. */
+/** The options of {@link createClient}, besides the keys. */
 export interface ClientOptions {
-  /** Address of the service, HTTPS (or HTTP on this machine), without `/api/v2`. */
+  /** The address of the service, without `/api/v2`. It must use HTTPS, or HTTP to this machine. */
   readonly baseUrl: string | undefined;
   /** Another `fetch`, for instance one with a proxy. Default: the platform's. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Limit of each try in milliseconds, the reading of the answer included. Default 15,000. */
+  /** The time limit of each try in milliseconds, including the reading of the answer. Default: 15,000. */
   readonly timeoutMs?: number | undefined;
-  /** Tries of a call that may be repeated, the first included. Default 3; 1 switches repeating off. */
+  /** How many tries a call has that may be repeated, the first one included. Default: 3. With 1, nothing is repeated. */
   readonly tries?: number | undefined;
-  /** Largest answer that is read. Default 1 MiB. */
+  /** The size of the largest answer that is read. Default: 1 MiB. */
   readonly maxAnswerBytes?: number | undefined;
-  /** How `amount` is written: `"number"` (default), a JSON number with the digits that were given, or `"string"`. */
+  /** How `amount` is written: as a JSON number with the given digits (`"number"`, the default) or as a string. */
   readonly amountAs?: "number" | "string" | undefined;
-  /** Lets mediums pass that the specification does not list. Default false. */
+  /** Accepts mediums that the specification does not list. Default: false. */
   readonly allowUnknownMedium?: boolean | undefined;
-  /** Lets `callback_url` and `webhook_url` be `http://` on this machine, for tests. Default false. */
+  /** Accepts a `callback_url` and a `webhook_url` with `http://` to this machine, for tests. Default: false. */
   readonly allowHttpLoopback?: boolean | undefined;
-  /** The source of time. */
+  /** The source of time. Default: the platform's clock. */
   readonly clock?: Clock | undefined;
 }
 
-/** Keys of the payment endpoints, sent as `X-API-Key: <PUBLIC_KEY>:<SECRET_KEY>` (specification, Authentication 1). */
+/** The keys for the payment endpoints, sent as `X-API-Key: <PUBLIC_KEY>:<SECRET_KEY>` (specification, Authentication 1). */
 export interface PaymentKeys {
-  /** The API's public key; not the RSA key of callbacks. */
+  /** The public key of the API. It is not the RSA key that verifies callbacks. */
   readonly publicKey: string | undefined;
   readonly secretKey: string | undefined;
 }
 
-/** Key of the connected-account endpoints, sent as `X-API-Key: <API_KEY>` (specification, Authentication 1). */
+/** The key for the connected-account endpoints, sent as `X-API-Key: <API_KEY>` (specification, Authentication 1). */
 export interface ConnectKey {
   readonly apiKey: string | undefined;
 }
@@ -53,7 +53,7 @@ const NAMES: ReadonlySet<string> = new Set<keyof (ClientOptions & PaymentKeys & 
   "clock",
 ]);
 
-/** What the options amount to. The transports throw `ERR_OPTION_MISSING` for what the environment did not provide. */
+/** The options after all checks. `payments` and `connect` throw `ERR_OPTION_MISSING` if a key or `baseUrl` is missing. */
 export interface Settings {
   readonly rules: RequestRules;
   readonly secrets: readonly string[];
@@ -62,8 +62,8 @@ export interface Settings {
 }
 
 /**
- * Reads the options. What is there and wrong is refused at once; what is not there only when it is needed, since
- * modules are also evaluated where there are no secrets, such as by a build.
+ * Reads the options. A wrong option is refused at once. A missing one is refused only when it is needed, since a module
+ * may also be evaluated without secrets, as in a build.
  */
 export function settingsOf(options: ClientOptions & Partial<PaymentKeys & ConnectKey>): Settings {
   for (const name of Object.keys(options)) {
@@ -80,7 +80,7 @@ export function settingsOf(options: ClientOptions & Partial<PaymentKeys & Connec
   checkTimeout(timeoutMs);
   checkWhole("tries", tries, 100);
   checkWhole("maxAnswerBytes", maxAnswerBytes, 2 ** 30);
-  // Looked up at each call, so that a fetch that is replaced later, as for tracing, is the one that is used.
+  // The global fetch is looked up for each call, in case it is replaced later, for instance for tracing.
   const fetch: typeof globalThis.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   const baseUrl = readBaseUrl(options.baseUrl);
   const publicKey = readKey("publicKey", options.publicKey);
@@ -129,7 +129,7 @@ function readBaseUrl(value: string | undefined): string | undefined {
   return url.origin + path;
 }
 
-/** A part of `X-API-Key`. Its value is never shown. */
+/** Checks a part of `X-API-Key`. No error shows its value. */
 function readKey(name: keyof (PaymentKeys & ConnectKey), value: string | undefined): string | undefined {
   if (value === undefined || value === null || value === "") return undefined;
   if (typeof value !== "string") throw invalid(name, `is a ${typeof value}`, "Pass the key as a string.");

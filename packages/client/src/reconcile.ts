@@ -3,10 +3,10 @@ import type { PaymentsClient } from "./client.ts";
 import { ClientError } from "./errors.ts";
 import type { Transaction } from "./transaction.ts";
 
-/** The part of a receiver that takes the results of look-ups. */
+/** The part of a receiver that accepts the results of look-ups. */
 export interface LookupSink {
   readonly payments: {
-    /** Enters the transaction into the table of deduplication, as `receiver.payments.ingest` does. */
+    /** Accepts a transaction and deduplicates it, as `receiver.payments.ingest` does. */
     ingest(
       transaction: LookupTransaction,
       options?: { readonly tenant?: string | undefined },
@@ -14,20 +14,20 @@ export interface LookupSink {
   };
 }
 
-/** Options of {@link reconcile}. */
+/** The options of {@link reconcile}. */
 export interface ReconcileOptions {
   readonly client: Pick<PaymentsClient, "transactionByReference">;
-  /** References without a final callback, such as those of your orders that are still open. */
+  /** References that have had no final callback, such as those of your open orders. */
   readonly references: Iterable<string> | AsyncIterable<string>;
-  /** Look-ups at the same time, 1 to 100. Default 4. */
+  /** How many look-ups run at the same time, from 1 to 100. Default: 4. */
   readonly concurrency?: number | undefined;
-  /** Limit of each try of a look-up, in milliseconds. Default: the client's. */
+  /** The time limit of each try of a look-up, in milliseconds. Default: the client's. */
   readonly timeoutMs?: number | undefined;
-  /** Stops: no further look-up begins, and those under way are aborted. */
+  /** Stops the run: no further look-up begins, and those under way are aborted. */
   readonly signal?: AbortSignal | undefined;
   /** The tenant of these references, for a receiver of many merchants. */
   readonly tenant?: string | undefined;
-  /** Hears of each result as soon as it is there. An error that it throws stops the run. */
+  /** Called with each result as soon as there is one. If it throws, the run stops. */
   readonly onResult?: ((result: ReconcileResult) => void | Promise<void>) | undefined;
 }
 
@@ -35,12 +35,12 @@ export interface ReconcileOptions {
 export type ReconcileResult =
   | {
       readonly reference: string;
-      /** What the receiver made of it: `new` and `progress` run, `duplicate` was known, `held` waits for a person. */
+      /** The receiver's decision: `new` and `progress` run, `duplicate` was known before, `held` waits for a person. */
       readonly outcome: Ingested["outcome"];
       readonly eventId: string;
       readonly transaction: Transaction;
     }
-  /** No callback ever carries this status, so that it is no event: close the order. */
+  /** No callback ever has this status, so there is no event. Close the order yourself. */
   | { readonly reference: string; readonly outcome: "cancelled"; readonly transaction: Transaction }
   | { readonly reference: string; readonly outcome: "not-found" }
   | { readonly reference: string; readonly outcome: "error"; readonly error: unknown };
@@ -51,18 +51,18 @@ export interface ReconcileReport {
   readonly results: readonly ReconcileResult[];
   /** How many results have each outcome. */
   readonly counts: Readonly<Partial<Record<ReconcileResult["outcome"], number>>>;
-  /** References to pass to the next run: those that failed, and those that an abort left over. */
+  /** The references for the next run: those that failed, and those that an abort left over. */
   readonly remaining: readonly string[];
-  /** True when the signal stopped it. An asynchronous source is then not read to its end. */
+  /** True if the signal stopped the run. An asynchronous source has then not been read to its end. */
   readonly aborted: boolean;
 }
 
 /**
- * Looks up what had no final callback and feeds it through `receiver.payments.ingest`, whose table of deduplication
- * sees to it that a result which arrives both ways runs once. One reference's error does not stop the others, and a
- * run can be repeated at any time.
+ * Looks up transactions that had no final callback, and passes them to `receiver.payments.ingest`. The receiver
+ * deduplicates them, so a result that also arrives as a callback runs only once. An error with one reference does not
+ * stop the others. A run can be repeated at any time.
  *
- * @throws ClientError `ERR_OPTION_INVALID`; otherwise only what `references` or `onResult` throw.
+ * @throws ClientError `ERR_OPTION_INVALID`. Apart from that, only what `references` or `onResult` throw.
  * @example
  * const { counts, remaining } = await reconcile(receiver, { client, references: openOrders });
  */
@@ -131,10 +131,11 @@ export async function reconcile(receiver: LookupSink, options: ReconcileOptions)
   return { results, counts, remaining: [...failed, ...leftOver], aborted: isAborted() };
 }
 
-/** References one by one, for several workers; undefined at the end. */
+/** Hands references to several workers, one by one. */
 interface ReferenceQueue {
+  /** The next reference. Undefined at the end. */
   next(): Promise<string | undefined>;
-  /** What a stop left over, as far as it is at hand. */
+  /** The references that are left over after a stop. An asynchronous source is not read for them. */
   rest(): string[];
   close(): Promise<void>;
 }
@@ -157,7 +158,7 @@ function queueOf(references: Iterable<string> | AsyncIterable<string>): Referenc
     };
   }
   const iterator = references[Symbol.asyncIterator]();
-  // Generators queue overlapping calls themselves, other iterators need not.
+  // Generators queue overlapping calls themselves. Other iterators may not.
   let last: Promise<unknown> = Promise.resolve();
   let ended = false;
   return {

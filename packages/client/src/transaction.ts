@@ -2,10 +2,10 @@ import { ClientError } from "./errors.ts";
 import type { HttpAnswer } from "./http/verdict.ts";
 import { isObject, type JsonObject, type JsonValue, memberText } from "./json.ts";
 
-/** Transaction statuses (specification, States and transitions). Callbacks never carry `CANCELLED`. */
+/** The statuses of a transaction (specification, States and transitions). Callbacks never have `CANCELLED`. */
 export const TRANSACTION_STATUSES = ["SUCCESS", "FAILED", "PENDING", "CANCELLED"] as const;
 
-/** A transaction's status, as look-ups show it. */
+/** The status of a transaction in look-ups. */
 export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number];
 
 /** The `details` of a transaction. */
@@ -15,25 +15,25 @@ export interface TransactionDetails {
 }
 
 /**
- * A transaction as both look-ups return it (specification, Transaction). It can be given to
- * `receiver.payments.ingest` as it is. `id`, `reference`, `type`, `status`, `base_amount` and `updated_at` are always
- * there; of the others, what the service leaves out or sends as null reads as empty (`""`, `false`).
+ * A transaction as both look-ups return it (specification, Transaction). You can pass it to `receiver.payments.ingest`
+ * as it is. `id`, `reference`, `type`, `status`, `base_amount` and `updated_at` are always there. If the service leaves
+ * out another member or sends it as null, it is empty (`""` or `false`) here.
  */
 export interface Transaction {
   /** Assigned by the service. */
   readonly id: string;
   readonly merchant_id: string;
-  /** Country code included, no leading `+`; the shown form has a space after the country code. */
+  /** With the country code, without a leading `+`. The specification shows a space after the country code. */
   readonly phone_number: string;
   readonly reference: string;
-  /** The complete list is not shown. */
+  /** The specification does not show the complete list. */
   readonly type: "DEPOSIT" | "WITHDRAWAL" | (string & {});
   readonly medium: string;
   readonly message: string;
   readonly details: TransactionDetails;
   readonly status: TransactionStatus;
   /**
-   * The service's JSON number as the text that it wrote: `10.50` is `"10.50"`, never a float. In units of the
+   * The service's JSON number as the text that it wrote: `10.50` is `"10.50"`, and never a float. It is in units of the
    * currency, which a transaction does not name.
    */
   readonly base_amount: string;
@@ -67,7 +67,7 @@ const TEXTS = [
 const REQUIRED: ReadonlySet<string> = new Set(["id", "reference", "type", "status", "updated_at"]);
 const DOCUMENTED: ReadonlySet<string> = new Set([...TEXTS, "details", "base_amount", "webhook_received"]);
 
-/** True for the envelope of a look-up that found nothing: `success` true, and `data` with nothing but a `message`. */
+/** True if a look-up found nothing: its envelope has `success` true, and nothing but a `message` in `data`. */
 export function isNotFound(json: JsonValue | undefined): boolean {
   if (!isObject(json) || json.success !== true || !isObject(json.data)) return false;
   const names = Object.keys(json.data);
@@ -77,8 +77,8 @@ export function isNotFound(json: JsonValue | undefined): boolean {
 /**
  * Reads the envelope of a look-up.
  *
- * @returns null when no transaction was found.
- * @throws ClientError `ERR_ANSWER_UNREADABLE` when it is not the envelope of the specification.
+ * @returns null if no transaction was found.
+ * @throws ClientError `ERR_ANSWER_UNREADABLE` if it is not the envelope of the specification.
  */
 export function readTransaction(answer: HttpAnswer, what: string): Transaction | null {
   const { json, text, httpStatus } = answer;

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { nothingWasSent } from "./sent.ts";
 
-/** One HTTP request, ready to be sent any number of times. */
+/** An HTTP request. It can be sent any number of times. */
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "PUT";
   readonly url: string;
@@ -9,35 +9,35 @@ export interface HttpRequest {
   readonly body: string | undefined;
 }
 
-/** How one try ended. */
+/** The result of one try. */
 export type Attempt =
   | {
       readonly kind: "answered";
       readonly httpStatus: number;
       readonly retryAfter: string | null;
-      /** The whole body as text, or why there is none. */
+      /** The whole body as text, or the reason why there is none. */
       readonly body: { readonly text: string } | { readonly failure: BodyFailure; readonly cause?: unknown };
     }
   | {
       readonly kind: "failed";
-      /** `unreachable`: no byte of the request was sent. For all others that cannot be known. */
+      /** `unreachable` means that no byte of the request was sent. For all others, nobody can know that. */
       readonly why: "unreachable" | "lost" | "timeout" | "aborted";
       readonly cause: unknown;
     };
 
 export type BodyFailure = "too-large" | "not-text" | "lost" | "timeout" | "aborted";
 
-/** What a try needs beside the request. */
+/** What a try needs besides the request. */
 export interface AttemptOptions {
   readonly fetch: typeof globalThis.fetch;
   readonly clock: Clock;
-  /** Limit for the whole try, the reading of the body included. */
+  /** The time limit for the whole try, including the reading of the body. */
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Sends a request once and reads the whole answer. Never rejects. The signal must not have aborted yet. */
+/** Sends a request once, and reads the whole answer. It never rejects. The signal must not be aborted yet. */
 export async function attempt(request: HttpRequest, options: AttemptOptions): Promise<Attempt> {
   const { clock, timeoutMs, maxAnswerBytes, signal } = options;
   const abort = new AbortController();
@@ -51,7 +51,7 @@ export async function attempt(request: HttpRequest, options: AttemptOptions): Pr
   const cancelTimeout = clock.after(timeoutMs, () =>
     stop("timeout", new Error(`No complete answer within ${timeoutMs} ms.`)),
   );
-  // A fetch that ignores its signal must not make us wait for ever.
+  // If a fetch ignores its signal, we must not wait for ever.
   const whenStopped = new Promise<never>((_, reject) => {
     abort.signal.addEventListener("abort", () => reject(abort.signal.reason), { once: true });
   });
@@ -91,7 +91,7 @@ async function send(
     signal,
     // The key must never travel to another address.
     redirect: "manual",
-    // Frameworks that wrap fetch may keep answers; a kept look-up would be an old one.
+    // Frameworks that wrap fetch may cache answers. A cached look-up would be out of date.
     cache: "no-store",
   } as const;
   return fetch(url, init);

@@ -1,13 +1,13 @@
 const FIRST_MS = 250;
 const LONGEST_MS = 5_000;
-/** A longer `Retry-After` is the caller's to wait for. */
+/** If `Retry-After` asks for more, the caller has to wait. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /**
- * Milliseconds to wait before the next try: 250 ms · 2ⁿ up to 5 s, ± 50 %; at least what the service asked for.
+ * The milliseconds to wait before the next try: 250 ms · 2ⁿ up to 5 s, ± 50 %, and at least what the service asked for.
  *
- * @param tried how many tries were made, from 1.
- * @returns null when the service asked for over a minute.
+ * @param tried how many tries have been made, from 1.
+ * @returns null if the service asked for more than a minute.
  */
 export function delayBefore(tried: number, retryAfterMs: number | undefined): number | null {
   if (retryAfterMs !== undefined && retryAfterMs > LONGEST_RETRY_AFTER_MS) return null;
@@ -15,11 +15,11 @@ export function delayBefore(tried: number, retryAfterMs: number | undefined): nu
   return Math.max(Math.round(backoffMs), retryAfterMs ?? 0);
 }
 
-/** A `Retry-After` header, whole seconds or an HTTP date, in milliseconds from now; undefined when it is neither. */
+/** A `Retry-After` header in milliseconds from now. Undefined if it is neither whole seconds nor an HTTP date. */
 export function parseRetryAfter(header: string | null, now: number): number | undefined {
   const text = header?.trim() ?? "";
   if (/^[0-9]{1,9}$/.test(text)) return Number(text) * 1_000;
-  // Only the date form of HTTP: Date.parse alone takes almost anything.
+  // Only the date form of HTTP is accepted. Date.parse alone would take almost anything.
   if (!/^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT$/.test(text)) return undefined;
   const at = Date.parse(text);
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);

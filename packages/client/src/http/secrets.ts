@@ -1,18 +1,18 @@
 import { type JsonValue, parseJson } from "../json.ts";
 
-/** What stands where a secret stood. */
+/** The text that replaces a secret. */
 const BLOT = "[secret]";
 
-/** Longer JSON is shown as the text that it is: nobody reads it, and it would take long to look through. */
+/** Longer JSON is not parsed but shown as text: nobody reads it all, and searching it would take long. */
 const MAX_JSON = 64 * 1024;
 const MAX_TEXT = 2_000;
-/** How much of a text is looked through: its last part is left out then, in case it is the beginning of a secret. */
+/** How much of a text is searched. The end of what was searched is not shown, since it may be the beginning of a secret. */
 const MAX_SEARCHED = 20_000;
 
 /**
- * The body of an error, in case the service, or something before it, repeats what it was sent: JSON where it is JSON, of
- * at most 64 KiB, else the first 2,000 characters. Secrets are blotted out however they are spelt: as they are, escaped
- * as in JSON, URLs or HTML, in base64 as a part of more, or in hex.
+ * The body of an error without secrets, in case the service, or a proxy before it, repeats what it was sent. JSON of at
+ * most 64 KiB is parsed. Of anything else, these are the first 2,000 characters. Secrets are replaced in all forms: as
+ * they are, escaped as in JSON, URLs or HTML, within longer base64, and in hex.
  */
 export function bodyWithout(secrets: readonly string[], text: string): JsonValue {
   const blot = blotter(secrets);
@@ -35,16 +35,16 @@ function valueWithout(blot: (text: string) => string, value: JsonValue): JsonVal
   return clean(value, 0);
 }
 
-/** What lies deeper is left out: nobody reads it, and a hostile answer has any depth. */
+/** Deeper values are left out: nobody reads them, and a hostile answer may be nested without end. */
 const MAX_DEPTH = 100;
 
-/** Facts of a network error that hold no data of the request. */
+/** The members of a network error that contain no data of the request. */
 const FACTS = ["code", "errno", "syscall", "address", "port", "hostname"] as const;
 const MAX_CAUSES = 3;
 
 /**
- * What `fetch` threw, without the fields that a `fetch` of another make may add, such as the request with its headers;
- * secrets blotted out of its texts.
+ * The error that `fetch` threw, without secrets in its texts. Other members are dropped, since a custom `fetch` may add
+ * any, such as the request with its headers.
  */
 export function errorWithout(secrets: readonly string[], thrown: unknown, depth = 1): unknown {
   const blot = blotter(secrets);
@@ -69,7 +69,7 @@ function blotter(secrets: readonly string[]): (text: string) => string {
   return (text) => text.replace(any, BLOT);
 }
 
-/** Below this, what is left of a secret in base64 is found in innocent texts too. */
+/** Shorter pieces of base64 or hex would be found in innocent texts too. */
 const MIN_BASE64 = 8;
 
 function patternsOf(secret: string): string[] {
@@ -85,7 +85,7 @@ function patternsOf(secret: string): string[] {
   ];
 }
 
-/** Base64 of the bytes behind so many others, without the digits that these and what follows have a part in. */
+/** The base64 of the bytes after `before` others. Digits that also depend on the bytes around them are left out. */
 function innerBase64(bytes: Uint8Array, before: number): string {
   const padded = new Uint8Array(before + bytes.length);
   padded.set(bytes, before);
@@ -93,7 +93,7 @@ function innerBase64(bytes: Uint8Array, before: number): string {
   return text.slice(Math.ceil((before * 8) / 6), Math.floor((padded.length * 8) / 6));
 }
 
-/** What base64url writes instead. */
+/** The characters that base64url uses instead. */
 const BASE64_OTHERS: Readonly<Record<string, string>> = { "+": "-", "/": "_" };
 const HTML_NAMES: Readonly<Record<string, string>> = {
   "&": "amp",
@@ -104,8 +104,8 @@ const HTML_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * A pattern for a text each of whose characters may be escaped, in one way or another, once or again. Its repetitions
- * are bounded, so that no answer makes the search long.
+ * A pattern for a text in which each character may be escaped, in any of several ways, and more than once. Its
+ * repetitions are bounded, so that no answer can make the search slow.
  */
 function spelt(text: string, others: Readonly<Record<string, string>> = {}): string {
   return Array.from(text, (character) => {

@@ -4,15 +4,15 @@ import { attempt } from "./attempt.ts";
 import { delayBefore } from "./backoff.ts";
 import { type Call, type HttpAnswer, judge } from "./verdict.ts";
 
-/** Options of one call. */
+/** The options of one call. */
 export interface CallOptions {
   /** Aborts the call. A payment, checkout or withdrawal under way then ends as `ERR_OUTCOME_UNKNOWN`. */
   readonly signal?: AbortSignal | undefined;
-  /** Limit of each try in milliseconds, the reading of the answer included. Default: the client's. */
+  /** The time limit of each try in milliseconds, including the reading of the answer. Default: the client's. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Where and how calls are sent. */
+/** Where and how to send calls. */
 export interface Transport {
   readonly baseUrl: string;
   /** The value of `X-API-Key`. */
@@ -25,9 +25,9 @@ export interface Transport {
 }
 
 /**
- * Makes a call, in as many tries as it may take.
+ * Makes a call, with as many tries as it may have.
  *
- * @throws ClientError a code of a call or an answer; `ERR_OUTCOME_UNKNOWN` only for calls that move money.
+ * @throws ClientError a code about a call or an answer. `ERR_OUTCOME_UNKNOWN` is only for calls that move money.
  */
 export async function send(call: Call, transport: Transport, options: CallOptions = {}): Promise<HttpAnswer> {
   const { clock, tries } = transport;
@@ -47,7 +47,7 @@ export async function send(call: Call, transport: Transport, options: CallOption
   }
 }
 
-/** Thrown only while nothing of the call is under way. */
+/** The error of an abort while no try is under way. */
 function aborted({ method, path }: Call, cause: unknown): ClientError {
   return new ClientError(
     "ERR_ABORTED",

@@ -1,23 +1,23 @@
 /**
- * True only when an error of `fetch` proves that no byte of the request left: no name, no connection, or a
- * certificate that was refused before the request was written. Everything else, known runtimes' other wordings
- * included, counts as "perhaps it arrived".
+ * True only if an error of `fetch` proves that no byte of the request was sent: the name was not found, no connection was
+ * made, or a certificate was refused before the request was written. After any other error, the request may have
+ * arrived. This includes errors that other runtimes describe differently.
  */
 export function nothingWasSent(error: unknown): boolean {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
-  // Several addresses were tried, and each of them failed.
+  // Several addresses were tried. All of them must have failed.
   if (cause instanceof AggregateError) return cause.errors.length > 0 && cause.errors.every(isConnectFailure);
   return isConnectFailure(cause);
 }
 
-/** Node names the system call: during `connect` and `getaddrinfo` there is no connection to write to. */
+/** Node names the system call that failed. During `connect` and `getaddrinfo` there is no connection to write to yet. */
 function isConnectFailure(cause: unknown): boolean {
   if (typeof cause !== "object" || cause === null) return false;
   const { code, syscall } = cause as { readonly code?: unknown; readonly syscall?: unknown };
   return syscall === "connect" || syscall === "getaddrinfo" || BEFORE_THE_REQUEST.has(String(code));
 }
 
-/** undici's limit for connecting, and certificates refused by our side of the TLS handshake. */
+/** The codes of undici's time limit for connecting, and of certificates that our side of the TLS handshake refuses. */
 const BEFORE_THE_REQUEST: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
   "CERT_HAS_EXPIRED",

@@ -7,26 +7,26 @@ import { bodyWithout, errorWithout } from "./secrets.ts";
 /** A call to one endpoint. */
 export interface Call {
   readonly method: "GET" | "POST" | "PUT";
-  /** Path below the base URL, encoded. */
+  /** The encoded path below the base URL. */
   readonly path: string;
   readonly body?: string | undefined;
   /**
-   * For calls that move money: the reference of the transaction. Nothing says that the service recognises a repeat,
-   * so such a call is sent again only when no byte of it was sent.
+   * The reference of the transaction, for calls that move money. Nothing says that the service recognises a repetition,
+   * so such a call is sent again only if no byte of it was sent.
    */
   readonly reference?: string | undefined;
-  /** Texts that must not come back in an error. */
+  /** Texts that must not appear in an error. */
   readonly secrets: readonly string[];
-  /** True for an error status whose body is a proper answer nevertheless. */
+  /** Says whether the body of an error status is a proper answer all the same. */
   readonly isAnswer?: (json: JsonValue | undefined) => boolean;
 }
 
-/** An answer that can be used. */
+/** A usable answer. */
 export interface HttpAnswer {
   readonly httpStatus: number;
-  /** The body as it was written; empty when there was none. */
+  /** The body as the service wrote it. Empty if there was none. */
   readonly text: string;
-  /** Undefined when the body is empty. */
+  /** Undefined if the body is empty. */
   readonly json: JsonValue | undefined;
 }
 
@@ -34,23 +34,23 @@ export type Verdict =
   | { readonly answer: HttpAnswer }
   | { readonly error: ClientError; readonly again: boolean };
 
-/** Statuses that the service, or something before it, may answer although the request was carried out. */
+/** True for statuses that the service, or a proxy before it, may answer although the request was carried out. */
 const leavesOutcomeOpen = (httpStatus: number): boolean =>
   httpStatus >= 500 ||
   httpStatus === 408 ||
   httpStatus < 200 ||
   (httpStatus >= 300 && httpStatus < 400 && !MOVED.has(httpStatus));
 
-/** Redirections that say: this request belongs elsewhere. Others may follow on work done. */
+/** The redirections that only say that the request belongs elsewhere. Others may come after the work was done. */
 const MOVED: ReadonlySet<number> = new Set([301, 307, 308]);
 
-/** What the end of one try means for the call. */
+/** What the result of one try means for the call. */
 export function judge(call: Call, attempt: Attempt, now: number): Verdict {
   const what = `${call.method} ${call.path}`;
   const movesMoney = call.reference !== undefined;
   if (attempt.kind === "failed") {
     const { why } = attempt;
-    // Why the caller aborted is the caller's own.
+    // The reason for an abort comes from the caller, so it is passed on as it is.
     const cause = why === "aborted" ? attempt.cause : errorWithout(call.secrets, attempt.cause);
     if (why === "unreachable") {
       const fix =
@@ -102,14 +102,14 @@ export function judge(call: Call, attempt: Attempt, now: number): Verdict {
   return { answer: { httpStatus, text: text ?? "", json } };
 }
 
-/** The outcome of a call that moves money cannot be known from here. */
+/** The error for a call that moves money if nobody can tell from here whether it was carried out. */
 export function outcomeUnknown(
   call: Call,
   why: string,
   detail: {
     readonly cause?: unknown;
     readonly httpStatus?: number;
-    /** Of the answer, as it came. */
+    /** The body of the answer as it arrived. */
     readonly text?: string | null;
     readonly retryAfterMs?: number | undefined;
   },
@@ -165,7 +165,7 @@ function failure(what: string, why: keyof typeof FAILURES, cause: unknown, httpS
   return new ClientError(code, `${what}: ${text}.`, { fix, cause, httpStatus });
 }
 
-/** Specification, Errors; bodies of errors are not shown there. */
+/** The meaning of an error status (specification, Errors). The specification does not show the bodies of errors. */
 function errorOf(
   httpStatus: number,
   movesMoney: boolean,

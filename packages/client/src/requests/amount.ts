@@ -2,12 +2,12 @@ import { ClientError } from "../errors.ts";
 import type { RequestRules } from "./rules.ts";
 
 const TWO_DECIMALS = /^(?:0|[1-9][0-9]{0,29})\.[0-9]{2}$/;
-/** Digits that every reader of a JSON number keeps, also one that reads it as a double. */
+/** Every reader of a JSON number keeps this many digits, even one that reads it as a double. */
 const MAX_NUMBER_DIGITS = 15;
 
 /**
- * The amount as JSON text: the digits as given, so that no floating point is ever involved.
- * (Specification, direct payment and checkout: "Two decimal places".)
+ * The amount as JSON text, with the digits as they were given. No floating-point number is involved. (Specification,
+ * direct payment and checkout: "Two decimal places".)
  */
 export function amountText(amount: unknown, { amountAs }: Pick<RequestRules, "amountAs">): string {
   if (typeof amount !== "string") {

@@ -15,25 +15,25 @@ import type { CheckedRequest, RequestRules } from "./rules.ts";
 
 /** The body of a hosted checkout session (specification, `POST /api/v2/payment/checkout`). */
 export interface Checkout<M extends string = Medium> {
-  /** Decimal string with exactly two decimals, in units of the currency: `"10.50"`. */
+  /** A decimal string with exactly two decimals, in units of the currency: `"10.50"`. */
   readonly amount: string;
   readonly currency: Currency;
-  /** Country code and number, digits only, without `+`; one space after the country code is accepted. Sent unchanged. */
+  /** The country code and the number, only digits, without `+`. One space may follow the country code. It is sent as given. */
   readonly phone_number: string;
-  /** Yours, unique for the session, at most 100 characters, without `&`. */
+  /** Your reference. It must be unique for the session, and have at most 100 characters and no `&`. */
   readonly reference: string;
   readonly description?: string | undefined;
-  /** HTTPS. Without it no callback comes. */
+  /** A URL with HTTPS. Without it, no callback is sent. */
   readonly callback_url?: string | undefined;
-  /** Where the customer is sent afterwards. (A direct payment names these members otherwise.) */
+  /** Where the customer is sent afterwards. A direct payment has other names for these members. */
   readonly redirects: { readonly success: string; readonly failed: string };
-  /** The mediums that the hosted page offers: at least one, none twice. */
+  /** The mediums that the hosted page offers: at least one, and none twice. */
   readonly supported_mediums: readonly M[];
-  /** Fields that the specification does not have, sent beside the others. */
+  /** Further fields, which the specification does not have. They are sent beside the others. */
   readonly extra?: JsonObject | undefined;
 }
 
-/** Checks a checkout session and writes it as JSON. */
+/** Checks the request for a checkout session, and writes it as JSON. */
 export function checkoutRequest(checkout: Checkout<string>, rules: RequestRules): CheckedRequest {
   const body = writeMembers(
     checkout,

@@ -17,27 +17,30 @@ import type { CheckedRequest, RequestRules } from "./rules.ts";
 
 /** The body of a direct payment (specification, `POST /api/v2/payment/direct`). */
 export interface DirectPayment<M extends string = Medium> {
-  /** Decimal string with exactly two decimals, in units of the currency: `"10.50"`. */
+  /** A decimal string with exactly two decimals, in units of the currency: `"10.50"`. */
   readonly amount: string;
   readonly currency: Currency;
-  /** Country code and number, digits only, without `+`; one space after the country code is accepted. Sent unchanged. */
+  /** The country code and the number, only digits, without `+`. One space may follow the country code. It is sent as given. */
   readonly phone_number: string;
   readonly medium: M;
   readonly description?: string | undefined;
-  /** Yours, unique, at most 100 characters, without `&`. Keep it before the call: it is how an outcome is looked up. */
+  /**
+   * Your reference. It must be unique, and have at most 100 characters and no `&`. Store it before the call: you need it
+   * to look an unknown outcome up.
+   */
   readonly reference: string;
-  /** HTTPS. Without it no callback comes. */
+  /** A URL with HTTPS. Without it, no callback is sent. */
   readonly callback_url?: string | undefined;
   readonly redirects?:
     | { readonly success_url?: string | undefined; readonly failure_url?: string | undefined }
     | undefined;
-  /** Whether you absorb the fees. Applies to `USD` payments; refused with another currency. */
+  /** Whether you pay the fees. It is for payments in `USD`, and refused with another currency. */
   readonly merchant_pays_fee?: boolean | undefined;
-  /** Fields that the specification does not have, sent beside the others. */
+  /** Further fields, which the specification does not have. They are sent beside the others. */
   readonly extra?: JsonObject | undefined;
 }
 
-/** Checks a direct payment and writes it as JSON. */
+/** Checks the request for a direct payment, and writes it as JSON. */
 export function directPaymentRequest(payment: DirectPayment<string>, rules: RequestRules): CheckedRequest {
   const body = writeMembers(
     payment,

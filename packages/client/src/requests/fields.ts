@@ -3,7 +3,7 @@ import { ClientError } from "../errors.ts";
 import { isObject } from "../json.ts";
 import type { RequestRules } from "./rules.ts";
 
-/** Currencies of the specification. */
+/** The currencies of the specification. */
 export const CURRENCIES = ["ETB", "USD"] as const;
 
 /** `ETB` (local) or `USD` (international). */
@@ -20,10 +20,10 @@ export function currencyText(currency: unknown): string {
   return JSON.stringify(currency);
 }
 
-/** Country code first, at most one space after it as the specification shows it; E.164 has at most 15 digits. */
+/** The country code comes first. One space may follow it, as in the specification. E.164 allows at most 15 digits. */
 const PHONE_NUMBER = /^[1-9][0-9]{0,2} ?[0-9]+$/;
 
-/** A phone number as JSON text, unchanged. The message does not repeat it: it is a person's. */
+/** A phone number as JSON text, unchanged. Errors do not repeat it, since it is personal data. */
 export function phoneNumberText(phone: unknown): string {
   const refuse = (what: string, fix: string): ClientError =>
     new ClientError("ERR_PHONE_NUMBER_INVALID", what, { fix, field: "phone_number" });
@@ -42,7 +42,7 @@ export function phoneNumberText(phone: unknown): string {
   return JSON.stringify(phone);
 }
 
-/** The address for callbacks as JSON text, unchanged (specification: "Callback addresses must use HTTPS"). */
+/** The callback address as JSON text, unchanged (specification: "Callback addresses must use HTTPS"). */
 export function callbackUrlText(
   url: unknown,
   { allowHttpLoopback }: Pick<RequestRules, "allowHttpLoopback">,
@@ -61,16 +61,16 @@ export function callbackUrlText(
   if (name !== undefined && field === "callback_url") {
     throw refuse(
       `callback_url contains "&${name}=".`,
-      `Rename that query parameter or put it first: callbacks are signed over fields joined with "&", so the receiver would hold every one of them as ambiguous.`,
+      `Rename that query parameter or put it first. Callbacks are signed over fields that are joined with "&", so the receiver would hold each of them as ambiguous.`,
     );
   }
   return JSON.stringify(url);
 }
 
-/** Schemes that run or show what the URL itself contains. */
+/** The schemes of URLs whose own content a browser would run or show. */
 const NOT_AN_ADDRESS = new Set(["javascript:", "data:", "vbscript:", "blob:", "file:", "about:"]);
 
-/** The redirects as JSON text. `names` are the members that this endpoint knows; the two endpoints differ. */
+/** The redirects as JSON text. `names` are their members, which differ between the two endpoints. */
 export function redirectsText(
   redirects: unknown,
   names: readonly string[],

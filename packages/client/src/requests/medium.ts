@@ -1,7 +1,7 @@
 import { ClientError } from "../errors.ts";
 import type { RequestRules } from "./rules.ts";
 
-/** The mediums of the specification: both of its published lists taken together. */
+/** The mediums of the specification, which publishes two lists. These are the mediums of both. */
 export const MEDIUMS = [
   "MPESA",
   "TELEBIRR",
@@ -37,7 +37,7 @@ export function mediumText(
   return JSON.stringify(medium);
 }
 
-/** The mediums that a hosted page offers, as JSON text: at least one, none twice. */
+/** The mediums that a hosted page offers, as JSON text: at least one, and none twice. */
 export function mediumsText(mediums: unknown, rules: Pick<RequestRules, "allowUnknownMedium">): string {
   const field = "supported_mediums";
   if (!Array.isArray(mediums) || mediums.length === 0) {

@@ -1,17 +1,17 @@
 import { ClientError } from "../errors.ts";
 import { isObject, objectText } from "../json.ts";
 
-/** A field of a request: its JSON text, made by a function that throws when the value is wrong. */
+/** A field of a request. */
 export interface Member {
   readonly required?: boolean;
-  /** Gets a value that is neither undefined nor null. */
+  /** Writes a value, which is neither undefined nor null, as JSON. Throws if the value is wrong. */
   text(value: unknown): string;
 }
 
 /**
- * Writes a request as JSON, in the order of `members`. A field that the endpoint does not have is refused, since
- * `callbackUrl` for `callback_url` would otherwise go unnoticed until a callback is missed; `extra` is the way to
- * send an undocumented one.
+ * Writes a request as JSON, in the order of `members`. It refuses fields that the endpoint does not have. Otherwise
+ * `callbackUrl` instead of `callback_url` would go unnoticed until a callback is missed. Undocumented fields go into
+ * `extra`.
  */
 export function writeMembers(
   request: unknown,

@@ -1,12 +1,12 @@
 import { ClientError, type ClientErrorCode } from "../errors.ts";
 
-/** Specification, Limits. Counted in UTF-16 units, so never more than 100 of any other kind of character. */
+/** The limit of the specification (Limits). It is applied to UTF-16 units, so there are never more than 100 characters. */
 const MAX_LENGTH = 100;
 
 /**
- * A new transaction's reference as JSON text (specification, Limits: at most 100 characters, unique).
- * An `&` is refused: callbacks are signed over `name=value&name=value…` with nothing escaped, so a reference with an
- * `&` can be made to look like further fields, and the receiver would hold the callback instead of running it.
+ * The reference of a new transaction as JSON text (specification, Limits: at most 100 characters, unique). An `&` is
+ * refused. Callbacks are signed over `name=value&name=value…` and nothing is escaped, so a reference with an `&` can look
+ * like further fields, and the receiver would hold the callback instead of running it.
  */
 export function referenceText(reference: unknown): string {
   const text = checkPathText(reference, "reference", "ERR_REFERENCE_INVALID");
@@ -16,7 +16,7 @@ export function referenceText(reference: unknown): string {
   if (text.includes("&")) {
     throw invalid(
       `reference ${JSON.stringify(text)} contains an "&".`,
-      'Use another character: callbacks are signed over fields joined with "&", so their signature would fit more than one event.',
+      'Use another character. Callbacks are signed over fields that are joined with "&", so their signature would fit more than one event.',
     );
   }
   if (text.trim() !== text) {
@@ -25,7 +25,10 @@ export function referenceText(reference: unknown): string {
   return JSON.stringify(text);
 }
 
-/** Text that can be one segment of a path: looking up is laxer than creating, since others may have created it. */
+/**
+ * Checks that a text can be a segment of a path. A look-up accepts more than a new transaction does, since another
+ * program may have created the transaction.
+ */
 export function checkPathText(
   value: unknown,
   field: string,

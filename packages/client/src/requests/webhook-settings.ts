@@ -4,19 +4,19 @@ import { writeMembers } from "./members.ts";
 import type { RequestRules } from "./rules.ts";
 
 /**
- * The outbound webhook settings of a master merchant (specification, Connected-account webhook settings). All three
- * are asked for: nothing says what becomes of a member that a PUT leaves out, and without a secret webhooks are not
- * signed.
+ * The outbound webhook settings of a master merchant (specification, Connected-account webhook settings). All three are
+ * required. The specification does not say what happens to a member that a PUT leaves out, and without a secret webhooks
+ * are not signed.
  */
 export interface WebhookSettings {
-  /** HTTPS. */
+  /** A URL with HTTPS. */
   readonly webhook_url: string;
-  /** The same that the receiver gets as `connect.secret`. */
+  /** The same secret as the receiver's `connect.secret`. */
   readonly webhook_secret: string;
   readonly webhook_enabled: boolean;
 }
 
-/** Checks the settings and writes them as JSON. */
+/** Checks the settings, and writes them as JSON. */
 export function webhookSettingsBody(settings: WebhookSettings, rules: RequestRules): string {
   return writeMembers(
     settings,

@@ -7,27 +7,27 @@ import { referenceText } from "./reference.ts";
 import type { CheckedRequest, RequestRules } from "./rules.ts";
 
 /**
- * The body of a withdrawal (specification, `POST /api/v2/payment/withdrawal`, which does not show its parameters).
- * The client insists on the amount, and on the reference, without which an unknown outcome could never be looked up.
- * The other names are those of a direct payment; whatever else your account's documentation asks for goes into `extra`.
+ * The body of a withdrawal (specification, `POST /api/v2/payment/withdrawal`, which does not show its parameters). The
+ * client requires the amount and the reference, without which an unknown outcome could not be looked up. The other names
+ * are those of a direct payment. Put whatever else the documentation of your account asks for into `extra`.
  */
 export interface Withdrawal<M extends string = Medium> {
-  /** Decimal string with exactly two decimals, in units of the currency: `"10.50"`. */
+  /** A decimal string with exactly two decimals, in units of the currency: `"10.50"`. */
   readonly amount: string;
-  /** Yours, unique, at most 100 characters, without `&`. */
+  /** Your reference. It must be unique, and have at most 100 characters and no `&`. */
   readonly reference: string;
   readonly currency?: Currency | undefined;
-  /** The customer's, as for a direct payment. */
+  /** The customer's phone number, as for a direct payment. */
   readonly phone_number?: string | undefined;
   readonly medium?: M | undefined;
   readonly description?: string | undefined;
-  /** HTTPS. */
+  /** A URL with HTTPS. */
   readonly callback_url?: string | undefined;
-  /** Fields that are not named here, such as an account number, sent beside the others. */
+  /** Further fields, such as an account number. They are sent beside the others. */
   readonly extra?: JsonObject | undefined;
 }
 
-/** Checks a withdrawal and writes it as JSON. */
+/** Checks the request for a withdrawal, and writes it as JSON. */
 export function withdrawalRequest(withdrawal: Withdrawal<string>, rules: RequestRules): CheckedRequest {
   const body = writeMembers(
     withdrawal,
