@@ -11,7 +11,9 @@ function isLoopback(hostname: string): boolean {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
 const NOT_IN_A_URL = /[\s\u0000-\u001f\u007f]/;
 
-/** Parses an absolute URL, or says what is wrong with the text. The URL parser alone would silently drop line breaks. */
+/**
+ * Parses an absolute URL, or says what is wrong with the text. The URL parser alone would silently drop line breaks.
+ */
 export function parseUrl(text: unknown): URL | string {
   if (typeof text !== "string") return `is a ${typeof text}, not text`;
   if (text.trim() === "") return "is blank";

@@ -19,8 +19,8 @@ export interface Answer {
 /** The answer to a direct payment or a withdrawal. It says that the service has the request, not how it will end. */
 export interface PaymentAnswer extends Answer {
   /**
-   * The transaction's id, if the answer has one under `transaction_id`, `transactionId`, `payTxnId` or `id`, in `data` or
-   * outside it. The specification says that the answer has an id, but not where. A look-up by reference is certain.
+   * The transaction's id, if the answer has one under `transaction_id`, `transactionId`, `payTxnId` or `id`, in `data`
+   * or outside it. The specification says that the answer has an id, but not where. A look-up by reference is certain.
    */
   readonly transactionId: string | undefined;
 }
@@ -28,8 +28,8 @@ export interface PaymentAnswer extends Answer {
 /** The answer to a checkout session. */
 export interface CheckoutAnswer extends PaymentAnswer {
   /**
-   * The URL to send the customer to, if the answer has an http(s) URL under `checkout_url`, `checkoutUrl`, `payment_url`,
-   * `redirect_url` or `url`, in `data` or outside it. The specification does not show it.
+   * The URL to send the customer to, if the answer has an http(s) URL under `checkout_url`, `checkoutUrl`,
+   * `payment_url`, `redirect_url` or `url`, in `data` or outside it. The specification does not show it.
    */
   readonly checkoutUrl: string | undefined;
 }

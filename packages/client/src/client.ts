@@ -39,7 +39,9 @@ export interface PaymentsClient<M extends string = Medium> {
   checkout(checkout: Checkout<M>, options?: CallOptions): Promise<CheckoutAnswer>;
   /** `GET /api/v2/payment/transaction/{id}`. Null if there is no such transaction. Failed tries are repeated. */
   transactionById(id: string, options?: CallOptions): Promise<Transaction | null>;
-  /** `GET /api/v2/payment/transaction/ref/{reference}`. Null if there is no such transaction. Failed tries are repeated. */
+  /**
+   * `GET /api/v2/payment/transaction/ref/{reference}`. Null if there is no such transaction. Failed tries are repeated.
+   */
   transactionByReference(reference: string, options?: CallOptions): Promise<Transaction | null>;
 }
 

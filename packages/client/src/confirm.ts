@@ -10,11 +10,11 @@ const UNCONFIRMED = ["message", "providerTxId", "userId"] as const;
 
 /**
  * Makes a function for the receiver's `payments.confirm`, which asks the service which reading of an ambiguous callback
- * is true. It looks up the `payTxnId` of each reading. A reading is confirmed if the service's transaction agrees with it
- * on id, reference, type, status, amount, merchant and, if the service records one, callback URL. The function returns
- * the event that all confirmed readings agree on, without `message`, `providerTxId` or `userId` if they differ in it.
- * In any other case of doubt, and if there are more readings than it is given, it returns `"keep"`: the entry stays held.
- * It never returns `"discard"`.
+ * is true. It looks up the `payTxnId` of each reading. A reading is confirmed if the service's transaction agrees with
+ * it on id, reference, type, status, amount, merchant and, if the service records one, callback URL. The function
+ * returns the event that all confirmed readings agree on, without `message`, `providerTxId` or `userId` if they differ
+ * in it. In any other case of doubt, and if there are more readings than it is given, it returns `"keep"`: the entry
+ * stays held. It never returns `"discard"`.
  *
  * @param client one client or, for many merchants, a function from the tenant to its client. If that returns null, the
  * entry stays held.
@@ -53,7 +53,7 @@ export function confirmWithLookup(
   };
 }
 
-/** Looks a transaction up. An id that the client or the service refuses was never one of the service's, so it finds none. */
+/** Looks a transaction up. If the client or the service refuses the id, there is no such transaction. */
 async function lookUp(client: Lookup, id: string): Promise<Transaction | null> {
   try {
     return await client.transactionById(id);

@@ -1,6 +1,6 @@
 /**
- * All codes that the client throws. The list is closed, so TypeScript can check that a `switch` over `error.code` covers
- * all of them. `docs/reference/client.md` explains each.
+ * All codes that the client throws. The list is closed, so TypeScript can check that a `switch` over `error.code`
+ * covers all of them. `docs/reference/client.md` explains each.
  */
 export const CLIENT_ERROR_CODES = [
   // The configuration is wrong.

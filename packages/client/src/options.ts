@@ -12,7 +12,9 @@ export interface ClientOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** The time limit of each try in milliseconds, including the reading of the answer. Default: 15,000. */
   readonly timeoutMs?: number | undefined;
-  /** How many tries a call has that may be repeated, the first one included. Default: 3. With 1, nothing is repeated. */
+  /**
+   * How many tries a call has that may be repeated, the first one included. Default: 3. With 1, nothing is repeated.
+   */
   readonly tries?: number | undefined;
   /** The size of the largest answer that is read. Default: 1 MiB. */
   readonly maxAnswerBytes?: number | undefined;
@@ -26,7 +28,9 @@ export interface ClientOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** The keys for the payment endpoints, sent as `X-API-Key: <PUBLIC_KEY>:<SECRET_KEY>` (specification, Authentication 1). */
+/**
+ * The keys for the payment endpoints, sent as `X-API-Key: <PUBLIC_KEY>:<SECRET_KEY>` (specification, Authentication 1).
+ */
 export interface PaymentKeys {
   /** The public key of the API. It is not the RSA key that verifies callbacks. */
   readonly publicKey: string | undefined;
@@ -53,7 +57,9 @@ const NAMES: ReadonlySet<string> = new Set<keyof (ClientOptions & PaymentKeys & 
   "clock",
 ]);
 
-/** The options after all checks. `payments` and `connect` throw `ERR_OPTION_MISSING` if a key or `baseUrl` is missing. */
+/**
+ * The options after all checks. `payments` and `connect` throw `ERR_OPTION_MISSING` if a key or `baseUrl` is missing.
+ */
 export interface Settings {
   readonly rules: RequestRules;
   readonly secrets: readonly string[];

@@ -120,8 +120,8 @@ function file(c: Context<Env>, name: string): Response {
 
 async function forbidden(): Promise<Response> {
   const page = plainPage(
-    "Not for you",
-    "You may not see this page. Sign in as somebody who may, and load it again.",
+    "No access",
+    "You may not see this page. Sign in as a user who may, and load it again.",
   );
   return new Response(String(page), {
     status: 403,

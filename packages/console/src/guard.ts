@@ -7,8 +7,9 @@ import type { ConsoleRight, ConsoleUser } from "./options.ts";
 const ACTION_HEADER = "x-payhooks-console";
 
 /**
- * Why a request that changes something is refused, or null. Three things must be right: the header and the content type,
- * which only a script of the same site can set, and what the browser says about the site that the request comes from.
+ * Why a request that changes something is refused, or null. Three things must be right: the header and the content
+ * type, which only a script of the same site can set, and what the browser says about the site that the request comes
+ * from.
  */
 export function crossSiteProblem({ headers }: Request): string | null {
   if (headers.get(ACTION_HEADER) !== "1") return "The request does not come from the console's own script.";
@@ -19,8 +20,8 @@ export function crossSiteProblem({ headers }: Request): string | null {
 }
 
 /**
- * `Sec-Fetch-Site` is the browser's own judgement, which a proxy in between does not affect. Browsers leave it out if the
- * connection is not encrypted. Then the origin must be the host of the request.
+ * `Sec-Fetch-Site` is the browser's own judgement, which a proxy in between does not affect. Browsers leave it out if
+ * the connection is not encrypted. Then the origin must be the host of the request.
  */
 function isFromSameSite(headers: Headers): boolean {
   const site = headers.get("sec-fetch-site");

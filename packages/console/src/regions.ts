@@ -32,7 +32,10 @@ export interface Room {
   readonly redact: readonly string[];
 }
 
-/** The parts of the page that a query asks for. If the inbox fails to answer, a part stays empty, and `problem` says why. */
+/**
+ * The parts of the page that a query asks for. If the inbox fails to answer, a part stays empty, and `problem` says
+ * why.
+ */
 export async function regionsOf(room: Room): Promise<{
   readonly regions: Regions;
   readonly problem: string | null;
@@ -109,7 +112,9 @@ function ofId(asked: Promise<readonly EventSummary[]>, trouble: Trouble): Promis
   return trouble.orElse(known, []);
 }
 
-/** Finds events by their reference. An inbox that cannot search for references still lists what is unfinished or held. */
+/**
+ * Finds events by their reference. An inbox that cannot search for references still lists what is unfinished or held.
+ */
 async function ofReference(
   receiver: Receiver,
   referenceId: string,

@@ -45,7 +45,8 @@ export function paymentCallbacks(
 
 /**
  * Receives connected-account webhooks, as a plugin: the path is its prefix. The receiver starts one turn of the event
- * loop after it is registered. If its set-up is wrong, the process ends. JSON parsing outside the plugin stays as it is.
+ * loop after it is registered. If its set-up is wrong, the process ends. JSON parsing outside the plugin stays as it
+ * is.
  *
  * @throws PayhooksError `ERR_FLOW_OFF` when the receiver has no `connect`.
  * @example app.register(connectWebhooks(receiver), { prefix: "/webhooks/connect" });

@@ -22,7 +22,9 @@ export { type SharedReceiver, sharedReceiver, type WorkRouteOptions } from "@pay
 export interface MountOptions {
   /** Says which merchant a request is for. The key resolver gets it as a hint. */
   readonly tenant?: ((request: Request) => string | undefined) | undefined;
-  /** Finds the sender's address, for alerts. Next.js shows it only in headers; use one that your hosting platform sets. */
+  /**
+   * Finds the sender's address, for alerts. Next.js shows it only in headers; use one that your hosting platform sets.
+   */
   readonly remoteAddress?: ((request: Request) => string | undefined) | undefined;
 }
 

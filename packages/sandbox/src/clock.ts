@@ -1,4 +1,6 @@
-/** The sandbox's source of time. It has the shape of the clock in `@payhooks/core`, so core's fake clock works here too. */
+/**
+ * The sandbox's source of time. It has the shape of the clock in `@payhooks/core`, so core's fake clock works here too.
+ */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;

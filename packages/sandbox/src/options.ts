@@ -54,7 +54,9 @@ export interface SandboxOptions {
   readonly strictHttps?: boolean | undefined;
   /** The mediums that are accepted, to try one of the two published lists. Default: both lists together. */
   readonly mediums?: readonly Medium[] | undefined;
-  /** Decides the jitter, and what faults with a rate happen to. The same seed gives the same run. Default: at random. */
+  /**
+   * Decides the jitter, and what faults with a rate happen to. The same seed gives the same run. Default: at random.
+   */
   readonly seed?: string | undefined;
   /** A JSON file that keeps keys and data across restarts. It holds the private key. Default: none. */
   readonly state?: string | undefined;

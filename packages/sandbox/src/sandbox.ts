@@ -43,12 +43,15 @@ export interface SandboxDeliveries {
   /** Oldest first. */
   list(filter?: DeliveryFilter): Delivery[];
   get(id: string): Delivery | undefined;
-  /** Sends a delivery again, as a new entry. It sends the same bytes or, with `resign`, a new date and a new signature. */
+  /**
+   * Sends a delivery again, as a new entry. It sends the same bytes or, with `resign`, a new date and a new signature.
+   */
   replay(id: string, options?: { readonly resign?: boolean | undefined }): Delivery;
   /** Waits for the first delivery that matches. Rejects with `ERR_WAIT_TIMEOUT` after `timeoutMs` (default: 5,000). */
   waitFor(filter: DeliveryFilter, options?: { readonly timeoutMs?: number | undefined }): Promise<Delivery>;
   /**
-   * Calls the listener after every attempt, with the present state of its delivery, until the returned function is called.
+   * Calls the listener after every attempt, with the present state of its delivery, until the returned function is
+   * called.
    *
    * @example sandbox.deliveries.onAttempt(({ reference }, { answer }) => console.log(reference, answer?.status));
    */
@@ -90,7 +93,10 @@ export interface Sandbox {
   readonly settlements: {
     list(): Settlement[];
     create(given: { readonly amount: number; readonly accountId?: string | undefined }): Settlement;
-    /** Decides on a settlement, and sends a webhook as for accounts. The service itself sends none today (specification). */
+    /**
+     * Decides on a settlement, and sends a webhook as for accounts. The service itself sends none today
+     * (specification).
+     */
     decide(id: string, decision: Decision): Settlement;
   };
   readonly faults: Faults;
@@ -107,7 +113,9 @@ export interface Sandbox {
    * @example sandbox.script({ medium: "MPESA" }, [{ status: "PENDING" }, { status: "SUCCESS", afterMs: 2_000 }]);
    */
   script(match: string | ScriptMatch, outcome: Outcome): Script;
-  /** Clears transactions, deliveries, timers, faults, scripts, accounts and settings. With `keys`, it replaces the keys. */
+  /**
+   * Clears transactions, deliveries, timers, faults, scripts, accounts and settings. With `keys`, it replaces the keys.
+   */
   reset(options?: { readonly keys?: boolean | undefined }): Promise<void>;
   /** Stops at once, and ends open connections. It may be called again. */
   close(): Promise<void>;

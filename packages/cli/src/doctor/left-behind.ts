@@ -45,7 +45,9 @@ export async function findLeftBehind(
   return { ids, taken: taken.size, held, isMerchantMadeUp };
 }
 
-/** The probe with the same body or, if there is none, with the same id. Two probes of one transaction share their id. */
+/**
+ * The probe with the same body or, if there is none, with the same id. Two probes of one transaction share their id.
+ */
 function probeOf(entry: Held, results: readonly Result[]): string {
   const body = Buffer.from(entry.delivery.rawBody);
   const same = results.find(({ probe }) => body.equals(probe.outgoing.body));

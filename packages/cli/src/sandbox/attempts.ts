@@ -1,7 +1,9 @@
 import type { Attempt, Delivery, Sandbox } from "@payhooks/sandbox";
 import { shown, type Terminal } from "../command-line/terminal.ts";
 
-/** Prints a line for each attempt of the sandbox to deliver something: the delivery, the answer, and the time it took. */
+/**
+ * Prints a line for each attempt of the sandbox to deliver something: the delivery, the answer, and the time it took.
+ */
 export function printAttempts(sandbox: Sandbox, terminal: Terminal): void {
   sandbox.deliveries.onAttempt((delivery, attempt) => {
     terminal.json({ event: "attempt", ...attemptAsJson(delivery, attempt) });

@@ -9,7 +9,9 @@ export interface BodyVariant {
 
 const BOM = "\ufeff";
 
-/** Plausible originals of a body: other line ends, byte order marks, encodings, and other ways to write the same JSON. */
+/**
+ * Plausible originals of a body: other line ends, byte order marks, encodings, and other ways to write the same JSON.
+ */
 export function* bodyVariants(body: Buffer): Generator<BodyVariant> {
   const text = body.toString("utf8");
   const variant = (what: string, changed: string): BodyVariant => ({

@@ -6,7 +6,9 @@ const BLOT = "[secret]";
 /** Longer JSON is not parsed but shown as text: nobody reads it all, and searching it would take long. */
 const MAX_JSON = 64 * 1024;
 const MAX_TEXT = 2_000;
-/** How much of a text is searched. The end of what was searched is not shown, since it may be the beginning of a secret. */
+/**
+ * How much of a text is searched. The end of what was searched is not shown, since it may be the beginning of a secret.
+ */
 const MAX_SEARCHED = 20_000;
 
 /**

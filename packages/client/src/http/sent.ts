@@ -1,6 +1,6 @@
 /**
- * True only if an error of `fetch` proves that no byte of the request was sent: the name was not found, no connection was
- * made, or a certificate was refused before the request was written. After any other error, the request may have
+ * True only if an error of `fetch` proves that no byte of the request was sent: the name was not found, no connection
+ * was made, or a certificate was refused before the request was written. After any other error, the request may have
  * arrived. This includes errors that other runtimes describe differently.
  */
 export function nothingWasSent(error: unknown): boolean {
@@ -10,7 +10,9 @@ export function nothingWasSent(error: unknown): boolean {
   return isConnectFailure(cause);
 }
 
-/** Node names the system call that failed. During `connect` and `getaddrinfo` there is no connection to write to yet. */
+/**
+ * Node names the system call that failed. During `connect` and `getaddrinfo` there is no connection to write to yet.
+ */
 function isConnectFailure(cause: unknown): boolean {
   if (typeof cause !== "object" || cause === null) return false;
   const { code, syscall } = cause as { readonly code?: unknown; readonly syscall?: unknown };

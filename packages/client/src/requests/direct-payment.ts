@@ -20,13 +20,16 @@ export interface DirectPayment<M extends string = Medium> {
   /** A decimal string with exactly two decimals, in units of the currency: `"10.50"`. */
   readonly amount: string;
   readonly currency: Currency;
-  /** The country code and the number, only digits, without `+`. One space may follow the country code. It is sent as given. */
+  /**
+   * The country code and the number, only digits, without `+`. One space may follow the country code. It is sent as
+   * given.
+   */
   readonly phone_number: string;
   readonly medium: M;
   readonly description?: string | undefined;
   /**
-   * Your reference. It must be unique, and have at most 100 characters and no `&`. Store it before the call: you need it
-   * to look an unknown outcome up.
+   * Your reference. It must be unique, and have at most 100 characters and no `&`. Store it before the call: you need
+   * it to look an unknown outcome up.
    */
   readonly reference: string;
   /** A URL with HTTPS. Without it, no callback is sent. */

@@ -1,12 +1,14 @@
 import { ClientError, type ClientErrorCode } from "../errors.ts";
 
-/** The limit of the specification (Limits). It is applied to UTF-16 units, so there are never more than 100 characters. */
+/**
+ * The limit of the specification (Limits). It is applied to UTF-16 units, so there are never more than 100 characters.
+ */
 const MAX_LENGTH = 100;
 
 /**
  * The reference of a new transaction as JSON text (specification, Limits: at most 100 characters, unique). An `&` is
- * refused. Callbacks are signed over `name=value&name=value…` and nothing is escaped, so a reference with an `&` can look
- * like further fields, and the receiver would hold the callback instead of running it.
+ * refused. Callbacks are signed over `name=value&name=value…` and nothing is escaped, so a reference with an `&` can
+ * look like further fields, and the receiver would hold the callback instead of running it.
  */
 export function referenceText(reference: unknown): string {
   const text = checkPathText(reference, "reference", "ERR_REFERENCE_INVALID");

@@ -5,8 +5,8 @@ import type { RequestRules } from "./rules.ts";
 
 /**
  * The outbound webhook settings of a master merchant (specification, Connected-account webhook settings). All three are
- * required. The specification does not say what happens to a member that a PUT leaves out, and without a secret webhooks
- * are not signed.
+ * required. The specification does not say what happens to a member that a PUT leaves out, and without a secret
+ * webhooks are not signed.
  */
 export interface WebhookSettings {
   /** A URL with HTTPS. */

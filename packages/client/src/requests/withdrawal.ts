@@ -8,8 +8,8 @@ import type { CheckedRequest, RequestRules } from "./rules.ts";
 
 /**
  * The body of a withdrawal (specification, `POST /api/v2/payment/withdrawal`, which does not show its parameters). The
- * client requires the amount and the reference, without which an unknown outcome could not be looked up. The other names
- * are those of a direct payment. Put whatever else the documentation of your account asks for into `extra`.
+ * client requires the amount and the reference, without which an unknown outcome could not be looked up. The other
+ * names are those of a direct payment. Put whatever else the documentation of your account asks for into `extra`.
  */
 export interface Withdrawal<M extends string = Medium> {
   /** A decimal string with exactly two decimals, in units of the currency: `"10.50"`. */

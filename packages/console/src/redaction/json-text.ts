@@ -3,7 +3,9 @@ export type JsonToken = string;
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g;
 
-/** Deeper levels are not indented further: it would not help a reader, and a small body could become a very large text. */
+/**
+ * Deeper levels are not indented further: it would not help a reader, and a small body could become a very large text.
+ */
 const MAX_INDENT = 16;
 
 /** The tokens of a text that is valid JSON. */

@@ -43,7 +43,9 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
       return failure(c, 401, given === undefined ? "Missing API key: set X-API-Key." : "Invalid API key.");
     };
 
-  /** Makes the faults of the service itself happen. The key is checked before, so that a wrong key is always reported. */
+  /**
+   * Makes the faults of the service itself happen. The key is checked before, so that a wrong key is always reported.
+   */
   const misbehave: MiddlewareHandler<ServerEnv> = async (c, next) => {
     calls += 1;
     const { path } = c.req;

@@ -6,7 +6,7 @@ import { FAULT_KINDS, type Fault, type FaultKind, type FaultRule, type Flow, isF
 /** The faults of a sandbox: the things that go wrong on purpose. */
 export interface Faults {
   /**
-   * Adds a fault. A kind alone happens once, to the next attempt or call that it fits.
+   * Adds a fault. A kind alone happens once, to the next attempt or call that matches.
    *
    * @throws SandboxError `ERR_PARAMETERS` if the kind is unknown or a value is out of range.
    * @example sandbox.faults.add("duplicate");
@@ -39,7 +39,9 @@ export interface CallFacts {
 }
 
 export interface FaultTaker extends Faults {
-  /** Returns the faults that happen to this attempt or call, and counts them. `drawKey` identifies the attempt or call. */
+  /**
+   * Returns the faults that happen to this attempt or call, and counts them. `drawKey` identifies the attempt or call.
+   */
   take(facts: DeliveryFacts | CallFacts, drawKey: readonly (string | number)[]): Fault[];
 }
 

@@ -4,7 +4,9 @@ import type { TransactionStatus } from "../wire.ts";
 import { grouped } from "./checkout.ts";
 import { pill } from "./parts.ts";
 
-/** One transaction in the list. It shows the status path and, when it is opened, the fields and the possible actions. */
+/**
+ * One transaction in the list. It shows the status path and, when it is opened, the fields and the possible actions.
+ */
 export function transactionRow(record: TransactionRecord): Html {
   const { transaction, order } = record;
   const { id, reference, medium } = transaction;
