@@ -7,10 +7,7 @@ import type { Terminal } from "../command-line/terminal.ts";
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const CANNOT_START = 127;
 
-/**
- * Runs a command with further variables, and prints its output line by line behind a prefix. Resolves with its exit
- * code.
- */
+/** Runs a command with further variables, and prefixes each line that it prints. Resolves with its exit code. */
 export function runApp(
   command: string,
   args: readonly string[],
