@@ -3,10 +3,7 @@ import type { Clock as FullClock } from "@payhooks/core";
 /** The part of a clock that the client needs. The clock of a receiver can be used too. */
 export type Clock = Pick<FullClock, "now" | "after">;
 
-/**
- * The platform's clock. Unlike the receiver's, its timers keep the process alive, so that a script waits for its
- * retries.
- */
+/** The platform's clock. Its timers keep the process alive, unlike a receiver's: a script waits for its retries. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, callback) {

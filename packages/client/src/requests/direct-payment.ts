@@ -20,10 +20,7 @@ export interface DirectPayment<M extends string = Medium> {
   /** A decimal string with exactly two decimals, in units of the currency: `"10.50"`. */
   readonly amount: string;
   readonly currency: Currency;
-  /**
-   * The country code and the number, only digits, without `+`. One space may follow the country code. It is sent as
-   * given.
-   */
+  /** The country code and the number, as digits without `+`. One space may follow the code. Sent as it is. */
   readonly phone_number: string;
   readonly medium: M;
   readonly description?: string | undefined;

@@ -6,10 +6,7 @@ export const REDACTED = "•••";
 /** Nobody needs the signature on a page, and it would prove to others that the body is authentic. */
 const ALWAYS: readonly string[] = ["signature"];
 
-/**
- * In other fields, a shorter value is redacted only if it is the whole field: the amount 17.00 does not reveal the id
- * 7.
- */
+/** A shorter value is redacted only where it is a whole field: the amount 17.00 does not reveal the id 7. */
 const MIN_PART = 4;
 /** Stored texts are never cut to fewer characters than this. */
 const MAY_BE_CUT = 100;
