@@ -8,8 +8,7 @@ const ACTION_HEADER = "x-payhooks-console";
 
 /**
  * Why a request that changes something is refused, or null. Three things must be right: the header and the content
- * type, which only a script of the same site can set, and what the browser says about the site that the request comes
- * from.
+ * type, which only a script of the same site can set, and what the browser says about the request's origin.
  */
 export function crossSiteProblem({ headers }: Request): string | null {
   if (headers.get(ACTION_HEADER) !== "1") return "The request does not come from the console's own script.";

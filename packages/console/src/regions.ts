@@ -32,10 +32,7 @@ export interface Room {
   readonly redact: readonly string[];
 }
 
-/**
- * The parts of the page that a query asks for. If the inbox fails to answer, a part stays empty, and `problem` says
- * why.
- */
+/** The parts of the page that a query asks for. If the inbox does not answer, they are empty and `problem` says why. */
 export async function regionsOf(room: Room): Promise<{
   readonly regions: Regions;
   readonly problem: string | null;

@@ -10,8 +10,7 @@ export interface Member {
 
 /**
  * Writes a request as JSON, in the order of `members`. It refuses fields that the endpoint does not have. Otherwise
- * `callbackUrl` instead of `callback_url` would go unnoticed until a callback is missed. Undocumented fields go into
- * `extra`.
+ * `callbackUrl` instead of `callback_url` would go unnoticed until a callback is missed. `extra` takes other fields.
  */
 export function writeMembers(
   request: unknown,

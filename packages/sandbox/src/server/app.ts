@@ -4,10 +4,7 @@ import type { ResolvedOptions } from "../options.ts";
 import type { ServerEnv } from "./connection.ts";
 import { guard } from "./guard.ts";
 
-/**
- * Sets up what all requests share: the size limit of bodies, the guard of the parts without a key, and the error
- * answers.
- */
+/** Sets up what all requests share: the size limit of bodies, the guard for what needs no key, and error answers. */
 export function createApp(options: ResolvedOptions): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
   app.use(async (c, next) => {
