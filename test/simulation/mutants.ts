@@ -72,8 +72,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "steps that are written together do not see each other",
     CHANGES,
-    "pending.asked.step(record === null ? null : copyRecord(record), now)",
-    "pending.asked.step(stored === null ? null : copyRecord(stored), now)",
+    "record === null ? null : copyRecord(record),\n          now,",
+    "stored === null ? null : copyRecord(stored),\n          now,",
   ),
   mutant(
     "the answers of a batch are told in the order of the keys",

@@ -8,4 +8,12 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly what: strin
     seed: 182,
     what: "a handler that died running and was then removed could be replayed without a double-risk notice",
   },
+  {
+    seed: 107_465,
+    what: "an end that was written warned of a double, since its answer got lost and another process had gone on by then",
+  },
+  {
+    seed: 108_288,
+    what: "a write that began a run also made a person's replay, which took the lease away, and the run was started",
+  },
 ];

@@ -100,15 +100,20 @@ export class ActiveRun implements Lease {
   async finish({ ending, changes }: RunEnd, chain: Chain): Promise<Finished | null> {
     this.#ending = true;
     let made: Finished = { kind: "lost" };
-    const finished = await this.#persist<Finished>("finish", (record, now) => {
+    let mayHaveEnded = false;
+    const finished = await this.#persist<Finished>("finish", (record, now, mayHaveBeenMade) => {
+      mayHaveEnded = mayHaveBeenMade;
       if (chain.isMade(record)) return { answer: made, record: null };
       made = finish(record, this.data, ending, changes, now);
       if (made.kind === "lost") return { answer: made, record: null };
-      const { begins = false, announce = false } = chain.step(record, now);
+      const { begins = false, announce = false } = chain.step(record, now, mayHaveBeenMade);
       return { answer: made, record, begins, announce };
     });
     if (finished?.kind === "ended") return finished;
-    this.#lose();
+    // If the answer to the write got lost, another process may have taken the event since, because the write was made. If it was not
+    // made, that process had to wait until the lease was over, and it warns before it calls anything.
+    if (mayHaveEnded && !this.#isOver) this.#lost = true;
+    else this.#lose();
     return null;
   }
 

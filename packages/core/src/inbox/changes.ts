@@ -23,9 +23,14 @@ export interface StepResult<T> {
 
 /**
  * Computes a change of one record. A step must be synchronous and pure, since it may be computed several times. It gets a copy,
- * which it may change. If it throws, nothing is written, and only its caller gets the error.
+ * which it may change. If it throws, nothing is written, and only its caller gets the error. `mayHaveBeenMade` is true if a write
+ * of this step was sent before and its outcome is unknown.
  */
-export type Step<T> = (record: IdempotencyRecord | null, now: number) => StepResult<T>;
+export type Step<T> = (
+  record: IdempotencyRecord | null,
+  now: number,
+  mayHaveBeenMade: boolean,
+) => StepResult<T>;
 
 /** A request to apply a step. */
 export interface Asked<T> {
@@ -58,6 +63,8 @@ interface Pending {
   /** On the monotonic clock. */
   readonly until: number;
   computed: { readonly ok: true; readonly answer: unknown } | { readonly ok: false; readonly error: unknown };
+  /** A write of this step was sent, and nobody knows whether it was made. */
+  mayHaveBeenMade: boolean;
 }
 
 /** Steps that wait because another write of their record is under way. */
@@ -113,7 +120,12 @@ export class Changes {
 
   ask<T>(asked: Asked<T>): void {
     const until = this.#environment.monotonic() + asked.deadlineMs;
-    const pending: Pending = { asked: asked as Asked<unknown>, until, computed: NOT_COMPUTED };
+    const pending: Pending = {
+      asked: asked as Asked<unknown>,
+      until,
+      computed: NOT_COMPUTED,
+      mayHaveBeenMade: false,
+    };
     const line = this.#lines.get(asked.key);
     if (line !== undefined) {
       line.waiting.push(pending);
@@ -137,19 +149,19 @@ export class Changes {
   }
 
   /** `isRead`: `base` was read after all of these steps were requested. An answer may then rest on it without a write. */
-  #compute(group: readonly Pending[], base: Known | null, isRead: boolean, failures = 0): void {
-    const [first] = group;
+  #compute(asked: readonly Pending[], base: Known | null, isRead: boolean, failures = 0): void {
+    const [first] = asked;
     if (first === undefined) return;
     const { key } = first.asked;
     if (base !== null && isUnreadable(base.record)) {
-      this.#fail(group, key, unreadable(base.record.unreadable));
+      this.#fail(asked, key, unreadable(base.record.unreadable));
       return;
     }
     let now: number;
     try {
       now = this.#store.now(key);
     } catch (error) {
-      this.#tryAgain(group, base, key, error, failures);
+      this.#tryAgain(asked, base, key, error, failures);
       return;
     }
     const stored = base === null ? null : (base.record as IdempotencyRecord);
@@ -157,9 +169,17 @@ export class Changes {
     let isChanged = false;
     let begins = false;
     let announce = false;
-    for (const pending of group) {
+    const group: Pending[] = [];
+    for (const pending of asked) {
+      // A step after the one that begins a run could take its lease away. The run would be started all the same.
+      if (begins) break;
+      group.push(pending);
       try {
-        const result = pending.asked.step(record === null ? null : copyRecord(record), now);
+        const result = pending.asked.step(
+          record === null ? null : copyRecord(record),
+          now,
+          pending.mayHaveBeenMade,
+        );
         pending.computed = { ok: true, answer: result.answer };
         if (result.record === null) continue;
         record = result.record;
@@ -170,6 +190,7 @@ export class Changes {
         pending.computed = { ok: false, error };
       }
     }
+    this.#lines.get(key)?.waiting.unshift(...asked.slice(group.length));
     if (!isChanged || record === null) {
       if (isRead) this.#settle(group, key, base);
       else this.#readFor(group);
@@ -228,6 +249,7 @@ export class Changes {
           else this.#tryAgain(group, base, key, result.cause, failures);
           return;
         case "unknown":
+          for (const pending of group) pending.mayHaveBeenMade = true;
           sendAgain(result.cause);
       }
     });
