@@ -165,37 +165,50 @@ function profileTable(profile: readonly ProfileFigures[]): string {
 
 const INTRODUCTION = `# Performance
 
-What Payhooks costs beside what is written by hand, and on top of a framework and the signature check. \`npm run bench\`
-measures it and writes this page.`;
+What Payhooks costs: first beside the same thing written by hand, then on top of a framework and the signature check.
+\`npm run bench\` measures it and writes this page. [How to read it](#how-to-read-it) explains the words in the tables.`;
 
 const READING = `## How to read it
 
-- Every delivery is another genuine event, signed beforehand: a payment callback of 778 bytes (RSA), or a webhook of 419
-  bytes (HMAC). 64 are in flight, each on a connection of its own.
-- Each mode is compared with the one of its table that has a 1, in a server process that has nothing else to do, on the
-  packages as they are built, in rounds: both have their turn of 2,000 requests (500 on Next.js), and take turns in being
-  first. Whatever else runs in a process takes part in what the engine compiles and collects; in processes of their own, on
-  the other hand, the same program differs by more than what is compared. A server and its receiver live through all rounds,
-  as a merchant's do: the engine compiles what is hot, and a new receiver costs several times as much for its first 2,000
-  deliveries. The first 6 rounds do not count.
-- µs per request is the processor time of the server process, handlers and the writing of their results included: a turn is over
-  when all its events are finished and their records written. "Accepting only" leaves that to another process
-  (\`run: "elsewhere"\`). Verification by hand runs its handler too, but it knows no copy, keeps nothing, and tries nothing again.
-- "The least" is the check by hand, and after it the least that has to be done so that an event has one reading, runs once, with a
-  limit of time, and is not forgotten while the process lives (\`test/bench/child/least.ts\`). It has no lease, no
-  retry, no bound of memory and no other inbox: nobody could use it, and no receiver can cost less.
-- The sender never sleeps, where it has a core for itself (not beside Redis): on one machine a server pays for waking it up.
-- Figures are medians over the rounds. Ratios are taken within a round, since a busy machine slows both sides; they say how much
-  of the other's processor time ours takes, turned round: 1 is no difference, 0.5 is twice as much. The 95 % interval is
-  that of the sign test (order statistics), which assumes nothing about the distribution.
+What is measured:
+
+- Every delivery is another genuine event, signed beforehand: a payment callback of 778 bytes (RSA), or a webhook of 419 bytes
+  (HMAC). 64 are in flight, each on a connection of its own.
+- **µs per request** is the processor time of the server process. It includes the handlers and the writing of their results: a
+  turn is over when all its events are finished and their records written.
+- **Accepting only** leaves the handlers to another process (\`run: "elsewhere"\`).
+- **Inline verification** is the check by hand. It runs its handler too, but it recognises no copy, keeps nothing, and tries
+  nothing again.
+- **The least** is the check by hand and the least that has to follow it so that an event has one reading, runs once within a
+  limit of time, and is not forgotten while the process lives (\`test/bench/child/least.ts\`). It has no lease, no retry, no bound
+  of memory and no other inbox. Nobody could use it, and no receiver can cost less.
+
+How it is measured:
+
+- In each table, every mode is compared with the one that has a 1. The two share a server process that has nothing else to do, on
+  the packages as they are built. They take turns of 2,000 requests (500 on Next.js), and take turns in being first. A third mode
+  in the process would change what the engine compiles and collects. In processes of their own, on the other hand, the same
+  program differs by more than what is compared.
+- A server and its receiver live through all rounds, as a merchant's do: the engine compiles what is hot, and the first 2,000
+  deliveries of a new receiver cost several times as much. The first 6 rounds do not count.
+- The sender never sleeps, since on one machine the server pays for waking it up. In runs with Redis it may sleep, since it has
+  no core for itself.
+
+What the figures say:
+
+- Figures are medians over the rounds. Ratios are taken within a round, since a busy machine slows both sides. They are the
+  other's processor time divided by ours: 1 is no difference, 0.5 means that ours takes twice as much. The 95 % interval is that
+  of the sign test (order statistics), which assumes nothing about the distribution.
 - A goal is met when the whole interval reaches it, missed when none of it does, and undecided otherwise.
-- The load is the system's in the last five minutes. The bench is about 2 of it; what is more comes from other programs, which
-  widen the intervals and make every request dearer.
-- "One delivery in a loop" is the same work without a server, each part with the one before: the least of 12 rounds of 2,000.
-  Between two requests of a server the caches are full of other things, and the same code takes longer.
-- By place: the same requests under the engine's sampling profiler, which makes each of them dearer; what is inlined counts
-  where it was inlined, and a built-in function, such as \`JSON.parse\`, where it was called.
-- Bytes: the growth of the heap or of the file over many records, divided; in Redis \`MEMORY USAGE\` of key and value.
+- The load is that of the system in the last five minutes. The bench makes about 2 of it. The rest comes from other programs,
+  which widen the intervals and make every request dearer.
+- "One delivery in a loop" is the same work without a server. Each row contains the work of the row before. The figure is the
+  least of 12 rounds of 2,000. Between two requests of a server the caches are full of other things, and the same code takes
+  longer.
+- "A request by place" shows the same requests under the engine's sampling profiler, which makes each of them dearer. An inlined
+  function counts where it was inlined, and a built-in one, such as \`JSON.parse\`, where it was called.
+- Bytes are the growth of the heap or of the file over many records, divided by their number. In Redis they are the
+  \`MEMORY USAGE\` of key and value.
 
 ## How to repeat it
 

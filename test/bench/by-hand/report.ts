@@ -58,7 +58,7 @@ export function byHandSection(results: ByHandResults): string {
   const { node, cores, load, measuredOn, handlers } = results;
   return [
     "## Beside what is written by hand",
-    `The whole way of an event: from the request until its handler has run and the end of it is recorded. Node ${node}, ${cores} cores,\n${measuredOn}, at a load of ${load.toFixed(1)}.`,
+    `This is the whole way of an event: from the request until its handler has run and that is recorded. Node ${node}, ${cores} cores,\n${measuredOn}, at a load of ${load.toFixed(1)}.`,
     `![Processor time per event, ours and by hand](performance/${BY_HAND_CHART})`,
     ...handlers.map(handlerTables),
     ...unmeasured(handlers),
@@ -66,18 +66,19 @@ export function byHandSection(results: ByHandResults): string {
   ].join("\n\n");
 }
 
-const READING = `- "Verify, keep nothing" is Express with the signature check of \`node:crypto\` over the canonical string: it calls the handler
-  and answers. It knows no copy, tries nothing again, has no bound of handlers that run at one time, and loses with its
-  process what it has answered. \`test/bench/by-hand/check.ts\`
-- "Verify, SET NX, BullMQ" is the same check, \`SET NX\` in Redis against copies, and BullMQ for the rest: \`add\` before the answer,
-  a worker in the same process. It loses an event when the process dies between the two. \`test/bench/by-hand/queue.ts\`
-- "Verify, INSERT, graphile-worker" and "pg-boss" are the same check; an \`INSERT … ON CONFLICT DO NOTHING\` against copies and the job
-  are one transaction, and a worker in the same process handles it. \`test/bench/by-hand/graphile.ts\`, \`boss.ts\`
+const READING = `- "Verify, keep nothing" is Express with the signature check of \`node:crypto\` over the canonical string. It calls the handler and
+  answers. It recognises no copy, tries nothing again, and does not limit how many handlers run at one time. What it has answered
+  is lost with its process. \`test/bench/by-hand/check.ts\`
+- "Verify, SET NX, BullMQ" has the same check. \`SET NX\` in Redis recognises copies, and BullMQ does the rest: \`add\` before the
+  answer, and a worker in the same process. It loses an event if the process dies between the two. \`test/bench/by-hand/queue.ts\`
+- "Verify, INSERT, graphile-worker" and "pg-boss" have the same check. An \`INSERT … ON CONFLICT DO NOTHING\`, which recognises
+  copies, and the job are one transaction. A worker in the same process handles it. \`test/bench/by-hand/graphile.ts\`, \`boss.ts\`
 - Ours is Express with a receiver and its inbox, with nothing else set. \`test/bench/by-hand/ours.ts\`
-- At most ${CONCURRENCY} handlers run at one time, except where nothing is kept. 64 payment callbacks (RSA, 778 bytes) are in flight, sent by
-  another process, which may sleep.
-- Each way has a process of its own, and those with Redis or PostgreSQL a server of their own: Redis with an append-only file
-  that is flushed every second, PostgreSQL as it is installed. In every round each way takes the same 2,000 events (800 with handlers of 50 ms), in an order that changes from
-  round to round.
-- µs per event is the processor time of the process, from the first delivery until 50 ms after the last handler's end is recorded; that
-  of the server is what Redis says of itself, or what the system says of the processes of PostgreSQL. Events per second count until the last handler's end is recorded.`;
+- At most ${CONCURRENCY} handlers run at one time, except where nothing is kept. 64 payment callbacks (RSA, 778 bytes) are in
+  flight, sent by another process, which may sleep.
+- Each way has a process of its own. Those with Redis or PostgreSQL also have a server of their own: Redis with an append-only
+  file that is flushed every second, PostgreSQL as it is installed. In every round each way takes the same 2,000 events (800 with
+  handlers of 50 ms), in an order that changes from round to round.
+- "Process" is the processor time of the process, from the first delivery until 50 ms after the end of the last handler is
+  recorded. "Server" is what Redis says of itself, or what the system says of the processes of PostgreSQL. Events per second
+  count until the end of the last handler is recorded.`;
