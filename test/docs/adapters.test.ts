@@ -6,7 +6,6 @@ import { readDocument } from "./markdown.ts";
 
 /** Documents, and the files that their code is, in order. */
 const examples: Readonly<Record<string, readonly string[]>> = {
-  "README.md": ["examples/express/src/smallest.ts"],
   "packages/express/README.md": ["examples/express/src/quickstart.ts"],
   "packages/hono/README.md": ["examples/hono/src/index.ts"],
   "packages/fastify/README.md": ["examples/fastify/src/index.ts"],
@@ -25,6 +24,10 @@ const codeIn = (path: string): readonly string[] =>
 describe("the code in the adapters' documentation", () => {
   it.each(Object.entries(examples))("of %s is that of the example, to the letter", (path, files) => {
     expect(codeIn(path)).toEqual(files.map(textOf));
+  });
+
+  it("begins with the shortest server, in the README", () => {
+    expect(codeIn("README.md")[0]).toBe(textOf("examples/express/src/smallest.ts"));
   });
 
   it("shows the Worker of the example", () => {
