@@ -1,7 +1,7 @@
 /** By hand on PostgreSQL: an insert against copies and the job in one transaction, a worker of graphile-worker. */
 import { createPublicKey } from "node:crypto";
 import express from "express";
-import { run } from "graphile-worker";
+import { Logger, run } from "graphile-worker";
 import pg from "pg";
 import { HOST, listening, PATHS } from "../child/framework.ts";
 import { callbackReader } from "../child/inline.ts";
@@ -17,6 +17,8 @@ export const openGraphile: OpenShop = async ({ publicKey, postgresUrl }, handle)
     pgPool: pool,
     concurrency: CONCURRENCY,
     noHandleSignals: true,
+    // By default it prints a line for each job, which would be measured as well.
+    logger: new Logger(() => () => {}),
     taskList: {
       async callback() {
         begun++;
