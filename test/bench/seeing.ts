@@ -6,9 +6,12 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
+import { type ConsoleHandler, payhooksConsole } from "@payhooks/console";
+import { createReceiver } from "@payhooks/core";
 import { createInbox, type Inbox, type RecordStore } from "@payhooks/core/inbox";
 import { postgresStore } from "@payhooks/core/postgres";
 import { sqliteStore } from "@payhooks/core/sqlite";
+import { createTestKeys } from "@payhooks/core/testing";
 import Database from "libsql";
 import { Pool } from "pg";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
@@ -32,7 +35,18 @@ interface Ground {
   copy(times: number): Promise<void>;
 }
 
-const questions: readonly { readonly what: string; readonly ask: (inbox: Inbox) => Promise<unknown> }[] = [
+/** What is asked: an inbox, and the console over it. */
+interface Asked {
+  readonly inbox: Inbox;
+  readonly page: ConsoleHandler<unknown>;
+}
+
+interface Question {
+  readonly what: string;
+  ask(inbox: Inbox, page: Asked["page"]): Promise<unknown>;
+}
+
+const questions: readonly Question[] = [
   {
     what: "find, by a finished payment's reference",
     ask: (inbox) => found(inbox, { referenceId: "copy-500000" }),
@@ -60,7 +74,25 @@ const questions: readonly { readonly what: string; readonly ask: (inbox: Inbox) 
       ),
   },
   { what: "counts", ask: (inbox) => inbox.events.counts() },
+  { what: "the console's first view", ask: (_, page) => view(page, "") },
+  { what: "the console's search by a reference", ask: (_, page) => view(page, "?search=held-5000") },
 ];
+
+async function view(page: Asked["page"], query: string): Promise<void> {
+  const response = await page(new Request(`http://127.0.0.1/payhooks${query}`));
+  const html = await response.text();
+  if (response.status !== 200 || !html.includes("held-")) throw new Error(`${response.status}: ${html}`);
+}
+
+/** The console of a receiver that runs nothing. */
+function consoleOver(inbox: Inbox): Asked["page"] {
+  const receiver = createReceiver({
+    payments: { publicKey: createTestKeys().publicKey },
+    inbox,
+    run: "elsewhere",
+  });
+  return payhooksConsole(receiver, { authorize: () => ({ by: "bench", can: ["view"] }) });
+}
 
 async function found(inbox: Inbox, query: Parameters<Inbox["find"]>[0]): Promise<void> {
   const events = await inbox.find(query);
@@ -104,11 +136,12 @@ async function measure({ name, store, copy }: Ground): Promise<SeeingFigures> {
     await Promise.all(Array.from({ length: 100 }, (_, i) => inbox.accept(heldEvent(n + i))));
   }
   console.log(`${name}: filled in ${Math.round((Date.now() - started) / 1_000)} s`);
+  const page = consoleOver(inbox);
   const times = new Map<string, number[]>(questions.map(({ what }) => [what, []]));
   for (let round = 0; round < ROUNDS; round++) {
     for (const { what, ask } of questions) {
       const since = performance.now();
-      await ask(inbox);
+      await ask(inbox, page);
       times.get(what)?.push(performance.now() - since);
     }
   }
