@@ -62,7 +62,7 @@ export const USUAL_MEETINGS: Readonly<Record<Site, number>> = {
   swap: 50,
   takeDue: 30,
   settled: 10,
-  hint: 2,
+  hint: 1,
   request: 20,
   answer: 20,
   handler: 18,

@@ -10,7 +10,7 @@ import { MUTANTS } from "./mutants.ts";
 import { hunt } from "./mutation.ts";
 import { leastCovered } from "./report.ts";
 
-const HISTORIES = 20_000;
+const HISTORIES = 25_000;
 /** How often each fault must have met each call, at least. */
 const MEETINGS = 100;
 /** How many histories may pass until a rare mistake is found. */

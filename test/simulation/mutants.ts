@@ -61,14 +61,21 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
   },
-  rare(
-    mutant(
-      "the end of a run is not recognised as one's own",
-      RUN,
-      'if (record?.slots[slotKey]?.token === ended(token)) return { kind: "ended", overtaken: [] };',
-      "",
-    ),
-  ),
+  rare({
+    name: "a run whose end may have been written warns of a double",
+    changes: [
+      {
+        file: RUN,
+        find: 'if (record?.slots[slotKey]?.token === ended(token)) return { kind: "ended", overtaken: [] };',
+        put: "",
+      },
+      {
+        file: ACTIVE,
+        find: "if (mayHaveEnded && !this.#isOver) this.#lost = true;\n    else this.#lose();",
+        put: "void mayHaveEnded;\n    this.#lose();",
+      },
+    ],
+  }),
   mutant(
     "steps that are written together do not see each other",
     CHANGES,
