@@ -169,11 +169,11 @@ export class Changes {
     let isChanged = false;
     let begins = false;
     let announce = false;
-    const group: Pending[] = [];
+    let computed = 0;
     for (const pending of asked) {
       // A step after the one that begins a run could take its lease away. The run would be started all the same.
       if (begins) break;
-      group.push(pending);
+      computed++;
       try {
         const result = pending.asked.step(
           record === null ? null : copyRecord(record),
@@ -190,7 +190,8 @@ export class Changes {
         pending.computed = { ok: false, error };
       }
     }
-    this.#lines.get(key)?.waiting.unshift(...asked.slice(group.length));
+    const group = computed === asked.length ? asked : asked.slice(0, computed);
+    if (group !== asked) this.#lines.get(key)?.waiting.unshift(...asked.slice(computed));
     if (!isChanged || record === null) {
       if (isRead) this.#settle(group, key, base);
       else this.#readFor(group);
