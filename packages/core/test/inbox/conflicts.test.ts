@@ -7,7 +7,8 @@ import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
 import type { RecordStore, SwapResult } from "../../src/inbox/store.ts";
 import { type MemoryStore, memoryStore } from "../../src/memory/store.ts";
 import { environmentOf } from "../../src/time/environment.ts";
-import { event, held } from "./ground.ts";
+import { verifiedEvent } from "../verified-event.ts";
+import { held } from "./ground.ts";
 
 const KEY = "7".repeat(32);
 const DECISION = { by: "ops", note: "asked the service" };
@@ -33,7 +34,7 @@ describe("a store whose now() stays ahead of its own clock", () => {
       const inbox = createInbox(store, { environment: clock });
       await inbox.ready();
       const accepting = failure(
-        (async () => inbox.accept(event({ signedAt: clock.now() }), { deadlineMs: 2_000 }))(),
+        (async () => inbox.accept(verifiedEvent(1, { signedAt: clock.now() }), { deadlineMs: 2_000 }))(),
       );
       await clock.advance(4_000);
       const error = await accepting;
@@ -41,7 +42,7 @@ describe("a store whose now() stays ahead of its own clock", () => {
       expect(String(error)).toContain("clock");
       expect(swaps).toBeGreaterThan(2);
       expect(swaps).toBeLessThan(20);
-      expect(memory.read([event().key])).toEqual([null]);
+      expect(memory.read([verifiedEvent().key])).toEqual([null]);
     },
   );
 
@@ -55,7 +56,9 @@ describe("a store whose now() stays ahead of its own clock", () => {
     };
     const inbox = createInbox(store, { environment: clock });
     await inbox.ready();
-    const accepting = Promise.resolve(inbox.accept(event({ signedAt: clock.now() }), { deadlineMs: 2_000 }));
+    const accepting = Promise.resolve(
+      inbox.accept(verifiedEvent(1, { signedAt: clock.now() }), { deadlineMs: 2_000 }),
+    );
     await clock.advance(500);
     aheadMs = 0;
     await clock.advance(1_000);
@@ -117,7 +120,7 @@ describe("a decision whose answer is lost while another process writes", () => {
     let runs = 0;
     const { store, loseNext } = losingAnswers(memory, async () => {
       // It runs what was replayed to its end; what was discarded, a copy of it is written to.
-      if (what === "discard") return other.accept(event({ amount: "7", signedAt: Date.now() }));
+      if (what === "discard") return other.accept(verifiedEvent(1, { amount: "7", signedAt: Date.now() }));
       return other.work(
         {
           run: async () => {

@@ -3,43 +3,14 @@ import { describe, expect, it } from "vitest";
 import { Changes } from "../../src/inbox/changes.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
 import type { Lease, Runner } from "../../src/inbox/inbox.ts";
-import type { VerifiedEvent } from "../../src/inbox/record/event.ts";
 import type { Ending } from "../../src/inbox/record/lease.ts";
 import type { RecordStore, Swap } from "../../src/inbox/store.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { Happening } from "../../src/notices/notice.ts";
+import { verifiedEvent } from "../verified-event.ts";
 
 const LEASE_MS = 9_000;
-
-function newEvent(signedAt: number, id = "tx"): VerifiedEvent {
-  return {
-    key: id.padStart(32, "0"),
-    slot: "1".repeat(16),
-    variantSlot: () => "2".repeat(16),
-    id,
-    name: "DEPOSIT",
-    status: "SUCCESS",
-    rank: 1,
-    identity: {},
-    amount: null,
-    signedAt,
-    fresh: true,
-    retentionMs: 86_400_000,
-    verdict: "run",
-    detail: null,
-    referenceKey: null,
-    delivery: {
-      flow: "payments",
-      tenant: "",
-      source: "callback",
-      rawBody: new Uint8Array(),
-      headers: {},
-      keyId: null,
-      receivedAt: 0,
-    },
-  };
-}
 
 function runnerOf(run: (lease: Lease) => Promise<Ending>): Runner & { readonly notices: Happening[] } {
   const notices: Happening[] = [];
@@ -74,8 +45,8 @@ describe("the leases of an inbox", () => {
     const start = clock.now();
     const store = watched(memoryStore({ environment: clock }), () => renewed.push(clock.now() - start));
     const inbox = createInbox(store, { leaseMs: LEASE_MS, environment: clock });
-    await inbox.accept(newEvent(start, "1"));
-    await inbox.accept(newEvent(start, "2"));
+    await inbox.accept(verifiedEvent(1, { signedAt: start }));
+    await inbox.accept(verifiedEvent(2, { signedAt: start }));
     let release = (): void => {};
     const free = new Promise<void>((resolve) => {
       release = resolve;
@@ -100,7 +71,7 @@ describe("the leases of an inbox", () => {
       if (down) throw new Error("unreachable");
     });
     const inbox = createInbox(store, { leaseMs: LEASE_MS, environment: clock });
-    await inbox.accept(newEvent(clock.now()));
+    await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
     let aborted = -1;
     const start = clock.now();
     const runner = runnerOf(async (lease) => {
@@ -147,7 +118,8 @@ describe("writes of one turn", () => {
     const { store, sent } = distant();
     const inbox = createInbox(store);
     await inbox.ready();
-    const events = ["3", "1", "2", "1"].map((id) => newEvent(Date.now(), id));
+    const signedAt = Date.now();
+    const events = [3, 1, 2, 1].map((n) => verifiedEvent(n, { signedAt }));
     const answers = await Promise.all(events.map((event) => inbox.accept(event)));
     expect(answers.map(({ outcome }) => outcome)).toEqual(["new", "new", "new", "duplicate"]);
     const keys = (sent[0] ?? []).map(({ key }) => key);
@@ -169,7 +141,9 @@ describe("writes of one turn", () => {
     };
     const inbox = createInbox(cut, { environment: clock });
     await inbox.ready();
-    const accepting = Promise.all(["1", "2"].map((id) => inbox.accept(newEvent(clock.now(), id))));
+    const accepting = Promise.all(
+      [1, 2].map((n) => inbox.accept(verifiedEvent(n, { signedAt: clock.now() }))),
+    );
     await clock.advance(1);
     isCut = false;
     await clock.advance(1_000);
@@ -195,7 +169,7 @@ describe("writes of one turn", () => {
       };
       const inbox = createInbox(store, { environment: clock });
       await inbox.ready();
-      const accepting = Promise.resolve(inbox.accept(newEvent(clock.now())));
+      const accepting = Promise.resolve(inbox.accept(verifiedEvent(1, { signedAt: clock.now() })));
       await clock.advance(1_000);
       // Its own write, met again: it is new, and no copy.
       expect((await accepting).outcome).toBe("new");
@@ -238,8 +212,8 @@ describe("the close of an inbox", () => {
   it("takes nothing more in work, and is the same close when called again", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
-    await inbox.accept(newEvent(clock.now(), "1"));
-    await inbox.accept(newEvent(clock.now(), "2"));
+    await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
+    await inbox.accept(verifiedEvent(2, { signedAt: clock.now() }));
     let runs = 0;
     const closings: Promise<unknown>[] = [];
     const runner = runnerOf(async () => {
@@ -258,7 +232,7 @@ describe("the close of an inbox", () => {
   it("gives an event that retries at once its last try, and ends", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
-    await inbox.accept(newEvent(clock.now()));
+    await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
     let runs = 0;
     const runner = runnerOf(async () => {
       runs++;
@@ -274,7 +248,7 @@ describe("the close of an inbox", () => {
   it("without any runner tells how much is lost", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
-    await inbox.accept(newEvent(clock.now()));
+    await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
     const closing = inbox.close({ graceMs: 1_000 });
     await clock.advance("2s");
     expect(await closing).toEqual({ unfinished: 1 });
@@ -315,10 +289,10 @@ describe("events of one turn", () => {
     });
     await inbox.run(runner, { concurrency: 2 });
     await clock.advance(1);
-    const ids = ["5", "1", "4", "2", "3"];
-    await Promise.all(ids.map((id) => inbox.accept(newEvent(clock.now(), id))));
+    const numbers = [5, 1, 4, 2, 3];
+    await Promise.all(numbers.map((n) => inbox.accept(verifiedEvent(n, { signedAt: clock.now() }))));
     await clock.advance(1);
-    expect(started).toEqual(ids);
+    expect(started).toEqual(numbers.map((n) => `tx-${n}`));
     await inbox.close({ graceMs: 0 });
   });
 });
@@ -335,7 +309,7 @@ describe("a store that cannot be listened to", () => {
     const inbox = createInbox(deaf, { environment: clock });
     await inbox.run(runner, { concurrency: 1 });
     expect(runner.notices).toMatchObject([{ type: "inbox-error", during: "listen" }]);
-    await inbox.accept(newEvent(clock.now()));
+    await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
     await clock.advance(1);
     expect(await inbox.health()).toMatchObject({ waiting: 0, running: 0 });
     await inbox.close({ graceMs: 0 });

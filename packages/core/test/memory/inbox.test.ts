@@ -1,39 +1,9 @@
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import type { Lease, Runner } from "../../src/inbox/inbox.ts";
-import type { VerifiedEvent } from "../../src/inbox/record/event.ts";
 import type { Ending } from "../../src/inbox/record/lease.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
-
-function eventOf(n: number, signedAt: number, changes: Partial<VerifiedEvent> = {}): VerifiedEvent {
-  return {
-    key: n.toString(16).padStart(32, "0"),
-    slot: "1".repeat(16),
-    variantSlot: () => "2".repeat(16),
-    id: `tx-${n}`,
-    name: "DEPOSIT",
-    status: "SUCCESS",
-    rank: 1,
-    identity: { referenceId: `o-${n}` },
-    amount: "10",
-    signedAt,
-    fresh: true,
-    retentionMs: 8 * 86_400_000,
-    verdict: "run",
-    detail: null,
-    referenceKey: null,
-    delivery: {
-      flow: "payments",
-      tenant: "",
-      source: "callback",
-      rawBody: new Uint8Array(),
-      headers: {},
-      keyId: null,
-      receivedAt: signedAt,
-    },
-    ...changes,
-  };
-}
+import { verifiedEvent } from "../verified-event.ts";
 
 /** Ends every run in the same way; onHeld handlers are through at once. */
 function runner(
@@ -63,30 +33,30 @@ describe("the memory inbox at its bounds", () => {
     const start = clock.now();
     const signedAt = (n: number): number => start - 1_000_000 + n * 1_000;
     for (let n = 1; n <= 15; n++) {
-      expect((await inbox.accept(eventOf(n, signedAt(n)))).outcome).toBe("new");
+      expect((await inbox.accept(verifiedEvent(n, { signedAt: signedAt(n) }))).outcome).toBe("new");
       await inbox.work(runner(), all);
     }
     // 1 to 5 are gone: their copies cannot be told from new ones, and nothing must run twice.
     for (let n = 1; n <= 5; n++) {
-      expect(await inbox.accept(eventOf(n, signedAt(n)))).toMatchObject({
+      expect(await inbox.accept(verifiedEvent(n, { signedAt: signedAt(n) }))).toMatchObject({
         outcome: "expired",
         begun: false,
         signedBefore: signedAt(5),
       });
     }
-    expect((await inbox.accept(eventOf(100, signedAt(4)))).outcome).toBe("expired");
+    expect((await inbox.accept(verifiedEvent(100, { signedAt: signedAt(4) }))).outcome).toBe("expired");
     for (let n = 6; n <= 15; n++)
-      expect((await inbox.accept(eventOf(n, signedAt(n)))).outcome).toBe("duplicate");
-    expect((await inbox.accept(eventOf(101, signedAt(6)))).outcome).toBe("new");
+      expect((await inbox.accept(verifiedEvent(n, { signedAt: signedAt(n) }))).outcome).toBe("duplicate");
+    expect((await inbox.accept(verifiedEvent(101, { signedAt: signedAt(6) }))).outcome).toBe("new");
     expect(await inbox.work(runner(), all)).toMatchObject({ ran: 1 });
   });
 
   it("what waits or is held never goes, whatever the bound is", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxRecords: 2 });
-    const held = eventOf(1, clock.now(), { verdict: "unexpected", rank: null });
+    const held = verifiedEvent(1, { signedAt: clock.now(), verdict: "unexpected", rank: null });
     await inbox.accept(held);
-    for (let n = 2; n <= 20; n++) await inbox.accept(eventOf(n, clock.now() + n));
+    for (let n = 2; n <= 20; n++) await inbox.accept(verifiedEvent(n, { signedAt: clock.now() + n }));
     expect((await inbox.accept(held)).outcome).toBe("duplicate");
     // The onHeld run of the held one, and all that wait.
     expect(await inbox.work(runner(), all)).toMatchObject({
@@ -98,24 +68,30 @@ describe("the memory inbox at its bounds", () => {
   it("refuses new events above maxUnfinished, but neither copies nor what is to be held", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxUnfinished: 2 });
-    await inbox.accept(eventOf(1, clock.now()));
-    await inbox.accept(eventOf(2, clock.now()));
-    await expect(async () => inbox.accept(eventOf(3, clock.now()))).rejects.toMatchObject({
-      code: "ERR_INBOX_FULL",
-      status: 503,
-    });
-    expect((await inbox.accept(eventOf(2, clock.now()))).outcome).toBe("duplicate");
+    await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
+    await inbox.accept(verifiedEvent(2, { signedAt: clock.now() }));
+    await expect(async () => inbox.accept(verifiedEvent(3, { signedAt: clock.now() }))).rejects.toMatchObject(
+      {
+        code: "ERR_INBOX_FULL",
+        status: 503,
+      },
+    );
+    expect((await inbox.accept(verifiedEvent(2, { signedAt: clock.now() }))).outcome).toBe("duplicate");
     expect(
-      (await inbox.accept(eventOf(2, clock.now(), { slot: "3".repeat(16), status: "FAILED" }))).outcome,
+      (
+        await inbox.accept(
+          verifiedEvent(2, { signedAt: clock.now(), slot: "3".repeat(16), status: "FAILED" }),
+        )
+      ).outcome,
     ).toBe("held");
     await inbox.work(runner(), all);
-    expect((await inbox.accept(eventOf(3, clock.now()))).outcome).toBe("new");
+    expect((await inbox.accept(verifiedEvent(3, { signedAt: clock.now() }))).outcome).toBe("new");
   });
 
   it("counts what waits, runs and is held", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
-    for (let n = 1; n <= 3; n++) await inbox.accept(eventOf(n, clock.now()));
+    for (let n = 1; n <= 3; n++) await inbox.accept(verifiedEvent(n, { signedAt: clock.now() }));
     const seen: unknown[] = [];
     await inbox.work(
       runner({ kind: "held", reason: "rejected", detail: null, tell: false }, async () => {
@@ -134,7 +110,7 @@ describe("the memory inbox at its bounds", () => {
   it("a long wait before the end does not shorten the life after it", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
-    const event = eventOf(1, clock.now());
+    const event = verifiedEvent(1, { signedAt: clock.now() });
     await inbox.accept(event);
     await clock.advance("30d");
     expect(await inbox.work(runner(), all)).toMatchObject({ ran: 1 });

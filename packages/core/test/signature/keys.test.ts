@@ -141,9 +141,14 @@ const REFUSED: readonly (readonly [string, unknown, ErrorCode, RegExp])[] = [
   ["e = 65538", pemOf(String(jwk.n), [1, 0, 2]), "ERR_KEY_EXPONENT", /exponent is 65537/],
   ["e = 2 in 20 bytes", pemOf(String(jwk.n), [2, ...Array<number>(19).fill(0)]), "ERR_KEY_EXPONENT", /65537/],
   ["garbage", "not a key at all", "ERR_KEY_UNREADABLE", /BEGIN and END/],
-  ["a path", "./keys/merchant.pem", "ERR_KEY_UNREADABLE", /BEGIN and END/],
+  ["a path", "./keys/merchant.pem", "ERR_KEY_UNREADABLE", /name of a file: pass the text in the file/],
   ["the bare base64 of a key", lines.slice(1, -1).join(""), "ERR_KEY_UNREADABLE", /BEGIN and END/],
-  ["PEM without its last line", lines.slice(0, -1).join("\n"), "ERR_KEY_UNREADABLE", /BEGIN and END/],
+  [
+    "PEM without its last line",
+    lines.slice(0, -1).join("\n"),
+    "ERR_KEY_UNREADABLE",
+    /cut off: .* needs quotes/,
+  ],
   ["PEM without its first line", lines.slice(1).join("\n"), "ERR_KEY_UNREADABLE", /BEGIN and END/],
   [
     "PEM with a line missing",
@@ -209,6 +214,8 @@ describe("the message", () => {
     ["has the public exponent 3, with which signatures can be forged", pemOf(String(jwk.n), [3])],
     ["is neither PEM text nor a KeyObject but of type number", 42],
     ['has no "-----BEGIN PUBLIC KEY-----" part (it has 7 characters)', "garbage"],
+    ['has no "-----BEGIN PUBLIC KEY-----" part (it has 7 characters)', "pub.pem"],
+    ['has a "-----BEGIN" line, but no "-----END" line to it (it has 26 characters)', lines[0]],
     ['looks like PEM ("PUBLIC KEY") but cannot be read', [lines[0], lines.at(-1)].join("\n")],
     ["lists 5 keys; at most 4 are allowed at one time", Array(5).fill(pem)],
   ])("about a public key that %s says so, of the option by its name", (what, key) => {

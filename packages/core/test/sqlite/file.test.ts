@@ -195,7 +195,8 @@ describe("a file that cannot be an inbox is refused, with what to do:", () => {
 
   it("one in a folder that is missing, and a folder", async () => {
     const file = newFile();
-    await expect(sqliteStore(join(file, "no", "inbox.db")).open()).rejects.toEqual(unsuitable(/cannot be/));
+    const missing = /cannot be opened: its folder ".*no" does not exist\. Make the folder first/;
+    await expect(sqliteStore(join(file, "no", "inbox.db")).open()).rejects.toEqual(unsuitable(missing));
     mkdirSync(join(dirname(file), "folder"));
     await expect(sqliteStore(join(dirname(file), "folder")).open()).rejects.toEqual(unsuitable(/cannot be/));
   });

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Inbox, Runner } from "../../src/inbox/inbox.ts";
 import { sqliteInbox } from "../../src/sqlite/index.ts";
-import { eventOf } from "./event.ts";
+import { verifiedEvent } from "../verified-event.ts";
 import { newFile, openFile, watched } from "./ground.ts";
 
 // A thousand events, on a machine that does other things too.
@@ -49,7 +49,7 @@ describe("fifty events at one time", () => {
     const commits = (): number => done.filter((sql) => sql === "COMMIT").length;
     const inbox = closing(sqliteInbox(handle));
     await inLanes(EVENTS, async (n) => {
-      expect((await inbox.accept(eventOf(n))).outcome).toBe("new");
+      expect((await inbox.accept(verifiedEvent(n))).outcome).toBe("new");
     });
     expect(commits()).toBeGreaterThan(0);
     expect(commits() / EVENTS).toBeLessThan(0.1);
@@ -67,7 +67,7 @@ describe("fifty events at one time", () => {
     const runner = writingRunner();
     const running = await inbox.run(runner, { concurrency: 2 * AT_ONCE });
     done.length = 0;
-    await inLanes(EVENTS, (n) => inbox.accept(eventOf(n)));
+    await inLanes(EVENTS, (n) => inbox.accept(verifiedEvent(n)));
     await vi.waitFor(() => expect(new Set(runner.ran).size).toBe(EVENTS), { timeout: 30_000 });
     await running.stop();
     expect(runner.ran).toHaveLength(EVENTS);
@@ -84,11 +84,11 @@ describe("an inbox whose file cannot be opened", () => {
       detail: expect.stringMatching(/cannot be opened/),
       waiting: null,
     });
-    await expect((async () => inbox.accept(eventOf(1)))()).rejects.toMatchObject({
+    await expect((async () => inbox.accept(verifiedEvent(1)))()).rejects.toMatchObject({
       code: "ERR_SQLITE_UNSUITABLE",
     });
     mkdirSync(dirname(file), { recursive: true });
-    expect(await inbox.accept(eventOf(1))).toMatchObject({ outcome: "new" });
+    expect(await inbox.accept(verifiedEvent(1))).toMatchObject({ outcome: "new" });
     expect(await inbox.health()).toMatchObject({ ok: true, waiting: 1 });
   });
 });

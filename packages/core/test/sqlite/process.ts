@@ -10,7 +10,7 @@ import type { DueRecord, Swap, SwapResult } from "../../src/inbox/store.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
-import { eventOf } from "./event.ts";
+import { verifiedEvent } from "../verified-event.ts";
 
 const HIDE_MS = 30_000;
 const AT_ONCE = 8;
@@ -35,7 +35,7 @@ await store.close();
 process.disconnect();
 
 async function acceptOne(n: number): Promise<void> {
-  const event = eventOf(n);
+  const event = verifiedEvent(n);
   const { record } = accept(null, event, {
     now: event.delivery.receivedAt,
     delayMs: 0,

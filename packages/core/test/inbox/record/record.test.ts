@@ -10,8 +10,11 @@ import { pack, signedAtOf, unpack } from "../../../src/inbox/record/pack.ts";
 import type { IdempotencyRecord, Slot, Work } from "../../../src/inbox/record/record.ts";
 import { memoryInbox } from "../../../src/memory/index.ts";
 import type { HeldReason } from "../../../src/protocol/held-reasons.ts";
+import { verifiedEvent } from "../../verified-event.ts";
 
 const keys = createTestKeys();
+/** An event that claims its reference. */
+const claiming = verifiedEvent(1, { signedAt: 0, referenceKey: "f".repeat(32) });
 
 describe("oneSuccessPerReference", () => {
   async function harness(): Promise<Harness & { readonly ran: string[] }> {
@@ -89,7 +92,7 @@ describe("oneSuccessPerReference", () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxRecords: 10, maxUnfinished: 10 });
     const success = (id: string): VerifiedEvent => ({
-      ...sample,
+      ...claiming,
       key: id.padStart(32, "0"),
       id,
       signedAt: clock.now(),
@@ -205,7 +208,7 @@ describe("a record as text", () => {
       receivedAt: fc.nat(),
     });
     const nothing = { now: 1, delayMs: 0, referenceReused: false, admit: () => {} };
-    const { record: claimed } = accept(null, sample, nothing);
+    const { record: claimed } = accept(null, claiming, nothing);
     const newWork = Object.values(claimed?.slots ?? {})[0]?.work as Work;
     const working = fc.tuple(slot, delivery, any).map(
       ([one, arrived, detail]): Slot => ({
@@ -292,33 +295,6 @@ const doneSlot: Slot = {
   work: null,
 };
 
-const sample: VerifiedEvent = {
-  key: "0".repeat(32),
-  slot: "1".repeat(16),
-  variantSlot: () => "2".repeat(16),
-  id: "tx",
-  name: "DEPOSIT",
-  status: "SUCCESS",
-  rank: 1,
-  identity: { event: "DEPOSIT", referenceId: "o-1" },
-  amount: "10",
-  signedAt: 0,
-  fresh: true,
-  retentionMs: 8 * 86_400_000,
-  verdict: "run",
-  detail: null,
-  referenceKey: "f".repeat(32),
-  delivery: {
-    flow: "payments",
-    tenant: "",
-    source: "callback",
-    rawBody: new Uint8Array(),
-    headers: {},
-    keyId: null,
-    receivedAt: 0,
-  },
-};
-
 /** Without prototypes, which differ between what was parsed and what was made. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
@@ -330,7 +306,7 @@ const UNFIT = /\0|\p{Surrogate}/u;
 /** The slots of a payment that waits, with this reference in its body. */
 function openSlots(referenceId = "o-1"): Record<string, Slot> {
   const rawBody = Buffer.from(JSON.stringify({ referenceId }));
-  const given = { ...sample, delivery: { ...sample.delivery, rawBody } };
+  const given = { ...claiming, delivery: { ...claiming.delivery, rawBody } };
   const nothing = { now: 1, delayMs: 0, referenceReused: false, admit: () => {} };
   return accept(null, given, nothing).record?.slots ?? {};
 }
