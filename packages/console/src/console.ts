@@ -2,7 +2,6 @@ import { isPayhooksError, PayhooksError, type Receiver } from "@payhooks/core";
 import { type ReceiverSource, receiverOf } from "@payhooks/core/adapter";
 import { PAGE_HEADERS } from "@payhooks/pages";
 import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { activityOf } from "./activity/activity.ts";
 import { changeStream } from "./activity/stream.ts";
 import { decide } from "./decide.ts";
@@ -93,16 +92,14 @@ function createApp(redact: readonly string[]): Hono<Env> {
     );
   });
 
-  app.post(
-    "*",
-    bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (c) => c.json(REFUSED.large, 413) }),
-    async (c) => {
-      const problem = crossSiteProblem(c.req.raw);
-      if (problem !== null) return c.json({ ok: false, message: problem }, 403);
-      const { status, message } = await decide(c.env.receiver, c.env.user, await c.req.text());
-      return c.json(message === null ? { ok: true } : { ok: false, message }, status);
-    },
-  );
+  app.post("*", async (c) => {
+    const problem = crossSiteProblem(c.req.raw);
+    if (problem !== null) return c.json({ ok: false, message: problem }, 403);
+    const text = await textOf(c.req.raw);
+    if (text === null) return c.json(REFUSED.large, 413);
+    const { status, message } = await decide(c.env.receiver, c.env.user, text);
+    return c.json(message === null ? { ok: true } : { ok: false, message }, status);
+  });
 
   app.all("*", (c) => c.text("The console answers GET and POST.", 405, { allow: "GET, HEAD, POST" }));
   app.onError((error, c) => c.json({ ok: false, message: messageOf(error) }, 500));
@@ -110,6 +107,25 @@ function createApp(redact: readonly string[]): Hono<Env> {
 }
 
 const REFUSED = { large: { ok: false, message: "The note is too long." } } as const;
+
+/**
+ * The text of a body, or null if it is too long for a decision. Hono's `bodyLimit` makes a new request of one whose length is
+ * not announced, and cannot do so of the requests that `@hono/node-server` hands over.
+ */
+async function textOf({ headers, body }: Request): Promise<string | null> {
+  if (Number(headers.get("content-length")) > MAX_BODY_BYTES) return null;
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let size = 0; reader !== undefined; ) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.byteLength;
+    if (size > MAX_BODY_BYTES) return null;
+    text += decoder.decode(value, { stream: true });
+  }
+  return text + decoder.decode();
+}
 
 function file(c: Context<Env>, name: string): Response {
   const found = ASSETS.get(name);
@@ -131,5 +147,7 @@ async function forbidden(): Promise<Response> {
 
 /** Only Payhooks' own messages are shown. The messages of other errors may contain anything. */
 function messageOf(error: unknown): string {
-  return isPayhooksError(error) ? error.message : "Something went wrong. The server's log may say more.";
+  if (isPayhooksError(error)) return error.message;
+  console.error("payhooks: the console failed:", error);
+  return "Something went wrong. The server's log says more.";
 }

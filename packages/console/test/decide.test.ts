@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { heldId, merchant } from "./support/merchant.ts";
 import { MOUNTS } from "./support/mounts.ts";
 
@@ -26,6 +26,17 @@ describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
       .poll(async () => (await page.get()).text)
       .toMatch(/replayed[\s\S]*marta[\s\S]*the bank is back/);
     expect((await receiver.read(eventId))?.state).toBe("done");
+  });
+
+  it("is made when its body comes in chunks, and refused when they are too many", async () => {
+    const { receiver, open, eventId } = await held();
+    const page = await open({ on });
+    const inChunks = (note: string) =>
+      new Blob([JSON.stringify({ action: "discard", eventId, note })]).stream();
+    expect((await page.decide(inChunks("n".repeat(9_000)))).status).toBe(413);
+    expect((await receiver.read(eventId))?.state).toBe("held");
+    expect((await page.decide(inChunks("paid by hand, ብር"))).status).toBe(200);
+    expect((await receiver.read(eventId))?.history.at(-1)).toMatchObject({ note: "paid by hand, ብር" });
   });
 
   it("is made once: whoever comes second is told so", async () => {
@@ -139,6 +150,20 @@ describe("rights", () => {
       expect([query, status]).toEqual([query, 403]);
       expect(text).not.toContain("order-7");
     }
+  });
+});
+
+describe("a decision that fails", () => {
+  it("is answered 500 without the error, which is in the server's log", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => log.mockRestore());
+    const { receiver, open, eventId } = await held();
+    const failure = new Error("marta's secret");
+    vi.spyOn(receiver.held, "discard").mockRejectedValue(failure);
+    const answer = await (await open()).decide({ action: "discard", eventId, note: "n" });
+    expect(answer.status).toBe(500);
+    expect(JSON.parse(answer.text).message).toBe("Something went wrong. The server's log says more.");
+    expect(log.mock.calls).toEqual([["payhooks: the console failed:", failure]]);
   });
 });
 

@@ -110,7 +110,8 @@ function pageAt(url: string): Page {
             "sec-fetch-site": "same-origin",
             ...headers,
           },
-          body: typeof body === "string" ? body : JSON.stringify(body),
+          body: typeof body === "string" || body instanceof ReadableStream ? body : JSON.stringify(body),
+          duplex: "half",
         }),
       ),
   };
