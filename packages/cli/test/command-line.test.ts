@@ -44,6 +44,8 @@ describe("payhooks", () => {
     [["send", "deposit", "--to", "--shuffle"], "--to needs a value: --to URL"],
     [["send", "deposit", "--shuffle=yes"], "--shuffle takes no value."],
     [["held"], "An argument is missing."],
+    [["held"], "An argument is missing.\nUsage: payhooks held list "],
+    [["find", "order-1"], 'Unexpected argument "order-1".\nUsage: payhooks find --reference TEXT '],
     [["sandbox", "extra"], 'Unexpected argument "extra".'],
     [["sandbox", "--port", "http"], '--port must be a whole number from 0 to 65535; it is "http".'],
   ])("%j exits with 2 and says why", async (args, message) => {
@@ -51,6 +53,13 @@ describe("payhooks", () => {
     expect(ended.code).toBe(2);
     expect(ended.stderr).toContain(`payhooks: ${message}`);
     expect(ended.stderr).not.toMatch(/^\s+at /m);
+  });
+
+  it("shows every way to call a command where an argument is missing", async () => {
+    const { stderr } = await payhooks(["held"]);
+    expect(stderr).toMatch(
+      /^Usage: payhooks held list .*\n {7}payhooks held replay .*\n {7}payhooks held discard /m,
+    );
   });
 
   it("tells errors as JSON with --json", async () => {

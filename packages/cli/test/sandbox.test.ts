@@ -105,7 +105,8 @@ describe("payhooks sandbox", () => {
     const statuses = [503, 200];
     const server = createServer((request, response) => {
       request.resume().on("end", () => {
-        const status = request.url === "/webhooks/connect" ? 200 : (statuses.shift() ?? 500);
+        const known = request.url === "/webhooks/connect" ? 200 : (statuses.shift() ?? 500);
+        const status = request.url === "/nowhere" ? 404 : known;
         response.writeHead(status).end(status === 503 ? '{"error":{"code":"ERR_INBOX_FULL"}}' : "{}");
       });
     });
@@ -134,6 +135,11 @@ describe("payhooks sandbox", () => {
     const nobody = { reference: "order-2", callback_url: "http://127.0.0.1:1/" };
     await call(`${url}/sandbox/deposits`, nobody);
     await has("DEPOSIT SUCCESS order-2 → no answer: .*ECONNREFUSED.* \\d+ ms, again in 0\\.0 s");
+    await has("DEPOSIT SUCCESS order-2 \\(attempt 2\\) → no answer: .*ECONNREFUSED.* \\d+ ms, given up");
+    const refused = /^ {2}Nothing listens at http:\/\/127\.0\.0\.1:1\/\. .* --app URL says/gm;
+    expect(running.stdout.match(refused)).toHaveLength(1);
+    await call(`${url}/sandbox/deposits`, { reference: "order-3", callback_url: `${app}/nowhere` });
+    await running.until(/^ {2}There is nothing at http:\S+\/nowhere\. .* --callback-url URL says/m);
     expect(running.stdout).not.toContain("signature");
   });
 
@@ -213,6 +219,7 @@ describe("payhooks sandbox", () => {
     const { url } = await started([]);
     const ended = await payhooks(["sandbox", "--port", new URL(url).port]);
     expect(ended).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("ERR_PORT_IN_USE") });
+    expect(ended.stderr).toContain("--port 0 takes any that is free");
   });
 
   it.each([
@@ -249,7 +256,7 @@ describe("payhooks dev", () => {
     expect(ended.code).toBe(7);
     expect(ended.stdout).toMatch(/^sandbox \| Payhooks sandbox {2}http/m);
     expect(ended.stdout).toMatch(
-      /^sandbox \| {3}next {7}press "Take a deposit" on the dashboard to send a first event$/m,
+      /^sandbox \| {3}next {7}press "Take a deposit" on the dashboard to send a first event, or run\nsandbox \| {14}curl -X POST http:\/\/127\.0\.0\.1:\d+\/sandbox\/deposits$/m,
     );
     expect(ended.stdout).toMatch(/^app \| no line end$/m);
     expect(ended.stderr).toBe("app | to stderr\n");

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { COMMON_OPTIONS, type Command, type OptionSpec } from "./command.ts";
 import { UsageError } from "./errors.ts";
+import { usageOf } from "./help.ts";
 import { nearest } from "./nearest.ts";
 
 /** The options and arguments of one call. The methods that read a value throw a {@link UsageError} if it is wrong. */
@@ -155,7 +156,7 @@ function valueFor(
 
 function checkPositionals(command: Command, positionals: readonly string[]): void {
   const { least, most } = command.arguments;
-  const form = `Usage: payhooks ${command.name} ${command.usage[0] ?? ""}`.trimEnd();
+  const form = usageOf(command).join("\n");
   if (positionals.length < least) throw new UsageError("An argument is missing.", form);
   if (positionals.length > most) {
     throw new UsageError(`Unexpected argument ${JSON.stringify(positionals[most])}.`, form);

@@ -21,14 +21,14 @@ export function overview(commands: readonly Command[], version: string): string 
 
 /** `payhooks <command> --help` */
 export function helpOf(command: Command): string {
-  const { name, usage, options, notes, examples } = command;
+  const { options, notes, examples } = command;
   const list = Object.entries({ ...options, ...COMMON_OPTIONS });
   const width = Math.max(...list.map(([option, spec]) => labelOf(option, spec).length));
   const indent = " ".repeat(width + 4);
   return [
     command.summary,
     "",
-    ...usage.map((form, index) => `${index === 0 ? "Usage:" : "      "} payhooks ${name} ${form}`.trimEnd()),
+    ...usageOf(command),
     "",
     ...notes.flatMap((note) => [...wrap(note, WIDTH), ""]),
     "Options:",
@@ -42,6 +42,13 @@ export function helpOf(command: Command): string {
     ...examples.map((example) => `  ${example}`),
     "",
   ].join("\n");
+}
+
+/** Every way to call a command, one a line. */
+export function usageOf({ name, usage }: Command): string[] {
+  return usage.map((form, index) =>
+    `${index === 0 ? "Usage:" : "      "} payhooks ${name} ${form}`.trimEnd(),
+  );
 }
 
 export function labelOf(option: string, spec: OptionSpec): string {

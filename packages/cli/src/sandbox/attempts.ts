@@ -5,10 +5,26 @@ import { shown, type Terminal } from "../command-line/terminal.ts";
  * Prints a line for each attempt of the sandbox to deliver something: the delivery, the answer, and the time it took.
  */
 export function printAttempts(sandbox: Sandbox, terminal: Terminal): void {
+  const hinted = new Set<string>();
   sandbox.deliveries.onAttempt((delivery, attempt) => {
     terminal.json({ event: "attempt", ...attemptAsJson(delivery, attempt) });
     terminal.line(lineOf(delivery, attempt, terminal));
+    const hint = hintFor(delivery, attempt);
+    if (hint === null || hinted.has(hint)) return;
+    hinted.add(hint);
+    terminal.line(`  ${hint}`);
   });
+}
+
+/** What to look at if deliveries do not reach the receiver at all. */
+function hintFor({ flow, url }: Delivery, { answer, error }: Attempt): string | null {
+  const address = shown(url);
+  if (error?.includes("ECONNREFUSED")) {
+    return `Nothing listens at ${address}. Is your server running? --app URL says where it listens.`;
+  }
+  if (answer?.status !== 404) return null;
+  const option = flow === "payments" ? "--callback-url" : "--webhook-url";
+  return `There is nothing at ${address}. Is the receiver mounted there? ${option} URL says where it is.`;
 }
 
 /** The attempt without its body and its signature, which the dashboard and the control API show. */

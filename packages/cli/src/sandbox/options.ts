@@ -8,7 +8,7 @@ import {
   STATUSES,
 } from "@payhooks/sandbox";
 import type { OptionSpec } from "../command-line/command.ts";
-import { UsageError } from "../command-line/errors.ts";
+import { CliError, UsageError } from "../command-line/errors.ts";
 import { chosen, type Given } from "../command-line/given.ts";
 import { readText } from "../command-line/input.ts";
 
@@ -87,8 +87,9 @@ export async function startSandbox(given: Given): Promise<Sandbox> {
   const { callbackUrl, webhookUrl } = addressesOf(given, isStrict);
   const file = given.text("private-key");
   const privateKey = file === undefined ? undefined : await readText(file);
+  const port = given.number("port", { max: 65_535 }) ?? 4000;
   const sandbox = await createSandbox({
-    port: given.number("port", { max: 65_535 }) ?? 4000,
+    port,
     host: given.text("host"),
     allowRemote: given.flag("allow-remote"),
     allowedHosts: given.texts("allowed-host"),
@@ -103,6 +104,8 @@ export async function startSandbox(given: Given): Promise<Sandbox> {
     signRetries: given.choice("sign-retries", ["same", "anew"]),
     seed: given.text("seed"),
     merchant: { privateKey },
+  }).catch((error) => {
+    throw isPortTaken(error) ? portTaken(port) : error;
   });
   try {
     configureWebhooks(sandbox, given, webhookUrl);
@@ -112,6 +115,13 @@ export async function startSandbox(given: Given): Promise<Sandbox> {
     await sandbox.close();
     throw error;
   }
+}
+
+const isPortTaken = (error: unknown): boolean => (error as { code?: unknown }).code === "ERR_PORT_IN_USE";
+
+function portTaken(port: number): CliError {
+  const fix = "Does another sandbox run? Stop it, or choose another port: --port 0 takes any that is free.";
+  return new CliError("ERR_PORT_IN_USE", `Port ${port} is taken.`, fix);
 }
 
 /** Keeps the webhook settings of a state file, unless an option replaces them. There is always a secret. */

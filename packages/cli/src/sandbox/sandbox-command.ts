@@ -56,7 +56,8 @@ export function announce(sandbox: Sandbox, given: Given, terminal: Terminal): vo
   line(`  key        ${sandbox.keys.keyId}, ${sandbox.url}/sandbox/keys/public.pem`);
   line(`  seed       ${sandbox.seed}`);
   if (file !== undefined) line(`  variables  ${file}`);
-  line('  next       press "Take a deposit" on the dashboard to send a first event');
+  line('  next       press "Take a deposit" on the dashboard to send a first event, or run');
+  line(`             curl -X POST ${sandbox.url}/sandbox/deposits`);
 }
 
 /** Resolves at the first signal that asks us to stop. */

@@ -112,15 +112,7 @@ function readKeyObject(input: KeyObject, option: string): KeyObject {
 function readPem(input: string, option: string): KeyObject {
   if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(input)) throw privateKey(option);
   const pem = findPem(input) ?? findPem(Buffer.from(input.replace(/["']/g, ""), "base64").toString("latin1"));
-  if (pem === null) {
-    throw new PayhooksError(
-      "ERR_KEY_UNREADABLE",
-      `${option} has no "-----BEGIN PUBLIC KEY-----" part (it has ${input.length} characters).`,
-      {
-        fix: "Pass the whole PEM text with its BEGIN and END lines, or base64 of it.",
-      },
-    );
-  }
+  if (pem === null) throw noPem(input, option);
   if (pem.label.includes("PRIVATE")) throw privateKey(option);
   try {
     return createPublicKey(pem.text);
@@ -134,6 +126,20 @@ function readPem(input: string, option: string): KeyObject {
       },
     );
   }
+}
+
+function noPem(input: string, option: string): PayhooksError {
+  const length = `it has ${input.length} characters`;
+  if (input.includes("-----BEGIN ")) {
+    const what = `${option} has a "-----BEGIN" line, but no "-----END" line to it (${length}).`;
+    const fix = "It is cut off: a value of several lines in an .env file needs quotes around it.";
+    return new PayhooksError("ERR_KEY_UNREADABLE", what, { fix });
+  }
+  const what = `${option} has no "-----BEGIN PUBLIC KEY-----" part (${length}).`;
+  const fix = /\.(?:pem|pub|key|crt)$/.test(input)
+    ? "It looks like the name of a file: pass the text in the file, or { file: … } to createReceiver."
+    : "Pass the whole PEM text with its BEGIN and END lines, or base64 of it.";
+  return new PayhooksError("ERR_KEY_UNREADABLE", what, { fix });
 }
 
 /** The PEM block in a text, with new line ends. Environment variables may lose line ends, or have them written out as `\ `. */

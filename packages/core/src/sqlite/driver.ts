@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import type { SqliteDatabase } from "./handle.ts";
@@ -57,18 +59,25 @@ export async function openDatabase(file: string): Promise<SqliteDatabase> {
       if (staysOpen) parkAtClose(file, database);
       return database;
     } catch (cause) {
-      throw new PayhooksError(
-        "ERR_SQLITE_UNSUITABLE",
-        `${JSON.stringify(file)} cannot be opened: ${describeError(cause)}.`,
-        {
-          fix: "Does its folder exist, and may this process write there?",
-          cause,
-        },
-      );
+      throw notOpened(file, cause);
     }
   }
   throw new PayhooksError("ERR_PEER_MISSING", "sqliteInbox found no SQLite driver.", {
     fix: "Use Node 24 or Bun, which bring one, or install one: npm install libsql",
+  });
+}
+
+/** Drivers do not say what is missing; libsql says nothing at all. */
+function notOpened(file: string, cause: unknown): PayhooksError {
+  const folder = dirname(resolve(file));
+  const isThere = file.startsWith("file:") || existsSync(folder);
+  const why = isThere ? describeError(cause) : `its folder ${JSON.stringify(folder)} does not exist`;
+  const fix = isThere
+    ? "Does its folder exist, and may this process write there?"
+    : "Make the folder first: only the file is made at the start.";
+  return new PayhooksError("ERR_SQLITE_UNSUITABLE", `${JSON.stringify(file)} cannot be opened: ${why}.`, {
+    fix,
+    cause,
   });
 }
 
