@@ -6,7 +6,7 @@ import express from "express";
 const receiver = createReceiver({
   payments: { publicKey: process.env.PAY_PUBLIC_KEY },
   connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
-  // A file on a local disk: an acknowledged event survives kill -9. See "What an acknowledged event survives".
+  // A file on a local disk: an acknowledged event survives kill -9. See docs/guides/inboxes.md
   inbox: sqliteInbox(process.env.PAYHOOKS_FILE ?? "payhooks.db"),
 });
 
@@ -25,7 +25,8 @@ receiver.ignore("connected_account.declined").ignore("settlement.declined");
 const app = express();
 app.use("/callbacks/pay", paymentCallbacks(receiver));
 app.use("/webhooks/connect", connectWebhooks(receiver));
-const server = app.listen(process.env.PORT ?? 3000, () => console.log("listening", server.address()));
+const server = app.listen(process.env.PORT ?? 3000);
+server.once("listening", () => console.log("listening", server.address()));
 
 process.once("SIGTERM", async () => {
   server.close();

@@ -14,4 +14,5 @@ receiver.ignore("WITHDRAWAL");
 
 const app = express();
 app.use("/callbacks/pay", paymentCallbacks(receiver));
-const server = app.listen(process.env.PORT ?? 3000, () => console.log("listening", server.address()));
+const server = app.listen(process.env.PORT ?? 3000);
+server.once("listening", () => console.log("listening", server.address()));

@@ -6,7 +6,8 @@ import { createSharedReceiver } from "./receiver.ts";
 const receiver = createSharedReceiver("elsewhere");
 const app = express();
 app.use("/callbacks/pay", paymentCallbacks(receiver));
-const server = app.listen(process.env.PORT ?? 3000, () => console.log("listening", server.address()));
+const server = app.listen(process.env.PORT ?? 3000);
+server.once("listening", () => console.log("listening", server.address()));
 
 // A rolling restart: deliveries that come too late are answered 503, and the sender brings them to another server.
 process.once("SIGTERM", async () => {
