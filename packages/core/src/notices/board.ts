@@ -96,5 +96,5 @@ export class NoticeBoard {
  */
 const soon: (task: () => void) => void =
   (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers"
-    ? queueMicrotask
-    : setImmediate;
+    ? (task) => queueMicrotask(task)
+    : (task) => void setImmediate(task);

@@ -1,0 +1,33 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+const run = promisify(execFile);
+
+/** Functions of the platform on Workers refuse to be called as the method of another object. */
+const AS_ON_WORKERS = `
+  const { queueMicrotask: real } = globalThis;
+  Object.defineProperty(globalThis, "navigator", { value: { userAgent: "Cloudflare-Workers" } });
+  globalThis.queueMicrotask = function (task) {
+    if (this !== undefined && this !== globalThis) throw new TypeError("Illegal invocation");
+    real(task);
+  };
+`;
+
+const PROGRAM = `
+  ${AS_ON_WORKERS}
+  const { createReceiver, memoryInbox } = await import("@payhooks/core");
+  const { createTestKeys } = await import("@payhooks/core/testing");
+  const { publicKey } = createTestKeys();
+  const receiver = createReceiver({ payments: { publicKey }, inbox: memoryInbox() });
+  receiver.onDeposit(() => {}).ignore("WITHDRAWAL");
+  await receiver.start();
+  await receiver.close();
+  console.log("started and closed");
+`;
+
+it("a receiver starts where functions of the platform refuse another this, as on Workers", async () => {
+  const args = ["--conditions=payhooks-source", "--import=tsx", "--input-type=module", "--eval", PROGRAM];
+  const { stdout } = await run(process.execPath, args, { cwd: new URL("../../../../test", import.meta.url) });
+  expect(stdout).toContain("started and closed");
+});
