@@ -20,14 +20,18 @@ const PROGRAM = `
   const { createTestKeys } = await import("@payhooks/core/testing");
   const { publicKey } = createTestKeys();
   const receiver = createReceiver({ payments: { publicKey }, inbox: memoryInbox() });
-  receiver.onDeposit(() => {}).ignore("WITHDRAWAL");
+  const notices = [];
+  receiver.observe(({ type }) => notices.push(type));
+  // A handler is missing, which is a warning.
+  receiver.onDeposit(() => {});
   await receiver.start();
+  await Promise.resolve();
+  console.log("noticed:", notices.join());
   await receiver.close();
-  console.log("started and closed");
 `;
 
-it("a receiver starts where functions of the platform refuse another this, as on Workers", async () => {
+it("notices are sent where functions of the platform refuse another this, as on Workers", async () => {
   const args = ["--conditions=payhooks-source", "--import=tsx", "--input-type=module", "--eval", PROGRAM];
   const { stdout } = await run(process.execPath, args, { cwd: new URL("../../../../test", import.meta.url) });
-  expect(stdout).toContain("started and closed");
+  expect(stdout).toContain("noticed: warning");
 });
