@@ -148,6 +148,13 @@ async function forbidden(): Promise<Response> {
 /** Only Payhooks' own messages are shown. The messages of other errors may contain anything. */
 function messageOf(error: unknown): string {
   if (isPayhooksError(error)) return error.message;
-  console.error("payhooks: the console failed:", error);
-  return "Something went wrong. The server's log says more.";
+  console.error(`payhooks: the console failed: ${placeOf(error)}`);
+  return "Something went wrong. The server's log says where.";
+}
+
+/** An error's class and the calls that led to it. Its message is left out: it may quote what the console must not show. */
+function placeOf(error: unknown): string {
+  if (!(error instanceof Error)) return `something was thrown that is no error, of type ${typeof error}`;
+  const calls = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
+  return [error.name, ...calls.slice(0, 8)].join("\n");
 }
