@@ -10,7 +10,7 @@ import { entrySizes } from "./entry-sizes.mjs";
 const SIZE_BUDGET = {
   "@payhooks/client": 11500,
   "@payhooks/core": 55000,
-  "@payhooks/core/signature": 4250,
+  "@payhooks/core/signature": 4400,
   "@payhooks/core/adapter": 5300,
   "@payhooks/core/fetch": 4400,
   "@payhooks/core/inbox": 30500,
