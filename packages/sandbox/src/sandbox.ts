@@ -1,6 +1,7 @@
 import type { Attempt, Delivery, DeliveryState } from "./deliveries/delivery.ts";
 import type { Faults } from "./faults/faults.ts";
-import type { Outcome, Script, ScriptMatch, Step } from "./payments/outcomes.ts";
+import type { Outcome, Script, ScriptMatch } from "./payments/outcomes.ts";
+import type { Step } from "./payments/step.ts";
 import type { TransactionRecord } from "./payments/transactions.ts";
 import type { CheckoutInput, TriggerInput } from "./trigger.ts";
 import type {

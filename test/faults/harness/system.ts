@@ -154,8 +154,21 @@ export class System {
         return isAtRest(verdict) || performance.now() - progressAt > leaseMs + PATIENCE_MS;
       },
       { withinMs, everyMs: 100 },
-    );
+    ).catch((error: Error) => {
+      throw new Error(`${error.message}; open then: ${this.#story([...verdict.lost, ...verdict.untold])}`);
+    });
     return verdict;
+  }
+
+  /** What the log says of some keys, the last lines of each. */
+  #story(keys: readonly string[]): string {
+    const told = (key: string): string =>
+      this.lines()
+        .filter((line) => line.key === key)
+        .slice(-8)
+        .map(({ what, detail, more, pid, at }) => `${Math.round(at)} ${pid} ${what} ${detail} ${more}`)
+        .join("; ");
+    return keys.length === 0 ? "nothing" : keys.map((key) => `\n${key}: ${told(key)}`).join("");
   }
 
   async #count(acknowledged: ReadonlyMap<string, unknown>): Promise<Verdict> {

@@ -1,38 +1,9 @@
+import type { CommandForm } from "./form.ts";
 import type { Given } from "./given.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** One option of a command. */
-export interface OptionSpec {
-  /** The placeholder for the value in the help. An option without one is a switch. */
-  readonly value?: string;
-  readonly multiple?: boolean;
-  readonly help: string;
-  /** The default as the help shows it, if there is one. */
-  readonly default?: string;
-}
-
 /** One command of `payhooks`. */
-export interface Command {
-  readonly name: string;
-  /** One line, for the list of commands. */
-  readonly summary: string;
-  /** What follows `payhooks <name>`, one line for each form. */
-  readonly usage: readonly string[];
-  readonly options: Readonly<Record<string, OptionSpec>>;
-  /** Everything that the options do not say, in paragraphs. */
-  readonly notes: readonly string[];
-  /** Whole command lines that work as they are. */
-  readonly examples: readonly string[];
-  /** How many arguments the command takes besides its options. */
-  readonly arguments: { readonly least: number; readonly most: number };
-  /** True if everything after `--` belongs to another program. */
-  readonly passesOn?: boolean;
+export interface Command extends CommandForm {
   /** Resolves with the exit code. */
   run(given: Given, terminal: Terminal): Promise<number>;
 }
-
-/** Options that every command has. */
-export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
-  json: { help: "print JSON for programs instead of text" },
-  help: { help: "show this help" },
-};

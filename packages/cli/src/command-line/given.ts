@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import { COMMON_OPTIONS, type Command, type OptionSpec } from "./command.ts";
 import { UsageError } from "./errors.ts";
+import { COMMON_OPTIONS, type CommandForm, type OptionSpec } from "./form.ts";
 import { usageOf } from "./help.ts";
 import { nearest } from "./nearest.ts";
 
@@ -90,7 +90,7 @@ export function httpUrl(what: string, text: string): URL {
 }
 
 /** Reads the words after the command's name. */
-export function readArguments(command: Command, args: readonly string[]): Given {
+export function readArguments(command: CommandForm, args: readonly string[]): Given {
   const specs: Readonly<Record<string, OptionSpec>> = { ...command.options, ...COMMON_OPTIONS };
   const options = Object.fromEntries(
     Object.entries(specs).map(([name, spec]) => {
@@ -127,7 +127,7 @@ export function readArguments(command: Command, args: readonly string[]): Given 
 }
 
 function valueFor(
-  command: Command,
+  command: CommandForm,
   specs: Readonly<Record<string, OptionSpec>>,
   token: {
     readonly name: string;
@@ -154,7 +154,7 @@ function valueFor(
   return value;
 }
 
-function checkPositionals(command: Command, positionals: readonly string[]): void {
+function checkPositionals(command: CommandForm, positionals: readonly string[]): void {
   const { least, most } = command.arguments;
   const form = usageOf(command).join("\n");
   if (positionals.length < least) throw new UsageError("An argument is missing.", form);

@@ -1,9 +1,9 @@
-import { COMMON_OPTIONS, type Command, type OptionSpec } from "./command.ts";
+import { COMMON_OPTIONS, type CommandForm, type OptionSpec } from "./form.ts";
 
 const WIDTH = 100;
 
 /** `payhooks --help` */
-export function overview(commands: readonly Command[], version: string): string {
+export function overview(commands: readonly CommandForm[], version: string): string {
   const width = Math.max(...commands.map(({ name }) => name.length));
   return [
     `payhooks ${version}: receive payment callbacks and webhooks, and try it on this machine`,
@@ -20,7 +20,7 @@ export function overview(commands: readonly Command[], version: string): string 
 }
 
 /** `payhooks <command> --help` */
-export function helpOf(command: Command): string {
+export function helpOf(command: CommandForm): string {
   const { options, notes, examples } = command;
   const list = Object.entries({ ...options, ...COMMON_OPTIONS });
   const width = Math.max(...list.map(([option, spec]) => labelOf(option, spec).length));
@@ -45,7 +45,7 @@ export function helpOf(command: Command): string {
 }
 
 /** Every way to call a command, one a line. */
-export function usageOf({ name, usage }: Command): string[] {
+export function usageOf({ name, usage }: CommandForm): string[] {
   return usage.map((form, index) =>
     `${index === 0 ? "Usage:" : "      "} payhooks ${name} ${form}`.trimEnd(),
   );

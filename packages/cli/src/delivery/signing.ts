@@ -1,6 +1,6 @@
 import { createPrivateKey } from "node:crypto";
-import type { OptionSpec } from "../command-line/command.ts";
 import { UsageError } from "../command-line/errors.ts";
+import type { OptionSpec } from "../command-line/form.ts";
 import type { Given } from "../command-line/given.ts";
 import { readText } from "../command-line/input.ts";
 

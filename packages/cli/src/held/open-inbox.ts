@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Inbox } from "@payhooks/core";
-import type { OptionSpec } from "../command-line/command.ts";
 import { UsageError, unavailable } from "../command-line/errors.ts";
+import type { OptionSpec } from "../command-line/form.ts";
 import type { Given } from "../command-line/given.ts";
 import { silentLogger } from "../silent-logger.ts";
 

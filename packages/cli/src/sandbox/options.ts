@@ -7,8 +7,8 @@ import {
   type Sandbox,
   STATUSES,
 } from "@payhooks/sandbox";
-import type { OptionSpec } from "../command-line/command.ts";
 import { CliError, UsageError } from "../command-line/errors.ts";
+import type { OptionSpec } from "../command-line/form.ts";
 import { chosen, type Given } from "../command-line/given.ts";
 import { readText } from "../command-line/input.ts";
 

@@ -1,5 +1,5 @@
 import type { FaultKind } from "../faults/kinds.ts";
-import type { Step } from "./outcomes.ts";
+import type { Step } from "./step.ts";
 
 /** What a magic reference or phone number does. With these, a program needs nothing but the service's own endpoints. */
 export interface MagicOutcome {

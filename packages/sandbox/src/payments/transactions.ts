@@ -7,8 +7,9 @@ import { SandboxError } from "../sandbox-error.ts";
 import type { Medium, Transaction, TransactionStatus } from "../wire.ts";
 import { MEDIUM_TEXTS, newProviderTxId } from "./mediums.ts";
 import type { Order } from "./order.ts";
-import type { Scripts, Step } from "./outcomes.ts";
+import type { Scripts } from "./outcomes.ts";
 import { shownPhoneNumber } from "./phone-number.ts";
+import type { Step } from "./step.ts";
 
 /** One status that a transaction had. */
 export interface StatusEntry {
