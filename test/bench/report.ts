@@ -15,7 +15,7 @@ import {
   readResults,
   VERSIONS,
 } from "./results.ts";
-import { readSeeing, seeingSection } from "./seeing-results.ts";
+import { readSeeing, type SeeingResults, seeingSection } from "./seeing-results.ts";
 import { figureOf, intervalOf, MODES, table } from "./table.ts";
 
 const FRAMEWORKS: Readonly<Record<FrameworkName, string>> = {
@@ -93,10 +93,13 @@ export function allResults(): readonly Results[] {
 const majorOf = ({ node }: Pick<Results, "node">): number => Number(node.split(".")[0]);
 const chartName = (results: Pick<Results, "node">): string => `node-${majorOf(results)}.svg`;
 
-/** @param byHand null where that comparison was never run. */
-export function render(byHand: ByHandResults | null, all: readonly Results[]): string {
+/** The page of these results. A comparison that is null was never run. */
+export function render(
+  byHand: ByHandResults | null,
+  all: readonly Results[],
+  seeing: SeeingResults | null = readSeeing(),
+): string {
   const first = byHand === null ? [] : [byHandSection(byHand)];
-  const seeing = readSeeing();
   const inside = seeing === null ? [] : [seeingSection(seeing)];
   return `${[INTRODUCTION, ...first, ...all.map(renderVersion), ...inside, READING].join("\n\n")}\n`;
 }

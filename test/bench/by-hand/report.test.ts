@@ -98,7 +98,7 @@ describe("the page", () => {
   it("opens with the comparison, once there is one", () => {
     const sections = (page: string) => [...page.matchAll(/^## (.*)$/gm)].map(([, title]) => title);
     expect(sections(render(results, []))[0]).toBe("Beside what is written by hand");
-    expect(sections(render(null, []))[0]).toBe("How to read it");
+    expect(sections(render(null, [], null))[0]).toBe("How to read it");
   });
 });
 
