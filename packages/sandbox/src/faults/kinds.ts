@@ -25,11 +25,11 @@ export const FAULT_KINDS: Readonly<
   delay: { scope: "delivery", does: "waits before sending (`delayMs`, 2 s)" },
   reorder: {
     scope: "delivery",
-    does: "holds the delivery back until a later one has been sent (at most `delayMs`, 5 s)",
+    does: "holds the delivery back until a later one is sent (at most `delayMs`, 5 s)",
   },
   "drop-answer": {
     scope: "delivery",
-    does: "loses the receiver's answer, so that the delivery counts as failed and is sent again",
+    does: "loses the receiver's answer: the delivery fails, and is sent again",
   },
   "bad-signature": { scope: "delivery", does: "changes one byte of the signature" },
   "wrong-key": { scope: "delivery", does: "signs with a key or secret that is not the merchant's" },

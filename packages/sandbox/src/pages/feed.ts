@@ -139,6 +139,6 @@ function note(list: ListName, { shown, fitting, all }: Listing<unknown>, filter:
       ? html`Only the last ${shown.length} of ${fitting} that match are shown.`
       : html`${fitting} of ${all} match.`
     : isCut &&
-      html`Only the last ${shown.length} of ${all} are shown. The search looks through all of them, and <a href="${path}">${path}</a> lists them.`;
+      html`Only the last ${shown.length} of ${all} are shown. Search finds all, and <a href="${path}">${path}</a> lists all.`;
   return html`<p class="note" id="${noteId(list)}">${text}</p>`;
 }

@@ -60,7 +60,7 @@ export const MAGIC_OUTCOMES: readonly MagicOutcome[] = [
   {
     name: "forged",
     number: "014",
-    does: "FAILED, from which a forged SUCCESS is made and sent",
+    does: "FAILED, then a SUCCESS forged from it",
     path: [{ status: "FAILED" }],
     fault: "resplit",
   },
