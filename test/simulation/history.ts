@@ -40,6 +40,12 @@ export async function play(plan: Plan, core: Core, coverage: Coverage, isTold = 
   }
 }
 
+/** Right before, or right after, a call. */
+interface Place {
+  met: number;
+  readonly faults: Map<number, PlannedFault>;
+}
+
 class History {
   readonly world: World;
   readonly #core: Core;
@@ -47,9 +53,8 @@ class History {
   readonly #links: Links;
   readonly #processes: SimulatedProcess[] = [];
   readonly #sender: Sender;
-  readonly #met = new Map<string, number>();
-  /** Faults by site, phase and number. */
-  readonly #faults = new Map<string, PlannedFault>();
+  /** What happens at each site: how often it was met so far, and the faults that are planned there, by their number. */
+  readonly #places = { before: new Map<Site, Place>(), after: new Map<Site, Place>() };
   #isEnding = false;
 
   constructor(plan: Plan, core: Core, coverage: Coverage, isTold: boolean) {
@@ -86,8 +91,8 @@ class History {
     this.#links = new Links(this.world);
     this.#sender = new Sender(this.world, () => this.#processes);
     for (const fault of plan.faults) {
-      const phase = isSlip(fault.what) ? "before" : fault.phase;
-      this.#faults.set(`${fault.site} ${phase} ${fault.nth}`, fault);
+      const phase = fault.phase === "after" && !isSlip(fault.what) ? "after" : "before";
+      this.#placeOf(fault.site, phase).faults.set(fault.nth, fault);
     }
   }
 
@@ -168,13 +173,21 @@ class History {
     return true;
   }
 
+  #placeOf(site: Site, phase: "before" | "after"): Place {
+    const places = this.#places[phase];
+    let place = places.get(site);
+    if (place === undefined) {
+      place = { met: 0, faults: new Map() };
+      places.set(site, place);
+    }
+    return place;
+  }
+
   #meet(site: Site, phase: "before" | "after", process: SimulatedProcess): Slip | null {
     if (this.#isEnding) return null;
-    const place = `${site} ${phase}`;
-    const nth = (this.#met.get(place) ?? 0) + 1;
-    this.#met.set(place, nth);
-    if (this.#faults.size === 0) return null;
-    const fault = this.#faults.get(`${place} ${nth}`);
+    const place = this.#placeOf(site, phase);
+    const nth = ++place.met;
+    const fault = place.faults.get(nth);
     if (fault === undefined || !process.isAlive) return null;
     const { chronicle, timeline } = this.world;
     const name = nameOf(fault);
