@@ -156,7 +156,7 @@ describe.each([
     await heldCount(page, 60);
     merchant.fail(null);
     await page.locator("#select-all").check();
-    expect(await page.locator("#selected").textContent()).toBe("all that fit");
+    expect(await page.locator("#selected").textContent()).toBe("all that match");
     await page.locator("#selection button", { hasText: "Replay…" }).click();
     expect(await page.locator("#decide-what").textContent()).toContain("All events that fit");
     await page.locator("#note").fill("The ledger is back.");

@@ -67,16 +67,16 @@ function titleOf({ state, reason }: ConsoleQuery): Html {
 
 function emptyText({ search, state, cursor }: ConsoleQuery, next: string | null): string {
   if (search !== null) return "Nothing is known under this reference or id.";
-  if (next !== null) return "Nothing fits on this page. There is more to look through: see the next one.";
+  if (next !== null) return "Nothing on this page matches. There is more to look through on the next page.";
   if (cursor !== null) return "There is no more.";
-  return state === "held" ? "Nothing is held. Nobody has to do anything." : `Nothing is ${state} that fits.`;
+  return state === "held" ? "Nothing is held. Nobody has to do anything." : `No event that matches is ${state}.`;
 }
 
 /** The bar that selects events and decides about them. */
 function selection(query: ConsoleQuery, rights: readonly Decision[]): Html {
   return html`<div class="selection" id="selection" role="group" aria-label="Decide about several events">
   <label class="check"><input type="checkbox" id="select-page" data-select="page">All on this page</label>
-  ${query.search === null && html`<label class="check"><input type="checkbox" id="select-all" data-select="all">All that fit, on every page</label>`}
+  ${query.search === null && html`<label class="check"><input type="checkbox" id="select-all" data-select="all">All that match, on every page</label>`}
   <span class="end actions"><span class="count" id="selected">0 selected</span>${decideButtons([], rights)}</span>
 </div>`;
 }

@@ -99,7 +99,7 @@ function countSelected() {
   const place = document.getElementById("selected");
   if (!place) return;
   const count = picked().length;
-  place.textContent = wantsAll() ? "all that fit" : count + " selected";
+  place.textContent = wantsAll() ? "all that match" : count + " selected";
   for (const button of document.querySelectorAll("#selection [data-decide]")) button.disabled = count === 0 && !wantsAll();
 }
 
@@ -137,7 +137,7 @@ function ask(action, ids, all) {
   decision = { action, ids, all, isRunning: false, isStopped: false };
   form.reset();
   document.getElementById("decide-title").textContent = words.title;
-  const what = all ? "All events that fit the filter" : ids.length === 1 ? "One event" : ids.length + " events";
+  const what = all ? "All events that match the filter" : ids.length === 1 ? "One event" : ids.length + " events";
   document.getElementById("decide-what").textContent = what + ". " + words.explain;
   document.getElementById("expired").hidden = action !== "replay";
   const confirm = document.getElementById("confirm");

@@ -1,6 +1,6 @@
 import type { Clock } from "../time/clock.ts";
 import type { Logger } from "./logger.ts";
-import type { Happening, Notice } from "./notice.ts";
+import type { Alert, Happening, Notice } from "./notice.ts";
 
 /** The lowest level that is written. `info` also writes what goes well. */
 export type LogLevel = "info" | "warn" | "error";
@@ -42,6 +42,35 @@ export const RULES: Readonly<Record<Exclude<Notice["type"], "refused">, Rule | n
   "window-shrunk": { level: "warn", perMinute: ONCE },
   alert: { level: "error", perMinute: FEW },
   warning: { level: "warn", perMinute: MANY },
+};
+
+type WithOwnText = "refused" | "warning" | "alert";
+
+/** What the line of a notice says. The facts of the notice follow. */
+const TEXTS: Readonly<Record<Exclude<Notice["type"], WithOwnText | "started" | "finished">, string>> = {
+  accepted: "the event is stored and will run",
+  duplicate: "a copy of a stored event",
+  stale: "a PENDING that came after the payment's end",
+  held: "the event does not run until a person decides",
+  replayed: "a person has put a held event back to run",
+  discarded: "a person has dropped a held event",
+  "amount-changed": "a known event has another amount",
+  done: "a handler is done",
+  retry: "a handler failed and will run again",
+  "given-up": "a handler failed and will not run again",
+  "double-risk": "a handler may run twice",
+  "effect-skipped": "an earlier run has already committed this effect",
+  "record-missing": "the inbox does not have this event",
+  "inbox-error": "the inbox's store did not answer, or refused",
+  "data-lost": "acknowledged events are lost, or may be",
+  "window-shrunk": "the memory inbox is too small, and forgets events too early",
+};
+
+/** What the line of an alert says, by its kind. */
+const ALERTS: Readonly<Record<Alert["kind"], string>> = {
+  "all-failing": "no delivery is authentic. Is the key right, and was it rotated?",
+  probing: "deliveries keep failing, while others are authentic",
+  "held-full": "too many events are held, so new ones that would be held are refused",
 };
 
 /** Anybody can cause refused deliveries, as often as they like. */
@@ -199,7 +228,21 @@ function lineOf(notice: Notice, rule: Rule): Line {
   }
   const title = titleOf(notice);
   const times = notice.type === "inbox-error" ? notice.count : 1;
-  return { rule, subject: title, title, message: type, facts: factsIn(notice), times };
+  const text = textOf(notice);
+  const message = text === null ? type : `${type}: ${text}`;
+  return { rule, subject: title, title, message, facts: factsIn(notice), times };
+}
+
+function textOf(notice: Exclude<Notice, { type: "refused" | "warning" }>): string | null {
+  switch (notice.type) {
+    case "alert":
+      return ALERTS[notice.kind];
+    case "started":
+    case "finished":
+      return null;
+    default:
+      return TEXTS[notice.type];
+  }
 }
 
 /** The subject of a notice. Failing calls have a subject for each kind of call, and alerts one for each kind and flow. */

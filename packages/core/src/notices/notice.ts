@@ -30,7 +30,7 @@ interface AboutHandler<Type extends string> extends AboutEvent<Type> {
 interface ThrownByHandler {
   /** The error in one line of at most 500 characters. */
   readonly error: string;
-  /** The stack and those of its causes, at most 4,000 characters; null if there is none. */
+  /** The stack and those of its causes, at most 4,000 characters; null if there is none, and for a `RetryAfter`. */
   readonly stack: string | null;
 }
 

@@ -133,7 +133,7 @@ export class PayhooksError extends Error {
   /** What to do about it, in words; empty when there is nothing to do. */
   readonly fix: string;
   /** The HTTP status of the answer, when the error is the answer to a delivery. */
-  readonly status: number | undefined;
+  declare readonly status: number | undefined;
 
   constructor(code: ErrorCode, what: string, detail: ErrorDetail = {}) {
     super(
@@ -143,7 +143,9 @@ export class PayhooksError extends Error {
     this.name = "PayhooksError";
     this.code = code;
     this.fix = detail.fix ?? "";
-    this.status = detail.status ?? (ANSWER_STATUS as Readonly<Record<string, number | undefined>>)[code];
+    const status = detail.status ?? (ANSWER_STATUS as Readonly<Record<string, number | undefined>>)[code];
+    // An error that is no answer does not print as one with "status: undefined".
+    if (status !== undefined) this.status = status;
   }
 }
 

@@ -266,15 +266,17 @@ export function createRunner(parts: RunnerParts): Runner {
       }
       return "done";
     }
-    const { error, stack } = factsOfThrown(outcome.error);
+    const retryAfter = retryAfterOf(outcome.error);
+    const thrown = factsOfThrown(outcome.error);
+    const { error } = thrown;
+    // Where a handler asks to be tried again later, nothing went wrong.
+    const stack = retryAfter === null ? thrown.stack : null;
     if (isReject(outcome.error))
       return giveUp(lease, handler, progress, { reason: "rejected", error, attempt, stack });
     // Anybody may have sent the copy that asked for this early try. So the try is not counted, and does not move the next one.
     if (!isEarly && attempt >= handler.maxTries)
       return giveUp(lease, handler, progress, { reason: "exhausted", error, attempt, stack });
-    const delayMs = isEarly
-      ? waitOf(before, lease, progress)
-      : (retryAfterOf(outcome.error) ?? backoffOf(handler, attempt));
+    const delayMs = isEarly ? waitOf(before, lease, progress) : (retryAfter ?? backoffOf(handler, attempt));
     progress.unwritten.push(
       isEarly
         ? { name, kind: "undone", before: { ...before, error } }

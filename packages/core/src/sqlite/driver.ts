@@ -70,15 +70,25 @@ export async function openDatabase(file: string): Promise<SqliteDatabase> {
 /** Drivers do not say what is missing; libsql says nothing at all. */
 function notOpened(file: string, cause: unknown): PayhooksError {
   const folder = dirname(resolve(file));
-  const isThere = file.startsWith("file:") || existsSync(folder);
-  const why = isThere ? describeError(cause) : `its folder ${JSON.stringify(folder)} does not exist`;
-  const fix = isThere
-    ? "Does its folder exist, and may this process write there?"
-    : "Make the folder first: only the file is made at the start.";
-  return new PayhooksError("ERR_SQLITE_UNSUITABLE", `${JSON.stringify(file)} cannot be opened: ${why}.`, {
-    fix,
-    cause,
-  });
+  const isUri = file.startsWith("file:");
+  const isMissing = !isUri && !existsSync(folder);
+  const said = describeError(cause);
+  const why = isMissing
+    ? `its folder ${JSON.stringify(folder)} does not exist`
+    : said === "Error"
+      ? null
+      : said;
+  const fix = isMissing
+    ? "Make the folder first: only the file is made at the start."
+    : `${isUri ? "Does its folder exist, and may" : "May"} this process write there?`;
+  return new PayhooksError(
+    "ERR_SQLITE_UNSUITABLE",
+    `${JSON.stringify(file)} cannot be opened${why === null ? "" : `: ${why}`}.`,
+    {
+      fix,
+      cause,
+    },
+  );
 }
 
 function isModuleMissing(error: unknown): boolean {

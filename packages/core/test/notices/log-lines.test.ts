@@ -11,6 +11,8 @@ import {
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { LogLines, RULES } from "../../src/notices/log-lines.ts";
+import type { Notice } from "../../src/notices/notice.ts";
 import { deliveryOf, noticed, SECRET, setUp, thrownBy } from "../receiving.ts";
 
 const { publicKey, privateKey } = createTestKeys();
@@ -20,6 +22,8 @@ const forged = (): SignedDelivery => forgedCallback(callbackFields(), { amount: 
 const unsigned = (fields: Record<string, unknown> = {}): SignedDelivery =>
   asDelivery({ ...callbackFields(), signature: "AAAA", ...fields });
 
+const HELD = "held: the event does not run until a person decides";
+
 describe("the log", () => {
   it("has what a person should see, and nothing of what goes as it should", async () => {
     const t = await setUp({ payments: { publicKey } });
@@ -28,7 +32,18 @@ describe("the log", () => {
     expect(t.lines).toHaveLength(before);
     await t.post("payments", sign({ status: "success" }));
     const at = new Date(t.clock.now()).toISOString();
-    expect(t.lines.slice(before)).toMatchObject([["warn", "held", { at, reason: "malformed" }]]);
+    expect(t.lines.slice(before)).toMatchObject([["warn", HELD, { at, reason: "malformed" }]]);
+  });
+
+  it("says in words what each notice means", () => {
+    const log: string[] = [];
+    const write = (message: string): void => void log.push(message);
+    const lines = new LogLines({ info: write, warn: write, error: write }, "info", fakeClock());
+    for (const [type, rule] of Object.entries(RULES)) {
+      if (rule !== null && type !== "warning") lines.write({ type, at: 0, kind: "all-failing" } as Notice);
+    }
+    expect(log).toHaveLength(Object.values(RULES).filter((rule) => rule !== null).length - 1);
+    for (const message of log) expect(message).toMatch(/^[a-z-]+: \w.* \w/);
   });
 
   it("has one line of five bad signatures in development, which says what they most likely come from", async () => {
@@ -166,7 +181,7 @@ describe("strangers", () => {
     const t = await setUp({ payments: { publicKey } });
     for (let n = 0; n < 200; n++) await t.post("payments", unsigned(), { remoteAddress: `198.51.100.${n}` });
     await t.post("payments", sign({ status: "success" }));
-    expect(t.lines.at(-1)).toMatchObject(["warn", "held", {}]);
+    expect(t.lines.at(-1)).toMatchObject(["warn", HELD, {}]);
   });
 });
 
@@ -179,7 +194,7 @@ describe("lines about one thing", () => {
     };
     const messages = (): unknown[] => t.lines.slice(before).map(([, message]) => message);
     await hold(130);
-    expect(messages()).toEqual(Array(100).fill("held"));
+    expect(messages()).toEqual(Array(100).fill(HELD));
     await t.clock.advance("59s");
     expect(messages()).toHaveLength(100);
     await t.clock.advance("1s");
@@ -187,7 +202,7 @@ describe("lines about one thing", () => {
     await hold(101);
     await t.receiver.close();
     expect(messages().slice(101)).toEqual([
-      ...Array(100).fill("held"),
+      ...Array(100).fill(HELD),
       "held: 1 more within a minute were not written",
     ]);
   });
@@ -207,7 +222,7 @@ describe("lines about one thing", () => {
     await t.post("payments", sign({ status: "success" }));
     expect(t.lines.slice(before + 100).map(([, message]) => message)).toEqual([
       "held: 5 more within a minute were not written",
-      "held",
+      HELD,
     ]);
     expect(lost).toBeGreaterThan(0);
   });
@@ -262,19 +277,26 @@ describe("the level", () => {
   }
 
   it("is warn by default: what goes as it should is not written", async () => {
-    expect(await written({})).toEqual(["warn: payhooks: held"]);
-    expect(await written({ logger: console })).toEqual(["info: credited", "warn: held"]);
+    expect(await written({})).toEqual([`warn: payhooks: ${HELD}`]);
+    expect(await written({ logger: console })).toEqual(["info: credited", `warn: ${HELD}`]);
   });
 
   it("info adds what goes as it should", async () => {
     expect(await written({ logLevel: "info" })).toEqual([
-      "info: payhooks: accepted",
+      "info: payhooks: accepted: the event is stored and will run",
       "info: payhooks: credited",
-      ...["done", "duplicate"].map((type) => `info: payhooks: ${type}`),
-      "warn: payhooks: held",
+      "info: payhooks: done: a handler is done",
+      "info: payhooks: duplicate: a copy of a stored event",
+      `warn: payhooks: ${HELD}`,
     ]);
     const own = await written({ logger: console, logLevel: "info" });
-    expect(own).toEqual(["info: accepted", "info: credited", "info: done", "info: duplicate", "warn: held"]);
+    expect(own).toEqual([
+      "info: accepted: the event is stored and will run",
+      "info: credited",
+      "info: done: a handler is done",
+      "info: duplicate: a copy of a stored event",
+      `warn: ${HELD}`,
+    ]);
   });
 
   it("error leaves warnings out", async () => {

@@ -392,7 +392,12 @@ describe("what a handler throws", () => {
     expect(retry?.error).toBe("Error: no such order");
     expect(retry?.stack).toMatch(/^Error: no such order\n +at .*deepInTheShop.*notices\.test/);
     expect(retry?.stack).toContain("\ncaused by TypeError: the row is gone\n    at");
-    expect(t.lines).toContainEqual(["warn", "retry", expect.objectContaining({ stack: retry?.stack }), null]);
+    expect(t.lines).toContainEqual([
+      "warn",
+      "retry: a handler failed and will run again",
+      expect.objectContaining({ stack: retry?.stack }),
+      null,
+    ]);
     const life = await broken.read(retry?.eventId ?? "");
     expect(life?.steps.deposit).toMatchObject({ state: "failed", error: "Error: no such order" });
     expect(JSON.stringify(life)).not.toContain("notices.test");

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { isPayhooksError, PayhooksError, Reject, RetryAfter } from "@payhooks/core";
 import { createHarness, createTestKeys } from "@payhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
@@ -23,19 +24,33 @@ describe("what another copy of the package throws", () => {
   it("has its effect in a handler", async () => {
     const other = await secondCopy();
     const thrown: Error[] = [new other.RetryAfter(90_000), new other.Reject("unknown customer")];
+    const stacks: (string | null)[] = [];
     const t = await createHarness({
       keys: createTestKeys(),
-      register: (receiver) =>
+      register(receiver) {
         receiver.onDeposit(() => {
           throw thrown.shift();
-        }),
+        });
+        receiver.observe((notice) => {
+          if (notice.type === "retry" || notice.type === "given-up") stacks.push(notice.stack);
+        });
+      },
     });
     const delivery = await t.deposit();
     expect(delivery).toMatchObject({ status: 200, outcome: "waiting", ran: ["deposit"] });
     expect(await t.advance(89_999)).toEqual([]);
     expect(await t.advance(1)).toEqual(["deposit"]);
     expect(await t.held()).toMatchObject([{ reason: "rejected", detail: "Reject: unknown customer" }]);
+    // A wait that the handler has asked for is no failure, and has no stack.
+    expect(stacks).toEqual([null, expect.stringMatching(/^Reject: unknown customer\n/)]);
     await t.close();
+  });
+
+  it("has a status only if it is an answer", () => {
+    expect(new PayhooksError("ERR_OVERLOADED", "x").status).toBe(503);
+    const atSetUp = new PayhooksError("ERR_KEY_COUNT", "x");
+    expect(atSetUp.status).toBeUndefined();
+    expect(inspect(atSetUp)).not.toContain("status");
   });
 
   it.each([undefined, null, 5, "Reject", {}, new Error("x"), { name: "Reject" }, { ms: 5 }])(

@@ -37,7 +37,7 @@ export function deliveryDetail(delivery: Delivery): Html {
   const replay = `/sandbox/deliveries/${id}/replay`;
   return html`<div class="actions">
     <button data-post="${replay}">Send again, same bytes</button>
-    <button data-post="${replay}" data-body="${JSON.stringify({ resign: true })}">Sign anew and send</button>
+    <button data-post="${replay}" data-body="${JSON.stringify({ resign: true })}">Sign again and send</button>
   </div>
   <dl class="facts">
     <dt>${delivery.flow === "payments" ? "payTxnId" : "idempotency_key"}</dt><dd class="mono">${delivery.deduplicationKey}</dd>

@@ -52,7 +52,7 @@ describe.each([
     const canonicalString = sandbox.deliveries.list()[0]?.attempts[1]?.canonicalString ?? "";
     expect(await delivery.locator(".attempt").first().textContent()).toContain(canonicalString.slice(0, 40));
     await picture(page, `dashboard-open-${name}`);
-    await delivery.locator("button", { hasText: "Sign anew" }).click();
+    await delivery.locator("button", { hasText: "Sign again" }).click();
     await page.locator("#deliveries .row", { hasText: "replay" }).locator(".pill.good").first().waitFor();
 
     const transaction = page.locator("#transactions .row", { hasText: "order-7" });
