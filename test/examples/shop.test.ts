@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { RunningProgram } from "../e2e/program.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
-import { freePort } from "../faults/harness/redis-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
+import { freePort } from "../support/free-port.ts";
 
 const scope = new Scope();
 let server: PostgresServer;

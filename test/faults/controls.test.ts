@@ -1,10 +1,11 @@
 /** Mistakes that this suite must catch: each is played twice, with the mistake and without it. */
 import { describe, expect, it } from "vitest";
+import { freePort } from "../support/free-port.ts";
 import type { ChildConfig, InboxConfig, Variant } from "./harness/child-config.ts";
 import { testEvent } from "./harness/events.ts";
 import { ProcessUnderTest } from "./harness/processes.ts";
 import { NetworkProxy } from "./harness/proxy.ts";
-import { freePort, RedisServer } from "./harness/redis-server.ts";
+import { RedisServer } from "./harness/redis-server.ts";
 import { report } from "./harness/report.ts";
 import { newSeed, type Scope, until, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";

@@ -1,8 +1,9 @@
 /** examples/redis: two servers and a worker behind one Redis, restarted one after another while callbacks arrive. */
 import { expect, it } from "vitest";
 import { RunningProgram } from "../e2e/program.ts";
+import { freePort } from "../support/free-port.ts";
 import { type TestEvent, testEvent } from "./harness/events.ts";
-import { freePort, RedisServer } from "./harness/redis-server.ts";
+import { RedisServer } from "./harness/redis-server.ts";
 import { until, withScope } from "./harness/scope.ts";
 import { Sender } from "./harness/sender.ts";
 import { keys } from "./harness/system.ts";

@@ -7,9 +7,10 @@ import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
+import { freePort } from "../support/free-port.ts";
 import { silent } from "../support/silent.ts";
 import { testEvent } from "./harness/events.ts";
-import { freePort, RedisServer } from "./harness/redis-server.ts";
+import { RedisServer } from "./harness/redis-server.ts";
 import { type Scope, until, withScope } from "./harness/scope.ts";
 import { keys } from "./harness/system.ts";
 

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startServer } from "../conformance/targets.ts";
-import { freePort } from "../faults/harness/redis-server.ts";
 import { install, pack, run } from "../package/pack.ts";
 import { lay, receives } from "../package/project.ts";
 import { SVELTEKIT } from "../package/starters.ts";
 import { packagesIn } from "../package/workspace.ts";
+import { freePort } from "../support/free-port.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "payhooks-sveltekit-")));
 const project = join(folder, SVELTEKIT.name);

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { freePort } from "../../../test/support/free-port.ts";
 import { type ClientError, createClient } from "../src/index.ts";
 import { apiKey, checkout, keys, notFound, payment, wireTransaction, withdrawal } from "./fixtures.ts";
-import { errorOf, freePort, json, startService, testClock } from "./service.ts";
+import { errorOf, json, startService, testClock } from "./service.ts";
 
 const found = json({ success: true, data: wireTransaction });
 const settings = {

@@ -1,8 +1,9 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
+import { freePort } from "../../../test/support/free-port.ts";
 import { type ClientError, createClient } from "../src/index.ts";
 import { apiKey, keys, payment } from "./fixtures.ts";
-import { errorOf, freePort, startService, testClock } from "./service.ts";
+import { errorOf, startService, testClock } from "./service.ts";
 
 const secrets = [keys.secretKey, apiKey, 'whsec "quoted" value'];
 const settings = {

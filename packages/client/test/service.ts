@@ -53,15 +53,6 @@ export function json(body: unknown, status = 200, headers: Record<string, string
   };
 }
 
-/** A port of this machine on which nothing listens. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 /** A clock on which waits between tries pass at once and are recorded, and timeouts happen when the test says so. */
 export interface TestClock extends Clock {
   readonly waits: number[];

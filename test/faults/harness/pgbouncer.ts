@@ -1,17 +1,17 @@
-import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
+import { freePort } from "../../support/free-port.ts";
+import { GuardedProgram } from "../../support/guarded.ts";
 import { owner, type PostgresServer } from "./postgres-server.ts";
 import { newFolder } from "./receivers.ts";
-import { freePort } from "./redis-server.ts";
 import { type Scope, until } from "./scope.ts";
 
 /** A PgBouncer of a test's own in transaction mode, before a server. */
 export class PgBouncer {
   readonly port: number;
   readonly #file: string;
-  #child: ReturnType<typeof spawn> | null = null;
+  #program: GuardedProgram | null = null;
 
   private constructor(port: number, file: string) {
     this.port = port;
@@ -46,15 +46,11 @@ max_client_conn = 500
   }
 
   async up(): Promise<void> {
-    // It ends with this process: as for the servers, its standard input is closed then.
-    const child = spawn("sh", ["-c", GUARD, "sh", "pgbouncer", "-q", this.#file], {
-      ...owner(),
-      stdio: ["pipe", "ignore", "ignore"],
-    });
-    this.#child = child;
+    const program = await GuardedProgram.start("pgbouncer", ["-q", this.#file], owner());
+    this.#program = program;
     const connectionString = `postgres://postgres@127.0.0.1:${this.port}/postgres`;
     await until("PgBouncer answers", async () => {
-      if (child.exitCode !== null) throw new Error("PgBouncer ended at its start");
+      if (!program.isRunning) throw new Error("PgBouncer ended at its start");
       const client = new pg.Client({ connectionString });
       client.on("error", () => {});
       try {
@@ -71,18 +67,7 @@ max_client_conn = 500
 
   /** Every connection through it breaks. */
   async kill(): Promise<void> {
-    const child = this.#child;
-    if (child === null || child.exitCode !== null) return;
-    const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-    child.stdin?.end();
-    await exited;
+    this.#program?.kill("SIGKILL");
+    await this.#program?.exited;
   }
 }
-
-const GUARD = `
-exec 3<&0
-"$@" </dev/null 3<&- &
-pid=$!
-{ read -r _ <&3; kill -KILL $pid; } 2>/dev/null >/dev/null &
-wait $pid
-`;

@@ -1,21 +1,12 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { postgresBin } from "../../../scripts/postgres-server.mjs";
-import { freePort } from "./redis-server.ts";
+import { freePort } from "../../support/free-port.ts";
+import { GuardedProgram } from "../../support/guarded.ts";
 import { type Scope, until } from "./scope.ts";
-
-/** Ends the server with whoever started it, even if that was killed: its standard input is closed then. */
-const GUARD = `
-exec 3<&0
-"$@" >/dev/null 2>&1 </dev/null 3<&- &
-pid=$!
-echo $pid
-{ read -r _ <&3; kill -QUIT $pid; } 2>/dev/null >/dev/null &
-wait $pid
-`;
 
 let backups = 0;
 
@@ -40,8 +31,7 @@ export class PostgresServer {
   readonly #bin: string;
   readonly #folder: string;
   readonly #settings: readonly string[];
-  #pid: number | null = null;
-  #exited: Promise<void> = Promise.resolve();
+  #program: GuardedProgram | null = null;
 
   private constructor(port: number, bin: string, folder: string, settings: readonly string[]) {
     this.port = port;
@@ -112,30 +102,19 @@ export class PostgresServer {
     const fixed = ["-D", this.#data, "-p", String(this.port), "-h", "127.0.0.1", "-k", this.#folder];
     // What a killed server has written stays written, since the machine goes on.
     const options = ["fsync=off", ...this.#settings].flatMap((setting) => ["-c", setting]);
-    const guard = spawn("sh", ["-c", GUARD, "sh", join(this.#bin, "postgres"), ...fixed, ...options], {
+    const program = await GuardedProgram.start(join(this.#bin, "postgres"), [...fixed, ...options], {
       ...owner(),
       cwd: this.#folder,
-      stdio: ["pipe", "pipe", "ignore"],
+      signal: "QUIT",
     });
-    guard.stdin.on("error", () => {});
-    this.#exited = new Promise((resolve, reject) => {
-      guard.once("error", reject);
-      guard.once("exit", () => {
-        this.#pid = null;
-        guard.stdin.end();
-        resolve();
-      });
-    });
-    this.#pid = await new Promise<number>((resolve) => {
-      guard.stdout.once("data", (line: Buffer) => resolve(Number(line.toString())));
-    });
+    this.#program = program;
     await until(
       "PostgreSQL answers",
       () =>
         this.tell("SELECT 1").then(
           () => true,
           () => {
-            if (this.#pid === null) throw new Error("PostgreSQL ended at its start");
+            if (!program.isRunning) throw new Error("PostgreSQL ended at its start");
             return false;
           },
         ),
@@ -158,7 +137,7 @@ export class PostgresServer {
   /** As if its machine lost power, but for what it had given to the disk. */
   async kill(): Promise<void> {
     this.#signal("SIGKILL");
-    await this.#exited;
+    await this.#program?.exited;
   }
 
   freeze(): void {
@@ -189,8 +168,8 @@ export class PostgresServer {
 
   /** Processor time of all its processes so far, microseconds; told in steps of 10 ms. */
   cpuUs(): number {
-    const pid = this.#pid;
-    if (pid === null) return 0;
+    if (this.#program?.isRunning !== true) return 0;
+    const { pid } = this.#program;
     // Those that have ended count with the one that started them.
     const own = ticksOf(pid, 4);
     return [...childrenOf(pid)].reduce((sum, child) => sum + ticksOf(child, 2), own) * US_PER_TICK;
@@ -203,8 +182,8 @@ export class PostgresServer {
 
   /** The server is many processes: all of them, the one that would start others first. */
   #signal(name: NodeJS.Signals): void {
-    const pid = this.#pid;
-    if (pid === null) return;
+    if (this.#program?.isRunning !== true) return;
+    const { pid } = this.#program;
     process.kill(pid, name);
     for (const child of childrenOf(pid)) {
       try {

@@ -1,5 +1,5 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { freePort } from "./redis-server.ts";
+import { freePort } from "../../support/free-port.ts";
 import type { Scope } from "./scope.ts";
 
 /** A TCP proxy on loopback, on which a network's faults are played. */

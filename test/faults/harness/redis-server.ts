@@ -1,9 +1,9 @@
-import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import { freePort } from "../../support/free-port.ts";
+import { GuardedProgram } from "../../support/guarded.ts";
 import { type Scope, until } from "./scope.ts";
 
 /** How a server keeps what it is given, and whose copy it is. */
@@ -14,36 +14,12 @@ export interface RedisSettings {
   readonly extra?: readonly string[];
 }
 
-/** Ends the server with whoever started it, even if that was killed: its standard input is closed then. */
-const GUARD = `
-exec 3<&0
-redis-server "$@" >/dev/null 2>&1 </dev/null 3<&- &
-pid=$!
-echo $pid
-{ read -r _ <&3; kill -9 $pid; } 2>/dev/null >/dev/null &
-wait $pid
-`;
-
-/** A port on loopback that nobody listens on now. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      const port = typeof address === "object" && address !== null ? address.port : 0;
-      server.close(() => resolve(port));
-    });
-  });
-}
-
 /** A Redis of a test's own, in a directory of its own, that can be killed, frozen and started again. */
 export class RedisServer {
   readonly port: number;
   readonly #directory: string;
   readonly #arguments: readonly string[];
-  #pid: number | null = null;
-  #exited: Promise<void> = Promise.resolve();
+  #program: GuardedProgram | null = null;
   #admin: Redis | null = null;
 
   private constructor(port: number, directory: string, args: readonly string[]) {
@@ -102,28 +78,14 @@ export class RedisServer {
 
   /** Starts it, or starts it again on what it has kept. Resolves once it answers. */
   async up(): Promise<void> {
-    const guard = spawn("sh", ["-c", GUARD, "redis-server", ...this.#arguments], {
-      stdio: ["pipe", "pipe", "ignore"],
-    });
-    guard.stdin.on("error", () => {});
-    this.#exited = new Promise((resolve, reject) => {
-      guard.once("error", reject);
-      guard.once("exit", () => {
-        this.#pid = null;
-        guard.stdin.end();
-        resolve();
-      });
-    });
-    this.#pid = await new Promise<number>((resolve) => {
-      guard.stdout.once("data", (line: Buffer) => resolve(Number(line.toString())));
-    });
+    this.#program = await GuardedProgram.start("redis-server", this.#arguments);
     await until("redis-server answers", async () => (await this.tell("PING").catch(() => null)) === "PONG");
   }
 
   async kill(): Promise<void> {
     this.#signal("SIGCONT");
     this.#signal("SIGKILL");
-    await this.#exited;
+    await this.#program?.exited;
   }
 
   freeze(): void {
@@ -135,7 +97,7 @@ export class RedisServer {
   }
 
   #signal(name: NodeJS.Signals): void {
-    if (this.#pid !== null) process.kill(this.#pid, name);
+    this.#program?.kill(name);
   }
 
   /** Sends a command over the test's own connection. */

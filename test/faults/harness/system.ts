@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestKeys, type TestKeys } from "@payhooks/core/testing";
+import { freePort } from "../../support/free-port.ts";
 import type { ChildConfig, InboxConfig } from "./child-config.ts";
 import { openInbox } from "./inbox.ts";
 import { lengthWithoutLag, type Span } from "./lag.ts";
 import { type LogLine, readLog } from "./log.ts";
-import { freePort } from "./redis-server.ts";
 import { type Scope, until } from "./scope.ts";
 import type { Answer, Sender } from "./sender.ts";
 
