@@ -50,8 +50,8 @@ export type {
 } from "./protocol/events.ts";
 export type { HeldReason } from "./protocol/held-reasons.ts";
 export type { JsonObject, JsonValue } from "./protocol/json.ts";
-
+export { createReceiver } from "./receiver/create-receiver.ts";
 export type { ReceiverOptions } from "./receiver/options.ts";
-export { createReceiver, type Ingested, type ReadyOptions, type Receiver } from "./receiver/receiver.ts";
+export type { Ingested, ReadyOptions, Receiver } from "./receiver/receiver.ts";
 
 export type { Clock } from "./time/clock.ts";

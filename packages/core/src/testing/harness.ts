@@ -9,8 +9,9 @@ import type { Logger } from "../notices/logger.ts";
 import type { Notice } from "../notices/notice.ts";
 import type { Reply } from "../protocol/delivery.ts";
 import type { ConnectEvent, FlowName } from "../protocol/events.ts";
+import { createReceiver } from "../receiver/create-receiver.ts";
 import type { ReceiverOptions } from "../receiver/options.ts";
-import { createReceiver, type Receiver } from "../receiver/receiver.ts";
+import type { Receiver } from "../receiver/receiver.ts";
 import {
   callbackFields,
   connectEvent,

@@ -1,0 +1,400 @@
+import type { Effects } from "../effects/effects.ts";
+import { EffectsUpkeep } from "../effects/upkeep.ts";
+import { connectFlow } from "../flows/connect.ts";
+import type { Flow } from "../flows/flow.ts";
+import type { LookupTransaction } from "../flows/lookup.ts";
+import { type PaymentsFlow, paymentsFlow } from "../flows/payments.ts";
+import type {
+  Handler,
+  HandlerContext,
+  HandlerOptions,
+  HeldEvent,
+  PaymentHandlers,
+} from "../handlers/handler.ts";
+import { Registry } from "../handlers/registry.ts";
+import type { EventEntries, FindQuery } from "../inbox/events.ts";
+import { withOwnErrors } from "../inbox/failures.ts";
+import type { Health, HeldEntries, Inbox, Runner, Running, WorkReport } from "../inbox/inbox.ts";
+import { isEventId, type RunReport } from "../inbox/record/event.ts";
+import type { EventSummary } from "../inbox/record/index-of.ts";
+import { ONLY_TENANT } from "../inbox/record/keys.ts";
+import type { Life, ReplayDecision } from "../inbox/record/life.ts";
+import { memoryInbox } from "../memory/index.ts";
+import { Alerts } from "../notices/alerts.ts";
+import { NoticeBoard } from "../notices/board.ts";
+import { fromLevel, LogLines } from "../notices/log-lines.ts";
+import { consoleLogger } from "../notices/logger.ts";
+import { inboxError, type Notice } from "../notices/notice.ts";
+import { checkPositive } from "../protocol/check-positive.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type {
+  ConnectedAccountApprovedEvent,
+  ConnectedAccountDeclinedEvent,
+  DepositEvent,
+  EventName,
+  FlowName,
+  SettlementApprovedEvent,
+  SettlementDeclinedEvent,
+  WithdrawalEvent,
+} from "../protocol/events.ts";
+import { type Clock, Stopwatch, systemClock } from "../time/clock.ts";
+import { environmentOf } from "../time/environment.ts";
+import { type Endpoint, Intake } from "./intake.ts";
+import { type Closed, Lifecycle } from "./lifecycle.ts";
+import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
+import type { Ingested, PaymentsEndpoint, Probe, ReadyOptions, Receiver } from "./receiver.ts";
+import { createRunner } from "./runner.ts";
+import { checkSetup } from "./setup.ts";
+
+/**
+ * Makes a receiver. Does no I/O and starts nothing. Keys are read and the inbox connects at `start()`, or at the first
+ * delivery.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` for options that are wrong in every environment.
+ * @example const receiver = createReceiver({ payments: { publicKey: process.env.PAY_PUBLIC_KEY } }); receiver.onDeposit(async
+ * (deposit, ctx) => credit(deposit.referenceId, deposit.amount, ctx.effectId));
+ */
+export function createReceiver<Context extends HandlerContext>(
+  options: ReceiverOptions & { readonly effects: Effects<Context> },
+): Receiver<Context>;
+export function createReceiver(options: ReceiverOptions): Receiver;
+export function createReceiver(options: ReceiverOptions): Receiver {
+  return new MountedReceiver(options);
+}
+
+const OK: Probe = { ok: true, detail: null };
+const CLOSING: Probe = { ok: false, detail: "the receiver is closing or closed" };
+
+class MountedReceiver implements Receiver {
+  readonly held: HeldEntries;
+  readonly events: EventEntries;
+  readonly effects: Effects | null;
+  readonly #upkeep: EffectsUpkeep | null;
+  readonly #options: ReceiverOptions;
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  readonly #notices: NoticeBoard;
+  readonly #registry = new Registry();
+  readonly #inbox: Inbox;
+  readonly #flows: { readonly payments: PaymentsFlow | null; readonly connect: Flow | null };
+  readonly #endpoints: { readonly payments: PaymentsEndpoint | null; readonly connect: Endpoint | null };
+  readonly #runner: Runner;
+  readonly #intake: Intake;
+  readonly #lifecycle: Lifecycle;
+
+  constructor(options: ReceiverOptions) {
+    this.#options = options;
+    this.#settings = settingsOf(options);
+    const { payments, connect, clock = systemClock } = options;
+    this.#clock = clock;
+    const environment = environmentOf(clock);
+    const { logLevel } = this.#settings;
+    const logger = options.logger ?? fromLevel(consoleLogger, logLevel);
+    const notices = new NoticeBoard(new LogLines(logger, logLevel, clock), clock);
+    this.#notices = notices;
+    this.#inbox = withOwnErrors(options.inbox ?? memoryInbox({ clock }));
+    this.#inbox.observe((notice) => notices.post(notice));
+    const { windowMs, acceptTimeoutMs, maxResolving } = this.#settings;
+    const context = { windowMs, acceptTimeoutMs, maxResolving, clock };
+    this.#flows = {
+      payments: payments === undefined ? null : paymentsFlow(payments, context),
+      connect: connect === undefined ? null : connectFlow(connect, context),
+    };
+    const { alreadyHandled, effects = null } = options;
+    this.effects = effects;
+    this.#upkeep = effects === null ? null : new EffectsUpkeep(effects, clock, notices);
+    this.#runner = createRunner({
+      registry: this.#registry,
+      flows: this.#flows,
+      notices,
+      logger,
+      clock,
+      alreadyHandled,
+      effects,
+    });
+    this.#lifecycle = new Lifecycle({
+      environment,
+      prepare: () => this.#prepare(),
+      run: () => this.#run(),
+      close: (options) => this.#close(options),
+    });
+    this.#intake = new Intake({
+      settings: this.#settings,
+      environment,
+      notices,
+      alerts: new Alerts(options.alerts ?? {}, clock, (alert) => notices.post(alert)),
+      inbox: this.#inbox,
+      runner: this.#runner,
+      lifecycle: this.#lifecycle,
+      work: () => this.work(),
+    });
+    this.#endpoints = {
+      payments: this.#flows.payments === null ? null : this.#paymentsEndpoint(this.#flows.payments),
+      connect: this.#flows.connect === null ? null : this.#intake.endpoint(this.#flows.connect),
+    };
+    const { held, events } = this.#inbox;
+    this.events = events;
+    this.held = {
+      list: (filter) => held.list(filter),
+      replay: async (eventId, decision) => {
+        checkReplay(decision);
+        await held.replay(eventId, decision);
+        notices.post({ type: "replayed", eventId, by: decision.by, note: decision.note });
+      },
+      discard: async (eventId, decision) => {
+        await held.discard(eventId, decision);
+        notices.post({ type: "discarded", eventId, by: decision.by, note: decision.note });
+      },
+    };
+  }
+
+  get payments(): PaymentsEndpoint {
+    return this.#endpoints.payments ?? flowOff("payments", "payments: { publicKey }");
+  }
+
+  get connect(): Endpoint {
+    return this.#endpoints.connect ?? flowOff("connect", "connect: { secret }");
+  }
+
+  onDeposit(handlers: PaymentHandlers<DepositEvent>, options: HandlerOptions = {}): this {
+    this.#registry.addPayment("DEPOSIT", handlers, options);
+    return this;
+  }
+
+  onWithdrawal(handlers: PaymentHandlers<WithdrawalEvent>, options: HandlerOptions = {}): this {
+    this.#registry.addPayment("WITHDRAWAL", handlers, options);
+    return this;
+  }
+
+  onConnectedAccountApproved(
+    handler: Handler<ConnectedAccountApprovedEvent>,
+    options: HandlerOptions = {},
+  ): this {
+    this.#registry.addConnect("connected_account.approved", handler, options);
+    return this;
+  }
+
+  onConnectedAccountDeclined(
+    handler: Handler<ConnectedAccountDeclinedEvent>,
+    options: HandlerOptions = {},
+  ): this {
+    this.#registry.addConnect("connected_account.declined", handler, options);
+    return this;
+  }
+
+  onSettlementApproved(handler: Handler<SettlementApprovedEvent>, options: HandlerOptions = {}): this {
+    this.#registry.addConnect("settlement.approved", handler, options);
+    return this;
+  }
+
+  onSettlementDeclined(handler: Handler<SettlementDeclinedEvent>, options: HandlerOptions = {}): this {
+    this.#registry.addConnect("settlement.declined", handler, options);
+    return this;
+  }
+
+  onHeld(handler: Handler<HeldEvent>, options: HandlerOptions = {}): this {
+    this.#registry.addHeld(handler, options);
+    return this;
+  }
+
+  ignore(event: EventName): this {
+    this.#registry.ignore(event);
+    return this;
+  }
+
+  observe(observer: (notice: Notice) => void): () => void {
+    return this.#notices.observe(observer);
+  }
+
+  async start(): Promise<void> {
+    const { run = "background" } = this.#settings;
+    await (run === "background" ? this.#lifecycle.start() : this.#lifecycle.prepare());
+  }
+
+  /** Checks what can only be checked once the environment is available, and closes registration. */
+  async #prepare(): Promise<void> {
+    const warnings = await checkSetup({
+      hasInbox: this.#options.inbox !== undefined,
+      runsElsewhere: this.#settings.run === "elsewhere",
+      registry: this.#registry,
+      flows: [this.#flows.payments, this.#flows.connect],
+    });
+    await this.#noticing(() => this.#inbox.ready());
+    if (this.#settings.run !== "elsewhere") await this.#upkeep?.open();
+    for (const warning of warnings) this.#notices.post({ type: "warning", ...warning });
+    this.#registry.close();
+  }
+
+  async #run(): Promise<Running> {
+    const { concurrency } = this.#settings;
+    const running = await this.#noticing(() => this.#inbox.run(this.#runner, { concurrency }));
+    this.#upkeep?.begin();
+    return running;
+  }
+
+  /** Posts one notice about a failure, however many deliveries wait for the action. */
+  async #noticing<T>(action: () => Promise<T>): Promise<T> {
+    try {
+      return await action();
+    } catch (error) {
+      if (!this.#lifecycle.isClosing) this.#notices.post(inboxError("start", error));
+      throw error;
+    }
+  }
+
+  #paymentsEndpoint(flow: PaymentsFlow): PaymentsEndpoint {
+    return {
+      ...this.#intake.endpoint(flow),
+      ingest: (transaction, options = {}) => this.#ingest(flow, transaction, options.tenant),
+    };
+  }
+
+  async #ingest(
+    flow: PaymentsFlow,
+    transaction: LookupTransaction,
+    tenant: string | undefined,
+  ): Promise<Ingested> {
+    checkTenant(flow, tenant);
+    await this.#lifecycle.prepare();
+    const now = this.#clock.now();
+    const { maxHeld } = this.#settings;
+    const delivery = flow.fromLookup(transaction, tenant ?? ONLY_TENANT, now);
+    const { reading } = flow.readAsNew(delivery, now);
+    const accepted = await this.#inbox.accept(reading.verified, { maxHeld });
+    this.#intake.notice(reading, accepted);
+    return { outcome: accepted.outcome, eventId: accepted.eventId };
+  }
+
+  async work(options: Parameters<Receiver["work"]>[0] = {}): Promise<WorkReport> {
+    const { deadlineMs = 10_000, limit = 1_000 } = options;
+    const { concurrency } = this.#settings;
+    return this.#lifecycle.during(async () => {
+      const report = await this.#inbox.work(this.#runner, { deadlineMs, limit, concurrency });
+      await this.#upkeep?.pruneNowAndThen();
+      return report;
+    });
+  }
+
+  async run(eventId: string): Promise<RunReport> {
+    if (!isEventId(eventId)) {
+      throw new PayhooksError(
+        "ERR_OPTION_INVALID",
+        `Not an eventId: ${JSON.stringify(String(eventId).slice(0, 80))}.`,
+        {
+          fix: "Pass the 48 hex digits that notifyWorker was called with, or that ctx.eventId and notices have.",
+        },
+      );
+    }
+    return this.#lifecycle.during(() => this.#inbox.runEvent(this.#runner, eventId));
+  }
+
+  pause(): void {
+    this.#lifecycle.pause();
+  }
+
+  resume(): void {
+    this.#lifecycle.resume();
+  }
+
+  read(eventId: string): Promise<Life | null> {
+    return this.#inbox.read(eventId);
+  }
+
+  async find(query: FindQuery): Promise<readonly EventSummary[]> {
+    const hasTenants =
+      query.payTxnId === undefined ? this.#flows.connect?.hasTenants : this.#flows.payments?.hasTenants;
+    if (hasTenants === true && query.referenceId === undefined && !query.tenant) {
+      throw new PayhooksError(
+        "ERR_OPTION_MISSING",
+        "find was given no tenant, but a resolver chooses the keys.",
+        {
+          fix: "Pass { tenant } as the resolver names it for this merchant.",
+        },
+      );
+    }
+    return this.#inbox.find(query);
+  }
+
+  health(): Promise<Health> {
+    return this.#inbox.health();
+  }
+
+  live(): Probe {
+    return this.#lifecycle.isClosing ? CLOSING : OK;
+  }
+
+  async ready({ maxDueAgeMs }: ReadyOptions = {}): Promise<Probe> {
+    if (maxDueAgeMs !== undefined) checkPositive("maxDueAgeMs", maxDueAgeMs);
+    if (this.#lifecycle.isClosing) return CLOSING;
+    const { ok, detail, oldestDueMs } = await this.#inbox.health();
+    if (!ok) return { ok, detail };
+    if (maxDueAgeMs === undefined || oldestDueMs === null || oldestDueMs <= maxDueAgeMs) return OK;
+    return {
+      ok: false,
+      detail: `an event has been due for ${oldestDueMs} ms, and maxDueAgeMs is ${maxDueAgeMs}`,
+    };
+  }
+
+  close({
+    graceMs = 10_000,
+  }: {
+    readonly graceMs?: number | undefined;
+  } = {}): Promise<{ readonly unfinished: number }> {
+    return this.#lifecycle.close({ graceMs });
+  }
+
+  /**
+   * Closes the inbox first, without a wait. Events that it has begun but not called handlers for go back to other processes at
+   * once.
+   */
+  async #close({ graceMs }: { readonly graceMs: number }): Promise<Closed> {
+    this.#upkeep?.close();
+    const time = new Stopwatch(this.#clock);
+    try {
+      const closed = await this.#inbox.close({ graceMs });
+      await this.#intake.atRest(graceMs - time.elapsedMs);
+      return closed;
+    } finally {
+      this.#notices.close();
+    }
+  }
+}
+
+/** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */
+function checkReplay({ again, handlers }: ReplayDecision): void {
+  if (again !== true || (handlers?.length ?? 0) > 0) return;
+  throw new PayhooksError("ERR_OPTION_INVALID", "A replay was given `again` but no handlers.", {
+    fix: 'Name the handlers whose effects are to happen again: { again: true, handlers: ["deposit"] }.',
+  });
+}
+
+/**
+ * Checks the tenant of a look-up. If a look-up were recorded under another tenant than its callback, its event would run a
+ * second time.
+ */
+function checkTenant({ hasTenants }: PaymentsFlow, tenant: string | undefined): void {
+  if (hasTenants && !tenant) {
+    throw new PayhooksError(
+      "ERR_OPTION_MISSING",
+      "ingest was given no tenant, but a resolver chooses the keys.",
+      {
+        fix: "Pass { tenant } as the resolver names it for this merchant, so that the look-up meets its callback.",
+      },
+    );
+  }
+  if (!hasTenants && tenant) {
+    throw new PayhooksError(
+      "ERR_OPTION_INVALID",
+      "ingest was given a tenant, but the receiver has fixed keys.",
+      {
+        fix: "Leave { tenant } out: with fixed keys, no event belongs to a tenant.",
+      },
+    );
+  }
+}
+
+function flowOff(flow: FlowName, option: string): never {
+  throw new PayhooksError("ERR_FLOW_OFF", `The ${flow} flow is off: createReceiver was not given ${flow}.`, {
+    fix: `Add ${option} to its options, or do not mount this flow.`,
+  });
+}
