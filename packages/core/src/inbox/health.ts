@@ -7,13 +7,17 @@ import type { InboxParts } from "./parts.ts";
 
 /** A health check waits no longer than a delivery would. */
 const LIMIT_MS = 2_000;
-/** A good result is used again for this long. Balancers ask often, and the endpoint may be public. */
+/** Counts that take longer are left out. Whether an event could be accepted does not depend on them. */
+const COUNT_LIMIT_MS = 1_000;
+/** A good probe and its counts are used again for this long. Balancers ask often, and the endpoint may be public. */
 const GOOD_FOR_MS = 1_000;
 
 /** Everything about an inbox's health but `lostAt`, which is known without asking the store. */
 type Finding = Omit<Health, "lostAt">;
 
-const NOT_COUNTED = { waiting: null, running: null, held: null, oldestDueMs: null } as const;
+type CountsOfHealth = Pick<Health, "waiting" | "running" | "held" | "oldestDueMs">;
+
+const NOT_COUNTED: CountsOfHealth = { waiting: null, running: null, held: null, oldestDueMs: null };
 
 /** Finds out whether an event could be accepted now, by trying a write. */
 export class HealthCheck {
@@ -24,6 +28,8 @@ export class HealthCheck {
   #probing: Promise<void> | null = null;
   /** When the last successful probe began. */
   #good: Stopwatch | null = null;
+  #counting: Promise<CountsOfHealth> | null = null;
+  #counted: { readonly counts: CountsOfHealth; readonly since: Stopwatch } | null = null;
 
   constructor(
     parts: InboxParts,
@@ -38,24 +44,48 @@ export class HealthCheck {
   }
 
   async ask(): Promise<Health> {
-    const finding = await this.#inTime(this.#find().catch((error: unknown) => notOk(describeError(error))));
+    const finding = await this.#within(
+      LIMIT_MS,
+      this.#find().catch((error: unknown) => notOk(describeError(error))),
+      () => notOk(`the store has not answered within ${LIMIT_MS} ms`),
+    );
     return { ...finding, lostAt: this.#losses.lostAt };
   }
 
   async #find(): Promise<Finding> {
     if (this.#parts.isClosing) return notOk("the inbox is closing or closed");
     await this.#ready();
-    await Promise.all([this.#probe(), this.#losses.look()]);
+    const [counts] = await Promise.all([this.#counts(), this.#probe(), this.#losses.look()]);
+    return { ok: true, detail: null, ...counts };
+  }
+
+  #isFresh(since: Stopwatch): boolean {
+    return this.#parts.store.immediate !== true && since.elapsedMs < GOOD_FOR_MS;
+  }
+
+  /** All callers at one time share one count. Where it fails or takes long, nothing is counted. */
+  #counts(): Promise<CountsOfHealth> {
+    if (this.#counted !== null && this.#isFresh(this.#counted.since)) {
+      return Promise.resolve(this.#counted.counts);
+    }
+    this.#counting ??= this.#countNow().finally(() => {
+      this.#counting = null;
+    });
+    const counting = this.#counting.catch(() => NOT_COUNTED);
+    return this.#within(COUNT_LIMIT_MS, counting, () => NOT_COUNTED);
+  }
+
+  async #countNow(): Promise<CountsOfHealth> {
+    const since = this.#parts.stopwatch();
     const { waiting, retrying, running, held, oldestDueMs } = await this.#events.counts();
-    return { ok: true, detail: null, waiting: waiting + retrying, running, held, oldestDueMs };
+    const counts = { waiting: waiting + retrying, running, held, oldestDueMs };
+    this.#counted = { counts, since };
+    return counts;
   }
 
   /** All callers at one time share one probe. */
   #probe(): Promise<void> {
-    const { store } = this.#parts;
-    if (this.#good !== null && store.immediate !== true && this.#good.elapsedMs < GOOD_FOR_MS) {
-      return Promise.resolve();
-    }
+    if (this.#good !== null && this.#isFresh(this.#good)) return Promise.resolve();
     this.#probing ??= this.#probeNow().finally(() => {
       this.#probing = null;
     });
@@ -69,14 +99,13 @@ export class HealthCheck {
     this.#good = since;
   }
 
-  #inTime(finding: Promise<Finding>): Promise<Finding> {
+  /** What an action resolves to, or something else if it takes too long. The action must not reject. */
+  #within<T>(limitMs: number, action: Promise<T>, otherwise: () => T): Promise<T> {
     return new Promise((resolve) => {
-      const cancel = this.#parts.environment.after(LIMIT_MS, () =>
-        resolve(notOk(`the store has not answered within ${LIMIT_MS} ms`)),
-      );
-      void finding.then((found) => {
+      const cancel = this.#parts.environment.after(limitMs, () => resolve(otherwise()));
+      void action.then((result) => {
         cancel();
-        resolve(found);
+        resolve(result);
       });
     });
   }

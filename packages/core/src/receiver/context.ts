@@ -18,6 +18,31 @@ export interface ContextEffects {
   readonly skipped: (effect: string) => void;
 }
 
+/** A promise that knows whether somebody waits for it. If nobody does, its rejection does not end the process. */
+class WatchedPromise<T> extends Promise<T> {
+  isAwaited = false;
+
+  static of<T>(promise: Promise<T>): WatchedPromise<T> {
+    const watched = new WatchedPromise<T>((resolve) => resolve(promise));
+    Promise.prototype.then.call(watched, undefined, () => {});
+    return watched;
+  }
+
+  // What is derived from it is an ordinary promise.
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: it is a promise.
+  override then<A = T, B = never>(
+    onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.isAwaited = true;
+    return super.then(onFulfilled, onRejected);
+  }
+}
+
 /** The context of a handler, with its effects. The public types say which of the members exist. */
 export class RunContext implements HandlerContext, LooseMethods {
   readonly effectId: string;
@@ -33,6 +58,7 @@ export class RunContext implements HandlerContext, LooseMethods {
   readonly #given: ContextEffects;
   readonly #evenIfExpired: boolean;
   #effects: RunEffects | null = null;
+  readonly #watched: WatchedPromise<unknown>[] = [];
 
   constructor(
     lease: Lease,
@@ -61,17 +87,29 @@ export class RunContext implements HandlerContext, LooseMethods {
     return this.#cancellation.signal;
   }
 
-  async transaction(...given: readonly unknown[]): Promise<EffectResult<unknown>> {
-    return this.#methods("transaction").transaction(...given);
+  transaction(...given: readonly unknown[]): Promise<EffectResult<unknown>> {
+    return this.#watch((async () => this.#methods("transaction").transaction(...given))());
   }
 
   claimEffect(tx: unknown, name?: string): boolean | Promise<boolean> {
-    return this.#methods("claimEffect").claimEffect(tx, name);
+    const claim = this.#methods("claimEffect").claimEffect(tx, name);
+    return typeof claim === "boolean" ? claim : this.#watch(claim);
   }
 
-  /** Waits for transactions that the handler did not wait for; null if there are none. */
+  #watch<T>(effect: Promise<T>): Promise<T> {
+    const watched = WatchedPromise.of(effect);
+    this.#watched.push(watched);
+    return watched;
+  }
+
+  /**
+   * Waits for effects that the handler did not wait for, and rejects if one of them failed; null if there are none. Without
+   * this, such a failure would end the process as an unhandled rejection, or be overlooked.
+   */
   effectsAtRest(): Promise<void> | null {
-    return this.#effects?.atRest() ?? null;
+    if (this.#effects === null && this.#watched.length === 0) return null;
+    const dropped = this.#watched.filter(({ isAwaited }) => !isAwaited);
+    return Promise.all([this.#effects?.atRest(), ...dropped]).then(() => {});
   }
 
   #methods(call: keyof LooseMethods): LooseMethods {

@@ -1,5 +1,5 @@
 /** Effects that happen exactly once, whatever the client is. test/effects has the same on real databases. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { EffectContext } from "../../src/effects/index.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createHarness, createTestKeys, type Harness } from "../../src/testing/index.ts";
@@ -151,6 +151,54 @@ describe("ctx.transaction", () => {
     isOpen = true;
     await t.advance("1m");
     expect(database.accounts.get("cash")).toBe(10);
+  });
+
+  it.each([
+    ["while it runs", async () => {}],
+    ["before the handler ends", () => new Promise((resolve) => setImmediate(resolve))],
+  ])("fails the handler that has forgotten it, and not the process, if it fails %s", async (_, rest) => {
+    const database = new MapDatabase();
+    const unhandled: unknown[] = [];
+    const keep = (error: unknown): void => void unhandled.push(error);
+    process.on("unhandledRejection", keep);
+    onTestFinished(() => void process.off("unhandledRejection", keep));
+    const t = await harnessOn(database, (receiver) =>
+      receiver
+        .onDeposit(async (_, ctx) => {
+          void ctx.transaction(() => {
+            throw new Error("closed on Sundays");
+          });
+          await rest();
+        })
+        .onWithdrawal(async (_, ctx) => {
+          void ctx.transaction("no function" as never);
+          await rest();
+        }),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.withdrawal()).toMatchObject({ outcome: "waiting" });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(errorsOf(t)).toEqual([
+      "Error: closed on Sundays",
+      expect.stringContaining("ctx.transaction was given no function"),
+    ]);
+    expect(unhandled).toEqual([]);
+  });
+
+  it("lets a handler go on that catches what a transaction throws", async () => {
+    const t = await harnessOn(new MapDatabase(), (receiver) =>
+      receiver.onDeposit(async (_, ctx) => {
+        const failing = (): never => {
+          throw new Error("closed on Sundays");
+        };
+        await ctx.transaction("first", failing).catch(() => {});
+        try {
+          await ctx.transaction("second", failing);
+        } catch {}
+        await Promise.allSettled([ctx.transaction("third", failing)]);
+      }),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "done" });
   });
 
   it("gives a transaction that throws once it has ended", async () => {
