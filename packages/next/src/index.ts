@@ -68,8 +68,7 @@ export function workRoute(receiver: ReceiverSource, options: WorkRouteOptions): 
  * @example export const GET = live(receiver);
  */
 export function live(receiver: ReceiverSource): RouteHandler {
-  const probe = mountProbe(receiver, "live");
-  return () => answerProbe(probe, undefined);
+  return probeRoute(mountProbe(receiver, "live"));
 }
 
 /**
@@ -80,8 +79,18 @@ export function live(receiver: ReceiverSource): RouteHandler {
  * @example export const GET = ready(receiver, { maxDueAgeMs: 60_000 });
  */
 export function ready(receiver: ReceiverSource, options: ReadyOptions = {}): RouteHandler {
-  const probe = mountProbe(receiver, "ready", options);
-  return () => answerProbe(probe, undefined);
+  return probeRoute(mountProbe(receiver, "ready", options));
+}
+
+/**
+ * Reads the request although the answer does not depend on it. With `cacheComponents`, Next.js would otherwise ask once,
+ * while it builds, and give that answer for ever. `connection()` does the same, but only inside of Next.js.
+ */
+function probeRoute(probe: ReturnType<typeof mountProbe<void>>): RouteHandler {
+  return async (request) => {
+    void request.url;
+    return answerProbe(probe, undefined);
+  };
 }
 
 const FIX = "do not call request.json() or request.text() before it, or hand it a request.clone()";
