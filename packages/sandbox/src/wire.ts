@@ -73,6 +73,16 @@ export interface Settlement {
 /** The event names of the connected-account webhooks. */
 export type ConnectEventName = `connected_account.${Decision}` | `settlement.${Decision}`;
 
+/** Every event that is sent. */
+export const EVENTS: readonly (TransactionType | ConnectEventName)[] = [
+  "DEPOSIT",
+  "WITHDRAWAL",
+  "connected_account.approved",
+  "connected_account.declined",
+  "settlement.approved",
+  "settlement.declined",
+];
+
 /** The envelope of every connected-account webhook (specification, Connected-account events). */
 export interface ConnectWebhook {
   readonly event: ConnectEventName;

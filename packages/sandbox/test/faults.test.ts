@@ -273,6 +273,21 @@ describe("a fault of the service's answers", () => {
     expect(sandbox.transactions.byReference("r")).toBeDefined();
   });
 
+  it.each(["order-1", "a b", "ä/ö", "100%"])("hits the look-up by the reference %j", async (reference) => {
+    const sandbox = await start();
+    const find = (text: string) => pay(sandbox, "GET", `/transaction/ref/${encodeURIComponent(text)}`);
+    sandbox.faults.add({ kind: "api-error", reference });
+    expect((await find("another")).status).toBe(200);
+    expect((await find(reference)).status).toBe(500);
+    expect((await find(reference)).status).toBe(200);
+  });
+
+  it("leaves the look-up alone where a magic reference broke the payment, so that its outcome can be found", async () => {
+    const sandbox = await start();
+    expect((await pay(sandbox, "POST", "/direct", payment({ reference: "sbx-error-1" }))).status).toBe(500);
+    expect((await pay(sandbox, "GET", "/transaction/ref/sbx-error-1")).status).toBe(200);
+  });
+
   it("api-delay: the answer comes later", async () => {
     const clock = manualClock();
     const sandbox = await start({ clock });
@@ -281,6 +296,38 @@ describe("a fault of the service's answers", () => {
     await expect.poll(() => clock.waiting()).toContain(9_000);
     await clock.advance(9_000);
     expect((await answer).status).toBe(200);
+  });
+});
+
+describe("a fault of the service's answers at a rate", () => {
+  it("is drawn for every call anew: who repeats a call gets through", async () => {
+    const sandbox = await start({ seed: "seed" });
+    sandbox.faults.add({ kind: "api-error", rate: 0.5 });
+    const statuses: number[] = [];
+    for (let call = 0; call < 30; call++) {
+      statuses.push((await pay(sandbox, "POST", "/direct", payment({ reference: "order-1" }))).status);
+    }
+    // The first call that gets through takes the payment. The others find its reference used.
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    expect(statuses.filter((status) => status === 500).length).toBeGreaterThan(5);
+    expect(statuses.filter((status) => status === 400).length).toBeGreaterThan(5);
+  });
+
+  it("hits the same calls for the same seed, whatever was called in between, and after a reset", async () => {
+    const sandbox = await start({ seed: "seed" });
+    const hits = async (between: boolean) => {
+      await sandbox.reset();
+      sandbox.faults.add({ kind: "api-error", rate: 0.5, path: "/transaction" });
+      const statuses: number[] = [];
+      for (let call = 0; call < 20; call++) {
+        if (between) await pay(sandbox, "POST", "/direct", payment());
+        statuses.push((await pay(sandbox, "GET", "/transaction/ref/order-1")).status);
+      }
+      return statuses;
+    };
+    const first = await hits(false);
+    expect(new Set(first)).toEqual(new Set([200, 500]));
+    expect(await hits(true)).toEqual(first);
   });
 });
 
@@ -341,9 +388,44 @@ describe("the faults", () => {
     { kind: "delay", rate: 0 },
     { kind: "delay", times: 0.5 },
     { kind: "delay", delayMs: -1 },
+    { kind: "delay", flow: "payment" },
+    { kind: "delay", event: "deposit" },
+    { kind: "delay", event: 7 },
+    { kind: "delay", reference: 7 },
+    { kind: "delay", reference: "" },
+    { kind: "api-error", path: ["/direct"] },
+    { kind: "extra-field", field: "tip" },
+    { kind: "extra-field", field: { name: "tip" } },
+    { kind: "extra-field", field: { name: "tip", value: 1 } },
+    { kind: "extra-field", field: { name: "signature", value: "x" } },
   ])("refuse a rule that makes no sense: %j", async (rule) => {
     const sandbox = await start();
-    expect(() => sandbox.faults.add(rule as FaultRule)).toThrow(/must be/);
+    expect(() => sandbox.faults.add(rule as unknown as FaultRule)).toThrow(/must be/);
+    expect(sandbox.faults.list()).toEqual([]);
+  });
+
+  it("refuse a member that they do not know, and name those that they do", async () => {
+    const sandbox = await start();
+    const misspelled = { kind: "delay", delay: 9_000 } as FaultRule;
+    expect(() => sandbox.faults.add(misspelled)).toThrow(/delay is not a member of a fault.*delayMs/);
+  });
+
+  it("take every member that they have", async () => {
+    const sandbox = await start();
+    const rule = {
+      kind: "extra-field",
+      times: 3,
+      rate: 0.5,
+      flow: "payments",
+      event: "DEPOSIT",
+      reference: "order-1",
+      path: "/direct",
+      delayMs: 1,
+      ageMs: 1,
+      field: { name: "tip", value: "1.00" },
+    } as const;
+    expect(sandbox.faults.add(rule)).toMatchObject(rule);
+    expect(sandbox.faults.add({ kind: "delay", times: undefined }).remaining).toBe(1);
   });
 
   it("are all described", () => {

@@ -33,7 +33,6 @@ const API_DELAY_MS = 2_000;
 export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
   const { transactions, connect, merchant } = parts;
   const api = new Hono<ServerEnv>();
-  let calls = 0;
 
   const authenticate =
     (key: () => string): MiddlewareHandler<ServerEnv> =>
@@ -47,19 +46,18 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
    * Makes the faults of the service itself happen. The key is checked before, so that a wrong key is always reported.
    */
   const misbehave: MiddlewareHandler<ServerEnv> = async (c, next) => {
-    calls += 1;
-    const { path } = c.req;
-    const named = (c.req.method === "POST" && parseJsonObject(await bodyText(c))) || {};
-    const reference = typeof named.reference === "string" ? named.reference : null;
-    const key = reference === null ? [c.req.method, path, calls] : [c.req.method, path, reference];
-    const happening = parts.faults.take({ scope: "api", path, reference }, key);
+    const { path, method } = c.req;
+    const named = (method === "POST" && parseJsonObject(await bodyText(c))) || {};
+    const ordered = typeof named.reference === "string" ? named.reference : null;
+    const reference = ordered ?? referenceIn(c.req.url);
+    const happening = parts.faults.take({ scope: "api", path, reference }, [method, path, reference ?? ""]);
     const delay = happening.find(({ kind }) => kind === "api-delay");
     if (delay) {
       await new Promise<void>((resolve) => parts.clock.after(delay.delayMs ?? API_DELAY_MS, resolve));
     }
     const kinds = happening.map(({ kind }) => kind);
     const digits = typeof named.phone_number === "string" ? named.phone_number.replaceAll(" ", "") : "";
-    const isMagicError = reference !== null && magicOutcome(reference, digits)?.fault === "api-error";
+    const isMagicError = ordered !== null && magicOutcome(ordered, digits)?.fault === "api-error";
     if (kinds.includes("api-reset")) return resetConnection(c);
     if (kinds.includes("api-error") || isMagicError) return failure(c, 500, "Server error (fault).");
     await next();
@@ -115,4 +113,15 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
   });
   api.onError((error, c) => failureOf(c, error));
   return api;
+}
+
+/** The reference in the address of a look-up by reference, or null. */
+function referenceIn(url: string): string | null {
+  const text = /\/transaction\/ref\/([^/]+)$/.exec(new URL(url).pathname)?.[1];
+  if (text === undefined) return null;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

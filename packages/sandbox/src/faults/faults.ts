@@ -1,14 +1,25 @@
+import { boundedMap } from "../bounded.ts";
 import type { Changes } from "../changes.ts";
 import { draw } from "../draw.ts";
+import { isJsonObject } from "../json.ts";
 import { type Problem, SandboxError } from "../sandbox-error.ts";
-import { FAULT_KINDS, type Fault, type FaultKind, type FaultRule, type Flow, isFaultKind } from "./kinds.ts";
+import { EVENTS } from "../wire.ts";
+import {
+  FAULT_KINDS,
+  type Fault,
+  type FaultKind,
+  type FaultRule,
+  FLOWS,
+  type Flow,
+  isFaultKind,
+} from "./kinds.ts";
 
 /** The faults of a sandbox: the things that go wrong on purpose. */
 export interface Faults {
   /**
    * Adds a fault. A kind alone happens once, to the next attempt or call that matches.
    *
-   * @throws SandboxError `ERR_PARAMETERS` if the kind is unknown or a value is out of range.
+   * @throws SandboxError `ERR_PARAMETERS` if a member is unknown or has a wrong value.
    * @example sandbox.faults.add("duplicate");
    * @example sandbox.faults.add({ kind: "drop-answer", rate: 0.2 });
    */
@@ -40,19 +51,29 @@ export interface CallFacts {
 
 export interface FaultTaker extends Faults {
   /**
-   * Returns the faults that happen to this attempt or call, and counts them. `drawKey` identifies the attempt or call.
+   * Returns the faults that happen to this attempt or call, and counts them. `drawKey` identifies the attempt, or calls
+   * that are alike: each of those has a draw of its own.
    */
   take(facts: DeliveryFacts | CallFacts, drawKey: readonly (string | number)[]): Fault[];
 }
 
 const MAX_FAULTS = 1_000;
+const MAX_KINDS_OF_CALLS = 10_000;
 
 /** The kinds that change a signature, and so need one. */
 const NEEDS_SIGNATURE: ReadonlySet<FaultKind> = new Set(["bad-signature", "wrong-key"]);
 
 export function createFaults(seed: string, changes: Changes): FaultTaker {
   const faults = new Map<string, Fault>();
+  /** How many calls there were of each kind. The oldest kinds are forgotten. */
+  const calls = boundedMap<number>(MAX_KINDS_OF_CALLS, () => true);
   let added = 0;
+
+  const countCall = (kind: string): number => {
+    const count = (calls.get(kind) ?? 0) + 1;
+    calls.set(kind, count);
+    return count;
+  };
 
   const fits = (fault: Fault, facts: DeliveryFacts | CallFacts): boolean => {
     if (FAULT_KINDS[fault.kind].scope !== facts.scope) return false;
@@ -87,12 +108,14 @@ export function createFaults(seed: string, changes: Changes): FaultTaker {
     },
     clear() {
       faults.clear();
+      calls.clear();
       added = 0;
       changes.publish("fault");
     },
     take(facts, drawKey) {
+      const key = facts.scope === "api" ? [...drawKey, countCall(JSON.stringify(drawKey))] : drawKey;
       const happening = [...faults.values()].filter(
-        (fault) => fits(fault, facts) && draw(seed, fault.id, fault.kind, ...drawKey) < (fault.rate ?? 1),
+        (fault) => fits(fault, facts) && draw(seed, fault.id, fault.kind, ...key) < (fault.rate ?? 1),
       );
       for (const fault of happening) {
         const remaining = fault.remaining === null ? null : fault.remaining - 1;
@@ -105,27 +128,48 @@ export function createFaults(seed: string, changes: Changes): FaultTaker {
   };
 }
 
-function problemsOf(rule: FaultRule): Problem[] {
-  const problems: Problem[] = [];
-  const need = (isRight: boolean, field: string, message: string) => {
-    if (!isRight) problems.push({ field, message });
-  };
-  const isDuration = (value: unknown) =>
-    value === undefined || (typeof value === "number" && value >= 0 && Number.isFinite(value));
-  need(isFaultKind(rule.kind), "kind", `must be one of ${Object.keys(FAULT_KINDS).join(", ")}`);
-  need(
-    rule.rate === undefined || (typeof rule.rate === "number" && rule.rate > 0 && rule.rate <= 1),
-    "rate",
+/** What each member must be. */
+const MEMBERS: Readonly<Record<keyof FaultRule, readonly [is: (value: unknown) => boolean, rule: string]>> = {
+  kind: [isFaultKind, `must be one of ${Object.keys(FAULT_KINDS).join(", ")}`],
+  times: [(value) => Number.isSafeInteger(value) && Number(value) > 0, "must be a whole number above 0"],
+  rate: [
+    (value) => typeof value === "number" && value > 0 && value <= 1,
     "must be a number above 0 and at most 1",
+  ],
+  flow: [(value) => FLOWS.some((flow) => flow === value), `must be one of ${FLOWS.join(", ")}`],
+  event: [(value) => EVENTS.some((event) => event === value), `must be one of ${EVENTS.join(", ")}`],
+  reference: [isText, "must be a string that is not empty"],
+  path: [isText, "must be a string that is not empty"],
+  delayMs: [isDuration, "must be milliseconds, 0 or more"],
+  ageMs: [isDuration, "must be milliseconds, 0 or more"],
+  field: [isField, "must be { name, value }: two strings, and a name other than signature"],
+};
+
+function problemsOf(rule: FaultRule): Problem[] {
+  const given = Object.entries({ ...rule, kind: rule.kind ?? null }).filter(
+    ([, value]) => value !== undefined,
   );
-  need(
-    rule.times === undefined || (Number.isSafeInteger(rule.times) && rule.times > 0),
-    "times",
-    "must be a whole number above 0",
-  );
-  need(isDuration(rule.delayMs), "delayMs", "must be milliseconds, 0 or more");
-  need(isDuration(rule.ageMs), "ageMs", "must be milliseconds, 0 or more");
-  return problems;
+  return given.flatMap(([field, value]): Problem[] => {
+    if (!Object.hasOwn(MEMBERS, field)) {
+      return [{ field, message: `is not a member of a fault: those are ${Object.keys(MEMBERS).join(", ")}` }];
+    }
+    const [is, message] = MEMBERS[field as keyof FaultRule];
+    return is(value) ? [] : [{ field, message }];
+  });
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
+}
+
+function isDuration(value: unknown): boolean {
+  return typeof value === "number" && value >= 0 && Number.isFinite(value);
+}
+
+function isField(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const { name, value: text, ...rest } = value;
+  return isText(name) && name !== "signature" && typeof text === "string" && Object.keys(rest).length === 0;
 }
 
 export function explain(problems: readonly Problem[]): string {

@@ -1,4 +1,4 @@
-import type { TransactionType } from "../wire.ts";
+import type { ConnectEventName, TransactionType } from "../wire.ts";
 
 /** The kinds of faults. */
 export type FaultKind =
@@ -49,7 +49,8 @@ export const FAULT_KINDS: Readonly<
   "api-delay": { scope: "api", does: "waits before answering (`delayMs`, 2 s)" },
 };
 
-export type Flow = "payments" | "connect";
+export const FLOWS = ["payments", "connect"] as const;
+export type Flow = (typeof FLOWS)[number];
 
 /** A fault to add. Without `times` and `rate` it happens once. */
 export interface FaultRule {
@@ -61,7 +62,7 @@ export interface FaultRule {
   /** It happens only to deliveries of this flow. */
   readonly flow?: Flow | undefined;
   /** It happens only to deliveries of this event. */
-  readonly event?: TransactionType | `${string}.${string}` | undefined;
+  readonly event?: TransactionType | ConnectEventName | undefined;
   /** It happens only to deliveries and calls with this reference. */
   readonly reference?: string | undefined;
   /** It happens only to calls whose path contains this text, such as `/withdrawal`. */
@@ -70,7 +71,7 @@ export interface FaultRule {
   readonly delayMs?: number | undefined;
   /** For `stale-timestamp`. */
   readonly ageMs?: number | undefined;
-  /** For `extra-field`. Default: `channel` with the value `sandbox`. */
+  /** For `extra-field`. Any name but `signature`. Default: `channel` with the value `sandbox`. */
   readonly field?: { readonly name: string; readonly value: string } | undefined;
 }
 
