@@ -110,6 +110,36 @@ describe("POST /api/v2/payment/direct", () => {
     expect(sandbox.transactions.get(body.data.id)?.order.amount).toBe(kept);
   });
 
+  it.each([
+    ["is empty", ""],
+    ["is long", "x".repeat(5_000)],
+    ["has two lines", "two\nlines"],
+  ])("takes a description that %s", async (_, description) => {
+    const sandbox = await start();
+    const { status, body } = await pay(sandbox, "POST", "/direct", payment({ description }));
+    expect(status).toBe(200);
+    expect(sandbox.transactions.get(body.data.id)?.order.description).toBe(description);
+  });
+
+  it.each([
+    ["of an app", "myapp://paid"],
+    ["with a password", "https://user:pass@shop.example/paid"],
+    ["that is long", `https://shop.example/?x=${"y".repeat(3_000)}`],
+  ])("takes a redirect %s", async (_, success_url) => {
+    const sandbox = await start();
+    const { body } = await pay(sandbox, "POST", "/direct", payment({ redirects: { success_url } }));
+    const shown = await pay(sandbox, "GET", `/transaction/${body.data.id}`);
+    expect(shown.body.data).toMatchObject({ success_url });
+  });
+
+  it.each([
+    ["with a password", "https://user:pass@merchant.example/"],
+    ["that is long", `https://merchant.example/?x=${"y".repeat(3_000)}`],
+  ])("takes a callback address %s", async (_, callback_url) => {
+    const sandbox = await start({ outcome: "PENDING" });
+    expect((await pay(sandbox, "POST", "/direct", payment({ callback_url }))).status).toBe(200);
+  });
+
   const long = "x".repeat(101);
   it.each([
     ["amount", { amount: undefined }, "is required"],
@@ -140,11 +170,15 @@ describe("POST /api/v2/payment/direct", () => {
     ["reference", { reference: long }, "at most 100 characters; it has 101"],
     ["description", { description: 7 }, "must be a string"],
     ["callback_url", { callback_url: "http://merchant.example/x" }, "must use HTTPS"],
-    ["callback_url", { callback_url: "merchant.example" }, "absolute"],
-    ["callback_url", { callback_url: "ftp://merchant.example/" }, "absolute"],
+    ["callback_url", { callback_url: "merchant.example" }, "must begin with https://"],
+    ["callback_url", { callback_url: "localhost:3000/x" }, "must begin with https://"],
+    ["callback_url", { callback_url: "ftp://merchant.example/" }, "must begin with https://"],
+    ["callback_url", { callback_url: "https://" }, "must be a full address"],
     ["callback_url", { callback_url: 7 }, "must be a string"],
     ["redirects", { redirects: "https://shop.example" }, "must be an object"],
-    ["redirects.success_url", { redirects: { success_url: "javascript:alert(1)" } }, "absolute"],
+    ["redirects.success_url", { redirects: { success_url: "/paid" } }, "must be a full address"],
+    ["redirects.success_url", { redirects: { success_url: "javascript:alert(1)" } }, "not javascript:"],
+    ["redirects.success_url", { redirects: { success_url: "data:text/html,x" } }, "not data:"],
     ["redirects.success", { redirects: { success: "https://shop.example" } }, "success_url here"],
     ["redirects.failed", { redirects: { failed: "https://shop.example" } }, "failure_url here"],
     ["merchant_pays_fee", { merchant_pays_fee: "yes" }, "true or false"],
@@ -279,7 +313,7 @@ describe("POST /api/v2/payment/checkout", () => {
   it.each([
     ["redirects.success", { redirects: undefined }, "is required"],
     ["redirects.failed", { redirects: { success: "https://a.example" } }, "is required"],
-    ["redirects.success", { redirects: { success: "a.example", failed: "https://a.example" } }, "absolute"],
+    ["redirects.success", { redirects: { success: "a.example", failed: "https://a.example" } }, "full"],
     ["redirects.success_url", { redirects: { success_url: "https://a.example" } }, "success here"],
     ["redirects.failure_url", { redirects: { failure_url: "https://a.example" } }, "failed here"],
     ["supported_mediums", { supported_mediums: undefined }, "is required"],
@@ -326,6 +360,7 @@ describe("the look-ups", () => {
     ["251 911234567", "251 911234567"],
     ["12025550123", "1 2025550123"],
     ["447700900123", "44 7700900123"],
+    ["251 12345", "251 12345"],
   ])("show the phone number %s as %s", async (phone_number, shown) => {
     const sandbox = await start();
     const { body } = await pay(sandbox, "POST", "/direct", payment({ phone_number }));

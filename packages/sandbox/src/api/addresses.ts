@@ -6,8 +6,6 @@ export interface AddressRules {
   readonly strictHttps: boolean;
 }
 
-const MAX_LENGTH = 2_048;
-
 /** True for a host name or address of this machine. */
 export function isLoopbackHost(hostname: string): boolean {
   const name = hostname.toLowerCase().replace(/^\[|\]$/g, "");
@@ -19,26 +17,30 @@ export function isLoopbackHost(hostname: string): boolean {
   );
 }
 
+const FULL_ADDRESS = "must be a full address such as https://shop.example/paid";
+
 /** What is wrong with a callback or webhook address (specification, Payment callback events), or null. */
 export function problemOfReceiver(text: string, rules: AddressRules): string | null {
-  const url = parse(text);
-  if (url === null) return "must be an absolute http(s) address of at most 2048 characters";
-  if (url.protocol === "https:") return null;
-  if (rules.allowHttpLoopback && !rules.strictHttps && isLoopbackHost(url.hostname)) return null;
-  return rules.allowHttpLoopback && !rules.strictHttps
-    ? "must use HTTPS (plain HTTP is only allowed to this machine, such as http://127.0.0.1:3000)"
-    : "must use HTTPS";
-}
-
-/** What is wrong with an address to which the customer's browser is redirected, or null. */
-export function problemOfRedirect(text: string, rules: AddressRules): string | null {
-  const url = parse(text);
-  if (url === null) return "must be an absolute http(s) address of at most 2048 characters";
-  return rules.strictHttps && url.protocol !== "https:" ? "must use HTTPS" : null;
-}
-
-function parse(text: string): URL | null {
-  if (text.length > MAX_LENGTH || !URL.canParse(text)) return null;
+  if (!/^https?:\/\//i.test(text)) return "must begin with https://";
+  if (!URL.canParse(text)) return FULL_ADDRESS;
   const url = new URL(text);
-  return /^https?:$/.test(url.protocol) && url.username === "" && url.password === "" ? url : null;
+  if (url.protocol === "https:") return null;
+  if (!rules.allowHttpLoopback || rules.strictHttps) return "must use HTTPS";
+  return isLoopbackHost(url.hostname)
+    ? null
+    : "must use HTTPS (plain HTTP is only allowed to this machine, such as http://127.0.0.1:3000)";
+}
+
+/** The schemes whose content a browser would run or show itself. */
+const NO_PLACE = new Set(["javascript:", "data:", "vbscript:", "blob:", "file:", "about:"]);
+
+/**
+ * What is wrong with an address to which the customer's browser is redirected, or null. It may be the address of an
+ * app, such as `myapp://paid`.
+ */
+export function problemOfRedirect(text: string, rules: AddressRules): string | null {
+  if (!URL.canParse(text)) return FULL_ADDRESS;
+  const { protocol } = new URL(text);
+  if (NO_PLACE.has(protocol)) return `must be the address of a page or an app, not ${protocol}`;
+  return rules.strictHttps && protocol !== "https:" ? "must use HTTPS" : null;
 }

@@ -26,7 +26,6 @@ export interface Parameters {
 }
 
 const MAX_REFERENCE = 100;
-const MAX_TEXT = 1_000;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 /** With two decimals, a JSON number still holds so many digits without loss. The specification shows no maximum. */
 const MAX_AMOUNT_DIGITS = 12;
@@ -47,17 +46,6 @@ export function readParameters(
     return isJsonObject(value) && Object.hasOwn(value, second) ? value[second] : undefined;
   };
   const isGiven = (value: unknown) => value !== undefined && value !== null;
-
-  const text = (name: string, max: number): string => {
-    const value = at(name);
-    if (!isGiven(value)) problem(name, "is required");
-    else if (typeof value !== "string" || value.trim() === "")
-      problem(name, "must be a string that is not empty");
-    else if (value.length > max) problem(name, `must be at most ${max} characters; it has ${value.length}`);
-    else if (LONE_SURROGATE.test(value)) problem(name, "must be well-formed Unicode");
-    else return value;
-    return "";
-  };
 
   const address = (
     name: string,
@@ -112,7 +100,17 @@ export function readParameters(
       }
       return digits ?? "";
     },
-    reference: () => text("reference", MAX_REFERENCE),
+    reference() {
+      const value = at("reference");
+      const wrong = (message: string) => problem("reference", message);
+      if (!isGiven(value)) wrong("is required");
+      else if (typeof value !== "string" || value.trim() === "") wrong("must be a string that is not empty");
+      else if (value.length > MAX_REFERENCE) {
+        wrong(`must be at most ${MAX_REFERENCE} characters; it has ${value.length}`);
+      } else if (LONE_SURROGATE.test(value)) wrong("must be well-formed Unicode");
+      else return value;
+      return "";
+    },
     medium: () => oneOf("medium", at("medium"), rules.mediums),
     supportedMediums() {
       const value = at("supported_mediums");
@@ -128,7 +126,10 @@ export function readParameters(
       return [];
     },
     optionalText(name) {
-      return isGiven(at(name)) ? text(name, MAX_TEXT) : null;
+      const value = at(name);
+      if (typeof value === "string") return value;
+      if (isGiven(value)) problem(name, "must be a string");
+      return null;
     },
     optionalBoolean(name) {
       const value = at(name);

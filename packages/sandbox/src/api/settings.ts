@@ -11,7 +11,8 @@ export function readSettings(body: JsonObject, rules: OrderRules): WebhookSettin
   const parameters = readParameters(body, rules);
   const isEnabled = parameters.boolean("webhook_enabled");
   const url = parameters.receiver("webhook_url", isEnabled ? "required" : "optional");
-  const secret = body.webhook_secret === "" ? null : parameters.optionalText("webhook_secret");
+  const secret = parameters.optionalText("webhook_secret") || null;
+  if (secret?.trim() === "") parameters.problem("webhook_secret", "must not be blank");
   parameters.done();
   return { webhook_url: url, webhook_secret: secret, webhook_enabled: isEnabled };
 }
