@@ -13,9 +13,15 @@ export interface SandboxOptions {
   readonly host?: string | undefined;
   /** Lets other machines reach the sandbox. Its pages need no key, so whoever reaches it can use it. */
   readonly allowRemote?: boolean | undefined;
-  /** Host names under which the pages may be opened, besides those of this machine; for instance that of a tunnel. */
+  /**
+   * Host names under which the pages may be opened, besides those of this machine; for instance that of a tunnel. Ports
+   * do not matter.
+   */
   readonly allowedHosts?: readonly string[] | undefined;
-  /** The base of the addresses that the sandbox hands out (`checkout_url`). Default: the address that it listens on. */
+  /**
+   * The base of the addresses that the sandbox hands out (`checkout_url`). Default: the address that it listens on. The
+   * checkout answers under its host name too; for the other pages, see `allowedHosts`.
+   */
   readonly publicUrl?: string | undefined;
   /** The keys and ids of the merchant. Those that are left out are made at random. */
   readonly merchant?:
@@ -105,8 +111,9 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
   if (options.mediums?.length === 0 || options.mediums?.some((one) => !MEDIUMS.includes(one))) {
     throw invalid("mediums", `must hold values of ${MEDIUMS.join(", ")}`);
   }
-  if (options.publicUrl !== undefined && !URL.canParse(options.publicUrl)) {
-    throw invalid("publicUrl", "must be an absolute address");
+  const { publicUrl } = options;
+  if (publicUrl !== undefined && !(/^https?:\/\//i.test(publicUrl) && URL.canParse(publicUrl))) {
+    throw invalid("publicUrl", "must be a full address such as https://sandbox.example");
   }
   const retry = options.retry ?? {};
   const limits = options.limits ?? {};
@@ -117,7 +124,7 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
     host,
     allowRemote: options.allowRemote ?? false,
     allowedHosts: options.allowedHosts ?? [],
-    publicUrl: options.publicUrl?.replace(/\/+$/, ""),
+    publicUrl: publicUrl?.replace(/\/+$/, ""),
     merchant: options.merchant ?? {},
     settings: options.settings,
     callbackUrl: options.callbackUrl,

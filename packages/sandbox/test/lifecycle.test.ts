@@ -26,6 +26,7 @@ describe("createSandbox", () => {
     [{ limits: { deliveries: 0 } }, /option limits.deliveries/],
     [{ mediums: [] }, /option mediums/],
     [{ publicUrl: "nowhere" }, /option publicUrl/],
+    [{ publicUrl: "localhost:4000" }, /option publicUrl/],
     [{ outcome: "DONE" as never }, /outcome must be/],
     [{ merchant: { privateKey: "none" } }, /not readable/],
     [

@@ -8,21 +8,26 @@ export interface GuardOptions {
   readonly allowedHosts: readonly string[];
   /** True if other machines may reach the sandbox. Then every host name is allowed. */
   readonly allowRemote: boolean;
+  /** The base of the checkout's address. Under its host name, the checkout is allowed, and nothing else. */
+  readonly publicUrl: string | undefined;
 }
 
 /**
  * Refuses requests of other web sites. A page in the developer's browser can send requests to this machine and, by DNS
  * rebinding, even read the answers.
  */
-export function guard({ allowedHosts, allowRemote }: GuardOptions): MiddlewareHandler {
+export function guard({ allowedHosts, allowRemote, publicUrl }: GuardOptions): MiddlewareHandler {
+  const allowed = new Set(allowedHosts.map(nameOf));
+  const publicName = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
   return async (c, next) => {
     const host = c.req.header("host") ?? "";
-    const name = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : "";
-    if (!allowRemote && !isLoopbackHost(name) && !allowedHosts.includes(name)) {
+    const name = nameOf(host);
+    const isCheckout = name === publicName && /^\/(?:checkout|sandbox\/assets\/)/.test(c.req.path);
+    if (!allowRemote && !isLoopbackHost(name) && !allowed.has(name) && !isCheckout) {
       return failure(
         c,
         403,
-        `The host name ${JSON.stringify(name)} is not allowed: see the option allowedHosts.`,
+        `This sandbox does not answer under the host name ${name}. Allow it: allowedHosts: ["${name}"], or --allowed-host ${name}.`,
       );
     }
     if (!["GET", "HEAD"].includes(c.req.method) && !isSameOrigin(c, host)) {
@@ -30,6 +35,11 @@ export function guard({ allowedHosts, allowRemote }: GuardOptions): MiddlewareHa
     }
     return next();
   };
+}
+
+/** The name in a host, in lower case and without the port. */
+function nameOf(host: string): string {
+  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host;
 }
 
 function isSameOrigin(c: Context, host: string): boolean {
