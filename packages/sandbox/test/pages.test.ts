@@ -80,6 +80,26 @@ describe("the hosted checkout", () => {
     },
   );
 
+  it("can still be paid after it was moved to PENDING", async () => {
+    const merchant = await receiver();
+    const sandbox = await start({ callbackUrl: merchant.url });
+    const { url, transaction } = open(sandbox);
+    sandbox.transactions.setStatus(transaction.id, "PENDING");
+    expect(sandbox.transactions.get(transaction.id)?.awaitsCustomer).toBe(true);
+    expect((await get(url)).text).toContain(">Cancel</button>");
+    await post(url, { decision: "pay", medium: "CBE" });
+    await sandbox.deliveries.waitFor({ status: "SUCCESS", state: "delivered" });
+    expect((await get(url)).text).toContain("Payment complete");
+  });
+
+  it("cannot be paid after it was moved to a final status", async () => {
+    const sandbox = await start();
+    const { url, transaction } = open(sandbox);
+    sandbox.transactions.setStatus(transaction.id, "FAILED");
+    expect((await get(url)).text).toContain("Payment failed");
+    expect(() => sandbox.transactions.decide(transaction.id, "pay", "CBE")).toThrow(/already decided/);
+  });
+
   it("is 404 for unknown ids and for what is no checkout", async () => {
     const sandbox = await start();
     const { transaction } = sandbox.deposit();

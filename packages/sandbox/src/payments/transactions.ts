@@ -134,7 +134,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     const isKnown = (status === "SUCCESS" || isFailed) && medium !== null;
     const next = store({
       ...record,
-      awaitsCustomer: false,
+      awaitsCustomer: record.awaitsCustomer && status === "PENDING",
       providerTxId: record.providerTxId ?? (isKnown ? newProviderTxId(medium) : null),
       history: [...record.history, { status, at, message }],
       transaction: { ...record.transaction, status, message, details, updated_at: at },
