@@ -5,12 +5,16 @@ import { controlRoutes } from "./control/routes.ts";
 import { createChangeStream } from "./control/stream.ts";
 import type { Delivery, DeliveryRecord } from "./deliveries/delivery.ts";
 import { createEngine, type Engine } from "./engine.ts";
+import { FAULT_KINDS } from "./faults/kinds.ts";
 import type { JsonObject } from "./json.ts";
 import { type ResolvedOptions, resolveOptions, type SandboxOptions } from "./options.ts";
 import { pageRoutes } from "./pages/routes.ts";
+import { magicOutcome } from "./payments/magic.ts";
+import type { Order } from "./payments/order.ts";
 import { toPath } from "./payments/outcomes.ts";
 import type { TransactionRecord } from "./payments/transactions.ts";
 import type { DeliveryFilter, Sandbox, SandboxDeliveries, SandboxKeys } from "./sandbox.ts";
+import { SandboxError } from "./sandbox-error.ts";
 import { createApp } from "./server/app.ts";
 import { listen } from "./server/listen.ts";
 import { triggerBody } from "./trigger.ts";
@@ -31,8 +35,8 @@ import { waitFor } from "./wait.ts";
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const resolved = resolveOptions(options);
   if (options.outcome !== undefined) toPath(options.outcome);
-  if (options.settings !== undefined) readSettings({ ...options.settings }, resolved);
-  const engine = await createEngine(resolved);
+  const settings = options.settings && readSettings({ ...options.settings }, resolved);
+  const engine = await createEngine({ ...resolved, settings });
   const stream = createChangeStream(engine.changes);
   const app = createApp(resolved);
   let url = "";
@@ -72,6 +76,7 @@ function faceOf(
     const { callbackUrl, mediums } = options;
     const body = triggerBody(kind, given, { callbackUrl, mediums, url: options.publicUrl ?? url() });
     const order = readOrder(kind, body, rules);
+    refuseCallOnly(order);
     const path = given.outcome === undefined ? undefined : toPath(given.outcome);
     if (path !== undefined && transactions.byReference(order.reference) === undefined) {
       scripts.add({ reference: order.reference }, path);
@@ -118,6 +123,16 @@ function faceOf(
     reset: engine.reset,
     close,
   };
+}
+
+/** Refuses a magic outcome that is the service's answer to a call. A trigger makes no call. */
+function refuseCallOnly({ reference, phoneNumber }: Order): void {
+  const magic = magicOutcome(reference, phoneNumber);
+  if (magic?.fault === undefined || FAULT_KINDS[magic.fault].scope !== "api") return;
+  throw new SandboxError(
+    "ERR_NOT_POSSIBLE",
+    `sbx-${magic.name} works only through the service's own endpoints, such as POST /api/v2/payment/direct: ${magic.does}. Send it from your program.`,
+  );
 }
 
 function keysOf(engine: Engine): SandboxKeys {

@@ -1,3 +1,4 @@
+import { type RequestOptions, request } from "node:http";
 import { describe, expect, it } from "vitest";
 import { call, receiver, start } from "./support/start.ts";
 
@@ -67,6 +68,19 @@ describe("the control API", () => {
     expect(outcome.body.data.errors).toMatchObject([{ field: "outcome" }]);
     expect(sandbox.transactions.list()).toEqual([]);
   });
+
+  it.each([{ reference: "sbx-error-1" }, { phone_number: "251900000010" }])(
+    "refuses what only a call of the service can show: %j",
+    async (input) => {
+      const sandbox = await start();
+      const answer = await call(sandbox, "POST", "/sandbox/deposits", input);
+      expect(answer.status).toBe(409);
+      expect(answer.body.data.message).toMatch(/sbx-error works only through the service's own endpoints/);
+      expect(() => sandbox.withdraw(input)).toThrow(/own endpoints/);
+      expect(() => sandbox.checkout(input)).toThrow(/own endpoints/);
+      expect(sandbox.transactions.list()).toEqual([]);
+    },
+  );
 
   it("moves transactions, replays deliveries", async () => {
     const merchant = await receiver();
@@ -190,9 +204,42 @@ describe("who may use the pages and the control API", () => {
     }
   });
 
-  it("names that were allowed", async () => {
-    const sandbox = await start({ allowedHosts: ["tunnel.example"] });
-    expect(await statusFor(sandbox.url, "tunnel.example")).toBe(200);
+  it.each(["tunnel.example", "Tunnel.Example", "tunnel.example:8443"])(
+    "names that were allowed, with any port and in any case: %s",
+    async (name) => {
+      const sandbox = await start({ allowedHosts: [name] });
+      expect(await statusFor(sandbox.url, "tunnel.example")).toBe(200);
+      expect(await statusFor(sandbox.url, "TUNNEL.example:443")).toBe(200);
+      expect(await statusFor(sandbox.url, "other.example")).toBe(403);
+    },
+  );
+
+  it("is told how to allow another name", async () => {
+    const { text } = await getFor((await start()).url, "Tunnel.example:80");
+    expect(JSON.parse(text).data.message).toBe(
+      'This sandbox does not answer under the host name tunnel.example. Allow it: allowedHosts: ["tunnel.example"], or --allowed-host tunnel.example.',
+    );
+  });
+
+  it("everybody, the checkout at the address that is handed out, and nothing else there", async () => {
+    const sandbox = await start({ publicUrl: "https://Pay.example:8443" });
+    const { url } = sandbox.checkout();
+    const local = url.replace("https://Pay.example:8443", sandbox.url);
+    expect(local).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/checkout\//);
+    const { status, text } = await getFor(local, "pay.example:8443");
+    expect(status).toBe(200);
+    const assets = [...text.matchAll(/<link[^>]+href="([^"]+)"/g)].map(([, path = ""]) => path);
+    expect(assets).toContain("/sandbox/assets/checkout.css");
+    for (const path of [...assets, "/checkout-success", "/checkout-failed"]) {
+      expect(await statusFor(sandbox.url + path, "pay.example:8443")).toBe(200);
+    }
+    for (const path of ["/", "/sandbox", "/sandbox/keys", "/sandbox/transactions", "/sandbox/events"]) {
+      expect(await statusFor(sandbox.url + path, "pay.example:8443")).toBe(403);
+    }
+    expect(await statusFor(local, "other.example")).toBe(403);
+    const paid = await postFor(local, "pay.example:8443", "https://pay.example:8443");
+    expect(paid).toBe(303);
+    expect(await postFor(local, "pay.example:8443", "https://evil.example")).toBe(403);
   });
 
   it("nobody by a form of another site: the control API takes JSON only", async () => {
@@ -202,15 +249,29 @@ describe("who may use the pages and the control API", () => {
   });
 });
 
-/** The status that the dashboard answers with to a Host header of one's own, which fetch would not send. */
-async function statusFor(url: string, host: string): Promise<number | undefined> {
-  const { request } = await import("node:http");
+interface Shown {
+  readonly status: number | undefined;
+  readonly text: string;
+}
+
+/** The answer to a Host header of one's own, which fetch would not send. */
+function ask(url: string, options: RequestOptions, body = ""): Promise<Shown> {
   return new Promise((resolve, reject) => {
-    request(url, { headers: { Host: host } }, (response) => {
-      response.resume();
-      resolve(response.statusCode);
+    request(url, options, async (response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of response) chunks.push(chunk);
+      resolve({ status: response.statusCode, text: Buffer.concat(chunks).toString("utf8") });
     })
       .on("error", reject)
-      .end();
+      .end(body);
   });
+}
+
+const getFor = (url: string, host: string) => ask(url, { headers: { Host: host } });
+const statusFor = async (url: string, host: string) => (await getFor(url, host)).status;
+
+/** Cancels a checkout by its form, as a page of the origin does. */
+async function postFor(url: string, host: string, origin: string): Promise<number | undefined> {
+  const headers = { Host: host, Origin: origin, "Content-Type": "application/x-www-form-urlencoded" };
+  return (await ask(url, { method: "POST", headers }, "decision=cancel")).status;
 }

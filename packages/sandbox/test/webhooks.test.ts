@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { manualClock } from "./support/manual-clock.ts";
 import { call, receiver, SETTINGS_PATH, settings, start } from "./support/start.ts";
 
 const secret = "whsec_0123456789abcdef";
@@ -39,6 +40,7 @@ describe("the webhook settings", () => {
     ["webhook_url", { webhook_url: "http://m.example" }, "must use HTTPS"],
     ["webhook_url", { webhook_url: 7 }, "must be a string"],
     ["webhook_secret", { webhook_secret: 7 }, "must be a string"],
+    ["webhook_secret", { webhook_secret: " " }, "must not be blank"],
   ])("refuse a wrong %s with 400: %j", async (field, changes, message) => {
     const sandbox = await start();
     const right = { webhook_url: "https://m.example/hooks", webhook_secret: secret, webhook_enabled: true };
@@ -122,6 +124,16 @@ describe("a connected-account webhook", () => {
     expect(merchant.received[0]?.headers).not.toHaveProperty("x-connect-signature");
   });
 
+  it.each([null, ""])("carries none for a secret of %j in the options", async (webhook_secret) => {
+    const merchant = await receiver();
+    const settings = { webhook_url: merchant.url, webhook_secret, webhook_enabled: true };
+    const sandbox = await start({ settings });
+    expect(sandbox.settings.get().webhook_secret).toBe(null);
+    sandbox.accounts.decide(sandbox.accounts.create().id, "approved");
+    await sandbox.deliveries.waitFor({ state: "delivered" });
+    expect(merchant.received[0]?.headers).not.toHaveProperty("x-connect-signature");
+  });
+
   it("is not sent while webhooks are off, whatever callbacks do, and the reverse", async () => {
     const { merchant, sandbox } = await configured({ webhook_enabled: false });
     sandbox.accounts.decide(sandbox.accounts.create().id, "approved");
@@ -142,6 +154,36 @@ describe("a connected-account webhook", () => {
     await expect.poll(() => merchant.received).toHaveLength(4);
     const keys = merchant.received.map(({ body }) => JSON.parse(body).idempotency_key);
     expect(new Set(keys).size).toBe(2);
+  });
+
+  it("has a new date where it is signed anew, by a replay or a retry, and else the old one", async () => {
+    const merchant = await receiver();
+    merchant.answerWith(503);
+    const clock = manualClock(Date.parse("2026-03-01T12:00:00.000Z"));
+    const settings = { webhook_url: merchant.url, webhook_secret: secret, webhook_enabled: true };
+    const sandbox = await start({ clock, settings, signRetries: "anew", retry: { jitter: 0 } });
+    sandbox.accounts.decide(sandbox.accounts.create().id, "approved");
+    await sandbox.deliveries.settled();
+    await clock.advance(1_000, sandbox);
+    const { id = "" } = sandbox.deliveries.list()[0] ?? {};
+    await clock.advance(60_000, sandbox);
+    sandbox.deliveries.replay(id, { resign: true });
+    await sandbox.deliveries.settled();
+    sandbox.deliveries.replay(id);
+    await sandbox.deliveries.settled();
+    const sent = merchant.received.map(({ body }) => JSON.parse(body));
+    const time = (text: string) => `2026-03-01T12:${text}.000Z`;
+    expect(sent.map(({ occurred_at }) => occurred_at)).toEqual([
+      time("00:00"),
+      time("00:01"),
+      time("01:01"),
+      time("00:00"),
+    ]);
+    expect(new Set(sent.map(({ idempotency_key }) => idempotency_key)).size).toBe(1);
+    for (const { body, headers } of merchant.received) {
+      const digest = createHmac("sha256", secret).update(body).digest("hex");
+      expect(headers["x-connect-signature"]).toBe(`sha256=${digest}`);
+    }
   });
 
   it("cannot be had for what does not exist", async () => {

@@ -20,7 +20,7 @@ const CHANGES_MESSAGE: ReadonlySet<FaultKind> = new Set([
 ]);
 
 export interface Signer {
-  /** Signs a message with the present keys. If `stamp` is given, it becomes the date of the message. */
+  /** Signs a message with the present keys. If `stamp` is given, the message gets a new date. */
   sign(message: Message, stamp?: string): SignedMessage;
   /** Signs the message as the faults change it. Null if they do not change it. */
   signWith(message: Message, faults: readonly Fault[]): Promise<SignedMessage | null>;
@@ -53,7 +53,10 @@ export function createSigner(source: {
 
   return {
     sign(message, stamp) {
-      if (message.flow === "connect") return signEnvelope(message.envelope, source.secret());
+      if (message.flow === "connect") {
+        const occurred = stamp === undefined ? {} : { occurred_at: isoTime(source.now()) };
+        return signEnvelope({ ...message.envelope, ...occurred }, source.secret());
+      }
       const fields = stamp === undefined ? message.fields : { ...message.fields, timestamp: stamp };
       return signFields(fields, source.key());
     },
