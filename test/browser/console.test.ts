@@ -158,7 +158,7 @@ describe.each([
     await page.locator("#select-all").check();
     expect(await page.locator("#selected").textContent()).toBe("all that match");
     await page.locator("#selection button", { hasText: "Replay…" }).click();
-    expect(await page.locator("#decide-what").textContent()).toContain("All events that fit");
+    expect(await page.locator("#decide-what").textContent()).toContain("All events that match");
     await page.locator("#note").fill("The ledger is back.");
     await page.locator("#confirm").click();
     await page.locator("#toast", { hasText: "60 replayed" }).waitFor();
@@ -175,10 +175,55 @@ describe.each([
     await page.locator("#note").fill("Paid by hand.");
     await page.locator("#confirm").click();
     await page.locator("#progress-text", { hasText: "1 discarded, 1 failed" }).waitFor();
-    expect(await page.locator("#failures li").textContent()).toContain("not held any longer");
+    expect(await page.locator("#failures li").textContent()).toContain("no longer held");
     await page.locator("#cancel", { hasText: "Close" }).click();
     await heldCount(page, 0);
     expect(browser.problems.splice(0)).toEqual([expect.stringContaining("404")]);
+  });
+});
+
+describe("a page that somebody is signed out of", () => {
+  const LOGIN = { contentType: "text/html", body: "<form>Sign in</form>" };
+
+  it.each([
+    ["a login page", LOGIN],
+    ["JSON without a list", { json: { ok: true } }],
+    ["the failure of a proxy", { status: 502, body: "Bad gateway" }],
+  ])("decides nothing about all that match when %s comes instead of their ids", async (_what, answer) => {
+    const merchant = await merchantOn();
+    merchant.fail("the ledger is away");
+    await merchant.callback({ referenceId: "order-1" });
+    const page = await browser.open(merchant.url);
+    await live(page);
+    await heldCount(page, 1);
+    await page.route(/part=ids/, (route) => route.fulfill(answer));
+    await page.locator("#select-all").check();
+    await page.locator("#selection button", { hasText: "Discard…" }).click();
+    await page.locator("#note").fill("Paid by hand.");
+    await page.locator("#confirm").click();
+    const text = "The list of events could not be read: nothing was decided.";
+    await page.locator("#progress-text", { hasText: text }).waitFor();
+    await page.locator("#cancel", { hasText: "Close" }).click();
+    await page.locator("#decide").waitFor({ state: "hidden" });
+    expect(await page.locator("#tile-held .number").textContent()).toBe("1");
+    const problems = browser.problems.splice(0);
+    expect(problems).toEqual("status" in answer ? [expect.stringContaining("502")] : []);
+  });
+
+  it("says that it is not up to date, until it is again", async () => {
+    const merchant = await merchantOn();
+    merchant.fail("the ledger is away");
+    const page = await browser.open(merchant.url);
+    await live(page);
+    await page.route(/part=regions/, (route) => route.fulfill(LOGIN));
+    await merchant.callback({ referenceId: "order-1" });
+    await page.locator("#problem", { hasText: "You may have been signed out: load it again." }).waitFor();
+    expect(await page.locator("#live").textContent()).toBe("not up to date");
+    await page.unroute(/part=regions/);
+    await merchant.callback({ referenceId: "order-2" });
+    await heldCount(page, 2);
+    await live(page);
+    await page.locator("#problem").waitFor({ state: "hidden" });
   });
 });
 

@@ -20,10 +20,15 @@ async function refresh() {
   try {
     const response = await fetch(withParameter("part", "regions"));
     if (response.status === 403) { leave(); return; }
-    const answer = await response.json();
-    problem.textContent = answer.problem ?? "";
-    problem.hidden = !answer.problem;
-    for (const [id, html] of Object.entries(answer.regions ?? {})) show(id, html);
+    const answer = await response.json().catch(() => null);
+    if (!answer?.regions) {
+      setLive("lost", "not up to date");
+      showProblem("The page could not be updated. You may have been signed out: load it again.");
+      return;
+    }
+    if (events?.readyState === EventSource.OPEN) setLive("live", "live");
+    showProblem(answer.problem);
+    for (const [id, html] of Object.entries(answer.regions)) show(id, html);
     countSelected();
   } catch {
     // The stream of events reports when the server can be reached again.
@@ -66,8 +71,12 @@ function show(id, html) {
 function leave() {
   events?.close();
   setLive("lost", "no access");
-  problem.textContent = "You may no longer see this page. Load it again.";
-  problem.hidden = false;
+  showProblem("You may no longer see this page. Load it again.");
+}
+
+function showProblem(text) {
+  problem.textContent = text ?? "";
+  problem.hidden = !text;
 }
 
 function setLive(state, text) {
@@ -172,7 +181,14 @@ form.addEventListener("submit", async (event) => {
   document.getElementById("cancel").textContent = "Stop";
   document.getElementById("cancel").focus();
   document.getElementById("progress").hidden = false;
-  const ids = all ? await allIds() : decision.ids;
+  let ids = decision.ids;
+  try {
+    if (all) ids = await allIds();
+  } catch {
+    decision.isRunning = false;
+    stayOpen("The list of events could not be read: nothing was decided.");
+    return;
+  }
   const bar = document.getElementById("bar");
   bar.max = ids.length || 1;
   let failed = 0;
@@ -189,14 +205,16 @@ form.addEventListener("submit", async (event) => {
   countSelected();
   const summary = done + " " + WORDS[action].done + (failed ? ", " + failed + " failed" : "") + (decision.isStopped ? ", stopped" : "");
   refresh();
-  if (failed) {
-    document.getElementById("cancel").textContent = "Close";
-    document.getElementById("progress-text").textContent = summary;
-    return;
-  }
+  if (failed) { stayOpen(summary); return; }
   decide.close();
   say(summary);
 });
+
+/** Leaves the dialog open with a message, until somebody closes it. */
+function stayOpen(text) {
+  document.getElementById("cancel").textContent = "Close";
+  document.getElementById("progress-text").textContent = text;
+}
 
 decide.addEventListener("close", () => {
   if (document.activeElement === document.body) document.getElementById("main").focus();
@@ -208,7 +226,7 @@ function tellFailure(eventId, text) {
   document.getElementById("failures").append(line);
 }
 
-/** The ids of all events that match the filter, page by page. */
+/** The ids of all events that match the filter, page by page. Throws when one of the pages cannot be read. */
 async function allIds() {
   const ids = [];
   let cursor = "";
@@ -216,8 +234,10 @@ async function allIds() {
     const address = withParameter("part", "ids");
     address.searchParams.delete("cursor");
     if (cursor) address.searchParams.set("cursor", cursor);
-    const page = await fetch(address).then((response) => response.json(), () => ({ ids: [], next: null }));
-    ids.push(...(page.ids ?? []));
+    const response = await fetch(address);
+    const page = response.ok ? await response.json() : null;
+    if (!Array.isArray(page?.ids)) throw new Error("The answer has no ids.");
+    ids.push(...page.ids);
     cursor = page.next;
     document.getElementById("progress-text").textContent = ids.length + " found";
   } while (cursor && !decision.isStopped);
