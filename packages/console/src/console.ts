@@ -12,6 +12,12 @@ import { eventIdsOn, type Room, regionsOf } from "./regions.ts";
 import { filterForm } from "./views/list.ts";
 import { ASSETS, consolePage, plainPage } from "./views/page.ts";
 
+const HEADERS = {
+  ...PAGE_HEADERS,
+  "cross-origin-resource-policy": "same-origin",
+  "cross-origin-opener-policy": "same-origin",
+} as const;
+
 /** The largest body of a decision, which has an eventId and a note. */
 const MAX_BODY_BYTES = 8 * 1024;
 
@@ -49,8 +55,21 @@ export function createConsole<Given, Platform = void>(
       });
     },
     async answer(request, user, platform) {
-      if (user === null || !may(user, "view")) return forbidden();
-      const receiver = await receiverOf(source, platform);
+      const asset = publicAsset(request);
+      if (asset !== null) return asset;
+      if (user === null || !may(user, "view")) {
+        return messagePage(
+          403,
+          "No access",
+          "You may not see this page. Sign in as a user who may, and load it again.",
+        );
+      }
+      let receiver: Receiver;
+      try {
+        receiver = await receiverOf(source, platform);
+      } catch (error) {
+        return messagePage(503, "Not available", messageOf(error));
+      }
       return app.fetch(request, { user, receiver });
     },
   };
@@ -68,11 +87,9 @@ function createApp(redact: readonly string[]): Hono<Env> {
 
   app.use(async (c, next) => {
     await next();
-    for (const [name, value] of Object.entries(PAGE_HEADERS)) {
+    for (const [name, value] of Object.entries(HEADERS)) {
       if (!c.res.headers.has(name)) c.res.headers.set(name, value);
     }
-    c.res.headers.set("cross-origin-resource-policy", "same-origin");
-    c.res.headers.set("cross-origin-opener-policy", "same-origin");
   });
 
   app.get("*", async (c) => {
@@ -134,14 +151,18 @@ function file(c: Context<Env>, name: string): Response {
     : c.body(found.text, 200, { "content-type": found.type });
 }
 
-async function forbidden(): Promise<Response> {
-  const page = plainPage(
-    "No access",
-    "You may not see this page. Sign in as a user who may, and load it again.",
-  );
-  return new Response(String(page), {
-    status: 403,
-    headers: { ...PAGE_HEADERS, "content-type": "text/html; charset=UTF-8" },
+/** The files of a page with a message, which everybody may see. The script is for people who may see the console. */
+function publicAsset({ method, url }: Request): Response | null {
+  const name = new URL(url).searchParams.get("asset") ?? "";
+  const found = method === "GET" && name !== "console.js" ? ASSETS.get(name) : undefined;
+  if (found === undefined) return null;
+  return new Response(found.text, { headers: { ...HEADERS, "content-type": found.type } });
+}
+
+function messagePage(status: number, title: string, text: string): Response {
+  return new Response(String(plainPage(title, text)), {
+    status,
+    headers: { ...HEADERS, "content-type": "text/html; charset=UTF-8" },
   });
 }
 
@@ -154,7 +175,7 @@ function messageOf(error: unknown): string {
 
 /** An error's class and the calls that led to it. Its message is left out: it may quote what the console must not show. */
 function placeOf(error: unknown): string {
-  if (!(error instanceof Error)) return `something was thrown that is no error, of type ${typeof error}`;
+  if (!(error instanceof Error)) return `a value that is not an Error was thrown, of type ${typeof error}`;
   const calls = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
   return [error.name, ...calls.slice(0, 8)].join("\n");
 }

@@ -33,7 +33,7 @@ export async function decide(receiver: Receiver, user: ConsoleUser, text: string
     if (error.code === "ERR_HELD_NOT_FOUND") {
       return {
         status: 404,
-        message: "It is not held any longer: somebody may have decided about it already.",
+        message: "This event is no longer held. Somebody may have replayed or discarded it already.",
       };
     }
     return { status: 503, message: error.message };

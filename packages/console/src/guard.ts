@@ -15,7 +15,9 @@ export function crossSiteProblem({ headers }: Request): string | null {
   if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {
     return "The request's content type is not application/json.";
   }
-  return isFromSameSite(headers) ? null : "The request comes from another web site.";
+  return isFromSameSite(headers)
+    ? null
+    : "The request comes from another web site. If it does not: let your proxy pass the Host header on, or use HTTPS.";
 }
 
 /**

@@ -39,17 +39,17 @@ export async function regionsOf(room: Room): Promise<{
   readonly status: 200 | 400 | 404 | 503;
 }> {
   const { receiver, activity, user, query, redact } = room;
-  const trouble = new Trouble();
+  const problems = new Problems();
   const rights = (["replay", "discard"] as const).filter((right): right is Decision => may(user, right));
-  const counts = await trouble.orElse(receiver.events.counts(), NO_COUNTS);
+  const counts = await problems.orElse(receiver.events.counts(), NO_COUNTS);
   const always = { counts: countTiles(counts, query) };
   if (query.eventId !== null) {
-    const life = await trouble.orElse(receiver.read(query.eventId), null);
+    const life = await problems.orElse(receiver.read(query.eventId), null);
     const cards = life === null ? noLife(query) : lifeCards({ query, life, redact, rights });
-    const status = trouble.text === null && life === null ? 404 : trouble.status;
-    return { regions: { ...always, life: cards }, problem: trouble.text, status };
+    const status = problems.text === null && life === null ? 404 : problems.status;
+    return { regions: { ...always, life: cards }, problem: problems.text, status };
   }
-  const { events, next } = await listed(room, trouble);
+  const { events, next } = await listed(room, problems);
   const regions = {
     ...always,
     reasons: reasonLinks(counts, query),
@@ -57,7 +57,7 @@ export async function regionsOf(room: Room): Promise<{
     activity: activityCard(activity, query, Date.now()),
     log: logCard(activity, query, redact),
   };
-  return { regions, problem: trouble.text, status: trouble.status };
+  return { regions, problem: problems.text, status: problems.status };
 }
 
 /** The ids of the held events that match the filter, page by page. */
@@ -75,12 +75,12 @@ interface Listed {
   readonly next: string | null;
 }
 
-async function listed({ receiver, query }: Room, trouble: Trouble): Promise<Listed> {
+async function listed({ receiver, query }: Room, problems: Problems): Promise<Listed> {
   const { search, cursor, tenant } = query;
   if (search !== null)
-    return { events: await found(receiver, search, tenant ?? undefined, trouble), next: null };
+    return { events: await found(receiver, search, tenant ?? undefined, problems), next: null };
   const page = receiver.events.list(filterOf(query), { limit: PAGE_SIZE, cursor, first: "newest" });
-  return trouble.orElse(page, { events: [], next: null });
+  return problems.orElse(page, { events: [], next: null });
 }
 
 /** All events that have a text as one of their ids. The person who searches need not know which kind of id it is. */
@@ -88,25 +88,25 @@ async function found(
   receiver: Receiver,
   text: string,
   tenant: string | undefined,
-  trouble: Trouble,
+  problems: Problems,
 ): Promise<readonly EventSummary[]> {
   const answers = await Promise.all([
-    ofId(receiver.find({ payTxnId: text, tenant }), trouble),
-    ofId(receiver.find({ idempotencyKey: text, tenant }), trouble),
-    ofReference(receiver, text, tenant, trouble),
-    isEventId(text) ? trouble.orElse(ofEventId(receiver, text), []) : [],
+    ofId(receiver.find({ payTxnId: text, tenant }), problems),
+    ofId(receiver.find({ idempotencyKey: text, tenant }), problems),
+    ofReference(receiver, text, tenant, problems),
+    isEventId(text) ? problems.orElse(ofEventId(receiver, text), []) : [],
   ]);
   const known = new Map(answers.flat().map((event) => [event.eventId, event]));
   return [...known.values()].toSorted((a, b) => b.acceptedAt - a.acceptedAt);
 }
 
 /** Finds events by an id. Ids belong to a tenant. If there are several tenants and none is given, it finds nothing. */
-function ofId(asked: Promise<readonly EventSummary[]>, trouble: Trouble): Promise<readonly EventSummary[]> {
+function ofId(asked: Promise<readonly EventSummary[]>, problems: Problems): Promise<readonly EventSummary[]> {
   const known = asked.catch((error: unknown) => {
     if (isPayhooksError(error) && error.code === "ERR_OPTION_MISSING") return [];
     throw error;
   });
-  return trouble.orElse(known, []);
+  return problems.orElse(known, []);
 }
 
 /**
@@ -116,12 +116,12 @@ async function ofReference(
   receiver: Receiver,
   referenceId: string,
   tenant: string | undefined,
-  trouble: Trouble,
+  problems: Problems,
 ): Promise<readonly EventSummary[]> {
-  const all = await trouble.orElse(receiver.find({ referenceId, tenant }), null);
+  const all = await problems.orElse(receiver.find({ referenceId, tenant }), null);
   if (all !== null) return all;
   const page = receiver.events.list({ referenceId, tenant }, { limit: PAGE_SIZE });
-  return (await trouble.orElse(page, { events: [], next: null })).events;
+  return (await problems.orElse(page, { events: [], next: null })).events;
 }
 
 async function ofEventId(receiver: Receiver, eventId: string): Promise<readonly EventSummary[]> {
@@ -135,7 +135,7 @@ async function ofEventId(receiver: Receiver, eventId: string): Promise<readonly 
 }
 
 /** Collects what went wrong. Only the first message is kept, and it may be shown. */
-class Trouble {
+class Problems {
   text: string | null = null;
   /** The status of the page. */
   status: 200 | 400 | 503 = 200;

@@ -1,3 +1,4 @@
+import { PayhooksError } from "@payhooks/core";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { heldId, merchant } from "./support/merchant.ts";
 import { MOUNTS } from "./support/mounts.ts";
@@ -48,7 +49,7 @@ describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
     expect(second.status).toBe(404);
     expect(JSON.parse(second.text)).toMatchObject({
       ok: false,
-      message: expect.stringContaining("not held any longer"),
+      message: expect.stringContaining("no longer held"),
     });
     const life = await receiver.read(eventId);
     expect(life?.state).toBe("discarded");
@@ -88,6 +89,24 @@ describe("a request that comes from another site", () => {
     });
     expect(response.status).toBe(403);
     expect((await receiver.read(eventId))?.state).toBe("held");
+  });
+
+  it("learns what its proxy must do, if it comes from this site after all", async () => {
+    const { open, eventId } = await held();
+    const page = await open();
+    const response = await fetch(page.url, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        "x-payhooks-console": "1",
+        origin: "https://shop.example",
+      },
+      body: JSON.stringify({ action: "discard", eventId, note: "paid by hand" }),
+    });
+    expect([response.status, await response.json()]).toMatchObject([
+      403,
+      { message: expect.stringContaining("let your proxy pass the Host header on, or use HTTPS") },
+    ]);
   });
 
   it("is told apart by its origin where the browser says no more, as without encryption", async () => {
@@ -151,6 +170,23 @@ describe("rights", () => {
       expect(text).not.toContain("order-7");
     }
   });
+
+  it("without any, the page that says so is styled, and has no script", async () => {
+    const { open } = await merchant();
+    const page = await open({ authorize: () => null });
+    const { status, text } = await page.get();
+    expect([status, text]).toEqual([403, expect.stringContaining("You may not see this page.")]);
+    const linked = [...text.matchAll(/(?:href|src)="(\?[^"]*)"/g)].map(([, address]) => address);
+    expect(linked).toEqual(["?asset=icon.svg", "?asset=console.css"]);
+    for (const [address, type] of [
+      ["?asset=icon.svg", "image/svg+xml"],
+      ["?asset=console.css", "text/css; charset=utf-8"],
+    ] as const) {
+      const asset = await page.get(address);
+      expect([asset.status, asset.headers.get("content-type")]).toEqual([200, type]);
+      expect(asset.headers.get("x-content-type-options")).toBe("nosniff");
+    }
+  });
 });
 
 describe("a decision that fails", () => {
@@ -166,6 +202,45 @@ describe("a decision that fails", () => {
     const [[line]] = log.mock.calls as [[string]];
     expect(line).toMatch(/^payhooks: the console failed: Error\n +at .*decide\.test\.ts/);
     expect(line).not.toContain("secret");
+  });
+});
+
+describe.each(Object.entries(MOUNTS))("a receiver that cannot be made, on %s", (_on, mount) => {
+  const opened = async (authorize: () => { by: string; can: ["view"] } | null, error: unknown) => {
+    const { url, close } = await mount(
+      () => {
+        throw error;
+      },
+      { authorize },
+    );
+    onTestFinished(close);
+    const response = await fetch(url);
+    return [response.status, await response.text()] as const;
+  };
+  const marta = (): { by: string; can: ["view"] } => ({ by: "marta", can: ["view"] });
+
+  it("is a page that says so, and the server's log says where, without the words of the error", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => log.mockRestore());
+    const [status, text] = await opened(marta, new Error("marta's secret"));
+    expect([status, text]).toEqual([503, expect.stringContaining("The server&#39;s log says where.")]);
+    expect(log.mock.calls).toEqual([[expect.stringMatching(/^payhooks: the console failed: Error\n +at /)]]);
+    expect(text + log.mock.calls).not.toContain("secret");
+    log.mockClear();
+    await opened(marta, "marta's secret");
+    expect(log.mock.calls).toEqual([
+      ["payhooks: the console failed: a value that is not an Error was thrown, of type string"],
+    ]);
+  });
+
+  it("says what Payhooks says about it, to whoever may see the console", async () => {
+    const error = new PayhooksError("ERR_OPTION_MISSING", "payments.publicKey is missing.", {
+      fix: "Set it.",
+    });
+    const [status, text] = await opened(marta, error);
+    expect([status, text]).toEqual([503, expect.stringContaining("payments.publicKey is missing.")]);
+    const [other, refused] = await opened(() => null, error);
+    expect([other, refused]).toEqual([403, expect.not.stringContaining("publicKey")]);
   });
 });
 

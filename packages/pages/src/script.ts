@@ -41,7 +41,7 @@ function addLocalTimes(root) {
 function nameZones() {
   const zone = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" })
     .formatToParts(new Date()).find((part) => part.type === "timeZoneName").value;
-  document.getElementById("zones").textContent = isUtc ? "Times: UTC, as yours" : "Times: UTC / yours (" + zone + ")";
+  document.getElementById("zones").textContent = isUtc ? "Times: UTC, which is your time zone" : "Times: UTC / yours (" + zone + ")";
 }
 
 nameZones();

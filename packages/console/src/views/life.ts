@@ -37,7 +37,7 @@ ${handlers(life, redaction)}`;
 
 /** The card for an event without a record. */
 export function noLife(query: ConsoleQuery): Html {
-  return html`<section class="card" aria-labelledby="life-title"><header><a class="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">Not known</h2></header>
+  return html`<section class="card" aria-labelledby="life-title"><header><a class="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">Event not found</h2></header>
 <p class="empty">There is no record of this event. The record of a finished event is deleted some time after its window.</p></section>`;
 }
 

@@ -69,7 +69,9 @@ function emptyText({ search, state, cursor }: ConsoleQuery, next: string | null)
   if (search !== null) return "Nothing is known under this reference or id.";
   if (next !== null) return "Nothing on this page matches. There is more to look through on the next page.";
   if (cursor !== null) return "There is no more.";
-  return state === "held" ? "Nothing is held. Nobody has to do anything." : `No event that matches is ${state}.`;
+  return state === "held"
+    ? "Nothing is held. Nobody has to do anything."
+    : `No event that matches is ${state}.`;
 }
 
 /** The bar that selects events and decides about them. */

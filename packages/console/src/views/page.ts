@@ -35,7 +35,7 @@ export function consolePage(
   const body = html`<a class="skip" href="#main">To the events</a>
 <header class="top"><div class="bar">${MARK}<h1>Payhooks console</h1>
   <span class="end"><span class="live" id="live" data-state="connecting">connecting</span><span class="who" title="You act as">${shown(user.by)}</span></span></div></header>
-<nav class="counts" id="counts" aria-label="How many events stand where">${counts}</nav>
+<nav class="counts" id="counts" aria-label="Events by state">${counts}</nav>
 <main id="main" tabindex="-1">
   <p class="trouble" id="problem" role="alert" ${problem === null && html`hidden`}>${problem}</p>
   ${
@@ -75,7 +75,7 @@ function dialog(): Html {
 </form></dialog>`;
 }
 
-/** A page with one message, for people who may not see more. */
+/** A page with one message. It has no script. */
 export function plainPage(title: string, text: string): Html {
   return pageDocument({
     title,

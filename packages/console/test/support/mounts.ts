@@ -27,7 +27,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-type Mount = (receiver: Receiver, options: MountOptions) => Promise<Listening>;
+type Mount = (receiver: Receiver | (() => Receiver), options: MountOptions) => Promise<Listening>;
 
 /** Express writes to the console otherwise. */
 const QUIET: ErrorRequestHandler = (_error, _request, response, _next) => void response.status(500).end();
