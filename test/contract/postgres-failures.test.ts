@@ -34,6 +34,46 @@ function open(own: Scope, url: string) {
   return { ...ground, store, newOnes };
 }
 
+describe("the connections of a store", () => {
+  it("are three, however many ask while there is none", () =>
+    withScope(async (own) => {
+      const alone = await PostgresServer.start(own);
+      const { store } = open(own, alone.url);
+      const connections = async (): Promise<number> => {
+        const [row] = await alone.tell(
+          "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'payhooks'",
+        );
+        return Number(row?.n);
+      };
+      await store.open();
+      await Promise.all(Array.from({ length: 20 }, () => store.counts()));
+      expect(await connections()).toBeLessThanOrEqual(3);
+      await store.close();
+      await until("all are closed", async () => (await connections()) === 0);
+    }));
+});
+
+it("a client of the program's own that never answers is given up, and nobody knows what became of the write", async () => {
+  const database = new pg.Client({ connectionString: server.url });
+  await database.connect();
+  let isSilent = false;
+  const client = {
+    query: (text: string, values: unknown[]) =>
+      isSilent ? new Promise<never>(() => {}) : database.query(text, values),
+  };
+  const ground = postgresStoreFixture(() => client, { statementTimeoutMs: 300 });
+  const store = ground.connect();
+  await store.open();
+  const key = keyOf(1);
+  const swap = swapOf(store, key, null, accepted(key, store.now(key)));
+  isSilent = true;
+  expect(await store.swap([swap])).toMatchObject([{ kind: "unknown" }]);
+  isSilent = false;
+  expect(await store.swap([swap])).toMatchObject([{ kind: "written" }]);
+  await store.close();
+  await database.end();
+});
+
 describe("a PostgreSQL that refuses to write", { timeout: 60_000 }, () => {
   it("since it is read-only says so, and takes the same writes afterwards", () =>
     withScope(async (own) => {

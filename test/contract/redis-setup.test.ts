@@ -1,7 +1,10 @@
 /** What a Redis must be like, and what is said of one that is not. */
-import { redisStore } from "@payhooks/core/redis";
+import { redisStore, type ScriptClient } from "@payhooks/core/redis";
+import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { type Scope, withScope } from "../faults/harness/scope.ts";
 
@@ -60,6 +63,35 @@ describe("a store in Redis", { timeout: 60_000 }, () => {
       await server.tell("FLUSHALL");
       await store.open();
       expect(store.identity).not.toBe(before);
+    }));
+
+  it("refuses a connection that prefixes keys: a scan would find none of them", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      const connection = scope.add(new Redis(server.port, { keyPrefix: "app:" }), (one) => one.disconnect());
+      for (const target of [connection, `${server.url}/0?keyPrefix=app:`]) {
+        const store = scope.add(redisStore(target), (one) => one.close());
+        await expect(store.open()).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
+      }
+    }));
+
+  it("gives up on a client of the program's own that never answers, and does not know what became of the write", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      const redis = scope.add(server.client(), (one) => one.disconnect());
+      let isSilent = false;
+      const client: ScriptClient = {
+        eval: (script, keys, args) =>
+          isSilent ? new Promise(() => {}) : redis.eval(script, keys.length, ...keys, ...args),
+      };
+      const store = scope.add(redisStore(client, { commandTimeoutMs: 300 }), (one) => one.close());
+      await store.open();
+      const key = keyOf(1);
+      const swap = swapOf(store, key, null, accepted(key, store.now(key)));
+      isSilent = true;
+      expect(await store.swap([swap])).toMatchObject([{ kind: "unknown" }]);
+      isSilent = false;
+      expect(await store.swap([swap])).toMatchObject([{ kind: "written" }]);
     }));
 
   it("needs an address, and a connection for replicas", async () => {

@@ -1,4 +1,5 @@
 /** PostgreSQL behind a real PgBouncer in transaction mode, which gives each statement to another session. */
+import { postgresStore } from "@payhooks/core/postgres";
 import { storeContract } from "@payhooks/core/testing/store";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -30,6 +31,18 @@ it("the pooler is in transaction mode: what one statement sets, another may not 
   const pids = await Promise.all(clients.map(pidOf));
   await Promise.all(clients.map((client) => client.end()));
   expect(new Set(pids).size).toBeLessThan(clients.length);
+});
+
+it("a pooler that was not announced is noticed at the start, and no setting reaches the program's own statements", async () => {
+  const store = postgresStore(url(), { schema: "unannounced" });
+  await expect(store.open()).rejects.toMatchObject({ code: "ERR_POSTGRES_UNSUITABLE" });
+  await store.close();
+  const own = new pg.Client({ connectionString: url() });
+  await own.connect();
+  for (let n = 0; n < 5; n++) {
+    expect((await own.query("SHOW enable_seqscan")).rows).toEqual([{ enable_seqscan: "on" }]);
+  }
+  await own.end();
 });
 
 describe("the store contract: PostgreSQL behind PgBouncer", () => {

@@ -95,7 +95,7 @@ export interface HeldEvent {
 const RETRY_AFTER = Symbol.for("payhooks.RetryAfter");
 const REJECT = Symbol.for("payhooks.Reject");
 
-/** Thrown by a handler to be tried again after `ms` milliseconds. It counts as a try. */
+/** Thrown by a handler to be tried again after `ms` milliseconds; if that is no finite number, after its backoff. It counts as a try. */
 export class RetryAfter extends Error {
   readonly ms: number;
   constructor(ms: number, message: string = `to be tried again in ${ms} ms`) {
@@ -123,7 +123,7 @@ export function unrepeatable<E extends Error>(error: E): E {
 /** The delay that a thrown value asks for, even if it comes from another copy of the package. */
 export function retryAfterOf(thrown: unknown): number | null {
   const ms: unknown = branded(thrown, RETRY_AFTER);
-  return typeof ms === "number" && ms >= 0 ? ms : null;
+  return typeof ms === "number" && ms >= 0 && ms <= Number.MAX_SAFE_INTEGER ? ms : null;
 }
 
 /** Whether a thrown value rejects the event, even if it comes from another copy of the package. */

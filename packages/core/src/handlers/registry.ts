@@ -1,4 +1,4 @@
-import { checkPositive } from "../protocol/check-positive.ts";
+import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import {
   type AnyEvent,
@@ -152,8 +152,8 @@ export class Registry {
       });
     }
     const { timeoutMs = 60_000, maxTries = 25, backoffMs = defaultBackoffMs, onCrash = "rerun" } = options;
-    checkPositive("timeoutMs", timeoutMs);
-    checkPositive("maxTries", maxTries);
+    checkTime("timeoutMs", timeoutMs);
+    checkLimit("maxTries", maxTries);
     return { name, timeoutMs, maxTries, backoffMs, onCrash };
   }
 }

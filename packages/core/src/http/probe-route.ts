@@ -1,4 +1,4 @@
-import { checkPositive } from "../protocol/check-positive.ts";
+import { checkTime } from "../protocol/check-number.ts";
 import type { Reply } from "../protocol/delivery.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import type { Probe, ReadyOptions } from "../receiver/receiver.ts";
@@ -17,7 +17,7 @@ export function mountProbe<Platform = void>(
   which: "live" | "ready",
   options: ReadyOptions = {},
 ): MountedProbe<Platform> {
-  if (options.maxDueAgeMs !== undefined) checkPositive("maxDueAgeMs", options.maxDueAgeMs);
+  if (options.maxDueAgeMs !== undefined) checkTime("maxDueAgeMs", options.maxDueAgeMs);
   return async (platform) => {
     try {
       const receiver = await receiverOf(source, platform);

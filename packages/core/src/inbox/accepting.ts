@@ -13,6 +13,8 @@ export type Need = "reference" | "held";
 export interface Known {
   /** Whether another id has the event's reference; null as long as nobody has asked. */
   readonly referenceReused: boolean | null;
+  /** The record that claims the event's reference, if it was asked for. */
+  readonly claim: { readonly key: string; readonly version: string } | null;
   /** How many entries are held; null as long as nobody has asked. */
   readonly held: number | null;
 }

@@ -10,7 +10,7 @@ import type { BegunRun, Runs } from "./runs.ts";
 const DEFAULT_DEADLINE_MS = 2_000;
 /** The store is asked how many entries are held at most this often. */
 const HELD_KNOWN_FOR_MS = 1_000;
-const NOTHING_KNOWN: Known = { referenceReused: null, held: null };
+const NOTHING_KNOWN: Known = { referenceReused: null, claim: null, held: null };
 
 /** The part of the inbox that runs events, as the acceptor sees it. */
 export interface BackgroundRuns {
@@ -105,7 +105,7 @@ export class Acceptor {
         if (begin !== null && !isBegun) this.#runs.giveBack(key);
         if (!outcome.ok) settle.fail(outcome.error);
         else if (outcome.answer.kind === "accepted") {
-          this.#accepted(acceptance, outcome.answer, outcome.version, runner);
+          this.#accepted(acceptance, outcome.answer, outcome.version, runner, known);
         } else {
           const finding = this.#findOut(outcome.answer.need, event, known);
           finding.then((more) => this.#ask(acceptance, more), settle.fail);
@@ -130,6 +130,7 @@ export class Acceptor {
     { accepted, state, begun }: Extract<AcceptAnswer, { kind: "accepted" }>,
     version: string | null,
     runner: Runner | null,
+    { claim }: Known,
   ): void {
     if (accepted.outcome === "held" && this.#heldKnown !== null) this.#heldKnown.count++;
     const { handle, delayMs = 0 } = options;
@@ -155,8 +156,9 @@ export class Acceptor {
       settle.done(answer);
       return;
     }
-    const { key } = event;
-    const settled = async (): Promise<void> => store.settled?.([{ key, version }]);
+    const own = { key: event.key, version };
+    // A failover that lost the claim of its reference would let another event with the same reference run.
+    const settled = async (): Promise<void> => store.settled?.(claim === null ? [own] : [claim, own]);
     settled()
       .finally(start)
       .then(() => settle.done(answer), settle.fail);
@@ -166,13 +168,22 @@ export class Acceptor {
     if (need === "held") return { ...known, held: await this.#countHeld() };
     const { referenceKey } = event;
     if (referenceKey === null) return { ...known, referenceReused: false };
-    const owner = await this.#parts.changes.change({
-      key: referenceKey,
-      deadlineMs: DEFAULT_DEADLINE_MS,
-      guess: null,
-      step: (record, now) => claimReference(record, event, now),
+    return new Promise((resolve, reject) => {
+      this.#parts.changes.ask({
+        key: referenceKey,
+        deadlineMs: DEFAULT_DEADLINE_MS,
+        guess: null,
+        step: (record, now) => claimReference(record, event, now),
+        settle: (outcome) => {
+          if (!outcome.ok) reject(outcome.error);
+          else {
+            const { answer: owner, version } = outcome;
+            const claim = version === null ? null : { key: referenceKey, version };
+            resolve({ ...known, referenceReused: owner !== event.key, claim });
+          }
+        },
+      });
     });
-    return { ...known, referenceReused: owner !== event.key };
   }
 
   async #countHeld(): Promise<number> {

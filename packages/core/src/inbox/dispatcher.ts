@@ -20,6 +20,8 @@ export interface DispatcherParts {
 
 /** How long to wait after a failed look, or `pollMs` if that is shorter. The next look never comes earlier. */
 const AGAIN_MS = 500;
+/** How long to wait if something is due, but nothing was handed out: another session of the database has the records locked. */
+const LOCKED_MS = 50;
 
 /**
  * Looks for events that are due, and begins them. It looks every `pollMs`, when the next record falls due, when another
@@ -29,7 +31,7 @@ export class Dispatcher {
   readonly #parts: DispatcherParts;
   #stopped = false;
   #paused = false;
-  #looking = false;
+  #looking: Promise<void> | null = null;
   /** Something was announced while a look was under way, so another look follows. */
   #lookAgain = false;
   #isBacklog = false;
@@ -106,12 +108,18 @@ export class Dispatcher {
 
   /** Looks in a later turn, so that the caller does not wait for it. */
   #look(): void {
-    if (this.#looking) {
+    if (this.#looking !== null) {
       this.#lookAgain = true;
       return;
     }
-    this.#looking = true;
-    this.#parts.environment.soon(() => void this.#lookOnce());
+    this.#looking = new Promise((resolve) => {
+      this.#parts.environment.soon(() => void this.#lookOnce().then(resolve));
+    });
+  }
+
+  /** Resolves once no look is under way. */
+  async atRest(): Promise<void> {
+    await this.#looking;
   }
 
   async #lookOnce(): Promise<void> {
@@ -129,14 +137,17 @@ export class Dispatcher {
       const { records, left, nextDueAt } = await store.takeDue(limit, hideMs);
       this.#isBacklog = left > 0;
       for (const record of records) begin(record);
-      if (left > 0 && room() > 0) this.#lookAgain = true;
-      if (nextDueAt !== null) nextMs = Math.min(pollMs, Math.max(1, nextDueAt - store.now("")));
+      if (left > 0 && room() > 0) {
+        if (records.length > 0) this.#lookAgain = true;
+        else nextMs = Math.min(pollMs, LOCKED_MS);
+      }
+      if (nextDueAt !== null) nextMs = Math.min(nextMs, Math.max(1, nextDueAt - store.now("")));
     } catch (error) {
       runner.notify(inboxError("take", error));
       nextMs = Math.min(pollMs, AGAIN_MS);
       this.#notBefore = this.#parts.environment.monotonic() + nextMs;
     } finally {
-      this.#looking = false;
+      this.#looking = null;
       if (this.#lookAgain) this.wake(0);
       else if (nextMs !== Number.POSITIVE_INFINITY) this.wake(nextMs);
     }

@@ -1,4 +1,5 @@
 import { type Happening, inboxError } from "../notices/notice.ts";
+import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
@@ -43,6 +44,7 @@ const PAGE = 100;
  * that are due.
  *
  * @experimental The interface of a store may still change in a minor release.
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a `leaseMs` or `pollMs` that is not a finite number above zero.
  */
 export function createInbox(store: RecordStore, options: InboxOptions = {}): Inbox {
   return withOwnErrors(new Engine(store, options));
@@ -71,6 +73,8 @@ class Engine implements Inbox {
     store: RecordStore,
     { leaseMs = DEFAULT_LEASE_MS, pollMs = DEFAULT_POLL_MS, environment = environmentOf() }: InboxOptions,
   ) {
+    checkTime("leaseMs", leaseMs);
+    checkTime("pollMs", pollMs);
     this.#store = store;
     this.durability = store.durability;
     this.#pollMs = store.endsWithProcess === true ? Number.POSITIVE_INFINITY : pollMs;
@@ -281,6 +285,8 @@ class Engine implements Inbox {
     // A connection that is still being opened would stay open.
     await this.#opening?.catch(() => {});
     await this.#acceptor.atRest();
+    // A look that is under way may still begin something. It is handed back before the store closes.
+    await this.#dispatcher?.atRest();
     await this.#runs.atRest();
     if (this.#store.endsWithProcess === true && this.#runner !== null) await this.#runTheRest(this.#runner);
   }

@@ -74,7 +74,7 @@ export class Runs {
     return this.#active.has(key);
   }
 
-  /** True while any record is reserved without a run that has started. */
+  /** True while the record is reserved without a run that has started. */
   isReserved(key: string): boolean {
     return this.#active.get(key)?.run === null;
   }

@@ -42,6 +42,8 @@ export interface PgClient {
   }): Promise<{ readonly rows: readonly unknown[] }>;
   on(event: "error" | "end" | "notification", listener: (value: unknown) => void): unknown;
   end(): Promise<void>;
+  /** Lets the process end although the connection is open. */
+  unref?(): void;
 }
 
 type ClientClass = new (settings: object) => PgClient;
@@ -55,12 +57,17 @@ export function isPool(target: PostgresTarget | undefined): target is PostgresPo
 }
 
 /** Makes clients of `pg` that are independent of the program's own. */
-export async function clientMaker(target: string | PostgresPool, timeoutMs: number): Promise<() => PgClient> {
+export async function clientMaker(
+  target: string | PostgresPool,
+  timeoutMs: number,
+  isPooled: boolean,
+): Promise<() => PgClient> {
   const own = {
     connectionTimeoutMillis: Math.ceil(timeoutMs * TO_CONNECT),
     keepAlive: true,
-    // A session sets these by a statement instead, since poolers refuse them as parameters at the start of a session.
-    statement_timeout: undefined,
+    // PgBouncer refuses it as a parameter at the start of a session. So a pooler that was not announced is noticed at once, before
+    // the settings of a session reach the program's own statements through it.
+    statement_timeout: isPooled ? undefined : timeoutMs,
     query_timeout: undefined,
     lock_timeout: undefined,
     // Answers are parsed in the default way, even if the program has parsers of its own.

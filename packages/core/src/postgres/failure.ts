@@ -37,10 +37,14 @@ export function isForbidden(error: unknown): boolean {
   return codeOf(error) === "42501";
 }
 
-/** A pooler gives each statement to another session, which does not know this session's named statements. */
+/**
+ * There is a pooler in between. It has refused a parameter of the session, or gives each statement to another session, which does
+ * not know this session's named statements.
+ */
 export function isPooled(error: unknown): boolean {
-  const isUnsupported = codeOf(error) === "08P01" && /startup parameter/.test(String(error));
-  return isUnsupported || codeOf(error) === "26000" || codeOf(error) === "42P05";
+  const told = error instanceof NotSent ? error.cause : error;
+  const isUnsupported = codeOf(told) === "08P01" && /startup parameter/.test(String(told));
+  return isUnsupported || codeOf(told) === "26000" || codeOf(told) === "42P05";
 }
 
 /** The data is not accepted: it is too long, cannot be encoded, or violates a constraint. */

@@ -1,6 +1,10 @@
 import type { Environment } from "../time/environment.ts";
-import type { PgClient, Row, Statement, Values } from "./client.ts";
+import type { PgClient, QueryClient, Row, Statement, Values } from "./client.ts";
 import { codeOf, isReadOnly, NoAnswer, NotSent } from "./failure.ts";
+
+interface Answer {
+  readonly rows: readonly unknown[];
+}
 
 /** Something that runs one statement at a time. */
 export interface Session {
@@ -76,27 +80,16 @@ export class PgSession implements Session {
     return client;
   }
 
-  async #inTime(
-    client: PgClient,
-    answer: Promise<{ readonly rows: readonly unknown[] }>,
-  ): Promise<readonly Row[]> {
+  async #inTime(client: PgClient, answer: Promise<Answer>): Promise<readonly Row[]> {
     const { environment, timeoutMs } = this.#settings;
-    let cancel = (): void => {};
-    const late = new Promise<never>((_, reject) => {
-      cancel = environment.after(timeoutMs, () => reject(new NoAnswer(`no answer within ${timeoutMs} ms`)));
-    });
     try {
-      return (await Promise.race([answer, late])).rows as readonly Row[];
+      return await rowsInTime(answer, environment, timeoutMs);
     } catch (error) {
-      // A statement that was given up fails later. That error is ignored.
-      answer.catch(() => {});
       if (isSpent(error)) {
         if (this.#client === client) this.#client = null;
         discard(client);
       }
       throw error;
-    } finally {
-      cancel();
     }
   }
 
@@ -108,7 +101,49 @@ export class PgSession implements Session {
   }
 }
 
-/** If a statement is under way, `pg` destroys the socket. Otherwise it tells the server. */
+/** A client that is used as it is. Its connections are its own, but its answers have a time limit. */
+export class GivenSession implements Session {
+  readonly #client: QueryClient;
+  readonly #environment: Environment;
+  readonly #timeoutMs: number;
+
+  constructor(client: QueryClient, environment: Environment, timeoutMs: number) {
+    this.#client = client;
+    this.#environment = environment;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  run({ text }: Statement, values: Values = []): Promise<readonly Row[]> {
+    return rowsInTime(this.#client.query(text, [...values]), this.#environment, this.#timeoutMs);
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** Rejects with {@link NoAnswer} if there is no answer in time. */
+async function rowsInTime(
+  answer: Promise<Answer>,
+  environment: Environment,
+  timeoutMs: number,
+): Promise<readonly Row[]> {
+  let cancel = (): void => {};
+  const late = new Promise<never>((_, reject) => {
+    cancel = environment.after(timeoutMs, () => reject(new NoAnswer(`no answer within ${timeoutMs} ms`)));
+  });
+  try {
+    return (await Promise.race([answer, late])).rows as readonly Row[];
+  } finally {
+    // A statement that was given up fails later. That error is ignored.
+    answer.catch(() => {});
+    cancel();
+  }
+}
+
+/**
+ * If a statement is under way, `pg` destroys the socket. Otherwise it tells the server, and waits for the end of the connection.
+ * A server that has gone silent must not keep the process alive until then.
+ */
 function discard(client: PgClient): void {
   void client.end().catch(() => {});
+  client.unref?.();
 }

@@ -21,7 +21,7 @@ export async function runAgain(
   }
 }
 
-/** The few sessions on the path of a delivery. A caller that finds none free waits for one, but not for long. */
+/** A few sessions, each for one statement at a time. A caller that finds none free waits for one, but not for long. */
 export class Sessions {
   readonly #free: Session[];
   readonly #all: readonly Session[];
@@ -34,10 +34,6 @@ export class Sessions {
     this.#free = [...sessions];
     this.#environment = environment;
     this.#patienceMs = patienceMs;
-  }
-
-  get count(): number {
-    return this.#all.length;
   }
 
   /** Runs one statement on a free session. */

@@ -110,8 +110,8 @@ export function statementsFor(schema: string): Statements {
  * written, and the others as they were when the statement began.
  *
  * A record is written if it still has the expected version, or if there is none and none was expected. If somebody else is
- * writing one of them at the same time, the statement waits for that write. Rows are locked in the order of their keys, so that
- * two processes never wait for each other.
+ * writing one of them at the same time, the statement waits for that write. Rows are locked in the order of their keys, so two
+ * such statements cannot deadlock.
  */
 export function swapStatement(schema: string, parts: SwapParts): Statement {
   const name = Object.values(parts)

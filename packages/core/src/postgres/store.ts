@@ -24,7 +24,7 @@ import { isForbidden, isMissing, isPooled, isReadOnly } from "./failure.ts";
 import { Hints } from "./hints.ts";
 import { findEvents, listEvents } from "./listing.ts";
 import { checkSchemaName, look, migration, noTables, SCHEMA_VERSION, wrongVersion } from "./schema.ts";
-import { PgSession, type Session } from "./session.ts";
+import { GivenSession, PgSession, type Session } from "./session.ts";
 import { runAgain, Sessions } from "./sessions.ts";
 import { PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
 import { Writes } from "./swap.ts";
@@ -73,8 +73,8 @@ export function postgresStore(
 /** What a store has once it is connected. */
 interface Opened {
   readonly sessions: Sessions;
-  /** For statements that may take longer, so that no delivery waits for them. */
-  readonly upkeep: Session;
+  /** One session, for statements that may take longer, so that no delivery waits for them. */
+  readonly upkeep: Sessions;
   readonly writes: Writes;
 }
 
@@ -125,9 +125,9 @@ class PostgresStore implements RecordStore {
       if (!isPooled(error)) throw error;
       throw new PayhooksError(
         "ERR_POSTGRES_UNSUITABLE",
-        "postgresInbox reaches PostgreSQL through a pooler that gives each statement to another session.",
+        "postgresInbox reaches PostgreSQL through a pooler, such as PgBouncer.",
         {
-          fix: "Set pooled: true, or use the address of the server itself.",
+          fix: "Set pooled: true, or use the address of the server itself. If the pooler keeps a session for each client, let it pass the setting: ignore_startup_parameters = statement_timeout.",
           cause: error,
         },
       );
@@ -160,7 +160,8 @@ class PostgresStore implements RecordStore {
         await runAgain(session, this.#statements.forget, [keys]);
       },
     });
-    return { sessions, upkeep: make(true), writes };
+    const upkeep = new Sessions([make(true)], this.#environment, statementTimeoutMs);
+    return { sessions, upkeep, writes };
   }
 
   async #sessionMaker(): Promise<(listens: boolean) => Session> {
@@ -170,14 +171,9 @@ class PostgresStore implements RecordStore {
         fix: "Set it (is the environment variable there?), such as postgres://user:password@localhost:5432/shop. There is no default address.",
       });
     }
-    if (isQueryClient(target)) {
-      return () => ({
-        run: async ({ text }, values = []) => (await target.query(text, [...values])).rows as readonly Row[],
-        close: async () => {},
-      });
-    }
     const { pooled = false, statementTimeoutMs: timeoutMs = 1_500 } = this.#options;
-    const make = await clientMaker(target, timeoutMs);
+    if (isQueryClient(target)) return () => new GivenSession(target, this.#environment, timeoutMs);
+    const make = await clientMaker(target, timeoutMs, pooled);
     return (listens) =>
       new PgSession({
         make,
@@ -334,7 +330,7 @@ class PostgresStore implements RecordStore {
 
   async #keepUp(statement: Statement, values: Values = []): Promise<readonly Row[]> {
     const { upkeep } = await this.#open();
-    return runAgain(upkeep, statement, values);
+    return upkeep.run(statement, values);
   }
 
   async close(): Promise<void> {

@@ -25,7 +25,7 @@ import { NoticeBoard } from "../notices/board.ts";
 import { fromLevel, LogLines } from "../notices/log-lines.ts";
 import { consoleLogger } from "../notices/logger.ts";
 import { inboxError, type Notice } from "../notices/notice.ts";
-import { checkPositive } from "../protocol/check-positive.ts";
+import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type {
   ConnectedAccountApprovedEvent,
@@ -324,7 +324,7 @@ class MountedReceiver implements Receiver {
   }
 
   async ready({ maxDueAgeMs }: ReadyOptions = {}): Promise<Probe> {
-    if (maxDueAgeMs !== undefined) checkPositive("maxDueAgeMs", maxDueAgeMs);
+    if (maxDueAgeMs !== undefined) checkTime("maxDueAgeMs", maxDueAgeMs);
     if (this.#lifecycle.isClosing) return CLOSING;
     const { ok, detail, oldestDueMs } = await this.#inbox.health();
     if (!ok) return { ok, detail };

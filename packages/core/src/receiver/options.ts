@@ -5,7 +5,7 @@ import type { Inbox } from "../inbox/inbox.ts";
 import type { AlertOptions } from "../notices/alerts.ts";
 import type { LogLevel } from "../notices/log-lines.ts";
 import type { Logger } from "../notices/logger.ts";
-import { checkPositive } from "../protocol/check-positive.ts";
+import { checkCount, checkLimit, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { AnyEvent } from "../protocol/events.ts";
 import type { Clock } from "../time/clock.ts";
@@ -134,23 +134,23 @@ export function settingsOf(options: ReceiverOptions): Settings {
   if (notifyWorker !== undefined && typeof notifyWorker !== "function") {
     throw invalid("notifyWorker is not a function.", "Give it (eventId) => …, or leave it out.");
   }
-  const number = (name: NumberOption): number => {
+  const number = (name: NumberOption, check: (option: string, value: number) => void): number => {
     const value = options[name];
-    if (value !== undefined) checkPositive(name, value);
+    if (value !== undefined) check(name, value);
     return value ?? DEFAULTS[name];
   };
   return {
     ack,
     run,
-    handledBudgetMs: number("handledBudgetMs"),
-    concurrency: number("concurrency"),
-    maxInFlight: number("maxInFlight"),
-    maxResolving: number("maxResolving"),
-    maxHeld: number("maxHeld"),
-    windowMs: number("windowMs"),
-    acceptTimeoutMs: number("acceptTimeoutMs"),
-    maxBodyBytes: number("maxBodyBytes"),
-    bodyTimeoutMs: number("bodyTimeoutMs"),
+    handledBudgetMs: number("handledBudgetMs", checkTime),
+    concurrency: number("concurrency", checkCount),
+    maxInFlight: number("maxInFlight", checkLimit),
+    maxResolving: number("maxResolving", checkLimit),
+    maxHeld: number("maxHeld", checkLimit),
+    windowMs: number("windowMs", checkTime),
+    acceptTimeoutMs: number("acceptTimeoutMs", checkTime),
+    maxBodyBytes: number("maxBodyBytes", checkLimit),
+    bodyTimeoutMs: number("bodyTimeoutMs", checkTime),
     logLevel,
     notifyWorker,
   };

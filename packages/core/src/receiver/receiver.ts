@@ -148,8 +148,9 @@ export interface Receiver<Context extends HandlerContext = HandlerContext> {
    */
   run(eventId: string): Promise<RunReport>;
   /**
-   * Begins no further run in this process until `resume()`. Deliveries are still accepted, runs that have begun continue, and
-   * other processes go on running events. For a deploy of something that the handlers depend on.
+   * Begins no further run in the background of this process until `resume()`. Deliveries are still accepted, runs that have
+   * begun continue, and other processes go on running events. `work()`, `run()` and `ack: "handled"` still run events. For a
+   * deploy of something that the handlers depend on.
    */
   pause(): void;
   /** Begins to run events again after `pause()`. */

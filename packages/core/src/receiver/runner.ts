@@ -484,8 +484,13 @@ function retryIn(progress: Progress, ms: number): void {
 }
 
 function backoffOf(handler: Registered, attempt: number): number {
-  const ms = handler.backoffMs(attempt);
-  return Number.isFinite(ms) && ms >= 0 ? ms : defaultBackoffMs(attempt);
+  let ms = Number.NaN;
+  try {
+    ms = handler.backoffMs(attempt);
+  } catch {
+    // A mistake in the merchant's own function must not look like a handler that died.
+  }
+  return ms >= 0 && ms <= Number.MAX_SAFE_INTEGER ? ms : defaultBackoffMs(attempt);
 }
 
 function heldEventOf({ data }: Lease): HeldEvent {

@@ -107,6 +107,7 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
     opening: (connection: Redis | Cluster) => void,
   ): Promise<Redis | Cluster> {
     const made = await make(options);
+    refuseKeyPrefix(made);
     opening(made);
     if (isCluster(made)) made.on("+node", prepare);
     else prepare(made);
@@ -127,6 +128,17 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
       // The reason why the connection was closed says more than the fact that it is closed.
       throw reason ?? error;
     }
+  }
+
+  /** ioredis would prefix the names of keys, but not the pattern of a scan, nor the name that decides on the node of a cluster. */
+  function refuseKeyPrefix(made: Redis | Cluster): void {
+    const { keyPrefix } = isCluster(made) ? { ...made.options.redisOptions, ...made.options } : made.options;
+    if (!keyPrefix) return;
+    throw new PayhooksError(
+      "ERR_OPTION_INVALID",
+      `redisInbox was given a connection with the keyPrefix ${JSON.stringify(keyPrefix)}.`,
+      { fix: "Leave keyPrefix out, and give redisInbox its own option instead: prefix." },
+    );
   }
 
   async function openOther(options: Options): Promise<Redis | Cluster> {

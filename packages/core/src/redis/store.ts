@@ -31,7 +31,7 @@ import { findEvents, pruneEnded } from "./names.ts";
 import { readRecords } from "./read.ts";
 import { Replicas, type WrittenRecord } from "./replicas.ts";
 import { scanRecords } from "./scan.ts";
-import { type ScriptClient, scriptClient } from "./script-client.ts";
+import { limitedClient, type ScriptClient, scriptClient } from "./script-client.ts";
 import { MARK, PROBE, READ } from "./scripts.ts";
 import { Shards } from "./shards.ts";
 import { swapRecords } from "./swap.ts";
@@ -79,7 +79,8 @@ export function redisStore(target: RedisTarget | undefined, options: RedisStoreO
     const connections = connectionsTo(target, commandTimeoutMs);
     return store({ connections, client: async () => scriptClient(await connections.fast()) });
   }
-  if (replicas === 0) return store({ connections: null, client: async () => target });
+  const limited = limitedClient(target, environment, commandTimeoutMs);
+  if (replicas === 0) return store({ connections: null, client: async () => limited });
   throw new PayhooksError(
     "ERR_OPTION_INVALID",
     "replicas needs a connection, but redisInbox was given a client that runs scripts.",

@@ -1,7 +1,7 @@
 import { createHash, createHmac, createPublicKey, createSecretKey, KeyObject } from "node:crypto";
 import { PayhooksError } from "../protocol/errors.ts";
 
-/** A public key: PEM text (` ` may be written out, quotes and base64 of it are accepted too), or a public `KeyObject`. */
+/** A public key: PEM text (line ends may be written as `\n`, and quotes and base64 of it are accepted too), or a public `KeyObject`. */
 export type PublicKeyInput = string | KeyObject;
 /** A public key, or the file that holds its PEM text. */
 export type PublicKeySource = PublicKeyInput | { readonly file: string };
@@ -142,7 +142,7 @@ function noPem(input: string, option: string): PayhooksError {
   return new PayhooksError("ERR_KEY_UNREADABLE", what, { fix });
 }
 
-/** The PEM block in a text, with new line ends. Environment variables may lose line ends, or have them written out as `\ `. */
+/** The PEM block in a text, with new line ends. Environment variables may lose line ends, or have them written as `\n`. */
 function findPem(text: string): { readonly label: string; readonly text: string } | null {
   const match = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/.exec(text.replace(/\\[rn]/g, ""));
   if (match === null) return null;

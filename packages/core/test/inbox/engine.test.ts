@@ -259,7 +259,7 @@ describe("the health of an inbox", () => {
   it("says what is wrong when the store does not answer", async () => {
     const store: RecordStore = {
       ...memoryStore(),
-      counts: async () => {
+      probe: async () => {
         throw Object.assign(new Error("unreachable"), { code: "EHOSTUNREACH" });
       },
     };

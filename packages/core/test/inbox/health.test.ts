@@ -5,9 +5,10 @@ import { createInbox } from "../../src/inbox/engine.ts";
 import type { RecordStore } from "../../src/inbox/store.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { Loss } from "../../src/notices/notice.ts";
-import { sqliteInbox } from "../../src/sqlite/index.ts";
+import { sqliteInbox, sqliteStore } from "../../src/sqlite/index.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { newFile, openFile, watched } from "../sqlite/ground.ts";
+import { verifiedEvent } from "../verified-event.ts";
 
 describe("the health of an inbox", () => {
   it("is found out by one write, however many ask, and by another one a second later", async () => {
@@ -41,6 +42,41 @@ describe("the health of an inbox", () => {
     const asking = createInbox(store, { environment: clock }).health();
     await clock.advance(2_000);
     expect(await asking).toMatchObject({ ok: false, detail: "the store has not answered within 2000 ms" });
+  });
+});
+
+describe("counts in the health", () => {
+  it("are made once a second at most, however many ask", async () => {
+    const clock = fakeClock();
+    let counted = 0;
+    const store: RecordStore = sqliteStore(newFile(), { clock });
+    const { counts } = store;
+    store.counts = () => {
+      counted++;
+      return counts.call(store);
+    };
+    const inbox = createInbox(store, { environment: environmentOf(clock) });
+    await inbox.accept(verifiedEvent());
+    for (let turn = 0; turn < 5; turn++) {
+      const all = await Promise.all(Array.from({ length: 20 }, () => inbox.health()));
+      expect(all.every(({ ok, waiting }) => ok && waiting === 1)).toBe(true);
+    }
+    expect(counted).toBe(1);
+    await clock.advance(1_000);
+    await inbox.health();
+    expect(counted).toBe(2);
+    await inbox.close({ graceMs: 0 });
+  });
+
+  it.each([
+    ["fail", () => Promise.reject(new Error("it takes too long"))],
+    ["take long", () => new Promise<never>(() => {})],
+  ])("are left out if they %s: an event could be accepted all the same", async (_, counts) => {
+    const clock = fakeClock();
+    const store: RecordStore = { ...memoryStore({ environment: clock }), counts };
+    const asking = createInbox(store, { environment: clock }).health();
+    await clock.advance(1_000);
+    expect(await asking).toMatchObject({ ok: true, detail: null, waiting: null, oldestDueMs: null });
   });
 });
 

@@ -64,7 +64,8 @@ describe("what another copy of the package throws", () => {
 
   it("asks for no impossible delay", () => {
     expect(retryAfterOf(new RetryAfter(0))).toBe(0);
-    for (const ms of [-1, Number.NaN]) expect(retryAfterOf(new RetryAfter(ms))).toBeNull();
+    for (const ms of [-1, Number.NaN, Number.POSITIVE_INFINITY])
+      expect(retryAfterOf(new RetryAfter(ms))).toBeNull();
     expect(new RetryAfter(5).message).toContain("5 ms");
     expect(isReject(new Reject("why"))).toBe(true);
   });

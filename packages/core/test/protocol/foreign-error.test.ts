@@ -121,7 +121,7 @@ describe("an inbox", () => {
     const fail = (): never => {
       throw Object.assign(new Error(DATA), { code: "E_STORE" });
     };
-    const broken = { ...store, read: fail, swap: fail, list: fail, counts: fail, close: fail };
+    const broken = { ...store, read: fail, swap: fail, list: fail, counts: fail, probe: fail, close: fail };
     const inbox = createInbox(broken, { environment: clock, leaseMs: 1 });
     expect(await inbox.health()).toMatchObject({ ok: false, detail: "Error: E_STORE" });
     const eventId = "0".repeat(48);

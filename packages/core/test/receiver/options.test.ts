@@ -5,6 +5,7 @@ import {
   type Receiver,
   type ReceiverOptions,
 } from "@payhooks/core";
+import { sqliteInbox } from "@payhooks/core/sqlite";
 import { callbackFields, createTestKeys, fakeClock, signPaymentCallback } from "@payhooks/core/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { codeOfReply, deliveryOf, rejectedBy, SECRET, thrownBy } from "../receiving.ts";
@@ -17,19 +18,20 @@ const make = (options: object = {}): Receiver => {
   const inbox = memoryInbox({ clock, maxRecords: 100 });
   return createReceiver({ payments, logger: silent, clock, inbox, ...options } as ReceiverOptions);
 };
-const NUMBERS = [
-  ...[
-    "handledBudgetMs",
-    "concurrency",
-    "maxInFlight",
-    "maxResolving",
-    "maxHeld",
-    "windowMs",
-    "acceptTimeoutMs",
-    "maxBodyBytes",
-  ],
-  "bodyTimeoutMs",
-];
+/** Options that are numbers, and what is refused beside what is refused for each. */
+const FRACTION = 1.5;
+const ENDLESS = Number.POSITIVE_INFINITY;
+const NUMBERS: Readonly<Record<string, readonly number[]>> = {
+  handledBudgetMs: [ENDLESS],
+  concurrency: [FRACTION, ENDLESS],
+  maxInFlight: [FRACTION],
+  maxResolving: [FRACTION],
+  maxHeld: [FRACTION],
+  windowMs: [ENDLESS],
+  acceptTimeoutMs: [ENDLESS],
+  maxBodyBytes: [FRACTION],
+  bodyTimeoutMs: [ENDLESS],
+};
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -46,8 +48,8 @@ describe("createReceiver", () => {
     ["an unknown ack", { payments, ack: "done" }, /ack is "done".*"enqueued" or "handled"/],
     ["an unknown run", { payments, run: "now" }, /run is "now".*"background"/],
     ["run elsewhere with ack handled", { payments, run: "elsewhere", ack: "handled" }, /is not possible/],
-    ...NUMBERS.flatMap((name) =>
-      [0, -1, Number.NaN, "5", null].map((value): readonly [string, unknown, RegExp] => [
+    ...Object.entries(NUMBERS).flatMap(([name, more]) =>
+      [0, -1, Number.NaN, "5", null, ...more].map((value): readonly [string, unknown, RegExp] => [
         `${name}: ${String(value)}`,
         { payments, [name]: value },
         new RegExp(name),
@@ -61,9 +63,21 @@ describe("createReceiver", () => {
     expect(error.fix).not.toBe("");
   });
 
+  it.each([
+    { leaseMs: 0 },
+    { leaseMs: ENDLESS },
+    { leaseMs: "30000" as never },
+    { pollMs: 0 },
+    { pollMs: ENDLESS },
+  ])("refuses an inbox with %o", (options) => {
+    const error = thrownBy(() => sqliteInbox("never-opened.db", options));
+    expect(error.code).toBe("ERR_OPTION_INVALID");
+    expect(error.message).toContain(Object.keys(options)[0]);
+  });
+
   it("accepts undefined for every option", () => {
     const names = [
-      ...NUMBERS,
+      ...Object.keys(NUMBERS),
       "connect",
       "inbox",
       "ack",
