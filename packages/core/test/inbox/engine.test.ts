@@ -315,3 +315,94 @@ describe("a store that cannot be listened to", () => {
     await inbox.close({ graceMs: 0 });
   });
 });
+
+describe("a look for due events", () => {
+  it("is not repeated at once if something is due that another session has locked", async () => {
+    const clock = fakeClock();
+    let looks = 0;
+    const locked: RecordStore = {
+      ...memoryStore({ environment: clock }),
+      endsWithProcess: false,
+      takeDue: async () => {
+        looks++;
+        return { records: [], left: 1, nextDueAt: null };
+      },
+    };
+    const inbox = createInbox(locked, { environment: clock });
+    await inbox.run(
+      runnerOf(async () => ({ kind: "done" })),
+      { concurrency: 1 },
+    );
+    await clock.advance("1s");
+    expect(looks).toBeGreaterThan(10);
+    expect(looks).toBeLessThanOrEqual(22);
+    await inbox.close({ graceMs: 0 });
+  });
+
+  it("ends before a closing inbox closes its store, and what it begins is handed back", async () => {
+    const clock = fakeClock();
+    const memory = memoryStore({ environment: clock });
+    const calls: string[] = [];
+    let hold: Promise<void> | null = null;
+    const slow: RecordStore = {
+      ...memory,
+      endsWithProcess: false,
+      immediate: false,
+      async takeDue(limit, hideMs) {
+        const due = await memory.takeDue(limit, hideMs);
+        await hold;
+        calls.push("looked");
+        return due;
+      },
+      async close() {
+        calls.push("closed");
+      },
+    };
+    const called: string[] = [];
+    const runner = runnerOf(async (lease) => {
+      if (lease.mayCall() !== "yes") return { kind: "released" };
+      called.push(lease.data.id);
+      return { kind: "done" };
+    });
+    const other = createInbox({ ...memory, endsWithProcess: false }, { environment: clock });
+    const { eventId } = await other.accept(verifiedEvent(1, { signedAt: clock.now() }));
+    let letGo = (): void => {};
+    hold = new Promise((resolve) => {
+      letGo = resolve;
+    });
+    const inbox = createInbox(slow, { environment: clock });
+    await inbox.run(runner, { concurrency: 1 });
+    await clock.advance(1);
+    const closing = inbox.close({ graceMs: 1_000 });
+    await clock.advance(1);
+    expect(calls).toEqual([]);
+    letGo();
+    await clock.advance(10);
+    expect(await closing).toEqual({ unfinished: 0 });
+    expect(calls).toEqual(["looked", "closed"]);
+    expect(called).toEqual([]);
+    // It is free for others at once, not only when the lease is over.
+    expect(await other.runEvent(runner, eventId)).toEqual({ state: "done", ran: true });
+    await other.close({ graceMs: 0 });
+  });
+});
+
+describe("a store with replicas", () => {
+  it("confirms an event together with the claim of its reference", async () => {
+    const clock = fakeClock();
+    const memory = memoryStore({ environment: clock });
+    const confirmed: string[][] = [];
+    const replicated: RecordStore = {
+      ...memory,
+      settled: async (records) => void confirmed.push(records.map(({ key }) => key)),
+    };
+    const inbox = createInbox(replicated, { environment: clock });
+    const referenceKey = "e".repeat(32);
+    const event = verifiedEvent(1, { signedAt: clock.now(), referenceKey });
+    for (const outcome of ["new", "duplicate"]) {
+      expect(await inbox.accept(event)).toMatchObject({ outcome });
+    }
+    expect(confirmed).toEqual(Array(2).fill([referenceKey, event.key]));
+    await inbox.close({ graceMs: 0 });
+  });
+});

@@ -207,3 +207,42 @@ describe("after the response", () => {
     await receiver.close({ graceMs: 0 });
   });
 });
+
+describe("a backoffMs that throws", () => {
+  it("gives way to the default, and does not look like a handler that died", async () => {
+    const clock = fakeClock();
+    const notices: Notice[] = [];
+    const receiver = createReceiver({
+      payments: { publicKey: keys.publicKey },
+      inbox: memoryInbox({ clock }),
+      clock,
+      logger: silent,
+    });
+    let tries = 0;
+    const backoffMs = (): number => {
+      throw new TypeError("no such delay");
+    };
+    receiver
+      .onDeposit(
+        () => {
+          if (++tries === 1) throw new Error("not yet");
+        },
+        { backoffMs, onCrash: "hold" },
+      )
+      .observe((notice) => notices.push(notice));
+    await receiver.start();
+    const fields = callbackFields({}, clock.now());
+    await receiver.payments.receive(deliveryOf(signPaymentCallback(fields, keys.privateKey)));
+    await clock.advance("1m");
+    expect(tries).toBe(2);
+    expect(notices.map(({ type }) => type).filter((type) => type !== "warning")).toEqual([
+      "accepted",
+      "started",
+      "retry",
+      "started",
+      "done",
+      "finished",
+    ]);
+    await receiver.close();
+  });
+});
