@@ -34,6 +34,36 @@ function open(own: Scope, url: string) {
   return { ...ground, store, newOnes };
 }
 
+describe("a PostgreSQL that has lost its tables", () => {
+  it("is told once, and they are made again", () =>
+    withScope(async (own) => {
+      const { store, schema } = open(own, server.url);
+      await store.open();
+      expect(await store.findLoss?.()).toBeNull();
+      for (let loss = 0; loss < 2; loss++) {
+        const before = store.identity;
+        await server.tell(`DROP SCHEMA ${schema} CASCADE`);
+        expect(await store.findLoss?.()).toBe("replaced");
+        expect(store.identity).not.toBe(before);
+        expect(await store.findLoss?.()).toBeNull();
+        await store.probe();
+      }
+    }));
+
+  it("is told once too if they may not be made", () =>
+    withScope(async (own) => {
+      const { schema } = open(own, server.url);
+      const first = own.add(postgresStore(server.url, { schema }), (one) => one.close());
+      await first.open();
+      const store = own.add(postgresStore(server.url, { schema, migrate: false }), (one) => one.close());
+      await store.open();
+      await server.tell(`DROP SCHEMA ${schema} CASCADE`);
+      expect(await store.findLoss?.()).toBe("replaced");
+      expect(await store.findLoss?.()).toBeNull();
+      await expect(store.probe()).rejects.toThrow();
+    }));
+});
+
 describe("the connections of a store", () => {
   it("are three, however many ask while there is none", () =>
     withScope(async (own) => {

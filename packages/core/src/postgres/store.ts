@@ -16,6 +16,7 @@ import type {
   Versioned,
 } from "../inbox/store.ts";
 import { consoleLogger, type Logger } from "../notices/logger.ts";
+import type { Loss } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
@@ -132,6 +133,21 @@ class PostgresStore implements RecordStore {
         },
       );
     }
+  }
+
+  async findLoss(): Promise<Loss | null> {
+    const opened = await this.#open();
+    const before = this.#identity;
+    try {
+      const [found] = await opened.upkeep.run(look(this.#schema));
+      this.#identity = String(found?.identity ?? "");
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      this.#identity = "";
+      // Tables that are made again have another identity. If they cannot be made, every write says so.
+      await this.#check(opened).catch(() => {});
+    }
+    return this.#identity === before ? null : "replaced";
   }
 
   #open(): Promise<Opened> {
