@@ -24,7 +24,8 @@ import { waitFor } from "./wait.ts";
  * Starts the payment service on this machine: every endpoint of the specification, the hosted checkout, signed
  * callbacks and webhooks, a dashboard at `/` and a control API under `/sandbox`.
  *
- * @throws SandboxError `ERR_OPTION_INVALID`, `ERR_HOST_NOT_LOOPBACK`, `ERR_PORT_IN_USE`, `ERR_STATE_FILE`
+ * @throws SandboxError `ERR_OPTION_INVALID`, `ERR_HOST_NOT_LOOPBACK`, `ERR_PORT_IN_USE`, `ERR_CANNOT_LISTEN`, `ERR_STATE_FILE`, and
+ *   `ERR_PARAMETERS` for `settings`, `outcome` and `faults`
  * @example
  * const sandbox = await createSandbox({ callbackUrl: "http://127.0.0.1:3000/callbacks/pay" });
  * sandbox.script("order-7", "FAILED");
@@ -54,11 +55,12 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   app.route("/", apiRoutes({ ...engine, clock: resolved.clock, checkoutUrl }));
   app.route("/", controlRoutes(sandbox));
   app.route("/", pageRoutes(sandbox, stream, resolved.callbackUrl ?? ""));
-  const listening = await listen(app, resolved.host, resolved.port).catch(async (error: unknown) => {
-    await engine.close();
+  const listening = await listen(app, resolved.host, resolved.port);
+  url = listening.url;
+  await engine.start().catch(async (error: unknown) => {
+    await Promise.allSettled([listening.close(), engine.close()]);
     throw error;
   });
-  url = listening.url;
   return sandbox;
 }
 

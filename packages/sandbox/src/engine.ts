@@ -8,7 +8,7 @@ import { createSigner } from "./deliveries/signer.ts";
 import { createTransport } from "./deliveries/transport.ts";
 import { createFaults, type FaultTaker } from "./faults/faults.ts";
 import { FAULT_KINDS } from "./faults/kinds.ts";
-import { type Merchant, newMerchant } from "./keys/merchant.ts";
+import { createMerchant, type Merchant } from "./keys/merchant.ts";
 import { generateSigningKey, privatePem, readSigningKey, type SigningKey } from "./keys/signing-keys.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { callbackFor } from "./payments/callback.ts";
@@ -17,7 +17,8 @@ import type { Order } from "./payments/order.ts";
 import { createScripts, type Scripts } from "./payments/outcomes.ts";
 import { createTransactions, type TransactionRecord, type Transactions } from "./payments/transactions.ts";
 import { SandboxError } from "./sandbox-error.ts";
-import { createStateFile, readState, type Snapshot } from "./state/state-file.ts";
+import type { Snapshot } from "./state/snapshot.ts";
+import { createStateFile, readState, type StateFile } from "./state/state-file.ts";
 
 /** The payment service without HTTP. */
 export interface Engine {
@@ -30,6 +31,8 @@ export interface Engine {
   readonly transactions: Transactions;
   readonly merchant: () => Merchant;
   readonly key: () => SigningKey;
+  /** Goes on with what is saved in the state file, and keeps the file up to date from then on. */
+  start(): Promise<void>;
   /** Creates the transaction of an order. A magic reference or phone number adds its fault. */
   place(order: Order): TransactionRecord;
   rotateKey(): Promise<SigningKey>;
@@ -38,12 +41,13 @@ export interface Engine {
   close(): Promise<void>;
 }
 
+/** Until {@link Engine.start} is called, nothing is sent, and the state file is only read. */
 export async function createEngine(options: ResolvedOptions): Promise<Engine> {
   const { clock, seed, limits } = options;
   const saved = options.state === undefined ? null : readState(options.state);
   const changes = createChanges();
   const stamp = nanosecondStamps(clock);
-  let merchant = saved?.merchant ?? newMerchant(options.merchant);
+  let merchant = createMerchant(options.merchant, saved?.merchant);
   let key = await firstKey(options, saved);
   let isClosed = false;
 
@@ -111,19 +115,14 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
 
   const begin = () => {
     if (options.settings) connect.configure(options.settings);
+    for (const fault of options.faults) faults.add(fault);
   };
-  if (saved) {
-    connect.restore(saved.connect);
-    scripts.restore(saved.scripts);
-    transactions.restore(saved.transactions);
-    dispatcher.restore(saved.deliveries);
-  } else begin();
+  if (saved) connect.restore(saved.connect);
+  begin();
 
-  const file = options.state === undefined ? null : createStateFile(options.state, snapshot);
+  let file: StateFile | undefined;
+
   const stopSaving = changes.subscribe(() => file?.touch());
-  file?.touch();
-  await file?.flush();
-
   const stop = () => {
     transactions.clear();
     dispatcher.clear();
@@ -139,14 +138,30 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
     transactions,
     merchant: () => merchant,
     key: () => key,
+    async start() {
+      if (saved) {
+        scripts.restore(saved.scripts);
+        transactions.restore(saved.transactions);
+        dispatcher.restore(saved.deliveries);
+      }
+      if (options.state === undefined) return;
+      file = createStateFile(options.state, snapshot);
+      file.touch();
+      await file.flush();
+    },
     place(order) {
       if (isClosed) throw new SandboxError("ERR_CLOSED", "This sandbox is closed.");
-      const fault = magicOutcome(order.reference, order.phoneNumber)?.fault;
-      const record = transactions.create(order);
-      if (fault !== undefined && FAULT_KINDS[fault].scope === "delivery") {
-        faults.add({ kind: fault, reference: order.reference });
+      const kind = magicOutcome(order.reference, order.phoneNumber)?.fault;
+      const isForCallback = kind !== undefined && FAULT_KINDS[kind].scope === "delivery";
+      if (!isForCallback || order.callbackUrl === null) return transactions.create(order);
+      // It comes first, so that it is there when the callback is sent.
+      const fault = faults.add({ kind, reference: order.reference });
+      try {
+        return transactions.create(order);
+      } catch (error) {
+        faults.remove(fault.id);
+        throw error;
       }
-      return record;
     },
     async rotateKey() {
       key = await generateSigningKey(clock.now());
@@ -160,7 +175,7 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
       scripts.clear();
       connect.clear();
       key = next;
-      if (keys) merchant = newMerchant();
+      if (keys) merchant = createMerchant();
       begin();
       changes.publish("reset");
       await file?.flush();
@@ -188,10 +203,16 @@ function isKnownToSucceed({ history }: TransactionRecord, delivery: Delivery): b
   return successes > (isAnnouncing ? 1 : 0);
 }
 
-function firstKey(options: ResolvedOptions, saved: Snapshot | null): SigningKey | Promise<SigningKey> {
-  if (saved) return readSigningKey(saved.privateKey, saved.keyCreatedAt);
-  const given = options.merchant.privateKey;
-  return given === undefined
-    ? generateSigningKey(options.clock.now())
-    : readSigningKey(given, options.clock.now());
+function firstKey(
+  { clock, merchant, state }: ResolvedOptions,
+  saved: Snapshot | null,
+): SigningKey | Promise<SigningKey> {
+  const given = merchant.privateKey === undefined ? null : readSigningKey(merchant.privateKey, clock.now());
+  if (saved === null) return given ?? generateSigningKey(clock.now());
+  const key = readSigningKey(saved.privateKey, saved.keyCreatedAt);
+  if (given === null || given.id === key.id) return key;
+  throw new SandboxError(
+    "ERR_OPTION_INVALID",
+    `The state file ${state} holds another private key than the one given. Leave the private key out to go on with the saved one, or delete the file to start with the given one.`,
+  );
 }

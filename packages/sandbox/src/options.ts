@@ -1,6 +1,7 @@
 import { isLoopbackHost } from "./api/addresses.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { RETRY_DEFAULTS, type RetryOptions, type RetryPlan } from "./deliveries/backoff.ts";
+import type { FaultKind, FaultRule } from "./faults/kinds.ts";
 import type { Outcome } from "./payments/outcomes.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { MEDIUMS, type Medium, type WebhookSettings } from "./wire.ts";
@@ -23,7 +24,10 @@ export interface SandboxOptions {
    * checkout answers under its host name too; for the other pages, see `allowedHosts`.
    */
   readonly publicUrl?: string | undefined;
-  /** The keys and ids of the merchant. Those that are left out are made at random. */
+  /**
+   * The keys and ids of the merchant. Those that are left out are as in the state file, or made at random. If the file
+   * holds another private key than the one given, `createSandbox` throws `ERR_OPTION_INVALID`.
+   */
   readonly merchant?:
     | {
         readonly merchantId?: string | undefined;
@@ -36,8 +40,10 @@ export interface SandboxOptions {
         readonly privateKey?: string | undefined;
       }
     | undefined;
-  /** The webhook settings at the start and after a reset. */
+  /** The webhook settings at the start and after a reset. Default: those in the state file, or webhooks are off. */
   readonly settings?: WebhookSettings | undefined;
+  /** The faults at the start and after a reset. Default: none. */
+  readonly faults?: readonly (FaultKind | FaultRule)[] | undefined;
   /** The callback address of triggered transactions that give none. */
   readonly callbackUrl?: string | undefined;
   /** What becomes of transactions that match no script. Default: `"SUCCESS"`. */
@@ -82,6 +88,7 @@ export interface ResolvedOptions {
   readonly publicUrl: string | undefined;
   readonly merchant: NonNullable<SandboxOptions["merchant"]>;
   readonly settings: WebhookSettings | undefined;
+  readonly faults: readonly (FaultKind | FaultRule)[];
   readonly callbackUrl: string | undefined;
   readonly outcome: Outcome;
   readonly delayMs: number;
@@ -127,6 +134,7 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
     publicUrl: publicUrl?.replace(/\/+$/, ""),
     merchant: options.merchant ?? {},
     settings: options.settings,
+    faults: options.faults ?? [],
     callbackUrl: options.callbackUrl,
     outcome: options.outcome ?? "SUCCESS",
     delayMs: number("delayMs", options.delayMs, 500),

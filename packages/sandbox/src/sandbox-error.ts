@@ -3,6 +3,7 @@ export type SandboxErrorCode =
   | "ERR_OPTION_INVALID"
   | "ERR_HOST_NOT_LOOPBACK"
   | "ERR_PORT_IN_USE"
+  | "ERR_CANNOT_LISTEN"
   | "ERR_STATE_FILE"
   | "ERR_PARAMETERS"
   | "ERR_BODY_TOO_LARGE"

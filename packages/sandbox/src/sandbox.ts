@@ -115,7 +115,8 @@ export interface Sandbox {
    */
   script(match: string | ScriptMatch, outcome: Outcome): Script;
   /**
-   * Clears transactions, deliveries, timers, faults, scripts, accounts and settings. With `keys`, it replaces the keys.
+   * Clears transactions, deliveries, timers, scripts and accounts. Faults and settings become those of the options. With
+   * `keys`, it replaces the keys.
    */
   reset(options?: { readonly keys?: boolean | undefined }): Promise<void>;
   /** Stops at once, and ends open connections. It may be called again. */

@@ -428,6 +428,24 @@ describe("the faults", () => {
     expect(sandbox.faults.add({ kind: "delay", times: undefined }).remaining).toBe(1);
   });
 
+  it("of a magic reference need a callback to happen to", async () => {
+    const sandbox = await start({ outcome: "PENDING" });
+    sandbox.deposit({ reference: "sbx-duplicate" });
+    expect(sandbox.faults.list()).toEqual([]);
+    sandbox.deposit({ reference: "sbx-duplicate-2", callback_url: "http://127.0.0.1:1/" });
+    expect(sandbox.faults.list()).toMatchObject([{ kind: "duplicate", reference: "sbx-duplicate-2" }]);
+  });
+
+  it("of a magic reference come with their transaction, or neither comes", async () => {
+    const sandbox = await start({ callbackUrl: "http://127.0.0.1:1/", outcome: "PENDING" });
+    sandbox.deposit({ reference: "sbx-duplicate-1" });
+    expect(() => sandbox.deposit({ reference: "sbx-duplicate-1" })).toThrow(/used before/);
+    expect(sandbox.faults.list()).toHaveLength(1);
+    for (let added = 1; added < 1_000; added++) sandbox.faults.add("delay");
+    expect(() => sandbox.deposit({ reference: "sbx-duplicate-2" })).toThrow(/1000 faults/);
+    expect(sandbox.transactions.byReference("sbx-duplicate-2")).toBe(undefined);
+  });
+
   it("are all described", () => {
     for (const { does } of Object.values(FAULT_KINDS)) expect(does).not.toBe("");
   });

@@ -28,6 +28,7 @@ describe("createSandbox", () => {
     [{ publicUrl: "nowhere" }, /option publicUrl/],
     [{ publicUrl: "localhost:4000" }, /option publicUrl/],
     [{ outcome: "DONE" as never }, /outcome must be/],
+    [{ faults: ["fire" as never] }, /kind must be one of/],
     [{ merchant: { privateKey: "none" } }, /not readable/],
     [
       { settings: { webhook_url: "http://m.example", webhook_secret: null, webhook_enabled: true } },
@@ -49,6 +50,16 @@ describe("createSandbox", () => {
     const sandbox = await start();
     const port = Number(new URL(sandbox.url).port);
     await expect(createSandbox({ port })).rejects.toMatchObject({ code: "ERR_PORT_IN_USE" });
+  });
+
+  it("says so when it cannot listen on the address", async () => {
+    await expect(createSandbox({ host: "203.0.113.7", allowRemote: true, port: 4001 })).rejects.toMatchObject(
+      {
+        code: "ERR_CANNOT_LISTEN",
+        message:
+          "Cannot listen on 203.0.113.7:4001 (EADDRNOTAVAIL). Ports below 1024 may need rights; the address must be one of this machine.",
+      },
+    );
   });
 
   it("can be made twice; neither knows of the other", async () => {
@@ -170,6 +181,23 @@ describe("reset", () => {
     expect(sandbox.keys.merchantId).not.toBe(merchantId);
   });
 
+  it("puts given faults back, which happen to the same calls again", async () => {
+    const faults = ["duplicate", { kind: "api-error", rate: 0.5, path: "/transaction" }] as const;
+    const sandbox = await start({ faults, seed: "seed" });
+    const statuses = async () => {
+      const found: number[] = [];
+      for (let call = 0; call < 20; call++) found.push((await pay(sandbox, "GET", "/transaction/x")).status);
+      return found;
+    };
+    const before = await statuses();
+    expect(new Set(before)).toEqual(new Set([200, 500]));
+    sandbox.faults.clear();
+    sandbox.faults.add("delay");
+    await sandbox.reset();
+    expect(sandbox.faults.list()).toMatchObject([{ kind: "duplicate", remaining: 1 }, { kind: "api-error" }]);
+    expect(await statuses()).toEqual(before);
+  });
+
   it("ends attempts that are under way, which leave no trace", async () => {
     const merchant = await receiver();
     const asked = new Promise<void>((resolve) => merchant.answerWith(() => resolve()));
@@ -249,6 +277,52 @@ describe("the state file", () => {
     expect(() => second.deposit({ reference: "retried" })).toThrow(/used before/);
   });
 
+  it("gives way to ids, API keys and settings that the options give, and keeps the others", async () => {
+    const first = await createSandbox({ state: file(), merchant: { privateKey } });
+    const settings = { webhook_url: "https://m.example", webhook_secret: "secret", webhook_enabled: true };
+    first.settings.set({ ...settings, webhook_url: "https://old.example" });
+    const keys = { ...first.keys };
+    await first.close();
+    const merchant = { apiKey: "public:secret", userId: "somebody" };
+    const second = await start({ state: file(), merchant, settings });
+    expect({ ...second.keys, rotate: null }).toEqual({ ...keys, ...merchant, rotate: null });
+    expect(second.settings.get()).toEqual(settings);
+    expect(JSON.parse(readFileSync(file(), "utf8"))).toMatchObject({ merchant, connect: { settings } });
+  });
+
+  it("with another private key than the one in the options is refused, and left as it is", async () => {
+    await (await createSandbox({ state: file() })).close();
+    const text = readFileSync(file(), "utf8");
+    await expect(createSandbox({ state: file(), merchant: { privateKey } })).rejects.toMatchObject({
+      code: "ERR_OPTION_INVALID",
+      message: `The state file ${file()} holds another private key than the one given. Leave the private key out to go on with the saved one, or delete the file to start with the given one.`,
+    });
+    expect(readFileSync(file(), "utf8")).toBe(text);
+  });
+
+  it("is not touched, and nothing in it goes on, before the port is free", async () => {
+    const merchant = await receiver();
+    merchant.answerWith(500);
+    const clock = manualClock();
+    const options = { clock, state: file(), callbackUrl: merchant.url, delayMs: 0 };
+    const first = await createSandbox({ ...options, merchant: { privateKey } });
+    first.deposit();
+    await clock.advance(0, first);
+    await first.close();
+    await clock.advance(3_600_000);
+    const text = readFileSync(file(), "utf8");
+    const port = Number(new URL((await start()).url).port);
+    for (const state of [file(), join(folder, "new.json")]) {
+      await expect(createSandbox({ ...options, state, port })).rejects.toMatchObject({
+        code: "ERR_PORT_IN_USE",
+      });
+    }
+    expect(readFileSync(file(), "utf8")).toBe(text);
+    expect(readdirSync(folder)).toEqual(["sandbox.json"]);
+    expect(merchant.received).toHaveLength(1);
+    expect(clock.waiting()).toEqual([]);
+  });
+
   it("is for its owner's eyes, whole at every moment, and leaves nothing beside it", async () => {
     const sandbox = await start({ state: file() });
     expect(statSync(file()).mode & 0o777).toBe(0o600);
@@ -269,14 +343,38 @@ describe("the state file", () => {
     expect(JSON.parse(readFileSync(file(), "utf8"))).toMatchObject({ transactions: [], deliveries: [] });
   });
 
-  it.each(["{", '{"version":2}', ""])("that is not one is refused and left as it is: %j", async (text) => {
+  it.each([
+    "{",
+    "",
+    "null",
+    '{"version":1}',
+    '{"version":2}',
+    { privateKey: "none" },
+    { merchant: {} },
+    { connect: { accounts: [], settlements: [] } },
+    { transactions: [{}] },
+    { deliveries: {} },
+  ])("that is not one is refused and left as it is: %j", async (wrong) => {
+    await (await createSandbox({ state: file(), merchant: { privateKey } })).close();
+    const right = JSON.parse(readFileSync(file(), "utf8"));
+    const text = typeof wrong === "string" ? wrong : JSON.stringify({ ...right, ...wrong });
     writeFileSync(file(), text);
-    await expect(createSandbox({ state: file() })).rejects.toMatchObject({ code: "ERR_STATE_FILE" });
+    await expect(createSandbox({ state: file() })).rejects.toMatchObject({
+      code: "ERR_STATE_FILE",
+      message: `${file()} is not a state file of the sandbox, or it is damaged. Give another file, or delete it to start with new keys.`,
+    });
     expect(readFileSync(file(), "utf8")).toBe(text);
   });
 
-  it("that cannot be written is told at once", async () => {
+  it("that cannot be written or read is told at once", async () => {
     const state = join(folder, "missing", "sandbox.json");
-    await expect(createSandbox({ state })).rejects.toMatchObject({ code: "ERR_STATE_FILE" });
+    await expect(createSandbox({ state })).rejects.toMatchObject({
+      code: "ERR_STATE_FILE",
+      message: `The state file ${state} cannot be written (ENOENT). Does its folder exist, and may you write there?`,
+    });
+    await expect(createSandbox({ state: folder })).rejects.toMatchObject({
+      code: "ERR_STATE_FILE",
+      message: `The state file ${folder} cannot be read (EISDIR). Is it a file, and may you read it?`,
+    });
   });
 });

@@ -14,14 +14,17 @@ export interface Merchant {
   readonly connectApiKey: string;
 }
 
-export function newMerchant(given: { [Key in keyof Merchant]?: string | undefined } = {}): Merchant {
+type Given = { readonly [Key in keyof Merchant]?: string | undefined };
+
+/** What is not given is as saved, and what is not saved is made at random. */
+export function createMerchant(given: Given = {}, saved: Given = {}): Merchant {
   const random = (prefix: string) => `${prefix}_${randomBytes(18).toString("hex")}`;
   return {
-    merchantId: given.merchantId ?? randomUUID(),
-    masterMerchantId: given.masterMerchantId ?? `mm_${randomUUID()}`,
-    userId: given.userId ?? randomUUID(),
-    apiKey: given.apiKey ?? `${random("pk_sandbox")}:${random("sk_sandbox")}`,
-    connectApiKey: given.connectApiKey ?? random("ck_sandbox"),
+    merchantId: given.merchantId ?? saved.merchantId ?? randomUUID(),
+    masterMerchantId: given.masterMerchantId ?? saved.masterMerchantId ?? `mm_${randomUUID()}`,
+    userId: given.userId ?? saved.userId ?? randomUUID(),
+    apiKey: given.apiKey ?? saved.apiKey ?? `${random("pk_sandbox")}:${random("sk_sandbox")}`,
+    connectApiKey: given.connectApiKey ?? saved.connectApiKey ?? random("ck_sandbox"),
   };
 }
 

@@ -12,15 +12,27 @@ export interface Listening {
 
 export async function listen(app: Hono<ServerEnv>, host: string, port: number): Promise<Listening> {
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
+  const name = host.includes(":") ? `[${host}]` : host;
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) => {
-      const message = `Port ${port} is taken on ${host}. Choose another one, or 0 for any that is free.`;
-      reject(cause.code === "EADDRINUSE" ? new SandboxError("ERR_PORT_IN_USE", message, { cause }) : cause);
+      reject(
+        cause.code === "EADDRINUSE"
+          ? new SandboxError(
+              "ERR_PORT_IN_USE",
+              `Port ${port} is taken on ${host}. Choose another one, or 0 for any that is free.`,
+              { cause },
+            )
+          : new SandboxError(
+              "ERR_CANNOT_LISTEN",
+              `Cannot listen on ${name}:${port} (${cause.code ?? cause.message}). Ports below 1024 may need rights; the address must be one of this machine.`,
+              { cause },
+            ),
+      );
     });
     server.listen(port, host, resolve);
   });
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${portOf(server)}`,
+    url: `http://${name}:${portOf(server)}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -1,25 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
-import type { ConnectState } from "../connect/connect.ts";
-import type { DeliveryRecord } from "../deliveries/delivery.ts";
-import type { Merchant } from "../keys/merchant.ts";
-import type { Script } from "../payments/outcomes.ts";
-import type { TransactionRecord } from "../payments/transactions.ts";
+import { readSigningKey } from "../keys/signing-keys.ts";
 import { SandboxError } from "../sandbox-error.ts";
-
-/** The state that survives a restart. Faults do not, since they are meant for the moment. */
-export interface Snapshot {
-  readonly version: 1;
-  readonly merchant: Merchant;
-  /** PEM. */
-  readonly privateKey: string;
-  readonly keyCreatedAt: number;
-  readonly connect: ConnectState;
-  readonly scripts: readonly Script[];
-  readonly transactions: readonly TransactionRecord[];
-  readonly deliveries: readonly DeliveryRecord[];
-}
+import { isSnapshot, type Snapshot } from "./snapshot.ts";
 
 export interface StateFile {
   /** Writes the present state soon. Many calls in a row cause few writes. */
@@ -34,23 +18,29 @@ export function readState(path: string): Snapshot | null {
   try {
     text = readFileSync(path, "utf8");
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw new SandboxError("ERR_STATE_FILE", `The state file ${path} cannot be read.`, { cause });
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === "ENOENT") return null;
+    const message = `The state file ${path} cannot be read (${code}). Is it a file, and may you read it?`;
+    throw new SandboxError("ERR_STATE_FILE", message, { cause });
   }
+  const unusable = `${path} is not a state file of the sandbox, or it is damaged. Give another file, or delete it to start with new keys.`;
   try {
-    const snapshot: Snapshot = JSON.parse(text);
-    if (snapshot.version === 1) return snapshot;
+    const snapshot: unknown = JSON.parse(text);
+    if (isSnapshot(snapshot)) {
+      readSigningKey(snapshot.privateKey, snapshot.keyCreatedAt);
+      return snapshot;
+    }
   } catch (cause) {
-    throw new SandboxError("ERR_STATE_FILE", unusable(path), { cause });
+    throw new SandboxError("ERR_STATE_FILE", unusable, { cause });
   }
-  throw new SandboxError("ERR_STATE_FILE", unusable(path));
+  throw new SandboxError("ERR_STATE_FILE", unusable);
 }
 
 /** Every write goes to a new file, which then replaces the old one. So the file is complete at every moment. */
 export function createStateFile(path: string, take: () => Snapshot): StateFile {
   let isTouched = false;
   let writing: Promise<void> | undefined;
-  let failure: unknown;
+  let failure: NodeJS.ErrnoException | undefined;
 
   const write = async (): Promise<void> => {
     const temporary = `${path}.${randomUUID()}.tmp`;
@@ -65,7 +55,7 @@ export function createStateFile(path: string, take: () => Snapshot): StateFile {
       await rename(temporary, path);
       failure = undefined;
     } catch (error) {
-      failure = error;
+      failure = error as NodeJS.ErrnoException;
       await rm(temporary, { force: true });
     }
   };
@@ -86,13 +76,8 @@ export function createStateFile(path: string, take: () => Snapshot): StateFile {
     async flush() {
       await writing;
       if (failure === undefined) return;
-      throw new SandboxError("ERR_STATE_FILE", `The state file ${path} cannot be written.`, {
-        cause: failure,
-      });
+      const message = `The state file ${path} cannot be written (${failure.code ?? failure.message}). Does its folder exist, and may you write there?`;
+      throw new SandboxError("ERR_STATE_FILE", message, { cause: failure });
     },
   };
-}
-
-function unusable(path: string): string {
-  return `The state file ${path} is not one of this sandbox. Repair it, or delete it to start from scratch.`;
 }
