@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -38,6 +39,24 @@ const call = async (url: string, body: unknown, headers: Record<string, string> 
     headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify(body),
   });
+
+interface Settings {
+  readonly webhook_url: string | null;
+  readonly webhook_secret: string | null;
+  readonly webhook_enabled: boolean;
+}
+
+const put = async (url: string, body: unknown): Promise<Response> =>
+  fetch(url, {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
+async function settingsOf(url: string): Promise<Settings> {
+  const { data } = (await (await fetch(`${url}/sandbox/settings`)).json()) as { data: Settings };
+  return data;
+}
 
 interface Received {
   readonly path: string;
@@ -183,6 +202,55 @@ describe("payhooks sandbox", () => {
     const { body } = await shop.next;
     const expected = { publicKey: after?.PAY_PUBLIC_KEY, expect: { merchantId: after?.PAY_MERCHANT_ID } };
     expect(verifyPaymentCallback(body, expected).event.event).toBe("DEPOSIT");
+  });
+
+  it("goes on with saved webhook settings, unless --app or --webhook-url gives others", async () => {
+    const state = join(folder, "settings.json");
+    const settingsWith = async (args: readonly string[], change?: object): Promise<Settings> => {
+      const { running, url } = await started(["--state", state, ...args]);
+      const settings = await settingsOf(url);
+      if (change !== undefined) await put(`${url}/sandbox/settings`, { ...settings, ...change });
+      running.process.kill("SIGTERM");
+      await running.ended;
+      return settings;
+    };
+    const webhooks = (port: number) => `http://127.0.0.1:${port}/webhooks/connect`;
+    const first = await settingsWith(["--app", "http://127.0.0.1:1111"]);
+    expect(first).toMatchObject({ webhook_url: webhooks(1111), webhook_enabled: true });
+    expect(await settingsWith([])).toEqual(first);
+    const second = await settingsWith(["--app", "http://127.0.0.1:2222"], { webhook_enabled: false });
+    expect(second).toEqual({ ...first, webhook_url: webhooks(2222) });
+    expect(await settingsWith([])).toEqual({ ...second, webhook_enabled: false });
+    expect(await settingsWith(["--webhook-url", webhooks(3333)])).toEqual({
+      ...first,
+      webhook_url: webhooks(3333),
+    });
+  });
+
+  it("has the webhooks and faults of its options after a reset too", async () => {
+    const { url } = await started(["--fault", "duplicate", "--fault", "drop-answer:0.3"]);
+    const settings = await settingsOf(url);
+    expect(settings).toMatchObject({
+      webhook_enabled: true,
+      webhook_secret: expect.stringMatching(/^whsec_/),
+    });
+    await put(`${url}/sandbox/settings`, { webhook_enabled: false });
+    await call(`${url}/sandbox/reset`, {});
+    expect(await settingsOf(url)).toEqual(settings);
+    const faults = await (await fetch(`${url}/sandbox/faults`)).json();
+    expect(faults).toMatchObject({ data: [{ kind: "duplicate" }, { kind: "drop-answer", rate: 0.3 }] });
+  });
+
+  it("refuses another --private-key than the one in the state file", async () => {
+    const state = join(folder, "keys.json");
+    const { running } = await started(["--state", state]);
+    running.process.kill("SIGTERM");
+    await running.ended;
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const pem = file(privateKey.export({ type: "pkcs8", format: "pem" }).toString());
+    const ended = await payhooks(["sandbox", "--port", "0", "--state", state, "--private-key", pem]);
+    expect(ended).toMatchObject({ code: 2, stdout: "" });
+    expect(ended.stderr).toMatch(/holds another private key than the one given\..*\[ERR_OPTION_INVALID\]/);
   });
 
   it("accepts http:// callbacks on this machine, and HTTPS only with --strict-https", async () => {

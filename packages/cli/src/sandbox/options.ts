@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import {
   createSandbox,
   FAULT_KINDS,
@@ -83,18 +84,19 @@ export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
 /** Starts the sandbox that the options describe. */
 export async function startSandbox(given: Given): Promise<Sandbox> {
   const isStrict = given.flag("strict-https");
-  const faults = given.texts("fault").map(faultOf);
   const { callbackUrl, webhookUrl } = addressesOf(given, isStrict);
   const file = given.text("private-key");
   const privateKey = file === undefined ? undefined : await readText(file);
   const port = given.number("port", { max: 65_535 }) ?? 4000;
-  const sandbox = await createSandbox({
+  return createSandbox({
     port,
     host: given.text("host"),
     allowRemote: given.flag("allow-remote"),
     allowedHosts: given.texts("allowed-host"),
     publicUrl: given.url("public-url")?.href,
     callbackUrl,
+    settings: webhookSettings(given, webhookUrl),
+    faults: given.texts("fault").map(faultOf),
     strictHttps: isStrict,
     state: given.text("state"),
     outcome: given.choice("outcome", STATUSES),
@@ -107,14 +109,6 @@ export async function startSandbox(given: Given): Promise<Sandbox> {
   }).catch((error) => {
     throw isPortTaken(error) ? portTaken(port) : error;
   });
-  try {
-    configureWebhooks(sandbox, given, webhookUrl);
-    for (const fault of faults) sandbox.faults.add(fault);
-    return sandbox;
-  } catch (error) {
-    await sandbox.close();
-    throw error;
-  }
 }
 
 const isPortTaken = (error: unknown): boolean => (error as { code?: unknown }).code === "ERR_PORT_IN_USE";
@@ -124,15 +118,30 @@ function portTaken(port: number): CliError {
   return new CliError("ERR_PORT_IN_USE", `Port ${port} is taken.`, fix);
 }
 
+type WebhookSettings = ReturnType<Sandbox["settings"]["get"]>;
+
 /** Keeps the webhook settings of a state file, unless an option replaces them. There is always a secret. */
-function configureWebhooks(sandbox: Sandbox, given: Given, webhookUrl: string | undefined): void {
-  const saved = sandbox.settings.get();
-  const url = given.text("webhook-url") ?? saved.webhook_url ?? webhookUrl ?? null;
+function webhookSettings(given: Given, webhookUrl: string | undefined): WebhookSettings {
+  const saved = savedSettings(given.text("state"));
+  const isAsked = given.flag("webhook-url") || given.flag("app");
+  const url = (isAsked ? webhookUrl : (saved?.webhook_url ?? webhookUrl)) ?? null;
   const secret =
-    given.text("webhook-secret") ?? saved.webhook_secret ?? `whsec_${randomBytes(24).toString("hex")}`;
+    given.text("webhook-secret") ?? saved?.webhook_secret ?? `whsec_${randomBytes(24).toString("hex")}`;
   if (secret.trim() !== secret || secret === "")
     throw new UsageError("--webhook-secret must not be empty or have white space around it.");
-  sandbox.settings.set({ webhook_url: url, webhook_secret: secret, webhook_enabled: url !== null });
+  const isEnabled = isAsked || (saved?.webhook_enabled ?? true);
+  return { webhook_url: url, webhook_secret: secret, webhook_enabled: isEnabled && url !== null };
+}
+
+/** The webhook settings in a state file. Undefined if it holds none: `createSandbox` says what is wrong with a file. */
+function savedSettings(file: string | undefined): WebhookSettings | undefined {
+  if (file === undefined) return undefined;
+  try {
+    const { connect }: { connect?: { settings?: WebhookSettings } } = JSON.parse(readFileSync(file, "utf8"));
+    return connect?.settings;
+  } catch {
+    return undefined;
+  }
 }
 
 function addressesOf(

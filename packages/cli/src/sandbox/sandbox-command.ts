@@ -41,7 +41,8 @@ export function announce(sandbox: Sandbox, given: Given, terminal: Terminal): vo
   const { line, paint } = terminal;
   const file = given.text("write-env");
   if (file !== undefined) writeEnvironment(file, environmentOf(sandbox));
-  const { webhook_url: webhookUrl } = sandbox.settings.get();
+  const { webhook_url: url, webhook_enabled: isEnabled } = sandbox.settings.get();
+  const webhookUrl = isEnabled ? url : null;
   terminal.json({
     event: "listening",
     url: sandbox.url,
