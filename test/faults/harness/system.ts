@@ -7,6 +7,7 @@ import type { ChildConfig, InboxConfig } from "./child-config.ts";
 import { openInbox } from "./inbox.ts";
 import { lengthWithoutLag, type Span } from "./lag.ts";
 import { type LogLine, readLog } from "./log.ts";
+import { isLong } from "./report.ts";
 import { type Scope, until } from "./scope.ts";
 import type { Answer, Sender } from "./sender.ts";
 
@@ -153,7 +154,8 @@ export class System {
         lastCount = count;
         return isAtRest(verdict) || performance.now() - progressAt > leaseMs + PATIENCE_MS;
       },
-      { withinMs, everyMs: 100 },
+      // The log of a long run is long, too.
+      { withinMs, everyMs: isLong ? 1_000 : 100 },
     ).catch((error: Error) => {
       throw new Error(`${error.message}; open then: ${this.#story([...verdict.lost, ...verdict.untold])}`);
     });

@@ -34,8 +34,10 @@ export const LISTS: readonly ListName[] = [
   ...(Object.keys(REASONS) as HeldReason[]).map((reason) => `held:${reason}` as const),
 ];
 
-/** The list of ended events, if the inbox is searchable. */
+/** The list of ended events, if the inbox is searchable. Their records expire, and the oldest ones first. */
 export const DONE = "done";
+/** The list of ended events whose records do not expire yet, since another event of the record has not ended. */
+export const KEPT = "done:kept";
 
 /** The list that an event is on; null for one that has ended. */
 export function listOf({ state, reason }: Pick<EventLabels, "state" | "reason">): ListName | null {
@@ -67,8 +69,8 @@ export function cursorOf(member: string): ListCursor {
 }
 
 /** The lists that can have an event that matches the filter. */
-function listsOf({ state, reason }: EventFilter): readonly (ListName | typeof DONE)[] {
-  if (state === "done") return reason === undefined ? [DONE] : [];
+function listsOf({ state, reason }: EventFilter): readonly (ListName | typeof DONE | typeof KEPT)[] {
+  if (state === "done") return reason === undefined ? [DONE, KEPT] : [];
   return LISTS.filter((name) => {
     const isHeld = name.startsWith("held:");
     if (reason !== undefined && name !== `held:${reason}`) return false;

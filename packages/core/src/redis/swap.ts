@@ -3,7 +3,7 @@ import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
 import type { Swap, SwapResult } from "../inbox/store.ts";
 import { failureOf, isReply } from "./answers.ts";
 import { byGroup, type Group, type Groups } from "./groups.ts";
-import { DONE, listOf as listOfUnfinished, memberOf } from "./lists.ts";
+import { DONE, KEPT, listOf as listOfUnfinished, memberOf } from "./lists.ts";
 import { namesOf } from "./names.ts";
 import { SWAP } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
@@ -130,19 +130,23 @@ function movesBetween(
   after: RecordIndex,
   isSearchable: boolean,
 ): readonly Move[] {
-  const listOf = isSearchable ? listOfAny : listOfUnfinished;
+  const endedIn = ({ expiresAt }: RecordIndex): string => (expiresAt === null ? KEPT : DONE);
+  const listOf = (event: EventLabels, index: RecordIndex): string | null =>
+    listOfUnfinished(event) ?? (isSearchable ? endedIn(index) : null);
   const moves: Move[] = [];
   const listed = new Map<string, EventLabels>();
   for (const event of before?.events ?? []) listed.set(event.eventId, event);
   for (const event of after.events) {
     const old = listed.get(event.eventId);
     listed.delete(event.eventId);
-    const from = old === undefined ? null : listOf(old);
-    const to = listOf(event);
+    const from = old === undefined || before === null ? null : listOf(old, before);
+    const to = listOf(event, after);
     if (from !== to) moves.push({ member: memberOf(event), from, to });
   }
-  for (const gone of listed.values()) moves.push({ member: memberOf(gone), from: listOf(gone), to: null });
+  if (before !== null) {
+    for (const gone of listed.values()) {
+      moves.push({ member: memberOf(gone), from: listOf(gone, before), to: null });
+    }
+  }
   return moves;
 }
-
-const listOfAny = (event: EventLabels): string => listOfUnfinished(event) ?? DONE;
