@@ -1,5 +1,7 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import type { Sandbox } from "../src/index.ts";
+import { COPY_SCRIPT } from "../src/pages/dashboard-script.ts";
 import { receiver, start } from "./support/start.ts";
 
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror='alert(2)'>&amp;`;
@@ -41,6 +43,7 @@ describe("the hosted checkout", () => {
     sandbox.transactions.setStatus(transaction.id, "SUCCESS");
     const { text } = await get(url);
     expect(text).toContain("Payment complete");
+    expect(text).toContain("You will be taken to https://shop.example/paid");
     expect(text).toContain(`content="3;url=https://shop.example/paid?a=1&amp;b=2"`);
   });
 
@@ -144,6 +147,46 @@ describe("what others write", () => {
 });
 
 describe("the dashboard", () => {
+  it("names things as its readers do", async () => {
+    const merchant = await receiver();
+    merchant.answerWith(500);
+    const sandbox = await start({ callbackUrl: merchant.url, retry: { baseMs: 60_000, maxAttempts: 2 } });
+    open(sandbox);
+    sandbox.faults.add({ kind: "duplicate", reference: "twice" });
+    for (const reference of ["once", "twice"]) {
+      sandbox.deposit({ reference });
+      await expect.poll(() => sandbox.deliveries.list({ reference })[0]?.attempts.length).toBeGreaterThan(0);
+    }
+    const { text } = await get(sandbox.url);
+    expect(text).toContain("<summary>Magic references (sbx-)</summary>");
+    expect(text).toContain('<option value="">default</option>');
+    expect(text).toContain(">waiting for the customer<");
+    expect(text).toContain('aria-label="1 attempt"');
+    expect(text).toContain('aria-label="2 attempts"');
+  });
+
+  it.each([
+    ["copies where the browser lets it", true, { writeText: async () => {} }, "Copied"],
+    ["says where browsers do not copy", false, undefined, /only over HTTPS or on this machine/],
+    [
+      "says so where the browser refuses",
+      true,
+      { writeText: () => Promise.reject() },
+      /does not allow copying/,
+    ],
+  ])("%s", async (_, isSecureContext, clipboard, told) => {
+    const said: string[] = [];
+    const say = (text: string) => said.push(text);
+    await runInNewContext(`${COPY_SCRIPT}; copyText("key")`, {
+      isSecureContext,
+      navigator: { clipboard },
+      say,
+    });
+    expect(said).toEqual([typeof told === "string" ? told : expect.stringMatching(told)]);
+    const { text } = await get(`${(await start()).url}/sandbox/assets/dashboard.js`);
+    expect(text).toContain(COPY_SCRIPT);
+  });
+
   it("loads nothing from elsewhere", async () => {
     const sandbox = await start();
     const { text } = await get(sandbox.url);

@@ -66,7 +66,7 @@ export function afterCheckoutPage(c: Context, record: TransactionRecord): Respon
     ${
       back &&
       html`<a class="button primary" href="${back}">Back to the merchant</a>
-    <p class="small">You are taken to ${back}</p>`
+    <p class="small">You will be taken to ${back}</p>`
     }`,
     "result",
   );

@@ -23,7 +23,7 @@ export function triggerCard(defaultCallbackUrl: string): Html {
         ? html`<label>Phone<input name="phone_number" value="251911234567" inputmode="tel"></label>`
         : html`<label>Medium<select name="medium">${options(MEDIUMS, "TELEBIRR")}</select></label>`
     }
-      <label>Outcome<select name="outcome"><option value="">by script</option>${options(STATUSES)}</select></label></div>
+      <label>Outcome<select name="outcome"><option value="">default</option>${options(STATUSES)}</select></label></div>
     <label>Reference<input name="reference" placeholder="made up if left empty" maxlength="100" autocomplete="off"></label>
     <label>Callback address<input name="callback_url" type="url" value="${defaultCallbackUrl}" placeholder="http://127.0.0.1:3000/callbacks/pay"></label>
     <button class="primary">${label}</button>

@@ -1,10 +1,24 @@
 import { PAGE_SCRIPT } from "@payhooks/pages";
 
+/** Copies a text. Pages that came over plain HTTP from another machine have no clipboard. */
+export const COPY_SCRIPT: string = `async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say("Copied");
+  } catch {
+    say(isSecureContext
+      ? "The browser does not allow copying here."
+      : "Browsers copy only over HTTPS or on this machine. Select the text, and copy it yourself.", true);
+  }
+}
+`;
+
 /**
  * The dashboard's script. The browser runs it as it is written here. It never builds HTML: the server sends rows that
  * are escaped already, and everything else is set as text.
  */
-export const DASHBOARD_SCRIPT: string = `${PAGE_SCRIPT}async function call(method, path, body) {
+export const DASHBOARD_SCRIPT: string = `${PAGE_SCRIPT}${COPY_SCRIPT}
+async function call(method, path, body) {
   const response = await fetch(path, {
     method,
     headers: { "Content-Type": "application/json" },
@@ -54,13 +68,13 @@ document.addEventListener("submit", (event) => {
   act(form, put ? "PUT" : "POST", put ?? post, bodyOf(form));
 });
 
-document.addEventListener("click", async (event) => {
+document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   const { post, body, copy } = button.dataset;
   if (post) act(button, "POST", post, body ? JSON.parse(body) : {});
   if (button.dataset.delete) act(button, "DELETE", button.dataset.delete);
-  if (copy) navigator.clipboard.writeText(copy).then(() => say("Copied"), () => say("The browser does not allow copying here.", true));
+  if (copy) copyText(copy);
   if (button.getAttribute("role") === "tab") choose(button);
   if (button.dataset.reference) fill(button);
 });

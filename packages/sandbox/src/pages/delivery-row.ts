@@ -19,7 +19,7 @@ export function deliveryRow(delivery: Delivery): Html {
   <summary>
     <span class="line">${pill(status)}<span class="name">${event}</span><span class="end sub">${clockTime(delivery.createdAt)}</span></span>
     <span class="line"><span class="sub mono">${delivery.reference ?? delivery.deduplicationKey}</span>
-      <span class="end"><span class="dots" role="img" aria-label="${attempts.length} attempts">${attempts.slice(-12).map(dot)}${
+      <span class="end"><span class="dots" role="img" aria-label="${attempts.length} attempt${attempts.length === 1 ? "" : "s"}">${attempts.slice(-12).map(dot)}${
         nextAttemptAt && html`<span class="dot next"></span>`
       }</span> <span class="pill ${tone}">${STATES[state]}</span></span></span>
     ${faults.length > 0 && html`<span class="line badges">${faults.map(faultBadge)}</span>`}

@@ -11,7 +11,7 @@ export function page(
     readonly script?: string;
     /** The page that the browser opens next by itself, and after how many seconds. */
     readonly refresh?: { readonly seconds: number; readonly url: string } | undefined;
-    readonly status?: 200 | 400 | 404 | 409;
+    readonly status?: 200 | 400 | 404;
   },
 ): Response | Promise<Response> {
   const { status = 200, ...parts } = given;

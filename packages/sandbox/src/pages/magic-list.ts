@@ -4,7 +4,7 @@ import { MAGIC_OUTCOMES } from "../payments/magic.ts";
 /** The references and phone numbers that decide what becomes of a payment. A click puts a reference into the form. */
 export function magicList(): Html {
   return html`<details class="magic">
-      <summary>References that decide (sbx-)</summary>
+      <summary>Magic references (sbx-)</summary>
       <p class="hint">A reference that begins like this, or a phone number that ends like this, decides what becomes of the payment.</p>
       <ul>${MAGIC_OUTCOMES.map(
         ({ name, number, does }) =>

@@ -39,7 +39,7 @@ export function transactionRow(record: TransactionRecord): Html {
 
 function statusPath({ history, coming, awaitsCustomer }: TransactionRecord): Html {
   const waits =
-    awaitsCustomer && html`<li class="coming"><span class="pill">waits for the customer</span></li>`;
+    awaitsCustomer && html`<li class="coming"><span class="pill">waiting for the customer</span></li>`;
   return html`<ol class="path" aria-label="Status path">
       ${history.map(({ status, at }) => html`<li>${pill(status)} ${clockTime(at)}</li>`)}
       ${coming.map(({ status }) => html`<li class="coming">${pill(status, "coming: ")}</li>`)}${waits}

@@ -204,7 +204,7 @@ describe("the dashboard", () => {
     expect(await times.first().getAttribute("title")).toContain("2026-03-01T22:15:07.000Z");
   });
 
-  it("lists the references that decide, and puts one into the form that is open", async () => {
+  it("lists the magic references, and puts one into the form that is open", async () => {
     const sandbox = await start();
     const page = await browser.open(sandbox.url);
     await live(page);
