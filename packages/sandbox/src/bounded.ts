@@ -5,7 +5,6 @@ export interface BoundedMap<Value> {
   set(id: string, value: Value): void;
   values(): Value[];
   clear(): void;
-  readonly size: number;
 }
 
 /**
@@ -39,8 +38,5 @@ export function boundedMap<Value>(
     },
     values: () => [...values.values()],
     clear: () => values.clear(),
-    get size() {
-      return values.size;
-    },
   };
 }

@@ -42,7 +42,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const app = createApp(resolved);
   let url = "";
   const checkoutUrl = (id: string) => `${resolved.publicUrl ?? url}/checkout/${id}`;
-  const sandbox = faceOf(
+  const sandbox = sandboxOf(
     engine,
     resolved,
     () => url,
@@ -64,7 +64,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   return sandbox;
 }
 
-function faceOf(
+function sandboxOf(
   engine: Engine,
   options: ResolvedOptions,
   url: () => string,

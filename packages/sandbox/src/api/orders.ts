@@ -25,7 +25,7 @@ export function readOrder(kind: OrderKind, body: JsonObject, rules: OrderRules):
     description: parameters.optionalText("description"),
     callbackUrl: parameters.receiver("callback_url", "optional"),
   };
-  const nothing = { successUrl: null, failedUrl: null, merchantPaysFee: false, supportedMediums: null };
+  const nothing = { successUrl: null, failedUrl: null, supportedMediums: null };
   let order: Order;
   if (kind === "checkout") {
     order = {
@@ -45,8 +45,8 @@ export function readOrder(kind: OrderKind, body: JsonObject, rules: OrderRules):
       medium: parameters.medium(),
       successUrl: parameters.redirect("redirects.success_url", "optional"),
       failedUrl: parameters.redirect("redirects.failure_url", "optional"),
-      merchantPaysFee: parameters.optionalBoolean("merchant_pays_fee"),
     };
+    parameters.checkBoolean("merchant_pays_fee");
   } else {
     order = { ...nothing, ...common, type: "WITHDRAWAL", medium: parameters.medium() };
   }

@@ -16,7 +16,8 @@ export interface Parameters {
   medium(): Medium;
   supportedMediums(): readonly Medium[];
   optionalText(name: string): string | null;
-  optionalBoolean(name: string): boolean;
+  /** Checks a value that has no effect in the sandbox. */
+  checkBoolean(name: string): void;
   receiver(name: string, need: "required" | "optional"): string | null;
   redirect(name: string, need: "required" | "optional"): string | null;
   boolean(name: string): boolean;
@@ -131,10 +132,9 @@ export function readParameters(
       if (isGiven(value)) problem(name, "must be a string");
       return null;
     },
-    optionalBoolean(name) {
+    checkBoolean(name) {
       const value = at(name);
       if (isGiven(value) && typeof value !== "boolean") problem(name, "must be true or false");
-      return value === true;
     },
     boolean(name) {
       const value = at(name);

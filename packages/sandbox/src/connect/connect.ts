@@ -25,7 +25,6 @@ export interface Connect {
   readonly settings: WebhookSettings;
   configure(settings: WebhookSettings): void;
   createAccount(): ConnectedAccount;
-  account(id: string): ConnectedAccount | undefined;
   accounts(): ConnectedAccount[];
   /** Decides on an account's KYC. If webhooks are enabled, one announces the decision. */
   decideKyc(id: string, decision: Decision): ConnectedAccount;
@@ -102,7 +101,6 @@ export function createConnect(parts: ConnectParts): Connect {
       changes.publish("settings");
     },
     createAccount,
-    account: (id) => accounts.get(id),
     accounts: () => accounts.values(),
     decideKyc(id, decision) {
       const account = accounts.get(id);

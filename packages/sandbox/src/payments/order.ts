@@ -15,7 +15,6 @@ export interface Order {
   readonly callbackUrl: string | null;
   readonly successUrl: string | null;
   readonly failedUrl: string | null;
-  readonly merchantPaysFee: boolean;
   /** Null if it is not a checkout. */
   readonly supportedMediums: readonly Medium[] | null;
 }
