@@ -3,7 +3,7 @@ import { storeContract } from "@payhooks/core/testing/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
-import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { accepted, decided, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, putAll } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope, withScope } from "../faults/harness/scope.ts";
@@ -87,6 +87,26 @@ it("searchable, a finished record takes at most 400 bytes more, which go when it
     console.log(`bytes for each finished event: ${ofReference} by its reference, ${ofList} on its list`);
     expect(ofReference + ofList).toBeLessThanOrEqual(400);
     for (const name of references) expect(Number(await server.tell("PTTL", name))).toBeGreaterThan(0);
+  }));
+
+it("searchable, ended events whose record does not expire are not in the way of those whose record does", () =>
+  withScope(async (own) => {
+    const ground = redisStoreFixture(() => server.url, { prefix: "kept", searchable: true });
+    const store = own.add(ground.connect(), (one) => one.close());
+    await store.open();
+    const key = keyOf(1);
+    const now = store.now(key);
+    const done = ended(key, now, accepted(key, now));
+    const contradicted = accepted(key, now, { status: "FAILED", held: "conflict" }, done);
+    const lists = async (): Promise<readonly string[]> =>
+      ((await server.tell("KEYS", "kept:*:done*")) as string[]).map((name) => name.replace(/^.*\}:/, ""));
+    const listed = async (): Promise<number> => (await store.list({ state: "done" }, null, 10)).events.length;
+    const first = await put(store, key, null, done);
+    expect([await lists(), await listed()]).toEqual([["done"], 1]);
+    const second = await put(store, key, first, contradicted);
+    expect([await lists(), await listed()]).toEqual([["done:kept"], 1]);
+    await put(store, key, second, decided(key, store.now(key), contradicted, "discard"));
+    expect([await lists(), await listed()]).toEqual([["done"], 2]);
   }));
 
 it("what was not said to be searchable says so, and whoever only looks finds out by itself", () =>
