@@ -9,19 +9,27 @@ import { COMMANDS } from "./commands.ts";
 
 /** Runs one command line. Resolves with the exit code; never rejects. */
 export async function main(args: readonly string[]): Promise<number> {
-  // The program that reads our output may stop early, as in `payhooks held list | head`.
-  process.stdout.on("error", () => process.exit(EXIT.ok));
+  const call = { changes: false };
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    // The program that reads our output may stop early, as in `payhooks held list | head`.
+    if (error.code === "EPIPE") {
+      if (!call.changes) process.exit(EXIT.ok);
+      return;
+    }
+    process.stderr.write(`payhooks: The output cannot be written: ${error.code ?? error.message}.\n`);
+    process.exit(EXIT.failure);
+  });
   // Looked for before the command line is read, so that errors about it are JSON too.
   const end = args.indexOf("--");
   const isJson = args.slice(0, end < 0 ? args.length : end).includes("--json");
   try {
-    return await dispatch(args);
+    return await dispatch(args, call);
   } catch (error) {
     return tell(error, isJson);
   }
 }
 
-async function dispatch(args: readonly string[]): Promise<number> {
+async function dispatch(args: readonly string[], call: { changes: boolean }): Promise<number> {
   const [name, ...others] = args;
   if (name === "--version" || name === "-v") {
     process.stdout.write(`${manifest.version}\n`);
@@ -39,6 +47,7 @@ async function dispatch(args: readonly string[]): Promise<number> {
     process.stdout.write(helpOf(command));
     return EXIT.ok;
   }
+  call.changes = command.changes?.(given) ?? false;
   return command.run(given, createTerminal(given.flag("json")));
 }
 

@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { nearest } from "../src/command-line/nearest.ts";
 import { COMMANDS } from "../src/commands.ts";
 import { payhooks } from "./support/run.ts";
@@ -42,6 +43,10 @@ describe("payhooks", () => {
     [["send", "deposit", "--paralel", "3"], "Unknown option --paralel. Did you mean --parallel?"],
     [["send", "deposit", "--to"], "--to needs a value: --to URL"],
     [["send", "deposit", "--to", "--shuffle"], "--to needs a value: --to URL"],
+    [
+      ["held", "list", "--id", "--body"],
+      "--id needs a value: --id TEXT\nIf it begins with -, write --id=VALUE.",
+    ],
     [["send", "deposit", "--shuffle=yes"], "--shuffle takes no value."],
     [["held"], "An argument is missing."],
     [["held"], "An argument is missing.\nUsage: payhooks held list "],
@@ -68,6 +73,15 @@ describe("payhooks", () => {
     expect(ended.json()).toEqual([
       { error: { code: "ERR_USAGE", message: expect.stringContaining("--to is missing") } },
     ]);
+  });
+
+  it.runIf(existsSync("/dev/full"))("fails when its output cannot be written", () => {
+    const full = openSync("/dev/full", "w");
+    onTestFinished(() => closeSync(full));
+    const stdio = ["ignore", full, "pipe"] as const;
+    const ended = spawnSync(process.execPath, [inject("payhooks"), "--version"], { stdio: [...stdio] });
+    expect(String(ended.stderr)).toBe("payhooks: The output cannot be written: ENOSPC.\n");
+    expect(ended.status).toBe(1);
   });
 
   it("has no colours where nobody looks", async () => {

@@ -16,7 +16,7 @@ import {
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
 import { file, folder } from "./support/files.ts";
-import { payhooks } from "./support/run.ts";
+import { payhooks, Running } from "./support/run.ts";
 
 const keys = createTestKeys();
 let databases = 0;
@@ -256,6 +256,20 @@ describe("payhooks held", () => {
     expect(ran).toEqual(["order-1"]);
     const left = await payhooks(["held", "list", "--sqlite", database, "--json"]);
     expect(left.json()).toEqual([expect.objectContaining({ reason: "ambiguous" })]);
+  });
+
+  it("decides about everything even if nobody reads what it prints, and a list then ends", async () => {
+    const { database, receiver } = await application();
+    for (let n = 0; n < 20; n++) await deliver(receiver, resplitPair(`order-${n}`, keys.privateKey).forged);
+    const unread = async (...args: readonly string[]) => {
+      const running = new Running(["held", ...args, "--sqlite", database]);
+      running.process.stdout?.destroy();
+      return running.ended;
+    };
+    expect(await unread("list")).toMatchObject({ code: 0, stderr: "" });
+    expect(await unread("discard", "--all", ...who)).toMatchObject({ code: 0, stderr: "" });
+    expect((await receiver.events.counts()).held).toBe(0);
+    expect(await unread("discard", "0".repeat(48), ...who)).toMatchObject({ code: 1 });
   });
 
   it("fails for what is not held, and decides about the rest", async () => {

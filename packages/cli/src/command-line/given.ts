@@ -149,7 +149,8 @@ function valueFor(
   }
   const isOption = inlineValue !== true && /^-./.test(value ?? "") && !/^-\d/.test(value ?? "");
   if (value === undefined || isOption) {
-    throw new UsageError(`--${name} needs a value: --${name} ${spec.value}`);
+    const hint = isOption ? `If it begins with -, write --${name}=VALUE.` : "";
+    throw new UsageError(`--${name} needs a value: --${name} ${spec.value}`, hint);
   }
   return value;
 }

@@ -60,6 +60,7 @@ export const heldCommand: Command = {
     'payhooks held discard --all --reason ambiguous --redis redis://127.0.0.1:6379 --by amina --note "forgeries, checked"',
   ],
   arguments: { least: 1, most: 1_000 },
+  changes: ({ positionals }) => positionals[0] !== "list",
   async run(given, terminal) {
     const [word = "", ...ids] = given.positionals;
     const action = chosen("The action", word, ACTIONS);

@@ -32,6 +32,7 @@ export const migrateCommand: Command = {
     "payhooks migrate --sql > migrations/0007-payhooks.sql",
   ],
   arguments: { least: 0, most: 0 },
+  changes: (given) => !given.flag("sql"),
   async run(given, terminal) {
     const table = given.text("table");
     if (given.flag("sql")) return print(given, table, terminal);

@@ -28,6 +28,7 @@ export const moveCommand: Command = {
     "payhooks move --from redis://127.0.0.1:6379 --from-prefix shop --to postgres://shop@127.0.0.1/shop",
   ],
   arguments: { least: 0, most: 0 },
+  changes: (given) => !given.flag("dry-run"),
   async run(given, terminal) {
     const from = placeOf(given, "from", "the old inbox");
     const to = placeOf(given, "to", "the new inbox");

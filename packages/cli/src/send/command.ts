@@ -58,6 +58,7 @@ export const sendCommand: Command = {
     "payhooks send settlement --to http://127.0.0.1:3000/webhooks/connect --forge signature",
   ],
   arguments: { least: 1, most: 1 },
+  changes: () => true,
   async run(given, terminal) {
     const kind = chosen("What to send", given.positionals[0] ?? "", KINDS);
     const to = httpUrl("--to", given.required("to", "the address of your endpoint"));
