@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { constants } from "node:os";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { CliError } from "../command-line/errors.ts";
 import type { Terminal } from "../command-line/terminal.ts";
@@ -15,11 +17,11 @@ export function runApp(
   terminal: Terminal,
 ): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
+    const program = process.platform === "win32" ? programOnWindows(command, args) : { file: command, args };
+    const child = spawn(program.file, program.args, {
       env: { ...process.env, ...environment },
       stdio: ["inherit", "pipe", "pipe"],
-      // On Windows, npm and similar commands are .cmd files, which need a shell.
-      shell: process.platform === "win32",
+      windowsVerbatimArguments: program.file === CMD,
     });
     const forward = (signal: NodeJS.Signals): void => {
       // A terminal sends Ctrl-C to the whole process group, so the app has it already.
@@ -44,6 +46,37 @@ export function runApp(
       resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
     });
   });
+}
+
+/**
+ * What to start on Windows. npm and similar commands are .cmd files, which only cmd.exe runs. It reads one line, so their
+ * arguments are quoted here. Other programs get them as they are.
+ */
+export function programOnWindows(
+  command: string,
+  args: readonly string[],
+  { PATH = "", PATHEXT = ".COM;.EXE;.BAT;.CMD" }: NodeJS.ProcessEnv = process.env,
+): { readonly file: string; readonly args: readonly string[] } {
+  const folders = /[\\/]/.test(command) ? [""] : ["", ...PATH.split(";").filter(Boolean)];
+  const extensions = ["", ...PATHEXT.split(";").map((extension) => extension.toLowerCase())];
+  const found = folders
+    .flatMap((folder) => extensions.map((extension) => join(folder, command + extension)))
+    .find((path) => /\.(?:com|exe|bat|cmd)$/i.test(path) && existsSync(path));
+  if (found === undefined || !/\.(?:bat|cmd)$/i.test(found)) return { file: command, args };
+  const line = [found, ...args.map(quoted)].map(escapedForCmd).join(" ");
+  return { file: CMD, args: ["/d", "/s", "/c", `"${line}"`] };
+}
+
+const CMD = "cmd.exe";
+
+/** An argument in quotes, from which programs on Windows read it again. */
+function quoted(argument: string): string {
+  return `"${argument.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, "$1$1")}"`;
+}
+
+/** A ^ before every character that means something to cmd.exe, quotes included. */
+function escapedForCmd(word: string): string {
+  return word.replace(/[()[\]%!^"`<>&|;, *?]/g, "^$&");
 }
 
 /** Passes lines on behind a prefix. With --json they go to the standard error as they are, and the JSON stays apart. */
