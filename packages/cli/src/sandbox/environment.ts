@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { Sandbox } from "@payhooks/sandbox";
-import { CliError } from "../command-line/errors.ts";
+import { CliError, UsageError } from "../command-line/errors.ts";
 
 /** The variables that a receiver and a client need to talk to the sandbox. */
 export function environmentOf(sandbox: Sandbox): Record<string, string> {
@@ -28,23 +28,32 @@ export const VARIABLES = [
   "PAY_MERCHANT_ID",
 ] as const;
 
+/** An assignment with all of its lines: a value in quotes ends at the closing one, wherever that is. */
+const ASSIGNMENT =
+  /^[^\S\n]*(?:export[^\S\n]+)?([A-Za-z_]\w*)[^\S\n]*=[^\S\n]*(?:"(?:\\[\s\S]|[^"\\])*"|'[^']*'|`[^`]*`)?[^\n]*(?:\n|$)/gm;
+
 /** Writes variables into a file of `NAME="value"` lines. Lines with other names, and comments, stay as they are. */
 export function writeEnvironment(file: string, variables: Readonly<Record<string, string>>): void {
+  if (/["\\$]/.test(variables.CONNECT_WEBHOOK_SECRET ?? "")) {
+    throw new UsageError(
+      '--webhook-secret has a character that .env files change (" \\ $): use letters and digits.',
+    );
+  }
   const temporary = `${file}.${process.pid}.tmp`;
   try {
     const before = existsSync(file) ? readFileSync(file, "utf8") : "";
     const eol = before.includes("\r\n") ? "\r\n" : "\n";
     const names = new Set(Object.keys(variables));
-    const kept = before.split(/\r?\n/).filter((line) => {
-      const name = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=/.exec(line)?.[1];
-      return name === undefined || !names.has(name);
-    });
-    while (kept.at(-1) === "") kept.pop();
+    const kept = before
+      .replace(ASSIGNMENT, (lines, name: string) => (names.has(name) ? "" : lines))
+      .replace(/[\r\n]+$/, "");
     const written = Object.entries(variables).map(
       ([name, value]) => `${name}="${value.replaceAll("\n", "\\n")}"`,
     );
     // A new file replaces the old one, so that a reader sees one or the other, and never a half.
-    writeFileSync(temporary, `${[...kept, ...written].join(eol)}${eol}`, { mode: 0o600 });
+    writeFileSync(temporary, `${[...(kept === "" ? [] : [kept]), ...written].join(eol)}${eol}`, {
+      mode: 0o600,
+    });
     renameSync(temporary, file);
   } catch (error) {
     rmSync(temporary, { force: true });
