@@ -157,6 +157,15 @@ describe("payhooks verify --key", () => {
     ]);
   });
 
+  it("finds a number that was written again, in a body with texts of digits", async () => {
+    const given = { ...fields({ referenceId: "1234", providerTxId: "56" }), fee: "10.0" };
+    const signature = signCanonicalString(canonical(given), keys.privateKey);
+    const found = await callback(body({ ...given, fee: 10, signature }));
+    expect(found.causes).toEqual([
+      expect.objectContaining({ what: expect.stringContaining("10.0 became 10"), certain: true }),
+    ]);
+  });
+
   it("finds a signature in hex", async () => {
     const genuine = signed();
     const found = await callback(

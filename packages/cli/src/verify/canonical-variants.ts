@@ -46,8 +46,9 @@ export function* canonicalVariants(members: readonly JsonMember[]): Generator<Ca
   yield changed("amount lost its six decimal places: it was read as a number.", keep, (text, name) =>
     name === "amount" && Number.isFinite(Number(text)) ? Number(text).toFixed(6) : text,
   );
-  yield changed("numbers were parsed and serialised again: 10.0 became 10.", keep, (text) =>
-    /^-?\d+$/.test(text) ? `${text}.0` : text,
+  const numbers = new Set(members.filter(({ value }) => typeof value === "number").map(({ name }) => name));
+  yield changed("numbers were parsed and serialised again: 10.0 became 10.", keep, (text, name) =>
+    numbers.has(name) && /^-?\d+$/.test(text) ? `${text}.0` : text,
   );
   yield changed("white space around a value was cut off or added.", keep, (text) => text.trim());
   yield changed("& < > or quotes were escaped for HTML.", keep, (text) =>
