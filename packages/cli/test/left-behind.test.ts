@@ -6,6 +6,7 @@ import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
+import { heldFindings } from "../src/doctor/left-behind.ts";
 import { file, folder } from "./support/files.ts";
 import { listen } from "./support/receivers.ts";
 import { payhooks } from "./support/run.ts";
@@ -126,6 +127,18 @@ describe("what payhooks doctor leaves behind", () => {
     );
     const known = await payhooks(["doctor", url, "--payments", "--state", state]);
     expect(known.stdout).not.toContain("made up");
+  });
+
+  it("is spoken of as one where it is one", async () => {
+    const one = { eventId: "0", reason: "ambiguous", detail: null, probe: "genuine callback" } as const;
+    const [finding] = heldFindings({ ids: "doctor-", taken: 1, held: [one], isMerchantMadeUp: false });
+    expect(finding?.what).toBe("It answers 1 genuine delivery with 2xx, and holds it. ambiguous.");
+    const answers = [200];
+    const url = await listen((request, response) => {
+      request.resume().on("end", () => response.writeHead(answers.shift() ?? 500).end());
+    });
+    const ended = await payhooks(["doctor", url, "--private-key", privateKey]);
+    expect(ended.stdout).toContain("1 delivery was accepted (2xx). It has run, or it is held: the answer");
   });
 
   it("tells programs the same, and finds webhooks by their ids too", async () => {

@@ -127,7 +127,7 @@ describe("payhooks events", () => {
     expect(await listed("--until", "2020-01-01T00:00:00Z")).toEqual([]);
     const text = await payhooks(["events", "--sqlite", database, "--limit", "1"]);
     expect(text.stdout).toMatch(
-      /held: ambiguous[\s\S]*\n1 events, and there may be more: --limit shows them\.\n$/,
+      /held: ambiguous[\s\S]*\n1 event, and there may be more: --limit shows them\.\n$/,
     );
   });
 

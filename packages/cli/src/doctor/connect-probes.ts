@@ -20,9 +20,14 @@ export function connectProbes(ids: ProbeIds, secret: string): Probe[] {
     const { headers, rawBody } = signConnectWebhook(Buffer.from(body), secret);
     return { name, kind, id: idIn(rawBody), outgoing: { headers, body: rawBody } };
   };
-  const withHeader = (name: string, body: string, headers: Record<string, string>): Probe => ({
+  const withHeader = (
+    name: string,
+    body: string,
+    headers: Record<string, string>,
+    kind: ProbeKind = "forged",
+  ): Probe => ({
     name,
-    kind: "forged",
+    kind,
     id: idIn(Buffer.from(body)),
     outgoing: { headers: { ...JSON_HEADERS, ...headers }, body: Buffer.from(body) },
   });
@@ -68,14 +73,12 @@ export function connectProbes(ids: ProbeIds, secret: string): Probe[] {
     signed("not JSON", "not-json", "{ not json"),
     signed("an empty body", "not-json", ""),
     signed("signed 30 days ago", "stale", text("connected_account.declined", Date.now() - STALE_MS)),
-    withHeader("a body of 1 MiB", `{"x":"${"x".repeat(LARGE_BYTES)}"}`, { [HEADER]: headerOf("") }),
+    withHeader("a body of 1 MiB", `{"x":"${"x".repeat(LARGE_BYTES)}"}`, { [HEADER]: headerOf("") }, "large"),
     {
       name: "GET",
       kind: "wrong-method",
       id: null,
       outgoing: { method: "GET", headers: {}, body: Buffer.alloc(0) },
     },
-  ].map((probe) =>
-    probe.name === "a body of 1 MiB" ? { ...probe, kind: "large" as const } : probe,
-  ) as Probe[];
+  ];
 }

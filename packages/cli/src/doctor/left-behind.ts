@@ -67,7 +67,10 @@ export function heldFindings({ held }: LeftBehind): Finding[] {
       fault: "held",
       severity: isUnexpected ? "error" : "warning",
       probes: these.map(({ probe }) => probe),
-      what: `It answers ${these.length} genuine deliveries with 2xx, and holds them. ${why}.`,
+      what:
+        these.length === 1
+          ? `It answers 1 genuine delivery with 2xx, and holds it. ${why}.`
+          : `It answers ${these.length} genuine deliveries with 2xx, and holds them. ${why}.`,
       fix: isUnexpected
         ? "So no handler ran. Give the values that it expects: --merchant-id, --callback-url."
         : "It may hold the service's own deliveries too. payhooks held list shows what is wrong with these.",
@@ -85,7 +88,10 @@ export function printLeftBehind(
   const inbox = inboxArguments(given);
   const discard = `payhooks held discard --all --id ${ids} ${inbox} --by NAME --note "payhooks doctor"`;
   if (held === null) {
-    const what = `${taken} deliveries were accepted (2xx). They have run, or they are held: the answer is the same.`;
+    const what =
+      taken === 1
+        ? "1 delivery was accepted (2xx). It has run, or it is held: the answer is the same."
+        : `${taken} deliveries were accepted (2xx). They have run, or they are held: the answer is the same.`;
     line(`\n${paint("bold", "Left behind")}  ${what}`);
     if (isMerchantMadeUp) line(`    ${MERCHANT_MADE_UP}`);
     line(`    to see what is held: payhooks held list --id ${ids} ${inbox}`);

@@ -113,7 +113,9 @@ async function list(
     cursor = page.next;
   } while (cursor !== null && count < limit);
   const more = cursor === null ? "" : ", and there may be more: --limit shows them";
-  terminal.line(count === 0 ? "There are no such events." : `\n${count} events${more}.`);
+  terminal.line(
+    count === 0 ? "There are no such events." : `\n${count} ${count === 1 ? "event" : "events"}${more}.`,
+  );
 }
 
 function print(counts: EventCounts, terminal: Terminal): void {
