@@ -221,7 +221,7 @@ ${table(
     ["`npm run bench`", "the goals and all frameworks on this version of Node, in under 15 minutes"],
     [
       "`npm run bench -- --by-hand`",
-      "ours beside what is written by hand, end to end, in under 15 minutes; with `--quick` too, in under 2",
+      "ours compared with code written by hand, end to end, in under 15 minutes; with `--quick` too, in under 2",
     ],
     ["`npm run bench -- --quick`", "the goals with wider intervals, in under 2 minutes; writes nothing"],
     ["`npm run bench -- --all`", "peers, latency, load and sizes too, and all of it on Node 24 as well"],

@@ -74,7 +74,7 @@ describe("deduplication.md", () => {
 
 describe("adding-a-store.md", () => {
   it("says that the inboxes are all made of a store by createInbox", () => {
-    expect(wordsOf("docs/guides/adding-a-store.md", "Adding a store")).toContain("are all made so");
+    expect(wordsOf("docs/guides/adding-a-store.md", "Adding a store")).toContain("are all made this way");
     for (const inbox of ["memory", "sqlite", "postgres", "redis"])
       expect(textOf(`packages/core/src/${inbox}/index.ts`)).toContain("return createInbox(");
   });

@@ -97,7 +97,7 @@ describe("the tables", () => {
 describe("the page", () => {
   it("opens with the comparison, once there is one", () => {
     const sections = (page: string) => [...page.matchAll(/^## (.*)$/gm)].map(([, title]) => title);
-    expect(sections(render(results, []))[0]).toBe("Beside what is written by hand");
+    expect(sections(render(results, []))[0]).toBe("Compared with code written by hand");
     expect(sections(render(null, [], null))[0]).toBe("How to read it");
   });
 });

@@ -57,7 +57,7 @@ function unmeasured(handlers: readonly HandlerFigures[]): readonly string[] {
 export function byHandSection(results: ByHandResults): string {
   const { node, cores, load, measuredOn, handlers } = results;
   return [
-    "## Beside what is written by hand",
+    "## Compared with code written by hand",
     `This is the whole way of an event: from the request until its handler has run and that is recorded. Node ${node}, ${cores} cores,\n${measuredOn}, at a load of ${load.toFixed(1)}.`,
     `![Processor time per event, ours and by hand](performance/${BY_HAND_CHART})`,
     ...handlers.map(handlerTables),
