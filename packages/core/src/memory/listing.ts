@@ -1,21 +1,7 @@
 import type { EventFilter } from "../inbox/events.ts";
+import { matches } from "../inbox/matches.ts";
 import type { EventLabels } from "../inbox/record/index-of.ts";
 import type { ListCursor, Listed, ListedEvent, ListOrder, Versioned } from "../inbox/store.ts";
-
-/** Whether an event matches the filter. Finished events match only if the filter asks for them. */
-function passes(event: EventLabels, filter: EventFilter): boolean {
-  const { state, since, until } = filter;
-  if (state === undefined ? event.state === "done" : event.state !== state) return false;
-  for (const field of ["flow", "tenant", "event", "reason"] as const) {
-    if (filter[field] !== undefined && filter[field] !== event[field]) return false;
-  }
-  for (const field of ["id", "referenceId"] as const) {
-    const text = filter[field];
-    if (text !== undefined && text !== event[field] && !event.foundBy.includes(text)) return false;
-  }
-  const { acceptedAt } = event;
-  return (since === undefined || acceptedAt >= since) && (until === undefined || acceptedAt < until);
-}
 
 /** Less than 0 if `a` is listed before `b`. */
 function compare(a: ListCursor, b: ListCursor): number {
@@ -38,7 +24,7 @@ export class Listing {
   add(versioned: Versioned, events: readonly EventLabels[]): void {
     for (const event of events) {
       if (this.#cursor !== null && this.#compare(event, this.#cursor) <= 0) continue;
-      if (!passes(event, this.#filter)) continue;
+      if (!matches(event, this.#filter)) continue;
       const { eventId, acceptedAt } = event;
       this.#events.push({ eventId, acceptedAt, versioned });
     }

@@ -1,5 +1,6 @@
 import type { EventFilter } from "../inbox/events.ts";
 import { notSearchable } from "../inbox/finding.ts";
+import { matches } from "../inbox/matches.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { recordKeyOf } from "../inbox/record/event.ts";
 import { type EventLabels, indexOf } from "../inbox/record/index-of.ts";
@@ -188,17 +189,5 @@ function ended(
 function passes(filter: EventFilter, eventId: string, { record }: Versioned): boolean {
   if (isUnreadable(record)) return true;
   const event = indexOf(recordKeyOf(eventId), record).events.find((one) => one.eventId === eventId);
-  return event !== undefined && (filter.state === "done" || event.state !== "done") && fits(filter, event);
-}
-
-/** Whether the labels of an event match the filter. */
-function fits(filter: EventFilter, event: EventLabels): boolean {
-  const fields = ["state", "reason", "flow", "tenant", "event"] as const;
-  return (
-    fields.every((field) => filter[field] === undefined || filter[field] === event[field]) &&
-    (filter.id === undefined || filter.id === event.id || event.foundBy.includes(filter.id)) &&
-    (filter.referenceId === undefined ||
-      filter.referenceId === event.referenceId ||
-      event.foundBy.includes(filter.referenceId))
-  );
+  return event !== undefined && matches(event, filter);
 }

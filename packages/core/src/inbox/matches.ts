@@ -1,0 +1,17 @@
+import type { EventFilter } from "./events.ts";
+import type { EventLabels } from "./record/index-of.ts";
+
+/** Whether an event matches the filter. Finished events match only if the filter asks for them. */
+export function matches(event: EventLabels, filter: EventFilter): boolean {
+  const { state, since, until } = filter;
+  if (state === undefined ? event.state === "done" : event.state !== state) return false;
+  for (const field of ["flow", "tenant", "event", "reason"] as const) {
+    if (filter[field] !== undefined && filter[field] !== event[field]) return false;
+  }
+  for (const field of ["id", "referenceId"] as const) {
+    const text = filter[field];
+    if (text !== undefined && text !== event[field] && !event.foundBy.includes(text)) return false;
+  }
+  const { acceptedAt } = event;
+  return (since === undefined || acceptedAt >= since) && (until === undefined || acceptedAt < until);
+}
