@@ -19,6 +19,10 @@ interface Books {
   readonly accounts: readonly { readonly account: string; readonly balance: string }[];
 }
 
+interface Sent {
+  readonly attempts: readonly { readonly answer: { readonly status: number } | null }[];
+}
+
 it("takes an order, books its payment once, and its refund once", { timeout: 90_000 }, async () => {
   const port = await freePort();
   const environment = {
@@ -37,6 +41,12 @@ it("takes an order, books its payment once, and its refund once", { timeout: 90_
     return (await fetch(shop + path, { method: "POST", headers, body: JSON.stringify(body) })).status;
   };
   const books = async (): Promise<Books> => (await fetch(`${shop}/books`)).json() as Promise<Books>;
+  /** What the shop answered to the copies of each callback. */
+  const answers = async (): Promise<readonly number[][]> => {
+    const response = await fetch(`http://127.0.0.1:${environment.SANDBOX_PORT}/sandbox/deliveries`);
+    const { data } = (await response.json()) as { readonly data: readonly Sent[] };
+    return data.map(({ attempts }) => attempts.map(({ answer }) => answer?.status ?? 0));
+  };
   const program = await start();
   try {
     for (const reference of ["order-1", "order-2"]) {
@@ -46,6 +56,8 @@ it("takes an order, books its payment once, and its refund once", { timeout: 90_
     await program.until(/order-2 is paid/);
     expect(await post("/orders/order-1/refund")).toBe(202);
     await program.until(/order-1 is refunded/);
+    const twice = [200, 200];
+    await expect.poll(answers).toEqual([twice, twice, twice]);
     program.signal("SIGTERM");
     expect(await program.exitCode).toBe(0);
     expect(program.output.match(/ is (?:paid|refunded)/g)).toHaveLength(3);

@@ -13,7 +13,7 @@ const sandbox = await createSandbox({
   port: Number(process.env.SANDBOX_PORT ?? 4000),
   callbackUrl: `http://127.0.0.1:${port}/callbacks/pay`,
 });
-sandbox.faults.add("duplicate");
+sandbox.faults.add({ kind: "duplicate", rate: 1 });
 
 const receiver = createReceiver({
   payments: { publicKey: sandbox.keys.publicKey },
