@@ -1,3 +1,5 @@
+import { kindOf } from "./kind-of.ts";
+
 /** True if a host is this machine itself: `localhost`, 127.0.0.0/8 or `[::1]`. */
 function isLoopback(hostname: string): boolean {
   return (
@@ -15,7 +17,7 @@ const NOT_IN_A_URL = /[\s\u0000-\u001f\u007f]/;
  * Parses an absolute URL, or says what is wrong with the text. The URL parser alone would silently drop line breaks.
  */
 export function parseUrl(text: unknown): URL | string {
-  if (typeof text !== "string") return `is a ${typeof text}, not text`;
+  if (typeof text !== "string") return `is ${kindOf(text)}, not text`;
   if (text.trim() === "") return "is blank";
   if (NOT_IN_A_URL.test(text)) return "contains white space or control characters";
   if (!URL.canParse(text)) return "is not an absolute URL";

@@ -2,6 +2,7 @@ import { parseSecureUrl } from "./address.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { ClientError } from "./errors.ts";
 import { checkTimeout, type Transport } from "./http/send.ts";
+import { kindOf } from "./kind-of.ts";
 import type { RequestRules } from "./requests/rules.ts";
 
 /** The options of {@link createClient}, besides the keys. */
@@ -81,7 +82,7 @@ export function settingsOf(options: ClientOptions & Partial<PaymentKeys & Connec
   if (amountAs !== "number" && amountAs !== "string")
     throw invalid("amountAs", "is neither", 'Use "number" or "string".');
   for (const [name, value] of Object.entries({ allowUnknownMedium, allowHttpLoopback })) {
-    if (typeof value !== "boolean") throw invalid(name, `is a ${typeof value}`, "Use true or false.");
+    if (typeof value !== "boolean") throw invalid(name, `is ${kindOf(value)}`, "Use true or false.");
   }
   checkTimeout(timeoutMs);
   checkWhole("tries", tries, 100);
@@ -138,7 +139,7 @@ function readBaseUrl(value: string | undefined): string | undefined {
 /** Checks a part of `X-API-Key`. No error shows its value. */
 function readKey(name: keyof (PaymentKeys & ConnectKey), value: string | undefined): string | undefined {
   if (value === undefined || value === null || value === "") return undefined;
-  if (typeof value !== "string") throw invalid(name, `is a ${typeof value}`, "Pass the key as a string.");
+  if (typeof value !== "string") throw invalid(name, `is ${kindOf(value)}`, "Pass the key as a string.");
   if (value.includes("-----BEGIN")) {
     throw invalid(name, "is a key in PEM form", "Pass the API's key; the RSA key belongs to createReceiver.");
   }

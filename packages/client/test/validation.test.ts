@@ -27,6 +27,38 @@ async function accepted(
   return JSON.parse(service.seen[0]?.body ?? "") as Record<string, unknown>;
 }
 
+describe("a value of another kind", () => {
+  it.each([
+    ["pay", { ...payment, amount: {} }, "amount is an object."],
+    ["pay", { ...payment, amount: ["10.50"] }, "amount is an array."],
+    ["pay", { ...payment, currency: {} }, "currency is an object."],
+    ["pay", { ...payment, phone_number: 251911000000 }, "phone_number is a number."],
+    ["pay", { ...payment, medium: {} }, "medium is an object."],
+    ["pay", { ...payment, reference: [] }, "reference is an array."],
+    ["pay", { ...payment, description: {} }, "description is an object."],
+    ["pay", { ...payment, callback_url: {} }, "callback_url is an object, not text."],
+    ["pay", { ...payment, currency: "USD", merchant_pays_fee: {} }, "merchant_pays_fee is an object."],
+    ["checkout", { ...checkout, supported_mediums: {} }, "supported_mediums is an object."],
+    ["checkout", { ...checkout, supported_mediums: [null] }, "supported_mediums is null."],
+    [
+      "setWebhookSettings",
+      { webhook_url: "https://shop.example/", webhook_secret: {}, webhook_enabled: true },
+      "webhook_secret is an object.",
+    ],
+  ] as const)("is named: %s %j", async (method, request, message) => {
+    expect((await refusal(method, request)).message).toContain(message);
+  });
+
+  it.each([
+    [{ publicKey: {} }, "publicKey is an object."],
+    [{ allowHttpLoopback: null }, "allowHttpLoopback is null."],
+    [{ baseUrl: [] }, "baseUrl is an array, not text."],
+  ])("is named among the options: %j", (options, message) => {
+    const make = () => createClient({ baseUrl: "https://api.example.com", ...keys, ...(options as object) });
+    expect(make).toThrow(message);
+  });
+});
+
 describe("amount", () => {
   it.each([
     ["10.5", 'Write both decimals: "10.50".'],

@@ -1,4 +1,5 @@
 import { ClientError } from "../errors.ts";
+import { kindOf } from "../kind-of.ts";
 import type { RequestRules } from "./rules.ts";
 
 const TWO_DECIMALS = /^(?:0|[1-9][0-9]{0,29})\.[0-9]{2}$/;
@@ -12,7 +13,7 @@ const MAX_NUMBER_DIGITS = 15;
 export function amountText(amount: unknown, { amountAs }: Pick<RequestRules, "amountAs">): string {
   if (typeof amount !== "string") {
     throw invalid(
-      `amount is a ${typeof amount}.`,
+      `amount is ${kindOf(amount)}.`,
       'Pass a decimal string with two decimals, such as "10.50".',
     );
   }

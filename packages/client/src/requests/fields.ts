@@ -1,6 +1,7 @@
 import { parseSecureUrl, parseUrl } from "../address.ts";
 import { ClientError } from "../errors.ts";
 import { isObject } from "../json.ts";
+import { kindOf } from "../kind-of.ts";
 import type { RequestRules } from "./rules.ts";
 
 /** The currencies of the specification. */
@@ -13,7 +14,7 @@ export function currencyText(currency: unknown): string {
   if (!(CURRENCIES as readonly unknown[]).includes(currency)) {
     throw new ClientError(
       "ERR_CURRENCY_INVALID",
-      `currency is ${typeof currency === "string" ? JSON.stringify(currency.slice(0, 40)) : `a ${typeof currency}`}.`,
+      `currency is ${typeof currency === "string" ? JSON.stringify(currency.slice(0, 40)) : kindOf(currency)}.`,
       { fix: 'Use "ETB" or "USD".', field: "currency" },
     );
   }
@@ -27,7 +28,7 @@ const PHONE_NUMBER = /^[1-9][0-9]{0,2} ?[0-9]+$/;
 export function phoneNumberText(phone: unknown): string {
   const refuse = (what: string, fix: string): ClientError =>
     new ClientError("ERR_PHONE_NUMBER_INVALID", what, { fix, field: "phone_number" });
-  if (typeof phone !== "string") throw refuse(`phone_number is a ${typeof phone}.`, "Pass it as a string.");
+  if (typeof phone !== "string") throw refuse(`phone_number is ${kindOf(phone)}.`, "Pass it as a string.");
   if (phone.startsWith("+")) throw refuse('phone_number begins with "+".', 'Leave the "+" off.');
   if (phone.startsWith("0")) {
     throw refuse('phone_number begins with "0".', 'Begin with the country code, such as "251911000000".');
@@ -109,7 +110,7 @@ export function redirectsText(
 
 export function textField(value: unknown, field: string): string {
   if (typeof value !== "string") {
-    throw new ClientError("ERR_FIELD_INVALID", `${field} is a ${typeof value}.`, {
+    throw new ClientError("ERR_FIELD_INVALID", `${field} is ${kindOf(value)}.`, {
       fix: "Pass a string.",
       field,
     });
@@ -119,7 +120,7 @@ export function textField(value: unknown, field: string): string {
 
 export function booleanField(value: unknown, field: string): string {
   if (typeof value !== "boolean") {
-    throw new ClientError("ERR_FIELD_INVALID", `${field} is a ${typeof value}.`, {
+    throw new ClientError("ERR_FIELD_INVALID", `${field} is ${kindOf(value)}.`, {
       fix: "Pass true or false.",
       field,
     });

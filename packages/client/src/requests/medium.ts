@@ -1,4 +1,5 @@
 import { ClientError } from "../errors.ts";
+import { kindOf } from "../kind-of.ts";
 import type { RequestRules } from "./rules.ts";
 
 /** The mediums of the specification, which publishes two lists. These are the mediums of both. */
@@ -42,7 +43,7 @@ export function mediumsText(mediums: unknown, rules: Pick<RequestRules, "allowUn
   const field = "supported_mediums";
   if (!Array.isArray(mediums) || mediums.length === 0) {
     throw invalid(
-      `${field} is ${Array.isArray(mediums) ? "empty" : `a ${typeof mediums}`}.`,
+      `${field} is ${Array.isArray(mediums) ? "empty" : kindOf(mediums)}.`,
       "List at least one medium: the hosted page offers no other.",
       field,
     );
@@ -54,7 +55,7 @@ export function mediumsText(mediums: unknown, rules: Pick<RequestRules, "allowUn
 }
 
 function describe(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : `a ${typeof value}`;
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : kindOf(value);
 }
 
 function invalid(what: string, fix: string, field: string): ClientError {

@@ -1,4 +1,5 @@
 import { ClientError, type ClientErrorCode } from "../errors.ts";
+import { kindOf } from "../kind-of.ts";
 
 /**
  * The limit of the specification (Limits). It is applied to UTF-16 units, so there are never more than 100 characters.
@@ -43,7 +44,7 @@ export function checkPathText(
       field,
     });
   }
-  if (typeof value !== "string") throw refuse(`${field} is a ${typeof value}.`, "Pass it as a string.");
+  if (typeof value !== "string") throw refuse(`${field} is ${kindOf(value)}.`, "Pass it as a string.");
   if (/\p{Cc}|\p{Cs}|\u2028|\u2029/u.test(value)) {
     throw refuse(
       `${field} contains control characters, line breaks or half a character.`,

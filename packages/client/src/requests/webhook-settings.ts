@@ -1,4 +1,5 @@
 import { ClientError } from "../errors.ts";
+import { kindOf } from "../kind-of.ts";
 import { booleanField, callbackUrlText } from "./fields.ts";
 import { writeMembers } from "./members.ts";
 import type { RequestRules } from "./rules.ts";
@@ -32,7 +33,7 @@ export function webhookSettingsBody(settings: WebhookSettings, rules: RequestRul
 function secretText(secret: unknown): string {
   const wrong =
     typeof secret !== "string"
-      ? `is a ${typeof secret}`
+      ? `is ${kindOf(secret)}`
       : secret.trim() === ""
         ? "is blank"
         : secret.trim() !== secret
