@@ -6,5 +6,6 @@ export interface Change {
 }
 
 export const HEADINGS: Readonly<Record<ChangeKind, string>>;
+export function latestVersion(versions: readonly string[]): string | undefined;
 export function nextVersion(current: string, kinds: readonly ChangeKind[]): string;
 export function withSection(changelog: string, version: string, changes: readonly Change[]): string;

@@ -1,6 +1,11 @@
 /** What a change is, from the heaviest on, and the heading of CHANGELOG.md that it stands under. */
 export const HEADINGS = { major: "Breaking changes", minor: "New", patch: "Fixed" };
 
+/** The latest of the versions that the packages have, which should be one. */
+export function latestVersion(versions) {
+  return versions.toSorted((a, b) => a.localeCompare(b, "en", { numeric: true })).at(-1);
+}
+
 /** The version after `current` with changes of these kinds. Before 1.0 a breaking change raises the second number. */
 export function nextVersion(current, kinds) {
   const [major, minor, patch] = current.split(".").map(Number);

@@ -3,7 +3,7 @@
 // because their peer, the core, gets a version out of their range. Here they are all released together.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { HEADINGS, nextVersion, withSection } from "./next-version.mjs";
+import { HEADINGS, latestVersion, nextVersion, withSection } from "./next-version.mjs";
 
 const plan = "node_modules/.cache/payhooks-release.json";
 mkdirSync("node_modules/.cache", { recursive: true });
@@ -19,15 +19,17 @@ const changes = changesets.map(({ summary, releases }) => ({
   kind: Object.keys(HEADINGS).find((kind) => releases.some(({ type }) => type === kind)) ?? "patch",
   text: summary.replaceAll("\n", "\n  "),
 }));
-const manifests = readdirSync("packages").map((name) => `packages/${name}/package.json`);
-const { version: current } = JSON.parse(readFileSync(manifests[0], "utf8"));
+const manifests = readdirSync("packages")
+  .map((name) => `packages/${name}/package.json`)
+  .map((path) => ({ path, text: readFileSync(path, "utf8") }))
+  .filter(({ text }) => JSON.parse(text).private !== true);
+const current = latestVersion(manifests.map(({ text }) => JSON.parse(text).version));
 const version = nextVersion(
   current,
   changes.map(({ kind }) => kind),
 );
-for (const path of manifests) {
-  const text = readFileSync(path, "utf8");
-  writeFileSync(path, text.replace(`"version": "${current}"`, `"version": "${version}"`));
+for (const { path, text } of manifests) {
+  writeFileSync(path, text.replace(/"version": "[^"]*"/, `"version": "${version}"`));
 }
 writeFileSync("CHANGELOG.md", withSection(readFileSync("CHANGELOG.md", "utf8"), version, changes));
 for (const { id } of changesets) rmSync(`.changeset/${id}.md`);

@@ -21,7 +21,7 @@ export function releaseProblems({ repository, versions, changelog, changesets, t
   }
   if (others.length > 0) {
     problems.push(
-      `The packages have different versions: ${[version, ...others].join(", ")}. They are released together; run \`npm run release:prepare\`.`,
+      `The packages have different versions: ${[version, ...others].join(", ")}. They are released together. Write the latest of these into all package.json files in packages/.`,
     );
   }
   if (changesets.length > 0) {

