@@ -15,13 +15,14 @@ export interface Invariant {
 }
 
 function acknowledgedEndsOrIsHeld({ answers, losses, rest, plan }: Chronicle): string | null {
-  for (const { event, status, at, standing } of answers) {
+  for (const { event, status, at, askedAt, standing } of answers) {
     if (status !== 200) continue;
     const { eventId, variantId } = deliveryOf(event);
     const key = eventId.slice(0, 32);
+    // A process whose machine slept answers by what it knew before.
+    const knownSince = Math.min(askedAt, at - LONGEST_ANSWER_MS);
     const mayBeLost = losses.some(
-      (loss) =>
-        loss.keys.has(key) && (!plan.replicated || loss.isEverything) && loss.at >= at - LONGEST_ANSWER_MS,
+      (loss) => loss.keys.has(key) && (!plan.replicated || loss.isEverything) && loss.at >= knownSince,
     );
     if (mayBeLost) continue;
     const record = rest?.records.get(key);

@@ -16,4 +16,8 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly what: strin
     seed: 108_288,
     what: "a write that began a run also made a person's replay, which took the lease away, and the run was started",
   },
+  {
+    seed: 1_003_347,
+    what: "a wall clock that was set back during a try before its time put the next try off by as much",
+  },
 ];

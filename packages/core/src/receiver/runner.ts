@@ -27,7 +27,7 @@ import { factsOfThrown } from "../notices/thrown.ts";
 import type { AnyEvent } from "../protocol/events.ts";
 import { type GivenUp, type HeldReason, isEntry } from "../protocol/held-reasons.ts";
 import type { Cancellation } from "../time/cancellation.ts";
-import type { Clock } from "../time/clock.ts";
+import { type Clock, Stopwatch } from "../time/clock.ts";
 import { RunContext } from "./context.ts";
 
 /** What the runner takes from the receiver. */
@@ -63,8 +63,8 @@ interface Progress {
   readonly unnoticed: Happening[];
   /** The step whose start was written together with the lease; null once the run has reached it. */
   unopened: string | null;
-  /** When the run began, on this process's clock. */
-  readonly begunAt: number;
+  /** Measures the time since the run began. */
+  readonly since: Stopwatch;
   /** When the next try is due, in ms from now; null when none is. */
   retryInMs: number | null;
   givenUp: { readonly reason: GivenUp; readonly error: string } | null;
@@ -302,11 +302,11 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /**
-   * The time until a step's next try. The store's clock gave it when the run began, and this process's clock measures the time
-   * since then.
+   * The time until a step's next try. The store's clock gave it when the run began, and this process measures the time since
+   * then. Not by the wall clock alone, which may be set back by an hour in the meantime.
    */
-  function waitOf({ dueAt }: Step, { data }: Lease, { begunAt }: Progress): number {
-    return Math.max(0, dueAt - data.now - (clock.now() - begunAt));
+  function waitOf({ dueAt }: Step, { data }: Lease, { since }: Progress): number {
+    return Math.max(0, dueAt - data.now - since.elapsedMs);
   }
 
   function giveUp(
@@ -425,7 +425,7 @@ export function createRunner(parts: RunnerParts): Runner {
 
   return {
     async run(lease) {
-      const progress = newProgress(clock.now(), lease.data.started);
+      const progress = newProgress(new Stopwatch(clock), lease.data.started);
       const running = lease.data.mode === "tell" ? tell(lease, progress) : runEvent(lease, progress);
       return endOf(lease, await running.catch(failed), progress);
     },
@@ -449,12 +449,12 @@ function isThrough(step: Step | undefined): boolean {
   return step?.state === "done" || step?.state === "given-up";
 }
 
-function newProgress(begunAt: number, unopened: string | null): Progress {
+function newProgress(since: Stopwatch, unopened: string | null): Progress {
   return {
     unwritten: [],
     unnoticed: [],
     unopened,
-    begunAt,
+    since,
     retryInMs: null,
     givenUp: null,
     lost: false,
