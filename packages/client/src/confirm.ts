@@ -53,14 +53,18 @@ export function confirmWithLookup(
   };
 }
 
-/** Looks a transaction up. If the client or the service refuses the id, there is no such transaction. */
+const REFUSALS: ReadonlySet<unknown> = new Set(["ERR_FIELD_INVALID", "ERR_FIELD_MISSING", "ERR_BAD_REQUEST"]);
+
+/**
+ * Looks a transaction up. If the client or the service refuses the id, or the service finds nothing under it, there is no such
+ * transaction. An id that somebody has made up must not be in the way of the other readings.
+ */
 async function lookUp(client: Lookup, id: string): Promise<Transaction | null> {
   try {
     return await client.transactionById(id);
   } catch (error) {
-    const { code } = error as { readonly code?: unknown };
-    if (code === "ERR_FIELD_INVALID" || code === "ERR_FIELD_MISSING" || code === "ERR_BAD_REQUEST")
-      return null;
+    const { code, httpStatus } = error as { readonly code?: unknown; readonly httpStatus?: unknown };
+    if (REFUSALS.has(code) || httpStatus === 404) return null;
     throw error;
   }
 }

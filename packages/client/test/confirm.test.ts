@@ -230,4 +230,16 @@ describe("confirmWithLookup", () => {
     expect(await confirm(question(reading))).toEqual(reading);
     expect(await confirm({ ...question(reading), tenant: "other" })).toBe("keep");
   });
+
+  it("takes 404 for: there is no such transaction, so that a made-up id is not in the way", async () => {
+    const { client } = await serviceWith(404);
+    const reading = { payTxnId: "made-up", referenceId: "order-7" } as PaymentEvent;
+    const callback: AmbiguousCallback = {
+      readings: [reading],
+      complete: true,
+      detail: "payTxnId",
+      tenant: "",
+    };
+    expect(await confirmWithLookup(client)(callback)).toBe("keep");
+  });
 });

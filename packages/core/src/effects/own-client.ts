@@ -1,3 +1,4 @@
+import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import type { EffectContext } from "./context.ts";
@@ -25,11 +26,7 @@ export function commonOptions({ scope = "", keepMs = KEEP_MS }: EffectsOptions):
   readonly scope: string;
   readonly keepMs: number;
 }> {
-  if (!(typeof keepMs === "number" && keepMs > 0)) {
-    throw new PayhooksError("ERR_OPTION_INVALID", `keepMs is ${String(keepMs)}, not a number above zero.`, {
-      fix: "Leave it out for 400 days.",
-    });
-  }
+  checkTime("keepMs", keepMs);
   return { scope: checkScope(scope), keepMs };
 }
 

@@ -36,7 +36,7 @@ export interface AmbiguousCallback {
 /** Options of the payments flow. */
 export interface PaymentsOptions {
   /**
-   * The merchant's public key: PEM (` ` may be written out, quotes and base64 of it are accepted too), a `KeyObject` or `{ file
+   * The merchant's public key: PEM (line ends may be written as `\n`, quotes and base64 of it are accepted too), a `KeyObject` or `{ file
    * }`. A list of up to four during a rotation. A resolver for many merchants.
    */
   readonly publicKey: OneOrMore<PublicKeySource> | KeyResolver<PublicKeySource> | undefined;
@@ -96,6 +96,19 @@ async function readFileOf(source: PublicKeySource, option: string): Promise<Publ
   }
 }
 
+const EXPECTED: ReadonlySet<string> = new Set<keyof PaymentExpectations>(["merchantId", "callbackUrl"]);
+
+/** Throws if something is to be expected, and nobody has said what: its environment variable is missing. */
+export function checkExpectations({ expect = {} }: PaymentsOptions): void {
+  for (const [name, value] of Object.entries(expect)) {
+    if (value === undefined) {
+      throw new PayhooksError("ERR_OPTION_MISSING", `payments.expect.${name} is undefined.`, {
+        fix: "Is the environment variable set? Leave the option out to expect nothing.",
+      });
+    }
+  }
+}
+
 /** The rules for bodies that the options set. Throws their set-up error. */
 export function rulesOf(
   { expect, extraFields = [] }: PaymentsOptions,
@@ -110,6 +123,13 @@ export function rulesOf(
           fix: 'List names such as "currency", of letters, digits and underscores. Leave out the names of the specification.',
         },
       );
+    }
+  }
+  for (const name of Object.keys(expect ?? {})) {
+    if (!EXPECTED.has(name)) {
+      throw new PayhooksError("ERR_OPTION_INVALID", `There is no option "payments.expect.${name}".`, {
+        fix: `Options: ${[...EXPECTED].join(", ")}.`,
+      });
     }
   }
   const pinnedUrls = setOf(expect?.callbackUrl, "payments.expect.callbackUrl");

@@ -32,7 +32,13 @@ import {
 import { extraOf, judgeBy, NO_EXTRA } from "./judgement.ts";
 import type { KeyHint, Keyring, ResolverLimits } from "./keyring.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
-import { type AmbiguousCallback, keyringOf, type PaymentsOptions, rulesOf } from "./payments-options.ts";
+import {
+  type AmbiguousCallback,
+  checkExpectations,
+  keyringOf,
+  type PaymentsOptions,
+  rulesOf,
+} from "./payments-options.ts";
 
 /** The payments flow: everything in {@link Flow}, and what only this flow can do. */
 export interface PaymentsFlow extends Flow {
@@ -201,6 +207,7 @@ export function paymentsFlow(
     badSignatureStatus: 401,
     confirm: options.confirm,
     async prepare() {
+      checkExpectations(options);
       await keyring.prepare();
       return unsetEntries("payments.publicKey", countUnset(options.publicKey));
     },

@@ -14,7 +14,7 @@ import { connectFlow, SIGNATURE_HEADER } from "./connect.ts";
 import type { Flow, Verification } from "./flow.ts";
 import { fixedKeys } from "./keyring.ts";
 import { paymentsFlow } from "./payments.ts";
-import type { PaymentExpectations } from "./payments-options.ts";
+import { checkExpectations, type PaymentExpectations } from "./payments-options.ts";
 
 /** A delivery that was verified, and nothing more: it was not deduplicated, and its time was not checked. */
 export interface VerifiedDelivery<Event> {
@@ -44,6 +44,7 @@ export function verifyPaymentCallback(
   rawBody: Uint8Array,
   { publicKey, expect, extraFields }: VerifyPaymentOptions,
 ): VerifiedDelivery<PaymentEvent> {
+  checkExpectations({ publicKey, expect });
   const keys = importPublicKeys(publicKey, "publicKey");
   const flow = paymentsFlow({ publicKey: undefined, expect, extraFields }, UNLIMITED, fixedKeys(keys));
   return eventOrThrow(flow, deliveryOf(rawBody, null)) as VerifiedDelivery<PaymentEvent>;

@@ -70,7 +70,7 @@ export interface HandlerOptions {
    * held as `exhausted`, or `crashed`, once no other handler has tries left. Default 25.
    */
   readonly maxTries?: number | undefined;
-  /** Milliseconds to wait after the given try (1 = the first). Default min(1 s · 2ⁿ, 1 h) ± 50 %. */
+  /** Milliseconds to wait after the given try (1 = the first). Default 1 s after the first, and twice as long after each, up to 1 h; ± 50 %. */
   readonly backoffMs?: ((attempt: number) => number) | undefined;
   /** What to do if the process died while the handler ran: run it again (default), or hold the event. */
   readonly onCrash?: "rerun" | "hold" | undefined;
@@ -140,7 +140,7 @@ function branded(thrown: unknown, brand: symbol): unknown {
 const FIRST_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 3_600_000;
 
-/** min(1 s · 2ⁿ, 1 h) ± 50 %, so that many events that failed together are not tried again together. */
+/** 1 s after the first try, twice as long after each further one, up to 1 h; ± 50 %, so that many events that failed together are not tried again together. */
 export function defaultBackoffMs(attempt: number): number {
   const full = Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS);
   return Math.round(full * (0.5 + Math.random()));

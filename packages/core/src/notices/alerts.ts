@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { checkCount, checkLimit } from "../protocol/check-number.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { Clock } from "../time/clock.ts";
@@ -73,9 +74,13 @@ export class Alerts {
   readonly #recent: LRUCache<string, true>;
 
   constructor(options: AlertOptions, clock: Clock, post: (alert: Alert) => void) {
-    this.#threshold = options.threshold ?? 10;
-    this.#windowMs = options.windowMs ?? 5 * 60_000;
-    this.#cooldownMs = options.cooldownMs ?? 15 * 60_000;
+    const { threshold = 10, windowMs = 5 * 60_000, cooldownMs = 15 * 60_000 } = options;
+    checkLimit("alerts.threshold", threshold);
+    checkCount("alerts.windowMs", windowMs);
+    checkCount("alerts.cooldownMs", cooldownMs);
+    this.#threshold = threshold;
+    this.#windowMs = windowMs;
+    this.#cooldownMs = cooldownMs;
     this.#clock = clock;
     this.#post = post;
     this.#recent = new LRUCache({

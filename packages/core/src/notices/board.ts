@@ -1,3 +1,4 @@
+import { isPending } from "../time/awaitable.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Environment } from "../time/environment.ts";
 import type { LogLines } from "./log-lines.ts";
@@ -67,11 +68,7 @@ export class NoticeBoard {
     this.#pending = [];
     for (const notice of batch) {
       for (const { observer } of this.#observers) {
-        try {
-          observer(notice);
-        } catch (error) {
-          this.#lines.observerThrew(lineOfThrown(error));
-        }
+        this.#tell(observer, notice);
       }
       this.#lines.write(notice);
     }
@@ -79,6 +76,17 @@ export class NoticeBoard {
       const dropped = this.#dropped;
       this.#dropped = 0;
       this.#lines.noticesDropped(dropped);
+    }
+  }
+
+  /** An observer may be an async function. Whatever it throws is logged, and neither breaks a delivery nor ends the process. */
+  #tell(observer: (notice: Notice) => unknown, notice: Notice): void {
+    const threw = (error: unknown): void => this.#lines.observerThrew(lineOfThrown(error));
+    try {
+      const answer = observer(notice);
+      if (isPending(answer)) answer.then(undefined, threw);
+    } catch (error) {
+      threw(error);
     }
   }
 

@@ -76,6 +76,8 @@ const ALERTS: Readonly<Record<Alert["kind"], string>> = {
 /** Anybody can cause refused deliveries, as often as they like. */
 const REFUSED_BY_FAULT: Rule = { level: "error", perMinute: ONCE };
 const FIRST_BAD_SIGNATURE: Rule = { level: "warn", perMinute: FEW };
+/** An authentic delivery that will never be accepted. Perhaps a clock is wrong. */
+const OUTSIDE_THE_WINDOW: Rule = { level: "warn", perMinute: FEW };
 
 /** A logger that leaves out lines below a level. */
 export function fromLevel(log: Logger, level: LogLevel): Logger {
@@ -210,6 +212,7 @@ export class LogLines {
 function ruleOf(happening: Happening): Rule | null {
   if (happening.type !== "refused") return RULES[happening.type];
   if (happening.httpStatus >= 500) return REFUSED_BY_FAULT;
+  if (happening.code.startsWith("ERR_TIMESTAMP_")) return OUTSIDE_THE_WINDOW;
   return happening.fix === null ? null : FIRST_BAD_SIGNATURE;
 }
 

@@ -9,7 +9,16 @@ const MAX_CAUSES = 3;
 
 /** An error as one line. */
 export function lineOfThrown(error: unknown): string {
-  return bounded(error instanceof Error ? `${error.name}: ${error.message}` : String(error), MAX_LINE);
+  return bounded(error instanceof Error ? `${error.name}: ${error.message}` : textOf(error), MAX_LINE);
+}
+
+/** Objects without a prototype, such as events, have no text. */
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return "a value that has no text";
+  }
 }
 
 /** The stack of an error and those of its causes; null if it has none. Further fields of the error are not shown. */

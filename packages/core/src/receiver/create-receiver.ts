@@ -262,6 +262,7 @@ class MountedReceiver implements Receiver {
     const { reading } = flow.readAsNew(delivery, now);
     const accepted = await this.#inbox.accept(reading.verified, { maxHeld });
     this.#intake.notice(reading, accepted);
+    this.#intake.notifyWorker(accepted, () => {});
     return { outcome: accepted.outcome, eventId: accepted.eventId };
   }
 

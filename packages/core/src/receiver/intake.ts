@@ -1,6 +1,6 @@
 import type { Flow, Reading, Verification, Verified } from "../flows/flow.ts";
 import type { Inbox, Runner } from "../inbox/inbox.ts";
-import type { Accepted } from "../inbox/record/event.ts";
+import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
 import type { Alerts } from "../notices/alerts.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import { type EventFacts, inboxError } from "../notices/notice.ts";
@@ -122,10 +122,14 @@ export class Intake {
 
   /** Posts notices about what became of a verified event in the inbox. */
   notice({ verified, leftOut }: Reading, accepted: Accepted): void {
-    const { outcome, eventId, reason, previousAmount, overtaken } = accepted;
-    const { notices } = this.#parts;
     if (leftOut.length > 0) this.#warnOf(leftOut.join(", "));
-    for (const facts of overtaken) notices.post({ type: "stale", ...facts });
+    this.#noticeOutcome(verified, accepted);
+    for (const facts of accepted.overtaken) this.#parts.notices.post({ type: "stale", ...facts });
+  }
+
+  #noticeOutcome(verified: VerifiedEvent, accepted: Accepted): void {
+    const { outcome, eventId, reason, previousAmount } = accepted;
+    const { notices } = this.#parts;
     if (!notices.observed && outcome !== "held" && previousAmount === null) return;
     const { delivery, id, name, status, amount } = verified;
     const { flow, tenant, keyId } = delivery;
@@ -224,7 +228,7 @@ export class Intake {
       if (accepted.outcome === "stale") return RECEIVED;
       if (settings.ack === "handled") return await this.#handle(accepted, refuse);
       if (run === "after-response") this.#workAfter(delivery, accepted);
-      else if (!accepted.begun) this.#notifyWorker(delivery, accepted);
+      else this.notifyWorker(accepted, (work) => delivery.waitUntil?.(work));
       return RECEIVED;
     } catch (error) {
       return refuse(codeOf(error), describe(error), originOf(error));
@@ -304,16 +308,17 @@ export class Intake {
     delivery.waitUntil?.(work);
   }
 
-  /** Calls `notifyWorker` for an event that waits for another process. */
-  #notifyWorker(delivery: Delivery, { outcome, eventId }: Accepted): void {
+  /** Calls `notifyWorker` for an event that was stored and not begun, and so waits for another process. */
+  notifyWorker({ begun, outcome, eventId }: Accepted, waitUntil: (work: Promise<unknown>) => void): void {
     const { settings, notices } = this.#parts;
     const { notifyWorker } = settings;
-    if (notifyWorker === undefined || outcome === "duplicate") return;
+    const isStored = outcome === "new" || outcome === "progress" || outcome === "held";
+    if (notifyWorker === undefined || begun || !isStored) return;
     // If it throws or rejects, the event is still stored, and a worker finds it.
     const telling = new Promise<void>((resolve) => resolve(notifyWorker(eventId))).catch((error: unknown) =>
       notices.post(inboxError("notifyWorker", error)),
     );
-    delivery.waitUntil?.(telling);
+    waitUntil(telling);
   }
 }
 

@@ -109,9 +109,13 @@ export function createRunner(parts: RunnerParts): Runner {
 
     if (parts.alreadyHandled !== undefined) {
       const { alreadyHandled } = parts;
-      const asked = await runStep(lease, ALREADY_HANDLED, progress, async () =>
-        (await alreadyHandled(event)) === true ? FINAL : undefined,
-      );
+      const asked = await runStep(lease, ALREADY_HANDLED, progress, async () => {
+        const answer: unknown = await alreadyHandled(event);
+        // A row, or undefined, would count as "no", and an event that was handled would run again.
+        if (typeof answer !== "boolean")
+          throw new TypeError(`alreadyHandled returned no boolean, but ${typeof answer}`);
+        return answer ? FINAL : undefined;
+      });
       if (asked === "final") return { kind: "done" };
       if (asked === "open") return endingOf(progress);
     }

@@ -11,21 +11,21 @@ export class Deadline {
 
   constructor(clock: Clock, ms: number) {
     this.#clock = clock;
-    this.#end = clock.now() + ms;
+    this.#end = clock.monotonic() + ms;
   }
 
   /** Rejects with {@link TIME_IS_UP} if the step takes too long. The step itself goes on, and its outcome is unknown. */
   race<T>(step: Promise<T>): Promise<T> {
     this.cancel();
     return new Promise((resolve, reject) => {
-      this.#cancel = this.#clock.after(this.#end - this.#clock.now(), () => reject(TIME_IS_UP));
+      this.#cancel = this.#clock.after(this.#end - this.#clock.monotonic(), () => reject(TIME_IS_UP));
       step.then(resolve, reject);
     });
   }
 
   /** What is left of the limit, in milliseconds. */
   get leftMs(): number {
-    return Math.max(0, this.#end - this.#clock.now());
+    return Math.max(0, this.#end - this.#clock.monotonic());
   }
 
   cancel(): void {

@@ -1,7 +1,8 @@
 import { createReceiver, type PaymentExpectations, verifyPaymentCallback } from "@payhooks/core";
 import { anyCallbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { setUp, thrownBy } from "../receiving.ts";
+import { silent } from "../../../../test/support/silent.ts";
+import { rejectedBy, setUp, thrownBy } from "../receiving.ts";
 
 const { publicKey, privateKey } = createTestKeys();
 const MERCHANT = "0b6f6e0c-6b0e-4f0e-9d7e-3f2f6a1c0001";
@@ -17,7 +18,6 @@ describe("payments.expect", () => {
     ["several callbackUrls", { callbackUrl: ["https://other.example/", URL] }],
     ["both", { merchantId: MERCHANT, callbackUrl: URL }],
     ["nothing", {}],
-    ["nothing, spelled out", { merchantId: undefined, callbackUrl: undefined }],
   ])("lets a callback run that fits %s", async (_, expectations) => {
     const t = await setUp({ payments: { publicKey, expect: expectations } });
     expect(await t.post("payments", signed())).toMatchObject({ status: 200 });
@@ -56,6 +56,32 @@ describe("payments.expect", () => {
     );
     expect(error.code).toBe("ERR_EVENT_UNEXPECTED");
     expect(error.message).toMatch(detail);
+  });
+
+  it.each(["merchantId", "callbackUrl"] as const)(
+    "is not off because the variable of %s is missing",
+    async (name) => {
+      const receiver = createReceiver({
+        payments: { publicKey, expect: { [name]: undefined } },
+        logger: silent,
+      });
+      receiver.onDeposit(() => {});
+      const error = await rejectedBy(receiver.start());
+      expect([error.code, error.message]).toEqual(["ERR_OPTION_MISSING", expect.stringContaining(name)]);
+      const verifying = thrownBy(() =>
+        verifyPaymentCallback(signed().rawBody, { publicKey, expect: { [name]: undefined } }),
+      );
+      expect(verifying.code).toBe("ERR_OPTION_MISSING");
+    },
+  );
+
+  it("refuses a name that it does not know", () => {
+    const expectations = { merchantID: MERCHANT } as PaymentExpectations;
+    const error = thrownBy(() => createReceiver({ payments: { publicKey, expect: expectations } }));
+    expect([error.code, error.message]).toEqual([
+      "ERR_OPTION_INVALID",
+      expect.stringMatching(/payments\.expect\.merchantID.*merchantId, callbackUrl/),
+    ]);
   });
 
   it("never makes up for a bad signature", async () => {

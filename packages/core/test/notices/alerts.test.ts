@@ -9,7 +9,7 @@ import {
 } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { type AlertOptions, Alerts } from "../../src/notices/alerts.ts";
-import { busyMs, codeOfReply, setUp } from "../receiving.ts";
+import { busyMs, codeOfReply, setUp, thrownBy } from "../receiving.ts";
 
 const MINUTE = 60_000;
 
@@ -80,6 +80,16 @@ describe("an alert", () => {
     await clock.advance(2);
     fail(3);
     expect(posted).toHaveLength(2);
+  });
+
+  it.each([
+    { cooldownMs: 0 },
+    { windowMs: 0 },
+    { cooldownMs: 1.5 },
+    { threshold: 0 },
+    { windowMs: Number.NaN },
+  ])("are refused with %o", (options) => {
+    expect(thrownBy(() => watch(options)).code).toBe("ERR_OPTION_INVALID");
   });
 
   it("tells that every delivery of every source fails: a wrong or rotated key", () => {

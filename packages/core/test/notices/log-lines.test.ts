@@ -35,6 +35,16 @@ describe("the log", () => {
     expect(t.lines.slice(before)).toMatchObject([["warn", HELD, { at, reason: "malformed" }]]);
   });
 
+  it("warns of an authentic delivery that is outside the window, since a clock may be wrong", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    const before = t.lines.length;
+    await t.clock.advance("30d");
+    expect(await t.post("payments", sign())).toMatchObject({ status: 400 });
+    expect(t.lines.slice(before)).toMatchObject([
+      ["warn", expect.stringContaining("refused with 400 ERR_TIMESTAMP_EXPIRED: "), { flow: "payments" }],
+    ]);
+  });
+
   it("says in words what each notice means", () => {
     const log: string[] = [];
     const write = (message: string): void => void log.push(message);

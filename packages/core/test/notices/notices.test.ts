@@ -20,7 +20,7 @@ import {
   signConnectWebhook,
   signPaymentCallback,
 } from "@payhooks/core/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { deliveryOf, handleEverything, noticed, setUp, signatureOf, thrownBy } from "../receiving.ts";
 
 const { publicKey, privateKey } = createTestKeys();
@@ -108,9 +108,24 @@ describe("the observer", () => {
 
   it("may return a promise that rejects, or never settles", async () => {
     const t = await setUp({ payments: { publicKey } });
+    const unhandled: unknown[] = [];
+    const keep = (error: unknown): void => void unhandled.push(error);
+    process.on("unhandledRejection", keep);
+    onTestFinished(() => void process.off("unhandledRejection", keep));
     t.receiver.observe(() => new Promise(() => {}) as unknown as undefined);
+    t.receiver.observe(async () => {
+      throw new Error("the pager is down");
+    });
+    t.receiver.observe(() => {
+      throw Object.create(null);
+    });
     expect(await t.post("payments", sign())).toMatchObject({ status: 200 });
     expect(t.ran).toHaveLength(1);
+    await noticed();
+    expect(unhandled).toEqual([]);
+    const errors = t.lines.flatMap(([, , facts]) => (facts as { error?: string } | null)?.error ?? []);
+    // One line for what threw first; the others are counted.
+    expect(errors).toEqual(["a value that has no text"]);
   });
 
   it("is one of several, each of which can be ended", async () => {

@@ -273,6 +273,21 @@ describe("alreadyHandled", () => {
     expect({ calls, ran }).toEqual({ calls: 3, ran: 1 });
   });
 
+  it.each([[undefined], [1], [{ id: "old" }], ["yes"]])(
+    "%o is no answer: it is asked again, and no handler runs",
+    async (answer) => {
+      let isClear = false;
+      let ran = 0;
+      const t = await harness((receiver) => receiver.onDeposit(() => void ran++), {
+        alreadyHandled: async () => (isClear ? true : (answer as never)),
+      });
+      expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+      isClear = true;
+      await t.advance("2s");
+      expect([ran, await t.held()]).toEqual([0, []]);
+    },
+  );
+
   it("a death after the answer asks again, rather than forgets it", async () => {
     let calls = 0;
     const ran: string[] = [];

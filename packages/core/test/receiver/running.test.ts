@@ -92,6 +92,24 @@ describe("notifyWorker", () => {
     await t.receiver.close();
   });
 
+  it("is told of a look-up that was stored, once", async () => {
+    const told: string[] = [];
+    const t = await start({ run: "elsewhere", notifyWorker: (eventId) => void told.push(eventId) });
+    const { merchantId: _, ...fields } = callbackFields({ payTxnId: "a" });
+    const transaction = {
+      id: fields.payTxnId,
+      reference: fields.referenceId,
+      type: "DEPOSIT",
+      status: "SUCCESS",
+      base_amount: fields.amount,
+      callback_url: fields.callbackUrl,
+      updated_at: fields.timestamp,
+    } as never;
+    for (let n = 0; n < 2; n++) await t.receiver.payments.ingest(transaction);
+    expect(told).toHaveLength(1);
+    await t.receiver.close();
+  });
+
   it("is not told of what runs here", async () => {
     const told: string[] = [];
     const t = await start({ notifyWorker: (eventId) => void told.push(eventId) });

@@ -89,6 +89,21 @@ describe("advance", () => {
     expect(await t.receiver.read(delivery.eventId ?? "")).toMatchObject({ state: "done" });
   });
 
+  it("tells what became of a SUCCESS, and not of the waiting PENDING that it overtook", async () => {
+    const t = await harness((receiver) =>
+      receiver.onDeposit({
+        PENDING: () => {
+          throw new Error("not yet");
+        },
+        SUCCESS: () => {},
+      }),
+    );
+    const pending = await t.deposit({ payTxnId: "t-1", status: "PENDING" });
+    const success = await t.deposit({ payTxnId: "t-1", status: "SUCCESS" });
+    expect([pending.outcome, success.outcome]).toEqual(["waiting", "done"]);
+    expect(success.eventId).not.toBe(pending.eventId);
+  });
+
   it("waits for what a handler really does, and the clock with it", async () => {
     const seen: number[] = [];
     const t = await harness((receiver) =>
