@@ -98,8 +98,9 @@ describe("advance", () => {
         SUCCESS: () => {},
       }),
     );
-    const pending = await t.deposit({ payTxnId: "t-1", status: "PENDING" });
-    const success = await t.deposit({ payTxnId: "t-1", status: "SUCCESS" });
+    const fields = { payTxnId: "t-1", referenceId: "order-1", amount: "10.000000" };
+    const pending = await t.deposit({ ...fields, status: "PENDING" });
+    const success = await t.deposit({ ...fields, status: "SUCCESS" });
     expect([pending.outcome, success.outcome]).toEqual(["waiting", "done"]);
     expect(success.eventId).not.toBe(pending.eventId);
   });
