@@ -11,7 +11,7 @@ import { Disk, mayMakeDisks } from "./harness/disk.ts";
 import { testEvent } from "./harness/events.ts";
 import { deliver, startReceiver } from "./harness/receivers.ts";
 import { RedisServer } from "./harness/redis-server.ts";
-import { type Scope, until, withScope } from "./harness/scope.ts";
+import { pause, type Scope, until, withScope } from "./harness/scope.ts";
 import { keys } from "./harness/system.ts";
 
 const event = () => testEvent(keys.privateKey);
@@ -73,10 +73,12 @@ describe.concurrent("on Redis", { timeout: 60_000 }, () => {
       const { redis, receiver } = await onRedis(scope);
       await expectAccepting(receiver);
       redis.freeze();
+      // A good answer is used again for a second.
+      await pause(1_000);
       for (let time = 0; time < 3; time++) {
         const asked = performance.now();
         const { ok } = await receiver.health();
-        if (time > 0) expect(ok).toBe(false);
+        expect(ok).toBe(false);
         expect(performance.now() - asked).toBeLessThan(2_500);
       }
       redis.thaw();
