@@ -102,6 +102,11 @@ it(
       const [first, other] = [await fresh(store, one), await fresh(store, two)];
       expect(await isSettled(store, first, other)).toBe(true);
 
+      // The other replica may be the one that has confirmed them.
+      await until(
+        "the next primary has them too",
+        async () => Number(await next.tell("DBSIZE")) === Number(await primary.tell("DBSIZE")),
+      );
       await next.tell("REPLICAOF", "NO", "ONE");
       const lost = await put(store, one, first, ended(one, store.now(one), first.record));
       const never = await fresh(store, three);
