@@ -53,7 +53,11 @@ export function isExplained(chronicle: Chronicle, eventId: string, process: stri
   // Since nothing of it was marked as started: whoever gave it back unstarted has left it as it was.
   const idle = own.findLastIndex(({ after }) => !hasStarted(after.slots[eventId.slice(32)]));
   const begins = own.filter(isBegin);
+  // The start of a handler may have a write of its own, under a lease that began before.
+  const leaseThen = own[idle]?.after.lease?.token;
+  const holder = begins.findLast(({ after }) => leaseThen !== undefined && after.lease?.token === leaseThen);
   const doubtful = new Set([...begins.slice(-2), ...own.slice(Math.max(0, idle)).filter(isBegin)]);
+  if (holder !== undefined) doubtful.add(holder);
   const last = begins.findLast((write) => write.process === process);
   if (last !== undefined) doubtful.add(last);
   // A begin is sent again for as long as its lease, and may land late.

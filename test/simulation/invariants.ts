@@ -232,7 +232,8 @@ function heldStaysHeld(chronicle: Chronicle): string | null {
   return null;
 }
 
-function heldForAReason({ writes, calls, handlerSets }: Chronicle): string | null {
+function heldForAReason(chronicle: Chronicle): string | null {
+  const { writes, calls, handlerSets } = chronicle;
   for (const { key, before, after, at, process } of writes) {
     for (const [slot, is] of Object.entries(after.slots)) {
       const reason = is.state === "held" && before?.slots[slot]?.state !== "held" ? is.work?.reason : null;
@@ -256,7 +257,8 @@ function heldForAReason({ writes, calls, handlerSets }: Chronicle): string | nul
         const handler = handlers.find((one) => one.name === name);
         return why === "exhausted" && (handler === undefined || tries >= (handler.maxTries ?? MAX_TRIES));
       });
-      if (reason === "exhausted" && !isTried) {
+      // The process knows what became of its handlers, also if the store has lost it.
+      if (reason === "exhausted" && !isTried && !lostBetween(chronicle, key, 0, at)) {
         return `${titleOf(eventId)} is held as exhausted, and no handler of it has used up its tries`;
       }
     }

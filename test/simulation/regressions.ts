@@ -17,6 +17,10 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly what: strin
     what: "a write that began a run also made a person's replay, which took the lease away, and the run was started",
   },
   {
+    seed: 1_012_261,
+    what: "a PENDING whose lease lapsed as the SUCCESS was begun by its copy ran after it",
+  },
+  {
     seed: 1_003_347,
     what: "a wall clock that was set back during a try before its time put the next try off by as much",
   },

@@ -91,6 +91,8 @@ function take(
 ): LeaseData {
   record.lease = { slot: slotKey, token, until: now + leaseMs, lengthMs: leaseMs };
   slot.token = token;
+  // A PENDING that was running when the terminal status came, and whose lease has lapsed since, must not run after it.
+  if (slot.status !== "PENDING") overtake(record, key, now);
   const mode = slot.state === "held" ? "tell" : "run";
   if (mode === "run") slot.state = "running";
   const lease: LeaseData = {
