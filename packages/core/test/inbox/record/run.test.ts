@@ -81,6 +81,16 @@ describe("taking an event", () => {
     expect(ground.slot(FAILED).state).toBe("held");
   });
 
+  it("of what follows a PENDING ends the PENDING, if its lease has lapsed", () => {
+    const ground = running(event("PENDING"));
+    ground.accept(event("SUCCESS"));
+    ground.now = 2_000;
+    expect(ground.begin(SUCCESS)).toMatchObject({ lease: { mode: "run", status: "SUCCESS" } });
+    expect(ground.slot(PENDING).state).toBe("stale");
+    ground.now = 4_000;
+    expect(ground.next()).toMatchObject({ status: "SUCCESS" });
+  });
+
   it("waits for its delay, unless it is forced", () => {
     const ground = running();
     ground.finish(SUCCESS, { kind: "retry", delayMs: 50 });
