@@ -10,6 +10,7 @@ import { accepted, begun, decided, ended, HOUR_MS, keyOf } from "./records.ts";
 import { countsOf, put, swapOf, type Written } from "./writes.ts";
 
 const KEYS = 8;
+const CLOCKS_APART_MS = 1_000;
 const STEPS = 300;
 /** Then the oldest of the keys is left as it is, and another one comes in. */
 const STEPS_WITH_THE_SAME = 10;
@@ -113,7 +114,8 @@ async function expectInStep(
   const count = (state: EventState): number => events.filter((event) => event.state === state).length;
   const heldBy: Record<string, number> = {};
   for (const { reason } of events) if (reason !== null) heldBy[reason] = (heldBy[reason] ?? 0) + 1;
-  const now = store.now(keyOf(0));
+  // A store may have several clocks, which are known only roughly. Whatever is not due yet is due in an hour.
+  const now = store.now(keyOf(0)) + CLOCKS_APART_MS;
   const times = indexes.flatMap(({ dueAt }) => (dueAt === null ? [] : [dueAt])).toSorted((a, b) => a - b);
   assert.deepEqual(
     await countsOf(store),
