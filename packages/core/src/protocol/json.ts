@@ -20,7 +20,7 @@ const MAX_DEPTH = 16;
 /** Shorter bodies may have any number of parts, since parsing them takes a fraction of a millisecond. */
 const SHORT_BYTES = 8 * 1024;
 /** A payment callback has about 25 parts. */
-const MAX_PARTS = 1_000;
+const MAX_UNVERIFIED_PARTS = 1_000;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -41,7 +41,12 @@ export function parseJsonBody(bytes: Uint8Array): JsonBody | null {
     return null;
   }
   if (typeof object !== "object" || object === null || Array.isArray(object)) return null;
-  return { object: object as JsonObject, text, flaw: findFlaw(text, object as JsonObject) };
+  const { names, hasEscapedName, isTooDeep } = shapeOf(text);
+  if (isTooDeep) return { object: object as JsonObject, text, flaw: "nested too deeply" };
+  if (hasEscapedName) object = readWithEscapedNames(text);
+  // If the text has more names than the value, some were given twice.
+  const flaw = names === countNames(object as JsonObject) ? null : "duplicate names";
+  return { object: object as JsonObject, text, flaw };
 }
 
 /**
@@ -49,7 +54,7 @@ export function parseJsonBody(bytes: Uint8Array): JsonBody | null {
  * milliseconds. The default is for a flow whose signature is inside the JSON, so that bodies of strangers have to be parsed too
  * (decision 0010).
  */
-export function isUnwieldy(bytes: Uint8Array, maxParts: number = MAX_PARTS): boolean {
+export function isUnwieldy(bytes: Uint8Array, maxParts: number = MAX_UNVERIFIED_PARTS): boolean {
   if (bytes.byteLength <= SHORT_BYTES) return false;
   let parts = 0;
   let inString = false;
@@ -65,21 +70,33 @@ export function isUnwieldy(bytes: Uint8Array, maxParts: number = MAX_PARTS): boo
   return false;
 }
 
-/** Finds a flaw in valid JSON. If the text has more names than the value, some were given twice. */
-function findFlaw(text: string, object: JsonObject): JsonBody["flaw"] {
+/** What there is to say about valid JSON without parsing it. */
+interface Shape {
+  /** How many names there are, as written. */
+  readonly names: number;
+  readonly hasEscapedName: boolean;
+  readonly isTooDeep: boolean;
+}
+
+function shapeOf(text: string): Shape {
   let names = 0;
   let depth = 0;
+  const mayHaveEscapes = text.includes("\\");
+  let hasEscapedName = false;
+  let [start, end] = [0, 0];
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
       case 0x22: // a string: to its closing quote
-        i = endOfString(text, i);
+        start = i;
+        i = end = endOfString(text, i);
         break;
       case 0x3a: // a colon outside of strings follows a name
         names++;
+        hasEscapedName ||= mayHaveEscapes && text.slice(start, end).includes("\\");
         break;
       case 0x7b:
       case 0x5b:
-        if (++depth > MAX_DEPTH) return "nested too deeply";
+        if (++depth > MAX_DEPTH) return { names, hasEscapedName, isTooDeep: true };
         break;
       case 0x7d:
       case 0x5d:
@@ -87,7 +104,37 @@ function findFlaw(text: string, object: JsonObject): JsonBody["flaw"] {
         break;
     }
   }
-  return names === countNames(object) ? null : "duplicate names";
+  return { names, hasEscapedName, isTooDeep: false };
+}
+
+/**
+ * Reads valid JSON whose names have escapes. `JSON.parse` of Node.js 24 mistakes such a name for another one, if it has parsed
+ * similar ones before (nodejs/node#63785). It reads single strings correctly.
+ */
+function readWithEscapedNames(text: string): JsonValue {
+  const value = text.trim();
+  if (value.startsWith("{"))
+    return Object.fromEntries([...rawMembers(value)].map(([name, raw]) => [name, readWithEscapedNames(raw)]));
+  if (value.startsWith("[")) return rawElements(value).map(readWithEscapedNames);
+  return JSON.parse(value) as JsonValue;
+}
+
+/** The elements of a JSON array as raw text. */
+function rawElements(text: string): readonly string[] {
+  const elements: string[] = [];
+  let start = 1;
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 0x22) i = endOfString(text, i);
+    else if (code === 0x7b || code === 0x5b) depth++;
+    else if (code === 0x2c || code === 0x7d || code === 0x5d) {
+      if (depth === 1 && text.slice(start, i).trim() !== "") elements.push(text.slice(start, i));
+      if (depth === 1) start = i + 1;
+      if (code !== 0x2c) depth--;
+    }
+  }
+  return elements;
 }
 
 function countNames(value: JsonValue): number {

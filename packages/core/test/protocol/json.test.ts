@@ -37,7 +37,7 @@ const scalarText = fc.oneof(
 const nameOf = (written: string): string => JSON.parse(written) as string;
 
 /** Members as written, with names that differ. */
-const membersOf = (value: fc.Arbitrary<string>, minLength = 0) =>
+const membersOf = <T>(value: fc.Arbitrary<T>, minLength = 0) =>
   fc.uniqueArray(fc.tuple(stringText, value, space, space, space), {
     selector: ([name]) => nameOf(name),
     minLength,
@@ -48,11 +48,28 @@ const objectText = (members: Members): string =>
   `{${members.map(([name, value, a, b, c]) => `${a}${name}${b}:${c}${value}${a}`).join(",")}}`;
 const arrayText = (values: readonly string[]): string => `[${values.join(" , ")}]`;
 
-const clean = fc.letrec<{ value: string; object: string; array: string }>((tie) => ({
-  value: fc.oneof({ depthSize: "small", maxDepth: 4 }, scalarText, tie("object"), tie("array")),
-  object: membersOf(tie("value")).map(objectText),
-  array: fc.array(tie("value"), { maxLength: 3 }).map(arrayText),
+/** Valid JSON, and what it says. `JSON.parse` does not tell that: that of Node.js 24 mistakes names. */
+interface Sample {
+  readonly text: string;
+  readonly value: unknown;
+}
+const samples = fc.letrec<{ value: Sample; object: Sample; array: Sample }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: "small", maxDepth: 4 },
+    scalarText.map((text) => ({ text, value: JSON.parse(text) as unknown })),
+    tie("object"),
+    tie("array"),
+  ),
+  object: membersOf(tie("value")).map((members) => ({
+    text: objectText(members.map(([name, { text }, a, b, c]) => [name, text, a, b, c])),
+    value: Object.fromEntries(members.map(([name, { value }]) => [nameOf(name), value])),
+  })),
+  array: fc.array(tie("value"), { maxLength: 3 }).map((elements) => ({
+    text: arrayText(elements.map(({ text }) => text)),
+    value: elements.map(({ value }) => value),
+  })),
 }));
+const clean = { value: samples.value.map(({ text }) => text) };
 
 /** The same name in another spelling. */
 const respelled = (written: string): string =>
@@ -86,14 +103,24 @@ const planted = fc.letrec<{ object: string; value: string; here: string; inArray
   }),
 );
 
+it("reads names with escapes, whatever was parsed before (Node.js 24 mistakes them for others)", () => {
+  parse('{"amount":[],"\\u0061":0}');
+  expect(flawOf('{"amount":1,"\\u0061mount":2}')).toBe("duplicate names");
+  const text = '{"\\u0061":[{"b\\"":[]}, "x,]" ,{}],"c":{"\\ud83d\\ude00": -1.5e3 ,"__proto__":null}}';
+  const body = parse(text);
+  expect(body?.flaw).toBeNull();
+  expect(JSON.stringify(body?.object)).toBe('{"a":[{"b\\"":[]},"x,]",{}],"c":{"😀":-1500,"__proto__":null}}');
+  expect(parse('{"\\u0061":[ ]}')?.object).toEqual({ a: [] });
+});
+
 describe("a body", () => {
-  it("is read as JSON.parse reads it, without a flaw, whatever it holds", () => {
+  it("is read without a flaw, whatever it holds", () => {
     fc.assert(
-      fc.property(clean.object, space, space, (object, before, after) => {
-        const text = before + object + after;
+      fc.property(samples.object, space, space, (object, before, after) => {
+        const text = before + object.text + after;
         const body = parse(text);
         expect(body).not.toBeNull();
-        expect(JSON.stringify(body?.object)).toBe(JSON.stringify(JSON.parse(text)));
+        expect(JSON.stringify(body?.object)).toBe(JSON.stringify(object.value));
         expect(body?.flaw).toBeNull();
         expect(body?.text).toBe(text);
       }),
@@ -319,9 +346,9 @@ describe("an unwieldy body", () => {
 describe("a value that is frozen", () => {
   it("is equal to what was parsed, frozen to its depth, and has no prototype anywhere", () => {
     fc.assert(
-      fc.property(clean.object, (text) => {
-        const value = frozen(JSON.parse(text) as JsonObject);
-        expect(JSON.stringify(value)).toBe(JSON.stringify(JSON.parse(text)));
+      fc.property(samples.object, (sample) => {
+        const value = frozen(structuredClone(sample.value) as JsonObject);
+        expect(JSON.stringify(value)).toBe(JSON.stringify(sample.value));
         const check = (part: unknown): void => {
           if (typeof part !== "object" || part === null) return;
           expect(Object.isFrozen(part)).toBe(true);
