@@ -4,32 +4,25 @@ import { CliError, EXIT, tellable, UsageError } from "./command-line/errors.ts";
 import { readArguments } from "./command-line/given.ts";
 import { helpOf, overview } from "./command-line/help.ts";
 import { nearest } from "./command-line/nearest.ts";
+import { Output } from "./command-line/output.ts";
 import { createTerminal, usesColour } from "./command-line/terminal.ts";
 import { COMMANDS } from "./commands.ts";
 
 /** Runs one command line. Resolves with the exit code; never rejects. */
 export async function main(args: readonly string[]): Promise<number> {
-  const call = { changes: false };
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    // The program that reads our output may stop early, as in `payhooks held list | head`.
-    if (error.code === "EPIPE") {
-      if (!call.changes) process.exit(EXIT.ok);
-      return;
-    }
-    process.stderr.write(`payhooks: The output cannot be written: ${error.code ?? error.message}.\n`);
-    process.exit(EXIT.failure);
-  });
+  const output = new Output();
   // Looked for before the command line is read, so that errors about it are JSON too.
   const end = args.indexOf("--");
   const isJson = args.slice(0, end < 0 ? args.length : end).includes("--json");
   try {
-    return await dispatch(args, call);
+    const code = await dispatch(args, output);
+    return output.isBroken ? EXIT.failure : code;
   } catch (error) {
     return tell(error, isJson);
   }
 }
 
-async function dispatch(args: readonly string[], call: { changes: boolean }): Promise<number> {
+async function dispatch(args: readonly string[], output: Output): Promise<number> {
   const [name, ...others] = args;
   if (name === "--version" || name === "-v") {
     process.stdout.write(`${manifest.version}\n`);
@@ -47,8 +40,8 @@ async function dispatch(args: readonly string[], call: { changes: boolean }): Pr
     process.stdout.write(helpOf(command));
     return EXIT.ok;
   }
-  call.changes = command.changes?.(given) ?? false;
-  return command.run(given, createTerminal(given.flag("json")));
+  output.writtenBy(command, given);
+  return command.run(given, createTerminal(given.flag("json")), output.stop);
 }
 
 function commandNamed(name: string): Command {

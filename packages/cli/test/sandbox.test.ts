@@ -1,11 +1,12 @@
-import { generateKeyPairSync } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { generateKeyPairSync, randomUUID } from "node:crypto";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { verifyPaymentCallback } from "@payhooks/core";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { file, folder } from "./support/files.ts";
 import { payhooks, Running } from "./support/run.ts";
 
@@ -78,6 +79,22 @@ async function merchant(): Promise<{ url: string; next: Promise<Received> }> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, next };
+}
+
+/** Nobody reads any more what the command prints. */
+function unread({ process }: Running): void {
+  process.stdout?.destroy();
+  process.stderr?.destroy();
+}
+
+/** Runs a command to its end whose standard output cannot be written. */
+function onFullDisk(args: readonly string[]): { code: number | null; stderr: string } {
+  const full = openSync("/dev/full", "w");
+  onTestFinished(() => closeSync(full));
+  const { status, stderr } = spawnSync(process.execPath, [inject("payhooks"), ...args], {
+    stdio: ["ignore", full, "pipe"],
+  });
+  return { code: status, stderr: String(stderr) };
 }
 
 describe("payhooks sandbox", () => {
@@ -227,6 +244,40 @@ describe("payhooks sandbox", () => {
     });
   });
 
+  /** A state file of a sandbox whose settings were changed through its API. */
+  const stateWith = async (change: object): Promise<string> => {
+    const state = join(folder, `${randomUUID()}.json`);
+    const { running, url } = await started(["--state", state]);
+    expect((await put(`${url}/sandbox/settings`, { ...(await settingsOf(url)), ...change })).status).toBe(
+      200,
+    );
+    running.process.kill("SIGTERM");
+    await running.ended;
+    return state;
+  };
+
+  it.each([" spaced out ", "a$b"])("goes on with the saved secret %j", async (secret) => {
+    const state = await stateWith({ webhook_secret: secret });
+    const { url } = await started(["--state", state]);
+    expect((await settingsOf(url)).webhook_secret).toBe(secret);
+  });
+
+  it.each([
+    ["webhook_secret", "a$b", ["--write-env", join(folder, "saved.env")]],
+    ["webhook_url", "http://127.0.0.1:1/", ["--strict-https"]],
+  ])(
+    "names the state file, and the way out, if a saved %s of %s cannot be used",
+    async (name, value, args) => {
+      const state = await stateWith({ [name]: value });
+      const option = `--${name.replace("_", "-")}`;
+      const ended = await payhooks(["sandbox", "--port", "0", "--state", state, ...args]);
+      expect(ended).toMatchObject({ code: 2, stdout: "" });
+      expect(ended.stderr).toContain(`payhooks: The ${name} that is saved in ${state} `);
+      expect(ended.stderr).toContain(`Give another with ${option}`);
+      await started(["--state", state, ...args, `${option}=https://shop.example/`]);
+    },
+  );
+
   it("has the webhooks and faults of its options after a reset too", async () => {
     const { url } = await started(["--fault", "duplicate", "--fault", "drop-answer:0.3"]);
     const settings = await settingsOf(url);
@@ -305,6 +356,37 @@ describe("payhooks sandbox", () => {
     expect(ended.stderr).not.toMatch(/^\s+at /m);
   });
 
+  it("goes on when nobody reads its output any more, and keeps what happens then", async () => {
+    const state = join(folder, "unread.json");
+    const { running, url } = await started([
+      "--state",
+      state,
+      "--delay-ms",
+      "0",
+      "--app",
+      "http://127.0.0.1:1",
+    ]);
+    unread(running);
+    const deposit = await call(`${url}/sandbox/deposits`, { reference: "order-1" });
+    expect(deposit.status).toBe(200);
+    // The attempt cannot be told of.
+    const attempted = `${url}/sandbox/deliveries?reference=order-1`;
+    await expect
+      .poll(async () => (await (await fetch(attempted)).text()).includes("ECONNREFUSED"))
+      .toBe(true);
+    expect((await call(`${url}/sandbox/deposits`, { reference: "order-2" })).status).toBe(200);
+    running.process.kill("SIGTERM");
+    expect((await running.ended).code).toBe(0);
+    expect(readFileSync(state, "utf8")).toContain("order-2");
+  });
+
+  it.runIf(existsSync("/dev/full"))("ends with 1 in good order when its output cannot be written", () => {
+    const state = join(folder, "full.json");
+    const ended = onFullDisk(["sandbox", "--port", "0", "--state", state]);
+    expect(ended).toEqual({ code: 1, stderr: "payhooks: The output cannot be written: ENOSPC.\n" });
+    expect(JSON.parse(readFileSync(state, "utf8"))).toMatchObject({ version: 1 });
+  });
+
   it("fails when the file of variables cannot be written, leaving nothing behind", async () => {
     const path = join(folder, "no such folder", ".env");
     const ended = await payhooks(["sandbox", "--port", "0", "--write-env", path]);
@@ -374,6 +456,37 @@ describe("payhooks dev", () => {
     plain.process.kill("SIGINT");
     expect((await plain.ended).code).toBe(128 + constants.signals.SIGINT);
   });
+
+  it("goes on until the app ends when nobody reads its output any more, and ends as the app does", async () => {
+    const closed = join(folder, "closed");
+    const closing = `
+      process.on("SIGTERM", () => {
+        console.log("closing");
+        console.error("closing");
+        setTimeout(() => {
+          require("node:fs").writeFileSync(${JSON.stringify(closed)}, "");
+          process.exit(3);
+        }, 300);
+      });
+      setInterval(() => console.log("busy"), 10);
+      console.log("ready");`;
+    const running = new Running(app(closing));
+    await running.until(/app \| ready/);
+    unread(running);
+    running.process.kill("SIGTERM");
+    expect((await running.ended).code).toBe(3);
+    expect(existsSync(closed)).toBe(true);
+  });
+
+  it.runIf(existsSync("/dev/full"))(
+    "stops the app, and ends with 1, when its output cannot be written",
+    () => {
+      const program = `setTimeout(() => {}, 20_000) // ${randomUUID()}`;
+      const ended = onFullDisk(app(program));
+      expect(ended).toEqual({ code: 1, stderr: "payhooks: The output cannot be written: ENOSPC.\n" });
+      expect(String(spawnSync("ps", ["-eo", "args"]).stdout)).not.toContain(program);
+    },
+  );
 
   it("ends with 127 when the command cannot be started, and with 2 when there is none", async () => {
     const missing = await payhooks(["dev", "--port", "0", "--", "no-such-command"]);

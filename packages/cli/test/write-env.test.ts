@@ -27,6 +27,17 @@ describe("a file of variables that --write-env writes again", () => {
     );
   });
 
+  it.each(['"', "'", "`"])("keeps what comes after a %s that is never closed", (quote) => {
+    const rest = `DB_PASSWORD=${quote}s3cret${quote}\nE=5\nPAY_URL=${quote}two\nlines${quote} # kept\n`;
+    expect(written(`PAY_MERCHANT_ID=${quote}abc\n${rest}`, { PAY_MERCHANT_ID: "new" })).toBe(
+      `${rest}PAY_MERCHANT_ID="new"\n`,
+    );
+    const other = `OTHER=${quote}abc\nPAY_MERCHANT_ID=old\n${rest}`;
+    expect(written(other, { PAY_MERCHANT_ID: "new" })).toBe(
+      `OTHER=${quote}abc\n${rest}PAY_MERCHANT_ID="new"\n`,
+    );
+  });
+
   it("keeps its line ends, and begins as a new one with the variables", () => {
     expect(written('PAY_BASE_URL="a\r\nb"\r\nB=2\r\n\r\n', { PAY_BASE_URL: "here" })).toBe(
       'B=2\r\nPAY_BASE_URL="here"\r\n',
@@ -40,7 +51,7 @@ describe("a file of variables that --write-env writes again", () => {
     const ended = await payhooks(args, { cwd: folder });
     expect(ended).toMatchObject({ code: 2, stdout: "" });
     expect(ended.stderr).toContain(
-      '--webhook-secret has a character that .env files change (" \\ $): use letters and digits.',
+      '--webhook-secret has a character that .env files change (" \\ $).\nUse letters and digits.',
     );
     expect(ended.stderr).not.toContain(secret);
     expect(readFileSync(path, "utf8")).toBe("A=1\n");

@@ -1,6 +1,9 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createTestKeys } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { removeFolder } from "../../../test/support/remove-folder.ts";
 import { keys, notFound, payment, wireTransaction } from "./fixtures.ts";
 import { json, startService } from "./service.ts";
 
@@ -13,6 +16,9 @@ async function inEnvironment<T>(url: string, load: () => Promise<T>): Promise<T>
   vi.stubEnv("PAY_API_PUBLIC_KEY", keys.publicKey);
   vi.stubEnv("PAY_API_SECRET_KEY", keys.secretKey);
   vi.stubEnv("PAY_CONNECT_API_KEY", "ak_1");
+  const folder = mkdtempSync(join(tmpdir(), "payhooks-readme-"));
+  onTestFinished(() => removeFolder(folder));
+  vi.stubEnv("PAYHOOKS_FILE", join(folder, "payhooks.db"));
   try {
     return await load();
   } finally {

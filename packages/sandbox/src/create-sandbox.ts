@@ -76,8 +76,10 @@ function sandboxOf(
   const trigger = (kind: OrderKind, input: object): TransactionRecord => {
     const given = { ...input } as JsonObject;
     const { callbackUrl, mediums } = options;
-    const body = triggerBody(kind, given, { callbackUrl, mediums, url: options.publicUrl ?? url() });
-    const order = readOrder(kind, body, rules);
+    const body = triggerBody(kind, given, { callbackUrl, mediums });
+    const base = options.publicUrl ?? url();
+    const ownPages = { success: `${base}/checkout-success`, failed: `${base}/checkout-failed` };
+    const order = readOrder(kind, body, rules, ownPages);
     refuseCallOnly(order);
     const path = given.outcome === undefined ? undefined : toPath(given.outcome);
     if (path !== undefined && transactions.byReference(order.reference) === undefined) {

@@ -92,6 +92,12 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
     merchant: () => merchant,
     delayMs: options.delayMs,
     maxTransactions: limits.transactions,
+    begins({ reference, phoneNumber, callbackUrl }) {
+      const kind = magicOutcome(reference, phoneNumber)?.fault;
+      const isForCallback = kind !== undefined && FAULT_KINDS[kind].scope === "delivery";
+      if (isForCallback && callbackUrl !== null) faults.addForTransaction(kind, reference);
+    },
+    ends: ({ order }) => faults.removeForTransaction(order.reference),
     announce: (record) => {
       const callback = callbackFor(record, merchant, stamp());
       if (callback !== null) dispatcher.send(callback);
@@ -151,17 +157,7 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
     },
     place(order) {
       if (isClosed) throw new SandboxError("ERR_CLOSED", "This sandbox is closed.");
-      const kind = magicOutcome(order.reference, order.phoneNumber)?.fault;
-      const isForCallback = kind !== undefined && FAULT_KINDS[kind].scope === "delivery";
-      if (!isForCallback || order.callbackUrl === null) return transactions.create(order);
-      // It comes first, so that it is there when the callback is sent.
-      const fault = faults.add({ kind, reference: order.reference });
-      try {
-        return transactions.create(order);
-      } catch (error) {
-        faults.remove(fault.id);
-        throw error;
-      }
+      return transactions.create(order);
     },
     async rotateKey() {
       key = await generateSigningKey(clock.now());

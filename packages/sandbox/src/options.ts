@@ -122,11 +122,10 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
   if (publicUrl !== undefined && !(/^https?:\/\//i.test(publicUrl) && URL.canParse(publicUrl))) {
     throw invalid("publicUrl", "must be a full address such as https://sandbox.example");
   }
-  const retry = options.retry ?? {};
-  const limits = options.limits ?? {};
+  const { retry = {}, limits = {} } = options;
   const limit = (name: keyof typeof LIMIT_DEFAULTS) =>
     number(`limits.${name}`, limits[name], LIMIT_DEFAULTS[name], { min: 1 });
-  return {
+  const resolved: ResolvedOptions = {
     port,
     host,
     allowRemote: options.allowRemote ?? false,
@@ -161,6 +160,18 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
     },
     clock: options.clock ?? systemClock,
   };
+  checkNames("", options, resolved);
+  checkNames("retry.", retry, resolved.retry);
+  checkNames("limits.", limits, resolved.limits);
+  return resolved;
+}
+
+/** Refuses an option that does not exist. Each one that does has a value once the defaults are filled in. */
+function checkNames(prefix: string, given: object, resolved: object): void {
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== undefined && !(name in resolved))
+      throw invalid(prefix + name, `is not an option. The options are ${Object.keys(resolved).join(", ")}`);
+  }
 }
 
 function number(

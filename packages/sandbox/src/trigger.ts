@@ -30,7 +30,6 @@ export function triggerBody(
   defaults: {
     readonly callbackUrl: string | undefined;
     readonly mediums: readonly Medium[];
-    readonly url: string;
   },
 ): JsonObject & { reference: string } {
   const given = Object.fromEntries(
@@ -38,17 +37,13 @@ export function triggerBody(
   );
   const { outcome: _, ...rest } = given;
   const medium = defaults.mediums.includes("TELEBIRR") ? "TELEBIRR" : defaults.mediums[0];
-  const checkout = {
-    supported_mediums: [...defaults.mediums],
-    redirects: { success: `${defaults.url}/checkout-success`, failed: `${defaults.url}/checkout-failed` },
-  };
   return {
     amount: "10.00",
     currency: "ETB",
     phone_number: "251911234567",
     reference: `sandbox-${randomBytes(5).toString("hex")}`,
     ...(defaults.callbackUrl !== undefined && { callback_url: defaults.callbackUrl }),
-    ...(kind === "checkout" ? checkout : { medium }),
+    ...(kind === "checkout" ? { supported_mediums: [...defaults.mediums] } : { medium }),
     ...rest,
   };
 }

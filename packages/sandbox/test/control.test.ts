@@ -55,6 +55,23 @@ describe("the control API", () => {
     });
   });
 
+  it("opens a checkout that ends at the sandbox's own pages, even if the merchant's addresses must use HTTPS", async () => {
+    const sandbox = await start({ strictHttps: true });
+    const own = {
+      successUrl: `${sandbox.url}/checkout-success`,
+      failedUrl: `${sandbox.url}/checkout-failed`,
+    };
+    expect(sandbox.checkout()).toMatchObject({ order: own });
+    expect((await call(sandbox, "POST", "/sandbox/checkouts", {})).body.data).toMatchObject({ order: own });
+    const redirects = { success: `${sandbox.url}/paid`, failed: "https://shop.example/failed" };
+    const refused = await call(sandbox, "POST", "/sandbox/checkouts", { redirects });
+    expect(refused.status).toBe(400);
+    expect(refused.body.data.errors).toEqual([{ field: "redirects.success", message: "must use HTTPS" }]);
+    expect(() => sandbox.checkout({ callback_url: "http://127.0.0.1:1/" })).toThrow(
+      /callback_url must use HTTPS/,
+    );
+  });
+
   it("keeps the rules of the endpoints", async () => {
     const sandbox = await start();
     const answer = await call(sandbox, "POST", "/sandbox/deposits", {

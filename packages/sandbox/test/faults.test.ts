@@ -441,9 +441,41 @@ describe("the faults", () => {
     sandbox.deposit({ reference: "sbx-duplicate-1" });
     expect(() => sandbox.deposit({ reference: "sbx-duplicate-1" })).toThrow(/used before/);
     expect(sandbox.faults.list()).toHaveLength(1);
-    for (let added = 1; added < 1_000; added++) sandbox.faults.add("delay");
-    expect(() => sandbox.deposit({ reference: "sbx-duplicate-2" })).toThrow(/1000 faults/);
-    expect(sandbox.transactions.byReference("sbx-duplicate-2")).toBe(undefined);
+  });
+
+  it("of magic references do not count for the limit", async () => {
+    const sandbox = await start({ callbackUrl: "http://127.0.0.1:1/", outcome: "PENDING" });
+    for (let n = 0; n < 1_001; n++) sandbox.deposit({ reference: `sbx-dropped-${n}` });
+    for (let n = 0; n < 1_000; n++) sandbox.faults.add("delay");
+    expect(() => sandbox.faults.add("delay")).toThrow(/1000 faults/);
+    expect(sandbox.faults.list()).toHaveLength(2_001);
+    sandbox.deposit({ reference: "sbx-dropped" });
+    for (const { id } of sandbox.faults.list().slice(1)) sandbox.faults.remove(id);
+    expect(sandbox.faults.list()).toMatchObject([{ kind: "drop-answer", reference: "sbx-dropped-0" }]);
+    for (let n = 0; n < 1_000; n++) sandbox.faults.add("delay");
+    expect(() => sandbox.faults.add("delay")).toThrow(/1000 faults/);
+  });
+
+  it("of a magic reference end with their transaction", async () => {
+    const limits = { transactions: 3 };
+    const sandbox = await start({ callbackUrl: "http://127.0.0.1:1/", outcome: "PENDING", limits });
+    const left = () => sandbox.faults.list().map(({ reference }) => reference);
+    const { transaction } = sandbox.checkout({ reference: "sbx-dropped-cancelled" });
+    sandbox.deposit({ reference: "sbx-dropped-1" });
+    sandbox.deposit({ reference: "sbx-dropped-2" });
+    expect(left()).toEqual(["sbx-dropped-cancelled", "sbx-dropped-1", "sbx-dropped-2"]);
+    sandbox.transactions.decide(transaction.id, "cancel");
+    expect(left()).toEqual(["sbx-dropped-1", "sbx-dropped-2"]);
+    // It is forgotten now, and after it the oldest of the others.
+    sandbox.deposit({ reference: "sbx-dropped-3" });
+    sandbox.deposit({ reference: "sbx-dropped-4" });
+    expect(left()).toEqual(["sbx-dropped-2", "sbx-dropped-3", "sbx-dropped-4"]);
+    sandbox.transactions.setStatus(
+      sandbox.transactions.byReference("sbx-dropped-2")?.transaction.id ?? "",
+      "FAILED",
+      { callback: false },
+    );
+    expect(left()).toEqual(["sbx-dropped-3", "sbx-dropped-4"]);
   });
 
   it("are all described", () => {

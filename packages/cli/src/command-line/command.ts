@@ -6,6 +6,15 @@ import type { Terminal } from "./terminal.ts";
 export interface Command extends CommandForm {
   /** True if the call changes something. Then it goes on to its end, even if nobody reads its output any more. */
   changes?(given: Given): boolean;
-  /** Resolves with the exit code. */
-  run(given: Given, terminal: Terminal): Promise<number>;
+  /**
+   * True if it runs until somebody stops it. Then it goes on even if nobody reads its output any more, and ends in good
+   * order when `stop` is aborted.
+   */
+  readonly runsUntilStopped?: boolean;
+  /**
+   * Resolves with the exit code.
+   *
+   * @param stop is aborted if the output cannot be written.
+   */
+  run(given: Given, terminal: Terminal, stop: AbortSignal): Promise<number>;
 }

@@ -4,24 +4,30 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { CliError } from "../command-line/errors.ts";
+import { aborted } from "../command-line/output.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const CANNOT_START = 127;
 
-/** Runs a command with further variables, and prefixes each line that it prints. Resolves with its exit code. */
+/**
+ * Runs a command with further variables, and prefixes each line that it prints. Resolves with its exit code. The command
+ * gets SIGTERM when `stop` is aborted.
+ */
 export function runApp(
   command: string,
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
   terminal: Terminal,
+  stop: AbortSignal,
 ): Promise<number> {
   return new Promise((resolve, reject) => {
-    const program = process.platform === "win32" ? programOnWindows(command, args) : { file: command, args };
+    const isWindows = process.platform === "win32";
+    const program = isWindows ? programOnWindows(command, args) : { file: command, args, isVerbatim: false };
     const child = spawn(program.file, program.args, {
       env: { ...process.env, ...environment },
       stdio: ["inherit", "pipe", "pipe"],
-      windowsVerbatimArguments: program.file === CMD,
+      windowsVerbatimArguments: program.isVerbatim,
     });
     const forward = (signal: NodeJS.Signals): void => {
       // A terminal sends Ctrl-C to the whole process group, so the app has it already.
@@ -29,45 +35,61 @@ export function runApp(
       child.kill(signal);
     };
     for (const signal of SIGNALS) process.on(signal, forward);
-    const stop = (): void => {
+    void aborted(stop).then(() => child.kill());
+    const forget = (): void => {
       for (const signal of SIGNALS) process.off(signal, forward);
     };
     prefix(child.stdout, process.stdout, terminal);
     prefix(child.stderr, process.stderr, terminal);
     child.on("error", (error: NodeJS.ErrnoException) => {
-      stop();
+      forget();
       const why = error.code === "ENOENT" ? "there is no such command" : (error.code ?? error.message);
       const fix = "Check its name and the PATH.";
       reject(new CliError("ERR_COMMAND", `${command} cannot be started: ${why}.`, fix, CANNOT_START));
     });
     // Unlike "exit", "close" comes after everything that the app printed has been read.
     child.on("close", (code, signal) => {
-      stop();
+      forget();
       resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
     });
   });
 }
 
+/** What to start on Windows. */
+export interface WindowsProgram {
+  readonly file: string;
+  readonly args: readonly string[];
+  /** True if the arguments are quoted already, and Node.js must not quote them again. */
+  readonly isVerbatim: boolean;
+}
+
 /**
- * What to start on Windows. npm and similar commands are .cmd files, which only cmd.exe runs. It reads one line, so their
- * arguments are quoted here. Other programs get them as they are.
+ * Finds out what to start on Windows. npm and similar commands are .cmd files, which only cmd.exe runs. It reads one line,
+ * so their arguments are quoted here. Other programs get them as they are.
  */
 export function programOnWindows(
   command: string,
   args: readonly string[],
   { PATH = "", PATHEXT = ".COM;.EXE;.BAT;.CMD" }: NodeJS.ProcessEnv = process.env,
-): { readonly file: string; readonly args: readonly string[] } {
+): WindowsProgram {
   const folders = /[\\/]/.test(command) ? [""] : ["", ...PATH.split(";").filter(Boolean)];
   const extensions = ["", ...PATHEXT.split(";").map((extension) => extension.toLowerCase())];
   const found = folders
     .flatMap((folder) => extensions.map((extension) => join(folder, command + extension)))
     .find((path) => /\.(?:com|exe|bat|cmd)$/i.test(path) && existsSync(path));
-  if (found === undefined || !/\.(?:bat|cmd)$/i.test(found)) return { file: command, args };
-  const line = [found, ...args.map(quoted)].map(escapedForCmd).join(" ");
-  return { file: CMD, args: ["/d", "/s", "/c", `"${line}"`] };
+  if (found === undefined || !/\.(?:bat|cmd)$/i.test(found))
+    return { file: command, args, isVerbatim: false };
+  const line = [escapedForCmd(found), ...args.map(argumentOfBatchFile)].join(" ");
+  return { file: "cmd.exe", args: ["/d", "/s", "/c", `"${line}"`], isVerbatim: true };
 }
 
-const CMD = "cmd.exe";
+/**
+ * An argument of a batch file. cmd.exe reads it twice: in our line, and again in the line of the file that passes it on as
+ * %*. So it is escaped twice. A plain word stays as it is, since a file may compare it with %1.
+ */
+function argumentOfBatchFile(argument: string): string {
+  return /^[\w./\\:@+-]+$/.test(argument) ? argument : escapedForCmd(escapedForCmd(quoted(argument)));
+}
 
 /** An argument in quotes, from which programs on Windows read it again. */
 function quoted(argument: string): string {

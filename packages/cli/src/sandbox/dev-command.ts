@@ -22,7 +22,8 @@ export const devCommand: Command = {
   ],
   arguments: { least: 0, most: 0 },
   passesOn: true,
-  async run(given, terminal) {
+  runsUntilStopped: true,
+  async run(given, terminal, stop) {
     const [command, ...args] = given.rest;
     if (command === undefined) {
       throw new UsageError(
@@ -42,7 +43,7 @@ export const devCommand: Command = {
         ...environmentOf(sandbox),
         ...(usesColour(process.stdout) && { FORCE_COLOR: "1" }),
       };
-      const code = await runApp(command, args, environment, terminal);
+      const code = await runApp(command, args, environment, terminal, stop);
       terminal.json({ event: "ended", exitCode: code });
       return code;
     } finally {

@@ -28,17 +28,27 @@ export const VARIABLES = [
   "PAY_MERCHANT_ID",
 ] as const;
 
-/** An assignment with all of its lines: a value in quotes ends at the closing one, wherever that is. */
+/**
+ * An assignment with all of its lines. As in dotenv, a value in quotes may have several, if nothing but a comment follows
+ * the closing quote on its line. Otherwise the quote is a character like others, and the value ends with its line.
+ */
 const ASSIGNMENT =
-  /^[^\S\n]*(?:export[^\S\n]+)?([A-Za-z_]\w*)[^\S\n]*=[^\S\n]*(?:"(?:\\[\s\S]|[^"\\])*"|'[^']*'|`[^`]*`)?[^\n]*(?:\n|$)/gm;
+  /^[^\S\n]*(?:export[^\S\n]+)?([A-Za-z_]\w*)[^\S\n]*=[^\S\n]*(?:(?:"(?:\\[\s\S]|[^"\\])*"|'[^']*'|`[^`]*`)[^\S\n]*(?:#[^\n]*)?(?=\n|$)|[^\n]*)(?:\n|$)/gm;
+
+/** Refuses a secret that programs would read differently from a file. It may come from a state file. */
+export function checkSecret(secret: string, stateFile: string | null): void {
+  if (!/["\\$]/.test(secret)) return;
+  const what = stateFile === null ? "--webhook-secret" : `The webhook_secret that is saved in ${stateFile}`;
+  throw new UsageError(
+    `${what} has a character that .env files change (" \\ $).`,
+    stateFile === null
+      ? "Use letters and digits."
+      : "Give another with --webhook-secret: letters and digits.",
+  );
+}
 
 /** Writes variables into a file of `NAME="value"` lines. Lines with other names, and comments, stay as they are. */
 export function writeEnvironment(file: string, variables: Readonly<Record<string, string>>): void {
-  if (/["\\$]/.test(variables.CONNECT_WEBHOOK_SECRET ?? "")) {
-    throw new UsageError(
-      '--webhook-secret has a character that .env files change (" \\ $): use letters and digits.',
-    );
-  }
   const temporary = `${file}.${process.pid}.tmp`;
   try {
     const before = existsSync(file) ? readFileSync(file, "utf8") : "";

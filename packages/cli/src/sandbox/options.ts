@@ -6,6 +6,7 @@ import {
   type FaultKind,
   type FaultRule,
   type Sandbox,
+  SandboxError,
   STATUSES,
 } from "@payhooks/sandbox";
 import { CliError, UsageError } from "../command-line/errors.ts";
@@ -107,7 +108,7 @@ export async function startSandbox(given: Given): Promise<Sandbox> {
     seed: given.text("seed"),
     merchant: { privateKey },
   }).catch((error) => {
-    throw isPortTaken(error) ? portTaken(port) : error;
+    throw isPortTaken(error) ? portTaken(port) : (savedSettingRefused(error, given) ?? error);
   });
 }
 
@@ -118,6 +119,29 @@ function portTaken(port: number): CliError {
   return new CliError("ERR_PORT_IN_USE", `Port ${port} is taken.`, fix);
 }
 
+/** The error for a setting that nobody gave now: it is in the state file, and the other options do not allow it. */
+function savedSettingRefused(error: unknown, given: Given): CliError | null {
+  if (!(error instanceof SandboxError) || error.code !== "ERR_PARAMETERS") return null;
+  const saved = new Set(savedNames(given));
+  const problem = error.problems.find(({ field }) => saved.has(field));
+  if (problem === undefined) return null;
+  const option = `--${problem.field.replace("_", "-")}`;
+  const other = given.flag("strict-https") ? ", or leave --strict-https out" : "";
+  return new UsageError(
+    `The ${problem.field} that is saved in ${given.text("state")} ${problem.message}.`,
+    `Give another with ${option}${other}.`,
+  );
+}
+
+/** The webhook settings that come from the state file if it has them, since no option replaces them. */
+export function savedNames(given: Given): string[] {
+  if (!given.flag("state")) return [];
+  return [
+    ...(given.flag("webhook-url") || given.flag("app") ? [] : ["webhook_url"]),
+    ...(given.flag("webhook-secret") ? [] : ["webhook_secret"]),
+  ];
+}
+
 type WebhookSettings = ReturnType<Sandbox["settings"]["get"]>;
 
 /** Keeps the webhook settings of a state file, unless an option replaces them. There is always a secret. */
@@ -125,10 +149,11 @@ function webhookSettings(given: Given, webhookUrl: string | undefined): WebhookS
   const saved = savedSettings(given.text("state"));
   const isAsked = given.flag("webhook-url") || given.flag("app");
   const url = (isAsked ? webhookUrl : (saved?.webhook_url ?? webhookUrl)) ?? null;
-  const secret =
-    given.text("webhook-secret") ?? saved?.webhook_secret ?? `whsec_${randomBytes(24).toString("hex")}`;
-  if (secret.trim() !== secret || secret === "")
+  const asked = given.text("webhook-secret");
+  if (asked?.trim() !== asked || asked === "")
     throw new UsageError("--webhook-secret must not be empty or have white space around it.");
+  // The service may accept white space around a secret. So a saved one may have it.
+  const secret = asked ?? saved?.webhook_secret ?? `whsec_${randomBytes(24).toString("hex")}`;
   const isEnabled = isAsked || (saved?.webhook_enabled ?? true);
   return { webhook_url: url, webhook_secret: secret, webhook_enabled: isEnabled && url !== null };
 }

@@ -2,10 +2,11 @@ import type { Sandbox } from "@payhooks/sandbox";
 import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
+import { aborted } from "../command-line/output.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { printAttempts } from "./attempts.ts";
-import { environmentOf, VARIABLES, writeEnvironment } from "./environment.ts";
-import { SANDBOX_OPTIONS, startSandbox } from "./options.ts";
+import { checkSecret, environmentOf, VARIABLES, writeEnvironment } from "./environment.ts";
+import { SANDBOX_OPTIONS, savedNames, startSandbox } from "./options.ts";
 
 export const sandboxCommand: Command = {
   name: "sandbox",
@@ -22,8 +23,9 @@ export const sandboxCommand: Command = {
     "payhooks sandbox --fault drop-answer:0.3 --fault duplicate:0.3 --seed 7",
   ],
   arguments: { least: 0, most: 0 },
-  async run(given, terminal) {
-    const stopped = nextSignal();
+  runsUntilStopped: true,
+  async run(given, terminal, stop) {
+    const stopped = Promise.race([nextSignal(), aborted(stop)]);
     const sandbox = await startSandbox(given);
     try {
       announce(sandbox, given, terminal);
@@ -40,7 +42,7 @@ export const sandboxCommand: Command = {
 export function announce(sandbox: Sandbox, given: Given, terminal: Terminal): void {
   const { line, paint } = terminal;
   const file = given.text("write-env");
-  if (file !== undefined) writeEnvironment(file, environmentOf(sandbox));
+  if (file !== undefined) writeVariables(file, sandbox, given);
   const { webhook_url: url, webhook_enabled: isEnabled } = sandbox.settings.get();
   const webhookUrl = isEnabled ? url : null;
   terminal.json({
@@ -59,6 +61,13 @@ export function announce(sandbox: Sandbox, given: Given, terminal: Terminal): vo
   if (file !== undefined) line(`  variables  ${file}`);
   line('  next       press "Take a deposit" on the dashboard to send a first event, or run');
   line(`             curl -X POST ${sandbox.url}/sandbox/deposits`);
+}
+
+function writeVariables(file: string, sandbox: Sandbox, given: Given): void {
+  const variables = environmentOf(sandbox);
+  const isSaved = savedNames(given).includes("webhook_secret");
+  checkSecret(variables.CONNECT_WEBHOOK_SECRET ?? "", isSaved ? (given.text("state") ?? null) : null);
+  writeEnvironment(file, variables);
 }
 
 /** Resolves at the first signal that asks us to stop. */

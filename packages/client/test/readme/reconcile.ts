@@ -1,5 +1,6 @@
 import { confirmWithLookup, createClient, reconcile } from "@payhooks/client";
 import { createReceiver, type Receiver } from "@payhooks/core";
+import { sqliteInbox } from "@payhooks/core/sqlite";
 
 const client = createClient({
   baseUrl: process.env.PAY_BASE_URL,
@@ -10,6 +11,7 @@ const client = createClient({
 /** The receiver of your server. Results that are looked up run its handlers, like callbacks. */
 export const receiver: Receiver = createReceiver({
   payments: { publicKey: process.env.PAY_PUBLIC_KEY, confirm: confirmWithLookup(client) },
+  inbox: sqliteInbox(process.env.PAYHOOKS_FILE),
 }).onDeposit(async (deposit, ctx) => {
   console.log("credit once:", deposit.referenceId, deposit.amount, ctx.effectId);
 });

@@ -14,8 +14,16 @@ export type OrderKind = "direct" | "withdrawal" | "checkout";
  *
  * The specification does not show the body of a withdrawal. The sandbox takes the body of a direct payment for it,
  * without `redirects` and `merchant_pays_fee`.
+ *
+ * @param ownPages where the customer goes after a checkout whose body has no `redirects`. These are pages of the sandbox,
+ *   so the rules for the merchant's addresses are not for them. Without `ownPages`, `redirects` are required.
  */
-export function readOrder(kind: OrderKind, body: JsonObject, rules: OrderRules): Order {
+export function readOrder(
+  kind: OrderKind,
+  body: JsonObject,
+  rules: OrderRules,
+  ownPages?: { readonly success: string; readonly failed: string },
+): Order {
   const parameters = readParameters(body, rules);
   const common = {
     amount: parameters.amount(),
@@ -28,13 +36,14 @@ export function readOrder(kind: OrderKind, body: JsonObject, rules: OrderRules):
   const nothing = { successUrl: null, failedUrl: null, supportedMediums: null };
   let order: Order;
   if (kind === "checkout") {
+    const own = body.redirects === undefined ? ownPages : undefined;
     order = {
       ...nothing,
       ...common,
       type: "DEPOSIT",
       medium: null,
-      successUrl: parameters.redirect("redirects.success", "required"),
-      failedUrl: parameters.redirect("redirects.failed", "required"),
+      successUrl: own?.success ?? parameters.redirect("redirects.success", "required"),
+      failedUrl: own?.failed ?? parameters.redirect("redirects.failed", "required"),
       supportedMediums: parameters.supportedMediums(),
     };
   } else if (kind === "direct") {

@@ -51,6 +51,13 @@ export interface CallFacts {
 
 export interface FaultTaker extends Faults {
   /**
+   * Adds a fault that happens once to the callbacks of a transaction. Such faults do not count for the limit, since there
+   * are at most as many as transactions.
+   */
+  addForTransaction(kind: FaultKind, reference: string): void;
+  /** Removes what {@link addForTransaction} has added, if it has not happened: no callback will come. */
+  removeForTransaction(reference: string): void;
+  /**
    * Returns the faults that happen to this attempt or call, and counts them. `drawKey` identifies the attempt, or calls
    * that are alike: each of those has a draw of its own.
    */
@@ -67,7 +74,26 @@ export function createFaults(seed: string, changes: Changes): FaultTaker {
   const faults = new Map<string, Fault>();
   /** How many calls there were of each kind. The oldest kinds are forgotten. */
   const calls = boundedMap<number>(MAX_KINDS_OF_CALLS, () => true);
+  /** The ids of the faults of transactions, by reference. */
+  const ofTransactions = new Map<string, string>();
   let added = 0;
+
+  const put = (rule: FaultRule): Fault => {
+    added += 1;
+    const remaining = rule.times ?? (rule.rate === undefined ? 1 : null);
+    const fault: Fault = { ...rule, id: `fault_${added}`, remaining, fired: 0 };
+    faults.set(fault.id, fault);
+    changes.publish("fault", fault.id);
+    return fault;
+  };
+
+  const remove = (id: string): boolean => {
+    const reference = faults.get(id)?.reference ?? "";
+    if (ofTransactions.get(reference) === id) ofTransactions.delete(reference);
+    const existed = faults.delete(id);
+    if (existed) changes.publish("fault", id);
+    return existed;
+  };
 
   const countCall = (kind: string): number => {
     const count = (calls.get(kind) ?? 0) + 1;
@@ -89,25 +115,24 @@ export function createFaults(seed: string, changes: Changes): FaultTaker {
     add(rule) {
       const given = typeof rule === "string" ? { kind: rule } : rule;
       const problems = problemsOf(given);
-      if (faults.size >= MAX_FAULTS) {
+      if (faults.size - ofTransactions.size >= MAX_FAULTS) {
         problems.push({ field: "kind", message: `there are ${MAX_FAULTS} faults already: remove some` });
       }
       if (problems.length > 0) throw new SandboxError("ERR_PARAMETERS", explain(problems), { problems });
-      added += 1;
-      const remaining = given.times ?? (given.rate === undefined ? 1 : null);
-      const fault: Fault = { ...given, id: `fault_${added}`, remaining, fired: 0 };
-      faults.set(fault.id, fault);
-      changes.publish("fault", fault.id);
-      return fault;
+      return put(given);
+    },
+    addForTransaction(kind, reference) {
+      ofTransactions.set(reference, put({ kind, reference }).id);
+    },
+    removeForTransaction(reference) {
+      const id = ofTransactions.get(reference);
+      if (id !== undefined) remove(id);
     },
     list: () => [...faults.values()],
-    remove(id) {
-      const existed = faults.delete(id);
-      if (existed) changes.publish("fault", id);
-      return existed;
-    },
+    remove,
     clear() {
       faults.clear();
+      ofTransactions.clear();
       calls.clear();
       added = 0;
       changes.publish("fault");
@@ -119,8 +144,11 @@ export function createFaults(seed: string, changes: Changes): FaultTaker {
       );
       for (const fault of happening) {
         const remaining = fault.remaining === null ? null : fault.remaining - 1;
-        if (remaining === 0) faults.delete(fault.id);
-        else faults.set(fault.id, { ...fault, remaining, fired: fault.fired + 1 });
+        if (remaining === 0) {
+          remove(fault.id);
+          continue;
+        }
+        faults.set(fault.id, { ...fault, remaining, fired: fault.fired + 1 });
         changes.publish("fault", fault.id);
       }
       return happening;

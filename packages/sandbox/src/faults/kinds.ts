@@ -41,7 +41,7 @@ export const FAULT_KINDS: Readonly<
   reset: { scope: "delivery", does: "resets the connection in the middle of the body" },
   resplit: {
     scope: "delivery",
-    does: "lets the payment fail, and sends a forged SUCCESS that is cut out of its genuinely signed FAILED",
+    does: "lets the payment fail, and sends a forged SUCCESS that reuses the valid signature of the FAILED callback",
   },
   "api-error": { scope: "api", does: "answers 500 and does nothing" },
   "api-reset": { scope: "api", does: "resets the connection and does nothing" },

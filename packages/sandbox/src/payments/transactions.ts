@@ -63,6 +63,10 @@ export interface TransactionsParts {
   readonly merchant: () => Merchant;
   readonly delayMs: number;
   readonly maxTransactions: number;
+  /** Called before a transaction begins, and so before any of its callbacks. */
+  readonly begins: (order: Order) => void;
+  /** Called when a transaction ends without a callback, and when it is forgotten. */
+  readonly ends: (record: TransactionRecord) => void;
   /** Called for every step that a callback announces. */
   readonly announce: (record: TransactionRecord) => void;
 }
@@ -73,10 +77,12 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const { clock, changes, scripts } = parts;
   const timers = new Map<string, () => void>();
   const idOfReference = new Map<string, string>();
-  const forget = ({ transaction }: TransactionRecord) => {
+  const forget = (record: TransactionRecord) => {
+    const { transaction } = record;
     timers.get(transaction.id)?.();
     timers.delete(transaction.id);
     idOfReference.delete(transaction.reference);
+    parts.ends(record);
   };
   const records = boundedMap<TransactionRecord>(
     parts.maxTransactions,
@@ -140,6 +146,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       transaction: { ...record.transaction, status, message, details, updated_at: at },
     });
     if (status !== "CANCELLED" && step.callback !== false) parts.announce(next);
+    else if (status !== "PENDING" && next.coming.length === 0) parts.ends(next);
     // A fault may have turned it into a FAILED while it was announced.
     return records.get(next.transaction.id) ?? next;
   };
@@ -171,6 +178,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         const what = `The reference ${JSON.stringify(order.reference)} was used before.`;
         throw new SandboxError("ERR_PARAMETERS", what, { problems: [problem] });
       }
+      parts.begins(order);
       const at = isoTime(clock.now());
       const message = PENDING_MESSAGE;
       const awaitsCustomer = order.supportedMediums !== null;
