@@ -182,7 +182,7 @@ describe.each([
   });
 });
 
-describe("a page that somebody is signed out of", () => {
+describe("a page that gets other answers than it asked for", () => {
   const LOGIN = { contentType: "text/html", body: "<form>Sign in</form>" };
 
   it.each([
@@ -210,20 +210,36 @@ describe("a page that somebody is signed out of", () => {
     expect(problems).toEqual("status" in answer ? [expect.stringContaining("502")] : []);
   });
 
-  it("says that it is not up to date, until it is again", async () => {
+  const FAILED = { ok: false, message: "Something went wrong. The server's log says where." };
+
+  it.each([
+    ["a login page", LOGIN, "You may have been signed out: load it again."],
+    [
+      "a refusal",
+      { status: 401, json: { error: "unauthorized" } },
+      "You may have been signed out: load it again.",
+    ],
+    ["the console's failure", { status: 500, json: FAILED }, FAILED.message],
+    ["the failure of a proxy", { status: 502, body: "Bad gateway" }, "The server failed: it answered 502."],
+    ["the failure of another program", { status: 500, json: {} }, "The server failed: it answered 500."],
+  ])("says why it is not up to date after %s, until it is again", async (_what, answer, why) => {
     const merchant = await merchantOn();
     merchant.fail("the ledger is away");
     const page = await browser.open(merchant.url);
     await live(page);
-    await page.route(/part=regions/, (route) => route.fulfill(LOGIN));
+    await page.route(/part=regions/, (route) => route.fulfill(answer));
     await merchant.callback({ referenceId: "order-1" });
-    await page.locator("#problem", { hasText: "You may have been signed out: load it again." }).waitFor();
+    const problem = page.locator("#problem", { hasText: "The page could not be updated." });
+    await problem.waitFor();
+    expect(await problem.textContent()).toBe(`The page could not be updated. ${why}`);
     expect(await page.locator("#live").textContent()).toBe("not up to date");
     await page.unroute(/part=regions/);
     await merchant.callback({ referenceId: "order-2" });
     await heldCount(page, 2);
     await live(page);
     await page.locator("#problem").waitFor({ state: "hidden" });
+    for (const said of browser.problems.splice(0))
+      expect(said).toContain("status" in answer ? `${answer.status}` : "");
   });
 });
 

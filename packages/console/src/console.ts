@@ -8,7 +8,7 @@ import { decide } from "./decide.ts";
 import { crossSiteProblem, may } from "./guard.ts";
 import { type ConsoleOptions, type ConsoleUser, checkOptions, userOf } from "./options.ts";
 import { readQuery } from "./query.ts";
-import { eventIdsOn, type Room, regionsOf } from "./regions.ts";
+import { eventIdsOn, type PageRequest, regionsOf } from "./regions.ts";
 import { filterForm } from "./views/list.ts";
 import { ASSETS, consolePage, plainPage } from "./views/page.ts";
 
@@ -79,7 +79,7 @@ export function createConsole<Given, Platform = void>(
 function createApp(redact: readonly string[]): Hono<Env> {
   const app = new Hono<Env>();
 
-  const roomOf = (c: Context<Env>): Room => {
+  const pageRequestOf = (c: Context<Env>): PageRequest => {
     const { receiver, user } = c.env;
     const query = readQuery(new URL(c.req.url).searchParams);
     return { receiver, user, activity: activityOf(receiver), query, redact };
@@ -96,15 +96,15 @@ function createApp(redact: readonly string[]): Hono<Env> {
     const { asset, stream, part } = c.req.query();
     if (asset !== undefined) return file(c, asset);
     if (stream !== undefined) return changeStream(c, c.env.receiver, activityOf(c.env.receiver));
-    const room = roomOf(c);
-    if (part === "ids") return c.json(await eventIdsOn(room));
-    const { regions, problem, status } = await regionsOf(room);
+    const request = pageRequestOf(c);
+    if (part === "ids") return c.json(await eventIdsOn(request));
+    const { regions, problem, status } = await regionsOf(request);
     if (part === "regions") {
       const html = Object.entries(regions).map(([id, region]) => [id, String(region)]);
       return c.json({ regions: Object.fromEntries(html), problem });
     }
     return c.html(
-      consolePage(room.user, room.query, regions, { filter: filterForm(room.query), problem }),
+      consolePage(request.user, request.query, regions, { filter: filterForm(request.query), problem }),
       status,
     );
   });

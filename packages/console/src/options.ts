@@ -1,4 +1,5 @@
 import { PayhooksError } from "@payhooks/core";
+import { checkNames } from "@payhooks/core/adapter";
 
 /** A right in the console. Each right is given separately, and nobody can do anything without `view`. */
 export type ConsoleRight = "view" | "replay" | "discard";
@@ -33,6 +34,7 @@ const RIGHTS: ReadonlySet<unknown> = new Set<ConsoleRight>(["view", "replay", "d
  */
 export function checkOptions<Given>(options: ConsoleOptions<Given>): void {
   const { authorize, redact = [] } = (options ?? {}) as Partial<ConsoleOptions<Given>>;
+  checkNames("The console", options ?? {}, { authorize: true, redact: true });
   if (authorize === undefined) {
     throw new PayhooksError("ERR_OPTION_MISSING", "The console was given no authorize.", {
       fix: "Pass authorize: (request) => ({ by, can }) for users who may see payments, and null for all others. Whoever it lets in can see payments, and replay or discard them.",

@@ -24,7 +24,7 @@ const NO_COUNTS: EventCounts = {
 };
 
 /** Everything that an answer depends on. */
-export interface Room {
+export interface PageRequest {
   readonly receiver: Receiver;
   readonly activity: Activity;
   readonly user: ConsoleUser;
@@ -33,12 +33,12 @@ export interface Room {
 }
 
 /** The parts of the page that a query asks for. If the inbox does not answer, they are empty and `problem` says why. */
-export async function regionsOf(room: Room): Promise<{
+export async function regionsOf(request: PageRequest): Promise<{
   readonly regions: Regions;
   readonly problem: string | null;
   readonly status: 200 | 400 | 404 | 503;
 }> {
-  const { receiver, activity, user, query, redact } = room;
+  const { receiver, activity, user, query, redact } = request;
   const problems = new Problems();
   const rights = (["replay", "discard"] as const).filter((right): right is Decision => may(user, right));
   const counts = await problems.orElse(receiver.events.counts(), NO_COUNTS);
@@ -49,7 +49,7 @@ export async function regionsOf(room: Room): Promise<{
     const status = problems.text === null && life === null ? 404 : problems.status;
     return { regions: { ...always, life: cards }, problem: problems.text, status };
   }
-  const { events, next } = await listed(room, problems);
+  const { events, next } = await listed(request, problems);
   const regions = {
     ...always,
     reasons: reasonLinks(counts, query),
@@ -61,7 +61,7 @@ export async function regionsOf(room: Room): Promise<{
 }
 
 /** The ids of the held events that match the filter, page by page. */
-export async function eventIdsOn({ receiver, query }: Room): Promise<{
+export async function eventIdsOn({ receiver, query }: PageRequest): Promise<{
   readonly ids: readonly string[];
   readonly next: string | null;
 }> {
@@ -75,7 +75,7 @@ interface Listed {
   readonly next: string | null;
 }
 
-async function listed({ receiver, query }: Room, problems: Problems): Promise<Listed> {
+async function listed({ receiver, query }: PageRequest, problems: Problems): Promise<Listed> {
   const { search, cursor, tenant } = query;
   if (search !== null)
     return { events: await found(receiver, search, tenant ?? undefined, problems), next: null };

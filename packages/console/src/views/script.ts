@@ -23,7 +23,7 @@ async function refresh() {
     const answer = await response.json().catch(() => null);
     if (!answer?.regions) {
       setLive("lost", "not up to date");
-      showProblem("The page could not be updated. You may have been signed out: load it again.");
+      showProblem("The page could not be updated. " + reasonOf(response, answer));
       return;
     }
     if (events?.readyState === EventSource.OPEN) setLive("live", "live");
@@ -36,6 +36,13 @@ async function refresh() {
     isLoading = false;
     if (isStale) { isStale = false; refresh(); }
   }
+}
+
+/** Why an answer has no regions. It may come from the console, from the application around it, or from a proxy. */
+function reasonOf({ status }, answer) {
+  if (typeof answer?.message === "string") return answer.message;
+  if (status >= 500) return "The server failed: it answered " + status + ".";
+  return "You may have been signed out: load it again.";
 }
 
 function withParameter(name, value) {
