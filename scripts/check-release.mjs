@@ -7,7 +7,10 @@ const manifestIn = (folder) => JSON.parse(readFileSync(`${folder}/package.json`,
 const { GITHUB_REPOSITORY = null, GITHUB_REF_TYPE, GITHUB_REF_NAME = null } = process.env;
 const problems = releaseProblems({
   repository: manifestIn(".").repository,
-  versions: readdirSync("packages").map((name) => manifestIn(`packages/${name}`).version),
+  versions: readdirSync("packages")
+    .map((name) => manifestIn(`packages/${name}`))
+    .filter((manifest) => manifest.private !== true)
+    .map(({ version }) => version),
   changelog: readFileSync("CHANGELOG.md", "utf8"),
   changesets: readdirSync(".changeset").filter((file) => file.endsWith(".md") && file !== "README.md"),
   tag: GITHUB_REF_TYPE === "tag" ? GITHUB_REF_NAME : null,

@@ -1,6 +1,6 @@
 interface Where {
-  readonly debian: string;
-  readonly path: string;
+  readonly debian?: string;
+  readonly path?: string;
 }
 
 export declare const postgresSuites: string[];

@@ -23,11 +23,11 @@ export const postgresSuites = [
   "test/simulation/agreement/postgres.test.ts",
 ];
 
-/** Where to look: Debian keeps the server out of PATH, by version. */
-const here = { debian: "/usr/lib/postgresql", path: process.env.PATH ?? "" };
+/** Where Debian keeps the server, out of PATH, by version. */
+const DEBIAN = "/usr/lib/postgresql";
 
 /** The folder with `initdb` and `postgres`, or null. */
-export function postgresBin({ debian, path } = here) {
+export function postgresBin({ debian = DEBIAN, path = process.env.PATH ?? "" } = {}) {
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
   const folders = [...versions.map((version) => join(debian, version, "bin")), ...path.split(delimiter)];
   const hasServer = (folder) =>
@@ -36,7 +36,7 @@ export function postgresBin({ debian, path } = here) {
 }
 
 /** Says which suites are left out where there is none; with `CI` set that is a failure, since nobody would read the line. */
-export function expectPostgres(where = here) {
+export function expectPostgres(where = {}) {
   if (postgresBin(where) !== null) return;
   const line = `PostgreSQL is missing: ${postgresSuites.join(", ")} are left out. Install it: apt-get install -y postgresql`;
   process.stderr.write(`\u001b[31m${line}\u001b[0m\n`);

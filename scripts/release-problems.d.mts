@@ -1,7 +1,7 @@
 export interface ReleaseState {
   /** `repository` of the root's manifest. */
   readonly repository: string;
-  /** One of each package. */
+  /** One of each package that is published. */
   readonly versions: readonly string[];
   readonly changelog: string;
   /** Files in .changeset that wait for a version. */

@@ -44,6 +44,10 @@ const tasks = {
   /** Simulated histories: docs/simulation.md. test/simulation/main.ts has the options. */
   "test:simulation": (args) =>
     run(process.execPath, [
+      // Histories make much garbage that lives for a short time, so its space is large. Each processor plays histories, so the
+      // collector gets no threads of its own.
+      "--max-semi-space-size=32",
+      "--single-threaded-gc",
       "--conditions=payhooks-source",
       "--import=tsx",
       "test/simulation/main.ts",

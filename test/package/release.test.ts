@@ -1,5 +1,6 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -9,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, join } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { addressesIn } from "../../scripts/addresses.cjs";
 import { nextVersion, withSection } from "../../scripts/next-version.mjs";
@@ -119,6 +120,34 @@ describe("a release", () => {
     expect(published.map(({ manifest }) => manifest.name)).toSatisfy((names: readonly string[]) =>
       names.every((name) => name === "payhooks" || name.startsWith("@payhooks/")),
     );
+  });
+});
+
+describe("npm run release:check", () => {
+  const folder = mkdtempSync(join(tmpdir(), "payhooks-release-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const check = (): { readonly status: number | null; readonly said: string } => {
+    const { GITHUB_REPOSITORY: _, GITHUB_REF_TYPE: __, GITHUB_REF_NAME: ___, ...env } = process.env;
+    const args = [join(root, "scripts/check-release.mjs")];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+      cwd: folder,
+      env,
+      encoding: "utf8",
+    });
+    return { status, said: stdout + stderr };
+  };
+
+  it("passes with the packages of this workspace once it is known where they live, and nothing waits", () => {
+    const manifest = readFileSync(join(root, "package.json"), "utf8");
+    const repository = "https://github.com/example/payhooks";
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ ...JSON.parse(manifest), repository }));
+    for (const { directory } of packagesIn("packages"))
+      cpSync(join(directory, "package.json"), join(folder, "packages", basename(directory), "package.json"));
+    cpSync(join(root, "CHANGELOG.md"), join(folder, "CHANGELOG.md"));
+    mkdirSync(join(folder, ".changeset"));
+    expect(check()).toEqual({ status: 0, said: "Ready to be released.\n" });
+    writeFileSync(join(folder, ".changeset/kind-cat.md"), "");
+    expect(check()).toEqual({ status: 1, said: expect.stringContaining("Changes wait for a version") });
   });
 });
 
