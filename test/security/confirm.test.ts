@@ -67,6 +67,7 @@ async function receiverOf(text: string, index: number): Promise<{ receiver: Rece
   vi.stubEnv("PAY_API_PUBLIC_KEY", "pk_test");
   vi.stubEnv("PAY_API_SECRET_KEY", "sk_test");
   vi.stubEnv("PAY_PUBLIC_KEY", publicKey);
+  vi.stubEnv("PAYHOOKS_FILE", join(folder, `events-${index}-${Date.now()}.db`));
   const file = join(folder, `program-${index}-${Date.now()}.ts`);
   writeFileSync(file, text);
   const exported = (await import(/* @vite-ignore */ file)) as Record<string, unknown>;

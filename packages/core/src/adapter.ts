@@ -10,3 +10,4 @@ export { answerProbe, mountProbe } from "./http/probe-route.ts";
 export { type SharedReceiver, sharedReceiver } from "./http/shared.ts";
 export { answerRequest } from "./http/web.ts";
 export { answerWork, type WorkRouteOptions } from "./http/work-route.ts";
+export { checkNames } from "./protocol/check-names.ts";

@@ -7,6 +7,7 @@
 import type { IncomingMessage } from "node:http";
 import type { ReadyOptions } from "@payhooks/core";
 import {
+  checkNames,
   type KeptBody,
   mountFlow,
   mountProbe,
@@ -87,11 +88,9 @@ export function captureRawBody(request: IncomingMessage, _response: unknown, bod
 const FIX =
   "mount Payhooks above app.use(express.json()), or write app.use(express.json({ verify: captureRawBody })) with captureRawBody from @payhooks/express";
 
-function mount(
-  source: ReceiverSource,
-  flow: "payments" | "connect",
-  { tenant }: MountOptions,
-): RequestHandler {
+function mount(source: ReceiverSource, flow: "payments" | "connect", options: MountOptions): RequestHandler {
+  checkNames(`The mount of ${flow}`, options, { tenant: true });
+  const { tenant } = options;
   const mounted = mountFlow(source, flow);
   mounted.startSoon();
   return (request, response, next) => {

@@ -6,6 +6,7 @@
 
 import type { ReadyOptions } from "@payhooks/core";
 import {
+  checkNames,
   type KeptBody,
   mountFlow,
   mountProbe,
@@ -90,8 +91,10 @@ const FIX =
 function mount(
   source: ReceiverSource,
   flow: "payments" | "connect",
-  { tenant }: MountOptions,
+  options: MountOptions,
 ): FastifyPluginCallback {
+  checkNames(`The mount of ${flow}`, options, { tenant: true });
+  const { tenant } = options;
   const mounted = mountFlow(source, flow);
   mounted.startSoon();
   return (app, _options, done) => {

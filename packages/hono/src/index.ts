@@ -8,6 +8,7 @@ import type { ReadyOptions } from "@payhooks/core";
 import {
   answerProbe,
   answerRequest,
+  checkNames,
   mountFlow,
   mountProbe,
   type ReceiverSource,
@@ -84,8 +85,10 @@ const LIVES_ON: ReadonlySet<string> = new Set(["node", "bun", "deno"]);
 function mount<E extends Env>(
   source: ReceiverSource<E["Bindings"]>,
   flow: "payments" | "connect",
-  { tenant, remoteAddress = peerOf }: MountOptions,
+  options: MountOptions,
 ): Handler<E> {
+  checkNames(`The mount of ${flow}`, options, { tenant: true, remoteAddress: true });
+  const { tenant, remoteAddress = peerOf } = options;
   const mounted = mountFlow(source, flow);
   const waitUntilOf = platformWaitUntil();
   if (typeof source !== "function" && LIVES_ON.has(getRuntimeKey()))

@@ -9,6 +9,7 @@ import {
   answerProbe,
   answerRequest,
   answerWork,
+  checkNames,
   mountFlow,
   mountProbe,
   type ReceiverSource,
@@ -58,6 +59,7 @@ export function connectWebhooks(receiver: ReceiverSource, options: MountOptions 
  * @example export const GET = workRoute(receiver, { secret: process.env.CRON_SECRET });
  */
 export function workRoute(receiver: ReceiverSource, options: WorkRouteOptions): RouteHandler {
+  checkNames("workRoute", options, { secret: true, deadlineMs: true, limit: true });
   return (request) => answerWork(receiver, request, options, undefined);
 }
 
@@ -95,11 +97,9 @@ function probeRoute(probe: ReturnType<typeof mountProbe<void>>): RouteHandler {
 
 const FIX = "do not call request.json() or request.text() before it, or hand it a request.clone()";
 
-function mount(
-  source: ReceiverSource,
-  flow: "payments" | "connect",
-  { tenant, remoteAddress }: MountOptions,
-): RouteHandler {
+function mount(source: ReceiverSource, flow: "payments" | "connect", options: MountOptions): RouteHandler {
+  checkNames(`The mount of ${flow}`, options, { tenant: true, remoteAddress: true });
+  const { tenant, remoteAddress } = options;
   const mounted = mountFlow(source, flow);
   return (request) => {
     const facts = {

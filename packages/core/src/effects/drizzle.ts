@@ -33,7 +33,7 @@ export function drizzleEffects<Tx extends DrizzleQueries>(
   db: DrizzleDatabase<Tx>,
   options: PostgresEffectsOptions = {},
 ): Effects<EffectContext<Tx>> {
-  const table = new PostgresTable(options);
+  const table = new PostgresTable("drizzleEffects", options);
   const queryOf =
     (one: DrizzleQueries): Query =>
     async (sql, parameters) =>

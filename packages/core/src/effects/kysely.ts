@@ -40,7 +40,7 @@ export function kyselyEffects<Tx extends KyselyQueries>(
   db: KyselyDatabase<Tx>,
   options: PostgresEffectsOptions = {},
 ): Effects<EffectContext<Tx>> {
-  const table = new PostgresTable(options);
+  const table = new PostgresTable("kyselyEffects", options);
   const queryOf =
     (one: KyselyQueries): Query =>
     async (sql, parameters) =>

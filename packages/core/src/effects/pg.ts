@@ -44,7 +44,7 @@ export function pgEffects<Client extends PgClient>(
   pool: PgPool<Client>,
   options: PostgresEffectsOptions = {},
 ): Effects<EffectContext<Client>> {
-  const table = new PostgresTable(options);
+  const table = new PostgresTable("pgEffects", options);
   const queryOf =
     (client: PgClient): Query =>
     async (sql, parameters) =>

@@ -1,3 +1,4 @@
+import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import type { EffectsOptions } from "./effects.ts";
@@ -17,6 +18,16 @@ export interface PostgresEffectsOptions extends EffectsOptions {
    */
   readonly idleTimeoutMs?: number | undefined;
 }
+
+/** The names of these options. */
+const OPTION_NAMES: OptionNames<PostgresEffectsOptions> = {
+  table: true,
+  createTable: true,
+  lockTimeoutMs: true,
+  idleTimeoutMs: true,
+  scope: true,
+  keepMs: true,
+};
 
 /** Runs one statement, and returns its rows. */
 export type Query = (sql: string, parameters: readonly string[]) => Promise<readonly unknown[]>;
@@ -48,12 +59,15 @@ export class PostgresTable {
   readonly #lockTimeout: string;
   readonly #idleTimeout: string;
 
-  constructor({
-    table = "payhooks_effects",
-    createTable = true,
-    lockTimeoutMs = 5_000,
-    idleTimeoutMs = 15_000,
-  }: PostgresEffectsOptions) {
+  /** Refuses options that do not exist. `of` is the function that was given them, `further` are those of its own. */
+  constructor(of: string, options: PostgresEffectsOptions, further: Readonly<Record<string, true>> = {}) {
+    checkNames(of, options, { ...OPTION_NAMES, ...further });
+    const {
+      table = "payhooks_effects",
+      createTable = true,
+      lockTimeoutMs = 5_000,
+      idleTimeoutMs = 15_000,
+    } = options;
     this.#name = checkTable(table);
     this.#createTable = createTable;
     this.#lockTimeout = milliseconds("lockTimeoutMs", lockTimeoutMs);

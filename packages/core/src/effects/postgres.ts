@@ -36,7 +36,7 @@ export function postgresEffects<Tx extends PostgresJsQueries>(
   sql: PostgresJs<Tx>,
   options: PostgresEffectsOptions = {},
 ): Effects<EffectContext<Tx>> {
-  const table = new PostgresTable(options);
+  const table = new PostgresTable("postgresEffects", options);
   const queryOf =
     (one: PostgresJsQueries): Query =>
     async (text, parameters) => [...(await one.unsafe(text, [...parameters]))];

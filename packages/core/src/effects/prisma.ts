@@ -47,7 +47,7 @@ export function prismaEffects<Tx extends PrismaQueries>(
   options: PrismaEffectsOptions = {},
 ): Effects<EffectContext<Tx>> {
   const { timeoutMs: timeout = 60_000, maxWaitMs: maxWait = 10_000 } = options;
-  const table = new PostgresTable(options);
+  const table = new PostgresTable("prismaEffects", options, { timeoutMs: true, maxWaitMs: true });
   const queryOf =
     (one: PrismaQueries): Query =>
     async (sql, parameters) => {

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { isBusy } from "../sqlite/failure.ts";
 import type { SqliteHandle, SqliteStatement } from "../sqlite/handle.ts";
@@ -49,6 +50,7 @@ export function sqliteEffects<Handle extends SqliteHandle>(
   handle: Handle,
   options: SqliteEffectsOptions = {},
 ): Effects<EffectContext<Handle, true>> {
+  checkNames("sqliteEffects", options, { table: true, scope: true, keepMs: true });
   const { scope, keepMs } = commonOptions(options);
   const { table = "payhooks_effects" } = options;
   checkTable(table);

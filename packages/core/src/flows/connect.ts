@@ -1,4 +1,5 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
+import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type ConnectEvent, EVENT_NAMES, parseTimestamp } from "../protocol/events.ts";
@@ -37,7 +38,7 @@ import { type KeyResolver, type Keyring, lazyKeys, type ResolverLimits, resolved
 import type { FlowContext } from "./payments.ts";
 
 /** How many parts a webhook may have. It is parsed only once it is authentic; genuine ones have about ten. */
-const MAX_PARTS = 5_000;
+const MAX_WEBHOOK_PARTS = 5_000;
 
 /** The header that carries the signature (specification, Authentication, 3). */
 export const SIGNATURE_HEADER = "x-connect-signature";
@@ -61,6 +62,7 @@ export function connectFlow(
   { windowMs, ...limits }: FlowContext,
   keyring: Keyring<VerifyingSecret> = keyringOf(options.secret, limits),
 ): Flow {
+  checkNames("connect", options, { secret: true, badSignatureStatus: true, unsafeAllowUnsigned: true });
   const unsigned = options.unsafeAllowUnsigned === true;
   if (unsigned && options.secret !== undefined) {
     throw new PayhooksError("ERR_OPTION_INVALID", "connect has both a secret and unsafeAllowUnsigned.", {
@@ -120,7 +122,7 @@ export function connectFlow(
 
   /** Null when the body is not a JSON object. */
   function readingOf(stored: StoredDelivery): Reading | null {
-    if (isUnwieldy(stored.rawBody, MAX_PARTS)) {
+    if (isUnwieldy(stored.rawBody, MAX_WEBHOOK_PARTS)) {
       const detail = "the body has more than 8 KiB and 5,000 parts";
       return entryOf("malformed", detail, stored.rawBody, null, stored, windowMs);
     }

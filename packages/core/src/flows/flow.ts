@@ -120,8 +120,8 @@ function slotKey(name: string, status: string): string {
   return key;
 }
 
-/** The facts of an event of the table. */
-export interface EventFacts {
+/** An event as the table of deduplication takes it: its reading is certain. */
+export interface CertainReading {
   readonly id: string;
   readonly name: string;
   readonly status: string;
@@ -140,7 +140,7 @@ export interface EventFacts {
 }
 
 /** What the inbox records for an event whose reading is certain. */
-export function eventOf(facts: EventFacts, delivery: StoredDelivery, windowMs: number): VerifiedEvent {
+export function eventOf(facts: CertainReading, delivery: StoredDelivery, windowMs: number): VerifiedEvent {
   const { tenant, flow } = delivery;
   const { id, name, status, identity, amount, signedAt, hold, reference, referenceId } = facts;
   return {

@@ -6,7 +6,7 @@ import {
   findMalformedField,
   isDocumented,
 } from "./callback.ts";
-import { type KnownFields, knownFields, MAX_PARTS, Readings } from "./readings.ts";
+import { type KnownFields, knownFields, MAX_SIGNED_PARTS, Readings } from "./readings.ts";
 
 /** What an authentic callback certainly says. */
 export type Judgement =
@@ -65,7 +65,7 @@ export function judgeBy(rules: CallbackRules): Judge {
     const withoutDeclared = new Readings(body.canonical, offered);
     if (withoutDeclared.any) return ambiguous(missingIn(body, rules), withoutDeclared);
     const detail = readings.tooLong
-      ? `the signed string has more than ${MAX_PARTS} parts`
+      ? `the signed string has more than ${MAX_SIGNED_PARTS} parts`
       : (findMalformedField(body.texts, rules) ?? "its fields cannot be told apart in the signed string");
     return { kind: "malformed", detail, signedTimes: timesIn(body.canonical), mayName: [] };
   }

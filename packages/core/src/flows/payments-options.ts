@@ -1,3 +1,4 @@
+import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { PaymentEvent } from "../protocol/events.ts";
 import {
@@ -96,13 +97,12 @@ async function readFileOf(source: PublicKeySource, option: string): Promise<Publ
   }
 }
 
-const EXPECTED: ReadonlySet<string> = new Set<keyof PaymentExpectations>(["merchantId", "callbackUrl"]);
-
 /** Throws if something is to be expected, and nobody has said what: its environment variable is missing. */
 export function checkExpectations({ expect = {} }: PaymentsOptions): void {
   for (const [name, value] of Object.entries(expect)) {
-    if (value === undefined) {
-      throw new PayhooksError("ERR_OPTION_MISSING", `payments.expect.${name} is undefined.`, {
+    if (value === undefined || (Array.isArray(value) && value.length === 0)) {
+      const is = value === undefined ? "undefined" : "an empty list";
+      throw new PayhooksError("ERR_OPTION_MISSING", `payments.expect.${name} is ${is}.`, {
         fix: "Is the environment variable set? Leave the option out to expect nothing.",
       });
     }
@@ -125,13 +125,7 @@ export function rulesOf(
       );
     }
   }
-  for (const name of Object.keys(expect ?? {})) {
-    if (!EXPECTED.has(name)) {
-      throw new PayhooksError("ERR_OPTION_INVALID", `There is no option "payments.expect.${name}".`, {
-        fix: `Options: ${[...EXPECTED].join(", ")}.`,
-      });
-    }
-  }
+  checkNames<PaymentExpectations>("payments.expect", expect ?? {}, { merchantId: true, callbackUrl: true });
   const pinnedUrls = setOf(expect?.callbackUrl, "payments.expect.callbackUrl");
   for (const url of pinnedUrls) {
     if (!URL.canParse(url)) {

@@ -1,5 +1,6 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
 import { normalizeAmount } from "../protocol/amount.ts";
+import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { EVENT_NAMES, type PaymentEvent, parseTimestamp, STATUS_RANK } from "../protocol/events.ts";
@@ -73,6 +74,13 @@ export function paymentsFlow(
   { windowMs, ...limits }: FlowContext,
   keyring: Keyring<VerifyingKey> = keyringOf(options.publicKey, limits),
 ): PaymentsFlow {
+  checkNames("payments", options, {
+    publicKey: true,
+    expect: true,
+    extraFields: true,
+    oneSuccessPerReference: true,
+    confirm: true,
+  });
   const rules = rulesOf(options, keyring.resolves);
   const { judge, readingsOf } = judgeBy(rules);
   const lookupRules: CallbackRules = { ...rules, merchantIdRequired: false, callbackUrlRequired: false };

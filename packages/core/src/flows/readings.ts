@@ -32,7 +32,7 @@ import { ReadingSearch } from "./reading-search.ts";
 /** How many readings an ambiguous entry offers to `payments.confirm` at most. */
 export const MAX_READINGS = 8;
 /** A string of more parts is not read. A documented callback has eleven parts, and one more for each `&` in a value. */
-export const MAX_PARTS = 128;
+export const MAX_SIGNED_PARTS = 128;
 
 /** What all readings of a string say. */
 export interface Agreement {
@@ -92,7 +92,7 @@ export function knownFields(rules: CallbackRules, { declared }: { readonly decla
 
 /** The readings of one signed string. */
 export class Readings {
-  /** True for a string of more than {@link MAX_PARTS} parts, which is not read. */
+  /** True for a string of more than {@link MAX_SIGNED_PARTS} parts, which is not read. */
   readonly tooLong: boolean;
   /** Where each part begins in the string. One more entry is for the end, as if there were an `&`. */
   readonly #starts: readonly number[];
@@ -110,7 +110,7 @@ export class Readings {
   constructor(signed: string, known: KnownFields) {
     const starts = partStarts(signed);
     const count = starts.length - 1;
-    this.tooLong = count > MAX_PARTS;
+    this.tooLong = count > MAX_SIGNED_PARTS;
     this.#signed = signed;
     this.#starts = starts;
     this.#known = known;

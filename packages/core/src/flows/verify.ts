@@ -1,3 +1,4 @@
+import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { type ErrorCode, PayhooksError } from "../protocol/errors.ts";
 import type { AnyEvent, ConnectEvent, PaymentEvent } from "../protocol/events.ts";
@@ -42,8 +43,10 @@ export interface VerifyPaymentOptions {
  */
 export function verifyPaymentCallback(
   rawBody: Uint8Array,
-  { publicKey, expect, extraFields }: VerifyPaymentOptions,
+  options: VerifyPaymentOptions,
 ): VerifiedDelivery<PaymentEvent> {
+  checkNames("verifyPaymentCallback", options, { publicKey: true, expect: true, extraFields: true });
+  const { publicKey, expect, extraFields } = options;
   checkExpectations({ publicKey, expect });
   const keys = importPublicKeys(publicKey, "publicKey");
   const flow = paymentsFlow({ publicKey: undefined, expect, extraFields }, UNLIMITED, fixedKeys(keys));

@@ -122,8 +122,14 @@ export function unrepeatable<E extends Error>(error: E): E {
 
 /** The delay that a thrown value asks for, even if it comes from another copy of the package. */
 export function retryAfterOf(thrown: unknown): number | null {
-  const ms: unknown = branded(thrown, RETRY_AFTER);
-  return typeof ms === "number" && ms >= 0 && ms <= Number.MAX_SAFE_INTEGER ? ms : null;
+  return delayOf(branded(thrown, RETRY_AFTER));
+}
+
+/** The delay that a handler or its `backoffMs` gave, ten years at most; null if it is no finite number from 0 on. */
+export function delayOf(given: unknown): number | null {
+  return typeof given === "number" && given >= 0 && given < Number.POSITIVE_INFINITY
+    ? Math.min(given, MAX_DELAY_MS)
+    : null;
 }
 
 /** Whether a thrown value rejects the event, even if it comes from another copy of the package. */
@@ -137,6 +143,8 @@ function branded(thrown: unknown, brand: symbol): unknown {
     : undefined;
 }
 
+/** No delay is longer than ten years. Every store can keep such a time. */
+const MAX_DELAY_MS = 10 * 366 * 24 * 60 * 60 * 1000;
 const FIRST_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 3_600_000;
 

@@ -1,3 +1,4 @@
+import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import {
@@ -134,6 +135,13 @@ export class Registry {
     options: HandlerOptions,
   ): Registered {
     this.#checkOpen();
+    checkNames(`A handler of ${of}`, options, {
+      name: true,
+      timeoutMs: true,
+      maxTries: true,
+      backoffMs: true,
+      onCrash: true,
+    });
     const { name = others.length === 0 ? defaultName : undefined } = options;
     if (name === undefined || typeof name !== "string" || !HANDLER_NAME.test(name)) {
       throw new PayhooksError(
@@ -154,6 +162,16 @@ export class Registry {
     const { timeoutMs = 60_000, maxTries = 25, backoffMs = defaultBackoffMs, onCrash = "rerun" } = options;
     checkTime("timeoutMs", timeoutMs);
     checkLimit("maxTries", maxTries);
+    if (typeof backoffMs !== "function") {
+      throw new PayhooksError("ERR_OPTION_INVALID", `backoffMs of ${of} is not a function.`, {
+        fix: "Give (attempt) => milliseconds, or leave it out for the default.",
+      });
+    }
+    if (onCrash !== "rerun" && onCrash !== "hold") {
+      throw new PayhooksError("ERR_OPTION_INVALID", `onCrash of ${of} is ${JSON.stringify(onCrash)}.`, {
+        fix: 'Use "rerun" or "hold".',
+      });
+    }
     return { name, timeoutMs, maxTries, backoffMs, onCrash };
   }
 }

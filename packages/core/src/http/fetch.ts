@@ -1,3 +1,4 @@
+import { checkNames } from "../protocol/check-names.ts";
 import type { ReadyOptions } from "../receiver/receiver.ts";
 import { mountFlow, type ReceiverSource } from "./mount.ts";
 import { answerProbe, mountProbe } from "./probe-route.ts";
@@ -72,8 +73,10 @@ const FIX =
 function mount<Platform>(
   source: ReceiverSource<Platform>,
   flow: "payments" | "connect",
-  { tenant, remoteAddress }: FetchOptions<Platform>,
+  options: FetchOptions<Platform>,
 ): FetchHandler<Platform> {
+  checkNames(`The mount of ${flow}`, options, { tenant: true, remoteAddress: true });
+  const { tenant, remoteAddress } = options;
   const mounted = mountFlow(source, flow);
   return async (request, platform, context) => {
     const facts = {

@@ -1,3 +1,4 @@
+import { checkNames } from "../protocol/check-names.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import type { Reply } from "../protocol/delivery.ts";
 import { describeError } from "../protocol/foreign-error.ts";
@@ -17,6 +18,7 @@ export function mountProbe<Platform = void>(
   which: "live" | "ready",
   options: ReadyOptions = {},
 ): MountedProbe<Platform> {
+  checkNames("ready", options, { maxDueAgeMs: true });
   if (options.maxDueAgeMs !== undefined) checkTime("maxDueAgeMs", options.maxDueAgeMs);
   return async (platform) => {
     try {

@@ -1,6 +1,7 @@
 import { inboxError } from "../notices/notice.ts";
 import type { Environment } from "../time/environment.ts";
 import type { Runner } from "./inbox.ts";
+import { isUnreadable } from "./record/codec.ts";
 import type { DueRecord, RecordStore } from "./store.ts";
 
 /** What a dispatcher takes from its inbox. */
@@ -22,6 +23,11 @@ export interface DispatcherParts {
 const AGAIN_MS = 500;
 /** How long to wait if something is due, but nothing was handed out: another session of the database has the records locked. */
 const LOCKED_MS = 50;
+/**
+ * How much later a process looks once it has been given a record that it cannot read. During a deploy, a process of the newer
+ * version is to be the first that looks when the record falls due again.
+ */
+const YIELD_MS = 100;
 
 /**
  * Looks for events that are due, and begins them. It looks every `pollMs`, when the next record falls due, when another
@@ -35,6 +41,8 @@ export class Dispatcher {
   /** Something was announced while a look was under way, so another look follows. */
   #lookAgain = false;
   #isBacklog = false;
+  /** This process has been given a record that only a newer version can read. */
+  #isOutdated = false;
   #cancelTimer: (() => void) | null = null;
   /** After a failed look no announcement causes another one before this time (monotonic clock). */
   #notBefore = Number.NEGATIVE_INFINITY;
@@ -136,12 +144,16 @@ export class Dispatcher {
       }
       const { records, left, nextDueAt } = await store.takeDue(limit, hideMs);
       this.#isBacklog = left > 0;
+      if (records.some(({ record }) => isUnreadable(record))) this.#isOutdated = true;
       for (const record of records) begin(record);
       if (left > 0 && room() > 0) {
         if (records.length > 0) this.#lookAgain = true;
         else nextMs = Math.min(pollMs, LOCKED_MS);
       }
-      if (nextDueAt !== null) nextMs = Math.min(nextMs, Math.max(1, nextDueAt - store.now("")));
+      if (nextDueAt !== null) {
+        const dueInMs = Math.max(1, nextDueAt - store.now(""));
+        nextMs = Math.min(nextMs, this.#isOutdated ? dueInMs + YIELD_MS : dueInMs);
+      }
     } catch (error) {
       runner.notify(inboxError("take", error));
       nextMs = Math.min(pollMs, AGAIN_MS);

@@ -62,6 +62,8 @@ class Engine implements Inbox {
   readonly #acceptor: Acceptor;
   readonly #losses: LossWatch;
   readonly #health: HealthCheck;
+  /** Calls of `work` that are under way. They begin nothing more once the inbox closes. */
+  readonly #working = new Set<Promise<WorkReport>>();
   #opening: Promise<void> | null = null;
   #isOpen = false;
   #isClosed = false;
@@ -184,7 +186,17 @@ class Engine implements Inbox {
     };
   }
 
-  async work(runner: Runner, { deadlineMs, limit, concurrency }: WorkOptions): Promise<WorkReport> {
+  async work(runner: Runner, options: WorkOptions): Promise<WorkReport> {
+    const working = this.#work(runner, options);
+    this.#working.add(working);
+    try {
+      return await working;
+    } finally {
+      this.#working.delete(working);
+    }
+  }
+
+  async #work(runner: Runner, { deadlineMs, limit, concurrency }: WorkOptions): Promise<WorkReport> {
     await this.ready();
     this.#runner ??= runner;
     const time = this.#parts.stopwatch();
@@ -287,6 +299,7 @@ class Engine implements Inbox {
     await this.#acceptor.atRest();
     // A look that is under way may still begin something. It is handed back before the store closes.
     await this.#dispatcher?.atRest();
+    await Promise.allSettled(this.#working);
     await this.#runs.atRest();
     if (this.#store.endsWithProcess === true && this.#runner !== null) await this.#runTheRest(this.#runner);
   }

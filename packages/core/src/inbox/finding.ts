@@ -1,3 +1,4 @@
+import { checkNames } from "../protocol/check-names.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import type { EventEntries, EventFilter, EventPage, FindQuery, ListOptions } from "./events.ts";
 import type { InboxParts } from "./parts.ts";
@@ -57,6 +58,18 @@ export class Finding implements EventEntries {
   }
 
   async list(filter: EventFilter = {}, options: ListOptions = {}): Promise<EventPage> {
+    checkNames("events.list", filter, {
+      state: true,
+      flow: true,
+      tenant: true,
+      event: true,
+      reason: true,
+      referenceId: true,
+      id: true,
+      since: true,
+      until: true,
+    });
+    checkNames("A page of events.list", options, { limit: true, cursor: true, first: true });
     const { limit = DEFAULT_LIMIT, first = "oldest" } = options;
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
       throw invalid(`limit is ${String(limit)}.`, `Use a whole number from 1 to ${MAX_LIMIT}.`);
@@ -92,6 +105,7 @@ type Wanted = { readonly tenant: string | undefined; readonly text: string } & (
 );
 
 function wantedOf(query: FindQuery): Wanted {
+  checkNames("find", query, { payTxnId: true, idempotencyKey: true, referenceId: true, tenant: true });
   const { payTxnId, idempotencyKey, referenceId, tenant } = query;
   const given = [payTxnId, idempotencyKey, referenceId].filter((one) => one !== undefined);
   const [text] = given;

@@ -7,8 +7,10 @@ import type { InboxParts } from "./parts.ts";
 
 /** A health check waits no longer than a delivery would. */
 const LIMIT_MS = 2_000;
-/** Counts that take longer are left out. Whether an event could be accepted does not depend on them. */
+/** Counts are waited for no longer. Whether an event could be accepted does not depend on them. */
 const COUNT_LIMIT_MS = 1_000;
+/** If a count fails or takes longer, the last one is told for this long. */
+const COUNTED_FOR_MS = 30_000;
 /** A good probe and its counts are used again for this long. Balancers ask often, and the endpoint may be public. */
 const GOOD_FOR_MS = 1_000;
 
@@ -55,7 +57,7 @@ export class HealthCheck {
   async #find(): Promise<Finding> {
     if (this.#parts.isClosing) return notOk("the inbox is closing or closed");
     await this.#ready();
-    const [counts] = await Promise.all([this.#counts(), this.#probe(), this.#losses.look()]);
+    const [counts] = await Promise.all([this.#counts(), this.#probe(), this.#look()]);
     return { ok: true, detail: null, ...counts };
   }
 
@@ -63,7 +65,12 @@ export class HealthCheck {
     return this.#parts.store.immediate !== true && since.elapsedMs < GOOD_FOR_MS;
   }
 
-  /** All callers at one time share one count. Where it fails or takes long, nothing is counted. */
+  /** A look that takes long is not waited for: what it finds is told by the next answer. */
+  #look(): Promise<void> {
+    return this.#within(COUNT_LIMIT_MS, this.#losses.look(), () => {});
+  }
+
+  /** All callers at one time share one count. If it fails or takes long, the last one is told, as long as it is not too old. */
   #counts(): Promise<CountsOfHealth> {
     if (this.#counted !== null && this.#isFresh(this.#counted.since)) {
       return Promise.resolve(this.#counted.counts);
@@ -71,8 +78,11 @@ export class HealthCheck {
     this.#counting ??= this.#countNow().finally(() => {
       this.#counting = null;
     });
-    const counting = this.#counting.catch(() => NOT_COUNTED);
-    return this.#within(COUNT_LIMIT_MS, counting, () => NOT_COUNTED);
+    const last = (): CountsOfHealth =>
+      this.#counted !== null && this.#counted.since.elapsedMs < COUNTED_FOR_MS
+        ? this.#counted.counts
+        : NOT_COUNTED;
+    return this.#within(COUNT_LIMIT_MS, this.#counting.catch(last), last);
   }
 
   async #countNow(): Promise<CountsOfHealth> {

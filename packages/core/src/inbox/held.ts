@@ -1,3 +1,4 @@
+import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { EventFilter } from "./events.ts";
 import type { HeldEntries, HeldFilter } from "./inbox.ts";
@@ -23,12 +24,9 @@ export interface HeldParts {
 export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): HeldEntries {
   const { store, changes, environment, leaseMs: deadlineMs } = parts;
 
-  async function* list({
-    flow,
-    tenant,
-    reason,
-    limit = Number.POSITIVE_INFINITY,
-  }: HeldFilter = {}): AsyncGenerator<Held> {
+  async function* list(wanted: HeldFilter = {}): AsyncGenerator<Held> {
+    checkNames("held.list", wanted, { flow: true, tenant: true, reason: true, limit: true });
+    const { flow, tenant, reason, limit = Number.POSITIVE_INFINITY } = wanted;
     const filter: EventFilter = {
       state: "held",
       flow,

@@ -214,6 +214,7 @@ export class Runs {
 
   /** Runs a begun run: at once, or in the background when it gets a place. */
   start(begun: BegunRun): void {
+    for (const facts of begun.lease.overtaken) begun.runner.notify({ type: "stale", ...facts });
     if (begun.inBackground) {
       this.#waiting.push(begun);
       this.#watch();

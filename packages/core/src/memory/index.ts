@@ -1,5 +1,6 @@
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import { checkNames } from "../protocol/check-names.ts";
 import type { Clock } from "../time/clock.ts";
 import { environmentOf } from "../time/environment.ts";
 import { memoryStore } from "./store.ts";
@@ -24,7 +25,9 @@ export interface MemoryInboxOptions {
  *
  * @example createReceiver({ payments: { publicKey }, inbox: memoryInbox() })
  */
-export function memoryInbox({ maxRecords, maxUnfinished, leaseMs, clock }: MemoryInboxOptions = {}): Inbox {
+export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
+  checkNames("memoryInbox", options, { maxRecords: true, maxUnfinished: true, leaseMs: true, clock: true });
+  const { maxRecords, maxUnfinished, leaseMs, clock } = options;
   const environment = environmentOf(clock);
   return createInbox(memoryStore({ maxRecords, maxUnfinished, environment }), { leaseMs, environment });
 }

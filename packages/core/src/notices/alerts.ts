@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { checkNames } from "../protocol/check-names.ts";
 import { checkCount, checkLimit } from "../protocol/check-number.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
@@ -74,6 +75,7 @@ export class Alerts {
   readonly #recent: LRUCache<string, true>;
 
   constructor(options: AlertOptions, clock: Clock, post: (alert: Alert) => void) {
+    checkNames("alerts", options, { threshold: true, windowMs: true, cooldownMs: true });
     const { threshold = 10, windowMs = 5 * 60_000, cooldownMs = 15 * 60_000 } = options;
     checkLimit("alerts.threshold", threshold);
     checkCount("alerts.windowMs", windowMs);

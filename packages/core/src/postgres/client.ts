@@ -4,6 +4,8 @@ import { PayhooksError } from "../protocol/errors.ts";
 export interface Statement {
   readonly name: string;
   readonly text: string;
+  /** How long a given client may take for it, in milliseconds. Default: the limit of the session. */
+  readonly limitMs?: number;
 }
 
 /** The values that are bound in a statement. */

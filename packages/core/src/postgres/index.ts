@@ -3,8 +3,10 @@
  *
  * @module
  */
+
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import { checkNames } from "../protocol/check-names.ts";
 import type { PostgresTarget } from "./client.ts";
 import { checkSchemaName, migration } from "./schema.ts";
 import { type PostgresStoreOptions, postgresStore } from "./store.ts";
@@ -33,6 +35,16 @@ export interface PostgresInboxOptions extends PostgresStoreOptions {
  * @example createReceiver({ payments: { publicKey }, inbox: postgresInbox(pool) })
  */
 export function postgresInbox(target: PostgresTarget | undefined, options: PostgresInboxOptions = {}): Inbox {
+  checkNames("postgresInbox", options, {
+    schema: true,
+    migrate: true,
+    pooled: true,
+    leaseMs: true,
+    pollMs: true,
+    statementTimeoutMs: true,
+    logger: true,
+    environment: true,
+  });
   const { leaseMs, pollMs, environment } = options;
   return createInbox(postgresStore(target, options), { leaseMs, pollMs, environment });
 }

@@ -1,4 +1,5 @@
 import type { Environment } from "../time/environment.ts";
+import { inTime } from "../time/in-time.ts";
 import type { PgClient, QueryClient, Row, Statement, Values } from "./client.ts";
 import { codeOf, isReadOnly, NoAnswer, NotSent } from "./failure.ts";
 
@@ -83,7 +84,7 @@ export class PgSession implements Session {
   async #inTime(client: PgClient, answer: Promise<Answer>): Promise<readonly Row[]> {
     const { environment, timeoutMs } = this.#settings;
     try {
-      return await rowsInTime(answer, environment, timeoutMs);
+      return await rowsInTime(() => answer, environment, timeoutMs);
     } catch (error) {
       if (isSpent(error)) {
         if (this.#client === client) this.#client = null;
@@ -113,8 +114,8 @@ export class GivenSession implements Session {
     this.#timeoutMs = timeoutMs;
   }
 
-  run({ text }: Statement, values: Values = []): Promise<readonly Row[]> {
-    return rowsInTime(this.#client.query(text, [...values]), this.#environment, this.#timeoutMs);
+  run({ text, limitMs = this.#timeoutMs }: Statement, values: Values = []): Promise<readonly Row[]> {
+    return rowsInTime(() => this.#client.query(text, [...values]), this.#environment, limitMs);
   }
 
   async close(): Promise<void> {}
@@ -122,21 +123,13 @@ export class GivenSession implements Session {
 
 /** Rejects with {@link NoAnswer} if there is no answer in time. */
 async function rowsInTime(
-  answer: Promise<Answer>,
+  call: () => PromiseLike<Answer>,
   environment: Environment,
   timeoutMs: number,
 ): Promise<readonly Row[]> {
-  let cancel = (): void => {};
-  const late = new Promise<never>((_, reject) => {
-    cancel = environment.after(timeoutMs, () => reject(new NoAnswer(`no answer within ${timeoutMs} ms`)));
-  });
-  try {
-    return (await Promise.race([answer, late])).rows as readonly Row[];
-  } finally {
-    // A statement that was given up fails later. That error is ignored.
-    answer.catch(() => {});
-    cancel();
-  }
+  const late = (): Error => new NoAnswer(`no answer within ${timeoutMs} ms`);
+  const { rows } = await inTime(environment, timeoutMs, call, late);
+  return rows as readonly Row[];
 }
 
 /**

@@ -17,6 +17,7 @@ import type {
 } from "../inbox/store.ts";
 import { consoleLogger, type Logger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
+import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
@@ -32,6 +33,8 @@ import { Writes } from "./swap.ts";
 
 /** How many connections are on the path of a delivery. One more is for lists, counts, pruning and hints. */
 const ON_THE_PATH = 2;
+/** A given client may have to wake its server for the first statement, or create the tables. */
+const OPEN_MS = 30_000;
 
 /** Above this number, due records are not counted exactly. */
 const COUNTED_DUE = 1_000;
@@ -188,6 +191,7 @@ class PostgresStore implements RecordStore {
       });
     }
     const { pooled = false, statementTimeoutMs: timeoutMs = 1_500 } = this.#options;
+    checkTime("statementTimeoutMs", timeoutMs);
     if (isQueryClient(target)) return () => new GivenSession(target, this.#environment, timeoutMs);
     const make = await clientMaker(target, timeoutMs, pooled);
     return (listens) =>
@@ -202,7 +206,7 @@ class PostgresStore implements RecordStore {
 
   async #check({ sessions }: Opened): Promise<void> {
     const schema = this.#schema;
-    const statement = look(schema);
+    const statement = { ...look(schema), limitMs: OPEN_MS };
     let rows: readonly Row[];
     try {
       rows = await sessions.run(statement);
@@ -216,13 +220,13 @@ class PostgresStore implements RecordStore {
     if (Number(found.version) !== SCHEMA_VERSION) throw wrongVersion(schema, Number(found.version));
     this.#identity = String(found.identity);
     const askedAt = this.#environment.monotonic();
-    this.#learn(await sessions.run(this.#statements.time), askedAt);
+    this.#learn(await sessions.run({ ...this.#statements.time, limitMs: OPEN_MS }), askedAt);
     this.#warn(found);
   }
 
   async #migrate(sessions: Sessions, statement: Statement): Promise<readonly Row[]> {
     try {
-      await sessions.run({ name: "", text: migration(this.#schema) });
+      await sessions.run({ name: "", text: migration(this.#schema), limitMs: OPEN_MS });
     } catch (error) {
       if (isForbidden(error)) throw noTables(this.#schema, "and this role may not create them", error);
       if (isReadOnly(error)) throw noTables(this.#schema, "and this server accepts no writes", error);

@@ -12,6 +12,12 @@ export function checkCount(option: string, value: number): void {
   throw invalid(option, value, "a whole number above zero");
 }
 
+/** Throws `ERR_OPTION_INVALID` unless an option is a whole number, zero included. */
+export function checkCountOrZero(option: string, value: number): void {
+  if (Number.isSafeInteger(value) && value >= 0) return;
+  throw invalid(option, value, "a whole number from 0 on");
+}
+
 /** Throws `ERR_OPTION_INVALID` unless an option is a whole number above zero, or `Infinity` for no limit. */
 export function checkLimit(option: string, value: number): void {
   if (value !== Number.POSITIVE_INFINITY) checkCount(option, value);

@@ -25,7 +25,8 @@ import { NoticeBoard } from "../notices/board.ts";
 import { fromLevel, LogLines } from "../notices/log-lines.ts";
 import { consoleLogger } from "../notices/logger.ts";
 import { inboxError, type Notice } from "../notices/notice.ts";
-import { checkTime } from "../protocol/check-number.ts";
+import { checkNames } from "../protocol/check-names.ts";
+import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type {
   ConnectedAccountApprovedEvent,
@@ -142,6 +143,7 @@ class MountedReceiver implements Receiver {
         notices.post({ type: "replayed", eventId, by: decision.by, note: decision.note });
       },
       discard: async (eventId, decision) => {
+        checkNames("discard", decision, { by: true, note: true });
         await held.discard(eventId, decision);
         notices.post({ type: "discarded", eventId, by: decision.by, note: decision.note });
       },
@@ -245,7 +247,10 @@ class MountedReceiver implements Receiver {
   #paymentsEndpoint(flow: PaymentsFlow): PaymentsEndpoint {
     return {
       ...this.#intake.endpoint(flow),
-      ingest: (transaction, options = {}) => this.#ingest(flow, transaction, options.tenant),
+      ingest: async (transaction, options = {}) => {
+        checkNames("ingest", options, { tenant: true });
+        return this.#ingest(flow, transaction, options.tenant);
+      },
     };
   }
 
@@ -262,12 +267,18 @@ class MountedReceiver implements Receiver {
     const { reading } = flow.readAsNew(delivery, now);
     const accepted = await this.#inbox.accept(reading.verified, { maxHeld });
     this.#intake.notice(reading, accepted);
-    this.#intake.notifyWorker(accepted, () => {});
+    const calls: Promise<unknown>[] = [];
+    this.#intake.notifyWorker(accepted, (call) => calls.push(call));
+    // Nobody keeps the process alive for a call that is still on its way.
+    await Promise.all(calls);
     return { outcome: accepted.outcome, eventId: accepted.eventId };
   }
 
   async work(options: Parameters<Receiver["work"]>[0] = {}): Promise<WorkReport> {
+    checkNames("work", options, { deadlineMs: true, limit: true });
     const { deadlineMs = 10_000, limit = 1_000 } = options;
+    checkTime("deadlineMs", deadlineMs);
+    checkLimit("limit", limit);
     const { concurrency } = this.#settings;
     return this.#lifecycle.during(async () => {
       const report = await this.#inbox.work(this.#runner, { deadlineMs, limit, concurrency });
@@ -324,11 +335,16 @@ class MountedReceiver implements Receiver {
     return this.#lifecycle.isClosing ? CLOSING : OK;
   }
 
-  async ready({ maxDueAgeMs }: ReadyOptions = {}): Promise<Probe> {
+  async ready(options: ReadyOptions = {}): Promise<Probe> {
+    checkNames("ready", options, { maxDueAgeMs: true });
+    const { maxDueAgeMs } = options;
     if (maxDueAgeMs !== undefined) checkTime("maxDueAgeMs", maxDueAgeMs);
     if (this.#lifecycle.isClosing) return CLOSING;
-    const { ok, detail, oldestDueMs } = await this.#inbox.health();
+    const { ok, detail, waiting, oldestDueMs } = await this.#inbox.health();
     if (!ok) return { ok, detail };
+    if (maxDueAgeMs !== undefined && waiting === null) {
+      return { ok: false, detail: "the events that are due could not be counted" };
+    }
     if (maxDueAgeMs === undefined || oldestDueMs === null || oldestDueMs <= maxDueAgeMs) return OK;
     return {
       ok: false,
@@ -336,11 +352,12 @@ class MountedReceiver implements Receiver {
     };
   }
 
-  close({
-    graceMs = 10_000,
-  }: {
-    readonly graceMs?: number | undefined;
-  } = {}): Promise<{ readonly unfinished: number }> {
+  async close(options: { readonly graceMs?: number | undefined } = {}): Promise<{
+    readonly unfinished: number;
+  }> {
+    checkNames("close", options, { graceMs: true });
+    const { graceMs = 10_000 } = options;
+    if (graceMs !== 0) checkTime("graceMs", graceMs);
     return this.#lifecycle.close({ graceMs });
   }
 
@@ -362,7 +379,9 @@ class MountedReceiver implements Receiver {
 }
 
 /** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */
-function checkReplay({ again, handlers }: ReplayDecision): void {
+function checkReplay(decision: ReplayDecision): void {
+  checkNames("replay", decision, { by: true, note: true, handlers: true, evenIfExpired: true, again: true });
+  const { again, handlers } = decision;
   if (again !== true || (handlers?.length ?? 0) > 0) return;
   throw new PayhooksError("ERR_OPTION_INVALID", "A replay was given `again` but no handlers.", {
     fix: 'Name the handlers whose effects are to happen again: { again: true, handlers: ["deposit"] }.',

@@ -5,6 +5,7 @@ import type { Inbox } from "../inbox/inbox.ts";
 import type { AlertOptions } from "../notices/alerts.ts";
 import type { LogLevel } from "../notices/log-lines.ts";
 import type { Logger } from "../notices/logger.ts";
+import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { checkCount, checkLimit, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { AnyEvent } from "../protocol/events.ts";
@@ -110,11 +111,7 @@ export function settingsOf(options: ReceiverOptions): Settings {
   if (options.payments === undefined && options.connect === undefined) {
     throw invalid("Both flows are off.", "Give payments: { publicKey }, connect: { secret }, or both.");
   }
-  for (const name of Object.keys(options)) {
-    if (!OPTION_NAMES.has(name)) {
-      throw invalid(`There is no option "${name}".`, `Options: ${[...OPTION_NAMES].join(", ")}.`);
-    }
-  }
+  checkNames("createReceiver", options, OPTION_NAMES);
   const { ack = DEFAULTS.ack, run, logLevel = DEFAULTS.logLevel, notifyWorker } = options;
   if (!["enqueued", "handled"].includes(ack)) {
     throw invalid(`ack is ${JSON.stringify(ack)}.`, 'Use "enqueued" or "handled".');
@@ -158,17 +155,29 @@ export function settingsOf(options: ReceiverOptions): Settings {
 
 type NumberOption = Exclude<keyof Settings, "ack" | "run" | "logLevel" | "notifyWorker">;
 
-const OPTION_NAMES: ReadonlySet<string> = new Set([
-  "payments",
-  "connect",
-  "inbox",
-  "effects",
-  ...Object.keys(DEFAULTS),
-  "alreadyHandled",
-  "alerts",
-  "logger",
-  "clock",
-]);
+const OPTION_NAMES: OptionNames<ReceiverOptions> = {
+  payments: true,
+  connect: true,
+  inbox: true,
+  effects: true,
+  ack: true,
+  handledBudgetMs: true,
+  run: true,
+  notifyWorker: true,
+  concurrency: true,
+  maxInFlight: true,
+  maxResolving: true,
+  maxHeld: true,
+  windowMs: true,
+  acceptTimeoutMs: true,
+  maxBodyBytes: true,
+  bodyTimeoutMs: true,
+  alreadyHandled: true,
+  alerts: true,
+  logger: true,
+  logLevel: true,
+  clock: true,
+};
 
 function invalid(what: string, fix: string): PayhooksError {
   return new PayhooksError("ERR_OPTION_INVALID", what, { fix });

@@ -3,6 +3,7 @@ import type { Flow, Verified } from "../flows/flow.ts";
 import type { PaymentsFlow } from "../flows/payments.ts";
 import {
   defaultBackoffMs,
+  delayOf,
   type HandlerContext,
   type HeldEvent,
   isReject,
@@ -130,30 +131,36 @@ export function createRunner(parts: RunnerParts): Runner {
       if (progress.lost || progress.released) break;
     }
     const ending = endingOf(progress);
-    if (ending.kind !== "done") return ending;
     const registered = new Set(handlers.map(({ name }) => name));
+    if (ending.kind === "held") warnOfMissing(lease, registered);
+    if (ending.kind !== "done") return ending;
     const { givenUp, unfinished } = missingHandlers(
       lease.data,
       registered,
       new Set(calls.map(({ handler }) => handler.name)),
     );
-    if (givenUp !== null) return held(givenUp.reason, givenUp.error);
+    if (givenUp !== null) {
+      warnOfMissing(lease, registered);
+      return held(givenUp.reason, givenUp.error);
+    }
     if (unfinished.length === 0) return ending;
     const detail = `it waits for a handler that ${event.event} no longer has: ${unfinished.join(", ")}`;
     return unhandled(lease, detail, registered);
   }
 
-  /**
-   * Holds the event, since this process lacks a handler for it. If that handler was running when its process died, a replay may
-   * repeat its effect.
-   */
-  function unhandled({ data }: Lease, detail: string, registered: ReadonlySet<string> = new Set()): Ending {
+  /** Holds the event, since this process lacks a handler for it. */
+  function unhandled(lease: Lease, detail: string, registered: ReadonlySet<string> = new Set()): Ending {
+    warnOfMissing(lease, registered);
+    return held("unhandled", detail);
+  }
+
+  /** If a handler that this process lacks was running when its own process died, a replay may repeat its effect. */
+  function warnOfMissing({ data }: Lease, registered: ReadonlySet<string>): void {
     const mayHaveRun = ([name, { state }]: [string, Step]): boolean =>
       state === "started" && !registered.has(name);
     if (Object.entries(data.steps).some(mayHaveRun)) {
       notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(data) });
     }
-    return held("unhandled", detail);
   }
 
   /** Replays an entry that never entered the table: reads it again, and enters it as if it had just arrived. */
@@ -488,13 +495,13 @@ function retryIn(progress: Progress, ms: number): void {
 }
 
 function backoffOf(handler: Registered, attempt: number): number {
-  let ms = Number.NaN;
+  let given: unknown;
   try {
-    ms = handler.backoffMs(attempt);
+    given = handler.backoffMs(attempt);
   } catch {
     // A mistake in the merchant's own function must not look like a handler that died.
   }
-  return ms >= 0 && ms <= Number.MAX_SAFE_INTEGER ? ms : defaultBackoffMs(attempt);
+  return delayOf(given) ?? defaultBackoffMs(attempt);
 }
 
 function heldEventOf({ data }: Lease): HeldEvent {

@@ -3,8 +3,10 @@
  *
  * @module
  */
+
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import { checkNames } from "../protocol/check-names.ts";
 import { type RedisStoreOptions, type RedisTarget, redisStore } from "./store.ts";
 
 export type { ScriptClient } from "./script-client.ts";
@@ -30,6 +32,17 @@ export interface RedisInboxOptions extends RedisStoreOptions {
  * @example createReceiver({ payments: { publicKey }, inbox: redisInbox(process.env.REDIS_URL) })
  */
 export function redisInbox(target: RedisTarget | undefined, options: RedisInboxOptions = {}): Inbox {
+  checkNames("redisInbox", options, {
+    prefix: true,
+    replicas: true,
+    leaseMs: true,
+    pollMs: true,
+    commandTimeoutMs: true,
+    searchable: true,
+    existing: true,
+    logger: true,
+    environment: true,
+  });
   const { leaseMs, pollMs, environment } = options;
   return createInbox(redisStore(target, options), { leaseMs, pollMs, environment });
 }

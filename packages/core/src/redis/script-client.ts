@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
 import type { Clock } from "../time/clock.ts";
+import { inTime } from "../time/in-time.ts";
 
 /** All that the store needs of a Redis client. A client over HTTP fits as well as one with a socket. */
 export interface ScriptClient {
@@ -11,20 +12,13 @@ export interface ScriptClient {
 /** The same client, but a script without an answer in time is given up. Its writes may have been made, or may still be. */
 export function limitedClient(client: ScriptClient, clock: Clock, timeoutMs: number): ScriptClient {
   return {
-    async eval(script, keys, args) {
-      let cancel = (): void => {};
-      const late = new Promise<never>((_, reject) => {
-        cancel = clock.after(timeoutMs, () => reject(new Error(`no answer within ${timeoutMs} ms`)));
-      });
-      const answer = client.eval(script, keys, args);
-      try {
-        return await Promise.race([answer, late]);
-      } finally {
-        // A script that was given up may fail later. That error is ignored.
-        answer.catch(() => {});
-        cancel();
-      }
-    },
+    eval: (script, keys, args) =>
+      inTime(
+        clock,
+        timeoutMs,
+        () => client.eval(script, keys, args),
+        () => new Error(`no answer within ${timeoutMs} ms`),
+      ),
   };
 }
 

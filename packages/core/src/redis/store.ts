@@ -17,6 +17,7 @@ import type {
 } from "../inbox/store.ts";
 import { consoleLogger, type Logger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
+import { checkCountOrZero, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { checkServers } from "./checks.ts";
@@ -73,6 +74,8 @@ export interface RedisStoreOptions {
  */
 export function redisStore(target: RedisTarget | undefined, options: RedisStoreOptions = {}): RecordStore {
   const { replicas = 0, commandTimeoutMs = 1_500, environment = environmentOf() } = options;
+  checkCountOrZero("replicas", replicas);
+  checkTime("commandTimeoutMs", commandTimeoutMs);
   const store = (way: Way): RecordStore =>
     new RedisStore(way, { ...options, replicas, commandTimeoutMs, environment });
   if (!isScriptClient(target)) {

@@ -6,6 +6,7 @@
 
 import { createInbox } from "../inbox/engine.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import { checkNames } from "../protocol/check-names.ts";
 import { environmentOf } from "../time/environment.ts";
 import type { SqliteHandle } from "./handle.ts";
 import { type SqliteStoreOptions, sqliteStore } from "./store.ts";
@@ -33,8 +34,10 @@ export interface SqliteInboxOptions extends SqliteStoreOptions {
  */
 export function sqliteInbox(
   file: string | SqliteHandle | undefined,
-  { leaseMs, pollMs, clock, existing }: SqliteInboxOptions = {},
+  options: SqliteInboxOptions = {},
 ): Inbox {
+  checkNames("sqliteInbox", options, { leaseMs: true, pollMs: true, clock: true, existing: true });
+  const { leaseMs, pollMs, clock, existing } = options;
   const environment = environmentOf(clock);
   return createInbox(sqliteStore(file, { clock: environment, existing }), { leaseMs, pollMs, environment });
 }

@@ -7,6 +7,7 @@ import type { RecordStore, Versioned } from "../inbox/store.ts";
 import { memoryStore } from "../memory/store.ts";
 import type { Logger } from "../notices/logger.ts";
 import type { Notice } from "../notices/notice.ts";
+import { checkNames } from "../protocol/check-names.ts";
 import type { Reply } from "../protocol/delivery.ts";
 import type { ConnectEvent, FlowName } from "../protocol/events.ts";
 import { createReceiver } from "../receiver/create-receiver.ts";
@@ -114,12 +115,9 @@ export async function createHarness<Context extends HandlerContext>(
   options: HarnessOptions<Context> & { readonly receiver: { readonly effects: Effects<Context> } },
 ): Promise<Harness>;
 export async function createHarness(options: HarnessOptions): Promise<Harness>;
-export async function createHarness({
-  register,
-  receiver: options = {},
-  keys = createTestKeys(),
-  now = Date.now(),
-}: HarnessOptions): Promise<Harness> {
+export async function createHarness(given: HarnessOptions): Promise<Harness> {
+  checkNames("createHarness", given, { register: true, receiver: true, keys: true, now: true });
+  const { register, receiver: options = {}, keys = createTestKeys(), now = Date.now() } = given;
   const clock = steppedClock(now, rest);
   const memory = memoryStore({ environment: clock, maxRecords: 10_000, maxUnfinished: 10_000 });
   /** Records as they were while a handler ran, by event and handler. */

@@ -1,9 +1,10 @@
 /** Effects in SQLite, through libsql. The runtimes' own drivers, and better-sqlite3, are in test/runtimes. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { removeFolder } from "../../../../test/support/remove-folder.ts";
 import type { EffectContext } from "../../src/effects/index.ts";
 import { type SqliteEffectsOptions, sqliteEffects } from "../../src/effects/sqlite.ts";
 import type { Receiver } from "../../src/index.ts";
@@ -26,7 +27,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   db.close();
-  rmSync(folder, { recursive: true });
+  removeFolder(folder);
 });
 
 const harness = (

@@ -68,6 +68,35 @@ describe("counts in the health", () => {
     await inbox.close({ graceMs: 0 });
   });
 
+  it("are the last ones for half a minute, if they have come to take long; then they are left out", async () => {
+    const clock = fakeClock();
+    const store: RecordStore = sqliteStore(newFile(), { clock });
+    const inbox = createInbox(store, { environment: environmentOf(clock) });
+    await inbox.accept(verifiedEvent());
+    expect(await inbox.health()).toMatchObject({ waiting: 1 });
+    store.counts = () => new Promise<never>(() => {});
+    const asked = async (afterMs: number) => {
+      await clock.advance(afterMs);
+      const asking = inbox.health();
+      await clock.advance(1_000);
+      return asking;
+    };
+    expect(await asked(1_000)).toMatchObject({ ok: true, waiting: 1 });
+    expect(await asked(29_000)).toMatchObject({ ok: true, waiting: null, oldestDueMs: null });
+    await inbox.close({ graceMs: 0 });
+  });
+
+  it("and a look for losses that takes long, do not make the health bad", async () => {
+    const clock = fakeClock();
+    const store: RecordStore = {
+      ...memoryStore({ environment: clock }),
+      findLoss: () => new Promise(() => {}),
+    };
+    const asking = createInbox(store, { environment: clock }).health();
+    await clock.advance(1_000);
+    expect(await asking).toMatchObject({ ok: true, waiting: 0 });
+  });
+
   it.each([
     ["fail", () => Promise.reject(new Error("it takes too long"))],
     ["take long", () => new Promise<never>(() => {})],

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,6 +14,7 @@ import {
 import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
 import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { removeFolder } from "../../../../test/support/remove-folder.ts";
 import { silent } from "../../../../test/support/silent.ts";
 import { Lifecycle, type LifecycleParts } from "../../src/receiver/lifecycle.ts";
 import { openDatabase } from "../../src/sqlite/driver.ts";
@@ -168,6 +169,23 @@ describe("start", () => {
   });
 });
 
+describe("ready", () => {
+  it("with maxDueAgeMs is not so while nobody knows how long events have been due", async () => {
+    const store: RecordStore = {
+      ...memoryStore(),
+      counts: () => Promise.reject(new Error("it takes too long")),
+    };
+    const receiver = receiverOn(createInbox(store));
+    await receiver.start();
+    expect(await receiver.ready()).toEqual({ ok: true, detail: null });
+    expect(await receiver.ready({ maxDueAgeMs: 60_000 })).toEqual({
+      ok: false,
+      detail: "the events that are due could not be counted",
+    });
+    await receiver.close();
+  });
+});
+
 describe("close", () => {
   it("while the inbox is opened waits for that, and closes it, once", async () => {
     const opening = gate();
@@ -192,6 +210,45 @@ describe("close", () => {
     await closing;
     expect((await starting).code).toBe("ERR_CLOSING");
     expect(calls).toEqual(["opened", "closed"]);
+  });
+
+  it("waits for what work() is just being given, and hands it back before it closes the store", async () => {
+    const given = gate();
+    const calls: string[] = [];
+    const memory = memoryStore();
+    let isClosed = false;
+    const store: RecordStore = {
+      ...memory,
+      endsWithProcess: false,
+      async takeDue(limit, hideMs) {
+        const due = await memory.takeDue(limit, hideMs);
+        if (limit > 0 && due.records.length > 0) await given.passed;
+        return due;
+      },
+      swap(items) {
+        calls.push(isClosed ? "written after the close" : "written");
+        return memory.swap(items);
+      },
+      async close() {
+        isClosed = true;
+        calls.push("closed");
+      },
+    };
+    const receiver = receiverOn(createInbox(store), { run: "elsewhere" });
+    const notices: Notice[] = [];
+    receiver.observe((notice) => notices.push(notice));
+    await receiver.start();
+    await receiver.payments.receive(delivery("one"));
+    const working = receiver.work();
+    await noticed();
+    const closing = receiver.close();
+    await noticed();
+    expect(calls).not.toContain("closed");
+    given.open();
+    await closing;
+    await working;
+    expect(calls.at(-1)).toBe("closed");
+    expect(notices.filter(({ type }) => type === "inbox-error")).toEqual([]);
   });
 
   it("waits for a store that opens no longer than for handlers", async () => {
@@ -272,7 +329,7 @@ describe("close", () => {
 describe("a process that has nothing but a receiver", { timeout: 30_000 }, () => {
   function newFile(): string {
     const folder = mkdtempSync(join(tmpdir(), "payhooks-lifecycle-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    onTestFinished(() => removeFolder(folder));
     return join(folder, "inbox.db");
   }
 

@@ -6,6 +6,7 @@ import {
   type PaymentEvent,
   type ReceiverOptions,
   Reject,
+  RetryAfter,
 } from "@payhooks/core";
 import {
   anyCallbackFields,
@@ -185,19 +186,34 @@ describe("handlers and their time", () => {
     expect(noticed(t, "double-risk")).toMatchObject([{ why: "timeout" }]);
   });
 
-  it("a backoff that is no number falls back to the default", async () => {
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, "5000", null, 5n, true])(
+    "a backoff of %s falls back to the default",
+    async (backoff) => {
+      const t = await harness((receiver) =>
+        receiver.onDeposit(
+          () => {
+            throw new Error("no");
+          },
+          { backoffMs: () => backoff as number },
+        ),
+      );
+      await t.deposit();
+      const [retry] = noticed(t, "retry") as readonly { readonly delayMs: number }[];
+      expect(retry?.delayMs).toBeGreaterThanOrEqual(500);
+      expect(retry?.delayMs).toBeLessThanOrEqual(1_500);
+      expect(await t.advance("2s")).toContain("deposit");
+    },
+  );
+
+  it("a delay beyond all reason is ten years: each store can keep that time", async () => {
     const t = await harness((receiver) =>
-      receiver.onDeposit(
-        () => {
-          throw new Error("no");
-        },
-        { backoffMs: () => Number.NaN },
-      ),
+      receiver.onDeposit(() => {
+        throw new RetryAfter(Number.MAX_SAFE_INTEGER);
+      }),
     );
     await t.deposit();
     const [retry] = noticed(t, "retry") as readonly { readonly delayMs: number }[];
-    expect(retry?.delayMs).toBeGreaterThanOrEqual(500);
-    expect(retry?.delayMs).toBeLessThanOrEqual(1_500);
+    expect(retry?.delayMs).toBe(10 * 366 * 86_400_000);
   });
 
   it("whatever is thrown is kept as a line of bounded length", async () => {

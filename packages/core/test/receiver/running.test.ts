@@ -51,6 +51,20 @@ async function start(options: Partial<ReceiverOptions> = {}) {
   };
 }
 
+/** What the service says of a deposit when it is asked. */
+function lookup(payTxnId: string): never {
+  const fields = callbackFields({ payTxnId });
+  return {
+    id: fields.payTxnId,
+    reference: fields.referenceId,
+    type: "DEPOSIT",
+    status: "SUCCESS",
+    base_amount: fields.amount,
+    callback_url: fields.callbackUrl,
+    updated_at: fields.timestamp,
+  } as never;
+}
+
 describe("pause", () => {
   it("begins no run until resume, while deliveries are accepted", async () => {
     const t = await start();
@@ -95,18 +109,23 @@ describe("notifyWorker", () => {
   it("is told of a look-up that was stored, once", async () => {
     const told: string[] = [];
     const t = await start({ run: "elsewhere", notifyWorker: (eventId) => void told.push(eventId) });
-    const { merchantId: _, ...fields } = callbackFields({ payTxnId: "a" });
-    const transaction = {
-      id: fields.payTxnId,
-      reference: fields.referenceId,
-      type: "DEPOSIT",
-      status: "SUCCESS",
-      base_amount: fields.amount,
-      callback_url: fields.callbackUrl,
-      updated_at: fields.timestamp,
-    } as never;
+    const transaction = lookup("a");
     for (let n = 0; n < 2; n++) await t.receiver.payments.ingest(transaction);
     expect(told).toHaveLength(1);
+    await t.receiver.close();
+  });
+
+  it("has been told when ingest returns, which no platform waits after", async () => {
+    const told: string[] = [];
+    const t = await start({
+      run: "elsewhere",
+      notifyWorker: async (eventId) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        told.push(eventId);
+      },
+    });
+    const { eventId } = await t.receiver.payments.ingest(lookup("a"));
+    expect(told).toEqual([eventId]);
     await t.receiver.close();
   });
 

@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
 import { onTestFinished } from "vitest";
+import { removeFolder } from "../../../../test/support/remove-folder.ts";
 import type { RecordStore, Swap, SwapResult } from "../../src/inbox/store.ts";
 import type { SqliteHandle } from "../../src/sqlite/handle.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
@@ -31,7 +32,7 @@ const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 /** A path in a folder that goes with the test. */
 export function newFile(name = "inbox.db"): string {
   const folder = mkdtempSync(join(MEMORY_DISK, "payhooks-sqlite-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  onTestFinished(() => removeFolder(folder));
   return join(folder, name);
 }
 

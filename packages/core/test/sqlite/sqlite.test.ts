@@ -179,7 +179,8 @@ describe("a file that may no longer be written", () => {
 describe("another program that holds the file", () => {
   it("is waited for, and the event loop goes on meanwhile; in the end nothing was written", async () => {
     const file = newFile();
-    const store = await openStore(file);
+    // The same SQLite for both: the system keeps locks by process, so another in this process would not see them.
+    const store = await openStore(openFile(file));
     const other = openFile(file);
     onTestFinished(() => void other.close());
     other.exec("BEGIN IMMEDIATE");
@@ -231,7 +232,7 @@ describe("another program that holds the file", () => {
     const other = openFile(file);
     onTestFinished(() => void other.close());
     other.exec("BEGIN IMMEDIATE");
-    const opening = openStore(file);
+    const opening = openStore(openFile(file));
     await new Promise((resolve) => setImmediate(resolve));
     other.exec("ROLLBACK");
     const store = await opening;

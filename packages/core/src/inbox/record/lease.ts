@@ -83,6 +83,8 @@ export interface LeaseData {
   readonly force: boolean;
   /** The step whose start was written together with the lease; null when a write of its own is needed. */
   readonly started: string | null;
+  /** The PENDING events that ended because this run began. */
+  readonly overtaken: readonly EventFacts[];
 }
 
 /** What notices say about the event that is run. */

@@ -92,7 +92,7 @@ function take(
   record.lease = { slot: slotKey, token, until: now + leaseMs, lengthMs: leaseMs };
   slot.token = token;
   // A PENDING that was running when the terminal status came, and whose lease has lapsed since, must not run after it.
-  if (slot.status !== "PENDING") overtake(record, key, now);
+  const overtaken = slot.status === "PENDING" ? [] : overtake(record, key, now);
   const mode = slot.state === "held" ? "tell" : "run";
   if (mode === "run") slot.state = "running";
   const lease: LeaseData = {
@@ -118,6 +118,7 @@ function take(
     now,
     force,
     started: null,
+    overtaken,
   };
   const first = firstStep(lease);
   if (first === null) return lease;

@@ -30,6 +30,7 @@ describe("taking an event", () => {
         delivery: given.delivery,
         steps: {},
         only: null,
+        overtaken: [],
         evenIfExpired: false,
         previousStatus: "PENDING",
         previousAmount: "9",
@@ -85,7 +86,9 @@ describe("taking an event", () => {
     const ground = running(event("PENDING"));
     ground.accept(event("SUCCESS"));
     ground.now = 2_000;
-    expect(ground.begin(SUCCESS)).toMatchObject({ lease: { mode: "run", status: "SUCCESS" } });
+    expect(ground.begin(SUCCESS)).toMatchObject({
+      lease: { mode: "run", status: "SUCCESS", overtaken: [{ event: "DEPOSIT", status: "PENDING" }] },
+    });
     expect(ground.slot(PENDING).state).toBe("stale");
     ground.now = 4_000;
     expect(ground.next()).toMatchObject({ status: "SUCCESS" });

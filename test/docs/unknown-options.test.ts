@@ -1,0 +1,113 @@
+import { payhooksConsole } from "@payhooks/console";
+import { createReceiver, memoryInbox, verifyPaymentCallback } from "@payhooks/core";
+import { drizzleEffects } from "@payhooks/core/effects/drizzle";
+import { kyselyEffects } from "@payhooks/core/effects/kysely";
+import { pgEffects } from "@payhooks/core/effects/pg";
+import { postgresEffects } from "@payhooks/core/effects/postgres";
+import { prismaEffects } from "@payhooks/core/effects/prisma";
+import { sqliteEffects } from "@payhooks/core/effects/sqlite";
+import { paymentCallbacks as onFetch } from "@payhooks/core/fetch";
+import { postgresInbox } from "@payhooks/core/postgres";
+import { redisInbox } from "@payhooks/core/redis";
+import { sqliteInbox } from "@payhooks/core/sqlite";
+import { createHarness, createTestKeys } from "@payhooks/core/testing";
+import { paymentCallbacks as onExpress } from "@payhooks/express";
+import { paymentCallbacks as onFastify } from "@payhooks/fastify";
+import { paymentCallbacks as onHono } from "@payhooks/hono";
+import { paymentCallbacks as onNext, workRoute } from "@payhooks/next";
+import { describe, expect, it } from "vitest";
+import { silent } from "../support/silent.ts";
+import { namesIn, readDocument, sectionOf } from "./markdown.ts";
+
+/** Options as JavaScript may give them. */
+// biome-ignore lint/suspicious/noExplicitAny: the compiler would refuse them
+type Given = any;
+
+const { publicKey } = createTestKeys();
+const receiver = createReceiver({ payments: { publicKey }, inbox: memoryInbox(), logger: silent });
+receiver.onDeposit(() => {});
+
+/** What takes the options of each section of options.md. */
+const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
+  createReceiver: (options) => createReceiver({ payments: { publicKey }, ...options }),
+  payments: (payments) => createReceiver({ payments }),
+  "payments.expect": (expected) => createReceiver({ payments: { publicKey, expect: expected } }),
+  connect: (connect) => createReceiver({ connect }),
+  alerts: (alerts) => createReceiver({ payments: { publicKey }, alerts }),
+  Handlers: (options) => createReceiver({ payments: { publicKey } }).onDeposit(() => {}, options),
+  memoryInbox: (options) => memoryInbox(options),
+  sqliteInbox: (options) => sqliteInbox("never-opened.db", options),
+  postgresInbox: (options) => postgresInbox("postgres://localhost/never", options),
+  redisInbox: (options) => redisInbox("redis://localhost/never", options),
+  Express: (options) => onExpress(receiver, options),
+  Fastify: (options) => onFastify(receiver, options),
+  Hono: (options) => onHono(receiver, options),
+  "Next.js": (options) => onNext(receiver, options),
+  workRoute: (options) => workRoute(receiver, options),
+  "Lists of events": (options) => receiver.events.list({}, options),
+  Readiness: (options) => receiver.ready(options),
+  Fetch: (options) => onFetch(receiver, options),
+};
+
+/** What takes options that other pages describe, or that belong to one call. */
+const OTHERS: Readonly<Record<string, (options: Given) => unknown>> = {
+  verifyPaymentCallback: (options) => verifyPaymentCallback(new Uint8Array(), { publicKey, ...options }),
+  "events.list": (filter) => receiver.events.list(filter),
+  "held.list": async (filter) => {
+    for await (const _ of receiver.held.list(filter)) break;
+  },
+  find: (query) => receiver.find({ payTxnId: "1", ...query }),
+  work: (options) => receiver.work(options),
+  close: (options) => receiver.close(options),
+  ingest: (options) => receiver.payments.ingest({} as Given, options),
+  replay: (options) => receiver.held.replay("0".repeat(48), { by: "a", note: "b", ...options }),
+  discard: (options) => receiver.held.discard("0".repeat(48), { by: "a", note: "b", ...options }),
+  pgEffects: (options) => pgEffects({} as Given, options),
+  postgresEffects: (options) => postgresEffects({} as Given, options),
+  drizzleEffects: (options) => drizzleEffects({} as Given, options),
+  kyselyEffects: (options) => kyselyEffects({} as Given, options),
+  prismaEffects: (options) => prismaEffects({} as Given, options),
+  sqliteEffects: (options) => sqliteEffects({} as Given, options),
+  createHarness: (options) => createHarness({ register: () => {}, ...options }),
+  payhooksConsole: (options) => payhooksConsole(receiver, { authorize: () => null, ...options }),
+};
+
+async function errorOf(call: () => unknown): Promise<unknown> {
+  try {
+    await call();
+    return null;
+  } catch (error) {
+    return error;
+  }
+}
+
+describe("an option that does not exist", () => {
+  const page = readDocument("docs/reference/options.md");
+
+  it("is tried for every table of the reference", () => {
+    const withTable = page.sections
+      .filter(({ title, level }) => level === 2 && namesIn(sectionOf(page, title)).length > 0)
+      .map(({ title }) => title);
+    expect(Object.keys(TAKERS).sort()).toEqual(withTable.sort());
+  });
+
+  it.each(Object.entries({ ...TAKERS, ...OTHERS }))("is refused, and named: %s", async (_, take) => {
+    const error = await errorOf(() => take({ mistyped: true }));
+    expect(error).toMatchObject({
+      code: "ERR_OPTION_INVALID",
+      message: expect.stringContaining('"mistyped"'),
+    });
+  });
+
+  it.each(Object.entries(TAKERS))("does not count when it is undefined: %s", async (_, take) => {
+    const error = await errorOf(() => take({ mistyped: undefined }));
+    expect(String((error as Error | null)?.message)).not.toContain("mistyped");
+  });
+
+  it.each(Object.entries(TAKERS))("is not one that the reference has: %s", async (section, take) => {
+    for (const name of namesIn(sectionOf(page, section))) {
+      const error = await errorOf(() => take({ [name]: null }));
+      expect(String((error as Error | null)?.message)).not.toContain("has no option");
+    }
+  });
+});
