@@ -1,5 +1,6 @@
 import type { Chronicle, Fault, HandlerCall, Write } from "./chronicle.ts";
 import { BLOWS } from "./faults.ts";
+import { LATE_MS } from "./store-link.ts";
 
 /** Whether the store lost this record between two times. */
 export function lostBetween({ losses }: Chronicle, key: string, from: number, to: number): boolean {
@@ -61,7 +62,8 @@ export function isExplained(chronicle: Chronicle, eventId: string, process: stri
   const last = begins.findLast((write) => write.process === process);
   if (last !== undefined) doubtful.add(last);
   // A begin is sent again for as long as its lease, and may land late.
-  const since = Math.min(at, ...[...doubtful].map((write) => write.at)) - chronicle.plan.leaseMs;
+  const sentMs = chronicle.plan.leaseMs + Math.max(...LATE_MS);
+  const since = Math.min(at, ...[...doubtful].map((write) => write.at)) - sentMs;
   // What a newer version has written, an older one cannot keep: it no longer reads what it runs.
   if (own.some(({ isNewFormat, at: writtenAt }) => isNewFormat && writtenAt >= since)) return true;
   const concerned = new Set([process, ...[...doubtful].map((write) => write.process)]);

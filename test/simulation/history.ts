@@ -18,6 +18,8 @@ import { type Coverage, storeNow, type World } from "./world.ts";
 const LIMIT_MS = 120_000;
 /** Whatever was still on its way shows in this time. */
 const QUIET_MS = 2_000;
+/** A deploy is over by then: the cron job no longer calls processes that cannot read what the others write. */
+const DEPLOYED_MS = 60_000;
 const GRACE_MS = 2_000;
 /** How often the cron job calls, and for how long it lets a process work. */
 const CRON_MS = 700;
@@ -153,8 +155,10 @@ class History {
   #beginCron(): void {
     const { timeline, dice, count } = this.world;
     timeline.at(timeline.now + CRON_MS, null, () => {
-      const number = dice.whole(0, this.#processes.length - 1, "cron", count("cron jobs"));
-      const process = this.#processes[number];
+      const deployed = this.#processes.filter((one) => one?.isNewVersion === true);
+      const isDeployed = timeline.now > DEPLOYED_MS && deployed.length > 0;
+      const called = isDeployed ? deployed : this.#processes;
+      const process = called[dice.whole(0, called.length - 1, "cron", count("cron jobs"))];
       if (process?.isAlive && process.closing === null) process.work(CRON_MS);
       this.#beginCron();
     });

@@ -42,6 +42,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
   /** For how long its machine has slept: so far its other clock is behind. */
   sleptMs = 0;
   closing: Closing | null = null;
+  readonly clock: Environment;
   readonly receiver: Receiver;
   readonly #world: World;
   readonly #suffer: ProcessOptions["suffer"];
@@ -58,6 +59,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     this.wallOffsetMs = Math.floor(world.dice.between(-50, 50, "wall", number, life));
     world.chronicle.handlerSets.set(this.name, handlerSet);
     const environment = this.#environment();
+    this.clock = environment;
     const { leaseMs, pollMs, concurrency, operation } = world.plan;
     this.receiver = core.createReceiver({
       payments: { publicKey: keys.publicKey },
@@ -81,10 +83,6 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
         if (call.process === this.name && call.eventId === notice.eventId) call.timedOut ||= call.to === null;
       }
     });
-  }
-
-  get clock(): Environment {
-    return this.#environment();
   }
 
   /** True time, as far as it has come for this process: what runs while it is frozen runs afterwards. */

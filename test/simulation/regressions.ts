@@ -24,4 +24,16 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly what: strin
     seed: 1_003_347,
     what: "a wall clock that was set back during a try before its time put the next try off by as much",
   },
+  {
+    seed: 1_183_156,
+    what: "a cron job that was just being given an event went on with a store that had been closed meanwhile",
+  },
+  {
+    seed: 1_180_975,
+    what: "processes of the older version were first at every look, so that the newer one never got a record only it can read",
+  },
+  {
+    seed: 1_443_773,
+    what: "a handler died running, a process without it held the event for another handler's sake, and its replay told nobody",
+  },
 ];

@@ -18,7 +18,7 @@ export interface LinkedProcess extends Writer {
 /** A store out of reach is noticed after this time. */
 const TIMEOUT_MS = 300;
 /** What is late is late by about so much. */
-const LATE_MS = [40, 400, 3_000] as const;
+export const LATE_MS = [40, 400, 3_000] as const;
 
 const TOO_NEW: Unreadable = { unreadable: "a newer version has written it" };
 
