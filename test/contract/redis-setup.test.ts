@@ -97,6 +97,9 @@ describe("a store in Redis", { timeout: 60_000 }, () => {
   it("needs an address, and a connection for replicas", async () => {
     await expect(redisStore(undefined).open()).rejects.toMatchObject({ code: "ERR_OPTION_MISSING" });
     await expect(redisStore("redis://u:p/w@h").open()).rejects.toMatchObject({ code: "ERR_OPTION_INVALID" });
+    expect(() => redisStore("redis://localhost", { replicas: Number.NaN })).toThrow(
+      expect.objectContaining({ code: "ERR_OPTION_INVALID" }),
+    );
     expect(() => redisStore({ eval: async () => null }, { replicas: 1 })).toThrow(
       expect.objectContaining({ code: "ERR_OPTION_INVALID" }),
     );

@@ -94,6 +94,26 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "Readiness",
     type: 'keyof import("@payhooks/core").ReadyOptions',
   },
+  "members of a receiver": {
+    page: "docs/reference/receiver.md",
+    section: "Members",
+    type: 'keyof import("@payhooks/core").Receiver',
+  },
+  "fields of the report of work": {
+    page: "docs/reference/receiver.md",
+    section: "work",
+    type: 'keyof import("@payhooks/core").WorkReport',
+  },
+  "options of a replay": {
+    page: "docs/reference/receiver.md",
+    section: "Decisions",
+    type: 'Exclude<keyof Parameters<import("@payhooks/core").Receiver["held"]["replay"]>[1], "by" | "note">',
+  },
+  "outcomes of ingest": {
+    page: "docs/reference/receiver.md",
+    section: "ingest",
+    type: 'import("@payhooks/core").Ingested["outcome"]',
+  },
   "options of the fetch adapter": {
     page: "docs/reference/options.md",
     section: "Fetch",
@@ -178,6 +198,11 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     page: "docs/guides/adding-a-store.md",
     section: "The interface",
     type: 'keyof import("@payhooks/core/inbox").RecordStore',
+  },
+  "error codes of the sandbox": {
+    page: "docs/guides/sandbox.md",
+    section: "Errors",
+    type: 'import("@payhooks/sandbox").SandboxErrorCode',
   },
   "traits of a store": {
     page: "docs/guides/adding-a-store.md",

@@ -19,7 +19,7 @@ const newReceiver = () => createReceiver({ payments: { publicKey }, inbox: memor
 describe("handlers.md", () => {
   it("says that an event has handlers or is ignored: the second of the two throws", () => {
     expect(wordsOf("docs/guides/handlers.md", "Registration")).toContain(
-      "An event has handlers, or it is ignored: whichever of the two comes second throws `ERR_OPTION_INVALID`.",
+      "You cannot both handle and ignore an event: the second call throws `ERR_OPTION_INVALID`.",
     );
     const contradiction = expect.objectContaining({ code: "ERR_OPTION_INVALID" });
     const handled = newReceiver().onDeposit(() => {});

@@ -55,9 +55,9 @@ describe("without redis-server", () => {
     const others = readdirSync("test", { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".test.ts") && !/node_modules|^browser/.test(file) && !isOnRedis(file))
       .map((file) => `test/${file}`)
-      // MariaDB and PgBouncer are looked for where programs are: here they are missing too.
+      // MariaDB and PgBouncer are looked for where programs are: here they are missing too, as PostgreSQL is on macOS.
       .filter((file) => !mariadbSuites.includes(file) && !pgbouncerSuites.includes(file))
-      .filter((file) => postgresBin() !== null || !postgresSuites.includes(file));
+      .filter((file) => postgresBin({ path: folder }) !== null || !postgresSuites.includes(file));
     expect(listed.sort()).toEqual(others.sort());
     expect(listed).toContain("test/faults/sqlite.test.ts");
   });

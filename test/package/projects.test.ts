@@ -3,6 +3,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { hasMariadb, mariadbSuites } from "../../scripts/mariadb-server.mjs";
+import { hasPgbouncer, pgbouncerSuites } from "../../scripts/pgbouncer.mjs";
 import { postgresBin, postgresSuites } from "../../scripts/postgres-server.mjs";
 import { hasRedis } from "../../scripts/redis-server.mjs";
 import { root } from "./workspace.ts";
@@ -30,6 +32,8 @@ it("each file is run by one project", ({ skip }) => {
       ),
     )
     .filter((file) => file.endsWith(".test.ts") && !/node_modules|\/browser\//.test(file))
-    .filter((file) => postgresBin() !== null || !postgresSuites.includes(file));
+    .filter((file) => postgresBin() !== null || !postgresSuites.includes(file))
+    .filter((file) => hasMariadb() || !mariadbSuites.includes(file))
+    .filter((file) => hasPgbouncer() || !pgbouncerSuites.includes(file));
   expect([...filesOf("!rest*"), ...filesOf("rest*")].sort()).toEqual(there.sort());
 });

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -184,8 +184,10 @@ export class PostgresServer {
   #signal(name: NodeJS.Signals): void {
     if (this.#program?.isRunning !== true) return;
     const { pid } = this.#program;
+    // Those that it had: once it has ended, they are nobody's children.
+    const before = childrenOf(pid);
     process.kill(pid, name);
-    for (const child of childrenOf(pid)) {
+    for (const child of new Set([...before, ...childrenOf(pid)])) {
       try {
         process.kill(child, name);
       } catch {
@@ -214,9 +216,22 @@ function ticksOf(pid: number, fields: 2 | 4): number {
 }
 
 function childrenOf(pid: number): readonly number[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && parentOf(name) === pid)
-    .map(Number);
+  return processes()
+    .filter(({ parent }) => parent === pid)
+    .map((one) => one.pid);
+}
+
+/** Linux has them in /proc. macOS has no such folder, but it has `ps`. */
+function processes(): readonly { readonly pid: number; readonly parent: number | null }[] {
+  if (existsSync("/proc")) {
+    const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+    return pids.map((pid) => ({ pid: Number(pid), parent: parentOf(pid) }));
+  }
+  const lines = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" });
+  return [...lines.matchAll(/^ *(\d+) +(\d+) *$/gm)].map(([, pid, parent]) => ({
+    pid: Number(pid),
+    parent: Number(parent),
+  }));
 }
 
 function parentOf(pid: string): number | null {

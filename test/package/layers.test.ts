@@ -5,10 +5,10 @@ import { importsIn } from "./imports.ts";
 import { packagesIn, root } from "./workspace.ts";
 
 /**
- * The rooms of `packages/core/src` as floors of a house: a file imports from its own room and from lower floors, never from a
- * higher one, and not from another room of its floor. A new room gets its floor here first.
+ * The folders of `packages/core/src` in layers, the highest first. A file imports from its own folder and from lower layers, never
+ * from a higher one, and not from another folder of its layer. A new folder gets its layer here first.
  */
-const FLOORS: readonly (readonly string[])[] = [
+const LAYERS: readonly (readonly string[])[] = [
   ["entry"],
   ["testing", "http"],
   ["receiver"],
@@ -25,7 +25,7 @@ const FLOORS: readonly (readonly string[])[] = [
 
 const sources = join(root, "packages/core/src");
 
-/** Files that users import from. They may look into every room, and no file looks at them. */
+/** Files that users import from. They may import from every folder, and no file imports them. */
 const entries: ReadonlySet<string> = new Set(
   [...readFileSync(join(root, "packages/core/tsup.config.ts"), "utf8").matchAll(/"src\/([^"]+)"/g)].map(
     ([, file]) => String(file),
@@ -33,7 +33,7 @@ const entries: ReadonlySet<string> = new Set(
 );
 
 /** Every file with the files that it imports, types included. Paths are relative to the folder. */
-function houseIn(folder: string): ReadonlyMap<string, readonly string[]> {
+function importsOf(folder: string): ReadonlyMap<string, readonly string[]> {
   return new Map(
     readdirSync(folder, { recursive: true, encoding: "utf8" })
       .map((file) => file.replaceAll("\\", "/"))
@@ -50,21 +50,21 @@ function houseIn(folder: string): ReadonlyMap<string, readonly string[]> {
   );
 }
 
-const house = houseIn(sources);
+const imports = importsOf(sources);
 
-function roomOf(file: string): string {
+function folderOf(file: string): string {
   if (entries.has(file)) return "entry";
   const folder = posix.dirname(file);
-  return FLOORS.flat().includes(folder) ? folder : (folder.split("/")[0] ?? "");
+  return LAYERS.flat().includes(folder) ? folder : (folder.split("/")[0] ?? "");
 }
 
-const floorOf = (file: string): number => FLOORS.findIndex((rooms) => rooms.includes(roomOf(file)));
+const layerOf = (file: string): number => LAYERS.findIndex((folders) => folders.includes(folderOf(file)));
 
-/** Imports that go up, or across a floor. */
+/** Imports that go up, or across a layer. */
 function wrongWays(files: ReadonlyMap<string, readonly string[]>): string[] {
   return [...files].flatMap(([file, imported]) =>
     imported
-      .filter((target) => roomOf(target) !== roomOf(file) && floorOf(target) <= floorOf(file))
+      .filter((target) => folderOf(target) !== folderOf(file) && layerOf(target) <= layerOf(file))
       .map((target) => `${file} imports ${target}`),
   );
 }
@@ -86,23 +86,23 @@ function circles(files: ReadonlyMap<string, readonly string[]>): string[] {
 
 describe.each(packagesIn("packages"))("$manifest.name", ({ directory }) => {
   it("has no file that imports itself by way of others", () => {
-    const files = houseIn(join(directory, "src"));
+    const files = importsOf(join(directory, "src"));
     expect(files.size).toBeGreaterThan(0);
     expect(circles(files)).toEqual([]);
   });
 });
 
-describe("the rooms of core", () => {
-  it("every file is in a room that has a floor", () => {
-    expect([...house.keys()].filter((file) => floorOf(file) < 0)).toEqual([]);
+describe("the layers of core", () => {
+  it("every file is in a folder that has a layer", () => {
+    expect([...imports.keys()].filter((file) => layerOf(file) < 0)).toEqual([]);
   });
 
-  it("imports go down the floors only", () => {
-    expect(wrongWays(house)).toEqual([]);
+  it("imports go down the layers only", () => {
+    expect(wrongWays(imports)).toEqual([]);
   });
 
   it("nothing but the package's users imports an entry point", () => {
-    const found = [...house]
+    const found = [...imports]
       .filter(([file]) => !entries.has(file))
       .flatMap(([file, imported]) =>
         imported.filter((target) => entries.has(target)).map((target) => `${file} imports ${target}`),
