@@ -10,7 +10,7 @@ const receiver = createReceiver({
   inbox: sqliteInbox(process.env.PAYHOOKS_FILE ?? "payhooks.db"),
 });
 
-// A function runs on SUCCESS only. ctx.effectId is the same at every retry: store it with the credit, uniquely.
+// A function runs on SUCCESS only. ctx.effectId is the same on every retry: save it with the credit, in a unique column.
 receiver.onDeposit(async (deposit, ctx) => {
   console.log(`credit ${deposit.amount} for ${deposit.referenceId} once as ${ctx.effectId}`);
 });

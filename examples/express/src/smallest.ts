@@ -10,7 +10,7 @@ const receiver = createReceiver({
 receiver.onDeposit(async (deposit, ctx) => {
   console.log(`credit ${deposit.amount} for ${deposit.referenceId}, once, as ${ctx.effectId}`);
 });
-receiver.ignore("WITHDRAWAL");
+receiver.ignore("WITHDRAWAL"); // otherwise withdrawals would be held for a person
 
 const app = express();
 app.use("/callbacks/pay", paymentCallbacks(receiver));

@@ -9,7 +9,7 @@ const receiver = createReceiver({
   inbox: memoryInbox(), // loses acknowledged events when the process dies: see docs/guides/inboxes.md
 });
 
-// A function runs on SUCCESS only. ctx.effectId is the same at every retry: store it with the credit, uniquely.
+// A function runs on SUCCESS only. ctx.effectId is the same on every retry: save it with the credit, in a unique column.
 receiver.onDeposit(async (deposit, ctx) => {
   console.log(`credit ${deposit.amount} for ${deposit.referenceId} once as ${ctx.effectId}`);
 });

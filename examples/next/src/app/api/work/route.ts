@@ -1,5 +1,5 @@
 import { workRoute } from "@payhooks/next";
 import { receiver } from "../../../lib/receiver";
 
-// For a cron job: runs what is due, such as retries that no request has come by to run.
+// For a cron job: runs what is due, such as retries that fall due while there is no traffic.
 export const GET = workRoute(receiver, { secret: process.env.CRON_SECRET });
