@@ -174,6 +174,7 @@ describe("ready", () => {
     const store: RecordStore = {
       ...memoryStore(),
       counts: () => Promise.reject(new Error("it takes too long")),
+      endsWithProcess: false,
     };
     const receiver = receiverOn(createInbox(store));
     await receiver.start();
