@@ -1,6 +1,7 @@
-// The closing line of .ci/run: the sum of the runs that left a report `<run>.json`, or a mark `<run>.failed`, in a folder.
+// The closing lines of .ci/run, from a folder where each run left a report `<run>.json`, or a mark `<run>.failed`: what failed,
+// and the sum.
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 
 const [folder = ""] = process.argv.slice(2);
 const names = readdirSync(folder);
@@ -9,9 +10,19 @@ let failed = 0;
 for (const run of new Set(names.map((name) => name.replace(/\.(?:json|failed)$/, "")))) {
   const report = names.includes(`${run}.json`)
     ? JSON.parse(readFileSync(join(folder, `${run}.json`), "utf8"))
-    : { numPassedTests: 0, numFailedTests: 0 };
+    : { numPassedTests: 0, numFailedTests: 0, testResults: [] };
   passed += report.numPassedTests;
   // A check, a file that cannot be loaded, an error outside of every test: no test failed, and the run did.
   failed += Math.max(report.numFailedTests, names.includes(`${run}.failed`) ? 1 : 0);
+  for (const file of report.testResults.filter(({ status }) => status === "failed")) {
+    const path = relative("", file.name);
+    const tests = file.assertionResults.filter(({ status }) => status === "failed");
+    if (tests.length === 0) say(run, `${path}: ${file.message}`);
+    for (const { fullName, failureMessages } of tests) say(run, `${path}, ${fullName}: ${failureMessages[0]}`);
+  }
 }
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
+
+function say(run, message) {
+  process.stdout.write(`npm run ${run} failed. ${message.split("\n").slice(0, 5).join("\n  ")}\n`);
+}
