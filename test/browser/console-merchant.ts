@@ -38,7 +38,7 @@ export interface ConsoleMerchant {
   close(): Promise<void>;
 }
 
-/** Starts one over an inbox. Its handlers have two tries, 50 ms apart. */
+/** Starts one over an inbox. Its handlers have two attempts, 50 ms apart. */
 export async function startConsoleMerchant({
   can = ["view", "replay", "discard"],
   redact,
@@ -60,7 +60,7 @@ export async function startConsoleMerchant({
       if (words !== null) throw new Error(words);
       credited.push(referenceId);
     },
-    { maxTries: 2, backoffMs: () => 50 },
+    { maxAttempts: 2, backoffMs: () => 50 },
   );
   receiver.ignore("WITHDRAWAL");
   const app = express();

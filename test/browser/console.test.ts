@@ -103,7 +103,7 @@ describe.each(INBOXES.filter(([name]) => !missing(name)))("the console over %s",
     await page.locator("#life-title", { hasText: "order-17" }).waitFor();
     await live(page);
     expect(await page.locator("#life").textContent()).toMatch(
-      /exhausted[\s\S]*the ledger is away[\s\S]*2 tries/,
+      /exhausted[\s\S]*the ledger is away[\s\S]*2 attempts/,
     );
     await picture(page, `console-held-${name}`);
 

@@ -107,7 +107,7 @@ export const beginCases: readonly ContractCase[] = [
     ),
   ),
   onFreshData("a handler that must not run twice has a start of its own: one write more", async (rig) => {
-    for (const options of [{ onCrash: "hold" }, { maxTries: 1 }] as const) {
+    for (const options of [{ onCrash: "hold" }, { maxAttempts: 1 }] as const) {
       const process = rig.start();
       const merchant = merchantOn(process, (receiver) => receiver.onDeposit(() => {}, options), {
         run: "background",
@@ -355,7 +355,7 @@ export const beginCases: readonly ContractCase[] = [
   }),
   ...(["the machine slept", "its answer came too late"] as const).map((why) =>
     onFreshData(
-      `no handler is called under a lease that has run out meanwhile, since ${why}: that is no try`,
+      `no handler is called under a lease that has run out meanwhile, since ${why}: that is no attempt`,
       async (rig) => {
         let aheadMs = 0;
         let isFirst = true;
@@ -371,7 +371,7 @@ export const beginCases: readonly ContractCase[] = [
           { aheadMs: () => aheadMs },
         );
         const merchant = merchantOn(process, (receiver) =>
-          receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { maxTries: 2 }),
+          receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { maxAttempts: 2 }),
         );
         const eventId = await merchant.deliver(depositOf(rig));
         const working = merchant.work();
@@ -392,13 +392,13 @@ export const beginCases: readonly ContractCase[] = [
     ),
   ),
   onFreshData(
-    "what was begun before a close, and not called yet, is handed back: that is no try, and another process has it at once",
+    "what was begun before a close, and not called yet, is handed back: that is no attempt, and another process has it at once",
     async (rig) => {
       const attempts: string[] = [];
       const register =
         (who: string): Parameters<typeof merchantOn>[1] =>
         (receiver) =>
-          receiver.onDeposit((_, { attempt }) => void attempts.push(`${who} ${attempt}`), { maxTries: 2 });
+          receiver.onDeposit((_, { attempt }) => void attempts.push(`${who} ${attempt}`), { maxAttempts: 2 });
       let closing: Promise<unknown> | null = null;
       const process = rig.start((moment, call) => {
         if (moment === "after" && does(call, "begin"))

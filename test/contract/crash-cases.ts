@@ -9,20 +9,20 @@ const MOMENTS = ["before", "after"] as const;
 
 type How = "succeeds" | "throws once" | "rejects";
 
-/** A merchant with two handlers, `a` and `b`, which write down their tries; `b` does as it is told. */
+/** A merchant with two handlers, `a` and `b`, which write down their attempts; `b` does as it is told. */
 function merchantWith(
   process: Process,
-  tries: string[],
+  attempts: string[],
   { how = "succeeds", run }: { readonly how?: How; readonly run?: "background" } = {},
 ): Merchant {
   return merchantOn(
     process,
     (receiver) =>
       receiver
-        .onDeposit((_, { attempt }) => void tries.push(`a${attempt}`), { name: "a" })
+        .onDeposit((_, { attempt }) => void attempts.push(`a${attempt}`), { name: "a" })
         .onDeposit(
           (_, { attempt }) => {
-            tries.push(`b${attempt}`);
+            attempts.push(`b${attempt}`);
             if (how === "rejects") throw new Reject("never");
             if (how === "throws once" && attempt === 1) throw new Error("not yet");
           },
@@ -33,7 +33,7 @@ function merchantWith(
 }
 
 /** How often each handler is called in the end, the dead process's calls included. */
-const RUN_DEATHS: readonly (readonly [moment: Moment, write: string, tries: readonly string[]])[] = [
+const RUN_DEATHS: readonly (readonly [moment: Moment, write: string, attempts: readonly string[]])[] = [
   ["before", "begin", ["a1", "b1"]],
   // The first start is written with the begin: nobody can tell that the handler was not called.
   ["after", "begin", ["a2", "b1"]],
@@ -79,46 +79,46 @@ export const crashCases: readonly ContractCase[] = [
     onFreshData(
       `death ${moment} an accept that begins: ${moment === "before" ? "the copy is new, and runs once" : "the copy is a duplicate, and it runs when the lease is over"}`,
       async (rig) => {
-        const tries: string[] = [];
-        const dying = merchantWith(dyingAt(rig, moment, "begin"), tries, { run: "background" });
+        const attempts: string[] = [];
+        const dying = merchantWith(dyingAt(rig, moment, "begin"), attempts, { run: "background" });
         await dying.receiver.start();
         const fields = depositOf(rig);
         void dying.deliver(fields).catch(() => {});
         await dying.process.dead;
-        const survivor = merchantWith(rig.start(), tries);
+        const survivor = merchantWith(rig.start(), attempts);
         const eventId = await survivor.deliver(fields);
         expect((await noticed(survivor, "duplicate")).length).toBe(moment === "before" ? 0 : 1);
         await survivor.work();
-        expect(tries).toEqual(moment === "before" ? ["a1", "b1"] : []);
+        expect(attempts).toEqual(moment === "before" ? ["a1", "b1"] : []);
         await rig.advance(rig.leaseMs * 1.5);
         await survivor.work();
-        expect(tries).toEqual(moment === "before" ? ["a1", "b1"] : ["a2", "b1"]);
+        expect(attempts).toEqual(moment === "before" ? ["a1", "b1"] : ["a2", "b1"]);
         expect((await survivor.life(eventId))?.state).toBe("done");
       },
     ),
   ),
   ...RUN_DEATHS.map(([moment, write, expected]) =>
     onFreshData(
-      `death ${moment} the write "${write}": it is done in the end, the handlers' tries being ${expected.join(", ")}`,
+      `death ${moment} the write "${write}": it is done in the end, the handlers' attempts being ${expected.join(", ")}`,
       async (rig) => {
-        const tries: string[] = [];
-        const dying = merchantWith(dyingAt(rig, moment, write), tries);
+        const attempts: string[] = [];
+        const dying = merchantWith(dyingAt(rig, moment, write), attempts);
         const fields = depositOf(rig);
         const eventId = await dying.deliver(fields);
         void dying.work();
         await dying.process.dead;
         // What was begun is leased by the dead one for a while: nobody else has it before that is over.
-        const survivor = merchantWith(rig.start(), tries);
-        const before = tries.length;
+        const survivor = merchantWith(rig.start(), attempts);
+        const before = attempts.length;
         await survivor.work();
-        if (moment !== "before" || write !== "begin") expect(tries).toHaveLength(before);
+        if (moment !== "before" || write !== "begin") expect(attempts).toHaveLength(before);
         await survivor.deliver(fields);
         expect(await noticed(survivor, "duplicate")).toHaveLength(1);
         await rig.advance(rig.leaseMs * 1.5);
         await survivor.work();
-        expect(tries).toEqual(expected);
+        expect(attempts).toEqual(expected);
         expect((await survivor.life(eventId))?.state).toBe("done");
-        // Each try that may be a second one of the same work is told of.
+        // Each attempt that may be a second one of the same work is told of.
         const twice = expected.some((one) => one.endsWith("2"));
         expect((await noticed(survivor, "double-risk")).map(({ why }) => why)).toEqual(
           twice ? ["died-while-running"] : [],
@@ -128,45 +128,45 @@ export const crashCases: readonly ContractCase[] = [
   ),
   ...MOMENTS.map((moment) =>
     onFreshData(`death ${moment} the write of a retry: the retry comes all the same`, async (rig) => {
-      const tries: string[] = [];
-      const dying = merchantWith(dyingAt(rig, moment, "finish retry"), tries, { how: "throws once" });
+      const attempts: string[] = [];
+      const dying = merchantWith(dyingAt(rig, moment, "finish retry"), attempts, { how: "throws once" });
       const eventId = await dying.deliver(depositOf(rig));
       void dying.work();
       await dying.process.dead;
       await rig.advance(rig.leaseMs * 1.5);
-      const survivor = merchantWith(rig.start(), tries, { how: "throws once" });
+      const survivor = merchantWith(rig.start(), attempts, { how: "throws once" });
       await survivor.work();
-      expect(tries).toEqual(["a1", "b1", "b2"]);
+      expect(attempts).toEqual(["a1", "b1", "b2"]);
       expect((await survivor.life(eventId))?.state).toBe("done");
     }),
   ),
   ...MOMENTS.map((moment) =>
     onFreshData(`death ${moment} the write that holds: it is held in the end`, async (rig) => {
-      const tries: string[] = [];
-      const dying = merchantWith(dyingAt(rig, moment, "finish held"), tries, { how: "rejects" });
+      const attempts: string[] = [];
+      const dying = merchantWith(dyingAt(rig, moment, "finish held"), attempts, { how: "rejects" });
       const eventId = await dying.deliver(depositOf(rig));
       void dying.work();
       await dying.process.dead;
       await rig.advance(rig.leaseMs * 1.5);
-      const survivor = merchantWith(rig.start(), tries, { how: "rejects" });
+      const survivor = merchantWith(rig.start(), attempts, { how: "rejects" });
       await survivor.work();
-      expect(tries).toEqual(moment === "before" ? ["a1", "b1", "b2"] : ["a1", "b1"]);
+      expect(attempts).toEqual(moment === "before" ? ["a1", "b1", "b2"] : ["a1", "b1"]);
       expect(await survivor.life(eventId)).toMatchObject({ state: "held", reason: "rejected" });
       await survivor.work();
-      expect(tries).toHaveLength(moment === "before" ? 3 : 2);
+      expect(attempts).toHaveLength(moment === "before" ? 3 : 2);
     }),
   ),
   ...(["rerun", "hold"] as const).flatMap((onCrash) =>
-    ([3, 1] as const).flatMap((maxTries) =>
-      onCrash === "rerun" && maxTries === 3
+    ([3, 1] as const).flatMap((maxAttempts) =>
+      onCrash === "rerun" && maxAttempts === 3
         ? []
         : [
             onFreshData(
-              `a handler with onCrash "${onCrash}" and ${maxTries === 1 ? "one try" : "some tries"}: death after its begin alone is none of it, since its start has a write of its own`,
+              `a handler with onCrash "${onCrash}" and ${maxAttempts === 1 ? "one attempt" : "some attempts"}: death after its begin alone is none of it, since its start has a write of its own`,
               async (rig) => {
                 const attempts: number[] = [];
                 const register: Parameters<typeof merchantOn>[1] = (receiver) =>
-                  receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { onCrash, maxTries });
+                  receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { onCrash, maxAttempts });
                 const process = dyingAt(rig, "after", "begin");
                 const dying = merchantOn(process, register);
                 const eventId = await dying.deliver(depositOf(rig));

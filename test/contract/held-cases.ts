@@ -393,8 +393,8 @@ export const heldCases: readonly ContractCase[] = [
       expect(await survivor.life(eventId)).toMatchObject({ state: "held", reason: "mismatch" });
     },
   ),
-  onFreshData("an onHeld handler that uses up its tries gives a notice, and no second entry", async (rig) => {
-    let tries = 0;
+  onFreshData("an onHeld handler that uses up its attempts gives a notice, and no second entry", async (rig) => {
+    let attempts = 0;
     const merchant = merchantOn(rig.start(), (receiver) =>
       receiver
         .onDeposit(() => {
@@ -402,16 +402,16 @@ export const heldCases: readonly ContractCase[] = [
         })
         .onHeld(
           () => {
-            tries++;
+            attempts++;
             throw new Error("mail is down");
           },
-          { maxTries: 2, backoffMs: () => 0 },
+          { maxAttempts: 2, backoffMs: () => 0 },
         ),
     );
     const eventId = await merchant.deliver(depositOf(rig));
     await merchant.work();
     await merchant.work();
-    expect(tries).toBe(2);
+    expect(attempts).toBe(2);
     expect(
       (await noticed(merchant, "given-up")).map(({ handler, reason }) => `${handler} ${reason}`),
     ).toEqual(["deposit rejected", "held:held exhausted"]);
@@ -421,7 +421,7 @@ export const heldCases: readonly ContractCase[] = [
     // Held anew after a replay, it is told anew.
     await merchant.receiver.held.replay(eventId, BY);
     await merchant.work();
-    expect(tries).toBe(4);
+    expect(attempts).toBe(4);
   }),
   onFreshData(
     "an entry that is released enters the table as an ordinary event, and runs there once",

@@ -53,7 +53,7 @@ const doubleRisks = ({ notices }: SampleRunner): readonly string[] =>
 
 export const leaseCases: readonly ContractCase[] = [
   onFreshData(
-    "two slots of one transaction never overlap, and the one that waits counts no try",
+    "two slots of one transaction never overlap, and the one that waits counts no attempt",
     async (rig) => {
       const [one, other] = [hanging(rig), rig.start()];
       const id = newId();
@@ -122,7 +122,7 @@ export const leaseCases: readonly ContractCase[] = [
       expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 0 });
       await rig.advance(rig.leaseMs);
       expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 1 });
-      expect(runner.leases[0]?.data.steps).toMatchObject({ deposit: { state: "started", tries: 1 } });
+      expect(runner.leases[0]?.data.steps).toMatchObject({ deposit: { state: "started", attempts: 1 } });
       expect(runner.leases[0]?.data.token).not.toBe(one.runner.leases[0]?.data.token);
     },
   ),
@@ -149,7 +149,7 @@ export const leaseCases: readonly ContractCase[] = [
     });
     expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 1, failed: 1 });
     const before = await other.inbox.read(eventId);
-    expect(before).toMatchObject({ state: "waiting", steps: { deposit: { state: "failed", tries: 2 } } });
+    expect(before).toMatchObject({ state: "waiting", steps: { deposit: { state: "failed", attempts: 2 } } });
     one.letGo();
     one.process.thaw();
     expect(await one.wrote).toBe(false);
@@ -181,7 +181,7 @@ export const leaseCases: readonly ContractCase[] = [
     expect(wrote).toEqual([false]);
     expect(await other.process.inbox.read(event.key + event.slot)).toMatchObject({
       state: "running",
-      steps: { deposit: { state: "started", tries: 2 } },
+      steps: { deposit: { state: "started", attempts: 2 } },
     });
     other.letGo();
     expect(await other.wrote).toBe(true);
@@ -302,7 +302,7 @@ export const leaseCases: readonly ContractCase[] = [
       expect(runner.leases.map(({ data }) => data.id)).toEqual([waiting.id, leased.id]);
     },
   ),
-  onFreshData("a begin that fails is no try: the event is due again", async (rig) => {
+  onFreshData("a begin that fails is no attempt: the event is due again", async (rig) => {
     let broken = true;
     const process = rig.start((moment, call) =>
       broken && moment === "before" && does(call, "begin") ? "fail" : undefined,

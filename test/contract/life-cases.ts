@@ -13,7 +13,7 @@ const APART_MS = 1_100;
 
 export const lifeCases: readonly ContractCase[] = [
   onFreshData(
-    "an event that was done at its first try keeps nothing of its life, and its copies are no write",
+    "an event that was done at its first attempt keeps nothing of its life, and its copies are no write",
     async (rig) => {
       const process = rig.start();
       const merchant = merchantOn(process, (receiver) => receiver.onDeposit(() => {}).ignore("WITHDRAWAL"));
@@ -33,15 +33,15 @@ export const lifeCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "an event's life has its copies and its tries with their errors, also once it is done",
+    "an event's life has its copies and its attempts with their errors, also once it is done",
     async (rig) => {
       const process = rig.start();
-      let tries = 0;
+      let attempts = 0;
       const merchant = merchantOn(process, (receiver) =>
         receiver
           .onDeposit(
             () => {
-              if (++tries === 1) throw new Error("the order service is away");
+              if (++attempts === 1) throw new Error("the order service is away");
             },
             { backoffMs: () => 1 },
           )

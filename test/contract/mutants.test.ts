@@ -359,7 +359,7 @@ const mutants: readonly Mutant[] = [
     mistake: running(() => ({ firstStep: () => null })),
   },
   {
-    name: "a start that was not followed by a call counts as a try",
+    name: "a start that was not followed by a call counts as an attempt",
     caughtBy: "what was begun before a close",
     shared: true,
     mistake: stepping((changes) => changes.filter(({ kind }) => kind !== "undone")),
@@ -379,19 +379,19 @@ const mutants: readonly Mutant[] = [
     ),
   },
   {
-    name: "a try before its time counts",
+    name: "an attempt before its time counts",
     caughtBy: "asked for before its time",
     mistake: stepping((changes) =>
       changes.map((change) =>
         change.kind === "undone" && change.before !== null
-          ? { ...change, before: { ...change.before, tries: change.before.tries + 1 } }
+          ? { ...change, before: { ...change.before, attempts: change.before.attempts + 1 } }
           : change,
       ),
     ),
   },
   {
-    name: "a try before its time puts off the next",
-    caughtBy: "a try before its time that fails does not use up",
+    name: "an attempt before its time puts off the next",
+    caughtBy: "an attempt before its time that fails does not use up",
     mistake: stepping((changes) =>
       changes.map((change) =>
         change.kind === "undone" && change.before !== null
@@ -410,7 +410,7 @@ const mutants: readonly Mutant[] = [
     ),
   },
   {
-    name: "the last try before the end is rationed like any other",
+    name: "the last attempt before the end is rationed like any other",
     caughtBy: "close of an inbox that ends with its process tries once more",
     replace: () => {
       const own = Runs.prototype.runNow;
@@ -538,7 +538,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "every event keeps its life",
-    caughtBy: "an event that was done at its first try",
+    caughtBy: "an event that was done at its first attempt",
     mistake: writing((item) =>
       recordChanged(item, (record) => {
         for (const slot of Object.values(record.slots)) {
@@ -550,7 +550,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "a copy of what is done is written down",
-    caughtBy: "an event that was done at its first try",
+    caughtBy: "an event that was done at its first attempt",
     mistake: withInbox((inbox, store) => ({
       async accept(event, options) {
         const accepted = await inbox.accept(event, options);

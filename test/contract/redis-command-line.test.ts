@@ -38,7 +38,7 @@ it(
           if (isBroken) throw new Error("the bank is down");
           ran.push(deposit.referenceId);
         },
-        { maxTries: 1 },
+        { maxAttempts: 1 },
       );
       await receiver.start();
       const { rawBody } = signPaymentCallback(callbackFields({ referenceId: "order-1" }), keys.privateKey);

@@ -1,4 +1,4 @@
-/** Handlers, their tries and their ends (docs/guides/handlers.md, Outcomes and retries), run by the real receiver. */
+/** Handlers, their attempts and their ends (docs/guides/handlers.md, Outcomes and retries), run by the real receiver. */
 import { Reject, RetryAfter, type RunReport } from "@payhooks/core";
 import { expect } from "vitest";
 import type { StepChange } from "../../packages/core/src/inbox/record/lease.ts";
@@ -37,15 +37,15 @@ export const retryCases: readonly ContractCase[] = [
     expect((await merchant.life(eventId))?.state).toBe("done");
     await rig.advance(rig.leaseMs * 3);
     expect(await merchant.work()).toMatchObject({ ran: 0, nextDueAt: null });
-    // One effectId per handler over all its tries.
+    // One effectId per handler over all its attempts.
     expect(effects.size).toBe(3);
     expect([...effects].every((line) => line.includes(eventId))).toBe(true);
   }),
   onFreshData("RetryAfter sets the delay, which is not over before its time", async (rig) => {
-    let tries = 0;
+    let attempts = 0;
     const merchant = merchantOn(rig.start(), (receiver) =>
       receiver.onDeposit(() => {
-        if (++tries === 1) throw new RetryAfter(rig.leaseMs * 2);
+        if (++attempts === 1) throw new RetryAfter(rig.leaseMs * 2);
       }),
     );
     await merchant.deliver(depositOf(rig));
@@ -55,13 +55,13 @@ export const retryCases: readonly ContractCase[] = [
     expect(nextDueAt).toBeLessThanOrEqual(rig.now() + rig.leaseMs * 2);
     await rig.advance(rig.leaseMs);
     await merchant.work();
-    expect(tries).toBe(1);
+    expect(attempts).toBe(1);
     await rig.advance(rig.leaseMs * 1.5);
     await merchant.work();
-    expect(tries).toBe(2);
+    expect(attempts).toBe(2);
     expect(await noticed(merchant, "retry")).toMatchObject([{ attempt: 1, delayMs: rig.leaseMs * 2 }]);
   }),
-  onFreshData("the default backoff of the first try is a second, give or take half", async (rig) => {
+  onFreshData("the default backoff of the first attempt is a second, give or take half", async (rig) => {
     const merchant = merchantOn(rig.start(), (receiver) =>
       receiver.onDeposit(() => {
         throw new Error("no");
@@ -105,7 +105,7 @@ export const retryCases: readonly ContractCase[] = [
       expect((await noticed(merchant, "held")).map(({ reason }) => reason)).toEqual(["rejected"]);
     },
   ),
-  onFreshData("after its last try the event is held as exhausted, with the last error", async (rig) => {
+  onFreshData("after its last attempt the event is held as exhausted, with the last error", async (rig) => {
     const attempts: number[] = [];
     const merchant = merchantOn(rig.start(), (receiver) =>
       receiver.onDeposit(
@@ -113,7 +113,7 @@ export const retryCases: readonly ContractCase[] = [
           attempts.push(attempt);
           throw new Error(`attempt ${attempt} failed`);
         },
-        { maxTries: 3, backoffMs: () => 0 },
+        { maxAttempts: 3, backoffMs: () => 0 },
       ),
     );
     const eventId = await merchant.deliver(depositOf(rig));
@@ -128,7 +128,7 @@ export const retryCases: readonly ContractCase[] = [
     expect(attempts).toHaveLength(3);
   }),
   onFreshData(
-    "asked for before its time, a handler is tried at once, then at most once a second, and no such try counts",
+    "asked for before its time, a handler is tried at once, then at most once a second, and no such attempt counts",
     async (rig) => {
       const attempts: number[] = [];
       let down = true;
@@ -138,7 +138,7 @@ export const retryCases: readonly ContractCase[] = [
             attempts.push(attempt);
             if (down) throw new Error("the database is down");
           },
-          { maxTries: 3, backoffMs: () => 60_000 },
+          { maxAttempts: 3, backoffMs: () => 60_000 },
         ),
       );
       const eventId = await merchant.deliver(depositOf(rig));
@@ -160,7 +160,7 @@ export const retryCases: readonly ContractCase[] = [
       expect(new Set(attempts)).toEqual(new Set([2]));
       expect(await merchant.life(eventId)).toMatchObject({
         state: "waiting",
-        steps: { deposit: { state: "failed", tries: 1, dueAt: due, error: "Error: the database is down" } },
+        steps: { deposit: { state: "failed", attempts: 1, dueAt: due, error: "Error: the database is down" } },
       });
       expect(await noticed(merchant, "given-up")).toEqual([]);
       down = false;
@@ -170,7 +170,7 @@ export const retryCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "a try before its time that fails does not use up the last try, nor move it, whatever it throws",
+    "an attempt before its time that fails does not use up the last attempt, nor move it, whatever it throws",
     async (rig) => {
       const attempts: number[] = [];
       const merchant = merchantOn(rig.start(), (receiver) =>
@@ -179,7 +179,7 @@ export const retryCases: readonly ContractCase[] = [
             attempts.push(attempt);
             throw attempts.length === 2 ? new RetryAfter(rig.leaseMs * 1_000) : new Error("no");
           },
-          { maxTries: 2, backoffMs: () => rig.leaseMs * 4 },
+          { maxAttempts: 2, backoffMs: () => rig.leaseMs * 4 },
         ),
       );
       const eventId = await merchant.deliver(depositOf(rig));
@@ -194,7 +194,7 @@ export const retryCases: readonly ContractCase[] = [
       expect(await merchant.life(eventId)).toMatchObject({ state: "held", reason: "exhausted" });
     },
   ),
-  onFreshData("a try before its time in which the process dies counts", async (rig) => {
+  onFreshData("an attempt before its time in which the process dies counts", async (rig) => {
     const attempts: number[] = [];
     const process = rig.start();
     const dying = merchantOn(process, (receiver) =>
@@ -204,7 +204,7 @@ export const retryCases: readonly ContractCase[] = [
           if (attempt === 1) throw new Error("no");
           process.kill();
         },
-        { maxTries: 2, backoffMs: () => rig.leaseMs },
+        { maxAttempts: 2, backoffMs: () => rig.leaseMs },
       ),
     );
     const eventId = await dying.deliver(depositOf(rig));
@@ -213,7 +213,7 @@ export const retryCases: readonly ContractCase[] = [
     await process.dead;
     await rig.advance(rig.leaseMs * 1.5);
     const survivor = merchantOn(rig.start(), (receiver) =>
-      receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { maxTries: 2 }),
+      receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { maxAttempts: 2 }),
     );
     await survivor.work();
     expect(attempts).toEqual([1, 2]);
@@ -230,7 +230,7 @@ export const retryCases: readonly ContractCase[] = [
       };
       const merchant = merchantOn(rig.start(), (receiver) =>
         receiver
-          .onDeposit(failing("eager"), { backoffMs: () => 0, maxTries: 4 })
+          .onDeposit(failing("eager"), { backoffMs: () => 0, maxAttempts: 4 })
           .onDeposit(failing("late"), { name: "late", backoffMs: () => rig.leaseMs * 1_000 }),
       );
       const eventId = await merchant.deliver(depositOf(rig));
@@ -243,7 +243,7 @@ export const retryCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "deaths count as tries: a handler that kills its process each time is held as crashed",
+    "deaths count as attempts: a handler that kills its process each time is held as crashed",
     async (rig) => {
       const attempts: number[] = [];
       const fields = depositOf(rig);
@@ -256,7 +256,7 @@ export const retryCases: readonly ContractCase[] = [
               attempts.push(attempt);
               process.kill();
             },
-            { maxTries: 2 },
+            { maxAttempts: 2 },
           ),
         );
         if (death === 1) eventId = await merchant.deliver(fields);
@@ -265,7 +265,7 @@ export const retryCases: readonly ContractCase[] = [
         await rig.advance(rig.leaseMs * 1.5);
       }
       const survivor = merchantOn(rig.start(), (receiver) =>
-        receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { maxTries: 2 }),
+        receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { maxAttempts: 2 }),
       );
       await survivor.work();
       expect(attempts).toEqual([1, 2]);
@@ -301,7 +301,7 @@ export const retryCases: readonly ContractCase[] = [
     ),
   ),
   onFreshData(
-    "a handler that takes too long is told so, counts as a try, and its late return as nothing",
+    "a handler that takes too long is told so, counts as an attempt, and its late return as nothing",
     async (rig) => {
       const [begun, free] = [newGate(), newGate()];
       const attempts: number[] = [];
@@ -330,7 +330,7 @@ export const retryCases: readonly ContractCase[] = [
       free.open();
       expect(await merchant.life(eventId)).toMatchObject({
         state: "waiting",
-        steps: { deposit: { state: "failed", tries: 1 } },
+        steps: { deposit: { state: "failed", attempts: 1 } },
       });
       expect((await noticed(merchant, "double-risk")).map(({ why }) => why)).toEqual(["timeout"]);
       await rig.advance(rig.leaseMs * 1.25);
@@ -340,7 +340,7 @@ export const retryCases: readonly ContractCase[] = [
     },
   ),
   onFreshData(
-    "bytes of any kind and text of any script come back as they came, at every try",
+    "bytes of any kind and text of any script come back as they came, at every attempt",
     async (rig) => {
       const bodies = ['{"a":"Zürich 東京 😀"}', '{\n  "a": 1\r\n}\n', "", "\ufeff{}"].map((text) =>
         Buffer.from(text),
@@ -371,7 +371,7 @@ export const retryCases: readonly ContractCase[] = [
           expect(data.steps["einzahlung ✓"]).toEqual(
             at === 0
               ? undefined
-              : { tries: at, state: "failed", dueAt: expect.any(Number), dueInMs: 0, error, reason: null },
+              : { attempts: at, state: "failed", dueAt: expect.any(Number), dueInMs: 0, error, reason: null },
           );
         }
         expect((await one.inbox.accept(event)).outcome).toBe("duplicate");

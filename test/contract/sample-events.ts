@@ -116,7 +116,7 @@ export function endOf(ending: Ending, changes: readonly StepChange[] = []): RunE
 
 /** Marks the handler `deposit` as started, and as called. False: the lease is lost. */
 export async function startStep(lease: Lease): Promise<boolean> {
-  const attempt = (lease.data.steps.deposit?.tries ?? 0) + 1;
+  const attempt = (lease.data.steps.deposit?.attempts ?? 0) + 1;
   const isStarted = await lease.write([{ name: "deposit", kind: "started", attempt }]);
   if (isStarted) lease.called();
   return isStarted;
@@ -124,7 +124,7 @@ export async function startStep(lease: Lease): Promise<boolean> {
 
 /** Writes that the handler `deposit` is done. False: the lease is lost. */
 export async function finishStep(lease: Lease): Promise<boolean> {
-  const attempt = (lease.data.steps.deposit?.tries ?? 0) + 1;
+  const attempt = (lease.data.steps.deposit?.attempts ?? 0) + 1;
   return lease.write([{ name: "deposit", kind: "done", attempt }]);
 }
 

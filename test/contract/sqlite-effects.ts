@@ -29,7 +29,7 @@ export async function effectsHappenOnce(open: (file: string) => SqliteHandle): P
   await t.withdrawal();
   check("not done where the function has rolled back", timesPaid(db), 1);
   await t.advance("1m");
-  check("paid by the next try", timesPaid(db), 2);
+  check("paid by the next attempt", timesPaid(db), 2);
   const skipped = t.notices.filter(({ type }) => type === "effect-skipped").length;
   check("one effect was left out", skipped, 1);
   await t.close();

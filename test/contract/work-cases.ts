@@ -166,9 +166,9 @@ export const workCases: readonly ContractCase[] = [
   onFreshData("in the background a retry comes when it is due", async (rig) => {
     const { inbox } = rig.start();
     const [first, second] = [newGate(), newGate()];
-    let tries = 0;
+    let attempts = 0;
     const runner = sampleRunner(() => {
-      if (++tries > 1) {
+      if (++attempts > 1) {
         second.open();
         return { kind: "done" };
       }
@@ -179,10 +179,10 @@ export const workCases: readonly ContractCase[] = [
     await acceptMany(rig, inbox, 1);
     await first.passed;
     await rig.advance(rig.leaseMs / 2);
-    expect(tries).toBe(1);
+    expect(attempts).toBe(1);
     // Its end may have been written after some of that time: give it as much again, and more.
-    for (let quarter = 0; quarter < 16 && tries < 2; quarter++) await rig.advance(rig.leaseMs / 4);
-    expect(tries).toBe(2);
+    for (let quarter = 0; quarter < 16 && attempts < 2; quarter++) await rig.advance(rig.leaseMs / 4);
+    expect(attempts).toBe(2);
     await second.passed;
     await background.stop();
   }),
@@ -277,19 +277,19 @@ export const workCases: readonly ContractCase[] = [
     async (rig) => {
       const { inbox } = rig.start();
       await acceptMany(rig, inbox, 3);
-      let tries = 0;
+      let attempts = 0;
       const runner = sampleRunner((lease) => {
-        tries++;
+        attempts++;
         // The first event is never done; RetryAfter(0) must not keep the process from ending.
         return lease.data.id === runner.leases[0]?.data.id ? { kind: "retry", delayMs: 0 } : { kind: "done" };
       });
       await inbox.work(runner, { deadlineMs: 60_000, limit: 1, concurrency: 1 });
       await inbox.accept(sampleEvent(newId(), rig.now()));
-      const before = tries;
+      const before = attempts;
       const closing = inbox.close({ graceMs: rig.leaseMs });
       await rig.advance(rig.leaseMs / 2);
       expect(await closing).toEqual({ unfinished: 1 });
-      expect(tries - before).toBe(4);
+      expect(attempts - before).toBe(4);
     },
     { only: "ends-with-process" },
   ),
@@ -313,9 +313,9 @@ export const workCases: readonly ContractCase[] = [
     async (rig) => {
       const { inbox } = rig.start();
       await acceptMany(rig, inbox, 1);
-      let tries = 0;
+      let attempts = 0;
       const runner = sampleRunner(() =>
-        ++tries === 1
+        ++attempts === 1
           ? { kind: "retry", delayMs: rig.leaseMs * 1_000 }
           : { kind: "held", reason: "rejected", detail: null, tell: true },
       );

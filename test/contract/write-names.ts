@@ -54,8 +54,8 @@ function stepsOf(record: IdempotencyRecord, was: IdempotencyRecord | null): read
     const before = was?.slots[key]?.work?.steps ?? {};
     for (const [name, step] of Object.entries(work?.steps ?? {})) {
       const known = before[name];
-      if (known?.state === step.state && known.tries === step.tries) continue;
-      changed.push(step.tries < (known?.tries ?? 0) ? "undone" : step.state);
+      if (known?.state === step.state && known.attempts === step.attempts) continue;
+      changed.push(step.attempts < (known?.attempts ?? 0) ? "undone" : step.state);
     }
     for (const name in before) if (work !== null && work.steps[name] === undefined) changed.push("undone");
   }

@@ -57,9 +57,9 @@ describe("the docstrings of a receiver's registration", () => {
     expect(docsOf("run")).toContain("`notifyWorker` named");
   });
 
-  it("say that a crash is a try too, and when an event is held", () => {
-    const text = declared.find(({ name }) => name === "HandlerOptions.maxTries")?.text ?? "";
+  it("say that a crash is an attempt too, and when an event is held", () => {
+    const text = declared.find(({ name }) => name === "HandlerOptions.maxAttempts")?.text ?? "";
     expect(text).toContain("crashes included");
-    expect(text).toContain("once no other handler has tries left");
+    expect(text).toContain("once no other handler has attempts left");
   });
 });

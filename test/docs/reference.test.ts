@@ -355,7 +355,7 @@ describe("defaults in options.md", () => {
     },
   );
 
-  it.each(["timeoutMs", "maxTries", "onCrash"] as const)("of a handler's %s is what it gets", (option) => {
+  it.each(["timeoutMs", "maxAttempts", "onCrash"] as const)("of a handler's %s is what it gets", (option) => {
     const registry = new Registry();
     registry.addPayment("DEPOSIT", () => {}, {});
     expect(defaultOf(defaultIn("Handlers", option))).toBe(registry.handlersOf("DEPOSIT")[0]?.[option]);

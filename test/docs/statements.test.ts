@@ -117,9 +117,9 @@ const writeCases: readonly WriteCase[] = [
     register: (receiver) => receiver.onDeposit(nothing, { onCrash: "hold" }),
   },
   {
-    row: '`onCrash: "hold"`, or `maxTries: 1`',
+    row: '`onCrash: "hold"`, or `maxAttempts: 1`',
     writes: 3,
-    register: (receiver) => receiver.onDeposit(nothing, { maxTries: 1 }),
+    register: (receiver) => receiver.onDeposit(nothing, { maxAttempts: 1 }),
   },
   {
     row: "`alreadyHandled`",

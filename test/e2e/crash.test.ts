@@ -18,12 +18,12 @@ it("npm start -- --once --crash accepts a deposit, kills its process, and handle
   const order = [
     at(/order-2001: 200/),
     at(/killed \(SIGKILL\) before its handler ended/),
-    at(/handler begins, try 2, [0-9a-f]{48}\.deposit$/),
-    at(/handler ends, +try 2, [0-9a-f]{48}\.deposit$/),
+    at(/handler begins, attempt 2, [0-9a-f]{48}\.deposit$/),
+    at(/handler ends, +attempt 2, [0-9a-f]{48}\.deposit$/),
     at(/sends the same deposit again: 200/),
     at(/with 0 events unfinished/),
   ];
   expect(order).toEqual([...order].sort((a, b) => a - b));
-  expect(at(/handler begins, try 1, /)).toBeLessThan(at(/killed/));
+  expect(at(/handler begins, attempt 1, /)).toBeLessThan(at(/killed/));
   expect(lines.filter((line) => /handler ends/.test(line))).toHaveLength(1);
 });

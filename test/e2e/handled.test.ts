@@ -105,7 +105,7 @@ describe('ack: "handled"', () => {
       { durability, how: "asks for a later time", error: () => new RetryAfter(3_600_000) },
     ]),
   )(
-    "copies use up no tries, in an inbox that survives the $durability, while a handler $how: it runs once the outage is over",
+    "copies use up no attempts, in an inbox that survives the $durability, while a handler $how: it runs once the outage is over",
     async ({ durability, error }) => {
       const attempts: number[] = [];
       let down = true;

@@ -70,7 +70,7 @@ describe("control", { timeout: 30_000 }, () => {
     expect(await timesPaid()).toBe(0);
   });
 
-  it("with the id stored outside of the transaction a try that fails is never made up for", async () => {
+  it("with the id stored outside of the transaction an attempt that fails is never made up for", async () => {
     const insert: OwnClient<PoolClient>["insert"] = async (_, id) =>
       (await pool.query("INSERT INTO effects VALUES ($1) ON CONFLICT DO NOTHING", [id])).rowCount === 1;
     let isFirst = true;
@@ -91,7 +91,7 @@ describe("control", { timeout: 30_000 }, () => {
     expect(await timesPaid()).toBe(0);
   });
 
-  it("without isRepeatable a serialization failure uses up a try", async () => {
+  it("without isRepeatable a serialization failure uses up an attempt", async () => {
     let isFirst = true;
     const t = await harness(careless(), (receiver) =>
       receiver.onDeposit(
@@ -102,7 +102,7 @@ describe("control", { timeout: 30_000 }, () => {
             isFirst = false;
             await tx.query("DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '40001'; END $$");
           }),
-        { maxTries: 1 },
+        { maxAttempts: 1 },
       ),
     );
     expect(await t.deposit()).toMatchObject({ outcome: "held" });

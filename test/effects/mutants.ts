@@ -104,7 +104,7 @@ export const EFFECT_MUTANTS: readonly EffectMutant[] = [
     put: "",
   },
   {
-    line: "a deadlock is repeated, and counts as no try",
+    line: "a deadlock is repeated, and counts as no attempt",
     caughtBy: "repeats what the database wants repeated",
     file: TRANSACTION,
     find: "if (signal.aborted || !isRepeatable) throw",

@@ -64,7 +64,7 @@ describe("effects through mysql2", { timeout: 30_000 }, () => {
     expect(await timesPaid()).toEqual([1, 0]);
   });
 
-  it("are repeated after a deadlock, which counts as no try", async () => {
+  it("are repeated after a deadlock, which counts as no attempt", async () => {
     const register = (receiver: Receiver<EffectContext<PoolConnection>>): unknown =>
       receiver.onDeposit(
         ({ referenceId }, ctx) =>
@@ -74,7 +74,7 @@ describe("effects through mysql2", { timeout: 30_000 }, () => {
               await tx.query("SELECT SLEEP(0.2)");
             }
           }),
-        { maxTries: 1 },
+        { maxAttempts: 1 },
       );
     const both = [await harness(register), await harness(register)];
     await Promise.all(both.map((t, at) => t.deposit({ referenceId: at === 0 ? "up" : "down" })));

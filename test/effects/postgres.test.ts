@@ -129,7 +129,7 @@ describe.each(CLIENTS)("effects through $name", { timeout: 60_000 }, ({ open, re
     ]);
   });
 
-  it("rolls back what throws, and the next try pays", async () => {
+  it("rolls back what throws, and the next attempt pays", async () => {
     let isWrong = true;
     const t = await harness((receiver) =>
       receiver.onDeposit((_, ctx) =>
@@ -163,7 +163,7 @@ describe.each(CLIENTS)("effects through $name", { timeout: 60_000 }, ({ open, re
     expect(await timesPaid()).toBe(0);
   });
 
-  it.each(["40001", "40P01", "55P03"])("repeats after %s, which counts as no try", async (state) => {
+  it.each(["40001", "40P01", "55P03"])("repeats after %s, which counts as no attempt", async (state) => {
     let calls = 0;
     const t = await harness((receiver) =>
       receiver.onDeposit(
@@ -174,7 +174,7 @@ describe.each(CLIENTS)("effects through $name", { timeout: 60_000 }, ({ open, re
               await client.run(tx, `DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '${state}'; END $$`);
             }
           }),
-        { maxTries: 1 },
+        { maxAttempts: 1 },
       ),
     );
     expect(await t.deposit()).toMatchObject({ outcome: "done" });
@@ -193,7 +193,7 @@ describe.each(CLIENTS)("effects through $name", { timeout: 60_000 }, ({ open, re
               await client.run(tx, "SELECT pg_sleep(0.2)::text");
             }
           }),
-        { maxTries: 1 },
+        { maxAttempts: 1 },
       );
     const each = [await harness(register), await harness(register)];
     const both = await Promise.all(each.map((t, at) => t.deposit({ referenceId: at === 0 ? "up" : "down" })));
@@ -219,14 +219,14 @@ describe.each(CLIENTS)("effects through $name", { timeout: 60_000 }, ({ open, re
                 wake = resolve;
               });
             }),
-          { maxTries: 1 },
+          { maxAttempts: 1 },
         ),
       timeouts,
     );
     const next = await harness(
       (receiver) =>
         receiver.onDeposit((_, ctx) => ctx.transaction(async (tx) => void (await client.run(tx, PAY))), {
-          maxTries: 1,
+          maxAttempts: 1,
         }),
       timeouts,
     );
@@ -265,20 +265,20 @@ describe.each(CLIENTS)("effects through $name", { timeout: 60_000 }, ({ open, re
   });
 
   it("pays once though the connection breaks in the middle of the transaction", async () => {
-    let tries = 0;
+    let attempts = 0;
     const t = await harness((receiver) =>
       receiver.onDeposit((_, ctx) =>
         ctx.transaction(async (tx) => {
           const [row] = await client.run(tx, "SELECT pg_backend_pid() AS pid");
           await client.run(tx, PAY);
-          if (++tries === 1) await admin.query("SELECT pg_terminate_backend($1)", [row?.pid]);
+          if (++attempts === 1) await admin.query("SELECT pg_terminate_backend($1)", [row?.pid]);
           await client.run(tx, "SELECT 1");
         }),
       ),
     );
     const delivery = await t.deposit();
     if (delivery.outcome === "waiting") await t.advance("1m");
-    expect(tries).toBe(2);
+    expect(attempts).toBe(2);
     expect(await timesPaid()).toBe(1);
   });
 

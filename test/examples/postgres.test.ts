@@ -90,7 +90,7 @@ describe("the recipe for PostgreSQL", { timeout: 30_000 }, () => {
     expect(await timesPaid()).toEqual([{ reference: "order-1", paid: true, times: 1 }]);
   });
 
-  it("stores nothing of a try that failed, so that the next one pays", async () => {
+  it("stores nothing of an attempt that failed, so that the next one pays", async () => {
     const t = await harness();
     const delivery = await t.deposit({ referenceId: "order-1", amount: "10.500000" });
     expect(delivery.outcome).toBe("waiting");

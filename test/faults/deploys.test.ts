@@ -25,7 +25,7 @@ describe.each(DURABLE)("a deploy on %s", (_, makeInbox) => {
       for (let n = 0; n < EVENTS; n++) {
         expect(await deliver(old.receiver, testEvent(keys.privateKey))).toBe(200);
       }
-      // On a busy machine the first has its second try before the last has its first one.
+      // On a busy machine the first has its second attempt before the last has its first one.
       const tried = (): number =>
         new Set(old.notices.flatMap((notice) => (notice.type === "retry" ? [notice.eventId] : []))).size;
       await until("each was tried", () => tried() === EVENTS);

@@ -30,11 +30,11 @@ async function playEveryWay(inbox: Inbox, now: () => number): Promise<void> {
       PENDING: () => {},
       FAILED: () => {},
       SUCCESS: ({ referenceId }, { attempt }) => {
-        if (referenceId.startsWith("retries") && attempt === 1) throw new Error("the first try fails");
+        if (referenceId.startsWith("retries") && attempt === 1) throw new Error("the first attempt fails");
         if (referenceId.startsWith("held")) throw new Error("it always fails");
       },
     },
-    { maxTries: 2, backoffMs: () => 10 },
+    { maxAttempts: 2, backoffMs: () => 10 },
   );
   receiver.onHeld(() => {});
   await receiver.start();

@@ -54,7 +54,7 @@ async function openShop(inboxUrl: string, booksUrl: string, isExactlyOnce = true
       if (isExactlyOnce) await ctx.transaction((tx) => tx.query(sql, [payTxnId]));
       else await books.query(sql, [payTxnId]);
     },
-    { maxTries: 100, backoffMs: () => 2_000 },
+    { maxAttempts: 100, backoffMs: () => 2_000 },
   );
   await receiver.start();
   return {
@@ -86,7 +86,7 @@ async function playDay(scope: Scope, inbox: string, books: string, isExactlyOnce
   await until("it is booked", async () => (await first.booked(before))[0] === 1);
   first.fail(true);
   expect(await deliver(first.receiver, during)).toBe(200);
-  await until("it waits for its next try", () => first.notices.some(({ type }) => type === "retry"));
+  await until("it waits for its next attempt", () => first.notices.some(({ type }) => type === "retry"));
   const restore = server.backUp(inbox);
   first.fail(false);
   expect(await deliver(first.receiver, since)).toBe(200);

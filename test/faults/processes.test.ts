@@ -11,14 +11,14 @@ import { keys, LONG_LEASE_MS, System } from "./harness/system.ts";
 
 describe.concurrent("handlers", () => {
   it.each(DURABLE)(
-    "on %s an event that kills its process is held as crashed after its tries, and all that ran beside it are done",
+    "on %s an event that kills its process is held as crashed after its attempts, and all that ran beside it are done",
     {
       timeout: 120_000,
     },
     (_, makeInbox) =>
       withScope(async (scope) => {
         const system = System.create(scope, await makeInbox(scope), newSeed("poison"));
-        const config = await system.config({ maxTries: 3, concurrency: 16, handlerMs: 300 });
+        const config = await system.config({ maxAttempts: 3, concurrency: 16, handlerMs: 300 });
         const sender = scope.add(new Sender({ ports: [config.port], lanes: 16 }), (one) => one.close());
         const poison = testEvent(keys.privateKey, { manner: "poison" });
         const others = Array.from({ length: 60 }, () => testEvent(keys.privateKey));
@@ -55,12 +55,12 @@ describe.concurrent("handlers", () => {
       }),
   );
 
-  it("one that hangs ends at its timeout, and is held after its tries", { timeout: 60_000 }, () =>
+  it("one that hangs ends at its timeout, and is held after its attempts", { timeout: 60_000 }, () =>
     withScope(async (scope) => {
       const redis = await RedisServer.start(scope);
       const system = System.create(scope, { kind: "redis", target: redis.url }, newSeed("hung handler"));
       const config = await system.config({
-        maxTries: 2,
+        maxAttempts: 2,
         timeoutMs: 400,
         concurrency: 2,
         leaseMs: LONG_LEASE_MS,
@@ -74,8 +74,8 @@ describe.concurrent("handlers", () => {
       report("handlers that hang", verdict, sender);
       expect(verdict).toMatchObject({ completed: 20, held: 4, lost: [], doubles: [] });
       for (const { key } of hung) {
-        const tries = system.lines("started").filter((line) => line.key === key);
-        expect(tries).toHaveLength(2);
+        const attempts = system.lines("started").filter((line) => line.key === key);
+        expect(attempts).toHaveLength(2);
         expect(system.lines("notice")).toContainEqual(
           expect.objectContaining({ key, detail: "given-up", more: "exhausted" }),
         );

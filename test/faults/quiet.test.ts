@@ -46,7 +46,7 @@ describe("a Redis that takes no writes", () => {
               if (fails) throw new Error("not yet");
               done.add(payTxnId);
             },
-            { maxTries: 1_000, backoffMs: () => 200 },
+            { maxAttempts: 1_000, backoffMs: () => 200 },
           )
           .ignore("WITHDRAWAL")
           .observe((notice) => notices.push(notice));

@@ -1,4 +1,4 @@
-/** What the documentation shows works at the first try, copied into a new project and installed from the tarballs. */
+/** What the documentation shows works at the first attempt, copied into a new project and installed from the tarballs. */
 import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -291,7 +291,7 @@ describe("a service that repeats what it was sent", () => {
   const clientOf = (fetch: typeof globalThis.fetch) =>
     createClient({
       ...{ baseUrl: "https://pay.example", publicKey: "pk", secretKey: CANARY.clientSecret },
-      ...{ apiKey: CANARY.apiKey, fetch, tries: 1 },
+      ...{ apiKey: CANARY.apiKey, fetch, attempts: 1 },
     });
   const payment = {
     amount: "10.50",

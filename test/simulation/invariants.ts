@@ -2,7 +2,7 @@
 import type { Chronicle, HandlerCall, Write } from "./chronicle.ts";
 import { deliveryOf } from "./deliveries.ts";
 import { begunAt, hadWrongClock, isExplained, lapseOf, lostBetween } from "./excuses.ts";
-import { handlersFor, isBooking, isHeldOnCrash, MAX_TRIES } from "./merchant.ts";
+import { handlersFor, isBooking, isHeldOnCrash, MAX_ATTEMPTS } from "./merchant.ts";
 import { tableDisagrees } from "./table.ts";
 import { isFinal } from "./written.ts";
 
@@ -254,13 +254,13 @@ function heldForAReason(chronicle: Chronicle): string | null {
         return `${titleOf(eventId)} is held as rejected, and no handler of it rejected it`;
       }
       // A handler that has gone with a deploy was given up by the process that had it, by the bound that it had then.
-      const isTried = Object.entries(is.work?.steps ?? {}).some(([name, { reason: why, tries }]) => {
+      const isTried = Object.entries(is.work?.steps ?? {}).some(([name, { reason: why, attempts }]) => {
         const handler = handlers.find((one) => one.name === name);
-        return why === "exhausted" && (handler === undefined || tries >= (handler.maxTries ?? MAX_TRIES));
+        return why === "exhausted" && (handler === undefined || attempts >= (handler.maxAttempts ?? MAX_ATTEMPTS));
       });
       // The process knows what became of its handlers, also if the store has lost it.
       if (reason === "exhausted" && !isTried && !lostBetween(chronicle, key, 0, at)) {
-        return `${titleOf(eventId)} is held as exhausted, and no handler of it has used up its tries`;
+        return `${titleOf(eventId)} is held as exhausted, and no handler of it has used up its attempts`;
       }
     }
   }

@@ -17,7 +17,7 @@ export interface MerchantProcess extends Inhabitant, Owner {
 interface HandlerPlan {
   readonly event: "DEPOSIT" | "WITHDRAWAL" | "approved" | "declined" | "settled" | "refused" | "held";
   readonly name: string;
-  readonly maxTries?: number;
+  readonly maxAttempts?: number;
   readonly onCrash?: "hold";
 }
 
@@ -33,7 +33,7 @@ const EVERY_VERSION: readonly HandlerPlan[] = [
 const VERSIONS: readonly [readonly HandlerPlan[], ...(readonly HandlerPlan[])[]] = [
   [
     { event: "DEPOSIT", name: "thank" },
-    { event: "approved", name: "greet", maxTries: 1 },
+    { event: "approved", name: "greet", maxAttempts: 1 },
   ],
   [
     { event: "DEPOSIT", name: "thank" },
@@ -43,7 +43,7 @@ const VERSIONS: readonly [readonly HandlerPlan[], ...(readonly HandlerPlan[])[]]
 ];
 
 export const HANDLER_SETS: number = VERSIONS.length;
-export const MAX_TRIES = 3;
+export const MAX_ATTEMPTS = 3;
 
 /** The names of the handlers that a version of the merchant has for an event and status. */
 export function handlersFor(handlerSet: number, name: string, status: string): readonly HandlerPlan[] {
@@ -79,12 +79,12 @@ function plansOf(handlerSet: number): readonly HandlerPlan[] {
 export function register(world: World, core: Core, process: MerchantProcess, receiver: Receiver): void {
   const { leaseMs } = world.plan;
   receiver.ignore("connected_account.declined");
-  for (const { event, name, maxTries = MAX_TRIES, onCrash = "rerun" } of plansOf(process.handlerSet)) {
+  for (const { event, name, maxAttempts = MAX_ATTEMPTS, onCrash = "rerun" } of plansOf(process.handlerSet)) {
     const handle = (_: unknown, context: HandlerContext): unknown =>
       call(world, core, process, name, event === "held", context);
     const options: HandlerOptions = {
       name,
-      maxTries,
+      maxAttempts,
       onCrash,
       timeoutMs: leaseMs * 3,
       backoffMs: (attempt) => 80 * attempt,

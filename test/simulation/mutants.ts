@@ -204,19 +204,19 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a handler that must not run twice is started with its begin",
     RUNNER,
-    'if (first.onCrash === "hold" || first.maxTries === 1) return null;',
+    'if (first.onCrash === "hold" || first.maxAttempts === 1) return null;',
     "",
   ),
   mutant(
     "what must not run twice is run again after a death",
     RUNNER,
-    'if (handler.onCrash === "hold" || tries >= handler.maxTries) {',
-    "if (tries >= handler.maxTries) {",
+    'if (handler.onCrash === "hold" || attempts >= handler.maxAttempts) {',
+    "if (attempts >= handler.maxAttempts) {",
   ),
   mutant(
     "the first failure is the last",
     RUNNER,
-    "if (!isEarly && attempt >= handler.maxTries)",
+    "if (!isEarly && attempt >= handler.maxAttempts)",
     "if (!isEarly)",
   ),
   // The table.

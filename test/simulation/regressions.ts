@@ -22,7 +22,7 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly what: strin
   },
   {
     seed: 1_003_347,
-    what: "a wall clock that was set back during a try before its time put the next try off by as much",
+    what: "a wall clock that was set back during an attempt before its time put the next attempt off by as much",
   },
   {
     seed: 1_183_156,

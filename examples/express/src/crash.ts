@@ -74,8 +74,8 @@ class Merchant {
     this.#child.on("message", (message) => {
       const said = message as Said;
       this.said.push(said);
-      if (said.what === "begins") print(this, `handler begins, try ${said.attempt}, ${said.effectId}`);
-      if (said.what === "ends") print(this, `handler ends,   try ${said.attempt}, ${said.effectId}`);
+      if (said.what === "begins") print(this, `handler begins, attempt ${said.attempt}, ${said.effectId}`);
+      if (said.what === "ends") print(this, `handler ends,   attempt ${said.attempt}, ${said.effectId}`);
       this.#onSaid();
     });
     this.#exited = new Promise((resolve) => this.#child.once("exit", () => resolve()));

@@ -39,7 +39,7 @@ it("looks again every hour for an order that is not there yet", async () => {
   expect(orders.booked).toEqual(["10.500000 for order-2"]);
 });
 
-it("leaves an order that never comes to a person, after 25 tries", async () => {
+it("leaves an order that never comes to a person, after 25 attempts", async () => {
   await t.deposit({ referenceId: "order-3" });
   expect(await t.advance("2d")).toHaveLength(24);
   expect(await t.held()).toMatchObject([{ reason: "exhausted" }]);

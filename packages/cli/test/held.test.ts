@@ -37,7 +37,7 @@ async function application(): Promise<{ database: string; receiver: Receiver; ra
       if (isBroken) throw new Error("the bank is down");
       ran.push(deposit.referenceId);
     },
-    { maxTries: 1 },
+    { maxAttempts: 1 },
   );
   await receiver.start();
   onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
@@ -73,7 +73,7 @@ describe("payhooks held", () => {
     expect(all).toMatchObject({ code: 0, stderr: "" });
     expect(all.stdout).toMatch(/exhausted {2}DEPOSIT SUCCESS \S+ reference order-1 /);
     expect(all.stdout).toMatch(/ambiguous {2}\? \w+ {2}2/);
-    expect(all.stdout).toMatch(/deposit: given-up, 1 try, .*the bank is down/);
+    expect(all.stdout).toMatch(/deposit: given-up, 1 attempt, .*the bank is down/);
     expect(all.stdout).toContain("ambiguous");
     expect(all.stdout).toContain("2 held.");
     expect(all.stdout).not.toContain('referenceId":');

@@ -15,7 +15,7 @@ import { payhooks } from "./support/run.ts";
 const keys = createTestKeys();
 let databases = 0;
 
-/** An application on an inbox in a file: order-1 is done at its second try, order-2 is ambiguous, order-3 fails. */
+/** An application on an inbox in a file: order-1 is done at its second attempt, order-2 is ambiguous, order-3 fails. */
 async function application(): Promise<{ readonly database: string }> {
   const database = join(folder, `looking ${++databases}.db`);
   const receiver = createReceiver({
@@ -28,7 +28,7 @@ async function application(): Promise<{ readonly database: string }> {
     ({ referenceId }, { attempt }) => {
       if (referenceId === "order-3" || attempt === 1) throw new Error("the bank is down");
     },
-    { backoffMs: () => 1, maxTries: 2 },
+    { backoffMs: () => 1, maxAttempts: 2 },
   );
   await receiver.start();
   onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
@@ -69,7 +69,7 @@ describe("payhooks find", () => {
       const { code, stdout, stderr } = await payhooks(["find", ...query, "--sqlite", database]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(stdout).toMatch(/^[0-9a-f]{48} {2}done {2}DEPOSIT SUCCESS tx-order-1 reference order-1 {2}2/);
-      expect(stdout).toMatch(/failed \(deposit, try 1\): Error: the bank is down/);
+      expect(stdout).toMatch(/failed \(deposit, attempt 1\): Error: the bank is down/);
       expect(stdout).toMatch(/Z done\n$/);
     }
   });

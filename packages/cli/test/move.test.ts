@@ -25,7 +25,7 @@ async function receiving(file: string, deliveries: readonly Uint8Array[]): Promi
       if (referenceId === "order-bad") throw new Error("the bank is down");
       ran.push(referenceId);
     },
-    { maxTries: 1 },
+    { maxAttempts: 1 },
   );
   await receiver.start();
   for (const rawBody of deliveries) {

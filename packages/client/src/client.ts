@@ -37,19 +37,19 @@ export interface PaymentsClient<M extends string = Medium> {
   withdraw(withdrawal: Withdrawal<M>, options?: CallOptions): Promise<PaymentAnswer>;
   /** `POST /api/v2/payment/checkout`. The request is never sent twice. */
   checkout(checkout: Checkout<M>, options?: CallOptions): Promise<CheckoutAnswer>;
-  /** `GET /api/v2/payment/transaction/{id}`. Null if there is no such transaction. Failed tries are repeated. */
+  /** `GET /api/v2/payment/transaction/{id}`. Null if there is no such transaction. Failed attempts are repeated. */
   transactionById(id: string, options?: CallOptions): Promise<Transaction | null>;
   /**
-   * `GET /api/v2/payment/transaction/ref/{reference}`. Null if there is no such transaction. Failed tries are repeated.
+   * `GET /api/v2/payment/transaction/ref/{reference}`. Null if there is no such transaction. Failed attempts are repeated.
    */
   transactionByReference(reference: string, options?: CallOptions): Promise<Transaction | null>;
 }
 
 /** The connected-account endpoints. Every method rejects with a {@link ClientError}. */
 export interface ConnectClient {
-  /** `GET /api/v2/connect/connected-accounts/webhook-settings`. Failed tries are repeated. */
+  /** `GET /api/v2/connect/connected-accounts/webhook-settings`. Failed attempts are repeated. */
   webhookSettings(options?: CallOptions): Promise<WebhookSettingsAnswer>;
-  /** `PUT /api/v2/connect/connected-accounts/webhook-settings`. Failed tries are repeated, since this is idempotent. */
+  /** `PUT /api/v2/connect/connected-accounts/webhook-settings`. Failed attempts are repeated, since this is idempotent. */
   setWebhookSettings(settings: WebhookSettings, options?: CallOptions): Promise<WebhookSettingsAnswer>;
 }
 

@@ -11,12 +11,12 @@ export interface ClientOptions {
   readonly baseUrl: string | undefined;
   /** Another `fetch`, for instance one with a proxy. Default: the platform's. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** The time limit of each try in milliseconds, including the reading of the answer. Default: 15,000. */
+  /** The time limit of each attempt in milliseconds, including the reading of the answer. Default: 15,000. */
   readonly timeoutMs?: number | undefined;
   /**
-   * How many tries a call has that may be repeated, the first one included. Default: 3. With 1, nothing is repeated.
+   * How many attempts a call has that may be repeated, the first one included. Default: 3. With 1, nothing is repeated.
    */
-  readonly tries?: number | undefined;
+  readonly attempts?: number | undefined;
   /** The size of the largest answer that is read. Default: 1 MiB. */
   readonly maxAnswerBytes?: number | undefined;
   /** How `amount` is written: as a JSON number with the given digits (`"number"`, the default) or as a string. */
@@ -50,7 +50,7 @@ const NAMES: ReadonlySet<string> = new Set<keyof (ClientOptions & PaymentKeys & 
   "apiKey",
   "fetch",
   "timeoutMs",
-  "tries",
+  "attempts",
   "maxAnswerBytes",
   "amountAs",
   "allowUnknownMedium",
@@ -78,14 +78,14 @@ export function settingsOf(options: ClientOptions & Partial<PaymentKeys & Connec
       throw invalid(name, "is not an option of createClient", `The options are ${[...NAMES].join(", ")}.`);
   }
   const { amountAs = "number", allowUnknownMedium = false, allowHttpLoopback = false } = options;
-  const { timeoutMs = 15_000, tries = 3, maxAnswerBytes = 1_048_576, clock = systemClock } = options;
+  const { timeoutMs = 15_000, attempts = 3, maxAnswerBytes = 1_048_576, clock = systemClock } = options;
   if (amountAs !== "number" && amountAs !== "string")
     throw invalid("amountAs", "is neither", 'Use "number" or "string".');
   for (const [name, value] of Object.entries({ allowUnknownMedium, allowHttpLoopback })) {
     if (typeof value !== "boolean") throw invalid(name, `is ${kindOf(value)}`, "Use true or false.");
   }
   checkTimeout(timeoutMs);
-  checkWhole("tries", tries, 100);
+  checkWhole("attempts", attempts, 100);
   checkWhole("maxAnswerBytes", maxAnswerBytes, 2 ** 30);
   // The global fetch is looked up for each call, in case it is replaced later, for instance for tracing.
   const fetch: typeof globalThis.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
@@ -100,7 +100,7 @@ export function settingsOf(options: ClientOptions & Partial<PaymentKeys & Connec
     fetch,
     clock,
     timeoutMs,
-    tries,
+    attempts,
     maxAnswerBytes,
   });
   return {

@@ -21,7 +21,7 @@ export interface ReconcileOptions {
   readonly references: Iterable<string> | AsyncIterable<string>;
   /** How many look-ups run at the same time, from 1 to 100. Default: 4. */
   readonly concurrency?: number | undefined;
-  /** The time limit of each try of a look-up, in milliseconds. Default: the client's. */
+  /** The time limit of each attempt of a look-up, in milliseconds. Default: the client's. */
   readonly timeoutMs?: number | undefined;
   /** Stops the run: no further look-up begins, and those under way are aborted. */
   readonly signal?: AbortSignal | undefined;

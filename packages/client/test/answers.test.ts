@@ -7,7 +7,7 @@ import { json, startService } from "./service.ts";
 
 async function lookUp(body: unknown, status = 200): Promise<Transaction | null> {
   const service = await startService(json(body, status));
-  const client = createClient({ baseUrl: service.url, ...keys, maxAnswerBytes: 10_000, tries: 1 });
+  const client = createClient({ baseUrl: service.url, ...keys, maxAnswerBytes: 10_000, attempts: 1 });
   return client.transactionByReference("order-1");
 }
 

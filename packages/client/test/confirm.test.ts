@@ -22,7 +22,7 @@ async function serviceWith(known: Readonly<Record<string, object>> | number) {
   return {
     state,
     service,
-    client: createClient({ baseUrl: service.url, ...keys, clock: testClock(), tries: 1 }),
+    client: createClient({ baseUrl: service.url, ...keys, clock: testClock(), attempts: 1 }),
   };
 }
 

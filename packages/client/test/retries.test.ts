@@ -11,7 +11,7 @@ const settings = {
   webhook_enabled: true,
 };
 
-function clientOf(baseUrl: string, more: { tries?: number; maxAnswerBytes?: number } = {}) {
+function clientOf(baseUrl: string, more: { attempts?: number; maxAnswerBytes?: number } = {}) {
   const clock = testClock();
   return { clock, client: createClient({ baseUrl, ...keys, apiKey, clock, ...more }) };
 }
@@ -97,22 +97,22 @@ describe.each(repeatable)("%s", (_name, call) => {
   it.each([
     ["ERR_SERVER", 500, { httpStatus: 500 }],
     ["ERR_RATE_LIMITED", 429, { httpStatus: 429 }],
-  ])("ends with %s when no try succeeds", async (code, status, more) => {
+  ])("ends with %s when no attempt succeeds", async (code, status, more) => {
     const service = await startService(json("<html>oops</html>", status));
     const error = await errorOf<ClientError>(call(clientOf(service.url).client));
     expect(error).toMatchObject({ code, body: "<html>oops</html>", ...more });
     expect(service.seen).toHaveLength(3);
   });
 
-  it("ends with ERR_CONNECTION_LOST or ERR_TIMEOUT when that is how the last try ended", async () => {
+  it("ends with ERR_CONNECTION_LOST or ERR_TIMEOUT when that is how the last attempt ended", async () => {
     const broken = await startService((response) => response.destroy());
-    const lost = await errorOf<ClientError>(call(clientOf(broken.url, { tries: 2 }).client));
+    const lost = await errorOf<ClientError>(call(clientOf(broken.url, { attempts: 2 }).client));
     expect(lost.code).toBe("ERR_CONNECTION_LOST");
     expect(lost.cause).toBeInstanceOf(Error);
     expect(broken.seen).toHaveLength(2);
 
     const silent = await startService(() => {});
-    const { clock, client } = clientOf(silent.url, { tries: 1 });
+    const { clock, client } = clientOf(silent.url, { attempts: 1 });
     const arrived = silent.arrival();
     const called = errorOf<ClientError>(call(client));
     await arrived;
@@ -258,11 +258,11 @@ describe.each(posts)("%s, which moves money,", (_name, reference, call) => {
     expect(error.code).toBe("ERR_UNREACHABLE");
     expect(error.fix).toContain("safe to call again");
     expect(clock.waits).toHaveLength(2);
-    const nowhere = clientOf("https://no-such-host.invalid", { tries: 1 }).client;
+    const nowhere = clientOf("https://no-such-host.invalid", { attempts: 1 }).client;
     expect((await errorOf<ClientError>(call(nowhere))).code).toBe("ERR_UNREACHABLE");
   });
 
-  it("is aborted without harm before it is sent, or between two tries", async () => {
+  it("is aborted without harm before it is sent, or between two attempts", async () => {
     const service = await startService(json({}));
     await expect(call(clientOf(service.url).client, AbortSignal.abort())).rejects.toMatchObject({
       code: "ERR_ABORTED",
@@ -337,7 +337,7 @@ describe("a look-up", () => {
       queueMicrotask(() => clock.timeUp());
       return new Promise(() => {});
     };
-    const client = createClient({ baseUrl: "https://api.example.com", ...keys, fetch, clock, tries: 2 });
+    const client = createClient({ baseUrl: "https://api.example.com", ...keys, fetch, clock, attempts: 2 });
     await expect(client.transactionById("t", { timeoutMs: 77 })).rejects.toMatchObject({
       code: "ERR_TIMEOUT",
     });

@@ -53,7 +53,7 @@ export function json(body: unknown, status = 200, headers: Record<string, string
   };
 }
 
-/** A clock on which waits between tries pass at once and are recorded, and timeouts happen when the test says so. */
+/** A clock on which waits between attempts pass at once and are recorded, and timeouts happen when the test says so. */
 export interface TestClock extends Clock {
   readonly waits: number[];
   timeUp(): void;

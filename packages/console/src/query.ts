@@ -36,7 +36,7 @@ export const REASONS: Readonly<Record<HeldReason, string>> = {
   conflict: "It contradicts the final status that is recorded for the same transaction.",
   mismatch: "The same event is recorded with other facts, such as another amount.",
   "reference-reused": "Another transaction with the same reference has already succeeded.",
-  exhausted: "A handler has failed at every try that it had.",
+  exhausted: "A handler has failed at every attempt that it had.",
   rejected: "A handler has rejected it.",
   crashed: "The process died while a handler ran, and the handler must not be run again automatically.",
   unhandled: "There is no handler for it, and it is not ignored either.",

@@ -52,9 +52,9 @@ export interface ChildConfig {
   readonly concurrency: number;
   /** The longest sleep of a calm handler. */
   readonly handlerMs: number;
-  /** Share of calm tries that throw. */
+  /** Share of calm attempts that throw. */
   readonly throwRate: number;
-  readonly maxTries: number;
+  readonly maxAttempts: number;
   readonly timeoutMs: number;
   readonly seed: number;
   /** Another handler comes behind the one that writes the log. */

@@ -53,7 +53,7 @@ async function handle(
   if (manner === "hangs") await new Promise(() => {});
   await sleep(SLEEPS[manner ?? ""] ?? random() * config.handlerMs);
   if (manner === "rejects") throw new Reject("not wanted");
-  if (manner === "throws" && attempt === 1) throw new Error("the first try fails");
+  if (manner === "throws" && attempt === 1) throw new Error("the first attempt fails");
   if (manner === "calm" && random() < config.throwRate) throw new Error("now and then it fails");
   write("completed", key, effectId, String(attempt));
 }
@@ -82,7 +82,7 @@ function sleep(ms: number): Promise<void> {
 }
 
 const options = {
-  maxTries: config.maxTries,
+  maxAttempts: config.maxAttempts,
   timeoutMs: config.timeoutMs,
   backoffMs: () => 100,
   ...(config.onCrash === undefined ? {} : { onCrash: config.onCrash }),

@@ -3,7 +3,7 @@ import { callbackFields, type SignedDelivery, signPaymentCallback } from "@payho
 
 /**
  * What a handler of the processes under test does with an event; it stands at the start of its `referenceId`.
- * `calm`: sleeps a while and returns. `throws`: throws in its first try. `rejects`: is held at once. `poison`: kills
+ * `calm`: sleeps a while and returns. `throws`: throws in its first attempt. `rejects`: is held at once. `poison`: kills
  * its process. `hangs`: never returns. `slow`: takes half a second. `long`: takes 3 s, more than a lease.
  */
 export type Manner = "calm" | "throws" | "rejects" | "poison" | "hangs" | "slow" | "long";

@@ -101,7 +101,7 @@ export class System {
       concurrency: 16,
       handlerMs: 20,
       throwRate: 0,
-      maxTries: 25,
+      maxAttempts: 25,
       timeoutMs: 60_000,
       seed: this.seed,
       ...overrides,

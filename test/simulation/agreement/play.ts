@@ -40,9 +40,9 @@ export interface Difference {
 type Compared = Omit<Difference, "at"> | null;
 
 /** A call may fail for a reason that passes: a server closes the connection on which a record came that is too big for it. */
-const TRIES = 200;
+const ATTEMPTS = 200;
 const AGAIN_MS = 10;
-const SETTLE_TRIES = 3;
+const SETTLE_ATTEMPTS = 3;
 const MOST_PAGES = 1_000;
 
 /** Is told what a history met, each time. */
@@ -279,7 +279,7 @@ async function pruned(store: RecordStore): Promise<Answer> {
 
 /** It may reject at any time; what is not there is never settled. */
 async function isSettled(settle: () => Promise<void> | undefined): Promise<boolean> {
-  for (let tries = 1; tries <= SETTLE_TRIES; tries++) {
+  for (let attempts = 1; attempts <= SETTLE_ATTEMPTS; attempts++) {
     try {
       await settle();
       return true;
@@ -289,11 +289,11 @@ async function isSettled(settle: () => Promise<void> | undefined): Promise<boole
 }
 
 async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
+  for (let attempts = 1; ; attempts++) {
     try {
       return await ask();
     } catch (error) {
-      if (tries === TRIES) throw error;
+      if (attempts === ATTEMPTS) throw error;
       await pause(AGAIN_MS);
     }
   }
@@ -303,7 +303,7 @@ async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
 async function swapSurely(store: RecordStore, swaps: readonly Swap[]): Promise<readonly SwapResult[]> {
   const results = new Map<Swap, SwapResult>();
   let unsure = swaps;
-  for (let tries = 1; ; tries++) {
+  for (let attempts = 1; ; attempts++) {
     const answers = await store.swap(unsure);
     if (answers.length !== unsure.length) return [];
     unsure.forEach((swap, at) => {
@@ -318,7 +318,7 @@ async function swapSurely(store: RecordStore, swaps: readonly Swap[]): Promise<r
     const isUnsure = (swap: Swap): boolean =>
       ["unknown", "not-written"].includes(results.get(swap)?.kind ?? "");
     unsure = unsure.filter(isUnsure);
-    if (unsure.length === 0 || tries === TRIES) break;
+    if (unsure.length === 0 || attempts === ATTEMPTS) break;
     await pause(AGAIN_MS);
   }
   return swaps.map((swap) => results.get(swap) ?? { kind: "unknown", cause: "no answer" });

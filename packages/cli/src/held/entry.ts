@@ -29,9 +29,9 @@ export function printEntry(entry: Held, withBody: boolean, { line, paint }: Term
   const what = [event || "?", status, id, reference].filter(Boolean).join(" ");
   line(`${eventId}  ${paint("yellow", reason)}  ${shown(what)}  ${new Date(heldAt).toISOString()}`);
   if (detail !== null) line(`  ${shown(detail)}`);
-  for (const [name, { tries, state, error }] of Object.entries(steps)) {
+  for (const [name, { attempts, state, error }] of Object.entries(steps)) {
     line(
-      `  ${shown(name)}: ${state}, ${tries} ${tries === 1 ? "try" : "tries"}${error === null ? "" : `, ${shown(error)}`}`,
+      `  ${shown(name)}: ${state}, ${attempts} ${attempts === 1 ? "attempt" : "attempts"}${error === null ? "" : `, ${shown(error)}`}`,
     );
   }
   if (replays > 0) line(`  replayed ${replays} ${replays === 1 ? "time" : "times"}`);

@@ -23,7 +23,7 @@ export function eventAsJson(event: EventSummary): Readonly<Record<string, unknow
   return { ...event, acceptedAt: timeOf(event.acceptedAt) };
 }
 
-/** Prints what became of an event, below its line: its tries, its copies, and the decisions about it. */
+/** Prints what became of an event, below its line: its attempts, its copies, and the decisions about it. */
 export function printLife(life: Life, { line }: Terminal): void {
   if (life.copies > 0) {
     const times = life.copies === 1 ? "once more" : `${life.copies} times more`;
@@ -31,7 +31,7 @@ export function printLife(life: Life, { line }: Terminal): void {
   }
   if (life.detail !== null) line(`  ${shown(life.detail)}`);
   for (const { at, what, handler, attempt, error, by, note } of life.history) {
-    const of = handler === undefined ? "" : ` (${shown(handler)}, try ${attempt ?? "?"})`;
+    const of = handler === undefined ? "" : ` (${shown(handler)}, attempt ${attempt ?? "?"})`;
     const why = error === undefined ? "" : `: ${shown(error)}`;
     const who = by === undefined ? "" : ` by ${shown(by)}: ${shown(note ?? "")}`;
     line(`  ${timeOf(at)} ${shown(what)}${of}${why}${who}`);

@@ -24,7 +24,7 @@ export const findCommand: Command = {
     },
   },
   notes: [
-    "It shows each event with its copies, its tries and the decisions about it. The exit code is 1 if nothing is found.",
+    "It shows each event with its copies, its attempts and the decisions about it. The exit code is 1 if nothing is found.",
     "In Redis, finished events are found by their reference only if the application's inbox has searchable: true. Otherwise the command searches the unfinished and held events, and says so.",
   ],
   examples: [

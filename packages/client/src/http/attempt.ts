@@ -9,7 +9,7 @@ export interface HttpRequest {
   readonly body: string | undefined;
 }
 
-/** The result of one try. */
+/** The result of one attempt. */
 export type Attempt =
   | {
       readonly kind: "answered";
@@ -27,11 +27,11 @@ export type Attempt =
 
 export type BodyFailure = "too-large" | "not-text" | "lost" | "timeout" | "aborted";
 
-/** What a try needs besides the request. */
+/** What an attempt needs besides the request. */
 export interface AttemptOptions {
   readonly fetch: typeof globalThis.fetch;
   readonly clock: Clock;
-  /** The time limit for the whole try, including the reading of the body. */
+  /** The time limit for the whole attempt, including the reading of the body. */
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
   readonly signal: AbortSignal | undefined;

@@ -4,9 +4,9 @@ const LONGEST_MS = 5_000;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /**
- * The milliseconds to wait before the next try: 250 ms · 2ⁿ up to 5 s, ± 50 %, and at least what the service asked for.
+ * The milliseconds to wait before the next attempt: 250 ms · 2ⁿ up to 5 s, ± 50 %, and at least what the service asked for.
  *
- * @param tried how many tries have been made, from 1.
+ * @param tried how many attempts have been made, from 1.
  * @returns null if the service asked for more than a minute.
  */
 export function delayBefore(tried: number, retryAfterMs: number | undefined): number | null {

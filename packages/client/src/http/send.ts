@@ -8,7 +8,7 @@ import { type Call, type HttpAnswer, judge } from "./verdict.ts";
 export interface CallOptions {
   /** Aborts the call. A payment, checkout or withdrawal under way then ends as `ERR_OUTCOME_UNKNOWN`. */
   readonly signal?: AbortSignal | undefined;
-  /** The time limit of each try in milliseconds, including the reading of the answer. Default: the client's. */
+  /** The time limit of each attempt in milliseconds, including the reading of the answer. Default: the client's. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -20,17 +20,17 @@ export interface Transport {
   readonly fetch: typeof globalThis.fetch;
   readonly clock: Clock;
   readonly timeoutMs: number;
-  readonly tries: number;
+  readonly attempts: number;
   readonly maxAnswerBytes: number;
 }
 
 /**
- * Makes a call, with as many tries as it may have.
+ * Makes a call, with as many attempts as it may have.
  *
  * @throws ClientError a code about a call or an answer. `ERR_OUTCOME_UNKNOWN` is only for calls that move money.
  */
 export async function send(call: Call, transport: Transport, options: CallOptions = {}): Promise<HttpAnswer> {
-  const { clock, tries } = transport;
+  const { clock, attempts } = transport;
   const { signal, timeoutMs = transport.timeoutMs } = options;
   checkTimeout(timeoutMs);
   const headers: Record<string, string> = { accept: "application/json", "X-API-Key": transport.key };
@@ -41,17 +41,17 @@ export async function send(call: Call, transport: Transport, options: CallOption
     const verdict = judge(call, await attempt(request, { ...transport, timeoutMs, signal }), clock.now());
     if ("answer" in verdict) return verdict.answer;
     const { error, again } = verdict;
-    const delayMs = again && tried < tries ? delayBefore(tried, error.retryAfterMs) : null;
+    const delayMs = again && tried < attempts ? delayBefore(tried, error.retryAfterMs) : null;
     if (delayMs === null) throw error;
     await sleep(clock, delayMs, signal);
   }
 }
 
-/** The error of an abort while no try is under way. */
+/** The error of an abort while no attempt is under way. */
 function aborted({ method, path }: Call, cause: unknown): ClientError {
   return new ClientError(
     "ERR_ABORTED",
-    `${method} ${path}: the signal aborted the call between two tries or before.`,
+    `${method} ${path}: the signal aborted the call between two attempts or before.`,
     {
       fix: "Call again when it is wanted.",
       cause,

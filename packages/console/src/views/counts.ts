@@ -9,7 +9,7 @@ const TILES: readonly {
   readonly does: string;
 }[] = [
   { state: "held", name: "Held", does: "wait for a person" },
-  { state: "retrying", name: "Retrying", does: "wait for another try" },
+  { state: "retrying", name: "Retrying", does: "wait for another attempt" },
   { state: "waiting", name: "Waiting", does: "wait for their first run" },
   { state: "running", name: "Running", does: "run now" },
 ];

@@ -66,7 +66,7 @@ function timeline(life: Life, redaction: Redaction): Html {
   const { history, acceptedAt, copies, lastDeliveryAt, state } = life;
   const has = (what: string): boolean => history.some((entry) => entry.what === what);
   const events: { readonly at: number; readonly tone: string; readonly content: Html }[] = [
-    // An event that was done at its first try has no history.
+    // An event that was done at its first attempt has no history.
     ...(has("accepted") ? [] : [{ at: acceptedAt, tone: "good", content: html`<b>accepted</b>` }]),
     ...history.map((entry) => ({ at: entry.at, tone: toneOf(entry), content: entryText(entry, redaction) })),
     ...(copies > 0
@@ -80,7 +80,7 @@ function timeline(life: Life, redaction: Redaction): Html {
       ({ at, tone, content }) =>
         html`<li class="${tone}">${moment(at)}<span class="what">${content}</span></li>`,
     )}${
-    next !== null && html`<li class="coming">${moment(next)}<span class="what"><b>next try</b></span></li>`
+    next !== null && html`<li class="coming">${moment(next)}<span class="what"><b>next attempt</b></span></li>`
   }${
     state === "done" &&
     !has("done") &&
@@ -95,7 +95,7 @@ function toneOf({ what, by }: HistoryEntry): string {
 
 function entryText({ what, handler, attempt, error, by, note }: HistoryEntry, redaction: Redaction): Html {
   const words = what === "lapsed" ? "its process died, or was silent for too long" : what;
-  return html`<b>${shown(words)}</b>${handler !== undefined && html`: ${shown(handler)}`}${attempt !== undefined && html`, try ${count(attempt)}`}${
+  return html`<b>${shown(words)}</b>${handler !== undefined && html`: ${shown(handler)}`}${attempt !== undefined && html`, attempt ${count(attempt)}`}${
     by !== undefined && html` by ${shown(by)}`
   }${error !== undefined && html`<span class="said problem">${said(redaction, error)}</span>`}${
     note !== undefined && html`<span class="said">“${said(redaction, note)}”</span>`
@@ -131,8 +131,8 @@ function handlers({ steps }: Life, redaction: Redaction): Html {
   if (all.length === 0) return html``;
   return html`<section class="card" aria-labelledby="handlers-title"><header><h2 id="handlers-title">Handlers</h2></header>
 <ul class="list">${all.map(
-    ([name, { tries, state, error, dueAt }]) => html`<li class="row"><div class="step">
-  <span class="line"><span class="name">${shown(name)}</span><span class="sub">${count(tries)} ${tries === 1 ? "try" : "tries"}</span><span class="end">${pill(state, STEP_TONES[state] ?? "")}</span></span>
+    ([name, { attempts, state, error, dueAt }]) => html`<li class="row"><div class="step">
+  <span class="line"><span class="name">${shown(name)}</span><span class="sub">${count(attempts)} ${attempts === 1 ? "attempt" : "attempts"}</span><span class="end">${pill(state, STEP_TONES[state] ?? "")}</span></span>
   ${error !== null && html`<p class="problem">${said(redaction, error)}</p>`}
   ${state === "failed" && dueAt > 0 && html`<span class="sub">to be tried again at ${moment(dueAt)}</span>`}
 </div></li>`,
@@ -150,6 +150,6 @@ function said(redaction: Redaction, text: string): Html {
 function stateOf({ state, steps, reason }: Life): Html {
   if (state === "stale" || state === "discarded") return pill(state, "");
   if (state === "held") return statePill(state, reason);
-  const isRetrying = state === "waiting" && Object.values(steps).some(({ tries }) => tries > 0);
+  const isRetrying = state === "waiting" && Object.values(steps).some(({ attempts }) => attempts > 0);
   return statePill(isRetrying ? "retrying" : state, null);
 }

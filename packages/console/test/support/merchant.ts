@@ -83,7 +83,7 @@ export async function merchant(): Promise<Merchant> {
       if (one.words !== null) throw new Error(one.words);
       one.credited.push(referenceId);
     },
-    { maxTries: 1 },
+    { maxAttempts: 1 },
   );
   receiver.ignore("WITHDRAWAL").ignore("settlement.approved").ignore("settlement.declined");
   receiver.ignore("connected_account.approved").ignore("connected_account.declined");

@@ -119,7 +119,7 @@ function reused(): PayhooksError {
   );
 }
 
-/** The error if nobody can say any more whether the effect has happened. A later try cannot say it either. */
+/** The error if nobody can say any more whether the effect has happened. A later attempt cannot say it either. */
 function forgotten(keepMs: number): PayhooksError {
   const days = Math.round(keepMs / 86_400_000);
   return unrepeatable(

@@ -12,7 +12,7 @@ export interface HandlerContext {
   readonly effectId: string;
   readonly eventId: string;
   /**
-   * 1 at the first try of this handler. A try before its time has the number of the next try, since it counts only if it
+   * 1 at the first attempt of this handler. An attempt before its time has the number of the next attempt, since it counts only if it
    * succeeds.
    */
   readonly attempt: number;
@@ -63,14 +63,14 @@ export interface HandlerOptions {
    * not change it.
    */
   readonly name?: string | undefined;
-  /** A try that takes longer counts as failed, and may still be running. Default 60 s. */
+  /** An attempt that takes longer counts as failed, and may still be running. Default 60 s. */
   readonly timeoutMs?: number | undefined;
   /**
-   * How often the handler is started at most, crashes included. If the last try fails, the handler is given up. The event is
-   * held as `exhausted`, or `crashed`, once no other handler has tries left. Default 25.
+   * How often the handler is started at most, crashes included. If the last attempt fails, the handler is given up. The event is
+   * held as `exhausted`, or `crashed`, once no other handler has attempts left. Default 25.
    */
-  readonly maxTries?: number | undefined;
-  /** Milliseconds to wait after the given try (1 = the first). Default 1 s after the first, and twice as long after each, up to 1 h; ± 50 %. */
+  readonly maxAttempts?: number | undefined;
+  /** Milliseconds to wait after the given attempt (1 = the first). Default 1 s after the first, and twice as long after each, up to 1 h; ± 50 %. */
   readonly backoffMs?: ((attempt: number) => number) | undefined;
   /** What to do if the process died while the handler ran: run it again (default), or hold the event. */
   readonly onCrash?: "rerun" | "hold" | undefined;
@@ -95,7 +95,7 @@ export interface HeldEvent {
 const RETRY_AFTER = Symbol.for("payhooks.RetryAfter");
 const REJECT = Symbol.for("payhooks.Reject");
 
-/** Thrown by a handler to be tried again after `ms` milliseconds; if that is no finite number, after its backoff. It counts as a try. */
+/** Thrown by a handler to be tried again after `ms` milliseconds; if that is no finite number, after its backoff. It counts as an attempt. */
 export class RetryAfter extends Error {
   readonly ms: number;
   constructor(ms: number, message: string = `to be tried again in ${ms} ms`) {
@@ -115,7 +115,7 @@ export class Reject extends Error {
   }
 }
 
-/** Marks an error of Payhooks that no later try can correct. The event is held, as if a handler had thrown `Reject`. */
+/** Marks an error of Payhooks that no later attempt can correct. The event is held, as if a handler had thrown `Reject`. */
 export function unrepeatable<E extends Error>(error: E): E {
   return Object.defineProperty(error, REJECT, { value: true });
 }
@@ -148,7 +148,7 @@ const MAX_DELAY_MS = 10 * 366 * 24 * 60 * 60 * 1000;
 const FIRST_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 3_600_000;
 
-/** 1 s after the first try, twice as long after each further one, up to 1 h; ± 50 %, so that many events that failed together are not tried again together. */
+/** 1 s after the first attempt, twice as long after each further one, up to 1 h; ± 50 %, so that many events that failed together are not tried again together. */
 export function defaultBackoffMs(attempt: number): number {
   const full = Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS);
   return Math.round(full * (0.5 + Math.random()));

@@ -13,7 +13,7 @@ export interface Missing {
 const QUESTION_PREFIX = "?";
 
 /**
- * Finds handlers that were removed or renamed, or no longer want the event's status, while the event waited for another try.
+ * Finds handlers that were removed or renamed, or no longer want the event's status, while the event waited for another attempt.
  * `registered` are all handlers of the event's name now. `called` are those that want this event.
  */
 export function missingHandlers(

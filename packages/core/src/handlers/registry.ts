@@ -21,7 +21,7 @@ import {
 export interface Registered {
   readonly name: string;
   readonly timeoutMs: number;
-  readonly maxTries: number;
+  readonly maxAttempts: number;
   readonly backoffMs: (attempt: number) => number;
   readonly onCrash: "rerun" | "hold";
 }
@@ -138,7 +138,7 @@ export class Registry {
     checkNames(`A handler of ${of}`, options, {
       name: true,
       timeoutMs: true,
-      maxTries: true,
+      maxAttempts: true,
       backoffMs: true,
       onCrash: true,
     });
@@ -159,9 +159,9 @@ export class Registry {
         fix: "Give each handler of an event its own { name }; was this module loaded twice?",
       });
     }
-    const { timeoutMs = 60_000, maxTries = 25, backoffMs = defaultBackoffMs, onCrash = "rerun" } = options;
+    const { timeoutMs = 60_000, maxAttempts = 25, backoffMs = defaultBackoffMs, onCrash = "rerun" } = options;
     checkTime("timeoutMs", timeoutMs);
-    checkLimit("maxTries", maxTries);
+    checkLimit("maxAttempts", maxAttempts);
     if (typeof backoffMs !== "function") {
       throw new PayhooksError("ERR_OPTION_INVALID", `backoffMs of ${of} is not a function.`, {
         fix: "Give (attempt) => milliseconds, or leave it out for the default.",
@@ -172,7 +172,7 @@ export class Registry {
         fix: 'Use "rerun" or "hold".',
       });
     }
-    return { name, timeoutMs, maxTries, backoffMs, onCrash };
+    return { name, timeoutMs, maxAttempts, backoffMs, onCrash };
   }
 }
 

@@ -304,7 +304,7 @@ class Engine implements Inbox {
     if (this.#store.endsWithProcess === true && this.#runner !== null) await this.#runTheRest(this.#runner);
   }
 
-  /** The store ends with the process, so every waiting event gets its last try. */
+  /** The store ends with the process, so every waiting event gets its last attempt. */
   async #runTheRest(runner: Runner): Promise<void> {
     const waiting: string[] = [];
     for (const state of ["waiting", "retrying", "held"] as const) {
@@ -319,7 +319,7 @@ class Engine implements Inbox {
       for (let eventId = waiting.shift(); eventId !== undefined; eventId = waiting.shift()) {
         if (this.#parts.isAbandoned) return;
         const { state } = await this.#runs.runNow(runner, eventId, "last");
-        // The last tries may have put events on hold. Their onHeld handlers run now.
+        // The last attempts may have put events on hold. Their onHeld handlers run now.
         if (state === "held") await this.#runs.runNow(runner, eventId, "last");
       }
     };

@@ -56,7 +56,7 @@ export interface EventPage {
 export interface EventCounts {
   /** Events that wait for their first run. */
   readonly waiting: number;
-  /** Events that wait for another try. */
+  /** Events that wait for another attempt. */
   readonly retrying: number;
   readonly running: number;
   readonly held: number;

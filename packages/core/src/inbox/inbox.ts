@@ -39,7 +39,7 @@ export interface Health {
    * never. A `data-lost` notice says how. The time is never reset.
    */
   readonly lostAt: number | null;
-  /** Events that wait for a run, including those that wait for another try. */
+  /** Events that wait for a run, including those that wait for another attempt. */
   readonly waiting: number | null;
   readonly running: number | null;
   readonly held: number | null;
@@ -161,7 +161,7 @@ export interface Inbox {
   work(runner: Runner, options: WorkOptions): Promise<WorkReport>;
   /**
    * Runs one event now and skips its backoff, at most once a second. A call that comes sooner reports `waiting`, and does not
-   * run it. A try before its time counts only if the process dies in it.
+   * run it. An attempt before its time counts only if the process dies in it.
    */
   runEvent(runner: Runner, eventId: string): Promise<RunReport>;
   /** The whole life of one event, or null when there is no record of it. */

@@ -2,9 +2,9 @@
 const MAX_WAITING = 100;
 
 /**
- * Lets events that may have killed their process run one at a time. These are events whose last try, and not their first, ended
- * with the death of its process. One of them may be the cause. If they ran together, it would kill the others too, try after
- * try, until all of them are held.
+ * Lets events that may have killed their process run one at a time. These are events whose last attempt, and not their first, ended
+ * with the death of its process. One of them may be the cause. If they ran together, it would kill the others too, attempt after
+ * attempt, until all of them are held.
  */
 export class OneAtATime {
   /** The record whose turn it is. */

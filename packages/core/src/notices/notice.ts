@@ -76,7 +76,7 @@ export type Happening =
   | AboutHandler<"started">
   | (AboutHandler<"done"> & { readonly durationMs: number })
   | (AboutHandler<"retry"> & { readonly delayMs: number } & ThrownByHandler)
-  /** A handler will not be tried again. The event is held once no other handler has tries left. */
+  /** A handler will not be tried again. The event is held once no other handler has attempts left. */
   | (AboutHandler<"given-up"> & { readonly reason: GivenUp } & ThrownByHandler)
   /** All handlers that wanted the event are done. */
   | AboutEvent<"finished">

@@ -270,7 +270,7 @@ export class Intake {
     return delivery.waitUntil === undefined || lifecycle.isStarting ? "background" : "after-response";
   }
 
-  /** `ack: "handled"`: every copy is answered with the event's state after this try. */
+  /** `ack: "handled"`: every copy is answered with the event's state after this attempt. */
   async #handle({ handled }: Accepted, refuse: Refuse): Promise<Reply> {
     const { settings, environment: clock, inbox } = this.#parts;
     if (handled === undefined) return RECEIVED;

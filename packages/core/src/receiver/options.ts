@@ -58,7 +58,7 @@ export interface ReceiverOptions {
   readonly maxBodyBytes?: number | undefined;
   /** Default 10 s. */
   readonly bodyTimeoutMs?: number | undefined;
-  /** For a move from another receiver: returns true for events that it has handled. Called once, before the first try. */
+  /** For a move from another receiver: returns true for events that it has handled. Called once, before the first attempt. */
   readonly alreadyHandled?: ((event: AnyEvent) => boolean | Promise<boolean>) | undefined;
   readonly alerts?: AlertOptions | undefined;
   /** Default: the console. */

@@ -142,8 +142,8 @@ export interface Receiver<Context extends HandlerContext = HandlerContext> {
     readonly limit?: number | undefined;
   }): Promise<WorkReport>;
   /**
-   * Runs one event now, such as one that `notifyWorker` named. Skips its backoff, at most once a second. A try before its time
-   * does not count against `maxTries` if it fails.
+   * Runs one event now, such as one that `notifyWorker` named. Skips its backoff, at most once a second. An attempt before its time
+   * does not count against `maxAttempts` if it fails.
    * @throws PayhooksError `ERR_OPTION_INVALID` for a text that is no eventId.
    */
   run(eventId: string): Promise<RunReport>;

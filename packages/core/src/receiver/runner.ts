@@ -45,7 +45,7 @@ export interface RunnerParts {
 /** A question to the merchant's code, asked under a lease and retried like a handler. */
 const QUESTION: Omit<Registered, "name"> = {
   timeoutMs: 60_000,
-  maxTries: 25,
+  maxAttempts: 25,
   backoffMs: defaultBackoffMs,
   onCrash: "rerun",
 };
@@ -66,7 +66,7 @@ interface Progress {
   unopened: string | null;
   /** Measures the time since the run began. */
   readonly since: Stopwatch;
-  /** When the next try is due, in ms from now; null when none is. */
+  /** When the next attempt is due, in ms from now; null when none is. */
   retryInMs: number | null;
   givenUp: { readonly reason: GivenUp; readonly error: string } | null;
   /** The lease is lost, so nothing that this run writes counts any more. */
@@ -200,7 +200,7 @@ export function createRunner(parts: RunnerParts): Runner {
       await runStep(lease, step, progress, (context) => handler.handle(entry, context));
       if (progress.lost || progress.released) break;
     }
-    // The event is held already. A handler that has used up its tries has posted a notice, and makes no second entry.
+    // The event is held already. A handler that has used up its attempts has posted a notice, and makes no second entry.
     const ending = endingOf(progress);
     return ending.kind === "retry" || ending.kind === "released" ? ending : { kind: "told" };
   }
@@ -240,12 +240,12 @@ export function createRunner(parts: RunnerParts): Runner {
       progress.givenUp ??= { reason: before.reason ?? "exhausted", error: before.error ?? "" };
       return "open";
     }
-    const tries = before?.tries ?? 0;
+    const attempts = before?.attempts ?? 0;
     if (before?.state === "started") {
       notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });
-      if (handler.onCrash === "hold" || tries >= handler.maxTries) {
-        const error = `the process died in try ${tries}`;
-        return giveUp(lease, handler, progress, { reason: "crashed", error, attempt: tries, stack: null });
+      if (handler.onCrash === "hold" || attempts >= handler.maxAttempts) {
+        const error = `the process died in attempt ${attempts}`;
+        return giveUp(lease, handler, progress, { reason: "crashed", error, attempt: attempts, stack: null });
       }
     }
     const isEarly = before !== undefined && before.dueAt > lease.data.now;
@@ -253,7 +253,7 @@ export function createRunner(parts: RunnerParts): Runner {
       retryIn(progress, waitOf(before, lease, progress));
       return "open";
     }
-    const attempt = tries + 1;
+    const attempt = attempts + 1;
     if (progress.unopened === name) progress.unopened = null;
     const isStarted = lease.data.started === name || (await start(lease, name, attempt, progress));
     const may = isStarted ? lease.mayCall() : "lost";
@@ -284,8 +284,8 @@ export function createRunner(parts: RunnerParts): Runner {
     const stack = retryAfter === null ? thrown.stack : null;
     if (isReject(outcome.error))
       return giveUp(lease, handler, progress, { reason: "rejected", error, attempt, stack });
-    // Anybody may have sent the copy that asked for this early try. So the try is not counted, and does not move the next one.
-    if (!isEarly && attempt >= handler.maxTries)
+    // Anybody may have sent the copy that asked for this early attempt. So the attempt is not counted, and does not move the next one.
+    if (!isEarly && attempt >= handler.maxAttempts)
       return giveUp(lease, handler, progress, { reason: "exhausted", error, attempt, stack });
     const delayMs = isEarly ? waitOf(before, lease, progress) : (retryAfter ?? backoffOf(handler, attempt));
     progress.unwritten.push(
@@ -313,7 +313,7 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /**
-   * The time until a step's next try. The store's clock gave it when the run began, and this process measures the time since
+   * The time until a step's next attempt. The store's clock gave it when the run began, and this process measures the time since
    * then. Not by the wall clock alone, which may be set back by an hour in the meantime.
    */
   function waitOf({ dueAt }: Step, { data }: Lease, { since }: Progress): number {
@@ -446,7 +446,7 @@ export function createRunner(parts: RunnerParts): Runner {
       const before = data.steps[first.name];
       // The start of a handler that must not run twice is written by itself. If the process dies before that, the handler was
       // never called.
-      if (first.onCrash === "hold" || first.maxTries === 1) return null;
+      if (first.onCrash === "hold" || first.maxAttempts === 1) return null;
       // If its process died in the last run, or the step is not due yet, the run itself decides.
       return before === undefined || (before.state === "failed" && before.dueAt <= data.now)
         ? first.name
@@ -473,7 +473,7 @@ function newProgress(since: Stopwatch, unopened: string | null): Progress {
   };
 }
 
-/** The event is held only if no handler has tries left. One that has failed for good does not stop the others. */
+/** The event is held only if no handler has attempts left. One that has failed for good does not stop the others. */
 function endingOf({ retryInMs, givenUp, lost, released }: Progress): Ending {
   if (released) return { kind: "released" };
   if (lost) return { kind: "retry", delayMs: 0 };

@@ -44,14 +44,14 @@ describe("ctx.transaction", () => {
     expect(skippedIn(t)).toEqual([`${delivery.eventId}.deposit`]);
   });
 
-  it("leaves nothing of a try that throws, so that the next one has the effect", async () => {
+  it("leaves nothing of an attempt that throws, so that the next one has the effect", async () => {
     const database = new MapDatabase();
-    let tries = 0;
+    let attempts = 0;
     const t = await harnessOn(database, (receiver) =>
       receiver.onDeposit((_, ctx) =>
         ctx.transaction(async (tx) => {
           await book(tx);
-          if (++tries === 1) throw new Error("no stock");
+          if (++attempts === 1) throw new Error("no stock");
         }),
       ),
     );
@@ -63,12 +63,12 @@ describe("ctx.transaction", () => {
 
   it("is not done where a failed statement was swallowed: the commit would have been a rollback", async () => {
     const database = new MapDatabase();
-    let tries = 0;
+    let attempts = 0;
     const t = await harnessOn(database, (receiver) =>
       receiver.onDeposit((_, ctx) =>
         ctx.transaction(async (tx) => {
           await book(tx);
-          if (++tries === 1) tx.fail();
+          if (++attempts === 1) tx.fail();
         }),
       ),
     );
@@ -219,11 +219,11 @@ describe("ctx.transaction", () => {
     expect(() => add?.("cash", 1)).toThrow(expect.objectContaining(code));
   });
 
-  it("repeats what the database wants repeated, and counts it as no try", async () => {
+  it("repeats what the database wants repeated, and counts it as no attempt", async () => {
     const database = new MapDatabase();
     database.failures.push(new Error("deadlock"), new Error("deadlock"));
     const t = await harnessOn(database, (receiver) =>
-      receiver.onDeposit((_, ctx) => ctx.transaction(book), { maxTries: 1 }),
+      receiver.onDeposit((_, ctx) => ctx.transaction(book), { maxAttempts: 1 }),
     );
     expect(await t.deposit()).toMatchObject({ outcome: "done" });
     expect(database).toMatchObject({ begun: 3, rolledBack: 2 });
@@ -389,7 +389,7 @@ describe("a replay", () => {
           () => {
             if (isBroken) throw new Error("no mail today");
           },
-          { name: "mail", maxTries: 1 },
+          { name: "mail", maxAttempts: 1 },
         ),
     );
     const { eventId } = await t.deposit();
@@ -456,7 +456,7 @@ describe("onHeld handlers", () => {
           () => {
             throw new Error("never");
           },
-          { maxTries: 1 },
+          { maxAttempts: 1 },
         )
         .onHeld((_, ctx) => ctx.transaction((tx) => tx.add("tickets", 1))),
     );

@@ -138,9 +138,9 @@ describe("effects in SQLite", () => {
     expect(ids()).toHaveLength(1);
   });
 
-  it("wait for another process that writes, and count it as no try", async () => {
+  it("wait for another process that writes, and count it as no attempt", async () => {
     const t = await harness((receiver) =>
-      receiver.onDeposit((_, ctx) => ctx.transaction((tx) => tx.exec(PAY)), { maxTries: 1 }),
+      receiver.onDeposit((_, ctx) => ctx.transaction((tx) => tx.exec(PAY)), { maxAttempts: 1 }),
     );
     const other = new Database(join(folder, "shop.db"));
     other.exec("BEGIN IMMEDIATE");

@@ -91,7 +91,7 @@ describe("the leases of an inbox", () => {
     down = false;
     await clock.advance(LEASE_MS * 2);
     await working;
-    // Renewed at 3 s, so that it lapses at 12 s; a try that is under way then is waited for.
+    // Renewed at 3 s, so that it lapses at 12 s; an attempt that is under way then is waited for.
     expect(aborted).toBeGreaterThanOrEqual(12_000);
     expect(aborted).toBeLessThan(12_000 + LEASE_MS / 3 + 1_000);
     expect(runner.notices.filter(({ type }) => type === "double-risk")).toHaveLength(1);
@@ -229,7 +229,7 @@ describe("the close of an inbox", () => {
     expect(runs).toBe(2);
   });
 
-  it("gives an event that retries at once its last try, and ends", async () => {
+  it("gives an event that retries at once its last attempt, and ends", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
     await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));

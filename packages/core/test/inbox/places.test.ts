@@ -27,7 +27,7 @@ describe("places", () => {
 });
 
 describe("events that were begun and get no place", () => {
-  it("are handed back before others would have to wait for the lease, and count as no try", async () => {
+  it("are handed back before others would have to wait for the lease, and count as no attempt", async () => {
     const keys = createTestKeys();
     const clock = fakeClock();
     const attempts: number[] = [];

@@ -239,7 +239,7 @@ describe("registration", () => {
     }
   });
 
-  it.each(["timeoutMs", "maxTries"])("refuses a %s that is not above zero", (option) => {
+  it.each(["timeoutMs", "maxAttempts"])("refuses a %s that is not above zero", (option) => {
     for (const value of [0, -1, Number.NaN, "5"]) {
       const error = thrownBy(() => make().onDeposit(() => {}, { [option]: value }));
       expect(error.code).toBe("ERR_OPTION_INVALID");

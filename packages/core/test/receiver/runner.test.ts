@@ -222,7 +222,7 @@ describe("handlers and their time", () => {
         () => {
           throw "x".repeat(10_000);
         },
-        { maxTries: 1 },
+        { maxAttempts: 1 },
       ),
     );
     await t.deposit();
@@ -406,7 +406,7 @@ describe("confirm, about a body whose signature fits several events", () => {
     expect({ asked, ran }).toEqual({ asked: 2, ran: ["SUCCESS VICTIM-7"] });
   });
 
-  it("what is no event is not run: it is asked again, and kept when the tries are used up", async () => {
+  it("what is no event is not run: it is asked again, and kept when the attempts are used up", async () => {
     let asked = 0;
     let told = 0;
     const { t, ran } = await forged(

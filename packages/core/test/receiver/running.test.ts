@@ -224,7 +224,7 @@ describe("after the response", () => {
 
   it('with ack: "handled", the first copy after a failure is tried at once', async () => {
     const clock = fakeClock();
-    let tries = 0;
+    let attempts = 0;
     const receiver = createReceiver({
       payments: { publicKey: keys.publicKey },
       inbox: memoryInbox({ clock }),
@@ -233,14 +233,14 @@ describe("after the response", () => {
       logger: silent,
     });
     receiver.onDeposit(() => {
-      if (++tries === 1) throw new Error("not yet");
+      if (++attempts === 1) throw new Error("not yet");
     });
     await receiver.start();
     const fields = callbackFields({ payTxnId: "t", referenceId: "o" }, clock.now());
     const delivery = { ...deliveryOf(signPaymentCallback(fields, keys.privateKey)), waitUntil: () => {} };
     expect((await receiver.payments.receive(delivery)).status).toBe(503);
     expect((await receiver.payments.receive(delivery)).status).toBe(200);
-    expect(tries).toBe(2);
+    expect(attempts).toBe(2);
     await receiver.close({ graceMs: 0 });
   });
 });
@@ -255,14 +255,14 @@ describe("a backoffMs that throws", () => {
       clock,
       logger: silent,
     });
-    let tries = 0;
+    let attempts = 0;
     const backoffMs = (): number => {
       throw new TypeError("no such delay");
     };
     receiver
       .onDeposit(
         () => {
-          if (++tries === 1) throw new Error("not yet");
+          if (++attempts === 1) throw new Error("not yet");
         },
         { backoffMs, onCrash: "hold" },
       )
@@ -271,7 +271,7 @@ describe("a backoffMs that throws", () => {
     const fields = callbackFields({}, clock.now());
     await receiver.payments.receive(deliveryOf(signPaymentCallback(fields, keys.privateKey)));
     await clock.advance("1m");
-    expect(tries).toBe(2);
+    expect(attempts).toBe(2);
     expect(notices.map(({ type }) => type).filter((type) => type !== "warning")).toEqual([
       "accepted",
       "started",

@@ -29,16 +29,16 @@ it("runs a merchant's handler once per event, and again only after a crash", asy
 
 describe("advance", () => {
   it("runs every retry that is due within it, in their order and at their time", async () => {
-    const tries: string[] = [];
+    const attempts: string[] = [];
     const t = await harness((receiver) => {
       const start = (): number => t.clock.now() - signedAt;
       const failing = async (): Promise<never> => {
         throw new Error("the order service is down");
       };
       const backoff = (name: string, minutes: number) => ({
-        maxTries: 4,
+        maxAttempts: 4,
         backoffMs: (attempt: number): number => {
-          tries.push(`${name} ${attempt} at ${Math.round(start() / MINUTE_MS)}m`);
+          attempts.push(`${name} ${attempt} at ${Math.round(start() / MINUTE_MS)}m`);
           return minutes * MINUTE_MS;
         },
       });
@@ -47,10 +47,10 @@ describe("advance", () => {
     const signedAt = t.clock.now();
     await t.deposit();
     await t.withdrawal();
-    tries.length = 0;
+    attempts.length = 0;
     expect(await t.advance("2h")).toEqual(["withdrawal", "withdrawal", "deposit", "withdrawal", "deposit"]);
-    // The fourth try of the withdrawal is its last: no backoff is asked for.
-    expect(tries).toEqual([
+    // The fourth attempt of the withdrawal is its last: no backoff is asked for.
+    expect(attempts).toEqual([
       "withdrawal 2 at 25m",
       "withdrawal 3 at 50m",
       "deposit 2 at 60m",
@@ -62,17 +62,17 @@ describe("advance", () => {
     expect(t.clock.now() - signedAt).toBe(120 * MINUTE_MS);
   });
 
-  it("over two days uses up every try of a handler that never succeeds", async () => {
-    let tries = 0;
+  it("over two days uses up every attempt of a handler that never succeeds", async () => {
+    let attempts = 0;
     const t = await harness((receiver) =>
       receiver.onDeposit(() => {
-        tries++;
+        attempts++;
         throw new Error("never");
       }),
     );
     await t.deposit();
     expect(await t.advance("2d")).toHaveLength(24);
-    expect(tries).toBe(25);
+    expect(attempts).toBe(25);
     expect(await t.held()).toMatchObject([{ reason: "exhausted" }]);
   });
 
@@ -126,7 +126,7 @@ describe("advance", () => {
     );
     const delivering = t.deposit();
     expect(await t.advance("5m")).toEqual(["deposit", "deposit"]);
-    // Its own try was over then, and the retry still due.
+    // Its own attempt was over then, and the retry still due.
     expect(await delivering).toMatchObject({ status: 200, outcome: "waiting" });
     expect(await t.receiver.health()).toMatchObject({ waiting: 0, running: 0 });
     expect(t.notices).toContainEqual(expect.objectContaining({ type: "double-risk", why: "timeout" }));

@@ -5,7 +5,7 @@ import { type IdempotencyRecord, isFinished, type Slot } from "./record.ts";
 import { referenceIdOf } from "./reference.ts";
 import { dueOf } from "./schedule.ts";
 
-/** The state of an event, as it is counted and listed: `retrying` waits for another try, `done` is any end. */
+/** The state of an event, as it is counted and listed: `retrying` waits for another attempt, `done` is any end. */
 export type EventState = "waiting" | "retrying" | "running" | "held" | "done";
 
 /** One event at a glance. Its texts have at most 256 bytes, and neither NUL nor unpaired surrogates. */

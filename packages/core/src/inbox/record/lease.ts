@@ -6,11 +6,11 @@ import { referenceIdOf } from "./reference.ts";
 /** The state of one handler for one event. */
 export interface Step {
   /**
-   * How many tries count. Those that were forced early and failed do not count, nor those that were taken back before they
+   * How many attempts count. Those that were forced early and failed do not count, nor those that were taken back before they
    * started.
    */
-  readonly tries: number;
-  /** If the state is `started` when the next run begins, the process died during the try, or lost its lease. */
+  readonly attempts: number;
+  /** If the state is `started` when the next run begins, the process died during the attempt, or lost its lease. */
   readonly state: "started" | "done" | "failed" | "given-up";
   /** The step is not tried before this time (store's clock); 0: at once. */
   readonly dueAt: number;
@@ -30,13 +30,13 @@ export interface HistoryEntry {
   /** The store's clock, in milliseconds since the epoch. */
   readonly at: number;
   /**
-   * `accepted`, `held: REASON`, `failed` or `given up: REASON` (of a try), `lapsed` (the process died during a run, or was
+   * `accepted`, `held: REASON`, `failed` or `given up: REASON` (of an attempt), `lapsed` (the process died during a run, or was
    * silent for too long), `replay N`, or an end: `done`, `stale` or `discarded`.
    */
   readonly what: string;
   /** The handler that was tried. */
   readonly handler?: string;
-  /** Which try of this handler it was, counted from 1. */
+  /** Which attempt of this handler it was, counted from 1. */
   readonly attempt?: number;
   /** What it threw, in one line of at most 200 characters. */
   readonly error?: string;
@@ -79,7 +79,7 @@ export interface LeaseData {
   readonly previousAmount: string | null;
   /** The store's clock when the run was begun. */
   readonly now: number;
-  /** Steps are tried even before their time. Such a try does not count if it fails. */
+  /** Steps are tried even before their time. Such an attempt does not count if it fails. */
   readonly force: boolean;
   /** The step whose start was written together with the lease; null when a write of its own is needed. */
   readonly started: string | null;

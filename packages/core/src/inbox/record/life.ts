@@ -29,8 +29,8 @@ export interface Life {
   /** The state of each handler. Empty once the event is done. */
   readonly steps: Readonly<Record<string, Step>>;
   /**
-   * What has happened, oldest first: tries that failed, with their errors, and who replayed or discarded the event, and why. At
-   * most 50 lines, or 8 shortened ones once the event has ended. Nothing is kept of an event that was done at its first try.
+   * What has happened, oldest first: attempts that failed, with their errors, and who replayed or discarded the event, and why. At
+   * most 50 lines, or 8 shortened ones once the event has ended. Nothing is kept of an event that was done at its first attempt.
    */
   readonly history: readonly HistoryEntry[];
   /** The delivery as it arrived, while the event is unfinished or held; null once it is done. */

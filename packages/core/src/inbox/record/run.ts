@@ -19,11 +19,11 @@ export interface BeginOptions {
   readonly now: number;
   /**
    * Skips the backoff. `asked`: a redelivery, or a person, wants a run now. This is granted at most once a second, since
-   * anybody can send copies. `last`: there will be no later try, since the store ends with its process.
+   * anybody can send copies. `last`: there will be no later attempt, since the store ends with its process.
    */
   readonly force: "asked" | "last" | null;
   /**
-   * Called before an event is taken whose last try ended with the death of its process. False if another such event runs in
+   * Called before an event is taken whose last attempt ended with the death of its process. False if another such event runs in
    * this process, since the two must not run together.
    */
   readonly mayRunInterrupted: () => boolean;
@@ -125,21 +125,21 @@ function take(
   const before = work.steps[first];
   work.steps[first] = stepAfter(
     before,
-    { name: first, kind: "started", attempt: (before?.tries ?? 0) + 1 },
+    { name: first, kind: "started", attempt: (before?.attempts ?? 0) + 1 },
     now,
   );
   return { ...lease, started: first };
 }
 
 /**
- * True if the process died, or lost its lease, while a handler of the event ran, and this was not the handler's first try.
- * After a first try, all that a dead process was running may begin elsewhere at once, so that nothing waits for long. Only for
+ * True if the process died, or lost its lease, while a handler of the event ran, and this was not the handler's first attempt.
+ * After a first attempt, all that a dead process was running may begin elsewhere at once, so that nothing waits for long. Only for
  * an event that does not run now.
  */
 function wasInterrupted({ steps }: Work): boolean {
   for (const name in steps) {
     const step = steps[name];
-    if (step?.state === "started" && step.tries > 1) return true;
+    if (step?.state === "started" && step.attempts > 1) return true;
   }
   return false;
 }
@@ -219,7 +219,7 @@ export function writeSteps(
 
 function apply(work: Work, changes: readonly StepChange[], now: number): void {
   for (const change of changes) {
-    tellTry(work, change, now);
+    tellAttempt(work, change, now);
     if (change.kind === "undone" && change.before === null) delete work.steps[change.name];
     else work.steps[change.name] = stepAfter(work.steps[change.name], change, now);
   }
@@ -227,17 +227,17 @@ function apply(work: Work, changes: readonly StepChange[], now: number): void {
 
 const MAX_ERROR = 200;
 
-/** Adds a failed try to the event's history, once: the same change may be applied a second time. */
-function tellTry(work: Work, change: StepChange, now: number): void {
+/** Adds a failed attempt to the event's history, once: the same change may be applied a second time. */
+function tellAttempt(work: Work, change: StepChange, now: number): void {
   if (change.kind !== "failed" && change.kind !== "given-up") return;
   const { name, kind, attempt, error } = change;
   const before = work.steps[name];
-  if (before?.state === kind && before.tries === attempt) return;
+  if (before?.state === kind && before.attempts === attempt) return;
   const what = kind === "failed" ? "failed" : `given up: ${change.reason}`;
   addHistory(work, { at: now, what, handler: name, attempt, error: error.slice(0, MAX_ERROR) });
 }
 
-const NEVER_TRIED: Step = { tries: 0, state: "failed", dueAt: 0, dueInMs: 0, error: null, reason: null };
+const NEVER_TRIED: Step = { attempts: 0, state: "failed", dueAt: 0, dueInMs: 0, error: null, reason: null };
 
 /**
  * The state after a change. It is the same if the step has the change already: the write may have been made and only its answer
@@ -247,7 +247,7 @@ function stepAfter(before: Step | undefined, change: StepChange, now: number): S
   if (change.kind === "undone") return change.before ?? NEVER_TRIED;
   const { kind, attempt } = change;
   return {
-    tries: attempt,
+    attempts: attempt,
     state: kind,
     dueAt: kind === "failed" ? now + change.delayMs : 0,
     dueInMs: kind === "failed" ? change.delayMs : 0,

@@ -99,8 +99,8 @@ describe("a person's decision", () => {
   it("can be made on its whole life", () => {
     const ground = held();
     const steps = {
-      first: { tries: 1, state: "done", dueAt: 0, dueInMs: 0, error: null, reason: null },
-      second: { tries: 1, state: "given-up", dueAt: 0, dueInMs: 0, error: "no", reason: "rejected" },
+      first: { attempts: 1, state: "done", dueAt: 0, dueInMs: 0, error: null, reason: null },
+      second: { attempts: 1, state: "given-up", dueAt: 0, dueInMs: 0, error: "no", reason: "rejected" },
     };
     const life = {
       eventId: KEY + SUCCESS,

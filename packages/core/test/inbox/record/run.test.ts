@@ -50,7 +50,7 @@ describe("taking an event", () => {
     ground.accept(event("SUCCESS"));
     const begun = ground.begin(SUCCESS, { firstStep: () => "h" });
     expect(begun).toMatchObject({ kind: "leased", lease: { started: "h", steps: {} } });
-    expect(ground.slot(SUCCESS).work?.steps).toMatchObject({ h: { state: "started", tries: 1 } });
+    expect(ground.slot(SUCCESS).work?.steps).toMatchObject({ h: { state: "started", attempts: 1 } });
     ground.finish(SUCCESS, { kind: "released" }, [{ name: "h", kind: "undone", before: null }]);
     expect(ground.slot(SUCCESS)).toMatchObject({ state: "waiting", work: { steps: {}, dueAt: 1_000 } });
   });
@@ -210,7 +210,7 @@ describe("what is next of a record", () => {
 
 describe("before its time", () => {
   const FAILED_ONCE: Step = {
-    tries: 1,
+    attempts: 1,
     state: "failed",
     dueAt: 6_000,
     dueInMs: 5_000,
@@ -226,7 +226,7 @@ describe("before its time", () => {
     return ground;
   }
 
-  /** Begins it, and gives it back as it was after a try that failed. */
+  /** Begins it, and gives it back as it was after an attempt that failed. */
   function tryEarly(ground: Ground, force: "asked" | "last" = "asked"): string {
     const begun = ground.begin(SUCCESS, { force });
     if (begun.kind !== "leased") return begun.kind;
@@ -246,7 +246,7 @@ describe("before its time", () => {
     expect(ground.begin(SUCCESS)).toMatchObject({ kind: "leased", lease: { force: false } });
   });
 
-  it("it leaves no trace of a try that failed but for its error: neither in the count nor in the time", () => {
+  it("it leaves no trace of an attempt that failed but for its error: neither in the count nor in the time", () => {
     const ground = failed();
     for (ground.now = 1_500; ground.now < 6_000; ground.now += 1_000) expect(tryEarly(ground)).toBe("forced");
     expect(ground.slot(SUCCESS).work).toMatchObject({
@@ -257,18 +257,18 @@ describe("before its time", () => {
     expect(ground.begin(SUCCESS)).toEqual({ kind: "wait", running: false });
   });
 
-  it("it counts a try in which the process died", () => {
+  it("it counts an attempt in which the process died", () => {
     const ground = failed();
     ground.begin(SUCCESS, { force: "asked" });
     ground.write(SUCCESS, [{ name: "h", kind: "started", attempt: 2 }]);
     ground.now = 6_000;
-    expect(ground.begin(SUCCESS)).toMatchObject({ lease: { steps: { h: { tries: 2, state: "started" } } } });
+    expect(ground.begin(SUCCESS)).toMatchObject({ lease: { steps: { h: { attempts: 2, state: "started" } } } });
   });
 
   it("it is not rationed where there will be no later one", () => {
     const ground = failed();
-    const tries = [tryEarly(ground), tryEarly(ground), tryEarly(ground, "last"), tryEarly(ground, "last")];
-    expect(tries).toEqual(["forced", "wait", "forced", "forced"]);
+    const attempts = [tryEarly(ground), tryEarly(ground), tryEarly(ground, "last"), tryEarly(ground, "last")];
+    expect(attempts).toEqual(["forced", "wait", "forced", "forced"]);
   });
 
   it("it is asked for anew by a replay, which is due at once", () => {
@@ -308,22 +308,22 @@ describe("the owner of a lease", () => {
       for (let time = 0; time < 2; time++) expect(ground.write(SUCCESS, [change])).toBe(true);
       return ground.slot(SUCCESS).work?.steps.h;
     };
-    const first = { tries: 1, state: "started", dueAt: 0, dueInMs: 0, error: null, reason: null };
+    const first = { attempts: 1, state: "started", dueAt: 0, dueInMs: 0, error: null, reason: null };
     const name = "h";
     expect(write({ name, kind: "started", attempt: 1 })).toEqual(first);
     const failed = { ...first, state: "failed", dueAt: 1_050, dueInMs: 50, error: "down" };
     expect(write({ name, kind: "failed", attempt: 1, error: "down", delayMs: 50 })).toEqual(failed);
-    expect(write({ name, kind: "started", attempt: 2 })).toEqual({ ...first, tries: 2, error: "down" });
+    expect(write({ name, kind: "started", attempt: 2 })).toEqual({ ...first, attempts: 2, error: "down" });
     expect(write({ name, kind: "given-up", attempt: 2, error: "no", reason: "exhausted" })).toEqual({
       ...first,
-      tries: 2,
+      attempts: 2,
       state: "given-up",
       error: "no",
       reason: "exhausted",
     });
     expect(write({ name, kind: "done", attempt: 2 })).toEqual({
       ...first,
-      tries: 2,
+      attempts: 2,
       state: "done",
       error: "no",
     });
