@@ -18,7 +18,8 @@ for (const run of new Set(names.map((name) => name.replace(/\.(?:json|failed)$/,
     const path = relative("", file.name);
     const tests = file.assertionResults.filter(({ status }) => status === "failed");
     if (tests.length === 0) say(run, `${path}: ${file.message}`);
-    for (const { fullName, failureMessages } of tests) say(run, `${path}, ${fullName}: ${failureMessages[0]}`);
+    for (const { fullName, failureMessages } of tests)
+      say(run, `${path}, ${fullName}: ${failureMessages[0]}`);
   }
 }
 process.stdout.write(`${passed} passed, ${failed} failed\n`);

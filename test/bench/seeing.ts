@@ -62,14 +62,14 @@ const questions: readonly Question[] = [
     what: "list: held for one reason, newest first",
     ask: (inbox) => page(inbox, { reason: "ambiguous" }, "newest"),
   },
-  { what: "list: finished", ask: (inbox) => page(inbox, { state: "done" }, "oldest") },
-  { what: "list: finished, newest first", ask: (inbox) => page(inbox, { state: "done" }, "newest") },
+  { what: "list: finished", ask: (inbox) => page(inbox, { state: "finished" }, "oldest") },
+  { what: "list: finished, newest first", ask: (inbox) => page(inbox, { state: "finished" }, "newest") },
   {
     what: "list: finished, of one day",
     ask: (inbox) =>
       page(
         inbox,
-        { state: "done", since: Date.now() - 4 * DAY_MS, until: Date.now() - 3 * DAY_MS },
+        { state: "finished", since: Date.now() - 4 * DAY_MS, until: Date.now() - 3 * DAY_MS },
         "oldest",
       ),
   },

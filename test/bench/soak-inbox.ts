@@ -61,7 +61,7 @@ async function sample(): Promise<Omit<SoakSample, "keys">> {
 /** Records in memory; elsewhere whoever asks counts them. */
 async function recordsInMemory(): Promise<number> {
   let count = 0;
-  for (const state of ["waiting", "running", "done"] as const) {
+  for (const state of ["waiting", "running", "finished"] as const) {
     let cursor: ListCursor | null = null;
     do {
       const page = await store.list({ state }, cursor, 1_000);

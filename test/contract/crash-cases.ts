@@ -166,7 +166,10 @@ export const crashCases: readonly ContractCase[] = [
               async (rig) => {
                 const attempts: number[] = [];
                 const register: Parameters<typeof merchantOn>[1] = (receiver) =>
-                  receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), { onCrash, maxAttempts });
+                  receiver.onDeposit((_, { attempt }) => void attempts.push(attempt), {
+                    onCrash,
+                    maxAttempts,
+                  });
                 const process = dyingAt(rig, "after", "begin");
                 const dying = merchantOn(process, register);
                 const eventId = await dying.deliver(depositOf(rig));

@@ -393,36 +393,39 @@ export const heldCases: readonly ContractCase[] = [
       expect(await survivor.life(eventId)).toMatchObject({ state: "held", reason: "mismatch" });
     },
   ),
-  onFreshData("an onHeld handler that uses up its attempts gives a notice, and no second entry", async (rig) => {
-    let attempts = 0;
-    const merchant = merchantOn(rig.start(), (receiver) =>
-      receiver
-        .onDeposit(() => {
-          throw new Reject("never");
-        })
-        .onHeld(
-          () => {
-            attempts++;
-            throw new Error("mail is down");
-          },
-          { maxAttempts: 2, backoffMs: () => 0 },
-        ),
-    );
-    const eventId = await merchant.deliver(depositOf(rig));
-    await merchant.work();
-    await merchant.work();
-    expect(attempts).toBe(2);
-    expect(
-      (await noticed(merchant, "given-up")).map(({ handler, reason }) => `${handler} ${reason}`),
-    ).toEqual(["deposit rejected", "held:held exhausted"]);
-    expect((await heldOf(merchant.receiver)).map((entry) => [entry.eventId, entry.reason])).toEqual([
-      [eventId, "rejected"],
-    ]);
-    // Held anew after a replay, it is told anew.
-    await merchant.receiver.held.replay(eventId, BY);
-    await merchant.work();
-    expect(attempts).toBe(4);
-  }),
+  onFreshData(
+    "an onHeld handler that uses up its attempts gives a notice, and no second entry",
+    async (rig) => {
+      let attempts = 0;
+      const merchant = merchantOn(rig.start(), (receiver) =>
+        receiver
+          .onDeposit(() => {
+            throw new Reject("never");
+          })
+          .onHeld(
+            () => {
+              attempts++;
+              throw new Error("mail is down");
+            },
+            { maxAttempts: 2, backoffMs: () => 0 },
+          ),
+      );
+      const eventId = await merchant.deliver(depositOf(rig));
+      await merchant.work();
+      await merchant.work();
+      expect(attempts).toBe(2);
+      expect(
+        (await noticed(merchant, "given-up")).map(({ handler, reason }) => `${handler} ${reason}`),
+      ).toEqual(["deposit rejected", "held:held exhausted"]);
+      expect((await heldOf(merchant.receiver)).map((entry) => [entry.eventId, entry.reason])).toEqual([
+        [eventId, "rejected"],
+      ]);
+      // Held anew after a replay, it is told anew.
+      await merchant.receiver.held.replay(eventId, BY);
+      await merchant.work();
+      expect(attempts).toBe(4);
+    },
+  ),
   onFreshData(
     "an entry that is released enters the table as an ordinary event, and runs there once",
     async (rig) => {

@@ -120,7 +120,7 @@ export const lifeCases: readonly ContractCase[] = [
     expect(counts.oldestDueMs ?? 0).toBeGreaterThanOrEqual(200);
     expect(counts.oldestDueMs ?? 0).toBeLessThan(120_000);
     await merchant.work();
-    expect(await receiver.find({ payTxnId: "tx-17" })).toMatchObject([{ ...facts, state: "done" }]);
+    expect(await receiver.find({ payTxnId: "tx-17" })).toMatchObject([{ ...facts, state: "finished" }]);
     expect(await receiver.events.counts()).toMatchObject({ waiting: 0, oldestDueMs: null });
   }),
   onFreshData("an entry with several readings is listed by the reference of any of them", async (rig) => {

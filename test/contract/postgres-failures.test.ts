@@ -216,7 +216,7 @@ it("what came for a reference is read with SQL, after its end too", () =>
     const select = `SELECT status, state FROM ${schema}.events WHERE reference_id = 'order-17'`;
     expect(await server.tell(select)).toMatchObject([{ state: "waiting" }]);
     await put(store, keyOf(1), first, ended(keyOf(1), store.now(keyOf(1)), record));
-    expect(await server.tell(select)).toMatchObject([{ state: "done" }]);
+    expect(await server.tell(select)).toMatchObject([{ state: "finished" }]);
   }));
 
 describe("a role that may not make tables", { timeout: 60_000 }, () => {

@@ -141,7 +141,7 @@ describe("moveRecords", () => {
       const [from, to] = [await storeOn("SQLite", scope), await storeOn("PostgreSQL", scope)];
       await fill(from, 20);
       await moveRecords(from, to);
-      const { events } = await to.list({ referenceId: "order-8", state: "done" }, null, 10);
+      const { events } = await to.list({ referenceId: "order-8", state: "finished" }, null, 10);
       expect(events.map(({ eventId }) => eventId.slice(0, 32))).toEqual([keyOf(8)]);
     }));
 

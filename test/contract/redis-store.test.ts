@@ -100,13 +100,14 @@ it("searchable, ended events whose record does not expire are not in the way of 
     const contradicted = accepted(key, now, { status: "FAILED", held: "conflict" }, done);
     const lists = async (): Promise<readonly string[]> =>
       ((await server.tell("KEYS", "kept:*:done*")) as string[]).map((name) => name.replace(/^.*\}:/, ""));
-    const listed = async (): Promise<number> => (await store.list({ state: "done" }, null, 10)).events.length;
+    const listed = async (): Promise<number> =>
+      (await store.list({ state: "finished" }, null, 10)).events.length;
     const first = await put(store, key, null, done);
-    expect([await lists(), await listed()]).toEqual([["done"], 1]);
+    expect([await lists(), await listed()]).toEqual([["finished"], 1]);
     const second = await put(store, key, first, contradicted);
     expect([await lists(), await listed()]).toEqual([["done:kept"], 1]);
     await put(store, key, second, decided(key, store.now(key), contradicted, "discard"));
-    expect([await lists(), await listed()]).toEqual([["done"], 2]);
+    expect([await lists(), await listed()]).toEqual([["finished"], 2]);
   }));
 
 it("what was not said to be searchable says so, and whoever only looks finds out by itself", () =>
@@ -115,7 +116,7 @@ it("what was not said to be searchable says so, and whoever only looks finds out
     const plain = own.add(ground.connect(), (one) => one.close());
     await plain.open();
     await expect(plain.find?.("order-1")).rejects.toMatchObject({ code: "ERR_NOT_SEARCHABLE" });
-    await expect(plain.list({ state: "done" }, null, 10)).rejects.toMatchObject({
+    await expect(plain.list({ state: "finished" }, null, 10)).rejects.toMatchObject({
       code: "ERR_NOT_SEARCHABLE",
     });
     const { prefix } = ground;
@@ -129,5 +130,5 @@ it("what was not said to be searchable says so, and whoever only looks finds out
     const looking = own.add(redisStore(server.url, { ...options, existing: true }), (one) => one.close());
     await looking.open();
     expect(await looking.find?.("order-1")).toHaveLength(1);
-    expect(await plain.list({ state: "done" }, null, 10)).toEqual({ events: [], next: null });
+    expect(await plain.list({ state: "finished" }, null, 10)).toEqual({ events: [], next: null });
   }));

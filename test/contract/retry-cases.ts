@@ -160,7 +160,9 @@ export const retryCases: readonly ContractCase[] = [
       expect(new Set(attempts)).toEqual(new Set([2]));
       expect(await merchant.life(eventId)).toMatchObject({
         state: "waiting",
-        steps: { deposit: { state: "failed", attempts: 1, dueAt: due, error: "Error: the database is down" } },
+        steps: {
+          deposit: { state: "failed", attempts: 1, dueAt: due, error: "Error: the database is down" },
+        },
       });
       expect(await noticed(merchant, "given-up")).toEqual([]);
       down = false;

@@ -391,7 +391,7 @@ const mutants: readonly Mutant[] = [
       list: async (filter, cursor, limit) => {
         const page = await store.list(filter, cursor, limit);
         if (filter.state !== undefined || page.events.length > 0) return page;
-        return store.list({ ...filter, state: "done" }, cursor, limit);
+        return store.list({ ...filter, state: "finished" }, cursor, limit);
       },
     }),
   },

@@ -66,7 +66,7 @@ it("takes an order, books its payment once, and its refund once", { timeout: 90_
   }
   // What came, what was done for it, and what it has come to: all of it is there to be read with SQL.
   const [events] = await server.tell(
-    "SELECT count(*)::int AS count, bool_and(state = 'done') AS done FROM payhooks.events",
+    "SELECT count(*)::int AS count, bool_and(state = 'finished') AS done FROM payhooks.events",
   );
   const [effects] = await server.tell("SELECT count(*)::int AS count FROM payhooks_effects");
   const [ledger] = await server.tell("SELECT sum(amount)::float8 AS sum, count(*)::int AS count FROM ledger");

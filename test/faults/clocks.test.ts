@@ -58,7 +58,8 @@ describe("a clock that was an hour ahead and is corrected", { timeout: 60_000 },
             async ({ referenceId }, { attempt }) => {
               ran.push(`${referenceId.split("-")[0]} ${attempt}`);
               if (referenceId.startsWith("slow")) await released;
-              if (referenceId.startsWith("throws") && attempt === 1) throw new Error("the first attempt fails");
+              if (referenceId.startsWith("throws") && attempt === 1)
+                throw new Error("the first attempt fails");
             },
             { backoffMs: () => 2_000 },
           );

@@ -256,7 +256,9 @@ function heldForAReason(chronicle: Chronicle): string | null {
       // A handler that has gone with a deploy was given up by the process that had it, by the bound that it had then.
       const isTried = Object.entries(is.work?.steps ?? {}).some(([name, { reason: why, attempts }]) => {
         const handler = handlers.find((one) => one.name === name);
-        return why === "exhausted" && (handler === undefined || attempts >= (handler.maxAttempts ?? MAX_ATTEMPTS));
+        return (
+          why === "exhausted" && (handler === undefined || attempts >= (handler.maxAttempts ?? MAX_ATTEMPTS))
+        );
       });
       // The process knows what became of its handlers, also if the store has lost it.
       if (reason === "exhausted" && !isTried && !lostBetween(chronicle, key, 0, at)) {

@@ -174,7 +174,7 @@ export class SimulatedStore implements RecordStore {
   }
 
   counts(): Counts {
-    const counts = { waiting: 0, retrying: 0, running: 0, held: 0, done: 0 };
+    const counts = { waiting: 0, retrying: 0, running: 0, held: 0, finished: 0 };
     const heldBy: Partial<Record<HeldReason, number>> = {};
     let oldestDueAt: number | null = null;
     for (const row of this.#rows.values()) {
@@ -251,7 +251,7 @@ function passes(
   });
   return (
     fits &&
-    (labels.state === "done" || event.state !== "done") &&
+    (labels.state === "finished" || event.state !== "finished") &&
     event.acceptedAt >= since &&
     event.acceptedAt < until
   );

@@ -122,7 +122,7 @@ describe("payhooks events", () => {
     expect(await listed()).toEqual([null, "order-3"]);
     expect(await listed("--newest")).toEqual(["order-3", null]);
     expect(await listed("--newest", "--limit", "1")).toEqual(["order-3"]);
-    expect(await listed("--state", "done")).toEqual(["order-1"]);
+    expect(await listed("--state", "finished")).toEqual(["order-1"]);
     expect(await listed("--reference", "order-3", "--since", "2020-01-01")).toEqual(["order-3"]);
     expect(await listed("--until", "2020-01-01T00:00:00Z")).toEqual([]);
     const text = await payhooks(["events", "--sqlite", database, "--limit", "1"]);

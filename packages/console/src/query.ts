@@ -22,7 +22,7 @@ export interface ConsoleQuery {
   readonly eventId: string | null;
 }
 
-export const STATES: readonly EventState[] = ["held", "retrying", "waiting", "running", "done"];
+export const STATES: readonly EventState[] = ["held", "retrying", "waiting", "running", "finished"];
 
 export const FLOWS: readonly FlowName[] = ["payments", "connect"];
 

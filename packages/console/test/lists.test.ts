@@ -52,7 +52,7 @@ describe("lists", () => {
     expect(namesIn(await page.get("?state=held&reason=conflict"))).toEqual([]);
     expect(namesIn(await page.get("?state=held&flow=connect"))).toEqual([]);
     expect(namesIn(await page.get("?state=held&name=DEPOSIT"))).toEqual(["order-2"]);
-    expect(namesIn(await page.get("?state=done"))).toHaveLength(2);
+    expect(namesIn(await page.get("?state=finished"))).toHaveLength(2);
   });
 
   it("find an event by its reference, its transaction and its eventId", async () => {

@@ -107,7 +107,7 @@ describe("a redacted field", () => {
     `?event=${eventId}`,
     "?part=regions",
     `?event=${eventId}&part=regions`,
-    "?state=done",
+    "?state=finished",
   ];
 
   it("never leaves the server: bodies, errors, history, notes, log", async () => {

@@ -61,10 +61,11 @@ function changeOf(from: State | undefined, to: State, isBegin: boolean): Write |
     case undefined:
       return isBegin ? "accept and begin" : "accept";
     case "running":
-      if (to === "done" || to === "held") return to;
+      if (to === "finished") return "done";
+      if (to === "held") return "held";
       return to === "running" ? null : "retry";
     case "held":
-      if (to === "done") return "discard";
+      if (to === "finished") return "discard";
       return to === "held" ? null : "replay";
     default:
       return null;

@@ -70,13 +70,13 @@ const lastCalls: readonly Call[] = [
   list(1, { reason: "malformed" }),
   { kind: "pass", ms: DAY },
   { kind: "counts", by: 0 },
-  list(1, { state: "done" }),
+  list(1, { state: "finished" }),
   finish(0, [20, 21], 1, {}),
   { kind: "pass", ms: SECOND },
   { kind: "prune", by: 0 },
   finish(1, [0, 1, 2, 3], LONG, { expected: "last" }),
   finish(0, [0, 1, 2, 3], LONG, {}),
-  list(0, { state: "done" }),
+  list(0, { state: "finished" }),
   list(0, {}),
   { kind: "take", by: 1, limit: 1_000, hideMs: HOUR },
 ];
@@ -185,7 +185,7 @@ function listOf(dice: Dice, by: By): Call {
   const often = dice.chance(0.5);
   const sometimes = <T>(share: number, value: T): T | undefined => (dice.chance(share) ? value : undefined);
   const filter: FilterChoice = {
-    state: sometimes(0.6, dice.of(["waiting", "retrying", "running", "held", "done"])),
+    state: sometimes(0.6, dice.of(["waiting", "retrying", "running", "held", "finished"])),
     flow: sometimes(0.1, dice.of(["payments", "connect"])),
     tenant: sometimes(0.15, dice.of(["", "a", "other"])),
     event: sometimes(0.1, dice.of(["DEPOSIT", "other"])),

@@ -140,7 +140,7 @@ export const memoryMutants: readonly MemoryMutant[] = [
       async list(filter, cursor, limit) {
         const page = await store.list(filter, cursor, limit);
         if (filter.state !== undefined || cursor !== null || page.next !== null) return page;
-        const finished = await store.list({ ...filter, state: "done" }, null, limit - page.events.length);
+        const finished = await store.list({ ...filter, state: "finished" }, null, limit - page.events.length);
         const events = [...page.events, ...finished.events];
         return { ...page, events: events.toSorted((a, b) => a.acceptedAt - b.acceptedAt) };
       },

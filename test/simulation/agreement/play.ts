@@ -224,7 +224,7 @@ class Player {
     const known = this.#ledger.events();
     const nth = (n: number | null) =>
       n === null || known.length === 0 ? undefined : known[n % known.length];
-    const isOfFinished = filter.state === "done";
+    const isOfFinished = filter.state === "finished";
     const { referenceId, tenant, event, id, ...others } = filter;
     const asked = {
       ...others,

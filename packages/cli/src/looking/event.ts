@@ -15,7 +15,7 @@ const COLOURS = {
   retrying: "yellow",
   running: "cyan",
   held: "red",
-  done: "green",
+  finished: "green",
 } as const;
 
 /** One event as JSON, with its times as text. */

@@ -6,7 +6,7 @@ import type { Terminal } from "../command-line/terminal.ts";
 import { INBOX_OPTIONS, openInbox } from "../held/open-inbox.ts";
 import { eventAsJson, printEvent } from "./event.ts";
 
-const STATES = ["waiting", "retrying", "running", "held", "done"] as const;
+const STATES = ["waiting", "retrying", "running", "held", "finished"] as const;
 const DEFAULT_LIMIT = 50;
 const MAX_PAGE = 1_000;
 
@@ -22,7 +22,7 @@ export const eventsCommand: Command = {
     state: {
       value: "STATE",
       help: `only events in this state: ${STATES.join(", ")}`,
-      default: "all but done",
+      default: "all but finished",
     },
     flow: { value: "FLOW", help: "only events of payments or connect" },
     tenant: { value: "TENANT", help: "only events of this tenant" },
@@ -43,7 +43,7 @@ export const eventsCommand: Command = {
   ],
   examples: [
     "payhooks events --sqlite payhooks.db --state retrying",
-    "payhooks events --postgres postgres://localhost/shop --state done --newest --limit 20",
+    "payhooks events --postgres postgres://localhost/shop --state finished --newest --limit 20",
     "payhooks events --count --redis redis://127.0.0.1:6379",
   ],
   arguments: { least: 0, most: 0 },

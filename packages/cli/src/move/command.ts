@@ -71,7 +71,7 @@ function print(
   json({ from, to, dryRun, ...report });
   line(`${from} → ${to}`);
   const unfinished = events.waiting + events.retrying + events.running;
-  const what = `${unfinished} unfinished, ${events.held} held and ${events.done} finished events in ${records} records`;
+  const what = `${unfinished} unfinished, ${events.held} held and ${events.finished} finished events in ${records} records`;
   line(dryRun ? `${what} would be moved.` : paint("green", `${what} were moved, and read back.`));
   if (thereBefore > 0) line(`${thereBefore} of the records were there from an earlier move.`);
   for (const { key, why } of left) line(`${paint("red", "left")}  ${key}  ${WHY[why]}`);

@@ -4,7 +4,7 @@ import { addressOf, type ConsoleQuery, type EventState, isReason } from "../quer
 import { count, duration } from "./shown.ts";
 
 const TILES: readonly {
-  readonly state: Exclude<EventState, "done">;
+  readonly state: Exclude<EventState, "finished">;
   readonly name: string;
   readonly does: string;
 }[] = [

@@ -73,14 +73,15 @@ function timeline(life: Life, redaction: Redaction): Html {
       ? [{ at: lastDeliveryAt, tone: "", content: html`<b>last copy</b> of ${count(copies)} that arrived` }]
       : []),
   ];
-  const next = nextTryAt(life);
+  const next = nextAttemptAt(life);
   return html`<ol class="timeline">${events
     .toSorted((a, b) => a.at - b.at)
     .map(
       ({ at, tone, content }) =>
         html`<li class="${tone}">${moment(at)}<span class="what">${content}</span></li>`,
     )}${
-    next !== null && html`<li class="coming">${moment(next)}<span class="what"><b>next attempt</b></span></li>`
+    next !== null &&
+    html`<li class="coming">${moment(next)}<span class="what"><b>next attempt</b></span></li>`
   }${
     state === "done" &&
     !has("done") &&
@@ -102,7 +103,7 @@ function entryText({ what, handler, attempt, error, by, note }: HistoryEntry, re
   }`;
 }
 
-function nextTryAt({ state, steps }: Life): number | null {
+function nextAttemptAt({ state, steps }: Life): number | null {
   const due = Object.values(steps)
     .filter((step) => step.state === "failed" && step.dueAt > 0)
     .map(({ dueAt }) => dueAt);
@@ -148,6 +149,7 @@ function said(redaction: Redaction, text: string): Html {
 }
 
 function stateOf({ state, steps, reason }: Life): Html {
+  if (state === "done") return pill(state, "good");
   if (state === "stale" || state === "discarded") return pill(state, "");
   if (state === "held") return statePill(state, reason);
   const isRetrying = state === "waiting" && Object.values(steps).some(({ attempts }) => attempts > 0);

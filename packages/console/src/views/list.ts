@@ -23,7 +23,7 @@ const TONES: Readonly<Record<EventState, Tone>> = {
   retrying: "wait",
   waiting: "",
   running: "wait",
-  done: "good",
+  finished: "good",
 };
 
 /** A label with the reason why an event is held or, if it is not held, with its state. */

@@ -17,7 +17,7 @@ export type FindQuery = (
 
 /** Which events to list: those that match all of the fields. */
 export interface EventFilter {
-  /** Default: everything that is not `done`. */
+  /** Default: everything that is not `finished`. */
   readonly state?: EventState | undefined;
   readonly flow?: FlowName | undefined;
   readonly tenant?: string | undefined;

@@ -4,7 +4,7 @@ import type { EventLabels } from "./record/index-of.ts";
 /** Whether an event matches the filter. Finished events match only if the filter asks for them. */
 export function matches(event: EventLabels, filter: EventFilter): boolean {
   const { state, since, until } = filter;
-  if (state === undefined ? event.state === "done" : event.state !== state) return false;
+  if (state === undefined ? event.state === "finished" : event.state !== state) return false;
   for (const field of ["flow", "tenant", "event", "reason"] as const) {
     if (filter[field] !== undefined && filter[field] !== event[field]) return false;
   }

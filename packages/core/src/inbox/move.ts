@@ -131,7 +131,7 @@ class Tally {
   leased = 0;
   #records = 0;
   #thereBefore = 0;
-  readonly #events = { waiting: 0, retrying: 0, running: 0, held: 0, done: 0 };
+  readonly #events = { waiting: 0, retrying: 0, running: 0, held: 0, finished: 0 };
   readonly #left: MoveReport["left"][number][] = [];
 
   count({ index }: Moving, isLeased: boolean): void {
@@ -290,7 +290,7 @@ function knows({ record }: Versioned, { key, record: old, index }: Moving): bool
   const known = new Map(indexOf(key, record).events.map((labels) => [labels.eventId, labels]));
   return index.events.every(({ eventId, acceptedAt, state }) => {
     const labels = known.get(eventId);
-    return labels?.acceptedAt === acceptedAt && (labels.state === "done" || state !== "done");
+    return labels?.acceptedAt === acceptedAt && (labels.state === "finished" || state !== "finished");
   });
 }
 

@@ -174,7 +174,7 @@ export interface RecordStore {
   onDue?(wake: () => boolean): Promise<() => void>;
   /**
    * Events that match the filter, ordered by their time of acceptance: `limit` at most, after `cursor`, in the order of `first`
-   * (default `oldest`). Finished events are listed only if the filter asks for the state `done`. A store that does not list
+   * (default `oldest`). Finished events are listed only if the filter asks for the state `finished`. A store that does not list
    * them rejects with `ERR_NOT_SEARCHABLE`.
    */
   list(filter: EventFilter, cursor: ListCursor | null, limit: number, first?: ListOrder): Promise<Listed>;

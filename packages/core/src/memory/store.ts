@@ -175,7 +175,7 @@ export function memoryStore({
     async list(filter, cursor, limit, first = "oldest") {
       const listing = new Listing(filter, cursor, first);
       for (const [, entry] of open.entries()) listing.add(entry, entry.index.events);
-      if (filter.state === "done") {
+      if (filter.state === "finished") {
         await throughFinished(
           () => true,
           (versioned, events) => listing.add(versioned, events),

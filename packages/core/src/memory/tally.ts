@@ -4,7 +4,13 @@ import type { HeldReason } from "../protocol/held-reasons.ts";
 
 /** Counts the events in each state. */
 export class Tally {
-  readonly #byState: Record<EventState, number> = { waiting: 0, retrying: 0, running: 0, held: 0, done: 0 };
+  readonly #byState: Record<EventState, number> = {
+    waiting: 0,
+    retrying: 0,
+    running: 0,
+    held: 0,
+    finished: 0,
+  };
   readonly #byReason: Partial<Record<HeldReason, number>> = {};
 
   /** Events that wait or run. */
@@ -21,7 +27,7 @@ export class Tally {
   }
 
   get counts(): Omit<Counts, "oldestDueAt"> {
-    const { done: _, ...counts } = this.#byState;
+    const { finished: _, ...counts } = this.#byState;
     return { ...counts, heldBy: { ...this.#byReason } };
   }
 }
@@ -29,6 +35,6 @@ export class Tally {
 /** How many of these events wait or run. */
 export function unfinishedOf(events: readonly EventLabels[]): number {
   let unfinished = 0;
-  for (const { state } of events) if (state !== "held" && state !== "done") unfinished++;
+  for (const { state } of events) if (state !== "held" && state !== "finished") unfinished++;
   return unfinished;
 }

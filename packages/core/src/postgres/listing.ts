@@ -35,7 +35,7 @@ class Terms {
 }
 
 /** The columns that a summary is made of. */
-const SUMMARY = `l.event_id, coalesce(u.state, 'done') AS state, u.reason, l.flow, l.tenant, l.id, l.event, l.status, l.reference_id,
+const SUMMARY = `l.event_id, coalesce(u.state, 'finished') AS state, u.reason, l.flow, l.tenant, l.id, l.event, l.status, l.reference_id,
   (extract(epoch FROM l.accepted_at) * 1000)::float8 AS accepted_at`;
 
 const UNEXPIRED = "(r.expires_at IS NULL OR r.expires_at > extract(epoch FROM statement_timestamp()) * 1000)";
@@ -64,7 +64,7 @@ export async function listEvents(
   const { id, referenceId, state } = filter;
   const [order, behind] = first === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
   const isNamed = id !== undefined || referenceId !== undefined;
-  const isByState = !isNamed && state !== "done";
+  const isByState = !isNamed && state !== "finished";
   if (id !== undefined) looked.add(named(schema, "l.id"), id, id);
   else if (referenceId !== undefined) looked.add(named(schema, "l.reference_id"), referenceId, referenceId);
   // Both tables have this column. The index of the table that leads the query is used.
@@ -78,7 +78,7 @@ export async function listEvents(
   );
   if (referenceId !== undefined) passes.add(named(schema, "l.reference_id"), referenceId, referenceId);
   if (state === undefined) passes.add("u.state IS NOT NULL");
-  passes.add("coalesce(u.state, 'done') = ?", state);
+  passes.add("coalesce(u.state, 'finished') = ?", state);
   passes.add("l.flow = ?", filter.flow);
   passes.add("l.tenant = ?", filter.tenant);
   passes.add("l.event = ?", filter.event);
@@ -102,7 +102,7 @@ export async function listEvents(
       WHERE l.n = ${PASSED_OVER} OR NOT EXISTS (SELECT FROM ${unfinished} WHERE ${ofLabel})
       ${inOrder("l")} LIMIT ${atMost}
     ) l`;
-  const isOfFinished = !isNamed && state === "done";
+  const isOfFinished = !isNamed && state === "finished";
   const found = isByState
     ? `(${ofStates}) u JOIN ${schema}.labels l ON ${ofLabel}`
     : `${isOfFinished ? ofFinished : labelled(atMost)} LEFT JOIN ${unfinished} ON ${ofLabel}`;

@@ -2,7 +2,7 @@ import { PayhooksError } from "../protocol/errors.ts";
 import type { Statement } from "./client.ts";
 
 /** The version of the tables that {@link migration} makes. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 /** Names that need no quotes in SQL. */
 const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,39}$/;
@@ -73,7 +73,7 @@ BEGIN
   CREATE INDEX readings_by_record ON ${schema}.readings (record);
   CREATE VIEW ${schema}.events AS
     SELECT labels.reference_id, labels.id, labels.flow, labels.tenant, labels.event, labels.status,
-      coalesce(unfinished.state, 'done') AS state, unfinished.reason, labels.accepted_at, labels.event_id, labels.record
+      coalesce(unfinished.state, 'finished') AS state, unfinished.reason, labels.accepted_at, labels.event_id, labels.record
     FROM ${schema}.labels LEFT JOIN ${schema}.unfinished
       ON unfinished.record = labels.record AND unfinished.event_id = labels.event_id;
   CREATE TABLE ${schema}.meta (version integer NOT NULL, identity text NOT NULL, probed_at timestamptz);

@@ -196,7 +196,7 @@ function bound(portion: readonly Pending[]): { readonly parts: SwapParts; readon
     }
     for (const labels of known.values()) {
       gone.push({ key, labels });
-      if (labels.state !== "done") changes.push({ key, labels, change: "closed" });
+      if (labels.state !== "finished") changes.push({ key, labels, change: "closed" });
     }
   }
   const readings = added.flatMap(({ key, labels }) => labels.foundBy.map((text) => ({ key, text })));
@@ -230,8 +230,8 @@ function bound(portion: readonly Pending[]): { readonly parts: SwapParts; readon
 }
 
 function changeOf(old: EventLabels | undefined, labels: EventLabels): StateChange["change"] | null {
-  const wasOpen = old !== undefined && old.state !== "done";
-  const isOpen = labels.state !== "done";
+  const wasOpen = old !== undefined && old.state !== "finished";
+  const isOpen = labels.state !== "finished";
   if (!wasOpen) return isOpen ? "opened" : null;
   if (!isOpen) return "closed";
   return old.state !== labels.state || old.reason !== labels.reason ? "moved" : null;

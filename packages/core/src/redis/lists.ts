@@ -36,13 +36,13 @@ export const LISTS: readonly ListName[] = [
 ];
 
 /** The list of ended events, if the inbox is searchable. Their records expire, and the oldest ones first. */
-export const DONE = "done";
+export const FINISHED = "finished";
 /** The list of ended events whose records do not expire yet, since another event of the record has not ended. */
 export const KEPT = "done:kept";
 
 /** The list that an event is on; null for one that has ended. */
 export function listOf({ state, reason }: Pick<EventLabels, "state" | "reason">): ListName | null {
-  if (state === "done") return null;
+  if (state === "finished") return null;
   if (state !== "held") return state;
   return reason === null ? null : `held:${reason}`;
 }
@@ -70,8 +70,8 @@ export function cursorOf(member: string): ListCursor {
 }
 
 /** The lists that can have an event that matches the filter. */
-function listsOf({ state, reason }: EventFilter): readonly (ListName | typeof DONE | typeof KEPT)[] {
-  if (state === "done") return reason === undefined ? [DONE, KEPT] : [];
+function listsOf({ state, reason }: EventFilter): readonly (ListName | typeof FINISHED | typeof KEPT)[] {
+  if (state === "finished") return reason === undefined ? [FINISHED, KEPT] : [];
   return LISTS.filter((name) => {
     const isHeld = name.startsWith("held:");
     if (reason !== undefined && name !== `held:${reason}`) return false;
@@ -97,10 +97,10 @@ export async function listEvents(
   limit: number,
   first: ListOrder,
 ): Promise<Listed> {
-  if (filter.state === "done" && !(await isSearchable())) throw notSearchable("This Redis", SEARCHABLE);
+  if (filter.state === "finished" && !(await isSearchable())) throw notSearchable("This Redis", SEARCHABLE);
   const { state, referenceId } = filter;
   // Not every record of an ended event has its reference.
-  if (state === "done" && referenceId !== undefined)
+  if (state === "finished" && referenceId !== undefined)
     return ended(await find(referenceId), filter, cursor, limit, first);
   const names = listsOf(filter);
   if (names.length === 0) return { events: [], next: null };

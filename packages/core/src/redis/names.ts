@@ -4,7 +4,7 @@ import { recordKeyOf } from "../inbox/record/event.ts";
 import { type EventLabels, indexOf } from "../inbox/record/index-of.ts";
 import type { ListedEvent, Swap, Versioned } from "../inbox/store.ts";
 import type { Groups } from "./groups.ts";
-import { cursorOf, DONE } from "./lists.ts";
+import { cursorOf, FINISHED } from "./lists.ts";
 import { ALL_MEMBERS, MEMBERS, PRUNE } from "./scripts.ts";
 import type { Shards } from "./shards.ts";
 
@@ -65,7 +65,7 @@ export async function findEvents(
  * that led here then supplies it.
  */
 function eventOf(event: EventLabels, text: string, versioned: Versioned): readonly ListedEvent[] {
-  const isUnknown = event.state === "done" && event.referenceId === null;
+  const isUnknown = event.state === "finished" && event.referenceId === null;
   if (!isUnknown && !textsOf(event).includes(text)) return [];
   const { eventId, acceptedAt } = event;
   const isEntry = event.event === "";
@@ -78,7 +78,7 @@ export async function pruneEnded(shards: Shards, groups: Groups): Promise<boolea
   const pruned = await Promise.all(
     shards.all.map(async (shard) => {
       const group = groups.of(shard);
-      const set = shard.keyOf(DONE);
+      const set = shard.keyOf(FINISHED);
       const [oldest = []] = (await group.run(
         MEMBERS,
         [set],

@@ -3,7 +3,7 @@ import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
 import type { Swap, SwapResult } from "../inbox/store.ts";
 import { failureOf, isReply } from "./answers.ts";
 import { byGroup, type Group, type Groups } from "./groups.ts";
-import { DONE, KEPT, listOf as listOfUnfinished, memberOf } from "./lists.ts";
+import { FINISHED, KEPT, listOf as listOfUnfinished, memberOf } from "./lists.ts";
 import { namesOf } from "./names.ts";
 import { SWAP } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
@@ -130,7 +130,7 @@ function movesBetween(
   after: RecordIndex,
   isSearchable: boolean,
 ): readonly Move[] {
-  const endedIn = ({ expiresAt }: RecordIndex): string => (expiresAt === null ? KEPT : DONE);
+  const endedIn = ({ expiresAt }: RecordIndex): string => (expiresAt === null ? KEPT : FINISHED);
   const listOf = (event: EventLabels, index: RecordIndex): string | null =>
     listOfUnfinished(event) ?? (isSearchable ? endedIn(index) : null);
   const moves: Move[] = [];

@@ -61,14 +61,14 @@ export function listEvents(
   if (id !== undefined) looked.add(named("id"), id, id);
   else if (referenceId !== undefined) looked.add(named("reference_id"), referenceId, referenceId);
   // Worded like the condition of the partial index of unfinished events, so that SQLite uses it.
-  else if (state === undefined) looked.add("state <> 'done'");
-  else if (state === "done") looked.add("state = 'done'");
-  else looked.add("state <> 'done' AND state = ?", state);
+  else if (state === undefined) looked.add("state <> 'finished'");
+  else if (state === "finished") looked.add("state = 'finished'");
+  else looked.add("state <> 'finished' AND state = ?", state);
   looked.add("accepted_at >= ?", filter.since);
   looked.add("accepted_at < ?", filter.until);
   looked.add(`(accepted_at, event_id) ${behind} (?, ?)`, cursor?.acceptedAt, cursor?.eventId);
   passes.add(named("reference_id"), referenceId, referenceId);
-  if (state === undefined) passes.add("state <> 'done'");
+  if (state === undefined) passes.add("state <> 'finished'");
   passes.add("state = ?", state);
   passes.add("flow = ?", filter.flow);
   passes.add("tenant = ?", filter.tenant);

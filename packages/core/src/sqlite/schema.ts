@@ -7,7 +7,7 @@ import { transact } from "./transaction.ts";
 /** "PYHK": distinguishes a file of Payhooks from that of another program. */
 export const APPLICATION_ID = 0x5059484b;
 
-const VERSION = 4;
+const VERSION = 5;
 
 /**
  * Each record has a row, and so has each of its events. Rows are stored in the order in which they were written (`place`,
@@ -42,10 +42,10 @@ const SCHEMA = `
     accepted_at INTEGER NOT NULL
   );
   CREATE INDEX events_by_record ON events (record);
-  CREATE INDEX finished_events ON events (accepted_at) WHERE state = 'done';
+  CREATE INDEX finished_events ON events (accepted_at) WHERE state = 'finished';
   CREATE INDEX events_by_id ON events (id);
   CREATE INDEX events_by_reference ON events (reference_id) WHERE reference_id IS NOT NULL;
-  CREATE INDEX unfinished_events ON events (state, accepted_at, reason) WHERE state <> 'done';
+  CREATE INDEX unfinished_events ON events (state, accepted_at, reason) WHERE state <> 'finished';
   CREATE TABLE readings (text TEXT NOT NULL, record INTEGER NOT NULL);
   CREATE INDEX readings_by_text ON readings (text);
   CREATE INDEX readings_by_record ON readings (record);

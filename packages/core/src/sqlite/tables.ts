@@ -37,10 +37,10 @@ const due = (columns: string): string => `
 /** Counts unfinished events. The conditions are worded so that SQLite uses the partial index of these events. */
 const COUNTS = `
   SELECT state, NULL AS reason, count(*) AS n FROM events
-    WHERE state <> 'done' AND state <> 'held' GROUP BY state
+    WHERE state <> 'finished' AND state <> 'held' GROUP BY state
   UNION ALL
   SELECT state, reason, count(*) AS n FROM events
-    WHERE state <> 'done' AND state = 'held' GROUP BY state, reason`;
+    WHERE state <> 'finished' AND state = 'held' GROUP BY state, reason`;
 
 /** A clock that was set back by less than this is taken as correct. */
 const CLOCKS_APART_MS = 5_000;
@@ -102,7 +102,7 @@ export class Tables {
     this.#counts = database.prepare(COUNTS);
     this.#behind = database.prepare(`SELECT ${COLUMNS} FROM records WHERE place > ? ORDER BY place LIMIT ?`);
     this.#references = database.prepare(
-      "SELECT event_id, reference_id FROM events WHERE record = ? AND state = 'done' AND reference_id IS NOT NULL",
+      "SELECT event_id, reference_id FROM events WHERE record = ? AND state = 'finished' AND reference_id IS NOT NULL",
     );
   }
 

@@ -195,7 +195,7 @@ describe("the memory store", () => {
       return events.map(({ eventId }) => done.slots[eventId.slice(32)]?.status ?? "new");
     };
     expect(await slots({})).toEqual(["new"]);
-    expect(await slots({ state: "done" })).toEqual(["PENDING"]);
+    expect(await slots({ state: "finished" })).toEqual(["PENDING"]);
     expect(store.forgottenBefore()).toBe(Number.NEGATIVE_INFINITY);
   });
 
@@ -211,7 +211,7 @@ describe("the memory store", () => {
       write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now(), { id: `tx-${n}` })));
     };
     for (let n = 0; n < 2_000; n++) finish(n);
-    const listing = store.list({ state: "done" }, null, 5_000);
+    const listing = store.list({ state: "finished" }, null, 5_000);
     for (let n = 2_000; n < 3_000; n++) finish(n);
     const { events, next } = await listing;
     expect(turns).toBeGreaterThanOrEqual(3);
@@ -220,7 +220,7 @@ describe("the memory store", () => {
     // What stayed all the time is there, once.
     for (let n = 1_000; n < 2_000; n++) expect(ids.has(keyOf(n))).toBe(true);
     expect(ids.size).toBe(events.length);
-    expect((await store.list({ state: "done", id: "tx-2500" }, null, 10)).events).toHaveLength(1);
+    expect((await store.list({ state: "finished", id: "tx-2500" }, null, 10)).events).toHaveLength(1);
   });
 });
 
@@ -241,7 +241,7 @@ describe("the memory store at its bounds", () => {
     expect(found).toEqual([true, false, false, false, true, true, true, true]);
     expect(store.forgottenBefore()).toBe(signedAt[3]);
     // The first is now the one that was asked for longest ago; to be listed is not to be asked for.
-    expect((await store.list({ state: "done" }, null, 10)).events).toHaveLength(5);
+    expect((await store.list({ state: "finished" }, null, 10)).events).toHaveLength(5);
     write(keyOf(8), done(8));
     expect(store.read([keyOf(0)])).toEqual([null]);
     expect(store.forgottenBefore()).toBe(signedAt[3]);

@@ -137,7 +137,7 @@ describe("the schema", () => {
     for (const file of [empty, marked]) {
       const store = await openStore(file);
       expect(await fates(store, [waiting(store, 1)])).toEqual(["written"]);
-      expect([ask(file, "PRAGMA user_version"), ask(file, "PRAGMA application_id")]).toEqual([4, 0x5059484b]);
+      expect([ask(file, "PRAGMA user_version"), ask(file, "PRAGMA application_id")]).toEqual([5, 0x5059484b]);
     }
   });
 
@@ -145,7 +145,8 @@ describe("the schema", () => {
     [1, /schema version 1, of a version before the first release/],
     [2, /schema version 2, of a version before the first release/],
     [3, /schema version 3, of a version before the first release/],
-    [5, /schema version 5, newer/],
+    [4, /schema version 4, of a version before the first release/],
+    [6, /schema version 6, newer/],
   ])("of version %i is refused, and left as it is", async (version, text) => {
     const file = await closedInbox(1);
     const database = openFile(file);

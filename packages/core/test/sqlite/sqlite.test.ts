@@ -349,7 +349,7 @@ describe("the statements", () => {
     for (const filter of [
       {},
       { state: "held" },
-      { state: "done" },
+      { state: "finished" },
       { id: "tx-1" },
       { referenceId: "o-1" },
     ] as const) {

@@ -5,8 +5,8 @@ import { type IdempotencyRecord, isFinished, type Slot } from "./record.ts";
 import { referenceIdOf } from "./reference.ts";
 import { dueOf } from "./schedule.ts";
 
-/** The state of an event, as it is counted and listed: `retrying` waits for another attempt, `done` is any end. */
-export type EventState = "waiting" | "retrying" | "running" | "held" | "done";
+/** The state of an event, as it is counted and listed: `retrying` waits for another attempt, `finished` is any end. */
+export type EventState = "waiting" | "retrying" | "running" | "held" | "finished";
 
 /** One event at a glance. Its texts have at most 256 bytes, and neither NUL nor unpaired surrogates. */
 export interface EventSummary {
@@ -100,7 +100,7 @@ function stateOf({ state, work }: Slot): EventState {
     case "held":
       return state;
     default:
-      return "done";
+      return "finished";
   }
 }
 

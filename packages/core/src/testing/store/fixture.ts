@@ -18,7 +18,7 @@ export interface StoreFixture {
 export interface StoreTraits {
   /** `takeDue` finds the records that wait longest of all. Without this trait, it finds the longest waiting of some of them. */
   readonly oldestOfAll?: boolean;
-  /** `list` finds finished events if the filter asks for the state `done`. */
+  /** `list` finds finished events if the filter asks for the state `finished`. */
   readonly listsFinished?: boolean;
   /** `find` finds events by their texts, including finished ones. */
   readonly finds?: boolean;

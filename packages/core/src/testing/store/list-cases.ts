@@ -182,7 +182,7 @@ export const listCases: readonly StoreCase[] = [
       const done = await put(store, keyOf(1), one, ended(keyOf(1), now, one.record));
       await put(store, keyOf(2), two, ended(keyOf(2), now, two.record));
       assert.deepEqual(await found(reference), sorted(done, two, entry));
-      const listed = await store.list({ state: "done", referenceId: reference }, null, 10);
+      const listed = await store.list({ state: "finished", referenceId: reference }, null, 10);
       assert.deepEqual(idsOf(listed.events).toSorted(), sorted(done, two));
       await rig.advance(SHORT_MS + 100);
       await store.prune?.();
@@ -289,10 +289,10 @@ export const listCases: readonly StoreCase[] = [
         ids.push(...eventIds(key, done.record));
       }
       await put(store, keyOf(10), null, accepted(keyOf(10), store.now(keyOf(10))));
-      assert.deepEqual(idsOf(await pagesOf(store, { state: "done" }, 4)), ids);
-      assert.deepEqual(idsOf(await pagesOf(store, { state: "done", id: "tx-3" }, 4)), [ids[3]]);
+      assert.deepEqual(idsOf(await pagesOf(store, { state: "finished" }, 4)), ids);
+      assert.deepEqual(idsOf(await pagesOf(store, { state: "finished", id: "tx-3" }, 4)), [ids[3]]);
       assert.deepEqual(
-        idsOf(await pagesOf(store, { state: "done", tenant: "t-1" }, 2)),
+        idsOf(await pagesOf(store, { state: "finished", tenant: "t-1" }, 2)),
         ids.filter((_, n) => n % 2 === 1),
       );
     },

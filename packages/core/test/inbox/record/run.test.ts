@@ -203,7 +203,7 @@ describe("what is next of a record", () => {
     expect(ground.record === null ? null : indexOf(KEY, ground.record)).toMatchObject({
       dueAt: null,
       expiresAt: 1_020 + DAY,
-      events: [{ state: "done" }, { state: "done" }],
+      events: [{ state: "finished" }, { state: "finished" }],
     });
   });
 });
@@ -262,7 +262,9 @@ describe("before its time", () => {
     ground.begin(SUCCESS, { force: "asked" });
     ground.write(SUCCESS, [{ name: "h", kind: "started", attempt: 2 }]);
     ground.now = 6_000;
-    expect(ground.begin(SUCCESS)).toMatchObject({ lease: { steps: { h: { attempts: 2, state: "started" } } } });
+    expect(ground.begin(SUCCESS)).toMatchObject({
+      lease: { steps: { h: { attempts: 2, state: "started" } } },
+    });
   });
 
   it("it is not rationed where there will be no later one", () => {
