@@ -74,8 +74,8 @@ async function slowDown(process: Process, rig: Rig, runner: ReturnType<typeof ho
     await rest(rig);
   }
   for (;;) {
-    const { waiting, running } = await process.inbox.health();
-    if (waiting === 0 && running === 0) return;
+    const { waiting, retrying, running } = await process.inbox.health();
+    if (waiting === 0 && retrying === 0 && running === 0) return;
     await rest(rig);
   }
 }

@@ -80,8 +80,8 @@ describe("a clock that was an hour ahead and is corrected", { timeout: 60_000 },
       await pause(2 * LEASE_MS);
       release();
       await until("all is done", async () => {
-        const { waiting, running } = await one.receiver.health();
-        return waiting === 0 && running === 0;
+        const { waiting, retrying, running } = await one.receiver.health();
+        return waiting === 0 && retrying === 0 && running === 0;
       });
       expect(ran.toSorted()).toEqual(["slow 1", "throws 1", "throws 2"]);
       const notices = processes.flatMap((process) => process.notices);

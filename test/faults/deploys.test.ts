@@ -33,8 +33,8 @@ describe.each(DURABLE)("a deploy on %s", (_, makeInbox) => {
       const ran: string[] = [];
       const { receiver } = await startReceiver(scope, inbox, (one) => second(one, ran));
       await until("nothing waits", async () => {
-        const { waiting, running } = await receiver.health();
-        return waiting === 0 && running === 0;
+        const { waiting, retrying, running } = await receiver.health();
+        return waiting === 0 && retrying === 0 && running === 0;
       });
       await check(receiver, ran);
     });

@@ -71,8 +71,8 @@ async function playEveryWay(inbox: Inbox, now: () => number): Promise<void> {
   expect(life?.history[0]?.what).toBe("accepted");
   for (const entry of await entries()) await receiver.held.discard(entry.eventId, BY);
   await until("all have ended", async () => {
-    const { waiting, running, held } = await receiver.health();
-    return waiting === 0 && running === 0 && held === 0;
+    const { waiting, retrying, running, held } = await receiver.health();
+    return waiting === 0 && retrying === 0 && running === 0 && held === 0;
   });
   expect(await receiver.close()).toEqual({ unfinished: 0 });
 }

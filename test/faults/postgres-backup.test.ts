@@ -102,8 +102,8 @@ async function playDay(scope: Scope, inbox: string, books: string, isExactlyOnce
     [during, since].every(({ payTxnId }) => second.ran.includes(payTxnId)),
   );
   await until("nothing is left", async () => {
-    const { waiting, running } = await second.receiver.health();
-    return waiting === 0 && running === 0;
+    const { waiting, retrying, running } = await second.receiver.health();
+    return waiting === 0 && retrying === 0 && running === 0;
   });
   expect(second.ran.toSorted()).toEqual([during.payTxnId, since.payTxnId].toSorted());
   const skipped = second.notices.filter(({ type }) => type === "effect-skipped");

@@ -107,9 +107,9 @@ async function perform(step: Step, to: Service): Promise<Outcome> {
 /** Handlers run after the answer: wait until none waits or runs. */
 async function everythingRan(): Promise<void> {
   for (;;) {
-    const { waiting, running } = await receiver.health();
+    const { waiting, retrying, running } = await receiver.health();
     await new Promise((resolve) => setImmediate(resolve));
-    if (waiting === 0 && running === 0) return;
+    if (waiting === 0 && retrying === 0 && running === 0) return;
   }
 }
 

@@ -40,9 +40,10 @@ async function application(): Promise<{ readonly database: string }> {
   await expect
     .poll(async () => {
       await receiver.work();
-      return (await receiver.health()).waiting;
+      const { waiting, retrying } = await receiver.health();
+      return [waiting, retrying];
     })
-    .toBe(0);
+    .toEqual([0, 0]);
   return { database };
 }
 

@@ -95,8 +95,8 @@ async function serve({ framework, scheme, mode, peer, maxRecords }: Variant, pat
 async function read(expected: number, kept: boolean, fresh: Fresh | null): Promise<Counters> {
   while (handled < expected) await pause(1);
   while (expected > 0 && fresh !== null) {
-    const { waiting, running } = await fresh.receiver.health();
-    if (waiting === 0 && running === 0) break;
+    const { waiting, retrying, running } = await fresh.receiver.health();
+    if (waiting === 0 && retrying === 0 && running === 0) break;
     await pause(waiting === null ? 20 : 1);
     // Other inboxes do not count what waits: the records of the last few are being written.
     if (waiting === null) break;

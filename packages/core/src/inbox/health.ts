@@ -17,9 +17,15 @@ const GOOD_FOR_MS = 1_000;
 /** Everything about an inbox's health but `lostAt`, which is known without asking the store. */
 type Finding = Omit<Health, "lostAt">;
 
-type CountsOfHealth = Pick<Health, "waiting" | "running" | "held" | "oldestDueMs">;
+type CountsOfHealth = Pick<Health, "waiting" | "retrying" | "running" | "held" | "oldestDueMs">;
 
-const NOT_COUNTED: CountsOfHealth = { waiting: null, running: null, held: null, oldestDueMs: null };
+const NOT_COUNTED: CountsOfHealth = {
+  waiting: null,
+  retrying: null,
+  running: null,
+  held: null,
+  oldestDueMs: null,
+};
 
 /** Finds out whether an event could be accepted now, by trying a write. */
 export class HealthCheck {
@@ -88,7 +94,7 @@ export class HealthCheck {
   async #countNow(): Promise<CountsOfHealth> {
     const since = this.#parts.stopwatch();
     const { waiting, retrying, running, held, oldestDueMs } = await this.#events.counts();
-    const counts = { waiting: waiting + retrying, running, held, oldestDueMs };
+    const counts = { waiting, retrying, running, held, oldestDueMs };
     this.#counted = { counts, since };
     return counts;
   }

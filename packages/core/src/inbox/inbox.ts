@@ -39,8 +39,10 @@ export interface Health {
    * never. A `data-lost` notice says how. The time is never reset.
    */
   readonly lostAt: number | null;
-  /** Events that wait for a run, including those that wait for another attempt. */
+  /** Events that wait for their first run. */
   readonly waiting: number | null;
+  /** Events that wait for another attempt. */
+  readonly retrying: number | null;
   readonly running: number | null;
   readonly held: number | null;
   /** For how long the event that waits longest has been due, in milliseconds; null also when none is due. */
