@@ -118,7 +118,7 @@ describe("moveRecords", () => {
       const written = await fill(from);
       const before = await countsOf(from);
       expect(before).toMatchObject({ waiting: 50, running: 50, held: 50 });
-      const events = { waiting: 50, retrying: 0, running: 50, held: 50, done: 50 };
+      const events = { waiting: 50, retrying: 0, running: 50, held: 50, finished: 50 };
       const planned = await moveRecords(from, to, { dryRun: true });
       expect(planned).toEqual({ records: 250, events, thereBefore: 0, left: [] });
       expect(await expectAll(written, from, to)).toBe(0);
@@ -131,7 +131,7 @@ describe("moveRecords", () => {
       // What is due there is found: what waits, what a dead process had begun, and what is held and was told to nobody yet.
       expect((await to.takeDue(1_000, 1_000)).records).toHaveLength(150);
 
-      const nothing = { waiting: 0, retrying: 0, running: 0, held: 0, done: 0 };
+      const nothing = { waiting: 0, retrying: 0, running: 0, held: 0, finished: 0 };
       expect(await moveRecords(from, to)).toEqual({ records: 0, events: nothing, thereBefore: 0, left: [] });
     }),
   );

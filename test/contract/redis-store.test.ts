@@ -81,7 +81,7 @@ it("searchable, a finished record takes at most 400 bytes more, which go when it
       return bytes;
     };
     const references = ((await server.tell("KEYS", "found:*:ref:*")) as string[]).slice(0, 100);
-    const lists = (await server.tell("KEYS", "found:*:done")) as string[];
+    const lists = (await server.tell("KEYS", "found:*:finished")) as string[];
     expect([references.length, lists.length]).toEqual([100, 64]);
     const [ofReference, ofList] = [(await bytesOf(references)) / 100, (await bytesOf(lists)) / events];
     console.log(`bytes for each finished event: ${ofReference} by its reference, ${ofList} on its list`);
@@ -99,13 +99,13 @@ it("searchable, ended events whose record does not expire are not in the way of 
     const done = ended(key, now, accepted(key, now));
     const contradicted = accepted(key, now, { status: "FAILED", held: "conflict" }, done);
     const lists = async (): Promise<readonly string[]> =>
-      ((await server.tell("KEYS", "kept:*:done*")) as string[]).map((name) => name.replace(/^.*\}:/, ""));
+      ((await server.tell("KEYS", "kept:*:finished*")) as string[]).map((name) => name.replace(/^.*\}:/, ""));
     const listed = async (): Promise<number> =>
       (await store.list({ state: "finished" }, null, 10)).events.length;
     const first = await put(store, key, null, done);
     expect([await lists(), await listed()]).toEqual([["finished"], 1]);
     const second = await put(store, key, first, contradicted);
-    expect([await lists(), await listed()]).toEqual([["done:kept"], 1]);
+    expect([await lists(), await listed()]).toEqual([["finished:kept"], 1]);
     await put(store, key, second, decided(key, store.now(key), contradicted, "discard"));
     expect([await lists(), await listed()]).toEqual([["finished"], 2]);
   }));

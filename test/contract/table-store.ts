@@ -133,7 +133,7 @@ export function tableStore(
       const list = `
         SELECT event ->> 'eventId' AS id, (event ->> 'acceptedAt')::float8 AS accepted_at, version, record
         FROM ${records}, jsonb_array_elements(events) AS event
-        WHERE event @> $1 AND (event ->> 'state' <> 'done' OR $1 ->> 'state' = 'done')
+        WHERE event @> $1 AND (event ->> 'state' <> 'finished' OR $1 ->> 'state' = 'finished')
           AND (expires_at IS NULL OR expires_at > $2)
           AND ($3::text IS NULL OR event ->> 'id' = $3 OR event -> 'foundBy' ? $3)
           AND ($4::text IS NULL OR event ->> 'referenceId' = $4 OR event -> 'foundBy' ? $4)

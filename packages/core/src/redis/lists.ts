@@ -38,7 +38,7 @@ export const LISTS: readonly ListName[] = [
 /** The list of ended events, if the inbox is searchable. Their records expire, and the oldest ones first. */
 export const FINISHED = "finished";
 /** The list of ended events whose records do not expire yet, since another event of the record has not ended. */
-export const KEPT = "done:kept";
+export const KEPT = "finished:kept";
 
 /** The list that an event is on; null for one that has ended. */
 export function listOf({ state, reason }: Pick<EventLabels, "state" | "reason">): ListName | null {

@@ -268,6 +268,7 @@ describe("the health of an inbox", () => {
       detail: "Error: EHOSTUNREACH",
       lostAt: null,
       waiting: null,
+      retrying: null,
       running: null,
       held: null,
       oldestDueMs: null,
