@@ -59,6 +59,17 @@ const WORKERS = availableParallelism() + 1;
 /** One patience for everything that waits: so long that a busy machine is no reason to fail. */
 const PATIENCE_MS = 180_000;
 
+/**
+ * On a real clock, others are in the way. So these files begin when all other projects have ended, and no more than two of them run
+ * at one time: they use a quarter of a processor each, since they mostly wait for what they have broken.
+ */
+const ON_A_REAL_CLOCK: TestProjectInlineConfiguration["test"] = {
+  isolate: true,
+  maxWorkers: 2,
+  sequence: { groupOrder: 1 },
+  globalSetup: "test/faults/harness/global-setup.ts",
+};
+
 /** Workspace packages resolve to their TypeScript source: tests need no build and never see a stale one. */
 const conditions = ["payhooks-source", "module", "node", "development|production"];
 
@@ -114,18 +125,9 @@ export default defineConfig({
       project("rest", Object.values(slow).flat(), { isolate: true }),
       project("rest-simulation", manyHistories),
       project("rest-security", longProofs, { globalSetup: "test/security/global-setup.ts" }),
-      project("rest-faults-sqlite", faultsOnSqlite, {
-        ...inTurn(1),
-        globalSetup: "test/faults/harness/global-setup.ts",
-      }),
-      project("rest-faults", faultsOnRedis, {
-        ...inTurn(2),
-        globalSetup: "test/faults/harness/global-setup.ts",
-      }),
-      project("rest-faults-postgres", faultsOnPostgres, {
-        ...inTurn(3),
-        globalSetup: "test/faults/harness/global-setup.ts",
-      }),
+      project("rest-faults-sqlite", faultsOnSqlite, ON_A_REAL_CLOCK),
+      project("rest-faults", faultsOnRedis, ON_A_REAL_CLOCK),
+      project("rest-faults-postgres", faultsOnPostgres, ON_A_REAL_CLOCK),
     ],
   },
 });
@@ -150,9 +152,4 @@ function project(
       ...options,
     },
   };
-}
-
-/** Runs its files one by one, once the projects of a lower order have ended: on a real clock, others are in the way. */
-function inTurn(groupOrder: number): TestProjectInlineConfiguration["test"] {
-  return { isolate: true, maxWorkers: 1, fileParallelism: false, sequence: { groupOrder } };
 }
