@@ -25,6 +25,7 @@ const ACCEPT = "inbox/record/accept.ts";
 const TABLE = "inbox/record/table.ts";
 const SCHEDULE = "inbox/record/schedule.ts";
 const RUNNER = "receiver/runner.ts";
+const STEP = "receiver/step.ts";
 
 export const MUTANTS: readonly Mutant[] = [
   // Writing.
@@ -181,23 +182,23 @@ export const MUTANTS: readonly Mutant[] = [
     "if (!record.terminal) return NONE;",
     "if (record !== null) return NONE;",
   ),
-  mutant("a handler that throws is done", RUNNER, "if (outcome.ok) {", "if (outcome !== null) {"),
-  mutant("a handler that is done runs again", RUNNER, 'if (before?.state === "done") return "done";', ""),
+  mutant("a handler that throws is done", STEP, "if (outcome.ok) {", "if (outcome !== null) {"),
+  mutant("a handler that is done runs again", STEP, 'if (before?.state === "done") return "done";', ""),
   mutant(
     "that a handler is done is not stored",
-    RUNNER,
+    STEP,
     'progress.unwritten.push({ name, kind: "done", attempt });',
     "",
   ),
   mutant(
     "that a handler starts is not stored",
-    RUNNER,
+    STEP,
     'await lease.write([...changes, { name, kind: "started", attempt }])',
     "await lease.write(changes)",
   ),
   mutant(
     "nobody is told that a handler may run twice",
-    RUNNER,
+    STEP,
     'notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });',
     "",
   ),
@@ -209,13 +210,13 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     "what must not run twice is run again after a death",
-    RUNNER,
+    STEP,
     'if (handler.onCrash === "hold" || attempts >= handler.maxAttempts) {',
     "if (attempts >= handler.maxAttempts) {",
   ),
   mutant(
     "the first failure is the last",
-    RUNNER,
+    STEP,
     "if (!isEarly && attempt >= handler.maxAttempts)",
     "if (!isEarly)",
   ),

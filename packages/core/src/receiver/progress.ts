@@ -1,0 +1,64 @@
+import type { Ending, StepChange } from "../inbox/record/lease.ts";
+import type { Happening } from "../notices/notice.ts";
+import type { GivenUp, HeldReason } from "../protocol/held-reasons.ts";
+import type { Stopwatch } from "../time/clock.ts";
+
+/** The results so far of the steps of one run. */
+export interface Progress {
+  /** States of handlers that have not been written yet. */
+  readonly unwritten: StepChange[];
+  /** Notices to send once those states are written. */
+  readonly unnoticed: Happening[];
+  /** The step whose start was written together with the lease; null once the run has reached it. */
+  unopened: string | null;
+  /** Measures the time since the run began. */
+  readonly since: Stopwatch;
+  /** When the next attempt is due, in ms from now; null when none is. */
+  retryInMs: number | null;
+  givenUp: { readonly reason: GivenUp; readonly error: string } | null;
+  /** The lease is lost, so nothing that this run writes counts any more. */
+  lost: boolean;
+  /** Nothing was started, so another process may take the event. */
+  released: boolean;
+}
+
+/** `unopened`: the step whose start was written together with the lease. */
+export function newProgress(since: Stopwatch, unopened: string | null): Progress {
+  return {
+    unwritten: [],
+    unnoticed: [],
+    unopened,
+    since,
+    retryInMs: null,
+    givenUp: null,
+    lost: false,
+    released: false,
+  };
+}
+
+/**
+ * What the results mean for the event. It is held only if no handler has attempts left: one that has failed for good does not
+ * stop the others.
+ */
+export function endingOf({ retryInMs, givenUp, lost, released }: Progress): Ending {
+  if (released) return { kind: "released" };
+  if (lost) return { kind: "retry", delayMs: 0 };
+  if (retryInMs !== null) return { kind: "retry", delayMs: retryInMs };
+  return givenUp === null ? { kind: "done" } : held(givenUp.reason, givenUp.error);
+}
+
+/** The end of a run that puts its event on hold. */
+export function held(reason: HeldReason, detail: string | null): Ending {
+  return { kind: "held", reason, detail, tell: false };
+}
+
+/** The lease is lost. */
+export function lose(progress: Progress): "open" {
+  progress.lost = true;
+  return "open";
+}
+
+/** A step is tried again after this time, and with it the event. */
+export function retryIn(progress: Progress, ms: number): void {
+  progress.retryInMs = Math.min(progress.retryInMs ?? ms, ms);
+}
