@@ -55,6 +55,8 @@ class History {
   readonly #links: Links;
   readonly #processes: SimulatedProcess[] = [];
   readonly #sender: Sender;
+  /** Decisions that a process has been told, and has not carried out yet. */
+  readonly #deciding = new Set<{ readonly process: SimulatedProcess }>();
   /** What happens at each site: how often it was met so far, and the faults that are planned there, by their number. */
   readonly #places = { before: new Map<Site, Place>(), after: new Map<Site, Place>() };
   #isEnding = false;
@@ -170,6 +172,7 @@ class History {
     const { now } = timeline;
     if (now < Math.max(storeDownUntil, 3_000) || this.#sender.unacknowledged.length > 0) return false;
     if (plan.decisions.some(({ at }) => at > now)) return false;
+    for (const { process } of this.#deciding) if (process.isAlive) return false;
     const isWell = ({ isAlive, frozenUntil, cutOffUntil, closing }: SimulatedProcess): boolean =>
       isAlive && frozenUntil <= now && cutOffUntil <= now && closing === null;
     if (!this.#processes.every(isWell)) return false;
@@ -228,6 +231,9 @@ class History {
     if (eventId === undefined) return;
     chronicle.decisions.push({ at: timeline.now, what, eventId });
     chronicle.tell(timeline.now, process.name, () => `is told to ${what} ${eventId.slice(0, 6)}`);
+    const deciding = { process };
+    this.#deciding.add(deciding);
     await process.receiver.held[what](eventId, { by: "somebody", note: "simulated" }).catch(() => {});
+    this.#deciding.delete(deciding);
   }
 }
