@@ -1,10 +1,12 @@
-import { checkNames } from "../protocol/check-names.ts";
+import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { FLOWS } from "../protocol/events.ts";
+import { HELD_REASONS } from "../protocol/held-reasons.ts";
 import type { EventEntries, EventFilter, EventPage, FindQuery, ListOptions } from "./events.ts";
 import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { recordKeyOf } from "./record/event.ts";
-import { type EventLabels, type EventSummary, indexOf, label } from "./record/index-of.ts";
+import { EVENT_STATES, type EventLabels, type EventSummary, indexOf, label } from "./record/index-of.ts";
 import { ONLY_TENANT, recordKeyFor } from "./record/keys.ts";
 import type { ListCursor, ListedEvent } from "./store.ts";
 
@@ -58,17 +60,7 @@ export class Finding implements EventEntries {
   }
 
   async list(filter: EventFilter = {}, options: ListOptions = {}): Promise<EventPage> {
-    checkNames("events.list", filter, {
-      state: true,
-      flow: true,
-      tenant: true,
-      event: true,
-      reason: true,
-      referenceId: true,
-      id: true,
-      since: true,
-      until: true,
-    });
+    checkFilter(filter);
     checkNames("A page of events.list", options, { limit: true, cursor: true, first: true });
     const { limit = DEFAULT_LIMIT, first = "oldest" } = options;
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
@@ -95,6 +87,29 @@ export class Finding implements EventEntries {
     const { store } = this.#parts;
     const { oldestDueAt, ...counts } = await store.counts();
     return { ...counts, oldestDueMs: oldestDueAt === null ? null : Math.max(0, store.now("") - oldestDueAt) };
+  }
+}
+
+/** A value that no event can have would find nothing, and look like an answer. */
+function checkFilter(filter: EventFilter): void {
+  checkNames("events.list", filter, {
+    state: true,
+    flow: true,
+    tenant: true,
+    event: true,
+    reason: true,
+    referenceId: true,
+    id: true,
+    since: true,
+    until: true,
+  });
+  checkChoice("The state of events.list", filter.state, EVENT_STATES);
+  checkChoice("The flow of events.list", filter.flow, FLOWS);
+  checkChoice("The reason of events.list", filter.reason, HELD_REASONS);
+  for (const name of ["since", "until"] as const) {
+    const time = filter[name];
+    if (time === undefined || Number.isFinite(time)) continue;
+    throw invalid(`${name} is ${String(time)}.`, "Use milliseconds since the epoch, such as Date.now().");
   }
 }
 

@@ -1,5 +1,8 @@
-import { checkNames } from "../protocol/check-names.ts";
+import { checkChoice, checkNames } from "../protocol/check-names.ts";
+import { checkLimit } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+import { FLOWS } from "../protocol/events.ts";
+import { HELD_REASONS } from "../protocol/held-reasons.ts";
 import type { EventFilter } from "./events.ts";
 import type { HeldEntries, HeldFilter } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
@@ -27,6 +30,9 @@ export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): He
   async function* list(wanted: HeldFilter = {}): AsyncGenerator<Held> {
     checkNames("held.list", wanted, { flow: true, tenant: true, reason: true, limit: true });
     const { flow, tenant, reason, limit = Number.POSITIVE_INFINITY } = wanted;
+    checkChoice("The flow of held.list", flow, FLOWS);
+    checkChoice("The reason of held.list", reason, HELD_REASONS);
+    checkLimit("The limit of held.list", limit);
     const filter: EventFilter = {
       state: "held",
       flow,

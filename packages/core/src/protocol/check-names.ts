@@ -21,3 +21,15 @@ export function checkNames<Options extends object>(
     throw new PayhooksError("ERR_OPTION_INVALID", `${of} has no option ${JSON.stringify(name)}.`, { fix });
   }
 }
+
+/** Throws `ERR_OPTION_INVALID` for a value that is none of these. `undefined` counts as not given. */
+export function checkChoice<Value extends string>(
+  option: string,
+  given: Value | undefined,
+  values: Readonly<Record<Value, true>>,
+): void {
+  if (given === undefined || Object.hasOwn(values, given)) return;
+  throw new PayhooksError("ERR_OPTION_INVALID", `${option} is ${JSON.stringify(given)}.`, {
+    fix: `It can be ${Object.keys(values).join(", ")}.`,
+  });
+}

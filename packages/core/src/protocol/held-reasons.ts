@@ -16,6 +16,21 @@ export type HeldReason =
   | "crashed"
   | "unhandled";
 
+/** All of them. */
+export const HELD_REASONS: Readonly<Record<HeldReason, true>> = {
+  ambiguous: true,
+  malformed: true,
+  unexpected: true,
+  unrecognized: true,
+  conflict: true,
+  mismatch: true,
+  "reference-reused": true,
+  exhausted: true,
+  rejected: true,
+  crashed: true,
+  unhandled: true,
+};
+
 /** True for an event that never entered the table of deduplication. A replay reads it again, as if it had just arrived. */
 export function isEntry(verdict: "run" | HeldReason): boolean {
   return (

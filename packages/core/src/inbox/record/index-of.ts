@@ -8,6 +8,15 @@ import { dueOf } from "./schedule.ts";
 /** The state of an event, as it is counted and listed: `retrying` waits for another attempt, `finished` is any end. */
 export type EventState = "waiting" | "retrying" | "running" | "held" | "finished";
 
+/** All of them. */
+export const EVENT_STATES: Readonly<Record<EventState, true>> = {
+  waiting: true,
+  retrying: true,
+  running: true,
+  held: true,
+  finished: true,
+};
+
 /** One event at a glance. Its texts have at most 256 bytes, and neither NUL nor unpaired surrogates. */
 export interface EventSummary {
   /** Names the event: 48 hex digits. */
