@@ -151,8 +151,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a handler is called however old its lease is",
     ACTIVE,
-    "if (this.#leased.elapsedMs >= this.#parts.leaseMs) return true;",
-    "if (this.#parts.leaseMs > 0) return false;",
+    "return this.#leased.elapsedMs + this.#behind() >= this.#parts.leaseMs;",
+    "return false;",
   ),
   rare(
     mutant(
@@ -254,8 +254,8 @@ export const MUTANTS: readonly Mutant[] = [
     mutant(
       "whoever calls a handler does not look at the store's clock",
       ACTIVE,
-      "return this.#parts.store.now(this.data.key) >= this.#until;",
-      "return this.#until < 0;",
+      "this.#behindMs = Math.max(this.#behindMs, passed - this.#leased.elapsedMs);",
+      "void passed;",
     ),
   ),
   rare(

@@ -17,6 +17,10 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly what: strin
     what: "a write that began a run also made a person's replay, which took the lease away, and the run was started",
   },
   {
+    seed: 1_642_328,
+    what: "a lease that was dated by an old idea of the store's time ended while its process slept, and it called a handler",
+  },
+  {
     seed: 1_012_261,
     what: "a PENDING whose lease lapsed as the SUCCESS was begun by its copy ran after it",
   },

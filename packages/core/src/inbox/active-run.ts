@@ -31,6 +31,8 @@ export class ActiveRun implements Lease {
   #leased: Stopwatch;
   /** The end of the lease, on the store's clock. */
   #until: number;
+  /** The most that {@link #behind} has been. */
+  #behindMs = 0;
   #called = false;
   #lost = false;
   #renewing = false;
@@ -50,6 +52,7 @@ export class ActiveRun implements Lease {
     this.#runner = runner;
     this.#parts = parts;
     this.#accept = accept;
+    this.#behind();
   }
 
   /** A handler was called. If its end cannot be stored, its effect may happen twice. */
@@ -63,19 +66,24 @@ export class ActiveRun implements Lease {
     return isClosing && store.endsWithProcess !== true ? "hand-back" : "yes";
   }
 
-  /**
-   * True if another process may take the event, because a whole lease has passed on this process's clock or on the store's. The
-   * store's time may have been known only roughly when the lease was written. Each answer since then has made the estimate more
-   * exact.
-   */
+  /** True if another process may take the event, because the lease has ended on this process's clock or on the store's. */
   get #isOver(): boolean {
-    if (this.#leased.elapsedMs >= this.#parts.leaseMs) return true;
+    return this.#leased.elapsedMs + this.#behind() >= this.#parts.leaseMs;
+  }
+
+  /**
+   * How much sooner the lease ends than this process's clock says. The store's time may have been known only roughly when the lease
+   * was dated. Each answer of the store, the one to that write included, makes the estimate more exact.
+   */
+  #behind(): number {
+    const { store, leaseMs } = this.#parts;
     try {
-      return this.#parts.store.now(this.data.key) >= this.#until;
+      const passed = store.now(this.data.key) - (this.#until - leaseMs);
+      this.#behindMs = Math.max(this.#behindMs, passed - this.#leased.elapsedMs);
     } catch {
-      // If the store cannot tell its time, only this process's clock decides.
-      return false;
+      // If the store cannot tell its time, what it has told before counts.
     }
+    return this.#behindMs;
   }
 
   called(): void {
@@ -152,6 +160,8 @@ export class ActiveRun implements Lease {
       if (holds) {
         this.#leased = sent;
         this.#until = until;
+        this.#behindMs = 0;
+        this.#behind();
       } else if (!this.#ending) this.#lose();
     } catch (error) {
       this.#runner.notify(inboxError("renew", error));

@@ -8,6 +8,7 @@ import type { RecordStore, Swap } from "../../src/inbox/store.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { Happening } from "../../src/notices/notice.ts";
+import { environmentOf } from "../../src/time/environment.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
 const LEASE_MS = 9_000;
@@ -39,6 +40,43 @@ function watched(store: RecordStore, renewing: () => void): RecordStore {
 }
 
 describe("the leases of an inbox", () => {
+  it("end sooner if they were dated by an old idea of the store's time, also for a process that has slept since", async () => {
+    const clock = fakeClock();
+    const memory = memoryStore({ environment: clock });
+    let behindMs = 0;
+    let sleptMs = 0;
+    const store: RecordStore = {
+      ...memory,
+      // The process knows it by the monotonic clock, which stands still while the machine sleeps.
+      now: () => clock.now() - behindMs,
+      swap(items) {
+        const answer = memory.swap(items);
+        behindMs = 0;
+        return answer;
+      },
+    };
+    const environment = {
+      now: () => clock.now() + sleptMs,
+      monotonic: () => clock.monotonic(),
+      after: (ms: number, callback: () => void) => clock.after(ms, callback),
+    };
+    const inbox = createInbox(store, { leaseMs: LEASE_MS, environment: environmentOf(environment) });
+    await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
+    const asked: string[] = [];
+    const runner = runnerOf(async (lease) => {
+      for (const ms of [0, 5_999, 6_000]) {
+        sleptMs = ms;
+        asked.push(lease.mayCall());
+      }
+      return { kind: "done" };
+    });
+    await clock.advance("5s");
+    behindMs = 3_000;
+    await inbox.work(runner, { deadlineMs: 1_000, limit: 1, concurrency: 1 });
+    expect(asked).toEqual(["yes", "yes", "lost"]);
+    await inbox.close({ graceMs: 0 });
+  });
+
   it("are all renewed by one timer every third of a lease, which stops when nothing runs", async () => {
     const clock = fakeClock();
     const renewed: number[] = [];
