@@ -5,26 +5,12 @@ import { isUnreadable } from "../inbox/record/codec.ts";
 import { recordKeyOf } from "../inbox/record/event.ts";
 import { type EventLabels, indexOf } from "../inbox/record/index-of.ts";
 import type { ListCursor, Listed, ListedEvent, ListOrder, Versioned } from "../inbox/store.ts";
-import type { HeldReason } from "../protocol/held-reasons.ts";
+import { HELD_REASONS, type HeldReason } from "../protocol/held-reasons.ts";
 import type { Groups } from "./groups.ts";
 import { MEMBERS } from "./scripts.ts";
 import type { Shard } from "./shards.ts";
 
 const ACTIVE = ["waiting", "retrying", "running"] as const;
-/** Every reason. The type makes sure that none is missing. */
-const REASONS: Readonly<Record<HeldReason, true>> = {
-  ambiguous: true,
-  malformed: true,
-  unexpected: true,
-  unrecognized: true,
-  conflict: true,
-  mismatch: true,
-  "reference-reused": true,
-  exhausted: true,
-  rejected: true,
-  crashed: true,
-  unhandled: true,
-};
 
 /** The lists of a shard: one for each state of unfinished events, and one for each reason to hold events. */
 export type ListName = (typeof ACTIVE)[number] | `held:${HeldReason}`;
@@ -32,7 +18,7 @@ export type ListName = (typeof ACTIVE)[number] | `held:${HeldReason}`;
 /** All lists of a shard. */
 export const LISTS: readonly ListName[] = [
   ...ACTIVE,
-  ...(Object.keys(REASONS) as HeldReason[]).map((reason) => `held:${reason}` as const),
+  ...(Object.keys(HELD_REASONS) as HeldReason[]).map((reason) => `held:${reason}` as const),
 ];
 
 /** The list of ended events, if the inbox is searchable. Their records expire, and the oldest ones first. */
