@@ -11,10 +11,12 @@ for (const run of new Set(names.map((name) => name.replace(/\.(?:json|failed)$/,
   const report = names.includes(`${run}.json`)
     ? JSON.parse(readFileSync(join(folder, `${run}.json`), "utf8"))
     : { numPassedTests: 0, numFailedTests: 0, testResults: [] };
+  const files = report.testResults.filter(({ status }) => status === "failed");
   passed += report.numPassedTests;
   // A check, a file that cannot be loaded, an error outside of every test: no test failed, and the run did.
   failed += Math.max(report.numFailedTests, names.includes(`${run}.failed`) ? 1 : 0);
-  for (const file of report.testResults.filter(({ status }) => status === "failed")) {
+  if (names.includes(`${run}.failed`) && files.length === 0) say(run, "Its own output says why.");
+  for (const file of files) {
     const path = relative("", file.name);
     const tests = file.assertionResults.filter(({ status }) => status === "failed");
     if (tests.length === 0) say(run, `${path}: ${file.message}`);

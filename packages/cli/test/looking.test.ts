@@ -69,7 +69,9 @@ describe("payhooks find", () => {
     ]) {
       const { code, stdout, stderr } = await payhooks(["find", ...query, "--sqlite", database]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-      expect(stdout).toMatch(/^[0-9a-f]{48} {2}finished {2}DEPOSIT SUCCESS tx-order-1 reference order-1 {2}2/);
+      expect(stdout).toMatch(
+        /^[0-9a-f]{48} {2}finished {2}DEPOSIT SUCCESS tx-order-1 reference order-1 {2}2/,
+      );
       expect(stdout).toMatch(/failed \(deposit, attempt 1\): Error: the bank is down/);
       expect(stdout).toMatch(/Z done\n$/);
     }
