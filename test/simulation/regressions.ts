@@ -21,6 +21,10 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly what: strin
     what: "a lease that was dated by an old idea of the store's time ended while its process slept, and it called a handler",
   },
   {
+    seed: 1_742_436,
+    what: "the same, of a lease whose run waited for a place as the process fell asleep",
+  },
+  {
     seed: 1_012_261,
     what: "a PENDING whose lease lapsed as the SUCCESS was begun by its copy ran after it",
   },

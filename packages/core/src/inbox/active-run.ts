@@ -20,7 +20,7 @@ export interface Chain {
 const REPEAT_MIN_MS = 100;
 const REPEAT_MAX_MS = 5_000;
 
-/** A run in progress. */
+/** A run that was begun. */
 export class ActiveRun implements Lease {
   readonly data: LeaseData;
   readonly cancellation: Cancellation = new Cancellation();
@@ -39,6 +39,7 @@ export class ActiveRun implements Lease {
   /** The end of the run is being written. From then on, only the answer to that write shows whether the lease was lost. */
   #ending = false;
 
+  /** To be made as soon as the write of its lease was answered, since that answer tells the store's time. */
   constructor(
     data: LeaseData,
     leased: Stopwatch,

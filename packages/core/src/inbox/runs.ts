@@ -37,6 +37,11 @@ export interface BegunRun {
   readonly ended: ((report: RunReport, ending: Ending["kind"] | null) => void) | null;
 }
 
+/** A begun run whose write was answered. */
+interface WaitingRun extends BegunRun {
+  readonly run: ActiveRun;
+}
+
 /** What follows a run on the same record. */
 interface NextRun {
   /** The next run, if the write that ended this one has begun it. */
@@ -56,7 +61,7 @@ export class Runs {
   readonly #accept: Inbox["accept"];
   /** The runs by the key of their record; `run` is null until the handlers may be called. */
   readonly #active = new InFlight<string, { run: ActiveRun | null }>();
-  readonly #waiting = new FirstInFirstOut<BegunRun>();
+  readonly #waiting = new FirstInFirstOut<WaitingRun>();
   readonly #interrupted = new OneAtATime();
   #isStarting = false;
   #isWatching = false;
@@ -214,15 +219,17 @@ export class Runs {
 
   /** Runs a begun run: at once, or in the background when it gets a place. */
   start(begun: BegunRun): void {
-    for (const facts of begun.lease.overtaken) begun.runner.notify({ type: "stale", ...facts });
+    const { lease, leased, runner } = begun;
+    for (const facts of lease.overtaken) runner.notify({ type: "stale", ...facts });
+    const waiting = { ...begun, run: new ActiveRun(lease, leased, runner, this.#parts, this.#accept) };
     if (begun.inBackground) {
-      this.#waiting.push(begun);
+      this.#waiting.push(waiting);
       this.#watch();
       this.#startSoon();
-    } else this.#startNow(begun);
+    } else this.#startNow(waiting);
   }
 
-  #startNow(begun: BegunRun): void {
+  #startNow(begun: WaitingRun): void {
     const leave = this.places.enter();
     this.#parts.environment.soon(() => void this.#run(begun, leave));
   }
@@ -261,9 +268,8 @@ export class Runs {
     return called;
   }
 
-  async #run({ lease, leased, runner, inBackground, ended }: BegunRun, leave: () => void): Promise<void> {
+  async #run({ run, lease, runner, inBackground, ended }: WaitingRun, leave: () => void): Promise<void> {
     const { key } = lease;
-    const run = new ActiveRun(lease, leased, runner, this.#parts, this.#accept);
     this.#active.set(key, { run });
     this.#keepRenewing();
     const end = await runner.run(run);
@@ -317,9 +323,8 @@ export class Runs {
   }
 
   /** Ends a run before any handler was called. The event then waits for the first process that has a place. */
-  async #handBack({ lease, leased, runner }: BegunRun): Promise<void> {
+  async #handBack({ run, lease, runner }: WaitingRun): Promise<void> {
     const { key, started, steps } = lease;
-    const run = new ActiveRun(lease, leased, runner, this.#parts, this.#accept);
     this.#active.set(key, { run });
     const changes: readonly StepChange[] =
       started === null ? [] : [{ name: started, kind: "undone", before: steps[started] ?? null }];
