@@ -254,8 +254,8 @@ export const MUTANTS: readonly Mutant[] = [
     mutant(
       "whoever calls a handler does not look at the store's clock",
       ACTIVE,
-      "this.#behindMs = Math.max(this.#behindMs, passed - this.#leased.elapsedMs);",
-      "void passed;",
+      "return Math.max(0, store.now(this.data.key) - (this.#until - leaseMs));",
+      "return 0;",
     ),
   ),
   rare(

@@ -25,6 +25,10 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly what: strin
     what: "the same, of a lease whose run waited for a place as the process fell asleep",
   },
   {
+    seed: 1_784_468,
+    what: "the same, of a process that stood still once more before it heard that its lease was written",
+  },
+  {
     seed: 1_012_261,
     what: "a PENDING whose lease lapsed as the SUCCESS was begun by its copy ran after it",
   },

@@ -31,8 +31,8 @@ export class ActiveRun implements Lease {
   #leased: Stopwatch;
   /** The end of the lease, on the store's clock. */
   #until: number;
-  /** The most that {@link #behind} has been. */
-  #behindMs = 0;
+  /** How much sooner the lease ends than this process's clock says: by how much it was dated too early, or more. */
+  #behindMs: number;
   #called = false;
   #lost = false;
   #renewing = false;
@@ -53,7 +53,7 @@ export class ActiveRun implements Lease {
     this.#runner = runner;
     this.#parts = parts;
     this.#accept = accept;
-    this.#behind();
+    this.#behindMs = this.#passed();
   }
 
   /** A handler was called. If its end cannot be stored, its effect may happen twice. */
@@ -73,18 +73,24 @@ export class ActiveRun implements Lease {
   }
 
   /**
-   * How much sooner the lease ends than this process's clock says. The store's time may have been known only roughly when the lease
-   * was dated. Each answer of the store, the one to that write included, makes the estimate more exact.
+   * The store's time may have been known only roughly when the lease was dated. The answer to that write tells it, but not how long
+   * the write was on its way. So all that had passed by then counts, and what passes after the sending counts again. That is too
+   * much by the time of a write. Later answers may show that the lease was dated even earlier.
    */
   #behind(): number {
+    this.#behindMs = Math.max(this.#behindMs, this.#passed() - this.#leased.elapsedMs);
+    return this.#behindMs;
+  }
+
+  /** How long the lease has lasted on the store's clock, as far as this process knows. */
+  #passed(): number {
     const { store, leaseMs } = this.#parts;
     try {
-      const passed = store.now(this.data.key) - (this.#until - leaseMs);
-      this.#behindMs = Math.max(this.#behindMs, passed - this.#leased.elapsedMs);
+      return Math.max(0, store.now(this.data.key) - (this.#until - leaseMs));
     } catch {
-      // If the store cannot tell its time, what it has told before counts.
+      // The store cannot tell its time.
+      return 0;
     }
-    return this.#behindMs;
   }
 
   called(): void {
@@ -161,8 +167,7 @@ export class ActiveRun implements Lease {
       if (holds) {
         this.#leased = sent;
         this.#until = until;
-        this.#behindMs = 0;
-        this.#behind();
+        this.#behindMs = this.#passed();
       } else if (!this.#ending) this.#lose();
     } catch (error) {
       this.#runner.notify(inboxError("renew", error));
