@@ -60,17 +60,17 @@ const WORKERS = availableParallelism() + 1;
 const PATIENCE_MS = 180_000;
 
 /**
- * On a real clock, others are in the way. So these files begin when all other projects have ended, and no more than three run at
- * one time: they use a quarter of a processor each, since they mostly wait for what they have broken. The histories, which have
- * no clock, use what is left, at the lowest priority.
+ * Faults are measured on a real clock, which busy neighbours would disturb. So these files begin when all other projects have ended,
+ * and at most three of them run at one time. Each uses a quarter of a processor, since it mostly waits for what it has broken. The
+ * histories, which need no real clock, use what is left, at the lowest priority.
  */
-const ON_A_REAL_CLOCK: TestProjectInlineConfiguration["test"] = {
+const AFTER_THE_OTHERS: TestProjectInlineConfiguration["test"] = {
   isolate: true,
   maxWorkers: 3,
   sequence: { groupOrder: 1 },
 };
 const FAULTS: TestProjectInlineConfiguration["test"] = {
-  ...ON_A_REAL_CLOCK,
+  ...AFTER_THE_OTHERS,
   globalSetup: "test/faults/harness/global-setup.ts",
 };
 
@@ -127,7 +127,7 @@ export default defineConfig({
 
       // After some of these files a process no longer found a module that another one needs. Why is not known.
       project("rest", Object.values(slow).flat(), { isolate: true }),
-      project("rest-simulation", manyHistories, ON_A_REAL_CLOCK),
+      project("rest-simulation", manyHistories, AFTER_THE_OTHERS),
       project("rest-security", longProofs, { globalSetup: "test/security/global-setup.ts" }),
       project("rest-faults-sqlite", faultsOnSqlite, FAULTS),
       project("rest-faults", faultsOnRedis, FAULTS),

@@ -73,9 +73,10 @@ export class ActiveRun implements Lease {
   }
 
   /**
-   * The store's time may have been known only roughly when the lease was dated. The answer to that write tells it, but not how long
-   * the write was on its way. So all that had passed by then counts, and what passes after the sending counts again. That is too
-   * much by the time of a write. Later answers may show that the lease was dated even earlier.
+   * The lease was dated by what this process knew of the store's time, which may have been too early. The answer to the write tells
+   * the store's time, but not how long the write was on its way. So all that had passed on the store's clock by then counts, in
+   * addition to the time since the write was sent. The time that the write took counts twice, which is on the safe side. A later
+   * answer may show that the lease was dated even earlier.
    */
   #behind(): number {
     this.#behindMs = Math.max(this.#behindMs, this.#passed() - this.#leased.elapsedMs);
@@ -88,7 +89,7 @@ export class ActiveRun implements Lease {
     try {
       return Math.max(0, store.now(this.data.key) - (this.#until - leaseMs));
     } catch {
-      // The store cannot tell its time.
+      // If the store cannot tell its time, only this process's clock decides.
       return 0;
     }
   }

@@ -66,9 +66,7 @@ export class Finding implements EventEntries {
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
       throw invalid(`limit is ${String(limit)}.`, `Use a whole number from 1 to ${MAX_LIMIT}.`);
     }
-    if (first !== "oldest" && first !== "newest") {
-      throw invalid(`first is ${JSON.stringify(first)}.`, 'Use "oldest" or "newest".');
-    }
+    checkChoice("first", first, { oldest: true, newest: true });
     const wanted = labelled(filter);
     let cursor = cursorOf(options.cursor);
     await this.#ready();

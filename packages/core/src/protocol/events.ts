@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "./json.ts";
 /** The service's two independent flows (specification, Events). */
 export type FlowName = "payments" | "connect";
 
-/** All of them. */
+/** Every flow. */
 export const FLOWS: Readonly<Record<FlowName, true>> = { payments: true, connect: true };
 
 /** Statuses of payment callbacks (specification, States and transitions). */

@@ -16,7 +16,7 @@ export type HeldReason =
   | "crashed"
   | "unhandled";
 
-/** All of them. */
+/** Every reason to hold an event. */
 export const HELD_REASONS: Readonly<Record<HeldReason, true>> = {
   ambiguous: true,
   malformed: true,

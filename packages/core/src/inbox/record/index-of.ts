@@ -8,7 +8,7 @@ import { dueOf } from "./schedule.ts";
 /** The state of an event, as it is counted and listed: `retrying` waits for another attempt, `finished` is any end. */
 export type EventState = "waiting" | "retrying" | "running" | "held" | "finished";
 
-/** All of them. */
+/** Every state of an event. */
 export const EVENT_STATES: Readonly<Record<EventState, true>> = {
   waiting: true,
   retrying: true,
