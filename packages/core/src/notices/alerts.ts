@@ -59,6 +59,8 @@ interface FlowCounts {
   readonly sources: LRUCache<string, RollingCount>;
   /** Sources that were named in an alert. */
   readonly named: RollingCount;
+  /** Alerts that are not repeated yet. */
+  readonly raised: LRUCache<string, true>;
 }
 
 /**
@@ -72,7 +74,6 @@ export class Alerts {
   readonly #clock: Clock;
   readonly #post: (alert: Alert) => void;
   readonly #flows = new Map<FlowName, FlowCounts>();
-  readonly #recent: LRUCache<string, true>;
 
   constructor(options: AlertOptions, clock: Clock, post: (alert: Alert) => void) {
     checkNames("alerts", options, { threshold: true, windowMs: true, cooldownMs: true });
@@ -85,12 +86,6 @@ export class Alerts {
     this.#cooldownMs = cooldownMs;
     this.#clock = clock;
     this.#post = post;
-    this.#recent = new LRUCache({
-      max: MAX_SOURCES,
-      ttl: this.#cooldownMs,
-      ttlResolution: 0,
-      perf: clock,
-    });
   }
 
   /** A delivery was authentic. */
@@ -125,7 +120,7 @@ export class Alerts {
     const now = this.#clock.now();
     if (counts.named.total(now, this.#cooldownMs) >= MAX_NAMED) {
       const failures = counts.failed.total(now, this.#windowMs);
-      if (!this.#recent.has(keyOf("probing", given)))
+      if (!counts.raised.has(keyOf("probing", given.source)))
         this.#raise("probing", { ...given, source: null, failures });
     } else if (this.#raise("probing", given)) {
       counts.named.add(now, this.#cooldownMs);
@@ -139,9 +134,10 @@ export class Alerts {
 
   /** Raises an alert, and begins its cool-down. False, without an alert, during the cool-down of the same one. */
   #raise(kind: Alert["kind"], facts: Pick<Alert, "flow" | "code" | "source" | "failures">): boolean {
-    const key = keyOf(kind, facts);
-    if (this.#recent.has(key)) return false;
-    this.#recent.set(key, true);
+    const key = keyOf(kind, facts.source);
+    const { raised } = this.#countsOf(facts.flow);
+    if (raised.has(key)) return false;
+    raised.set(key, true);
     const sources = kind === "held-full" ? 0 : this.#activeSources(facts.flow);
     this.#post({ type: "alert", kind, ...facts, sources, windowMs: this.#windowMs });
     return true;
@@ -165,6 +161,12 @@ export class Alerts {
         hasUnbroken: false,
         sources: new LRUCache({ max: MAX_SOURCES }),
         named: new RollingCount(),
+        raised: new LRUCache({
+          max: MAX_SOURCES,
+          ttl: this.#cooldownMs,
+          ttlResolution: 0,
+          perf: this.#clock,
+        }),
       };
       this.#flows.set(flow, counts);
     }
@@ -172,6 +174,6 @@ export class Alerts {
   }
 }
 
-function keyOf(kind: Alert["kind"], { flow, source }: Pick<Alert, "flow" | "source">): string {
-  return `${kind} ${flow} ${source ?? ""}`;
+function keyOf(kind: Alert["kind"], source: string | null): string {
+  return `${kind} ${source ?? ""}`;
 }

@@ -143,7 +143,7 @@ export class LogLines {
 
   write(notice: Notice): void {
     const rule = ruleOf(notice);
-    if (rule !== null) this.#put(lineOf(notice, rule));
+    if (rule !== null && this.#isWanted(rule)) this.#put(lineOf(notice, rule));
   }
 
   observerThrew(error: string): void {
