@@ -46,7 +46,7 @@ const tasks = {
     run(process.execPath, [
       // Histories make much garbage that lives for a short time, so its space is large. Each processor plays histories, so the
       // collector gets no threads of its own.
-      "--max-semi-space-size=32",
+      "--max-semi-space-size=64",
       "--single-threaded-gc",
       "--conditions=payhooks-source",
       "--import=tsx",

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { build } from "esbuild";
 import { bundleCore, moduleUrl, type Replacement } from "./core.ts";
-import type { Exploration, ExploreOptions } from "./explore.ts";
+import type { Exploration, ExploreOptions, Violation } from "./explore.ts";
 import type { Size } from "./plan.ts";
 import type { Coverage } from "./world.ts";
 
@@ -25,6 +25,8 @@ export interface Share {
 export interface CrewOptions extends Omit<ExploreOptions, "core"> {
   /** Mistakes in the core that is played with; default: none. */
   readonly changes?: readonly Replacement[];
+  /** Called for each violation as soon as it is found. */
+  readonly onViolation?: (violation: Violation) => void;
 }
 
 /** Plays histories in one thread for each processor. What it answers does not depend on how many there are. */
@@ -35,33 +37,40 @@ export async function exploreInThreads({
   size,
   enough = 1,
   onProgress,
+  onViolation,
 }: CrewOptions): Promise<Exploration> {
   const [core, module] = await Promise.all([bundleCore(changes), bundleWorker()]);
   const shares: Share[] = [];
-  for (let played = 0; played < histories; played += SHARE) {
-    shares.push({ seed: seed + played, histories: Math.min(SHARE, histories - played) });
+  for (let at = 0; at < histories; at += SHARE) {
+    shares.push({ seed: seed + at, histories: Math.min(SHARE, histories - at) });
   }
-  const done: Exploration[] = [];
+  const coverage: Coverage = new Map();
+  const violations: Violation[] = [];
   const began = performance.now();
-  let found = 0;
-  let next = 0;
+  let [played, calls, writes, next] = [0, 0, 0, 0];
+  const add = (report: Exploration): void => {
+    played += report.histories;
+    calls += report.calls;
+    writes += report.writes;
+    violations.push(...report.violations);
+    for (const [name, count] of report.coverage) coverage.set(name, (coverage.get(name) ?? 0) + count);
+    for (const violation of report.violations) onViolation?.(violation);
+    onProgress?.(played);
+  };
   const work = async (): Promise<void> => {
     const worker = new Worker(new URL(module), { workerData: { core, size } satisfies WorkerData });
     try {
       // Shares are taken in order, and a share that was begun is played: all before the last violation have been played.
-      while (next < shares.length && found < enough) {
-        const at = next++;
-        const report = await play(worker, shares[at] as Share);
-        done[at] = report;
-        found += report.violations.length;
-        onProgress?.(done.reduce((sum, one) => sum + one.histories, 0));
+      while (next < shares.length && violations.length < enough) {
+        add(await play(worker, shares[next++] as Share));
       }
     } finally {
       await worker.terminate();
     }
   };
   await Promise.all(Array.from({ length: Math.min(availableParallelism(), shares.length) }, work));
-  return { ...together(done), tookMs: performance.now() - began };
+  violations.sort((one, other) => one.seed - other.seed);
+  return { histories: played, violations, coverage, calls, writes, tookMs: performance.now() - began };
 }
 
 function play(worker: Worker, share: Share): Promise<Exploration> {
@@ -71,21 +80,6 @@ function play(worker: Worker, share: Share): Promise<Exploration> {
     worker.once("message", resolve);
     worker.postMessage(share);
   });
-}
-
-function together(parts: readonly Exploration[]): Omit<Exploration, "tookMs"> {
-  const coverage: Coverage = new Map();
-  for (const part of parts) {
-    for (const [name, count] of part.coverage) coverage.set(name, (coverage.get(name) ?? 0) + count);
-  }
-  const sum = (of: (part: Exploration) => number): number => parts.reduce((all, part) => all + of(part), 0);
-  return {
-    histories: sum((part) => part.histories),
-    calls: sum((part) => part.calls),
-    writes: sum((part) => part.writes),
-    violations: parts.flatMap(({ violations }) => violations),
-    coverage,
-  };
 }
 
 /** The simulator in one module: a thread of a test run does not load TypeScript. */

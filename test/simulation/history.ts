@@ -170,7 +170,7 @@ class History {
   #isAtRest(): boolean {
     const { timeline, store, storeDownUntil, plan } = this.world;
     const { now } = timeline;
-    if (now < Math.max(storeDownUntil, 3_000) || this.#sender.unacknowledged.length > 0) return false;
+    if (now < Math.max(storeDownUntil, 3_000) || !this.#sender.isThrough) return false;
     if (plan.decisions.some(({ at }) => at > now)) return false;
     for (const { process } of this.#deciding) if (process.isAlive) return false;
     const isWell = ({ isAlive, frozenUntil, cutOffUntil, closing }: SimulatedProcess): boolean =>

@@ -29,6 +29,7 @@ const { histories, violations, tookMs, calls, writes, coverage } = await explore
   histories: Number(values.histories),
   enough: Number(values.enough),
   onProgress: (played) => played % 1_000 === 0 && console.log(`${played} histories`),
+  onViolation: ({ seed: one, invariant, how }) => console.log(`${one} ${invariant}: ${how}`),
 });
 const cpu = process.cpuUsage(cpuBefore);
 const perHistory = (count: number): string => (count / histories).toFixed(1);
@@ -36,7 +37,6 @@ const played = `${histories} histories from seed ${seed} on: ${violations.length
 console.log(
   `${played}, ${((histories / tookMs) * 1_000).toFixed(0)} a second, ${((cpu.user + cpu.system) / 1_000 / histories).toFixed(1)} ms of processor time each; ${perHistory(calls)} calls of handlers and ${perHistory(writes)} writes each`,
 );
-for (const { seed: one, invariant, how } of violations) console.log(`${one} ${invariant}: ${how}`);
 const [first] = violations;
 if (first !== undefined) {
   console.log(await storyOf(first, await loadCore()));

@@ -24,6 +24,11 @@ export class Sender {
     return this.#world.plan.events.filter(({ number }) => !this.#acknowledged.has(number));
   }
 
+  /** Every event was answered 2xx. */
+  get isThrough(): boolean {
+    return this.#acknowledged.size === this.#world.plan.events.length;
+  }
+
   begin(): void {
     const { plan, dice, timeline } = this.#world;
     for (const event of plan.events) {
