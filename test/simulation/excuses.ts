@@ -38,10 +38,6 @@ const EVERYBODY: ReadonlySet<Fault["what"]> = new Set([
 ]);
 /** A call is on its way to the store for no longer, unless it is late. */
 const LONGEST_WAY_MS = 2.5;
-/** What leaves a write without an answer. */
-const UNANSWERED: ReadonlySet<Fault["what"]> = new Set(["answer-lost", "lands-late"]);
-/** A write that got no answer is sent again, and arrives, within this time. */
-const AGAIN_MS = 150;
 
 /**
  * Whether something grave has happened to one of those who ran this event, or to everybody, since the runs began that are in
@@ -74,17 +70,8 @@ export function isExplained(chronicle: Chronicle, eventId: string, process: stri
   if ([...doubtful].some((write) => hadWrongClock(chronicle, write.process, write.at, at))) return true;
   return faults.some((fault) => {
     if (fault.at > at || fault.until < since) return false;
-    if (leftOfLease(own, fault) < AGAIN_MS && UNANSWERED.has(fault.what)) return true;
     return GRAVE.has(fault.what) && (EVERYBODY.has(fault.what) || concerned.has(fault.process));
   });
-}
-
-/** How long the lease of the fault's process on a record still was, from the record's writes. Without a lease: for ever. */
-function leftOfLease(own: readonly Write[], { at, where, process }: Fault): number {
-  const last = own.findLast((write) => write.at <= at);
-  const lease = last?.process === process && where === "swap" ? last.after.lease : null;
-  if (last === undefined || lease === null) return Number.POSITIVE_INFINITY;
-  return lease.until - last.now - (at - last.at);
 }
 
 function hasStarted(slot: Write["after"]["slots"][string] | undefined): boolean {
