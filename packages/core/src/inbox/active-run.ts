@@ -141,6 +141,7 @@ export class ActiveRun implements Lease {
       try {
         return await changes.change({ key: this.data.key, step, deadlineMs: leaseMs });
       } catch (error) {
+        if (this.#parts.isAbandoned) return null;
         this.#runner.notify(inboxError(during, error));
         await sleep(environment, delayMs);
       }

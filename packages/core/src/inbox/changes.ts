@@ -102,6 +102,7 @@ export class Changes {
   #outbox: Sending[] = [];
   #readings: Reading[] = [];
   #scheduled = false;
+  #isClosed = false;
 
   constructor(store: RecordStore, environment: Environment, leaseMs: number) {
     this.#store = store;
@@ -116,6 +117,11 @@ export class Changes {
 
   release(key: string): void {
     this.#held.delete(key);
+  }
+
+  /** Leaves the store alone from now on. Steps that are still under way fail with `ERR_CLOSING`, or with why they were delayed. */
+  close(): void {
+    this.#isClosed = true;
   }
 
   ask<T>(asked: Asked<T>): void {
@@ -226,7 +232,7 @@ export class Changes {
     // The store may still make the write that was sent. Only sending the same write again can tell.
     const sendAgain = (cause: unknown): void => {
       const limit = leaseEnd ?? Math.max(...group.map(({ until }) => until));
-      if (this.#environment.monotonic() >= limit) this.#fail(group, key, cause);
+      if (this.#isOver(limit)) this.#fail(group, key, cause);
       else this.#later(failures, () => this.#write(group, base, item, leaseEnd, failures + 1, true));
     };
     this.#send(item, (result) => {
@@ -301,10 +307,14 @@ export class Changes {
 
   /** The steps whose callers still wait. The callers of the others get the reason. */
   #inTime(group: readonly Pending[], cause: unknown): readonly Pending[] {
-    const now = this.#environment.monotonic();
-    const rest = group.filter(({ until }) => until > now);
-    for (const { asked, until } of group) if (until <= now) asked.settle({ ok: false, error: cause });
-    return rest;
+    const isOver = group.map(({ until }) => this.#isOver(until));
+    for (const [at, { asked }] of group.entries()) if (isOver[at]) asked.settle({ ok: false, error: cause });
+    return group.filter((_, at) => !isOver[at]);
+  }
+
+  /** True if nothing is to be tried after a time on the monotonic clock, or at all. */
+  #isOver(until: number): boolean {
+    return this.#isClosed || this.#environment.monotonic() >= until;
   }
 
   #later(failures: number, task: () => void): void {
@@ -388,14 +398,16 @@ export class Changes {
   #flush(): void {
     const writes = this.#outbox;
     const reads = this.#readings;
-    if (writes.length > 0) {
-      this.#outbox = [];
-      this.#swap(writes);
+    this.#outbox = [];
+    this.#readings = [];
+    if (this.#isClosed) {
+      const cause = closedMeanwhile();
+      for (const { done } of writes) done({ kind: "not-written", cause });
+      for (const { done } of reads) done({ error: cause });
+      return;
     }
-    if (reads.length > 0) {
-      this.#readings = [];
-      this.#readAll(reads);
-    }
+    if (writes.length > 0) this.#swap(writes);
+    if (reads.length > 0) this.#readAll(reads);
   }
 
   #swap(batch: readonly Sending[]): void {
@@ -450,6 +462,12 @@ function ofAnotherTime(): PayhooksError {
       fix: "Does its clock jump? A store's now() must never be ahead of the clock by which its swap judges.",
     },
   );
+}
+
+function closedMeanwhile(): PayhooksError {
+  return new PayhooksError("ERR_CLOSING", "The inbox was closed before its store had answered.", {
+    fix: "Give close() more time. Deliveries that were not acknowledged are sent again.",
+  });
 }
 
 function overtakenByOthers(): PayhooksError {

@@ -283,6 +283,7 @@ class Engine implements Inbox {
       return { unfinished: this.#store.endsWithProcess === true ? await this.#countLost() : stillRunning };
     } finally {
       this.#isClosed = true;
+      this.#parts.changes.close();
       try {
         await this.#store.close();
       } finally {

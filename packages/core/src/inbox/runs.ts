@@ -268,10 +268,15 @@ export class Runs {
     return called;
   }
 
-  async #run({ run, lease, runner, inBackground, ended }: WaitingRun, leave: () => void): Promise<void> {
+  async #run(
+    { run, lease, leased, runner, inBackground, ended }: WaitingRun,
+    leave: () => void,
+  ): Promise<void> {
     const { key } = lease;
     this.#active.set(key, { run });
     this.#keepRenewing();
+    // It has waited long for its place. The next renewal of all could come too late for its lease.
+    if (leased.elapsedMs >= this.#parts.leaseMs / 3) void run.renew();
     const end = await runner.run(run);
     // Its handlers are done. Other runs may have the place while that is written.
     leave();

@@ -102,6 +102,36 @@ describe("the leases of an inbox", () => {
     expect(renewed).toHaveLength(6);
   });
 
+  it("are renewed at the start of a run that has waited long for its place", async () => {
+    const clock = fakeClock();
+    const start = clock.now();
+    const renewed: number[] = [];
+    const store = watched(memoryStore({ environment: clock }), () => renewed.push(clock.now() - start));
+    const inbox = createInbox({ ...store, endsWithProcess: false }, { leaseMs: 510, environment: clock });
+    const runs: { readonly at: number; readonly begunAt: number }[] = [];
+    const runner = runnerOf(async (lease) => {
+      runs.push({ at: clock.now() - start, begunAt: lease.data.now - start });
+      await new Promise<void>((resolve) => clock.after(745, resolve));
+      return { kind: "done" };
+    });
+    const running = await inbox.run(runner, { concurrency: 1 });
+    // The second event waits too long for a place and is handed back. The third one just gets it.
+    for (const [at, ms] of [10, 250, 500].entries()) {
+      await inbox.accept(verifiedEvent(at + 1, { signedAt: start }));
+      await clock.advance(ms);
+    }
+    expect(runs).toEqual([
+      { at: 0, begunAt: 0 },
+      { at: 745, begunAt: 260 },
+    ]);
+    // All are renewed every 170 ms, so the next time is at 850. The lease of the third event ends at 770.
+    expect(renewed).toEqual([170, 340, 510, 680, 745]);
+    const stopped = running.stop();
+    await clock.advance("5s");
+    await stopped;
+    await inbox.close({ graceMs: 0 });
+  });
+
   it("are given up after a whole lease without the store: the signal aborts, with one warning", async () => {
     const clock = fakeClock();
     let down = false;
@@ -281,6 +311,46 @@ describe("the close of an inbox", () => {
     await clock.advance("2s");
     expect(await closing).toEqual({ unfinished: 1 });
     expect(runs).toBe(2);
+  });
+
+  it("leaves the store alone afterwards, whatever was still to be written or read", async () => {
+    const clock = fakeClock();
+    let calls = 0;
+    let answer = (): void => {};
+    const store: RecordStore = {
+      ...memoryStore({ environment: clock }),
+      immediate: false,
+      endsWithProcess: false,
+      read: async () => {
+        calls++;
+        throw new Error("unreachable");
+      },
+      swap: async (items) => {
+        calls++;
+        if (calls === 1) await new Promise<void>((resolve) => (answer = resolve));
+        return items.map(() => ({
+          kind: calls % 2 === 0 ? "unknown" : "not-written",
+          cause: new Error("broken"),
+        }));
+      },
+    };
+    const inbox = createInbox(store, { leaseMs: LEASE_MS, environment: clock });
+    await inbox.ready();
+    const ends: string[] = [];
+    const told = (error: Error): number => ends.push(error.message);
+    for (const number of [1, 1, 2, 3]) {
+      Promise.resolve(inbox.accept(verifiedEvent(number, { signedAt: clock.now() }))).catch(told);
+      await clock.advance(10);
+    }
+    const closing = inbox.close({ graceMs: 1_000 });
+    await clock.advance("1s");
+    await closing;
+    const before = calls;
+    expect(before).toBeGreaterThan(3);
+    answer();
+    await clock.advance("1h");
+    expect(calls).toBe(before);
+    expect(ends).toHaveLength(4);
   });
 
   it("without any runner tells how much is lost", async () => {
