@@ -11,13 +11,14 @@ import type { Plan } from "./plan.ts";
 import { SimulatedProcess } from "./process.ts";
 import { Sender } from "./sender.ts";
 import { SimulatedStore } from "./store.ts";
+import { LATE_MS } from "./store-link.ts";
 import { Timeline } from "./timeline.ts";
 import { type Coverage, storeNow, type World } from "./world.ts";
 
 /** A history that is not at rest after this time will not come to rest. */
 const LIMIT_MS = 120_000;
-/** Whatever was still on its way shows in this time. */
-const QUIET_MS = 2_000;
+/** Whatever was still on its way, however late, shows in this time. */
+const QUIET_MS: number = Math.max(...LATE_MS) + 500;
 /** A deploy is over by then: the cron job no longer calls processes that cannot read what the others write. */
 const DEPLOYED_MS = 60_000;
 const GRACE_MS = 2_000;

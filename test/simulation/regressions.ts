@@ -48,4 +48,12 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly what: strin
     seed: 1_443_773,
     what: "a handler died running, a process without it held the event for another handler's sake, and its replay told nobody",
   },
+  {
+    seed: 2_597_477,
+    what: "a run that waited long for its place was not renewed before its lease ended, and its handler ran twice",
+  },
+  {
+    seed: 2_314_946,
+    what: "what was still to be written when a close was out of time was sent to the store that had been closed",
+  },
 ];
