@@ -24,8 +24,17 @@ export const REPLICA_POINTS: readonly KillPoint[] = ["before settled", "after se
 /** Here a handler has ended and nothing says so: a second run cannot be helped. */
 export const RUNS_TWICE: readonly KillPoint[] = ["before done", "before end and start"];
 
-/** Here a handler runs, and may have ended at just this moment. */
-export const MAY_RUN_TWICE: readonly KillPoint[] = [...RUNS_TWICE, "before renew", "after renew"];
+/**
+ * Here a handler may have ended, and nothing says so yet: one runs, and ends at just this moment, or the run ends with another
+ * handler of its event that has failed or that this process lacks.
+ */
+export const MAY_RUN_TWICE: readonly KillPoint[] = [
+  ...RUNS_TWICE,
+  "before renew",
+  "after renew",
+  "before retry",
+  "before held",
+];
 
 /** Where and when a process dies. */
 export interface KillAt {
