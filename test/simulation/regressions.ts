@@ -54,6 +54,6 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly what: strin
   },
   {
     seed: 2_314_946,
-    what: "what was still to be written when a close was out of time was sent to the store that had been closed",
+    what: "writes that were still repeated when the grace of a close was over went to the closed store",
   },
 ];

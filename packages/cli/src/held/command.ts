@@ -1,4 +1,5 @@
-import type { HeldReason, Inbox } from "@payhooks/core";
+import type { Inbox } from "@payhooks/core";
+import { HELD_REASONS, type HeldReason } from "@payhooks/core/inbox";
 import type { Command } from "../command-line/command.ts";
 import { CliError, EXIT, UsageError } from "../command-line/errors.ts";
 import { chosen, type Given } from "../command-line/given.ts";
@@ -8,20 +9,7 @@ import { INBOX_OPTIONS, openInbox } from "./open-inbox.ts";
 import { eventIdsOf, type Selection, select } from "./selection.ts";
 
 const ACTIONS = ["list", "replay", "discard"] as const;
-/** Every reason that the core knows: the compiler says which one is missing. */
-const REASONS = Object.keys({
-  ambiguous: true,
-  malformed: true,
-  unexpected: true,
-  unrecognized: true,
-  conflict: true,
-  mismatch: true,
-  "reference-reused": true,
-  exhausted: true,
-  rejected: true,
-  crashed: true,
-  unhandled: true,
-} satisfies Readonly<Record<HeldReason, true>>) as HeldReason[];
+const REASONS = Object.keys(HELD_REASONS) as HeldReason[];
 
 export const heldCommand: Command = {
   name: "held",

@@ -152,13 +152,13 @@ export class ActiveRun implements Lease {
   async renew(): Promise<void> {
     if (this.#lost || this.#renewing || this.#ending) return;
     this.#renewing = true;
-    const { changes, leaseMs } = this.#parts;
+    const { changes, leaseMs, renewEveryMs } = this.#parts;
     let sent = this.#leased;
     let until = this.#until;
     try {
       const holds = await changes.change({
         key: this.data.key,
-        deadlineMs: leaseMs / 3,
+        deadlineMs: renewEveryMs,
         step: (record, now) => {
           sent = this.#parts.stopwatch();
           until = now + leaseMs;

@@ -119,7 +119,7 @@ export class Changes {
     this.#held.delete(key);
   }
 
-  /** Leaves the store alone from now on. Steps that are still under way fail with `ERR_CLOSING`, or with why they were delayed. */
+  /** Leaves the store alone from now on. Steps that are still under way fail with `ERR_CLOSING`, or with what had delayed them. */
   close(): void {
     this.#isClosed = true;
   }
@@ -307,9 +307,12 @@ export class Changes {
 
   /** The steps whose callers still wait. The callers of the others get the reason. */
   #inTime(group: readonly Pending[], cause: unknown): readonly Pending[] {
-    const isOver = group.map(({ until }) => this.#isOver(until));
-    for (const [at, { asked }] of group.entries()) if (isOver[at]) asked.settle({ ok: false, error: cause });
-    return group.filter((_, at) => !isOver[at]);
+    const rest: Pending[] = [];
+    for (const pending of group) {
+      if (this.#isOver(pending.until)) pending.asked.settle({ ok: false, error: cause });
+      else rest.push(pending);
+    }
+    return rest;
   }
 
   /** True if nothing is to be tried after a time on the monotonic clock, or at all. */

@@ -34,6 +34,11 @@ export class InboxParts {
     return Math.min(this.leaseMs, HIDE_MS);
   }
 
+  /** How often a lease is renewed. */
+  get renewEveryMs(): number {
+    return this.leaseMs / 3;
+  }
+
   stopwatch(): Stopwatch {
     return new Stopwatch(this.environment);
   }

@@ -275,8 +275,8 @@ export class Runs {
     const { key } = lease;
     this.#active.set(key, { run });
     this.#keepRenewing();
-    // It has waited long for its place. The next renewal of all could come too late for its lease.
-    if (leased.elapsedMs >= this.#parts.leaseMs / 3) void run.renew();
+    // It has waited long for its place. The timer that renews all leases could fire too late for this one.
+    if (leased.elapsedMs >= this.#parts.renewEveryMs) void run.renew();
     const end = await runner.run(run);
     // Its handlers are done. Other runs may have the place while that is written.
     leave();
@@ -361,8 +361,8 @@ export class Runs {
   #keepRenewing(): void {
     if (this.#isRenewing) return;
     this.#isRenewing = true;
-    const { environment, leaseMs } = this.#parts;
-    environment.after(leaseMs / 3, () => {
+    const { environment, renewEveryMs } = this.#parts;
+    environment.after(renewEveryMs, () => {
       this.#isRenewing = false;
       if (this.#active.size === 0 || this.#parts.isAbandoned) return;
       for (const [, { run }] of this.#active.entries()) void run?.renew();

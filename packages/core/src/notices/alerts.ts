@@ -59,7 +59,7 @@ interface FlowCounts {
   readonly sources: LRUCache<string, RollingCount>;
   /** Sources that were named in an alert. */
   readonly named: RollingCount;
-  /** Alerts that are not repeated yet. */
+  /** Alerts in their cool-down. None of them is raised again before that is over. */
   readonly raised: LRUCache<string, true>;
 }
 

@@ -137,13 +137,12 @@ export class LogLines {
   }
 
   tells(happening: Happening): boolean {
-    const rule = ruleOf(happening);
-    return rule !== null && this.#isWanted(rule);
+    return this.#ruleFor(happening) !== null;
   }
 
   write(notice: Notice): void {
-    const rule = ruleOf(notice);
-    if (rule !== null && this.#isWanted(rule)) this.#put(lineOf(notice, rule));
+    const rule = this.#ruleFor(notice);
+    if (rule !== null) this.#put(lineOf(notice, rule));
   }
 
   observerThrew(error: string): void {
@@ -155,12 +154,18 @@ export class LogLines {
   noticesDropped(count: number): void {
     const title = "notices were dropped: the observer is too slow";
     const rule = { level: "warn", perMinute: ONCE } as const;
-    this.#put({ rule, subject: title, title, message: `${count} ${title}` });
+    if (this.#isWanted(rule)) this.#put({ rule, subject: title, title, message: `${count} ${title}` });
   }
 
   /** Writes how many lines were left out so far. */
   close(): void {
     for (const [subject, minute] of this.#minutes) this.#end(subject, minute);
+  }
+
+  /** Null if it is not written. */
+  #ruleFor(happening: Happening): Rule | null {
+    const rule = ruleOf(happening);
+    return rule !== null && this.#isWanted(rule) ? rule : null;
   }
 
   #isWanted({ level }: Rule): boolean {
@@ -169,7 +174,6 @@ export class LogLines {
 
   #put(line: Line): void {
     const { rule, subject } = line;
-    if (!this.#isWanted(rule)) return;
     const minute = rule.perMinute === EVERY ? null : this.#minuteOf(line);
     if (minute === null || minute.written++ < rule.perMinute) this.#say(line);
     else {
