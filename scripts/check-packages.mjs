@@ -9,7 +9,7 @@ import { entrySizes } from "./entry-sizes.mjs";
 /** Bytes of an entry point, minified and gzipped, with room for a few lines more. Raising one is a decision. */
 const SIZE_BUDGET = {
   "@payhooks/client": 11600,
-  "@payhooks/core": 56900,
+  "@payhooks/core": 57000,
   "@payhooks/core/signature": 4400,
   "@payhooks/core/adapter": 5500,
   "@payhooks/core/fetch": 4700,

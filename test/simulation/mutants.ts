@@ -17,6 +17,7 @@ function rare(found: Mutant): Mutant {
 }
 
 const CHANGES = "inbox/changes.ts";
+const BATCHED = "inbox/batched-store.ts";
 const ACCEPTOR = "inbox/acceptor.ts";
 const RUNS = "inbox/runs.ts";
 const ACTIVE = "inbox/active-run.ts";
@@ -85,7 +86,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     "the answers of a batch are told in the order of the keys",
-    CHANGES,
+    BATCHED,
     "for (const sending of batch) sending.done(found.get(sending) ?? NO_ANSWER);",
     "batch.forEach((sending, at) => sending.done(results[at] ?? NO_ANSWER)); void found;",
   ),

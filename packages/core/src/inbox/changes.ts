@@ -1,11 +1,11 @@
 import { PayhooksError } from "../protocol/errors.ts";
-import { isPending } from "../time/awaitable.ts";
 import type { Environment } from "../time/environment.ts";
+import { BatchedStore } from "./batched-store.ts";
 import { InFlight } from "./in-flight.ts";
 import { copyRecord, isUnreadable } from "./record/codec.ts";
 import { indexOf, type RecordIndex } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
-import type { RecordStore, Swap, SwapResult, Versioned } from "./store.ts";
+import type { RecordStore, Swap, Versioned } from "./store.ts";
 
 /** The result of a step. */
 export interface StepResult<T> {
@@ -72,40 +72,24 @@ interface Line {
   waiting: Pending[];
 }
 
-/** A write under way. */
-interface Sending {
-  readonly item: Swap;
-  readonly done: (result: SwapResult) => void;
-}
-
-interface Reading {
-  readonly key: string;
-  readonly done: (outcome: { readonly current: Versioned | null } | { readonly error: unknown }) => void;
-}
-
 const AGAIN_MIN_MS = 20;
 const AGAIN_MAX_MS = 500;
 const NOT_COMPUTED = { ok: false, error: null } as const;
 
 /**
  * Changes records by compare-and-swap. For each record, at most one write of this process is under way. Steps that are
- * requested in the meantime are computed in their order, and together make the next write. All writes of one turn of the
- * event loop go to the store in one call.
+ * requested in the meantime are computed in their order, and together make the next write.
  */
 export class Changes {
-  readonly #store: RecordStore;
+  readonly #store: BatchedStore;
   readonly #environment: Environment;
   readonly #leaseMs: number;
   readonly #lines = new InFlight<string, Line>();
   /** The last known state of each record that this process holds. */
   readonly #held = new InFlight<string, { last: Known | null }>();
-  #outbox: Sending[] = [];
-  #readings: Reading[] = [];
-  #scheduled = false;
-  #isClosed = false;
 
   constructor(store: RecordStore, environment: Environment, leaseMs: number) {
-    this.#store = store;
+    this.#store = new BatchedStore(store, environment);
     this.#environment = environment;
     this.#leaseMs = leaseMs;
   }
@@ -121,7 +105,7 @@ export class Changes {
 
   /** Leaves the store alone from now on. Steps that are still under way fail with `ERR_CLOSING`, or with what had delayed them. */
   close(): void {
-    this.#isClosed = true;
+    this.#store.close();
   }
 
   ask<T>(asked: Asked<T>): void {
@@ -235,7 +219,7 @@ export class Changes {
       if (this.#isOver(limit)) this.#fail(group, key, cause);
       else this.#later(failures, () => this.#write(group, base, item, leaseEnd, failures + 1, true));
     };
-    this.#send(item, (result) => {
+    this.#store.write(item, (result) => {
       switch (result.kind) {
         case "written":
           this.#settle(group, key, { version, record, index });
@@ -317,7 +301,7 @@ export class Changes {
 
   /** True if nothing is to be tried after a time on the monotonic clock, or at all. */
   #isOver(until: number): boolean {
-    return this.#isClosed || this.#environment.monotonic() >= until;
+    return this.#store.isClosed || this.#environment.monotonic() >= until;
   }
 
   #later(failures: number, task: () => void): void {
@@ -363,7 +347,7 @@ export class Changes {
     const [first] = group;
     if (first === undefined) return;
     const { key } = first.asked;
-    this.#read(key, (outcome) => {
+    this.#store.read(key, (outcome) => {
       if (!("error" in outcome)) {
         this.#compute(group, outcome.current, true);
         return;
@@ -373,89 +357,7 @@ export class Changes {
       else this.#fail([], key, outcome.error);
     });
   }
-
-  #send(item: Swap, done: Sending["done"]): void {
-    this.#outbox.push({ item, done });
-    this.#travel();
-  }
-
-  #read(key: string, done: Reading["done"]): void {
-    this.#readings.push({ key, done });
-    this.#travel();
-  }
-
-  /** Sends the gathered writes at the end of this turn. A store that answers at once gets them at once. */
-  #travel(): void {
-    if (this.#store.immediate === true) {
-      this.#flush();
-      return;
-    }
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    this.#environment.soon(() => {
-      this.#scheduled = false;
-      this.#flush();
-    });
-  }
-
-  #flush(): void {
-    const writes = this.#outbox;
-    const reads = this.#readings;
-    this.#outbox = [];
-    this.#readings = [];
-    if (this.#isClosed) {
-      const cause = closedMeanwhile();
-      for (const { done } of writes) done({ kind: "not-written", cause });
-      for (const { done } of reads) done({ error: cause });
-      return;
-    }
-    if (writes.length > 0) this.#swap(writes);
-    if (reads.length > 0) this.#readAll(reads);
-  }
-
-  #swap(batch: readonly Sending[]): void {
-    const sorted = batch.length === 1 ? batch : batch.toSorted((a, b) => (a.item.key < b.item.key ? -1 : 1));
-    /** Answers in the order of the requests, so that events that are begun together start with the oldest. */
-    const tell = (results: readonly SwapResult[]): void => {
-      const found = new Map(sorted.map((sending, at) => [sending, results[at]]));
-      for (const sending of batch) sending.done(found.get(sending) ?? NO_ANSWER);
-    };
-    const lost = (cause: unknown): void => {
-      for (const { done } of sorted) done({ kind: "unknown", cause });
-    };
-    let swapping: ReturnType<RecordStore["swap"]>;
-    try {
-      swapping = this.#store.swap(sorted.map(({ item }) => item));
-    } catch (error) {
-      lost(error);
-      return;
-    }
-    if (isPending(swapping)) swapping.then(tell, lost);
-    else tell(swapping);
-  }
-
-  #readAll(batch: readonly Reading[]): void {
-    const keys = [...new Set(batch.map(({ key }) => key))];
-    const tell = (found: readonly (Versioned | null)[]): void => {
-      const byKey = new Map(keys.map((key, at) => [key, found[at] ?? null]));
-      for (const { key, done } of batch) done({ current: byKey.get(key) ?? null });
-    };
-    const fail = (error: unknown): void => {
-      for (const { done } of batch) done({ error });
-    };
-    let reading: ReturnType<RecordStore["read"]>;
-    try {
-      reading = this.#store.read(keys);
-    } catch (error) {
-      fail(error);
-      return;
-    }
-    if (isPending(reading)) reading.then(tell, fail);
-    else tell(reading);
-  }
 }
-
-const NO_ANSWER: SwapResult = { kind: "unknown", cause: new Error("the store gave no result") };
 
 function ofAnotherTime(): PayhooksError {
   return new PayhooksError(
@@ -465,12 +367,6 @@ function ofAnotherTime(): PayhooksError {
       fix: "Does its clock jump? A store's now() must never be ahead of the clock by which its swap judges.",
     },
   );
-}
-
-function closedMeanwhile(): PayhooksError {
-  return new PayhooksError("ERR_CLOSING", "The inbox was closed before its store had answered.", {
-    fix: "Give close() more time. Deliveries that were not acknowledged are sent again.",
-  });
 }
 
 function overtakenByOthers(): PayhooksError {
