@@ -33,6 +33,8 @@ export class Ledger {
   constructor({ url, isExactlyOnce }: LedgerConfig) {
     this.#pool = new pg.Pool({ connectionString: url, max: 8 });
     this.#pool.on("error", () => {});
+    // Without a listener, a connection that breaks would end the process. Whoever uses it is told by its query.
+    this.#pool.on("connect", (client) => client.on("error", () => {}));
     this.effects = pgEffects(this.#pool, TIMEOUTS);
     this.#isExactlyOnce = isExactlyOnce;
   }
@@ -50,7 +52,6 @@ export class Ledger {
 
   async #withoutEffects(work: (client: pg.PoolClient) => Promise<void>): Promise<void> {
     const client = await this.#pool.connect();
-    client.on("error", () => {});
     try {
       await client.query("BEGIN");
       await work(client);

@@ -70,12 +70,16 @@ export class ProcessUnderTest {
   }
 
   async listening(): Promise<void> {
-    const isUp = await until(
-      "the process listens",
-      () => (this.#listening ? "listening" : this.exit === null ? null : "ended"),
-      { withinMs: 30_000, everyMs: 5 },
+    await until("the process listens", () => this.#listening || this.exit !== null, {
+      withinMs: 30_000,
+      everyMs: 5,
+    });
+    if (this.#listening || this.exit === null) return;
+    const { code, signal } = this.exit;
+    const how = signal === null ? `with code ${code}` : `by ${signal}`;
+    throw new Error(
+      `the process ended ${how} before it listened; what it wrote is in the output of this run`,
     );
-    if (isUp === "ended" && !this.#listening) throw new Error("the process ended before it listened");
   }
 
   get pid(): number {
