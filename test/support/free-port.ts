@@ -1,9 +1,12 @@
 import { createSocket } from "node:dgram";
 import { createServer } from "node:net";
 
-/** Below the ports that Linux, macOS and Windows give to outgoing connections and to whoever asks for any port. */
+/**
+ * Below the ports that Linux, macOS and Windows give to outgoing connections and to whoever asks for any port. A Redis node
+ * of a cluster listens on its port + 10,000 as well, so that range is below them too, and nothing else is in it.
+ */
 const FIRST = 10_000;
-const END = 32_768;
+const END = 20_000;
 
 /**
  * A port on loopback that nobody listens on. Until this process ends, no other call gets it, whichever process makes it:

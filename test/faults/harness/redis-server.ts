@@ -79,7 +79,11 @@ export class RedisServer {
   /** Starts it, or starts it again on what it has kept. Resolves once it answers. */
   async up(): Promise<void> {
     this.#program = await GuardedProgram.start("redis-server", this.#arguments);
-    await until("redis-server answers", async () => (await this.tell("PING").catch(() => null)) === "PONG");
+    const program = this.#program;
+    const answers = async (): Promise<boolean> =>
+      !program.isRunning || (await this.tell("PING").catch(() => null)) === "PONG";
+    await until("redis-server answers", answers);
+    if (!program.isRunning) throw new Error(`redis-server ended at its start, on port ${this.port}`);
   }
 
   async kill(): Promise<void> {
