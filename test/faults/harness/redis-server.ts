@@ -78,12 +78,17 @@ export class RedisServer {
 
   /** Starts it, or starts it again on what it has kept. Resolves once it answers. */
   async up(): Promise<void> {
-    this.#program = await GuardedProgram.start("redis-server", this.#arguments);
-    const program = this.#program;
-    const answers = async (): Promise<boolean> =>
-      !program.isRunning || (await this.tell("PING").catch(() => null)) === "PONG";
-    await until("redis-server answers", answers);
-    if (!program.isRunning) throw new Error(`redis-server ended at its start, on port ${this.port}`);
+    const program = await GuardedProgram.start("redis-server", this.#arguments);
+    this.#program = program;
+    await until("redis-server answers", () =>
+      this.tell("PING").then(
+        (answer) => answer === "PONG",
+        () => {
+          if (!program.isRunning) throw new Error(`redis-server ended at its start, on port ${this.port}`);
+          return false;
+        },
+      ),
+    );
   }
 
   async kill(): Promise<void> {
