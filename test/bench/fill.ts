@@ -17,6 +17,7 @@ const TOGETHER = 500;
 export const idleRunner: Runner = {
   run: async () => ({ ending: { kind: "done" }, changes: [], written: () => {} }),
   firstStep: () => null,
+  handlersOf: () => [],
   notify: () => {},
 };
 

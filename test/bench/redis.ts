@@ -67,6 +67,7 @@ async function inboxWay(inbox: Inbox): Promise<Way> {
   let done = (): void => {};
   const runner: Runner = {
     firstStep: () => "deposit",
+    handlersOf: () => [],
     notify: () => {},
     async run(lease: Lease): Promise<RunEnd> {
       lease.called();

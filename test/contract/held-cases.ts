@@ -8,7 +8,7 @@ import { heldOf, newId, outcomes, sampleEvent, sampleRunner, workAll } from "./s
 const BY = { by: "an operator", note: "looked into it" };
 const notHeld = { code: "ERR_HELD_NOT_FOUND" };
 /** A runner whose every event ends on hold. */
-const holding = () => sampleRunner(() => ({ kind: "held", reason: "rejected", detail: "no", tell: false }));
+const holding = () => sampleRunner(() => ({ kind: "held", reason: "rejected", detail: "no", tell: [] }));
 
 export const heldCases: readonly ContractCase[] = [
   onFreshData("the held list is filtered by flow, tenant and reason, and bounded by limit", async (rig) => {

@@ -15,6 +15,7 @@
 import { describe, it } from "vitest";
 import { beginCases } from "./begin-cases.ts";
 import { crashCases } from "./crash-cases.ts";
+import { deployCases } from "./deploy-cases.ts";
 import { expiryCases } from "./expiry-cases.ts";
 import { heldCases } from "./held-cases.ts";
 import { leaseCases } from "./lease-cases.ts";
@@ -36,6 +37,7 @@ export const contractCases: readonly ContractCase[] = [
   ...writeCases,
   ...retryCases,
   ...heldCases,
+  ...deployCases,
   ...expiryCases,
   ...workCases,
   ...lifeCases,

@@ -427,7 +427,7 @@ const mutants: readonly Mutant[] = [
     mistake: running((runner) => ({
       async run(lease) {
         const end = await runner.run(lease);
-        return end.ending.kind === "held" ? { ...end, ending: { ...end.ending, tell: false } } : end;
+        return end.ending.kind === "held" ? { ...end, ending: { ...end.ending, tell: [] } } : end;
       },
     })),
   },

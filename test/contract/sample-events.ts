@@ -105,6 +105,7 @@ export function sampleRunner(
       return "ending" in ended ? ended : endOf(ended);
     },
     firstStep: () => null,
+    handlersOf: () => [],
     notify: (notice) => notices.push(notice),
   };
 }

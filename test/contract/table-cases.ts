@@ -104,6 +104,7 @@ async function compareBatch(
       return endOf({ kind: "done" });
     },
     firstStep: () => null,
+    handlersOf: () => [],
     notify: () => {},
   };
   const records = batch.map((sequence) => ({ sequence, id: newId(), model: new ReferenceModel() }));

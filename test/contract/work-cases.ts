@@ -27,7 +27,7 @@ export const workCases: readonly ContractCase[] = [
         const kinds = ["done", "retry", "held", "done"] as const;
         const kind = kinds[runs++ % 4] ?? "done";
         if (kind === "retry") return { kind, delayMs: rig.leaseMs * 2 };
-        return kind === "held" ? { kind, reason: "rejected", detail: null, tell: false } : { kind };
+        return kind === "held" ? { kind, reason: "rejected", detail: null, tell: [] } : { kind };
       });
       const before = rig.now();
       const first = await inbox.work(runner, { deadlineMs: 60_000, limit: 4, concurrency: 2 });
@@ -317,7 +317,7 @@ export const workCases: readonly ContractCase[] = [
       const runner = sampleRunner(() =>
         ++attempts === 1
           ? { kind: "retry", delayMs: rig.leaseMs * 1_000 }
-          : { kind: "held", reason: "rejected", detail: null, tell: true },
+          : { kind: "held", reason: "rejected", detail: null, tell: ["held:held"] },
       );
       await inbox.run(runner, { concurrency: 1 });
       await rig.advance(rig.leaseMs);

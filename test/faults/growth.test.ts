@@ -119,7 +119,7 @@ describe("what is finished leaves nothing behind when its time is over", () => {
       const runner = { run: () => Promise.reject(new Error("nothing is due")), notify: () => {} };
       await until("it has forgotten all", async () => {
         await inbox.work(
-          { ...runner, firstStep: () => null },
+          { ...runner, firstStep: () => null, handlersOf: () => [] },
           { deadlineMs: 1_000, limit: 10, concurrency: 1 },
         );
         const { records } = await rows();

@@ -1,9 +1,9 @@
 import { type LeaseData, TELL_PREFIX } from "../inbox/record/lease.ts";
 import type { GivenUp } from "../protocol/held-reasons.ts";
 
-/** Handlers of an event that are no longer registered. */
+/** Handlers of an event that this process does not call. */
 export interface Missing {
-  /** The names of those that were tried, or asked for by a replay, and have not finished. */
+  /** The names of those that another process has tried or registered, or a replay asks for, and that have not finished. */
   readonly unfinished: readonly string[];
   /** Why one of them was given up; null if none was. */
   readonly givenUp: { readonly reason: GivenUp; readonly error: string } | null;
@@ -13,20 +13,39 @@ export interface Missing {
 const QUESTION_PREFIX = "?";
 
 /**
- * Finds handlers that were removed or renamed, or no longer want the event's status, while the event waited for another attempt.
- * `registered` are all handlers of the event's name now. `called` are those that want this event.
+ * Finds handlers that this process lacks, or that do not want the event's status here. They were removed or renamed while the event
+ * waited, or they are handlers of another process. `registered` are all handlers of the event's name now. `called` are those that
+ * want this event.
  */
 export function missingHandlers(
-  { steps, only }: Pick<LeaseData, "steps" | "only">,
+  { steps, handlers, only }: Pick<LeaseData, "steps" | "handlers" | "only">,
   registered: ReadonlySet<string>,
   called: ReadonlySet<string>,
 ): Missing {
   const unfinished = new Set((only ?? []).filter((name) => !registered.has(name)));
+  for (const name of handlers) if (!called.has(name) && isHandler(name)) unfinished.add(name);
   let givenUp: Missing["givenUp"] = null;
   for (const [name, { state, reason, error }] of Object.entries(steps)) {
-    if (called.has(name) || name.startsWith(TELL_PREFIX) || name.startsWith(QUESTION_PREFIX)) continue;
+    if (called.has(name) || !isHandler(name)) continue;
     if (state === "given-up") givenUp ??= { reason: reason ?? "exhausted", error: error ?? "" };
     else if (state !== "done") unfinished.add(name);
   }
   return { unfinished: [...unfinished], givenUp };
+}
+
+function isHandler(name: string): boolean {
+  return !name.startsWith(TELL_PREFIX) && !name.startsWith(QUESTION_PREFIX);
+}
+
+/** The steps that an entry still needs before its onHeld handlers are done, except those that this process calls. */
+export function missingTells(
+  { steps, handlers }: Pick<LeaseData, "steps" | "handlers">,
+  called: readonly string[],
+): readonly string[] {
+  const isThrough = (name: string): boolean =>
+    steps[name]?.state === "done" || steps[name]?.state === "given-up";
+  const known = new Set([...Object.keys(steps), ...handlers]);
+  return [...known].filter(
+    (name) => name.startsWith(TELL_PREFIX) && !called.includes(name) && !isThrough(name),
+  );
 }

@@ -28,6 +28,8 @@ export interface Registered {
 
 /** A handler of events. */
 export interface RegisteredHandler extends Registered {
+  /** The statuses that it is for; one empty text in the connect flow. */
+  readonly statuses: readonly string[];
   /** The function for this event, or null if its status is not wanted. */
   readonly pick: (event: AnyEvent) => Handler<AnyEvent> | null;
 }
@@ -63,7 +65,8 @@ export class Registry {
     checkHandlers(event, byStatus, STATUSES);
     // Handlers of all events are kept as one type. Each is called only with events that it is for.
     const wanted = byStatus as Partial<Record<string, Handler<AnyEvent>>>;
-    this.#add(event, (given) => wanted[(given as PaymentEvent).status] ?? null, options);
+    const statuses = Object.keys(wanted).filter((status) => wanted[status] !== undefined);
+    this.#add(event, statuses, (given) => wanted[(given as PaymentEvent).status] ?? null, options);
   }
 
   addConnect<Event extends AnyEvent>(
@@ -72,13 +75,18 @@ export class Registry {
     options: HandlerOptions,
   ): void {
     checkHandlers(event, { handler }, ONE_HANDLER);
-    this.#add(event, () => handler as Handler<AnyEvent>, options);
+    this.#add(event, [""], () => handler as Handler<AnyEvent>, options);
   }
 
-  #add(event: EventName, pick: RegisteredHandler["pick"], options: HandlerOptions): void {
+  #add(
+    event: EventName,
+    statuses: readonly string[],
+    pick: RegisteredHandler["pick"],
+    options: HandlerOptions,
+  ): void {
     if (this.#ignored.has(event)) throw contradiction(event);
     const list = this.#handlers.get(event) ?? [];
-    list.push({ ...this.#check(list, event, defaultHandlerName(event), options), pick });
+    list.push({ ...this.#check(list, event, defaultHandlerName(event), options), statuses, pick });
     this.#handlers.set(event, list);
   }
 
@@ -98,6 +106,12 @@ export class Registry {
 
   handlersOf(event: EventName): readonly RegisteredHandler[] {
     return this.#handlers.get(event) ?? [];
+  }
+
+  /** The names of the handlers that an event with this name and status runs. Either may be unknown. */
+  namesFor(event: string, status: string): readonly string[] {
+    const handlers = this.#handlers.get(event as EventName) ?? [];
+    return handlers.filter(({ statuses }) => statuses.includes(status)).map(({ name }) => name);
   }
 
   get heldHandlers(): readonly RegisteredHeldHandler[] {

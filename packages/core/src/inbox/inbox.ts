@@ -85,6 +85,8 @@ export interface Runner {
   run(lease: Lease): Promise<RunEnd>;
   /** The step that a run starts with, if its start may be written by the same write that begins the run; null otherwise. Pure. */
   firstStep(data: LeaseData): string | null;
+  /** The steps of all handlers that this process has for the event, or for telling that it is held. Pure. */
+  handlersOf(data: LeaseData): readonly string[];
   /** Passes a notice of the inbox to the receiver's observers and logger. */
   notify(notice: Happening): void;
 }

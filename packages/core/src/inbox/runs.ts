@@ -117,6 +117,7 @@ export class Runs {
       force,
       mayRunInterrupted: () => this.#interrupted.take(key),
       firstStep: (data) => runner.firstStep(data),
+      handlersOf: (data) => runner.handlersOf(data),
     };
   }
 

@@ -49,7 +49,7 @@ export function endingOf({ retryInMs, givenUp, lost, released }: Progress): Endi
 
 /** The end of a run that puts its event on hold. */
 export function held(reason: HeldReason, detail: string | null): Ending {
-  return { kind: "held", reason, detail, tell: false };
+  return { kind: "held", reason, detail, tell: [] };
 }
 
 /** The lease is lost. */

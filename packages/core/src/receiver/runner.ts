@@ -1,7 +1,7 @@
 import type { Flow, Verified } from "../flows/flow.ts";
 import type { PaymentsFlow } from "../flows/payments.ts";
 import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
-import { missingHandlers } from "../handlers/missing-handlers.ts";
+import { missingHandlers, missingTells } from "../handlers/missing-handlers.ts";
 import type { Registered, Registry } from "../handlers/registry.ts";
 import type { Lease, RunEnd, Runner } from "../inbox/inbox.ts";
 import type { VerifiedEvent } from "../inbox/record/event.ts";
@@ -50,7 +50,7 @@ export function createRunner(parts: RunnerParts): Runner {
     if (event === null) {
       return held(verified.verdict === "run" ? "malformed" : verified.verdict, verified.detail);
     }
-    if (registry.isIgnored(event.event)) return { kind: "done" };
+    if (registry.isIgnored(event.event)) return ignored(lease, event);
     const handlers = registry.handlersOf(event.event);
     if (handlers.length === 0) return unhandled(lease, `no handler is registered for ${event.event}`);
     if (only !== null && !handlers.some(({ name }) => only.includes(name))) {
@@ -96,8 +96,22 @@ export function createRunner(parts: RunnerParts): Runner {
       return held(givenUp.reason, givenUp.error);
     }
     if (unfinished.length === 0) return ending;
-    const detail = `it waits for a handler that ${event.event} no longer has: ${unfinished.join(", ")}`;
+    const detail = `it waits for a handler that ${event.event} does not have in the process that ran it: ${unfinished.join(", ")}`;
     return unhandled(lease, detail, registered);
+  }
+
+  /** Ends an event that is ignored here, unless it waits for a handler of another process, or of an earlier version. */
+  function ignored(lease: Lease, { event }: AnyEvent): Ending {
+    const { givenUp, unfinished } = missingHandlers(lease.data, new Set(), new Set());
+    if (givenUp !== null) {
+      warnOfMissing(lease, new Set());
+      return held(givenUp.reason, givenUp.error);
+    }
+    if (unfinished.length === 0) return { kind: "done" };
+    return unhandled(
+      lease,
+      `${event} is ignored by the process that ran it, but it waits for a handler: ${unfinished.join(", ")}`,
+    );
   }
 
   /** Holds the event, since this process lacks a handler for it. */
@@ -152,6 +166,13 @@ export function createRunner(parts: RunnerParts): Runner {
       await runStep(lease, step, progress, (context) => handler.handle(entry, context));
       if (progress.lost || progress.released) break;
     }
+    // Another process has these handlers, or an earlier version had them. So each counts as failed, and is tried again later.
+    for (const name of missingTells(lease.data, tellSteps(lease.data))) {
+      if (progress.lost || progress.released) break;
+      await runStep(lease, { ...QUESTION, name }, progress, () => {
+        throw new Error("the process that was to call it has no such handler");
+      });
+    }
     // The event is held already. A handler that has used up its attempts has posted a notice, and makes no second entry.
     const ending = endingOf(progress);
     return ending.kind === "retry" || ending.kind === "released" ? ending : { kind: "told" };
@@ -188,12 +209,14 @@ export function createRunner(parts: RunnerParts): Runner {
         notices.post({ type: "held", ...factsOf(lease.data), reason: ending.reason, detail: ending.detail });
     };
     if (ending.kind !== "held") return { ending, changes: unwritten, written };
-    const toConfirm = ending.reason === "ambiguous" && flows.payments?.confirm !== undefined;
-    return {
-      ending: { ...ending, tell: toConfirm || registry.heldHandlers.length > 0 },
-      changes: unwritten,
-      written,
-    };
+    return { ending: { ...ending, tell: tellSteps(ending) }, changes: unwritten, written };
+  }
+
+  /** The steps that tell about an entry that is held for this reason: \`confirm\`, and the onHeld handlers. */
+  function tellSteps({ reason }: Pick<LeaseData, "reason">): readonly string[] {
+    const handlers = registry.heldHandlers.map(({ name }) => TELL_PREFIX + name);
+    const asks = reason === "ambiguous" && flows.payments?.confirm !== undefined;
+    return asks ? [CONFIRM.name, ...handlers] : handlers;
   }
 
   /**
@@ -246,6 +269,13 @@ export function createRunner(parts: RunnerParts): Runner {
       return before === undefined || (before.state === "failed" && before.dueAt <= data.now)
         ? first.name
         : null;
+    },
+    handlersOf(data) {
+      const { mode, verdict, name, status, only } = data;
+      if (mode === "tell") return tellSteps(data);
+      if (isEntry(verdict)) return [];
+      const names = registry.namesFor(name, status);
+      return only === null ? names : names.filter((handler) => only.includes(handler));
     },
     notify: (notice) => notices.post(notice),
   };

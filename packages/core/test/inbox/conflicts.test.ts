@@ -128,6 +128,7 @@ describe("a decision whose answer is lost while another process writes", () => {
             return { ending: { kind: "done" }, changes: [], written: () => {} };
           },
           firstStep: () => null,
+          handlersOf: () => [],
           notify: () => {},
         },
         { deadlineMs: 1_000, limit: 1, concurrency: 1 },

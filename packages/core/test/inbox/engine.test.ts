@@ -19,6 +19,7 @@ function runnerOf(run: (lease: Lease) => Promise<Ending>): Runner & { readonly n
     notices,
     run: async (lease) => ({ ending: await run(lease), changes: [], written: () => {} }),
     firstStep: () => null,
+    handlersOf: () => [],
     notify: (notice) => notices.push(notice),
   };
 }

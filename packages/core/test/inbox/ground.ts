@@ -7,11 +7,12 @@ export async function held(inbox: Inbox): Promise<string> {
   await inbox.work(
     {
       run: async () => ({
-        ending: { kind: "held", reason: "rejected", detail: null, tell: false },
+        ending: { kind: "held", reason: "rejected", detail: null, tell: [] },
         changes: [],
         written: () => {},
       }),
       firstStep: () => null,
+      handlersOf: () => [],
       notify: () => {},
     },
     { deadlineMs: 1_000, limit: 1, concurrency: 1 },

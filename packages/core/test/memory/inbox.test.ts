@@ -20,6 +20,7 @@ function runner(
       };
     },
     firstStep: () => null,
+    handlersOf: () => [],
     notify: () => {},
   };
 }
@@ -94,7 +95,7 @@ describe("the memory inbox at its bounds", () => {
     for (let n = 1; n <= 3; n++) await inbox.accept(verifiedEvent(n, { signedAt: clock.now() }));
     const seen: unknown[] = [];
     await inbox.work(
-      runner({ kind: "held", reason: "rejected", detail: null, tell: false }, async () => {
+      runner({ kind: "held", reason: "rejected", detail: null, tell: [] }, async () => {
         seen.push(await inbox.health());
       }),
       { ...all, limit: 2 },

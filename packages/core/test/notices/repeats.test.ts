@@ -115,7 +115,12 @@ it("after a look that failed, nobody's word brings the next one before its time"
     environment: clock,
     hideMs: 5_000,
     pollMs: 60_000,
-    runner: { run: () => Promise.reject(new Error("nothing runs")), firstStep: () => null, notify: () => {} },
+    runner: {
+      run: () => Promise.reject(new Error("nothing runs")),
+      firstStep: () => null,
+      handlersOf: () => [],
+      notify: () => {},
+    },
     room: () => 1,
     begin: () => {},
   });

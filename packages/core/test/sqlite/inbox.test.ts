@@ -30,6 +30,7 @@ function writingRunner(): Runner & { readonly ran: string[] } {
       return { ending: { kind: "done" }, changes: [change], written: () => {} };
     },
     firstStep: () => "main",
+    handlersOf: () => [],
     notify: () => {},
   };
 }

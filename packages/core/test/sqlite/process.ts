@@ -85,6 +85,7 @@ async function runOne(due: DueRecord): Promise<void> {
     force: null,
     mayRunInterrupted: () => true,
     firstStep: () => null,
+    handlersOf: () => [],
   });
   if (lease === null) throw new Error(`Nothing is due in ${due.key}.`);
   const begun = await write(due.key, due, record);

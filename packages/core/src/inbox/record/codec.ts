@@ -111,6 +111,7 @@ const WORK_FIELDS = [
   "foundBy",
   "copies",
   "lastCopyAt",
+  "handlers",
 ] as const satisfies readonly (keyof Work)[];
 const DELIVERY_FIELDS = [
   "flow",
@@ -129,6 +130,7 @@ const OPTIONAL: ReadonlySet<PropertyKey> = new Set([
   "foundBy",
   "copies",
   "lastCopyAt",
+  "handlers",
 ]);
 
 type Value = JsonValue | undefined;

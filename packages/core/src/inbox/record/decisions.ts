@@ -45,6 +45,7 @@ export function replay(
   work.evenIfExpired = decision.evenIfExpired === true;
   if (decision.again === true) work.again = true;
   else delete work.again;
+  delete work.handlers;
   work.steps = Object.fromEntries(
     Object.entries(work.steps).filter(
       ([name, kept]) => kept.state === "done" && !(only?.includes(name) ?? false),

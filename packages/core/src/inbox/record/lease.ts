@@ -67,6 +67,8 @@ export interface LeaseData {
   readonly delivery: StoredDelivery;
   /** The states of the handlers before this run. */
   readonly steps: Readonly<Record<string, Step>>;
+  /** Handlers that have not been tried, and that a process which began the event had registered. */
+  readonly handlers: readonly string[];
   /** The handlers that a replay is limited to; null: all that have not finished. */
   readonly only: readonly string[] | null;
   /** The replay asked for this: run the event although the record of an earlier run may have expired. */
@@ -99,12 +101,12 @@ export type Ending =
   | { readonly kind: "done" }
   /** At least one handler is to be tried again, in `delayMs`. */
   | { readonly kind: "retry"; readonly delayMs: number }
-  /** `tell`: there are onHeld handlers to call. */
+  /** `tell`: the steps of the onHeld handlers that are to be called. */
   | {
       readonly kind: "held";
       readonly reason: HeldReason;
       readonly detail: string | null;
-      readonly tell: boolean;
+      readonly tell: readonly string[];
     }
   /** The onHeld handlers are done. The event stays held. */
   | { readonly kind: "told" }

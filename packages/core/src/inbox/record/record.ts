@@ -69,6 +69,11 @@ export interface Work {
   /** When it was last begun early; null: never. */
   forcedAt: number | null;
   steps: Record<string, Step>;
+  /**
+   * The handlers that have not been tried, as the processes that began the event have them registered. The event is not done
+   * without them. Left out if there is none.
+   */
+  handlers?: readonly string[];
   only: readonly string[] | null;
   evenIfExpired: boolean;
   /** The ids and references of each reading, if there are several. */

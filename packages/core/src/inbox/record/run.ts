@@ -29,6 +29,8 @@ export interface BeginOptions {
   readonly mayRunInterrupted: () => boolean;
   /** The handler that this run starts with, if its start is to be written together with the lease; null otherwise. */
   readonly firstStep: (data: LeaseData) => string | null;
+  /** The steps of all handlers that this process has for the event. */
+  readonly handlersOf: (data: LeaseData) => readonly string[];
 }
 
 /** The result of beginning a run. */
@@ -87,7 +89,7 @@ function take(
   slot: Slot,
   work: Work,
   force: boolean,
-  { key, token, leaseMs, now, firstStep }: BeginOptions,
+  { key, token, leaseMs, now, firstStep, handlersOf }: BeginOptions,
 ): LeaseData {
   record.lease = { slot: slotKey, token, until: now + leaseMs, lengthMs: leaseMs };
   slot.token = token;
@@ -109,6 +111,7 @@ function take(
     status: slot.status,
     delivery: work.delivery,
     steps: { ...work.steps },
+    handlers: work.handlers ?? [],
     only: work.only,
     evenIfExpired: work.evenIfExpired,
     replays: slot.replays,
@@ -121,14 +124,20 @@ function take(
     overtaken,
   };
   const first = firstStep(lease);
-  if (first === null) return lease;
-  const before = work.steps[first];
-  work.steps[first] = stepAfter(
-    before,
-    { name: first, kind: "started", attempt: (before?.attempts ?? 0) + 1 },
-    now,
-  );
+  if (first !== null) {
+    const attempt = (work.steps[first]?.attempts ?? 0) + 1;
+    apply(work, [{ name: first, kind: "started", attempt }], now);
+  }
+  waitFor(work, [...lease.handlers, ...handlersOf(lease)]);
   return { ...lease, started: first };
+}
+
+/** Keeps the names of the handlers that have not been tried: another process may not have all of them. */
+function waitFor(work: Work, handlers: readonly string[]): void {
+  if (handlers.length === 0) return;
+  const untried = new Set(handlers.filter((name) => work.steps[name] === undefined));
+  if (untried.size > 0) work.handlers = [...untried];
+  else delete work.handlers;
 }
 
 /**
@@ -218,11 +227,15 @@ export function writeSteps(
 }
 
 function apply(work: Work, changes: readonly StepChange[], now: number): void {
+  const handlers = [...(work.handlers ?? [])];
   for (const change of changes) {
     tellAttempt(work, change, now);
-    if (change.kind === "undone" && change.before === null) delete work.steps[change.name];
-    else work.steps[change.name] = stepAfter(work.steps[change.name], change, now);
+    if (change.kind === "undone" && change.before === null) {
+      delete work.steps[change.name];
+      handlers.push(change.name);
+    } else work.steps[change.name] = stepAfter(work.steps[change.name], change, now);
   }
+  waitFor(work, handlers);
 }
 
 const MAX_ERROR = 200;
@@ -294,7 +307,7 @@ export function finish(
       break;
     case "held":
       slot.state = "held";
-      slot.told = !ending.tell;
+      slot.told = ending.tell.length === 0;
       work.reason = ending.reason;
       work.detail = ending.detail;
       work.heldAt = now;
@@ -303,6 +316,7 @@ export function finish(
       work.steps = Object.fromEntries(
         Object.entries(work.steps).filter(([name]) => !name.startsWith(TELL_PREFIX)),
       );
+      waitFor(work, ending.tell);
       addHistory(work, { at: now, what: `held: ${ending.reason}` });
       break;
     case "told":

@@ -130,6 +130,7 @@ function ran(
     force: null,
     mayRunInterrupted: () => true,
     firstStep: () => "credit",
+    handlersOf: () => [],
   });
   if (lease === null) throw new Error("Nothing in the record is due.");
   if (ending !== null) finish(record, lease, ending, [], now);

@@ -94,7 +94,7 @@ function nextOf(
   const ending = choose<Ending>([
     { kind: "done" },
     { kind: "retry", delayMs: HOUR_MS },
-    { kind: "held", reason: "rejected", detail: null, tell: choose([true, false]) },
+    { kind: "held", reason: "rejected", detail: null, tell: choose([[], ["held:held"]]) },
     { kind: "released" },
   ]);
   return plain(ended(key, now, unleased, ending));

@@ -7,7 +7,7 @@ describe("a person's decision", () => {
   /** Held after its handlers, of which one was done. */
   function held(): Ground {
     const ground = running();
-    ground.finish(SUCCESS, { kind: "held", reason: "rejected", detail: "no", tell: false }, [
+    ground.finish(SUCCESS, { kind: "held", reason: "rejected", detail: "no", tell: [] }, [
       { name: "first", kind: "done", attempt: 1 },
       { name: "second", kind: "given-up", attempt: 1, error: "no", reason: "rejected" },
     ]);
@@ -28,7 +28,7 @@ describe("a person's decision", () => {
 
   it("to replay a PENDING that was overtaken meanwhile ends it", () => {
     const ground = running(event("PENDING"));
-    ground.finish(PENDING, { kind: "held", reason: "rejected", detail: null, tell: false });
+    ground.finish(PENDING, { kind: "held", reason: "rejected", detail: null, tell: [] });
     ground.accept(event("SUCCESS"));
     expect(ground.slot(PENDING).state).toBe("held");
     expect(replay(ground.record, KEY + PENDING, decision, 2_000)).toBe(true);

@@ -88,6 +88,7 @@ export class Ground {
       force: null,
       mayRunInterrupted: () => true,
       firstStep: () => null,
+      handlersOf: () => [],
     };
   }
 

@@ -29,6 +29,7 @@ describe("taking an event", () => {
         status: "SUCCESS",
         delivery: given.delivery,
         steps: {},
+        handlers: [],
         only: null,
         overtaken: [],
         evenIfExpired: false,
@@ -173,7 +174,7 @@ describe("what is next of a record", () => {
     ground.now = 1_010;
     ground.accept(event("SUCCESS"));
     ground.accept(event("FAILED"));
-    ground.finish(PENDING, { kind: "held", reason: "rejected", detail: null, tell: true });
+    ground.finish(PENDING, { kind: "held", reason: "rejected", detail: null, tell: ["held:held"] });
     const taken: unknown[] = [];
     for (let lease = ground.next(); lease !== null; lease = ground.next()) {
       taken.push([lease.mode, lease.status]);
@@ -276,7 +277,7 @@ describe("before its time", () => {
   it("it is asked for anew by a replay, which is due at once", () => {
     const ground = failed();
     ground.begin(SUCCESS, { force: "last" });
-    ground.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, tell: false });
+    ground.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, tell: [] });
     expect(replay(ground.record, KEY + SUCCESS, { by: "me", note: "" }, ground.now)).toBe(true);
     expect(ground.begin(SUCCESS)).toMatchObject({ kind: "leased" });
   });
@@ -360,7 +361,7 @@ describe("the end of a run", () => {
   it("held: with its reason, and without the steps of handlers that are told of it", () => {
     const ground = running();
     ground.now = 1_050;
-    ground.finish(SUCCESS, { kind: "held", reason: "rejected", detail: "no", tell: true }, [
+    ground.finish(SUCCESS, { kind: "held", reason: "rejected", detail: "no", tell: ["held:held"] }, [
       { name: "h", kind: "done", attempt: 1 },
       { name: "held:h", kind: "done", attempt: 1 },
     ]);
@@ -381,7 +382,7 @@ describe("the end of a run", () => {
 
   it("held: whoever is to be told of it is leased once; a retry of that leaves it held", () => {
     const ground = running();
-    ground.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, tell: true });
+    ground.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, tell: ["held:held"] });
     for (const ending of [{ kind: "retry", delayMs: 0 }, { kind: "released" }, { kind: "told" }] as const) {
       expect(ground.next()).toMatchObject({ mode: "tell", reason: "rejected" });
       expect(ground.finish(SUCCESS, ending)).toMatchObject({ kind: "ended" });
@@ -390,7 +391,7 @@ describe("the end of a run", () => {
     expect(ground.next()).toBeNull();
     expect(ground.begin(SUCCESS)).toEqual({ kind: "finished", state: "held" });
     const untold = running();
-    untold.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, tell: false });
+    untold.finish(SUCCESS, { kind: "held", reason: "rejected", detail: null, tell: [] });
     expect(untold.next()).toBeNull();
   });
 

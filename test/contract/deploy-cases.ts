@@ -1,0 +1,168 @@
+/**
+ * Processes whose handlers differ: during a deploy, after a handler was renamed or removed, or when two applications share an
+ * inbox. An event ends as done only once every handler has finished that any process has begun it with.
+ */
+import { type Receiver, Reject } from "@payhooks/core";
+import { expect } from "vitest";
+import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
+import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
+import { does } from "./write-names.ts";
+
+const BY = { by: "an operator", note: "the handlers are there again" };
+const soon = { backoffMs: () => 1, maxAttempts: 100 };
+const fails = (): never => {
+  throw new Error("the bank is down");
+};
+
+type Register = (receiver: Receiver, ran: string[]) => unknown;
+
+const doNothing = (): void => {};
+
+/** Handlers of the process that begins the event, and fails. */
+const firsts: Readonly<Record<string, Register>> = {
+  "one handler, which failed": (receiver) => receiver.onDeposit(fails, soon),
+  "two handlers, of which the second failed": (receiver, ran) =>
+    receiver
+      .onDeposit(() => void ran.push("deposit"), { name: "ledger" })
+      .onDeposit(fails, { ...soon, name: "deposit" }),
+};
+
+/** Handlers of the process that takes the event next, and lacks `deposit`. */
+const others: Readonly<Record<string, Register>> = {
+  "ignores the event": (receiver) => receiver.onWithdrawal(doNothing).ignore("DEPOSIT"),
+  "has no handler of the event": (receiver) => receiver.onWithdrawal(doNothing),
+  "has its handler under another name": (receiver) =>
+    receiver.onDeposit(doNothing, { name: "credit" }).onDeposit(doNothing, { name: "ledger" }),
+  "wants the event with another status only": (receiver) =>
+    receiver.onDeposit({ FAILED: doNothing }, { name: "deposit" }),
+};
+
+async function stateOf(merchant: Merchant, eventId: string): Promise<string> {
+  const life = await merchant.life(eventId);
+  return `${life?.state} ${life?.reason ?? ""}`.trim();
+}
+
+/** Delivers an event, and has one process begin it, which cannot finish it. */
+async function begunBy(rig: Rig, register: Register): Promise<{ eventId: string; ran: string[] }> {
+  const ran: string[] = [];
+  const first = merchantOn(rig.start(), (receiver) => register(receiver, ran));
+  const eventId = await first.deliver(depositOf(rig));
+  await first.work();
+  expect(await stateOf(first, eventId)).toBe("waiting");
+  await rig.advance(10);
+  return { eventId, ran };
+}
+
+const unfinishedCases = Object.entries(firsts).flatMap(([begun, first]) =>
+  Object.entries(others).map(([how, other]) =>
+    onFreshData(`an event with ${begun}, is held by a process that ${how}, and not lost`, async (rig) => {
+      const { eventId } = await begunBy(rig, first);
+      const second = merchantOn(rig.start(), (receiver) => other(receiver, []));
+      await second.work();
+      expect(await stateOf(second, eventId)).toBe("held unhandled");
+      const detail = (await second.life(eventId))?.detail;
+      if (how !== "has no handler of the event") expect(detail).toContain("deposit");
+      const ran: string[] = [];
+      const third = merchantOn(rig.start(), (receiver) =>
+        receiver.onDeposit(() => void ran.push("deposit"), { name: "deposit" }),
+      );
+      await third.receiver.held.replay(eventId, BY);
+      await third.work();
+      expect([await stateOf(third, eventId), ran]).toEqual(["done", ["deposit"]]);
+    }),
+  ),
+);
+
+export const deployCases: readonly ContractCase[] = [
+  ...unfinishedCases,
+  onFreshData("an ignored event that no process has begun ends as done", async (rig) => {
+    const receiving = merchantOn(rig.start(), (receiver) => receiver.onDeposit(fails));
+    const eventId = await receiving.deliver(depositOf(rig));
+    const ignoring = merchantOn(rig.start(), (receiver) =>
+      receiver.onWithdrawal(doNothing).ignore("DEPOSIT"),
+    );
+    await ignoring.work();
+    expect(await stateOf(ignoring, eventId)).toBe("done");
+  }),
+  onFreshData(
+    "a handler that a process registered but never reached is not forgotten when that process dies",
+    async (rig) => {
+      const dying = rig.start((moment, call) =>
+        moment === "after" && does(call, "begin") ? "die" : undefined,
+      );
+      const first = merchantOn(dying, (receiver) =>
+        receiver.onDeposit(doNothing).onDeposit(doNothing, { name: "mail" }),
+      );
+      const eventId = await first.deliver(depositOf(rig));
+      void first.work().catch(() => {});
+      await rig.until(dying.dead);
+      await rig.advance(rig.leaseMs + 100);
+      const ran: string[] = [];
+      const second = merchantOn(rig.start(), (receiver) =>
+        receiver.onDeposit(() => void ran.push("deposit")),
+      );
+      await second.work();
+      expect([await stateOf(second, eventId), ran]).toEqual(["held unhandled", ["deposit"]]);
+      expect((await second.life(eventId))?.detail).toContain("mail");
+    },
+    { only: "outlives-process" },
+  ),
+  onFreshData(
+    "an event whose handler was given up stays held under its reason where it is ignored",
+    async (rig) => {
+      const { eventId } = await begunBy(rig, (receiver) =>
+        receiver.onDeposit(fails, soon).onDeposit(
+          () => {
+            throw new Reject("no such customer");
+          },
+          { name: "crm" },
+        ),
+      );
+      const ignoring = merchantOn(rig.start(), (receiver) =>
+        receiver.onWithdrawal(doNothing).ignore("DEPOSIT"),
+      );
+      await ignoring.work();
+      expect(await stateOf(ignoring, eventId)).toBe("held rejected");
+    },
+  ),
+  onFreshData(
+    "a replay of a named handler is held again by a process that ignores the event",
+    async (rig) => {
+      const rejecting = merchantOn(rig.start(), (receiver) =>
+        receiver.onDeposit(() => {
+          throw new Reject("the ledger is closed");
+        }),
+      );
+      const eventId = await rejecting.deliver(depositOf(rig));
+      await rejecting.work();
+      await rejecting.receiver.held.replay(eventId, { ...BY, handlers: ["deposit"] });
+      const ignoring = merchantOn(rig.start(), (receiver) =>
+        receiver.onWithdrawal(doNothing).ignore("DEPOSIT"),
+      );
+      await ignoring.work();
+      expect(await stateOf(ignoring, eventId)).toBe("held unhandled");
+    },
+  ),
+  onFreshData(
+    "a person hears of a held event although a process without onHeld handlers took it first",
+    async (rig) => {
+      const heard: string[] = [];
+      const first = merchantOn(rig.start(), (receiver) =>
+        receiver
+          .onDeposit(() => {
+            throw new Reject("no such customer");
+          })
+          .onHeld(({ reason }) => void heard.push(reason)),
+      );
+      const eventId = await first.deliver(depositOf(rig));
+      await first.receiver.work({ limit: 1 });
+      expect([await stateOf(first, eventId), heard]).toEqual(["held rejected", []]);
+      const without = merchantOn(rig.start(), (receiver) => receiver.onDeposit(doNothing));
+      await without.work();
+      expect(heard).toEqual([]);
+      await rig.advance(2_000);
+      await first.work();
+      expect([await stateOf(first, eventId), heard]).toEqual(["held rejected", ["rejected"]]);
+    },
+  ),
+];
