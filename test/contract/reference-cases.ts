@@ -1,6 +1,8 @@
 /** One SUCCESS per reference (docs/concepts/deduplication.md): whose a reference is, from when, and for how long. */
+import { Reject } from "@payhooks/core";
 import { expect } from "vitest";
-import { type ContractCase, onFreshData } from "./rig.ts";
+import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
+import { type ContractCase, onFreshData, type Process, type Rig } from "./rig.ts";
 import {
   heldOf,
   newId,
@@ -11,6 +13,7 @@ import {
   sampleRunner,
   workAll,
 } from "./sample-events.ts";
+import { does } from "./write-names.ts";
 
 const HOUR_MS = 3_600_000;
 const reused = { outcome: "held", reason: "reference-reused" };
@@ -23,6 +26,36 @@ function claiming(referenceKey: string, now: number, sample: Sample = {}): Retur
 
 function newReference(): string {
   return (++references).toString(16).padStart(32, "e");
+}
+
+const BY = { by: "an operator", note: "the ledger is open again" };
+
+/** A receiver with `oneSuccessPerReference`, whose handler writes down what it credits. */
+function merchantOf(process: Process, credited: string[], isOpen: () => boolean = () => true): Merchant {
+  return merchantOn(
+    process,
+    (receiver) =>
+      receiver.onDeposit({
+        SUCCESS: ({ payTxnId }) => {
+          if (!isOpen()) throw new Reject("the ledger is closed");
+          credited.push(payTxnId);
+        },
+        FAILED: () => {},
+      }),
+    { payments: { publicKey: undefined, oneSuccessPerReference: true } },
+  );
+}
+
+async function stateOf({ receiver }: Merchant, eventId: string): Promise<string> {
+  const life = await receiver.read(eventId);
+  return [life?.state, life?.reason].filter((word) => word != null).join(" ");
+}
+
+/** A SUCCESS that is held as a conflict: FAILED came before. */
+async function conflictOf(rig: Rig, merchant: Merchant, payTxnId: string): Promise<string> {
+  const fields = { payTxnId, referenceId: "order-17" };
+  await merchant.deliver(depositOf(rig, { ...fields, status: "FAILED" }));
+  return merchant.deliver(depositOf(rig, fields));
 }
 
 export const referenceCases: readonly ContractCase[] = [
@@ -109,5 +142,113 @@ export const referenceCases: readonly ContractCase[] = [
       expect(await inbox.accept(claiming(reference, rig.now()))).toMatchObject(reused);
     },
     { timeTravel: true },
+  ),
+  onFreshData(
+    "a claim stands as long as its event waits or is held, and until its record is forgotten",
+    async (rig) => {
+      const credited: string[] = [];
+      let isOpen = false;
+      const merchant = merchantOf(rig.start(), credited, () => isOpen);
+      const another = (payTxnId: string): Promise<string> =>
+        merchant.deliver(depositOf(rig, { payTxnId, referenceId: "order-17" }));
+      const first = await another("tx-1");
+      await rig.advance(3 * RETENTION_MS);
+      expect(await stateOf(merchant, await another("tx-2"))).toBe("held reference-reused");
+      await merchant.work();
+      expect(await stateOf(merchant, first)).toBe("held rejected");
+      await rig.advance(3 * RETENTION_MS);
+      expect(await stateOf(merchant, await another("tx-3"))).toBe("held reference-reused");
+      isOpen = true;
+      await merchant.receiver.held.replay(first, BY);
+      await merchant.work();
+      expect(credited).toEqual(["tx-1"]);
+      await rig.advance(RETENTION_MS - HOUR_MS);
+      expect(await stateOf(merchant, await another("tx-4"))).toBe("held reference-reused");
+      await rig.advance(2 * HOUR_MS);
+      await another("tx-5");
+      await merchant.work();
+      expect(credited).toEqual(["tx-1", "tx-5"]);
+    },
+    { timeTravel: true },
+  ),
+  onFreshData(
+    "the claim of an event that was discarded stands until its record is forgotten",
+    async (rig) => {
+      const credited: string[] = [];
+      const merchant = merchantOf(rig.start(), credited, () => false);
+      const first = await merchant.deliver(depositOf(rig, { payTxnId: "tx-1", referenceId: "order-17" }));
+      await merchant.work();
+      await rig.advance(3 * RETENTION_MS);
+      await merchant.receiver.held.discard(first, BY);
+      await rig.advance(RETENTION_MS - HOUR_MS);
+      const next = (payTxnId: string): Promise<string> =>
+        merchant.deliver(depositOf(rig, { payTxnId, referenceId: "order-17" }));
+      expect(await stateOf(merchant, await next("tx-2"))).toBe("held reference-reused");
+      await rig.advance(2 * HOUR_MS);
+      expect(await stateOf(merchant, await next("tx-3"))).toBe("waiting");
+    },
+    { timeTravel: true },
+  ),
+  onFreshData("what a person replays claims its reference", async (rig) => {
+    const credited: string[] = [];
+    const merchant = merchantOf(rig.start(), credited);
+    const conflict = await conflictOf(rig, merchant, "tx-1");
+    await merchant.work();
+    await merchant.receiver.held.replay(conflict, BY);
+    await merchant.work();
+    const second = await merchant.deliver(depositOf(rig, { payTxnId: "tx-2", referenceId: "order-17" }));
+    expect(await stateOf(merchant, second)).toBe("held reference-reused");
+    await merchant.work();
+    expect(credited).toEqual(["tx-1"]);
+  }),
+  onFreshData("a replay that finds its reference taken is held again, and the next one runs", async (rig) => {
+    const credited: string[] = [];
+    const merchant = merchantOf(rig.start(), credited);
+    const conflict = await conflictOf(rig, merchant, "tx-1");
+    await merchant.deliver(depositOf(rig, { payTxnId: "tx-2", referenceId: "order-17" }));
+    await merchant.work();
+    await merchant.receiver.held.replay(conflict, BY);
+    await merchant.work();
+    expect([await stateOf(merchant, conflict), credited]).toEqual(["held reference-reused", ["tx-2"]]);
+    expect((await merchant.notices()).at(-1)).toMatchObject({ type: "held", reason: "reference-reused" });
+    await merchant.receiver.held.replay(conflict, BY);
+    await merchant.work();
+    expect([await stateOf(merchant, conflict), credited]).toEqual(["done", ["tx-2", "tx-1"]]);
+  }),
+  onFreshData(
+    "an event that was accepted without the option claims its reference when it runs",
+    async (rig) => {
+      const credited: string[] = [];
+      const before = merchantOn(rig.start(), (receiver) => receiver.onDeposit(() => {}));
+      const fields = { referenceId: "order-17" };
+      const first = await before.deliver(depositOf(rig, { ...fields, payTxnId: "tx-1" }));
+      const merchant = merchantOf(rig.start(), credited);
+      await merchant.work();
+      expect([await stateOf(merchant, first), credited]).toEqual(["done", ["tx-1"]]);
+      const second = await merchant.deliver(depositOf(rig, { ...fields, payTxnId: "tx-2" }));
+      expect(await stateOf(merchant, second)).toBe("held reference-reused");
+    },
+  ),
+  ...["reference", "finish done"].map((write) =>
+    onFreshData(
+      `the claim of a process that died after its write "${write}" is free once nobody knows its owner`,
+      async (rig) => {
+        const reference = newReference();
+        const dying = rig.start((moment, call) =>
+          moment === "after" && does(call, write) ? "die" : undefined,
+        );
+        const first = claiming(reference, rig.now());
+        void (async () => {
+          await dying.inbox.accept(first);
+          await workAll(dying.inbox, sampleRunner());
+        })().catch(() => {});
+        await rig.until(dying.dead);
+        const { inbox } = rig.start();
+        expect(await inbox.accept(claiming(reference, rig.now()))).toMatchObject(reused);
+        await rig.advance(RETENTION_MS + HOUR_MS);
+        expect(await outcomes(inbox, [claiming(reference, rig.now())])).toEqual(["new"]);
+      },
+      { timeTravel: true, only: "outlives-process" },
+    ),
   ),
 ];

@@ -1,13 +1,14 @@
 import type { Stopwatch } from "../time/clock.ts";
 import type { StepResult } from "./changes.ts";
-import { accept, claimedReference } from "./record/accept.ts";
+import { accept, claimAtAcceptance } from "./record/accept.ts";
 import type { Accepted, AcceptOutcome, SlotState, VerifiedEvent } from "./record/event.ts";
 import type { LeaseData } from "./record/lease.ts";
 import { checkHeldRoom, type IdempotencyRecord } from "./record/record.ts";
+import type { ReferenceClaim } from "./record/reference-claim.ts";
 import { type BeginOptions, begin, beginNext, isBegunBy } from "./record/run.ts";
 
 /** A fact that accepting an event may depend on, and that has to be asked for separately. */
-export type Need = "reference" | "held";
+export type Need = { readonly claim: ReferenceClaim } | "held";
 
 /** The facts that were asked for so far for one event. */
 export interface Known {
@@ -68,9 +69,8 @@ export function acceptStep(
     if (made !== null && made.begun !== null && isBegunBy(record, made.begun.lease)) {
       return { answer: made, record: null };
     }
-    if (known.referenceReused === null && claimedReference(record, event) !== null) {
-      return { answer: { kind: "needs", need: "reference" }, record: null };
-    }
+    const claim = known.referenceReused === null ? claimAtAcceptance(record, event) : null;
+    if (claim !== null) return { answer: { kind: "needs", need: { claim } }, record: null };
     if (record === null && mayBeForgotten(plan)) {
       return { answer: expired(plan), record: null };
     }

@@ -4,7 +4,6 @@ import { type AcceptAnswer, type AcceptPlan, acceptStep, type Known, type Need }
 import type { AcceptOptions, Runner } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "./record/event.ts";
-import { claimReference } from "./record/reference-claim.ts";
 import type { BegunRun, Runs } from "./runs.ts";
 
 const DEFAULT_DEADLINE_MS = 2_000;
@@ -166,24 +165,8 @@ export class Acceptor {
 
   async #findOut(need: Need, event: VerifiedEvent, known: Known): Promise<Known> {
     if (need === "held") return { ...known, held: await this.#countHeld() };
-    const { referenceKey } = event;
-    if (referenceKey === null) return { ...known, referenceReused: false };
-    return new Promise((resolve, reject) => {
-      this.#parts.changes.ask({
-        key: referenceKey,
-        deadlineMs: DEFAULT_DEADLINE_MS,
-        guess: null,
-        step: (record, now) => claimReference(record, event, now),
-        settle: (outcome) => {
-          if (!outcome.ok) reject(outcome.error);
-          else {
-            const { answer: owner, version } = outcome;
-            const claim = version === null ? null : { key: referenceKey, version };
-            resolve({ ...known, referenceReused: owner !== event.key, claim });
-          }
-        },
-      });
-    });
+    const { owner, claim } = await this.#parts.claims.take(need.claim);
+    return { ...known, referenceReused: owner !== event.key, claim };
   }
 
   async #countHeld(): Promise<number> {

@@ -8,7 +8,8 @@ import type { InboxParts } from "./parts.ts";
 import type { Accepted, VerifiedEvent } from "./record/event.ts";
 import { factsOf, type LeaseData, type StepChange } from "./record/lease.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
-import { type Finished, finish, renew, writeSteps } from "./record/run.ts";
+import { claimOf } from "./record/reference-claim.ts";
+import { type Finished, finish, noteClaim, renew, writeSteps } from "./record/run.ts";
 
 /** Added to the step that ends a run, so that the same write also begins the next run. */
 export interface Chain {
@@ -33,6 +34,7 @@ export class ActiveRun implements Lease {
   #until: number;
   /** How much sooner the lease ends than this process's clock says: by how much it was dated too early, or more. */
   #behindMs: number;
+  #reference: string | null;
   #called = false;
   #lost = false;
   #renewing = false;
@@ -48,6 +50,7 @@ export class ActiveRun implements Lease {
     accept: Inbox["accept"],
   ) {
     this.data = data;
+    this.#reference = data.reference;
     this.#leased = leased;
     this.#until = data.now + parts.leaseMs;
     this.#runner = runner;
@@ -59,6 +62,11 @@ export class ActiveRun implements Lease {
   /** A handler was called. If its end cannot be stored, its effect may happen twice. */
   get wasCalled(): boolean {
     return this.#called;
+  }
+
+  /** The key of the claim that the event has on its reference; null if it has none. */
+  get reference(): string | null {
+    return this.#reference;
   }
 
   mayCall(): ReturnType<Lease["mayCall"]> {
@@ -98,14 +106,36 @@ export class ActiveRun implements Lease {
     this.#called = true;
   }
 
+  async claimReference(event: VerifiedEvent): Promise<boolean> {
+    const { key } = this.data;
+    const wanted = claimOf(event, null, this.data.slot);
+    if (wanted === null) return true;
+    const { claims, store } = this.#parts;
+    const { owner, claim } = await claims.take(wanted);
+    if (owner !== key) return false;
+    this.#reference = wanted.key;
+    // A failover that lost the claim would let another event with the same reference run.
+    if (claim !== null) await store.settled?.([claim]);
+    await this.#write("claim", (record) => noteClaim(record, this.data, wanted.key));
+    return true;
+  }
+
   accept(event: VerifiedEvent): Awaitable<Accepted> {
     return this.#accept(event);
   }
 
-  async write(changes: readonly StepChange[]): Promise<boolean> {
+  write(changes: readonly StepChange[]): Promise<boolean> {
+    return this.#write("step", (record, now) => writeSteps(record, this.data, changes, now));
+  }
+
+  /** Makes a change that counts only under the lease. False: the lease is lost. */
+  async #write(
+    during: string,
+    change: (record: IdempotencyRecord | null, now: number) => boolean,
+  ): Promise<boolean> {
     if (this.#lost) return false;
-    const holds = await this.#persist("step", (record, now) => {
-      const answer = writeSteps(record, this.data, changes, now);
+    const holds = await this.#persist(during, (record, now) => {
+      const answer = change(record, now);
       return { answer, record: answer ? record : null };
     });
     if (holds !== true) this.#lose();

@@ -1,3 +1,4 @@
+import { inboxError } from "../notices/notice.ts";
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { checkLimit } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -8,7 +9,7 @@ import type { HeldEntries, HeldFilter } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { decideOnce, discard, heldOf, replay } from "./record/decisions.ts";
-import { recordKeyOf } from "./record/event.ts";
+import { recordKeyOf, slotKeyOf } from "./record/event.ts";
 import { label } from "./record/index-of.ts";
 import type { Decision, Held, ReplayDecision } from "./record/life.ts";
 import type { ListCursor } from "./store.ts";
@@ -57,13 +58,15 @@ export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): He
   async function decide(
     eventId: string,
     step: (record: Parameters<typeof replay>[0], now: number) => boolean,
-  ): Promise<void> {
+  ): Promise<string | null> {
     await ready();
     const token = environment.token();
+    let reference: string | null = null;
     const decided = await changes.change({
       key: recordKeyOf(eventId),
       deadlineMs,
       step: (record, now) => {
+        reference ??= record?.slots[slotKeyOf(eventId)]?.work?.reference ?? null;
         const answer = decideOnce(record, eventId, token, () => step(record, now));
         const isNew = answer === "decided";
         return { answer, record: isNew ? record : null, announce: isNew };
@@ -71,14 +74,20 @@ export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): He
     });
     if (decided === "missing") throw notHeld(eventId);
     onDecided();
+    return reference;
   }
 
   return {
     list,
-    replay: (eventId: string, decision: ReplayDecision) =>
-      decide(eventId, (record, now) => replay(record, eventId, decision, now)),
-    discard: (eventId: string, decision: Decision) =>
-      decide(eventId, (record, now) => discard(record, eventId, decision, now)),
+    async replay(eventId: string, decision: ReplayDecision) {
+      await decide(eventId, (record, now) => replay(record, eventId, decision, now));
+    },
+    async discard(eventId: string, decision: Decision) {
+      const reference = await decide(eventId, (record, now) => discard(record, eventId, decision, now));
+      if (reference === null) return;
+      const closing = parts.claims.eventEnded(reference, recordKeyOf(eventId));
+      await closing.catch((error: unknown) => parts.notify(inboxError("claim", error)));
+    },
   };
 }
 

@@ -66,6 +66,11 @@ export interface Lease {
    * written.
    */
   write(changes: readonly StepChange[]): Awaitable<boolean>;
+  /**
+   * Claims the reference of the event that is run (`oneSuccessPerReference`), which has not claimed it yet. False if the SUCCESS
+   * of another transaction has it.
+   */
+  claimReference(event: VerifiedEvent): Promise<boolean>;
   /** Accepts an event that was released from this entry, into the same inbox. */
   accept(event: VerifiedEvent): Awaitable<Accepted>;
 }

@@ -278,7 +278,7 @@ function emptied({ key, record }: Moving, now: number): Pick<Swap, "key" | "reco
   const expiresAt = Math.floor(now) - 1;
   return {
     key,
-    record: { ...record, lease: null, slots: {}, status: null, statusSlot: null, expiresAt },
+    record: { ...record, lease: null, slots: {}, status: null, statusSlot: null, terminal: true, expiresAt },
     index: { dueAt: null, dueInMs: 0, expiresAt, events: [] },
   };
 }

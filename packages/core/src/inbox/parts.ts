@@ -2,6 +2,7 @@ import type { Happening } from "../notices/notice.ts";
 import { Stopwatch } from "../time/clock.ts";
 import type { Environment } from "../time/environment.ts";
 import type { Changes } from "./changes.ts";
+import { Claims } from "./claims.ts";
 import type { RecordStore } from "./store.ts";
 
 const HIDE_MS = 5_000;
@@ -11,6 +12,7 @@ export class InboxParts {
   readonly store: RecordStore;
   readonly environment: Environment;
   readonly changes: Changes;
+  readonly claims: Claims;
   readonly leaseMs: number;
   /** Passes notices that concern the whole inbox to its observer. */
   notify: (notice: Happening) => void = () => {};
@@ -24,6 +26,7 @@ export class InboxParts {
     this.environment = environment;
     this.changes = changes;
     this.leaseMs = leaseMs;
+    this.claims = new Claims(this);
   }
 
   /**

@@ -288,14 +288,23 @@ export class Runs {
       end.written();
       for (const facts of finished.overtaken) runner.notify({ type: "stale", ...facts });
     }
-    ended?.(reportOf(finished !== null, end.ending, lease), finished === null ? null : end.ending.kind);
+    const hasEnded = finished?.kind === "ended" && end.ending.kind === "done";
+    const closing = hasEnded ? this.#closeClaim(run, runner) : null;
     if (finished !== null && next.begun !== null) {
       this.#active.set(key, { run: null });
       this.start(next.begun);
-    } else {
-      this.giveBack(key);
-      if (finished !== null && next.inMs !== null) this.#looker.due(next.inMs);
+      return;
     }
+    if (closing !== null) await closing;
+    ended?.(reportOf(finished !== null, end.ending, lease), finished === null ? null : end.ending.kind);
+    this.giveBack(key);
+    if (finished !== null && next.inMs !== null) this.#looker.due(next.inMs);
+  }
+
+  async #closeClaim({ reference, data }: ActiveRun, runner: Runner): Promise<void> {
+    if (reference === null) return;
+    const closing = this.#parts.claims.eventEnded(reference, data.key);
+    await closing.catch((error: unknown) => runner.notify(inboxError("claim", error)));
   }
 
   /**

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { pack, signedAtOf, unpack } from "../inbox/record/pack.ts";
-import type { IdempotencyRecord } from "../inbox/record/record.ts";
+import { type IdempotencyRecord, isFinished } from "../inbox/record/record.ts";
 import type { Versioned } from "../inbox/store.ts";
 
 /** A finished record as one text: the packed record, and its version on the last line. */
@@ -13,7 +13,8 @@ export function unfold(folded: string | undefined, now: number): Versioned | nul
   if (folded === undefined) return null;
   const end = folded.lastIndexOf("\n");
   const record = unpack(folded.slice(0, end));
-  return record.expiresAt > now ? { version: folded.slice(end + 1), record } : null;
+  if (isFinished(record) && record.expiresAt <= now) return null;
+  return { version: folded.slice(end + 1), record };
 }
 
 /** A bounded number of finished records. The least recently used one makes room for a new one. */

@@ -34,6 +34,9 @@ const CONFIRM: Registered = { ...QUESTION, name: `${TELL_PREFIX}?confirm` };
 const TOO_OLD =
   "signed so long ago that it may have run and been forgotten: only a replay with evenIfExpired runs it";
 
+/** The detail of an event that claimed no reference when it was accepted, and finds that another one has it when it is to run. */
+const REUSED = "another payTxnId has a SUCCESS for this reference by now";
+
 /** Runs handlers under a lease, and decides what their results mean for the event. */
 export function createRunner(parts: RunnerParts): Runner {
   const { registry, flows, notices, clock } = parts;
@@ -60,6 +63,11 @@ export function createRunner(parts: RunnerParts): Runner {
       );
     }
 
+    if (verified.referenceKey !== null && lease.data.reference === null) {
+      const isOwn = await lease.claimReference(verified);
+      // A person who replays an entry that is held for this very reason has decided that it runs all the same.
+      if (!isOwn && lease.data.reason !== "reference-reused") return held("reference-reused", REUSED);
+    }
     if (parts.alreadyHandled !== undefined) {
       const { alreadyHandled } = parts;
       const asked = await runStep(lease, ALREADY_HANDLED, progress, async () => {

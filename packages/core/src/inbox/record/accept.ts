@@ -3,12 +3,17 @@ import { isEntry } from "../../protocol/held-reasons.ts";
 import type { Accepted, AcceptOutcome, VerifiedEvent } from "./event.ts";
 import { countCopy, end, type IdempotencyRecord, type Slot } from "./record.ts";
 import { knowReferenceId, referenceIdOf } from "./reference.ts";
+import { claimOf, type ReferenceClaim } from "./reference-claim.ts";
 import { decide, type Ruling } from "./table.ts";
 
-/** The reference that the event claims (`oneSuccessPerReference`), or null. Only a SUCCESS with the verdict `run` claims one. */
-export function claimedReference(record: IdempotencyRecord | null, event: VerifiedEvent): string | null {
+/** The claim of an event that is accepted (`oneSuccessPerReference`), or null. Only a SUCCESS with the verdict `run` claims. */
+export function claimAtAcceptance(
+  record: IdempotencyRecord | null,
+  event: VerifiedEvent,
+): ReferenceClaim | null {
   if (event.referenceKey === null || !event.fresh) return null;
-  return decide(record, event).verdict === "run" ? event.referenceKey : null;
+  const { verdict, slot } = decide(record, event);
+  return verdict === "run" ? claimOf(event, record, slot) : null;
 }
 
 /** What accepting an event depends on, besides its record. */
@@ -177,6 +182,7 @@ function claim(
       steps: {},
       only: null,
       evenIfExpired: event.evenIfExpired === true,
+      ...(run && event.referenceKey !== null ? { reference: event.referenceKey } : {}),
       ...(event.foundBy === undefined || event.foundBy.length === 0 ? {} : { foundBy: event.foundBy }),
       previousStatus,
       previousAmount,

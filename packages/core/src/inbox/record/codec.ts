@@ -112,6 +112,7 @@ const WORK_FIELDS = [
   "copies",
   "lastCopyAt",
   "handlers",
+  "reference",
 ] as const satisfies readonly (keyof Work)[];
 const DELIVERY_FIELDS = [
   "flow",
@@ -131,6 +132,7 @@ const OPTIONAL: ReadonlySet<PropertyKey> = new Set([
   "copies",
   "lastCopyAt",
   "handlers",
+  "reference",
 ]);
 
 type Value = JsonValue | undefined;

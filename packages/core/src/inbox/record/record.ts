@@ -78,6 +78,8 @@ export interface Work {
   evenIfExpired: boolean;
   /** The ids and references of each reading, if there are several. */
   readonly foundBy?: readonly string[];
+  /** The key of the claim that the event has on its reference. Left out if it has none. */
+  reference?: string;
   /** The last replay asked for its effects to happen again. */
   again?: true;
   readonly previousStatus: string | null;
@@ -105,6 +107,7 @@ export interface IdempotencyRecord {
   /** The highest status of the table so far, and its slot; null while no event was accepted to run. */
   status: string | null;
   statusSlot: string | null;
+  /** Whether that status is final. For a record without slots, which claims a reference: whether the claim may expire. */
   terminal: boolean;
   identity: Readonly<Record<string, string>>;
   lease: RecordLease | null;
@@ -116,13 +119,14 @@ export interface IdempotencyRecord {
 }
 
 /** True while the slot must not be forgotten. */
-function isUnfinished(slot: Slot): boolean {
+export function isUnfinished(slot: Slot): boolean {
   return slot.state === "waiting" || slot.state === "running" || slot.state === "held";
 }
 
-/** True if nothing in the record is unfinished, so that it may be forgotten at its expiry. */
-export function isFinished(record: IdempotencyRecord): boolean {
-  return !Object.values(record.slots).some(isUnfinished);
+/** True if nothing in the record is unfinished, so that it may be forgotten at its expiry. A claim has no slots. */
+export function isFinished({ slots, terminal }: IdempotencyRecord): boolean {
+  const all = Object.values(slots);
+  return all.length === 0 ? terminal : !all.some(isUnfinished);
 }
 
 /**

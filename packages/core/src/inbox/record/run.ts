@@ -112,6 +112,7 @@ function take(
     delivery: work.delivery,
     steps: { ...work.steps },
     handlers: work.handlers ?? [],
+    reference: work.reference ?? null,
     only: work.only,
     evenIfExpired: work.evenIfExpired,
     replays: slot.replays,
@@ -223,6 +224,18 @@ export function writeSteps(
   const run = leased(record, slot, token);
   if (run === null) return false;
   apply(run.work, changes, now);
+  return true;
+}
+
+/** Notes that the event that is run has claimed its reference. False if somebody else has the lease by now. */
+export function noteClaim(
+  record: IdempotencyRecord | null,
+  { slot, token }: LeaseData,
+  reference: string,
+): boolean {
+  const run = leased(record, slot, token);
+  if (run === null) return false;
+  run.work.reference = reference;
   return true;
 }
 

@@ -162,7 +162,7 @@ export function referenceRecord(owner: string, now: number, lifetimeMs: number):
     id: owner,
     status: null,
     statusSlot: null,
-    terminal: false,
+    terminal: true,
     identity: {},
     lease: null,
     slots: {},

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { claimedReference } from "../../../src/inbox/record/accept.ts";
+import { claimAtAcceptance } from "../../../src/inbox/record/accept.ts";
 import { checkHeldRoom } from "../../../src/inbox/record/record.ts";
 import { thrownBy } from "../../receiving.ts";
-import { DAY, event, FAILED, Ground, KEY, lookedUp, OTHER, PENDING, SUCCESS } from "./ground.ts";
+import { DAY, event, FAILED, Ground, KEY, lookedUp, OTHER, PENDING, running, SUCCESS } from "./ground.ts";
 
 describe("what is accepted", () => {
   it("makes a record with one waiting slot that knows all it takes to run it", () => {
@@ -112,12 +112,16 @@ describe("what is accepted", () => {
 
   it("claims its reference if it is a SUCCESS that runs, or ran, and is recent enough", () => {
     const claiming = event("SUCCESS", { referenceKey: "r" });
-    expect(claimedReference(null, claiming)).toBe("r");
-    expect(claimedReference(null, event("SUCCESS"))).toBeNull();
-    expect(claimedReference(null, { ...claiming, fresh: false })).toBeNull();
-    const ground = new Ground();
-    ground.accept(event("FAILED"));
-    expect(claimedReference(ground.record, claiming)).toBeNull();
+    expect(claimAtAcceptance(null, claiming)).toMatchObject({ key: "r", owner: KEY, opens: true });
+    expect(claimAtAcceptance(null, event("SUCCESS"))).toBeNull();
+    expect(claimAtAcceptance(null, { ...claiming, fresh: false })).toBeNull();
+    const ground = running(claiming);
+    expect(claimAtAcceptance(ground.record, claiming)).toMatchObject({ key: "r", opens: true });
+    ground.finish(SUCCESS, { kind: "done" });
+    expect(claimAtAcceptance(ground.record, claiming)).toMatchObject({ key: "r", opens: false });
+    const failed = new Ground();
+    failed.accept(event("FAILED"));
+    expect(claimAtAcceptance(failed.record, claiming)).toBeNull();
   });
 
   it("outside of the window is expired and leaves nothing, unless it is recorded already", () => {

@@ -30,6 +30,7 @@ describe("taking an event", () => {
         delivery: given.delivery,
         steps: {},
         handlers: [],
+        reference: null,
         only: null,
         overtaken: [],
         evenIfExpired: false,
