@@ -52,7 +52,7 @@ export interface MemoryStore extends RecordStore {
   takeDue(limit: number, hideMs: number): DueRecords;
   /** As in every store, but synchronous. */
   counts(): Counts;
-  /** The latest signed time of any finished record that had to make room. */
+  /** The latest signed time of any finished record that had to make room. It is never in the future. */
   forgottenBefore(): number;
   /** For tests: sets a record back to an earlier state, whatever it is now, as if the process had died at that moment. */
   restore(key: string, versioned: Versioned): void;
@@ -88,6 +88,9 @@ export function memoryStore({
     if (isReference && !references.hasRoomFor(key, now)) {
       return { kind: "refused", cause: fullOfReferences(maxRecords) };
     }
+    if (item.expected === null && item.record.signedAt > now && !finished.hasRoomAhead) {
+      return { kind: "refused", cause: fullOfFuture(maxRecords) };
+    }
     if (tally.unfinished >= maxUnfinished) {
       const before = open.get(key)?.index.events ?? NO_EVENTS;
       if (unfinishedOf(index.events) > unfinishedOf(before)) {
@@ -114,7 +117,7 @@ export function memoryStore({
       references.set(key, version, record);
     } else if (index.expiresAt !== null) {
       open.delete(key);
-      finished.set(key, version, record);
+      finished.set(key, version, record, now);
     } else {
       finished.delete(key);
       tally.count(index.events, 1);
@@ -139,7 +142,7 @@ export function memoryStore({
     take: (versioned: Versioned, events: readonly EventLabels[]) => void,
   ): Promise<void> {
     let lookedAt = 0;
-    for (const key of [...finished.keys()]) {
+    for (const key of finished.keys()) {
       if (++lookedAt % LOOKED_AT_ONCE === 0) await new Promise<void>((go) => environment.soon(go));
       if (!finished.mayFit(key, mayFit)) continue;
       const versioned = finished.peek(key, environment.now());
@@ -215,6 +218,17 @@ function fullOfEvents(unfinished: number): PayhooksError {
     `The memory inbox holds ${unfinished} unfinished events, which is its limit.`,
     {
       fix: "Make the handlers faster, raise memoryInbox({ maxUnfinished }), or use an inbox on disk or Redis.",
+    },
+  );
+}
+
+/** The error if every record that is kept was signed in the future. Dropping one would let its event run again. */
+function fullOfFuture(maxRecords: number): PayhooksError {
+  return new PayhooksError(
+    "ERR_INBOX_FULL",
+    `The memory inbox knows ${maxRecords} finished events that were signed in the future, which is its limit.`,
+    {
+      fix: "Is the clock of this machine behind? Otherwise raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
     },
   );
 }

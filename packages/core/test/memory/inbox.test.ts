@@ -52,6 +52,68 @@ describe("the memory inbox at its bounds", () => {
     expect(await inbox.work(runner(), all)).toMatchObject({ ran: 1 });
   });
 
+  it("an event that was signed in the future makes no room before its time, and no other is refused for it", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock, maxRecords: 10 });
+    const handle = async (n: number, signedAt: number): Promise<string> => {
+      const { outcome } = await inbox.accept(verifiedEvent(n, { signedAt }));
+      await inbox.work(runner(), all);
+      return outcome;
+    };
+    const ahead = clock.now() + 20 * 3_600_000;
+    expect(await handle(1, ahead)).toBe("new");
+    for (let n = 100; n < 150; n++) {
+      await clock.advance(1_000);
+      expect(await handle(n, clock.now())).toBe("new");
+    }
+    expect(await handle(1, ahead)).toBe("duplicate");
+    await clock.advance("21h");
+    for (let n = 200; n < 250; n++) {
+      await clock.advance(1_000);
+      expect(await handle(n, clock.now())).toBe("new");
+    }
+    expect(await handle(1, ahead)).toBe("expired");
+  });
+
+  it("takes in events whose signer's clock is ahead by as much as all of them fit", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock, maxRecords: 10 });
+    for (let n = 0; n < 100; n++) {
+      expect((await inbox.accept(verifiedEvent(n, { signedAt: clock.now() + 3_000 }))).outcome).toBe("new");
+      await inbox.work(runner(), all);
+      await clock.advance(1_000);
+    }
+    // Nothing is forgotten too early: a copy of what was dropped is refused, and never new.
+    const outcomes = new Set<string>();
+    for (let n = 0; n < 100; n++) {
+      const signedAt = clock.now() - (100 - n) * 1_000 + 3_000;
+      outcomes.add((await inbox.accept(verifiedEvent(n, { signedAt }))).outcome);
+    }
+    expect([...outcomes].sort()).toEqual(["duplicate", "expired"]);
+  });
+
+  it("refuses one more event from the future, rather than forget one, and takes in what is of now", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock, maxRecords: 10 });
+    const ahead = clock.now() + 3_600_000;
+    for (let n = 0; n < 10; n++) await inbox.accept(verifiedEvent(n, { signedAt: ahead }));
+    await inbox.work(runner(), all);
+    await expect(async () => inbox.accept(verifiedEvent(10, { signedAt: ahead }))).rejects.toMatchObject({
+      code: "ERR_INBOX_FULL",
+      status: 503,
+    });
+    expect((await inbox.accept(verifiedEvent(11, { signedAt: clock.now() }))).outcome).toBe("new");
+    for (let n = 0; n < 10; n++)
+      expect((await inbox.accept(verifiedEvent(n, { signedAt: ahead }))).outcome).toBe("duplicate");
+    await clock.advance("2h");
+    for (let n = 20; n < 40; n++) {
+      await clock.advance(1_000);
+      expect((await inbox.accept(verifiedEvent(n, { signedAt: clock.now() }))).outcome).toBe("new");
+      await inbox.work(runner(), all);
+    }
+    expect((await inbox.accept(verifiedEvent(10, { signedAt: clock.now() + 1_000 }))).outcome).toBe("new");
+  });
+
   it("what waits or is held never goes, whatever the bound is", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxRecords: 2 });
