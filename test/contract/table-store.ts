@@ -166,9 +166,11 @@ export function tableStore(
       const [waiting, retrying, running, held] = [of("waiting"), of("retrying"), of("running"), of("held")];
       return { waiting, retrying, running, held, heldBy, oldestDueAt: row?.at ?? null };
     },
-    async prune() {
+    async prune(before) {
       const some = `SELECT key FROM ${records} WHERE expires_at <= $1 LIMIT 500`;
-      const { affectedRows } = await database.query(`DELETE FROM ${records} WHERE key IN (${some})`, [now()]);
+      const { affectedRows } = await database.query(`DELETE FROM ${records} WHERE key IN (${some})`, [
+        before,
+      ]);
       return affectedRows === 500;
     },
     async probe() {

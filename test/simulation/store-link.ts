@@ -177,7 +177,10 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
         };
       }),
     counts: () => send({ site: "read", effect: () => store.counts() }),
-    prune: () => send({ site: "read", effect: () => store.prune() }).then((more) => more),
+    prune: (before) => send({ site: "read", effect: () => store.prune(before) }).then((more) => more),
+    readNote: (name) => send({ site: "read", effect: () => store.readNote(name) }).then((text) => text),
+    writeNote: (name, text) =>
+      send({ site: "read", effect: () => store.writeNote(name, text) }).then(() => {}),
     probe: () => send({ site: "read", effect: () => {} }),
     close: () =>
       send({ site: "close", effect: () => {} }).finally(() => {

@@ -63,6 +63,7 @@ export class SimulatedStore implements RecordStore {
   readonly #now: () => number;
   readonly #keepsTexts: boolean;
   #rows = new Map<string, Row>();
+  readonly #notes = new Map<string, string>();
   #replaced: Replaced[] = [];
 
   constructor({ now, keepsTexts = true, identity = "simulated" }: SimulatedStoreOptions) {
@@ -188,9 +189,19 @@ export class SimulatedStore implements RecordStore {
     return { waiting, retrying, running, held, heldBy, oldestDueAt };
   }
 
-  async prune(): Promise<boolean> {
-    for (const row of this.#rows.values()) if (this.#isExpired(row)) this.#rows.delete(row.key);
+  async prune(before: number): Promise<boolean> {
+    for (const { key, index } of this.#rows.values()) {
+      if (index.expiresAt !== null && index.expiresAt <= before) this.#rows.delete(key);
+    }
     return false;
+  }
+
+  async readNote(name: string): Promise<string | null> {
+    return this.#notes.get(name) ?? null;
+  }
+
+  async writeNote(name: string, text: string): Promise<void> {
+    this.#notes.set(name, text);
   }
 
   /** Everything as it lies here. */

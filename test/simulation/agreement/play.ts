@@ -273,7 +273,7 @@ function labelOf(text: string | undefined): string | undefined {
 
 async function pruned(store: RecordStore): Promise<Answer> {
   let steps = 0;
-  while ((await store.prune?.()) === true) if (++steps > MOST_PAGES) return "no end";
+  while ((await store.prune?.(store.now(""))) === true) if (++steps > MOST_PAGES) return "no end";
   return "all";
 }
 

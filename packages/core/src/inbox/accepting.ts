@@ -1,3 +1,4 @@
+import { PayhooksError } from "../protocol/errors.ts";
 import type { Stopwatch } from "../time/clock.ts";
 import type { StepResult } from "./changes.ts";
 import { accept, claimAtAcceptance } from "./record/accept.ts";
@@ -69,11 +70,12 @@ export function acceptStep(
     if (made !== null && made.begun !== null && isBegunBy(record, made.begun.lease)) {
       return { answer: made, record: null };
     }
-    const claim = known.referenceReused === null ? claimAtAcceptance(record, event) : null;
-    if (claim !== null) return { answer: { kind: "needs", need: { claim } }, record: null };
     if (record === null && mayBeForgotten(plan)) {
       return { answer: expired(plan), record: null };
     }
+    if (record === null) checkClock(event, now);
+    const claim = known.referenceReused === null ? claimAtAcceptance(record, event) : null;
+    if (claim !== null) return { answer: { kind: "needs", need: { claim } }, record: null };
     let step: ReturnType<typeof accept>;
     try {
       step = accept(record, event, {
@@ -124,6 +126,19 @@ function beginIn(
 
 function mayBeForgotten({ event, forgottenBefore }: AcceptPlan): boolean {
   return event.signedAt !== null && event.signedAt <= forgottenBefore() && event.evenIfExpired !== true;
+}
+
+/**
+ * The receiver's clock says that the event was signed within the window. If the store's clock says that the event's record would
+ * have expired, one of the two is wrong. The record may be there, and only look expired.
+ */
+function checkClock({ signedAt, retentionMs, fresh, evenIfExpired }: VerifiedEvent, now: number): void {
+  if (!fresh || signedAt === null || evenIfExpired === true || now - signedAt < retentionMs) return;
+  throw new PayhooksError(
+    "ERR_INBOX_UNAVAILABLE",
+    "By the clock of the inbox's store, the event was signed so long ago that its record would have expired. Nothing was written.",
+    { fix: "Is the clock of the store ahead, or that of this machine behind? Set both by a time service." },
+  );
 }
 
 function expired({ event, forgottenBefore }: AcceptPlan): AcceptAnswer {

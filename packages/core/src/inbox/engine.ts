@@ -15,6 +15,7 @@ import { heldEntries } from "./held.ts";
 import type { AcceptOptions, HeldEntries, Inbox, Runner, Running, WorkOptions, WorkReport } from "./inbox.ts";
 import { LossWatch } from "./loss-watch.ts";
 import { InboxParts } from "./parts.ts";
+import { Pruning } from "./pruning.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { lifeOf } from "./record/decisions.ts";
 import { type Accepted, isEventId, type RunReport, recordKeyOf, type VerifiedEvent } from "./record/event.ts";
@@ -62,6 +63,7 @@ class Engine implements Inbox {
   readonly #acceptor: Acceptor;
   readonly #losses: LossWatch;
   readonly #health: HealthCheck;
+  readonly #pruning: Pruning;
   /** Calls of `work` that are under way. They begin nothing more once the inbox closes. */
   readonly #working = new Set<Promise<WorkReport>>();
   #opening: Promise<void> | null = null;
@@ -102,6 +104,7 @@ class Engine implements Inbox {
       added: (inMs) => this.#dispatcher?.added(inMs),
     });
     this.#losses = new LossWatch(parts);
+    this.#pruning = new Pruning(parts);
     this.#finding = new Finding(parts, () => this.ready());
     this.events = this.#finding;
     this.#health = new HealthCheck(parts, () => this.ready(), this.#losses, this.#finding);
@@ -217,7 +220,7 @@ class Engine implements Inbox {
       }
     };
     await Promise.all(Array.from({ length: Math.min(concurrency, limit) }, lane));
-    await this.#store.prune?.();
+    await this.#pruning.step();
     const { left, nextDueAt } = await this.#store.takeDue(0, 0);
     return { ran, failed, remaining: left, nextDueAt };
   }
@@ -263,7 +266,7 @@ class Engine implements Inbox {
 
   async #prune(): Promise<void> {
     try {
-      while (!this.#parts.isClosing && (await this.#store.prune?.()) === true);
+      await this.#pruning.all();
     } catch (error) {
       this.#parts.notify(inboxError("prune", error));
     }

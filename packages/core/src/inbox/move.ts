@@ -16,6 +16,8 @@ const TOGETHER = 100;
 /** How often to try when a store does not take a write. */
 const ATTEMPTS = 5;
 const PAUSE_MS = 300;
+/** When a record expires that has been moved away: before anything else did. */
+const LONG_AGO = 1;
 
 /** Options of {@link moveRecords}. */
 export interface MoveOptions {
@@ -82,7 +84,7 @@ export async function moveRecords(
   const release = environment.hold();
   try {
     for await (const page of pagesOf(from)) await mover.move(page);
-    while ((await from.prune?.()) === true);
+    while ((await from.prune?.(LONG_AGO)) === true);
   } finally {
     release();
   }
@@ -215,7 +217,7 @@ class Mover {
     let left = moved;
     for (let attempt = 0; left.length > 0; attempt++) {
       await this.#swap(this.#from, left, attempt, (moving) => ({
-        ...emptied(moving, this.#from.now(moving.key)),
+        ...emptied(moving),
         version: this.#environment.token(),
         expected: moving.version,
         before: moving.index,
@@ -239,7 +241,7 @@ class Mover {
   async #undo(changed: readonly Moving[]): Promise<boolean> {
     const results = await this.#to.swap(
       inOrder(changed).map((moving) => ({
-        ...emptied(moving, this.#to.now(moving.key)),
+        ...emptied(moving),
         version: this.#environment.token(),
         expected: moving.version,
         before: moving.index,
@@ -274,12 +276,12 @@ class Mover {
 }
 
 /** The record in an ended and expired form. Every store treats such a record as absent. */
-function emptied({ key, record }: Moving, now: number): Pick<Swap, "key" | "record" | "index"> {
-  const expiresAt = Math.floor(now) - 1;
+function emptied({ key, record }: Moving): Pick<Swap, "key" | "record" | "index"> {
+  const nothing = { lease: null, slots: {}, status: null, statusSlot: null };
   return {
     key,
-    record: { ...record, lease: null, slots: {}, status: null, statusSlot: null, terminal: true, expiresAt },
-    index: { dueAt: null, dueInMs: 0, expiresAt, events: [] },
+    record: { ...record, ...nothing, terminal: true, expiresAt: LONG_AGO },
+    index: { dueAt: null, dueInMs: 0, expiresAt: LONG_AGO, events: [] },
   };
 }
 

@@ -191,8 +191,19 @@ export interface RecordStore {
   find?(text: string): Promise<readonly ListedEvent[]>;
   /** How many events are not finished, over all processes. */
   counts(): Awaitable<Counts>;
-  /** Deletes some expired records, in one short step. True if there are more. Leave it out if records expire by themselves. */
-  prune?(): Promise<boolean>;
+  /**
+   * Deletes some of the records whose `expiresAt` is at or before this time, in one short step. True if there are more. The
+   * store's own clock does not matter here: the engine gives a time that it has reason to believe. Leave it out if records
+   * expire by themselves.
+   */
+  prune?(before: number): Promise<boolean>;
+  /**
+   * Reads a small text that is kept beside the data, as all processes share it; null if there is none. A name has at most 20
+   * lowercase letters. Leave it out, with `writeNote`, if records end with the process.
+   */
+  readNote?(name: string): Promise<string | null>;
+  /** Replaces such a text, of at most 16 KB. If two processes do so at the same time, either text may remain. */
+  writeNote?(name: string, text: string): Promise<void>;
   /**
    * Resolves when an event could be written now, and confirmed as far as the store promises; rejects with the reason why not.
    * It has to try a write, since a store may answer reads and refuse writes. It leaves nothing behind.

@@ -2,7 +2,7 @@ import { PayhooksError } from "../protocol/errors.ts";
 import type { Statement } from "./client.ts";
 
 /** The version of the tables that {@link migration} makes. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** Names that need no quotes in SQL. */
 const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,39}$/;
@@ -77,6 +77,7 @@ BEGIN
     FROM ${schema}.labels LEFT JOIN ${schema}.unfinished
       ON unfinished.record = labels.record AND unfinished.event_id = labels.event_id;
   CREATE TABLE ${schema}.meta (version integer NOT NULL, identity text NOT NULL, probed_at timestamptz);
+  CREATE TABLE ${schema}.notes (name text COLLATE "C" PRIMARY KEY, text text NOT NULL);
   INSERT INTO ${schema}.meta VALUES (${SCHEMA_VERSION}, gen_random_uuid()::text);
 END
 $payhooks$`;

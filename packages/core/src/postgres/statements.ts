@@ -14,6 +14,8 @@ export interface Statements {
   readonly lookAtDue: Statement;
   readonly forget: Statement;
   readonly prune: Statement;
+  readonly readNote: Statement;
+  readonly writeNote: Statement;
   readonly counts: Statement;
   readonly probe: Statement;
   readonly announce: Statement;
@@ -92,8 +94,14 @@ export function statementsFor(schema: string): Statements {
     prune: statement(
       "prune",
       withoutLabels(`DELETE FROM ${schema}.records WHERE place = ANY (ARRAY(
-        SELECT place FROM ${schema}.records WHERE expires_at <= ${NOW}
+        SELECT place FROM ${schema}.records WHERE expires_at <= $1::bigint
         ORDER BY expires_at LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED))`),
+    ),
+    readNote: statement("read_note", `SELECT text FROM ${schema}.notes WHERE name = $1`),
+    writeNote: statement(
+      "write_note",
+      `INSERT INTO ${schema}.notes (name, text) VALUES ($1, $2)
+      ON CONFLICT (name) DO UPDATE SET text = excluded.text`,
     ),
     counts: statement(
       "counts",

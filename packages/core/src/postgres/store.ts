@@ -338,9 +338,18 @@ class PostgresStore implements RecordStore {
     return { ...counts, heldBy, oldestDueAt: oldest === null ? null : Number(oldest) };
   }
 
-  async prune(): Promise<boolean> {
-    const [row] = await this.#keepUp(this.#statements.prune);
+  async prune(before: number): Promise<boolean> {
+    const [row] = await this.#keepUp(this.#statements.prune, [Math.floor(before)]);
     return Number(row?.n) === PRUNED_AT_ONCE;
+  }
+
+  async readNote(name: string): Promise<string | null> {
+    const [row] = await this.#keepUp(this.#statements.readNote, [name]);
+    return row === undefined ? null : String(row.text);
+  }
+
+  async writeNote(name: string, text: string): Promise<void> {
+    await this.#keepUp(this.#statements.writeNote, [name, text]);
   }
 
   async probe(): Promise<void> {

@@ -164,6 +164,12 @@ end
 return {now, gone}
 `;
 
+/** Replaces a text. KEYS[1]: the text. ARGV[1]: the new one. */
+export const WRITE: string = `${NOW}
+redis.call('SET', KEYS[1], ARGV[1])
+return {now}
+`;
+
 /** Marks the data as searchable from now on, if it is not marked yet. KEYS[1]: the mark. */
 export const MARK: string = `${NOW}
 redis.call('SET', KEYS[1], now, 'NX')

@@ -33,7 +33,7 @@ import { readRecords } from "./read.ts";
 import { Replicas, type WrittenRecord } from "./replicas.ts";
 import { scanRecords } from "./scan.ts";
 import { limitedClient, type ScriptClient, scriptClient } from "./script-client.ts";
-import { MARK, PROBE, READ } from "./scripts.ts";
+import { MARK, PROBE, READ, WRITE } from "./scripts.ts";
 import { Shards } from "./shards.ts";
 import { swapRecords } from "./swap.ts";
 
@@ -281,6 +281,19 @@ class RedisStore implements RecordStore {
   async counts(): Promise<Counts> {
     const { groups } = await this.#open();
     return countEvents(groups);
+  }
+
+  async readNote(name: string): Promise<string | null> {
+    const { groups } = await this.#open();
+    const [first] = this.#shards.all;
+    const [text] = await groups.of(first).run(READ, [first.keyOf(`note:${name}`)]);
+    return typeof text === "string" ? text : null;
+  }
+
+  async writeNote(name: string, text: string): Promise<void> {
+    const { groups } = await this.#open();
+    const [first] = this.#shards.all;
+    await groups.of(first).run(WRITE, [first.keyOf(`note:${name}`)], [text]);
   }
 
   async probe(): Promise<void> {

@@ -170,6 +170,16 @@ export function identityOf(database: SqliteDatabase): string {
   return String(value(database.prepare("SELECT value FROM meta WHERE name = 'identity'").get()));
 }
 
+/** A text that is kept beside the data. */
+export function readNote(database: SqliteDatabase, name: string): string | null {
+  const found = value(database.prepare("SELECT value FROM meta WHERE name = ?").get(`note ${name}`));
+  return found === undefined ? null : String(found);
+}
+
+export function writeNote(database: SqliteDatabase, name: string, text: string): void {
+  database.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)").run(`note ${name}`, text);
+}
+
 function unsuitable(how: string, fix: string, cause?: unknown): PayhooksError {
   return new PayhooksError("ERR_SQLITE_UNSUITABLE", `The file of sqliteInbox ${how}.`, { fix, cause });
 }

@@ -25,7 +25,7 @@ import type { SqliteDatabase, SqliteHandle } from "./handle.ts";
 import { findEvents, listEvents } from "./listing.ts";
 import { closeOrPark } from "./parked.ts";
 import { FileGone, FilePlace } from "./place.ts";
-import { identityOf, prepareSchema, unused } from "./schema.ts";
+import { identityOf, prepareSchema, readNote, unused, writeNote } from "./schema.ts";
 import { type RecordRow, Tables } from "./tables.ts";
 import { UnclearCommit } from "./transaction.ts";
 import { whenFree } from "./when-free.ts";
@@ -285,9 +285,9 @@ class SqliteStore implements RecordStore {
     return { ...counts, heldBy, oldestDueAt: tables.oldestDueAt(this.now()) };
   }
 
-  async prune(): Promise<boolean> {
+  async prune(before: number): Promise<boolean> {
     await this.#nextTurn();
-    const expired = (): readonly number[] => this.#opened.tables.expired(this.now(), PRUNED_AT_ONCE);
+    const expired = (): readonly number[] => this.#opened.tables.expired(before, PRUNED_AT_ONCE);
     if (expired().length === 0) return false;
     const pruned = await this.#write((tables) => {
       const places = expired();
@@ -295,6 +295,15 @@ class SqliteStore implements RecordStore {
       return places.length;
     }).catch(rethrow);
     return pruned === PRUNED_AT_ONCE;
+  }
+
+  async readNote(name: string): Promise<string | null> {
+    return readNote(this.#opened.database, name);
+  }
+
+  async writeNote(name: string, text: string): Promise<void> {
+    const { database } = this.#opened;
+    await this.#write(() => writeNote(database, name, text)).catch(rethrow);
   }
 
   /** Commits a row that is as large as an event. A write that is rolled back would never reach the disk. */

@@ -300,7 +300,7 @@ describe("pruning", () => {
     );
     expect(new Set(await fates(store, finished.toSorted(byKey)))).toEqual(new Set(["written"]));
     await put(store, keyOf(1_000), null, accepted(keyOf(1_000), now));
-    expect(await store.prune?.()).toBe(false);
+    expect(await store.prune?.(clock.now())).toBe(false);
     await clock.advance(9 * DAY_MS);
     const left: unknown[] = [];
     // Between two steps there is a turn for deliveries.
@@ -311,7 +311,7 @@ describe("pruning", () => {
     };
     setImmediate(count);
     for (let more: boolean | undefined = true; more === true; ) {
-      more = await store.prune?.();
+      more = await store.prune?.(clock.now());
       left.push([
         ask(database, "SELECT count(*) FROM records"),
         ask(database, "SELECT count(*) FROM events"),
@@ -357,7 +357,7 @@ describe("the statements", () => {
     }
     await store.takeDue(10, 1_000);
     store.counts();
-    await store.prune?.();
+    await store.prune?.(store.now(""));
     const plans = [...prepared]
       .filter((sql) => /\b(?:records|events)\b/.test(sql))
       .flatMap((sql) => database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { readonly detail: string }[])

@@ -185,7 +185,7 @@ export const listCases: readonly StoreCase[] = [
       const listed = await store.list({ state: "finished", referenceId: reference }, null, 10);
       assert.deepEqual(idsOf(listed.events).toSorted(), sorted(done, two));
       await rig.advance(SHORT_MS + 100);
-      await store.prune?.();
+      await store.prune?.(store.now(keyOf(0)));
       assert.deepEqual(await found(reference), sorted(two, entry));
     },
   },

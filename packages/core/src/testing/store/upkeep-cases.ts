@@ -66,6 +66,27 @@ export const upkeepCases: readonly StoreCase[] = [
     },
   },
   {
+    name: "a note is there for every process, is replaced as a whole, and belongs to the data",
+    async run(rig) {
+      const [store, other] = [await rig.open(), await rig.open()];
+      if (store.readNote === undefined) return;
+      assert.equal(await store.readNote("first"), null);
+      await store.writeNote?.("first", "a long text \u{1F511} with several\nlines");
+      await store.writeNote?.("second", "2");
+      await store.writeNote?.("first", "1");
+      for (const each of [store, other]) {
+        assert.deepEqual([await each.readNote?.("first"), await each.readNote?.("second")], ["1", "2"]);
+      }
+      await other.writeNote?.("first", "x".repeat(16_384));
+      await rig.end(other);
+      await rig.end(store);
+      const again = await rig.open();
+      assert.equal((await again.readNote?.("first"))?.length, 16_384);
+      assert.equal(await (await (await rig.elsewhere()).open()).readNote?.("first"), null);
+      assert.deepEqual(await again.takeDue(10, 1_000), { records: [], left: 0, nextDueAt: null });
+    },
+  },
+  {
     name: "pruning takes what has expired and nothing else, and comes to an end",
     async run(rig) {
       const store = await rig.open();
@@ -78,7 +99,8 @@ export const upkeepCases: readonly StoreCase[] = [
       const finished = await put(store, kept, null, done(kept));
       const open = await put(store, waiting, null, accepted(waiting, now, { retentionMs: SHORT_MS }));
       await rig.advance(SHORT_MS + 100);
-      for (let steps = 1; (await store.prune?.()) === true; steps++) assert.ok(steps < 1_000);
+      for (let steps = 1; (await store.prune?.(store.now(keyOf(0)))) === true; steps++)
+        assert.ok(steps < 1_000);
       assert.equal(
         (await store.read(short)).every((found) => found === null),
         true,

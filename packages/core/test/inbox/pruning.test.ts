@@ -1,0 +1,146 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fakeClock } from "@payhooks/core/testing";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createInbox } from "../../src/inbox/engine.ts";
+import type { Inbox, Runner } from "../../src/inbox/inbox.ts";
+import { lookedAt } from "../../src/inbox/pruning.ts";
+import { openDatabase } from "../../src/sqlite/driver.ts";
+import { sqliteInbox } from "../../src/sqlite/index.ts";
+import { sqliteStore } from "../../src/sqlite/store.ts";
+import { environmentOf } from "../../src/time/environment.ts";
+import { verifiedEvent } from "../verified-event.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+const runner: Runner = {
+  run: async () => ({ ending: { kind: "done" }, changes: [], written: () => {} }),
+  firstStep: () => null,
+  handlersOf: () => [],
+  notify: () => {},
+};
+const work = (inbox: Inbox) => inbox.work(runner, { deadlineMs: 10_000, limit: 1_000, concurrency: 1 });
+
+describe("the looks", () => {
+  it("count from the second one on, an hour apart, and begin anew when the clock goes back", () => {
+    let looks = lookedAt(null, 10 * DAY_MS);
+    expect(looks.before).toBe(0);
+    looks = lookedAt(looks, 10 * DAY_MS + HOUR_MS - 1);
+    expect(looks).toEqual({ last: 10 * DAY_MS, before: 0 });
+    looks = lookedAt(looks, 10 * DAY_MS + HOUR_MS);
+    expect(looks).toEqual({ last: 10 * DAY_MS + HOUR_MS, before: 10 * DAY_MS });
+    // Nine days ahead for one look: what had expired before counts, and nothing else.
+    const ahead = lookedAt(looks, 19 * DAY_MS + 2 * HOUR_MS);
+    expect(ahead.before).toBe(10 * DAY_MS + HOUR_MS);
+    expect(lookedAt(ahead, 19 * DAY_MS + 2 * HOUR_MS + 60_000)).toBe(ahead);
+    const right = lookedAt(ahead, 10 * DAY_MS + 2 * HOUR_MS);
+    expect(right).toEqual({ last: 10 * DAY_MS + 2 * HOUR_MS, before: 10 * DAY_MS + HOUR_MS });
+    // Another process is a little behind.
+    expect(lookedAt(right, right.last - 4_000)).toBe(right);
+    expect(lookedAt(right, 9 * DAY_MS)).toEqual({ last: 9 * DAY_MS, before: 9 * DAY_MS });
+  });
+});
+
+describe("pruning, when the clock is wrong", () => {
+  /** An inbox on a file, with a clock that can be set. */
+  function onFile() {
+    const folder = mkdtempSync(join(tmpdir(), "payhooks-pruning-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const file = join(folder, "inbox.db");
+    const clock = fakeClock();
+    let aheadMs = 0;
+    const environment = { ...environmentOf(clock), now: () => clock.now() + aheadMs };
+    return {
+      clock,
+      environment,
+      store: sqliteStore(file, { clock: environment }),
+      open: () => {
+        const inbox = sqliteInbox(file, { clock: environment });
+        onTestFinished(async () => void (await inbox.close({ graceMs: 0 })));
+        return inbox;
+      },
+      async rows(): Promise<number> {
+        const database = await openDatabase(file);
+        try {
+          return (database.prepare("SELECT count(*) AS n FROM records").get() as { n: number }).n;
+        } finally {
+          database.close();
+        }
+      },
+      setAhead: (ms: number) => {
+        aheadMs = ms;
+      },
+    };
+  }
+
+  it("a moment in which it is nine days ahead forgets nothing, however often it prunes", async () => {
+    const { clock, open, setAhead } = onFile();
+    const inbox = open();
+    const events = Array.from({ length: 20 }, (_, n) => verifiedEvent(n, { signedAt: clock.now() }));
+    for (const event of events) await inbox.accept(event);
+    await work(inbox);
+    for (let hours = 0; hours < 3; hours++) {
+      await clock.advance("1h");
+      await work(inbox);
+    }
+    setAhead(9 * DAY_MS);
+    for (let times = 0; times < 5; times++) {
+      await work(open());
+      await clock.advance(60_000);
+    }
+    setAhead(0);
+    await work(open());
+    for (const event of events) expect((await inbox.accept(event)).outcome).toBe("duplicate");
+  });
+
+  it("a copy that arrives at such a moment is answered 503, and runs no second time", async () => {
+    const { clock, open, setAhead } = onFile();
+    const inbox = open();
+    const event = verifiedEvent(1, { signedAt: clock.now() });
+    await inbox.accept(event);
+    await work(inbox);
+    setAhead(9 * DAY_MS);
+    for (const one of [event, verifiedEvent(2, { signedAt: clock.now() })]) {
+      await expect((async () => inbox.accept(one))()).rejects.toMatchObject({
+        code: "ERR_INBOX_UNAVAILABLE",
+        status: 503,
+      });
+    }
+    setAhead(0);
+    expect((await inbox.accept(event)).outcome).toBe("duplicate");
+    expect((await inbox.accept(verifiedEvent(2, { signedAt: clock.now() }))).outcome).toBe("new");
+  });
+
+  it("what has expired goes for good, also where every process lives for a moment only", async () => {
+    const { clock, open, rows } = onFile();
+    const first = open();
+    await first.accept(verifiedEvent(1, { signedAt: clock.now() }));
+    await work(first);
+    await first.close({ graceMs: 0 });
+    await clock.advance("30d");
+    const after: number[] = [];
+    for (const wait of ["0s", "30m", "31m"] as const) {
+      await clock.advance(wait);
+      const inbox = open();
+      await work(inbox);
+      await inbox.close({ graceMs: 0 });
+      after.push(await rows());
+    }
+    expect(after).toEqual([1, 1, 0]);
+  });
+
+  it("deletes nothing that expires after the time that it is given", async () => {
+    const { clock, store, setAhead, rows } = onFile();
+    const inbox = createInbox(store, { environment: environmentOf(clock) });
+    onTestFinished(async () => void (await inbox.close({ graceMs: 0 })));
+    await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
+    await work(inbox);
+    setAhead(30 * DAY_MS);
+    expect(await store.prune?.(clock.now())).toBe(false);
+    expect(await rows()).toBe(1);
+    expect(await store.prune?.(clock.now() + 30 * DAY_MS)).toBe(false);
+    expect(await rows()).toBe(0);
+  });
+});
