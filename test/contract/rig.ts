@@ -280,7 +280,6 @@ function startProcess(
     list: async (filter, cursor, limit, first) =>
       call("list", () => store.list(filter, cursor, limit, first)),
     counts: () => call("counts", () => store.counts()),
-    probe: async () => call("probe", () => store.probe()),
     ...(store.settled === undefined
       ? {}
       : { settled: async (items) => call("settled", async () => store.settled?.(items)) }),

@@ -178,7 +178,6 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
       }),
     counts: () => send({ site: "read", effect: () => store.counts() }),
     prune: () => send({ site: "read", effect: () => store.prune() }).then((more) => more),
-    probe: () => send({ site: "read", effect: () => {} }),
     close: () =>
       send({ site: "close", effect: () => {} }).finally(() => {
         isClosed = true;

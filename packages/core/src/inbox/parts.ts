@@ -1,6 +1,7 @@
 import type { Happening } from "../notices/notice.ts";
 import { Stopwatch } from "../time/clock.ts";
 import type { Environment } from "../time/environment.ts";
+import { Acts } from "./acts.ts";
 import type { Changes } from "./changes.ts";
 import type { RecordStore } from "./store.ts";
 
@@ -12,6 +13,8 @@ export class InboxParts {
   readonly environment: Environment;
   readonly changes: Changes;
   readonly leaseMs: number;
+  /** What this process can do with the store, as far as it has tried lately. */
+  readonly acts: Acts;
   /** Passes notices that concern the whole inbox to its observer. */
   notify: (notice: Happening) => void = () => {};
   /** `close` was called, so nothing more is begun. */
@@ -24,6 +27,7 @@ export class InboxParts {
     this.environment = environment;
     this.changes = changes;
     this.leaseMs = leaseMs;
+    this.acts = new Acts(environment, (notice) => this.notify(notice));
   }
 
   /**

@@ -343,11 +343,6 @@ class PostgresStore implements RecordStore {
     return Number(row?.n) === PRUNED_AT_ONCE;
   }
 
-  async probe(): Promise<void> {
-    const { sessions } = await this.#open();
-    await sessions.run(this.#statements.probe);
-  }
-
   async #keepUp(statement: Statement, values: Values = []): Promise<readonly Row[]> {
     const { upkeep } = await this.#open();
     return upkeep.run(statement, values);

@@ -185,14 +185,6 @@ local policy = type(info) == 'string' and string.match(info, 'maxmemory_policy:(
 return {now, identity, policy}
 `;
 
-/** Writes in the same way as a swap, and leaves nothing that lasts. KEYS: a text, a sorted set. */
-export const PROBE: string = `${NOW}
-redis.call('SET', KEYS[1], '', 'PXAT', now + 1000)
-redis.call('ZADD', KEYS[2], 0, '')
-redis.call('ZREM', KEYS[2], '')
-return {now}
-`;
-
 /**
  * Puts hints on a short list that nobody has to read. KEYS[1]: the list. ARGV: how many hints, how many the list has at most,
  * and how long it lasts (ms).

@@ -2,6 +2,7 @@ import type { Redis } from "ioredis";
 import type { EventFilter } from "../inbox/events.ts";
 import { notSearchable } from "../inbox/finding.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import { canaryKey } from "../inbox/record/canary.ts";
 import type {
   Counts,
   DueRecords,
@@ -33,7 +34,7 @@ import { readRecords } from "./read.ts";
 import { Replicas, type WrittenRecord } from "./replicas.ts";
 import { scanRecords } from "./scan.ts";
 import { limitedClient, type ScriptClient, scriptClient } from "./script-client.ts";
-import { MARK, PROBE, READ } from "./scripts.ts";
+import { MARK, READ } from "./scripts.ts";
 import { Shards } from "./shards.ts";
 import { swapRecords } from "./swap.ts";
 
@@ -96,6 +97,9 @@ export function redisStore(target: RedisTarget | undefined, options: RedisStoreO
 function isScriptClient(target: RedisTarget | undefined): target is ScriptClient {
   return typeof target === "object" && target !== null && !("duplicate" in target);
 }
+
+/** How many keys are tried to find one for each node. Keys are spread evenly. */
+const CANARIES_TRIED = 1_000;
 
 /** The key that marks the data as searchable. */
 const MARKED = "searchable";
@@ -283,15 +287,17 @@ class RedisStore implements RecordStore {
     return countEvents(groups);
   }
 
-  async probe(): Promise<void> {
-    const { groups, replicas } = await this.#open();
-    await Promise.all(
-      (await this.#oneOfEachNode(groups)).map(async (group) => {
-        const [shard = this.#shards.all[0]] = group.shards;
-        await group.run(PROBE, [shard.keyOf("probe"), shard.keyOf("probes")]);
-        await replicas?.probe(shard);
-      }),
-    );
+  async canaryKeys(token: string): Promise<readonly string[]> {
+    const connection = await this.#way.connections?.fast();
+    if (connection === undefined) return [canaryKey(token)];
+    const nodes = new Set(this.#shards.all.map(({ slot }) => nodeOf(connection, slot)));
+    const keys = new Map<Redis | null, string>();
+    for (let attempt = 0; keys.size < nodes.size && attempt < CANARIES_TRIED; attempt++) {
+      const key = canaryKey(token + attempt);
+      const node = nodeOf(connection, this.#shards.of(key).slot);
+      if (!keys.has(node)) keys.set(node, key);
+    }
+    return [...keys.values()];
   }
 
   async #settled(records: readonly WrittenRecord[]): Promise<void> {

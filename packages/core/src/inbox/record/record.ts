@@ -115,9 +115,9 @@ function isUnfinished(slot: Slot): boolean {
   return slot.state === "waiting" || slot.state === "running" || slot.state === "held";
 }
 
-/** True if nothing in the record is unfinished, so that it may be forgotten at its expiry. */
+/** True if nothing in the record is unfinished, so that it may be forgotten at its expiry. A canary has only a lease. */
 export function isFinished(record: IdempotencyRecord): boolean {
-  return !Object.values(record.slots).some(isUnfinished);
+  return record.lease === null && !Object.values(record.slots).some(isUnfinished);
 }
 
 /**
