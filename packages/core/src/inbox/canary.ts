@@ -9,7 +9,7 @@ import type { DueRecord, Versioned } from "./store.ts";
 
 /** When nothing has shown for this long that an act works, a canary is sent. */
 const SILENCE_MS = 5_000;
-/** About how often that is checked. A failing act is tried again this often, and never more often. */
+/** An act that fails is tried again about this often. */
 const AGAIN_MS = 1_000;
 /** An answer of the store is waited for no longer than a delivery would wait. */
 const LIMIT_MS = 2_000;
@@ -68,11 +68,22 @@ export class Canary {
   start(): void {
     const { environment, store } = this.#parts;
     if (store.immediate === true) return;
-    environment.after(AGAIN_MS * spreadOf(environment.token()), () => {
+    environment.after(this.#pauseMs() * spreadOf(environment.token()), () => {
       if (this.#parts.isClosing) return;
-      if (this.#isWanted(this.#takers.isTaking() ? RUNNING : ACCEPTING)) this.#send();
+      if (this.#isWanted(this.#shown)) this.#send();
       this.start();
     });
+  }
+
+  #pauseMs(): number {
+    const { acts } = this.#parts;
+    if (this.#isSuspected || acts.failing !== null) return AGAIN_MS;
+    return Math.max(AGAIN_MS, SILENCE_MS - acts.silentMs(this.#shown));
+  }
+
+  /** What canaries of this process can show now. */
+  get #shown(): readonly Act[] {
+    return this.#takers.isTaking() ? RUNNING : ACCEPTING;
   }
 
   /** Something has failed that says nothing about a single act. A canary will show more. */

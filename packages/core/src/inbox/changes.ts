@@ -260,6 +260,7 @@ export class Changes {
     failures: number,
   ): void {
     const isOfAnotherTime = (current?.version ?? null) === expected;
+    if (isOfAnotherTime) tell(group, ofAnotherTime());
     const rest = this.#inTime(group, isOfAnotherTime ? ofAnotherTime() : overtakenByOthers());
     if (rest.length === 0) this.#next(key, current);
     else if (!isOfAnotherTime) this.#compute(rest, current, true, failures + 1);

@@ -186,6 +186,26 @@ return {now, identity, policy}
 `;
 
 /**
+ * Tries the commands that the other scripts use for events. KEYS: a text and a sorted set that do not exist, and do not exist
+ * afterwards. Returns the names of the commands that the user's ACL refuses. Any other refusal is not told: it may pass.
+ */
+export const RIGHTS: string = `${NOW}
+local text, set = KEYS[1], KEYS[2]
+local answers = {now}
+for _, command in ipairs({
+  {'GET', text}, {'GETRANGE', text, 0, 0}, {'MGET', text}, {'EXISTS', text}, {'SET', text, '', 'PXAT', now + 1},
+  {'ZADD', set, 0, ''}, {'PEXPIREAT', set, now + 1000}, {'PERSIST', set}, {'ZRANGE', set, 0, 0}, {'ZCARD', set},
+  {'ZCOUNT', set, 0, 0}, {'ZRANGEBYSCORE', set, 0, 0}, {'ZRANGEBYLEX', set, '-', '+'}, {'ZREVRANGEBYLEX', set, '+', '-'},
+  {'ZREM', set, ''}
+}) do
+  local answer = redis.pcall(unpack(command))
+  local err = type(answer) == 'table' and answer.err or ''
+  if string.find(err, 'NOPERM') or string.find(err, 'user executing the script') then answers[#answers + 1] = command[1] end
+end
+return answers
+`;
+
+/**
  * Puts hints on a short list that nobody has to read. KEYS[1]: the list. ARGV: how many hints, how many the list has at most,
  * and how long it lasts (ms).
  */

@@ -32,6 +32,7 @@ import { listEvents, SEARCHABLE } from "./lists.ts";
 import { findEvents, pruneEnded } from "./names.ts";
 import { readRecords } from "./read.ts";
 import { Replicas, type WrittenRecord } from "./replicas.ts";
+import { checkRights, isForbidden, lackingRights } from "./rights.ts";
 import { scanRecords } from "./scan.ts";
 import { limitedClient, type ScriptClient, scriptClient } from "./script-client.ts";
 import { MARK, READ } from "./scripts.ts";
@@ -155,8 +156,18 @@ class RedisStore implements RecordStore {
   }
 
   async open(): Promise<void> {
+    try {
+      await this.#prepare();
+    } catch (error) {
+      // The script itself may not be run.
+      throw isForbidden(error) ? lackingRights("to run scripts", error) : error;
+    }
+  }
+
+  async #prepare(): Promise<void> {
     const { groups } = await this.#open();
     const { existing = false, searchable = false, environment } = this.#settings;
+    if (!existing) await checkRights(await this.#oneOfEachNode(groups));
     await this.#identities.learn(await this.#oneOfEachNode(groups), existing ? null : environment.token());
     if (searchable && !existing)
       await groups.of(this.#shards.all[0]).run(MARK, [this.#shards.all[0].keyOf(MARKED)]);
