@@ -5,8 +5,7 @@ import { type ContractCase, type Gate, newGate, onFreshData, type Process, type 
 import { newId, type SampleRunner, sampleEvent, sampleRunner, startStep, workAll } from "./sample-events.ts";
 import { does } from "./write-names.ts";
 
-const isWrite = (call: string): boolean =>
-  !["open", "read", "takeDue", "counts", "list", "probe"].includes(call);
+const isWrite = (call: string): boolean => !["open", "read", "takeDue", "counts", "list"].includes(call);
 
 /** A runner whose every run waits to be let go, by the id of its event. */
 function holding(): SampleRunner & { letGo(id: string): void; readonly running: readonly string[] } {

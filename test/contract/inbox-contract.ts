@@ -24,6 +24,7 @@ import { referenceCases } from "./reference-cases.ts";
 import { retryCases } from "./retry-cases.ts";
 import type { ContractCase, GroundKind, MakeGround } from "./rig.ts";
 import { tableCases } from "./table-cases.ts";
+import { watchCases } from "./watch-cases.ts";
 import { workCases } from "./work-cases.ts";
 import { writeCases } from "./write-cases.ts";
 
@@ -41,6 +42,7 @@ export const contractCases: readonly ContractCase[] = [
   ...expiryCases,
   ...workCases,
   ...lifeCases,
+  ...watchCases,
 ];
 
 /**

@@ -2,6 +2,7 @@ import type { RecordStore } from "@payhooks/core/inbox";
 import { memoryStore } from "@payhooks/core/inbox";
 import { fakeClock } from "@payhooks/core/testing";
 import { type Ground, type GroundKind, withOverrides } from "./rig.ts";
+import { skippingClock } from "./skipping-clock.ts";
 
 const BOUNDS = { maxRecords: 5_000, maxUnfinished: 5_000 };
 
@@ -11,6 +12,10 @@ export const sharedMemoryKind: GroundKind = { timeTravel: true, endsWithProcess:
 /** Two processes on one memory are an impossible thing, but they hold the suite against the simplest inbox. */
 export function memoryGround(): Ground {
   const clock = fakeClock();
+  return groundOn(clock, (ms) => clock.advance(ms));
+}
+
+function groundOn(clock: Ground["clock"], advance: Ground["advance"]): Ground {
   // Closed with its last process only.
   const store = withOverrides<RecordStore>(memoryStore({ environment: clock, ...BOUNDS }), {
     close: async () => {},
@@ -18,7 +23,7 @@ export function memoryGround(): Ground {
   return {
     ...memoryKind,
     clock,
-    advance: (ms) => clock.advance(ms),
+    advance,
     leaseMs: 30_000,
     open: () => ({ store }),
     close: async () => {},
@@ -27,8 +32,8 @@ export function memoryGround(): Ground {
 
 /** The same as if it outlived its processes, and as if it were out of reach by a way: answers come a turn later. */
 export function sharedMemoryGround(): Ground {
-  const ground = memoryGround();
-  const { clock } = ground;
+  const { clock, advance } = skippingClock();
+  const ground = groundOn(clock, advance);
   const { store } = ground.open();
   const distant = withOverrides<RecordStore>(store, {
     durability: "host",
@@ -44,7 +49,7 @@ export function sharedMemoryGround(): Ground {
     open: () => ({ store: distant }),
     async advance(ms) {
       await rest();
-      await (clock as ReturnType<typeof fakeClock>).advance(ms);
+      await advance(ms);
       await rest();
     },
   };

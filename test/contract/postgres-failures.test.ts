@@ -3,6 +3,7 @@ import { postgresMigration, postgresStore } from "@payhooks/core/postgres";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
+import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { expectSame, put, readOne, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
@@ -46,7 +47,7 @@ describe("a PostgreSQL that has lost its tables", () => {
         expect(await store.findLoss?.()).toBe("replaced");
         expect(store.identity).not.toBe(before);
         expect(await store.findLoss?.()).toBeNull();
-        await store.probe();
+        await sendCanary(store);
       }
     }));
 
@@ -60,7 +61,7 @@ describe("a PostgreSQL that has lost its tables", () => {
       await server.tell(`DROP SCHEMA ${schema} CASCADE`);
       expect(await store.findLoss?.()).toBe("replaced");
       expect(await store.findLoss?.()).toBeNull();
-      await expect(store.probe()).rejects.toThrow();
+      await expect(sendCanary(store)).rejects.toThrow();
     }));
 });
 
@@ -113,7 +114,7 @@ describe("a PostgreSQL that refuses to write", { timeout: 60_000 }, () => {
       await alone.tell("ALTER SYSTEM SET default_transaction_read_only = on");
       await alone.tell("SELECT pg_reload_conf()");
       await until("it is read-only", () =>
-        store.probe().then(
+        sendCanary(store).then(
           () => false,
           () => true,
         ),
@@ -123,7 +124,7 @@ describe("a PostgreSQL that refuses to write", { timeout: 60_000 }, () => {
       await alone.tell("ALTER SYSTEM RESET default_transaction_read_only");
       await alone.tell("SELECT pg_reload_conf()");
       await until("it takes writes", () =>
-        store.probe().then(
+        sendCanary(store).then(
           () => true,
           () => false,
         ),
@@ -142,7 +143,7 @@ describe("a PostgreSQL that refuses to write", { timeout: 60_000 }, () => {
       expect(kindsOf(await swapAll(store, swaps))).toEqual(["unknown"]);
       alone.thaw();
       await until("it answers", () =>
-        store.probe().then(
+        sendCanary(store).then(
           () => true,
           () => false,
         ),
@@ -244,7 +245,7 @@ describe("a role that may not make tables", { timeout: 60_000 }, () => {
       await store.open();
       const written = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
       expectSame(await readOne(store, keyOf(1)), written);
-      await store.probe();
+      await sendCanary(store);
       expect((await store.counts()).waiting).toBe(1);
     }));
 

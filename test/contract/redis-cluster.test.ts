@@ -2,6 +2,7 @@ import { storeContract } from "@payhooks/core/testing/store";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, begun, ended, HOUR_MS, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, putAll, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer, startCluster } from "../faults/harness/redis-server.ts";
@@ -111,7 +112,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
       const again = refused.map((swap) => ({ ...swap, at: store.now(swap.key) }));
       for (const result of await swapAll(store, again)) expect(result).toEqual({ kind: "written" });
       expect((await store.counts()).waiting).toBe(keys.length + 1);
-      await store.probe();
+      await sendCanary(store);
     }));
 
   it("goes on with what its other nodes have while one is away", () =>
@@ -151,7 +152,7 @@ describe("a cluster", { timeout: 60_000 }, () => {
       const written = results.filter(({ kind }) => kind === "written").length;
       expect(written).toBeGreaterThan(150);
       expect(written).toBeLessThan(250);
-      await expect(store.probe()).rejects.toThrow();
+      await expect(sendCanary(store)).rejects.toThrow();
     }));
 
   it("behind a plain connection to one of its nodes is served shard by shard", () =>

@@ -3,6 +3,7 @@ import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import type { RecordStore, Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
 import { Shards } from "../../packages/core/src/redis/shards.ts";
+import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, begun, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { expectSame, put, readOne, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
@@ -60,7 +61,7 @@ describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
         const server = await RedisServer.start(scope);
         const store = await opened(scope, server.url);
         const known = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
-        await store.probe();
+        await sendCanary(store);
         await server.tell(refuse, ...by);
         const swaps = newOnes(store, 120);
         const begin = swapOf(
@@ -70,10 +71,10 @@ describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
           begun(known.key, store.now(known.key), known.record, 1_000),
         );
         expect(kindsOf(await swapAll(store, [...swaps, begin]))).toEqual(["not-written"]);
-        await expect(store.probe()).rejects.toThrow();
+        await expect(sendCanary(store)).rejects.toThrow();
         await server.tell(allow, ...how);
         await until("it takes writes", () =>
-          store.probe().then(
+          sendCanary(store).then(
             () => true,
             () => false,
           ),
@@ -108,7 +109,7 @@ describe("a Redis that does not answer", { timeout: 60_000 }, () => {
       expect(kindsOf(await swapAll(store, swaps))).toEqual(["unknown"]);
       server.thaw();
       await until("it answers", () =>
-        store.probe().then(
+        sendCanary(store).then(
           () => true,
           () => false,
         ),
@@ -131,7 +132,7 @@ describe("a Redis that does not answer", { timeout: 60_000 }, () => {
       });
       proxy.refuse(false);
       await until("it is back", () =>
-        store.probe().then(
+        sendCanary(store).then(
           () => true,
           () => false,
         ),

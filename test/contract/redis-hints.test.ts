@@ -1,6 +1,7 @@
 /** Hints of one process to others that something is due: whom they wake, how many are kept. */
 import { expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
@@ -140,7 +141,7 @@ it("who listened while Redis was away hears of what comes afterwards", () =>
     await server.up();
     await waiters(1);
     await until("writes are taken", () =>
-      sender.probe().then(
+      sendCanary(sender).then(
         () => true,
         () => false,
       ),

@@ -2,6 +2,7 @@
 import { Cluster } from "ioredis";
 import { expect, it } from "vitest";
 import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
+import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, putAll, type Written } from "../../packages/core/src/testing/store/writes.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
@@ -114,7 +115,7 @@ it(
       proxy.target = next.port;
       proxy.reset();
       await until("the store has found the new primary", () =>
-        store.probe().then(
+        sendCanary(store).then(
           () => true,
           () => false,
         ),

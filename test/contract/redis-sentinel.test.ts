@@ -1,6 +1,7 @@
 import { storeContract } from "@payhooks/core/testing/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { expectSame, put, readOne } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
@@ -61,7 +62,7 @@ it(
         { withinMs: 30_000 },
       );
       await until("writes are taken", () =>
-        store.probe().then(
+        sendCanary(store).then(
           () => true,
           () => false,
         ),

@@ -12,6 +12,7 @@ import {
   type SwapResult,
 } from "@payhooks/core/inbox";
 import { expect } from "vitest";
+import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import { isPending } from "../../packages/core/src/time/awaitable.ts";
 import type { Environment } from "../../packages/core/src/time/environment.ts";
 import { does, nameOf } from "./write-names.ts";
@@ -80,6 +81,8 @@ export interface Process {
 export interface ProcessOptions {
   /** Its store, changed. */
   readonly store?: (store: RecordStore) => RecordStore;
+  /** Its canaries go through `store` too. Otherwise a case sees events alone: canaries meet no fate, and are no call. */
+  readonly withCanaries?: boolean;
   /** Its wall clock is so many milliseconds ahead of the others'. */
   readonly aheadMs?: () => number;
 }
@@ -166,7 +169,7 @@ function startProcess(
   ground: Ground,
   written: Map<string, IdempotencyRecord>,
   fates: Fates,
-  { store: change = (store) => store, aheadMs = () => 0 }: ProcessOptions,
+  { store: change = (store) => store, aheadMs = () => 0, withCanaries = false }: ProcessOptions,
 ): Process {
   const parts = ground.open();
   const store = change(parts.store);
@@ -247,6 +250,23 @@ function startProcess(
   }
 
   function swap(items: readonly Swap[]): Awaitable<readonly SwapResult[]> {
+    const canaries = items.filter(({ key }) => isCanary(key));
+    if (canaries.length === 0) return swapEvents(items);
+    const rest = items.filter(({ key }) => !isCanary(key));
+    return then(whileAlive(meet("before", [])), () =>
+      then(whileAlive((withCanaries ? store : parts.store).swap(canaries)), (ofCanaries) =>
+        then(rest.length === 0 ? [] : swapEvents(rest), (ofEvents) => {
+          const results = new Map<Swap, SwapResult | undefined>([
+            ...canaries.map((item, at) => [item, ofCanaries[at]] as const),
+            ...rest.map((item, at) => [item, ofEvents[at]] as const),
+          ]);
+          return items.map((item) => results.get(item) ?? { kind: "unknown", cause: null });
+        }),
+      ),
+    );
+  }
+
+  function swapEvents(items: readonly Swap[]): Awaitable<readonly SwapResult[]> {
     const names = items.map((item) => nameOf(item, written.get(item.expected ?? "") ?? null));
     for (const { version, record } of items) written.set(version, record);
     return then(meet("before", names), (before) => {
@@ -280,10 +300,14 @@ function startProcess(
     list: async (filter, cursor, limit, first) =>
       call("list", () => store.list(filter, cursor, limit, first)),
     counts: () => call("counts", () => store.counts()),
-    probe: async () => call("probe", () => store.probe()),
     ...(store.settled === undefined
       ? {}
-      : { settled: async (items) => call("settled", async () => store.settled?.(items)) }),
+      : {
+          settled: async (items) => {
+            const events = items.filter(({ key }) => !isCanary(key));
+            if (events.length > 0) await call("settled", async () => store.settled?.(events));
+          },
+        }),
     close: async () => (alive ? store.close() : undefined),
   });
   const { leaseMs, mistake } = ground;

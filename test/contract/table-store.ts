@@ -24,7 +24,7 @@ const tablesIn = (schema: string): string => `
     events     jsonb NOT NULL   -- what its events are listed and counted by
   );
   CREATE INDEX IF NOT EXISTS records_by_look_at ON ${schema}.records (look_at);
-  CREATE TABLE IF NOT EXISTS ${schema}.store (one int PRIMARY KEY, identity text NOT NULL, probed_at float8)`;
+  CREATE TABLE IF NOT EXISTS ${schema}.store (one int PRIMARY KEY, identity text NOT NULL)`;
 
 const SET = "version = $2, record = $3, look_at = $4, expires_at = $5, events = $6";
 
@@ -172,9 +172,6 @@ export function tableStore(
         before,
       ]);
       return affectedRows === 500;
-    },
-    async probe() {
-      await query(`UPDATE ${store} SET probed_at = $1`, [now()]);
     },
     // The database was given, and may be shared: whoever made it closes it.
     close: async () => {},

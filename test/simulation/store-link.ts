@@ -181,7 +181,6 @@ export function linkTo(world: World, links: Links, process: LinkedProcess): Reco
     readNote: (name) => send({ site: "read", effect: () => store.readNote(name) }).then((text) => text),
     writeNote: (name, text) =>
       send({ site: "read", effect: () => store.writeNote(name, text) }).then(() => {}),
-    probe: () => send({ site: "read", effect: () => {} }),
     close: () =>
       send({ site: "close", effect: () => {} }).finally(() => {
         isClosed = true;

@@ -73,7 +73,6 @@ export class SimulatedStore implements RecordStore {
   }
 
   async open(): Promise<void> {}
-  async probe(): Promise<void> {}
   async close(): Promise<void> {}
 
   now(): number {

@@ -36,7 +36,7 @@ const MET = [
     "list",
     "now",
     "pass",
-    "probe",
+    "canary",
     "prune",
     "read",
     "reopen",

@@ -88,7 +88,7 @@ function callOf(dice: Dice, made: number, times: Times): Call {
   const kind = dice.of([
     ...(["swap", "swap", "swap", "swap", "swap", "swap", "swap", "take", "take", "take", "take"] as const),
     ...(["pass", "pass", "pass", "list", "list", "counts", "counts", "read", "read", "resend"] as const),
-    ...(["prune", "probe", "now", "settled", "reopen"] as const),
+    ...(["prune", "canary", "now", "settled", "reopen"] as const),
   ]);
   switch (kind) {
     case "swap":

@@ -74,7 +74,7 @@ export type Call =
     }
   | { readonly kind: "counts"; readonly by: By }
   | { readonly kind: "prune"; readonly by: By }
-  | { readonly kind: "probe"; readonly by: By }
+  | { readonly kind: "canary"; readonly by: By }
   | { readonly kind: "now"; readonly by: By; readonly key: number }
   /** Whether replicas have records at these versions or later; of some, a version that was replaced since. */
   | { readonly kind: "settled"; readonly by: By; readonly keys: readonly number[] }

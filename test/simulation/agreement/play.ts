@@ -1,4 +1,5 @@
 /** Plays a history on several stores, and finds the first call to which their answers differ. */
+
 import { label } from "../../../packages/core/src/inbox/record/index-of.ts";
 import type {
   DueRecord,
@@ -8,6 +9,7 @@ import type {
   Swap,
   SwapResult,
 } from "../../../packages/core/src/inbox/store.ts";
+import { sendCanary } from "../../../packages/core/src/testing/store/canaries.ts";
 import { keyOf } from "../../../packages/core/src/testing/store/records.ts";
 import { pause } from "../../faults/harness/scope.ts";
 import {
@@ -117,8 +119,8 @@ class Player {
         return this.#compare(call.by, async (store) => canonicalCounts(await store.counts()));
       case "prune":
         return this.#compare(call.by, pruned);
-      case "probe":
-        return this.#compare(call.by, (store) => store.probe());
+      case "canary":
+        return this.#compare(call.by, sendCanary);
       case "now":
         // From an answer the store knows what time it is.
         return this.#compare(call.by, async (store) => {

@@ -1,12 +1,14 @@
 import { consoleLogger } from "../notices/logger.ts";
 import { factsOfThrown } from "../notices/thrown.ts";
 import type { Delivery, Reply } from "../protocol/delivery.ts";
-import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "../protocol/errors.ts";
+import { type DeliveryErrorCode, isSetupError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { Endpoint } from "../receiver/intake.ts";
 import type { Receiver } from "../receiver/receiver.ts";
+import { pauseAfter } from "../receiver/start-again.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import { systemClock } from "../time/clock.ts";
+import { environmentOf } from "../time/environment.ts";
 import { isShared } from "./shared.ts";
 
 /**
@@ -38,8 +40,8 @@ export interface MountedFlow<Platform = void> {
   answer(incoming: Incoming, platform: Platform): Promise<Reply>;
   /**
    * For servers that keep running: starts the receiver in the next turn of the event loop, when its handlers are registered.
-   * The error of a wrong set-up is thrown where nothing catches it, so that the process ends at boot and shows the fix. Any
-   * other error, such as an inbox that cannot be reached, is logged, and the next delivery tries again.
+   * The error of a wrong set-up is thrown where nothing catches it, so that the process ends at boot and shows the fix. After any
+   * other error, such as an inbox that cannot be reached, the start is repeated until it succeeds or the receiver is closed.
    */
   startSoon(platform: Platform): void;
 }
@@ -72,21 +74,38 @@ export function mountFlow<Platform = void>(
       return endpoint.receive({ method, url, headers, remoteAddress, tenant, waitUntil, rawBody }, MOUNTED);
     },
     startSoon(platform) {
-      setImmediate(async () => {
-        let receiver: Receiver | null = null;
-        try {
-          receiver = await receiverOf(source, platform);
-          void receiver[flow];
-          await receiver.start();
-        } catch (error) {
-          if (isSetupError(error)) setImmediate(() => throwUncaught(error));
-          // A receiver that exists has sent a notice of its own.
-          else if (receiver === null)
-            consoleLogger.error("no receiver was made; the next delivery tries again", factsOfThrown(error));
-        }
-      });
+      setImmediate(() => void startOf(source, flow, platform));
     },
   };
+}
+
+/** Makes the receiver and starts it. A factory that fails is called again after a pause. The receiver itself repeats its start. */
+async function startOf<Platform>(
+  source: ReceiverSource<Platform>,
+  flow: FlowName,
+  platform: Platform,
+): Promise<void> {
+  const { after, token } = environmentOf();
+  let told = "";
+  for (let failures = 0; ; failures++) {
+    let receiver: Receiver | null = null;
+    try {
+      receiver = await receiverOf(source, platform);
+      void receiver[flow];
+      await receiver.start();
+    } catch (error) {
+      if (isSetupError(error)) setImmediate(() => throwUncaught(error));
+      // A receiver that exists has sent a notice of its own.
+      else if (receiver === null) {
+        const facts = factsOfThrown(error);
+        if (facts.error !== told) consoleLogger.error("no receiver was made; this is tried again", facts);
+        told = facts.error;
+        await new Promise<void>((resolve) => after(pauseAfter(failures, token()), resolve));
+        continue;
+      }
+    }
+    return;
+  }
 }
 
 /** Waits for the body for at most `bodyTimeoutMs`. */
@@ -133,11 +152,6 @@ function makeOnce<Platform>(
   made.set(factory, making);
   making.catch(() => made.delete(factory));
   return making;
-}
-
-/** True for an error that the merchant has to correct. It does not go away with time. */
-function isSetupError(error: unknown): boolean {
-  return isPayhooksError(error) && !Object.hasOwn(ANSWER_STATUS, error.code);
 }
 
 function throwUncaught(error: unknown): never {

@@ -1,7 +1,8 @@
+import { consoleLogger } from "../notices/logger.ts";
+import { factsOfThrown } from "../notices/thrown.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import type { Reply } from "../protocol/delivery.ts";
-import { describeError } from "../protocol/foreign-error.ts";
 import type { Probe, ReadyOptions } from "../receiver/receiver.ts";
 import { type ReceiverSource, receiverOf } from "./mount.ts";
 
@@ -9,7 +10,8 @@ import { type ReceiverSource, receiverOf } from "./mount.ts";
 export type MountedProbe<Platform = void> = (platform: Platform) => Promise<Reply>;
 
 /**
- * Mounts `receiver.live` or `receiver.ready`: 200 `{"ok":true}`, or 503 with the reason.
+ * Mounts `receiver.live` or `receiver.ready`: 200 `{"ok":true}`, or 503 `{"ok":false,"code":"…"}`. Anybody may ask, so only a code
+ * of a closed list is told. The receiver logs the words when the answer changes.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is not a positive number.
  */
@@ -20,12 +22,18 @@ export function mountProbe<Platform = void>(
 ): MountedProbe<Platform> {
   checkNames("ready", options, { maxDueAgeMs: true });
   if (options.maxDueAgeMs !== undefined) checkTime("maxDueAgeMs", options.maxDueAgeMs);
+  let told: string | null = null;
   return async (platform) => {
     try {
       const receiver = await receiverOf(source, platform);
-      return replyOf(which === "live" ? receiver.live() : await receiver.ready(options));
+      const probe = which === "live" ? receiver.live() : await receiver.ready(options);
+      told = null;
+      return replyOf(probe);
     } catch (error) {
-      return replyOf({ ok: false, detail: `there is no receiver: ${describeError(error)}` });
+      const facts = factsOfThrown(error);
+      if (facts.error !== told) consoleLogger.error(`/${which} is answered 503: there is no receiver`, facts);
+      told = facts.error;
+      return replyOf({ ok: false, code: "no-receiver" });
     }
   };
 }
@@ -33,11 +41,11 @@ export function mountProbe<Platform = void>(
 /** Answers must never come from a cache. */
 const HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
 
-function replyOf({ ok, detail }: Probe): Reply {
+function replyOf({ ok, code }: Pick<Probe, "ok" | "code">): Reply {
   return {
     status: ok ? 200 : 503,
     headers: HEADERS,
-    body: JSON.stringify(ok ? { ok } : { ok, detail }),
+    body: JSON.stringify(ok ? { ok } : { ok, code }),
   };
 }
 

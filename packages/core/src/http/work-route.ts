@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { consoleLogger } from "../notices/logger.ts";
 import { factsOfThrown } from "../notices/thrown.ts";
 import { refusal } from "../protocol/delivery.ts";
-import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "../protocol/errors.ts";
+import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError, isSetupError } from "../protocol/errors.ts";
 import { type ReceiverSource, receiverOf } from "./mount.ts";
 
 /** Options of a route that runs the events that are due. */
@@ -35,8 +35,7 @@ export async function answerWork<Platform>(
   } catch (error) {
     if (isPayhooksError(error) && error.code === "ERR_CLOSING") return refused(error.code);
     consoleLogger.error("the work route failed", factsOfThrown(error));
-    const setup = isPayhooksError(error) && !Object.hasOwn(ANSWER_STATUS, error.code);
-    return refused(setup ? "ERR_MISCONFIGURED" : "ERR_INBOX_UNAVAILABLE");
+    return refused(isSetupError(error) ? "ERR_MISCONFIGURED" : "ERR_INBOX_UNAVAILABLE");
   }
 }
 

@@ -1,3 +1,4 @@
+import { isPayhooksError } from "../protocol/errors.ts";
 import { type Awaitable, awaitableOf, type Settle } from "../time/awaitable.ts";
 import type { Stopwatch } from "../time/clock.ts";
 import { type AcceptAnswer, type AcceptPlan, acceptStep, type Known, type Need } from "./accepting.ts";
@@ -83,11 +84,17 @@ export class Acceptor {
     const { key } = event;
     const { changes, store } = this.#parts;
     const runner = options.handle ?? this.#background.runner;
+    const { acts } = this.#parts;
+    const onFailure = (cause: unknown): void => {
+      acts.failed("accept", cause);
+      options.onFailure?.(cause);
+    };
     const begin = runner === null ? null : this.#beginPlan(key, options, runner);
     if (begin !== null) this.#runs.reserve(key);
     changes.ask<AcceptAnswer>({
       key,
       deadlineMs: options.deadlineMs ?? DEFAULT_DEADLINE_MS,
+      onFailure,
       // Most events are new, so the first guess is that there is no record.
       guess: begin === null && this.#runs.has(key) ? undefined : null,
       step: acceptStep({
@@ -102,11 +109,14 @@ export class Acceptor {
       settle: (outcome) => {
         const isBegun = outcome.ok && outcome.answer.kind === "accepted" && outcome.answer.begun !== null;
         if (begin !== null && !isBegun) this.#runs.giveBack(key);
-        if (!outcome.ok) settle.fail(outcome.error);
-        else if (outcome.answer.kind === "accepted") {
-          this.#accepted(acceptance, outcome.answer, outcome.version, runner, known);
+        if (!outcome.ok) {
+          // A store without room refuses every event. Any other refusal is about this one.
+          if (isFull(outcome.error)) acts.failed("accept", outcome.error);
+          settle.fail(outcome.error);
+        } else if (outcome.answer.kind === "accepted") {
+          this.#accepted(acceptance, outcome.answer, outcome.version, runner, known, onFailure);
         } else {
-          const finding = this.#findOut(outcome.answer.need, event, known);
+          const finding = this.#findOut(outcome.answer.need, event, known, onFailure);
           finding.then((more) => this.#ask(acceptance, more), settle.fail);
         }
       },
@@ -130,6 +140,7 @@ export class Acceptor {
     version: string | null,
     runner: Runner | null,
     { claim }: Known,
+    onFailure: (cause: unknown) => void,
   ): void {
     if (accepted.outcome === "held" && this.#heldKnown !== null) this.#heldKnown.count++;
     const { handle, delayMs = 0 } = options;
@@ -149,10 +160,14 @@ export class Acceptor {
         this.#runs.start({ ...begun, runner, inBackground: handle === undefined, ended });
       } else if (isNews(accepted)) this.#background.added(delayMs);
     };
+    const done = (): void => {
+      if (isNews(accepted)) this.#parts.acts.passed("accept");
+      settle.done(answer);
+    };
     const { store } = this.#parts;
     if (store.settled === undefined || version === null) {
       start();
-      settle.done(answer);
+      done();
       return;
     }
     const own = { key: event.key, version };
@@ -160,12 +175,20 @@ export class Acceptor {
     const settled = async (): Promise<void> => store.settled?.(claim === null ? [own] : [claim, own]);
     settled()
       .finally(start)
-      .then(() => settle.done(answer), settle.fail);
+      .then(done, (error: unknown) => {
+        onFailure(error);
+        settle.fail(error);
+      });
   }
 
-  async #findOut(need: Need, event: VerifiedEvent, known: Known): Promise<Known> {
+  async #findOut(
+    need: Need,
+    event: VerifiedEvent,
+    known: Known,
+    onFailure: (cause: unknown) => void,
+  ): Promise<Known> {
     if (need === "held") return { ...known, held: await this.#countHeld() };
-    const { owner, claim } = await this.#parts.claims.take(need.claim);
+    const { owner, claim } = await this.#parts.claims.take(need.claim, onFailure);
     return { ...known, referenceReused: owner !== event.key, claim };
   }
 
@@ -180,6 +203,10 @@ export class Acceptor {
     this.#heldKnown = { count: held, since };
     return held;
   }
+}
+
+function isFull(error: unknown): boolean {
+  return isPayhooksError(error) && error.code === "ERR_INBOX_FULL";
 }
 
 /** True if something of the event is left to run: the event itself, or its onHeld handlers. */

@@ -165,13 +165,17 @@ export class ActiveRun implements Lease {
 
   /** While the store is down, the write is repeated. The handler is not: its result is kept until then. */
   async #persist<T>(during: string, step: Step<T>): Promise<T | null> {
-    const { changes, environment, leaseMs } = this.#parts;
+    const { acts, changes, environment, leaseMs } = this.#parts;
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
       if (this.#parts.isAbandoned) return null;
       try {
-        return await changes.change({ key: this.data.key, step, deadlineMs: leaseMs });
+        const onFailure = (cause: unknown): void => acts.failed("end", cause);
+        const answer = await changes.change({ key: this.data.key, step, deadlineMs: leaseMs, onFailure });
+        acts.passed("end");
+        return answer;
       } catch (error) {
         if (this.#parts.isAbandoned) return null;
+        acts.failed("end", error);
         this.#runner.notify(inboxError(during, error));
         await sleep(environment, delayMs);
       }

@@ -43,6 +43,8 @@ export interface Asked<T> {
    * computed from what this process wrote last, or the store is asked first.
    */
   readonly guess?: Versioned | null | undefined;
+  /** Called with the reason each time the store did not answer or make a write that will be tried again, or has been given up. */
+  readonly onFailure?: ((cause: unknown) => void) | undefined;
   /** Called once. `version` is that of the record that the answer is about; null if there is no record. */
   readonly settle: (outcome: Outcome<T>) => void;
 }
@@ -215,6 +217,7 @@ export class Changes {
     const { key, version, record, index } = item;
     // The store may still make the write that was sent. Only sending the same write again can tell.
     const sendAgain = (cause: unknown): void => {
+      tell(group, cause);
       const limit = leaseEnd ?? Math.max(...group.map(({ until }) => until));
       if (this.#isOver(limit)) this.#fail(group, key, cause);
       else this.#later(failures, () => this.#write(group, base, item, leaseEnd, failures + 1, true));
@@ -257,6 +260,7 @@ export class Changes {
     failures: number,
   ): void {
     const isOfAnotherTime = (current?.version ?? null) === expected;
+    if (isOfAnotherTime) tell(group, ofAnotherTime());
     const rest = this.#inTime(group, isOfAnotherTime ? ofAnotherTime() : overtakenByOthers());
     if (rest.length === 0) this.#next(key, current);
     else if (!isOfAnotherTime) this.#compute(rest, current, true, failures + 1);
@@ -284,6 +288,7 @@ export class Changes {
     cause: unknown,
     failures: number,
   ): void {
+    tell(group, cause);
     const rest = this.#inTime(group, cause);
     if (rest.length === 0) this.#next(key, base);
     else this.#later(failures, () => this.#compute(rest, base, false, failures + 1));
@@ -352,11 +357,16 @@ export class Changes {
         this.#compute(group, outcome.current, true);
         return;
       }
+      tell(group, outcome.error);
       const rest = this.#inTime(group, outcome.error);
       if (rest.length > 0) this.#later(failures, () => this.#readFor(rest, failures + 1));
       else this.#fail([], key, outcome.error);
     });
   }
+}
+
+function tell(group: readonly Pending[], cause: unknown): void {
+  for (const { asked } of group) asked.onFailure?.(cause);
 }
 
 function ofAnotherTime(): PayhooksError {

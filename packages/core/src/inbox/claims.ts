@@ -17,6 +17,9 @@ export interface Holder {
   readonly claim: { readonly key: string; readonly version: string } | null;
 }
 
+/** Is told why the store did not answer. */
+type OnFailure = (cause: unknown) => void;
+
 /** The references that events have claimed (`oneSuccessPerReference`). */
 export class Claims {
   readonly #parts: InboxParts;
@@ -26,19 +29,24 @@ export class Claims {
   }
 
   /** Claims a reference, unless somebody else has it. */
-  async take(claim: ReferenceClaim): Promise<Holder> {
-    const first = await this.#ask(claim, null);
+  async take(claim: ReferenceClaim, onFailure?: OnFailure): Promise<Holder> {
+    const first = await this.#ask(claim, null, onFailure);
     if (!first.isOld) return first;
     // A claim outlives its owner if a process died before it could let the claim expire.
     const [owner = null] = await this.#parts.store.read([first.owner]);
-    return owner === null ? this.#ask(claim, first.owner) : first;
+    return owner === null ? this.#ask(claim, first.owner, onFailure) : first;
   }
 
-  #ask(claim: ReferenceClaim, forgotten: string | null): Promise<Holder & Pick<Claimed, "isOld">> {
+  #ask(
+    claim: ReferenceClaim,
+    forgotten: string | null,
+    onFailure?: OnFailure,
+  ): Promise<Holder & Pick<Claimed, "isOld">> {
     return new Promise((resolve, reject) => {
       this.#parts.changes.ask<Claimed>({
         key: claim.key,
         deadlineMs: DEADLINE_MS,
+        onFailure,
         guess: null,
         step: (record, now) => {
           const answer = claimReference(record, claim, now, forgotten);

@@ -1,5 +1,6 @@
 import { inboxError } from "../notices/notice.ts";
 import type { Environment } from "../time/environment.ts";
+import type { Acts } from "./acts.ts";
 import type { Runner } from "./inbox.ts";
 import { isUnreadable } from "./record/codec.ts";
 import type { DueRecord, RecordStore } from "./store.ts";
@@ -8,6 +9,7 @@ import type { DueRecord, RecordStore } from "./store.ts";
 export interface DispatcherParts {
   readonly store: RecordStore;
   readonly environment: Environment;
+  readonly acts: Acts;
   /** For how long a record that was taken is hidden from others. */
   readonly hideMs: number;
   /** The dispatcher looks at least this often; `Infinity` if no other process can add events. */
@@ -155,6 +157,7 @@ export class Dispatcher {
         nextMs = Math.min(nextMs, this.#isOutdated ? dueInMs + YIELD_MS : dueInMs);
       }
     } catch (error) {
+      this.#parts.acts.canaryFailed("take", error);
       runner.notify(inboxError("take", error));
       nextMs = Math.min(pollMs, AGAIN_MS);
       this.#notBefore = this.#parts.environment.monotonic() + nextMs;

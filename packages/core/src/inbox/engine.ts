@@ -5,6 +5,7 @@ import type { Awaitable } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { Acceptor } from "./acceptor.ts";
+import { Canary } from "./canary.ts";
 import { Changes, unreadable } from "./changes.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { EventEntries, FindQuery } from "./events.ts";
@@ -61,6 +62,7 @@ class Engine implements Inbox {
   readonly #pollMs: number;
   readonly #runs: Runs;
   readonly #acceptor: Acceptor;
+  readonly #canary: Canary;
   readonly #losses: LossWatch;
   readonly #health: HealthCheck;
   readonly #pruning: Pruning;
@@ -84,12 +86,20 @@ class Engine implements Inbox {
     this.#pollMs = store.endsWithProcess === true ? Number.POSITIVE_INFINITY : pollMs;
     const parts = new InboxParts(store, environment, new Changes(store, environment, leaseMs), leaseMs);
     this.#parts = parts;
+    const isTaking = (): boolean => this.#dispatcher?.isTaking === true && this.#runs.places.room > 0;
+    const canary = new Canary(parts, {
+      isRunning: () => this.#dispatcher !== null,
+      isTaking,
+      look: () => this.#dispatcher?.wake(0),
+    });
+    this.#canary = canary;
     this.#runs = new Runs(
       parts,
       {
         isTaking: () => this.#dispatcher?.isTaking === true,
         due: (inMs) => this.#dispatcher?.wake(inMs),
         freed: () => this.#dispatcher?.freed(),
+        canary: (due) => canary.taken(due),
       },
       // An event that a run releases counts as part of that run, so a close waits for it.
       (event) => this.#acceptor.accept(event, { deadlineMs: leaseMs }),
@@ -103,11 +113,11 @@ class Engine implements Inbox {
       },
       added: (inMs) => this.#dispatcher?.added(inMs),
     });
-    this.#losses = new LossWatch(parts);
+    this.#losses = new LossWatch(parts, () => canary.suspect());
     this.#pruning = new Pruning(parts);
     this.#finding = new Finding(parts, () => this.ready());
     this.events = this.#finding;
-    this.#health = new HealthCheck(parts, () => this.ready(), this.#losses, this.#finding);
+    this.#health = new HealthCheck(parts, () => this.ready(), this.#losses, canary, this.#finding);
     this.held = heldEntries({
       parts,
       ready: () => this.ready(),
@@ -135,6 +145,7 @@ class Engine implements Inbox {
     await this.#store.open();
     this.#isOpen = true;
     this.#losses.start();
+    this.#canary.start();
     if (this.#store.prune !== undefined) this.#pruneLater();
   }
 
@@ -155,6 +166,7 @@ class Engine implements Inbox {
     const dispatcher = new Dispatcher({
       store: this.#store,
       environment,
+      acts: this.#parts.acts,
       hideMs,
       pollMs: this.#pollMs,
       runner,
@@ -275,6 +287,7 @@ class Engine implements Inbox {
   async close({ graceMs }: { readonly graceMs: number }): Promise<{ readonly unfinished: number }> {
     const { environment } = this.#parts;
     this.#parts.isClosing = true;
+    this.#canary.stop();
     const letGo = environment.hold();
     try {
       this.#dispatcher?.stop();

@@ -84,7 +84,10 @@ export class Finding implements EventEntries {
     await this.#ready();
     const { store } = this.#parts;
     const { oldestDueAt, ...counts } = await store.counts();
-    return { ...counts, oldestDueMs: oldestDueAt === null ? null : Math.max(0, store.now("") - oldestDueAt) };
+    const { waiting, retrying, running, held } = counts;
+    // Without an event, only a canary is due.
+    const isDue = oldestDueAt !== null && waiting + retrying + running + held > 0;
+    return { ...counts, oldestDueMs: isDue ? Math.max(0, store.now("") - oldestDueAt) : null };
   }
 }
 

@@ -1,5 +1,7 @@
 import { describeError } from "../protocol/foreign-error.ts";
 import type { Stopwatch } from "../time/clock.ts";
+import { describeAct } from "./acts.ts";
+import type { Canary } from "./canary.ts";
 import type { EventEntries } from "./events.ts";
 import type { Health } from "./inbox.ts";
 import type { LossWatch } from "./loss-watch.ts";
@@ -11,7 +13,7 @@ const LIMIT_MS = 2_000;
 const COUNT_LIMIT_MS = 1_000;
 /** If a count fails or takes longer, the last one is told for this long. */
 const COUNTED_FOR_MS = 30_000;
-/** A good probe and its counts are used again for this long. Balancers ask often, and the endpoint may be public. */
+/** Counts are used again for this long. Balancers ask often, and the endpoint may be public. */
 const GOOD_FOR_MS = 1_000;
 
 /** Everything about an inbox's health but `lostAt`, which is known without asking the store. */
@@ -27,15 +29,13 @@ const NOT_COUNTED: CountsOfHealth = {
   oldestDueMs: null,
 };
 
-/** Finds out whether an event could be accepted now, by trying a write. */
+/** Says whether an event could be accepted now and would run. What events and canaries have shown is known before anybody asks. */
 export class HealthCheck {
   readonly #parts: InboxParts;
   readonly #ready: () => Promise<void>;
   readonly #losses: LossWatch;
+  readonly #canary: Canary;
   readonly #events: Pick<EventEntries, "counts">;
-  #probing: Promise<void> | null = null;
-  /** When the last successful probe began. */
-  #good: Stopwatch | null = null;
   #counting: Promise<CountsOfHealth> | null = null;
   #counted: { readonly counts: CountsOfHealth; readonly since: Stopwatch } | null = null;
 
@@ -43,19 +43,21 @@ export class HealthCheck {
     parts: InboxParts,
     ready: () => Promise<void>,
     losses: LossWatch,
+    canary: Canary,
     events: Pick<EventEntries, "counts">,
   ) {
     this.#parts = parts;
     this.#events = events;
     this.#ready = ready;
     this.#losses = losses;
+    this.#canary = canary;
   }
 
   async ask(): Promise<Health> {
     const finding = await this.#within(
       LIMIT_MS,
       this.#find().catch((error: unknown) => notOk(describeError(error))),
-      () => notOk(`the store has not answered within ${LIMIT_MS} ms`),
+      () => notOk(this.#lastCause() ?? `the store has not answered within ${LIMIT_MS} ms`),
     );
     return { ...finding, lostAt: this.#losses.lostAt };
   }
@@ -63,8 +65,15 @@ export class HealthCheck {
   async #find(): Promise<Finding> {
     if (this.#parts.isClosing) return notOk("the inbox is closing or closed");
     await this.#ready();
-    const [counts] = await Promise.all([this.#counts(), this.#probe(), this.#look()]);
-    return { ok: true, detail: null, ...counts };
+    const [counts] = await Promise.all([this.#counts(), this.#canary.known(), this.#look()]);
+    const { failing } = this.#parts.acts;
+    if (failing === null) return { ok: true, detail: null, failing: null, ...counts };
+    return { ok: false, detail: describeAct(failing.act, failing.cause), failing: failing.act, ...counts };
+  }
+
+  #lastCause(): string | null {
+    const { failing } = this.#parts.acts;
+    return failing === null ? null : describeAct(failing.act, failing.cause);
   }
 
   #isFresh(since: Stopwatch): boolean {
@@ -99,22 +108,6 @@ export class HealthCheck {
     return counts;
   }
 
-  /** All callers at one time share one probe. */
-  #probe(): Promise<void> {
-    if (this.#good !== null && this.#isFresh(this.#good)) return Promise.resolve();
-    this.#probing ??= this.#probeNow().finally(() => {
-      this.#probing = null;
-    });
-    return this.#probing;
-  }
-
-  async #probeNow(): Promise<void> {
-    const since = this.#parts.stopwatch();
-    this.#good = null;
-    await this.#parts.store.probe();
-    this.#good = since;
-  }
-
   /** What an action resolves to, or something else if it takes too long. The action must not reject. */
   #within<T>(limitMs: number, action: Promise<T>, otherwise: () => T): Promise<T> {
     return new Promise((resolve) => {
@@ -128,5 +121,5 @@ export class HealthCheck {
 }
 
 function notOk(detail: string): Finding {
-  return { ok: false, detail, ...NOT_COUNTED };
+  return { ok: false, detail, failing: "accept", ...NOT_COUNTED };
 }

@@ -1,4 +1,4 @@
-import type { Happening } from "../notices/notice.ts";
+import type { Happening, StallKind } from "../notices/notice.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { Awaitable } from "../time/awaitable.ts";
@@ -30,10 +30,15 @@ export interface HeldEntries {
 
 /** What an operator wants to know. Counts are null where the inbox did not answer. */
 export interface Health {
-  /** Whether an event could be accepted now. To find out, a write was tried within the last second. */
+  /**
+   * Whether an event could be accepted now, and would be run by a process that runs events. Real events have shown it within the
+   * last seconds, or a synthetic record that went the same way.
+   */
   readonly ok: boolean;
-  /** Why not; null if `ok`. */
+  /** Why not, in words; null if `ok`. They are for the people who run the program, and may name servers. */
   readonly detail: string | null;
+  /** What fails; null if `ok`. See the notice `stalled`. */
+  readonly failing: StallKind | null;
   /**
    * When this process last noticed that stored events were lost, or may have been, in milliseconds since the epoch; null if
    * never. A `data-lost` notice says how. The time is never reset.
@@ -145,6 +150,8 @@ export interface AcceptOptions {
   readonly maxHeld?: number | undefined;
   /** How long the caller waits for the answer. A write that has not succeeded by then is not tried again. Default 2 s. */
   readonly deadlineMs?: number | undefined;
+  /** Called with the reason each time the store did not take the event and is asked again: what a caller knows if its time is up. */
+  readonly onFailure?: ((cause: unknown) => void) | undefined;
   /** Runs the event at once, even if every place is taken (`ack: "handled"`): see {@link Accepted.handled}. */
   readonly handle?: Runner | undefined;
 }

@@ -13,6 +13,7 @@ export { createInbox, type InboxOptions } from "./engine.ts";
 export type { EventFilter } from "./events.ts";
 export type { Inbox } from "./inbox.ts";
 export { type MoveOptions, type MoveReport, moveRecords } from "./move.ts";
+export { canaryKey } from "./record/canary.ts";
 export { decodeRecord, encodeRecord, isUnreadable, type Unreadable } from "./record/codec.ts";
 export type { EventLabels, EventState, RecordIndex } from "./record/index-of.ts";
 export type { IdempotencyRecord } from "./record/record.ts";

@@ -6,11 +6,14 @@ const LOOK_EVERY_MS = 2_000;
 /** Checks every two seconds whether the store still has its data. Nothing else would notice that it was lost. */
 export class LossWatch {
   readonly #parts: InboxParts;
+  readonly #suspect: () => void;
   #lostAt: number | null = null;
   #looking: Promise<void> | null = null;
 
-  constructor(parts: InboxParts) {
+  /** @param suspect called if the store cannot be asked. */
+  constructor(parts: InboxParts, suspect: () => void) {
     this.#parts = parts;
+    this.#suspect = suspect;
   }
 
   /** When a loss was last noticed, on this process's clock; null if never. */
@@ -42,7 +45,8 @@ export class LossWatch {
       this.#lostAt = environment.now();
       notify({ type: "data-lost", why: loss });
     } catch {
-      // Calls that need the store report that it is away.
+      // That says nothing about the data. But perhaps the store is away.
+      this.#suspect();
     }
   }
 }

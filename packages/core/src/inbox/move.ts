@@ -6,6 +6,7 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import { sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
+import { isCanary } from "./record/canary.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { type EventState, indexOf, type RecordIndex } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
@@ -108,7 +109,7 @@ async function* pagesOf(store: RecordStore): AsyncIterable<readonly ScannedRecor
   do {
     const page: Scanned | undefined = await store.scan?.(cursor, TOGETHER);
     if (page === undefined) return;
-    yield page.records;
+    yield page.records.filter(({ key }) => !isCanary(key));
     cursor = page.next;
   } while (cursor !== null);
 }

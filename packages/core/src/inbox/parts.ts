@@ -1,6 +1,7 @@
 import type { Happening } from "../notices/notice.ts";
 import { Stopwatch } from "../time/clock.ts";
 import type { Environment } from "../time/environment.ts";
+import { Acts } from "./acts.ts";
 import type { Changes } from "./changes.ts";
 import { Claims } from "./claims.ts";
 import type { RecordStore } from "./store.ts";
@@ -14,6 +15,8 @@ export class InboxParts {
   readonly changes: Changes;
   readonly claims: Claims;
   readonly leaseMs: number;
+  /** What this process can do with the store, as far as it has tried lately. */
+  readonly acts: Acts;
   /** Passes notices that concern the whole inbox to its observer. */
   notify: (notice: Happening) => void = () => {};
   /** `close` was called, so nothing more is begun. */
@@ -27,6 +30,7 @@ export class InboxParts {
     this.changes = changes;
     this.leaseMs = leaseMs;
     this.claims = new Claims(this);
+    this.acts = new Acts(environment, (notice) => this.notify(notice));
   }
 
   /**

@@ -8,6 +8,7 @@ import { FirstInFirstOut } from "./line.ts";
 import { OneAtATime } from "./one-at-a-time.ts";
 import type { InboxParts } from "./parts.ts";
 import { Places } from "./places.ts";
+import { isCanary } from "./record/canary.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { type RunReport, recordKeyOf, slotKeyOf } from "./record/event.ts";
 import type { Ending, LeaseData, StepChange } from "./record/lease.ts";
@@ -23,6 +24,8 @@ export interface Looker {
   due(inMs: number): void;
   /** A place has become free. */
   freed(): void;
+  /** A look has found a canary. */
+  canary(due: DueRecord): Promise<void>;
 }
 
 /** A run that was begun, until it gets a place. */
@@ -130,6 +133,10 @@ export class Runs {
     { runner, inBackground, ended }: Pick<BegunRun, "runner" | "inBackground" | "ended">,
     isWanted: () => boolean,
   ): Promise<boolean> {
+    if (isCanary(key)) {
+      await this.#looker.canary({ key, ...due });
+      return false;
+    }
     if (this.has(key)) return false;
     if (isUnreadable(due.record)) {
       // The record stays hidden for a while, so the next look does not find it again.
@@ -156,10 +163,12 @@ export class Runs {
         },
       });
       if (lease !== null) {
+        this.#parts.acts.passed("take");
         this.start({ lease, leased, runner, inBackground, ended });
         return true;
       }
     } catch (error) {
+      this.#parts.acts.failed("take", error);
       runner.notify(inboxError("begin", error));
     }
     this.giveBack(key);

@@ -205,10 +205,10 @@ export interface RecordStore {
   /** Replaces such a text, of at most 16 KB. If two processes do so at the same time, either text may remain. */
   writeNote?(name: string, text: string): Promise<void>;
   /**
-   * Resolves when an event could be written now, and confirmed as far as the store promises; rejects with the reason why not.
-   * It has to try a write, since a store may answer reads and refuse writes. It leaves nothing behind.
+   * Keys of canaries, made of this text with {@link canaryKey}: one on each server that has records of its own. Leave it out if
+   * all records are on one server.
    */
-  probe(): Promise<void>;
+  canaryKeys?(token: string): Promise<readonly string[]>;
   /**
    * For a store that may drop finished records before they expire: it may no longer know events that were signed before this
    * time. Leave it out if the store keeps all of them.

@@ -26,6 +26,10 @@ export class References {
     this.#folded.set(key, fold(version, record));
   }
 
+  delete(key: string): void {
+    this.#folded.delete(key);
+  }
+
   hasRoomFor(key: string, now: number): boolean {
     if (this.#folded.size < this.#max || this.#folded.has(key)) return true;
     if (now >= this.#nextLookAt) {

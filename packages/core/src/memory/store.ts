@@ -30,7 +30,6 @@ const LOOKED_AT_ONCE = 500;
 const MAX_FOUND = 1_000;
 
 const WRITTEN: SwapResult = { kind: "written" };
-const NO_EVENTS: readonly EventLabels[] = [];
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
@@ -84,7 +83,7 @@ export function memoryStore({
     const current = find(key, now);
     const isComputedNow = item.at <= now && item.at >= now - OUTDATED_MS;
     if (!isComputedNow || (current?.version ?? null) !== item.expected) return { kind: "conflict", current };
-    const isReference = index.events.length === 0;
+    const isReference = index.events.length === 0 && index.dueAt === null;
     if (isReference && !references.hasRoomFor(key, now)) {
       return { kind: "refused", cause: fullOfReferences(maxRecords) };
     }
@@ -92,8 +91,8 @@ export function memoryStore({
       return { kind: "refused", cause: fullOfFuture(maxRecords) };
     }
     if (tally.unfinished >= maxUnfinished) {
-      const before = open.get(key)?.index.events ?? NO_EVENTS;
-      if (unfinishedOf(index.events) > unfinishedOf(before)) {
+      const before = open.get(key)?.index;
+      if (roomOf(index) > (before === undefined ? 0 : roomOf(before))) {
         return { kind: "refused", cause: fullOfEvents(tally.unfinished) };
       }
     }
@@ -113,7 +112,10 @@ export function memoryStore({
       tally.count(before.index.events, -1);
       dueTimes.remove(before);
     }
-    if (index.events.length === 0) {
+    if (index.expiresAt !== null && index.expiresAt <= now) {
+      open.delete(key);
+      references.delete(key);
+    } else if (index.events.length === 0 && index.dueAt === null) {
       references.set(key, version, record);
     } else if (index.expiresAt !== null) {
       open.delete(key);
@@ -201,15 +203,17 @@ export function memoryStore({
       return found;
     },
     counts: () => ({ ...tally.counts, oldestDueAt: dueTimes.oldest(environment.now()) }),
-    async probe() {
-      if (tally.unfinished >= maxUnfinished) throw fullOfEvents(tally.unfinished);
-    },
     forgottenBefore: () => finished.forgottenBefore,
     async close() {},
     restore(key, { version, record }) {
       if (!isUnreadable(record)) put(key, version, record, indexOf(key, record), environment.now());
     },
   };
+}
+
+/** How much a record counts: its events that wait or run, or one for a canary, which takes the place of an event. */
+function roomOf({ events, dueAt }: RecordIndex): number {
+  return events.length === 0 && dueAt !== null ? 1 : unfinishedOf(events);
 }
 
 function fullOfEvents(unfinished: number): PayhooksError {

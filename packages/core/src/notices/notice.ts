@@ -105,6 +105,27 @@ export type Happening =
       /** Where it was thrown, without its message; null if this is not known. */
       readonly stack: string | null;
     }
+  /** Something that has to work for events to run has failed for five seconds, and goes on failing. Sent once. */
+  | {
+      readonly type: "stalled";
+      readonly during: StallKind;
+      /** The kind and the codes of the last error, as in `inbox-error`. */
+      readonly error: string;
+      /** Where it was thrown, without its message; null if this is not known. */
+      readonly stack: string | null;
+    }
+  /** What had stalled works again. */
+  | { readonly type: "recovered"; readonly during: StallKind; readonly afterMs: number }
+  /**
+   * The answer of `receiver.ready()` has changed. `code` is what strangers may be told. `detail` says more, and is for the log
+   * only.
+   */
+  | {
+      readonly type: "readiness";
+      readonly ok: boolean;
+      readonly code: NotReadyCode | null;
+      readonly detail: string | null;
+    }
   /**
    * Events that were stored and acknowledged are lost, or may be. `replaced`: the store no longer has its data, which was
    * emptied, deleted, or exchanged. `evicting`: the store is configured to drop records when it is full.
@@ -140,6 +161,31 @@ export interface Alert {
 /** The notice about a store that did not answer. Only here does the error of a store become a text. */
 export function inboxError(during: string, error: unknown): Happening {
   return { type: "inbox-error", during, count: 1, error: describeError(error), stack: originOf(error) };
+}
+
+/**
+ * What can stall. `start`: the receiver should run, and could not start. `accept`: deliveries cannot be stored. `take`: events
+ * that are due cannot be begun. `end`: the end of a run cannot be written.
+ */
+export type StallKind = "start" | "accept" | "take" | "end";
+
+/** Why deliveries should not be sent to a process: all that `GET /ready` tells. `docs/operating/load-balancer.md` explains each. */
+export type NotReadyCode =
+  | "closing"
+  | "no-receiver"
+  | "misconfigured"
+  | "not-started"
+  | "inbox-unavailable"
+  | "stalled"
+  | "not-counted"
+  | "overdue";
+
+export function stalled(during: StallKind, cause: unknown): Happening {
+  return { type: "stalled", during, error: describeError(cause), stack: originOf(cause) };
+}
+
+export function recovered(during: StallKind, afterMs: number): Happening {
+  return { type: "recovered", during, afterMs: Math.round(afterMs) };
 }
 
 /**

@@ -76,7 +76,7 @@ BEGIN
       coalesce(unfinished.state, 'finished') AS state, unfinished.reason, labels.accepted_at, labels.event_id, labels.record
     FROM ${schema}.labels LEFT JOIN ${schema}.unfinished
       ON unfinished.record = labels.record AND unfinished.event_id = labels.event_id;
-  CREATE TABLE ${schema}.meta (version integer NOT NULL, identity text NOT NULL, probed_at timestamptz);
+  CREATE TABLE ${schema}.meta (version integer NOT NULL, identity text NOT NULL);
   CREATE TABLE ${schema}.notes (name text COLLATE "C" PRIMARY KEY, text text NOT NULL);
   INSERT INTO ${schema}.meta VALUES (${SCHEMA_VERSION}, gen_random_uuid()::text);
 END

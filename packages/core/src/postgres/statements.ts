@@ -17,7 +17,6 @@ export interface Statements {
   readonly readNote: Statement;
   readonly writeNote: Statement;
   readonly counts: Statement;
-  readonly probe: Statement;
   readonly announce: Statement;
   readonly time: Statement;
 }
@@ -107,7 +106,6 @@ export function statementsFor(schema: string): Statements {
       "counts",
       `SELECT state, reason, count(*)::float8 AS n FROM ${schema}.unfinished GROUP BY state, reason`,
     ),
-    probe: statement("probe", `UPDATE ${schema}.meta SET probed_at = statement_timestamp()`),
     announce: statement("announce", `SELECT pg_notify('payhooks_${schema}', '')`),
     time: statement("time", `SELECT ${NOW} AS now`),
   };

@@ -29,6 +29,7 @@ import { checkSchemaName, look, migration, noTables, SCHEMA_VERSION, wrongVersio
 import { GivenSession, PgSession, type Session } from "./session.ts";
 import { runAgain, Sessions } from "./sessions.ts";
 import { PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
+import { checkSuitability, suitability } from "./suitability.ts";
 import { Writes } from "./swap.ts";
 
 /** How many connections are on the path of a delivery. One more is for lists, counts, pruning and hints. */
@@ -218,6 +219,8 @@ class PostgresStore implements RecordStore {
     const [found] = rows;
     if (found === undefined) throw noTables(schema, "or they are incomplete");
     if (Number(found.version) !== SCHEMA_VERSION) throw wrongVersion(schema, Number(found.version));
+    const [suited] = await sessions.run({ ...suitability(schema), limitMs: OPEN_MS });
+    checkSuitability(schema, suited);
     this.#identity = String(found.identity);
     const askedAt = this.#environment.monotonic();
     this.#learn(await sessions.run({ ...this.#statements.time, limitMs: OPEN_MS }), askedAt);
@@ -350,11 +353,6 @@ class PostgresStore implements RecordStore {
 
   async writeNote(name: string, text: string): Promise<void> {
     await this.#keepUp(this.#statements.writeNote, [name, text]);
-  }
-
-  async probe(): Promise<void> {
-    const { sessions } = await this.#open();
-    await sessions.run(this.#statements.probe);
   }
 
   async #keepUp(statement: Statement, values: Values = []): Promise<readonly Row[]> {

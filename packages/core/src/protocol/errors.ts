@@ -149,6 +149,11 @@ export class PayhooksError extends Error {
   }
 }
 
+/** True for an error that the merchant has to correct. Neither time nor another delivery does. */
+export function isSetupError(error: unknown): boolean {
+  return isPayhooksError(error) && !Object.hasOwn(ANSWER_STATUS, error.code);
+}
+
 /** True for an error of Payhooks, even of another copy of the package in the same process. */
 export function isPayhooksError(error: unknown): error is PayhooksError {
   return (

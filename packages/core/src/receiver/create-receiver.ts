@@ -24,10 +24,10 @@ import { Alerts } from "../notices/alerts.ts";
 import { NoticeBoard } from "../notices/board.ts";
 import { fromLevel, LogLines } from "../notices/log-lines.ts";
 import { consoleLogger } from "../notices/logger.ts";
-import { inboxError, type Notice } from "../notices/notice.ts";
+import { inboxError, type Notice, type NotReadyCode } from "../notices/notice.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
-import { PayhooksError } from "../protocol/errors.ts";
+import { isSetupError, PayhooksError } from "../protocol/errors.ts";
 import type {
   ConnectedAccountApprovedEvent,
   ConnectedAccountDeclinedEvent,
@@ -38,6 +38,7 @@ import type {
   SettlementDeclinedEvent,
   WithdrawalEvent,
 } from "../protocol/events.ts";
+import { describeError } from "../protocol/foreign-error.ts";
 import { type Clock, Stopwatch, systemClock } from "../time/clock.ts";
 import { environmentOf } from "../time/environment.ts";
 import { type Endpoint, Intake } from "./intake.ts";
@@ -63,8 +64,11 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   return new MountedReceiver(options);
 }
 
-const OK: Probe = { ok: true, detail: null };
-const CLOSING: Probe = { ok: false, detail: "the receiver is closing or closed" };
+const OK: Probe = { ok: true, code: null, detail: null };
+const CLOSING: Probe = notReady("closing", "the receiver is closing or closed");
+
+/** For how many values of `maxDueAgeMs` the last answer is remembered. */
+const MAX_TOLD = 10;
 
 class MountedReceiver implements Receiver {
   readonly held: HeldEntries;
@@ -82,6 +86,10 @@ class MountedReceiver implements Receiver {
   readonly #runner: Runner;
   readonly #intake: Intake;
   readonly #lifecycle: Lifecycle;
+  /** The last code of `ready`, by its option. */
+  readonly #told = new Map<number | undefined, NotReadyCode | null>();
+  /** The last error of the set-up that was told. */
+  #toldSetup: string | null = null;
 
   constructor(options: ReceiverOptions) {
     this.#options = options;
@@ -115,6 +123,7 @@ class MountedReceiver implements Receiver {
     });
     this.#lifecycle = new Lifecycle({
       environment,
+      notify: (notice) => notices.post(notice),
       prepare: () => this.#prepare(),
       run: () => this.#run(),
       close: (options) => this.#close(options),
@@ -210,7 +219,7 @@ class MountedReceiver implements Receiver {
 
   async start(): Promise<void> {
     const { run = "background" } = this.#settings;
-    await (run === "background" ? this.#lifecycle.start() : this.#lifecycle.prepare());
+    await this.#lifecycle.start(run === "background" ? "running" : "ready");
   }
 
   /** Checks what can only be checked once the environment is available, and closes registration. */
@@ -234,12 +243,18 @@ class MountedReceiver implements Receiver {
     return running;
   }
 
-  /** Posts one notice about a failure, however many deliveries wait for the action. */
+  /**
+   * Posts one notice about a failure, however many deliveries wait for the action. A wrong set-up is told only when it changes,
+   * since each attempt finds it again.
+   */
   async #noticing<T>(action: () => Promise<T>): Promise<T> {
     try {
       return await action();
     } catch (error) {
-      if (!this.#lifecycle.isClosing) this.#notices.post(inboxError("start", error));
+      const setup = isSetupError(error) ? describeError(error) : null;
+      const isNews = setup === null || setup !== this.#toldSetup;
+      this.#toldSetup = setup;
+      if (isNews && !this.#lifecycle.isClosing) this.#notices.post(inboxError("start", error));
       throw error;
     }
   }
@@ -327,8 +342,11 @@ class MountedReceiver implements Receiver {
     return this.#inbox.find(query);
   }
 
-  health(): Promise<Health> {
-    return this.#inbox.health();
+  async health(): Promise<Health> {
+    const health = await this.#inbox.health();
+    const { missing } = this.#lifecycle;
+    if (missing === null || missing.cause === null || this.#lifecycle.isClosing) return health;
+    return { ...health, ok: false, detail: notStarted(missing.cause), failing: "start" };
   }
 
   live(): Probe {
@@ -339,17 +357,32 @@ class MountedReceiver implements Receiver {
     checkNames("ready", options, { maxDueAgeMs: true });
     const { maxDueAgeMs } = options;
     if (maxDueAgeMs !== undefined) checkTime("maxDueAgeMs", maxDueAgeMs);
+    const probe = await this.#ready(maxDueAgeMs);
+    const last = this.#told.get(maxDueAgeMs) ?? null;
+    if (this.#told.size === MAX_TOLD) this.#told.clear();
+    this.#told.set(maxDueAgeMs, probe.code);
+    if (probe.code !== last) this.#notices.post({ type: "readiness", ...probe });
+    return probe;
+  }
+
+  async #ready(maxDueAgeMs: number | undefined): Promise<Probe> {
     if (this.#lifecycle.isClosing) return CLOSING;
-    const { ok, detail, waiting, oldestDueMs } = await this.#inbox.health();
-    if (!ok) return { ok, detail };
-    if (maxDueAgeMs !== undefined && waiting === null) {
-      return { ok: false, detail: "the events that are due could not be counted" };
+    const { missing } = this.#lifecycle;
+    if (missing !== null) {
+      return notReady(
+        isSetupError(missing.cause) ? "misconfigured" : "not-started",
+        notStarted(missing.cause),
+      );
     }
-    if (maxDueAgeMs === undefined || oldestDueMs === null || oldestDueMs <= maxDueAgeMs) return OK;
-    return {
-      ok: false,
-      detail: `an event has been due for ${oldestDueMs} ms, and maxDueAgeMs is ${maxDueAgeMs}`,
-    };
+    const { ok, detail, failing, waiting, oldestDueMs } = await this.#inbox.health();
+    if (!ok) return notReady(failing === "accept" ? "inbox-unavailable" : "stalled", detail ?? "");
+    if (maxDueAgeMs === undefined) return OK;
+    if (waiting === null) return notReady("not-counted", "the events that are due could not be counted");
+    if (oldestDueMs === null || oldestDueMs <= maxDueAgeMs) return OK;
+    return notReady(
+      "overdue",
+      `an event has been due for ${oldestDueMs} ms, and maxDueAgeMs is ${maxDueAgeMs}`,
+    );
   }
 
   async close(options: { readonly graceMs?: number | undefined } = {}): Promise<{
@@ -376,6 +409,16 @@ class MountedReceiver implements Receiver {
       this.#notices.close();
     }
   }
+}
+
+function notReady(code: NotReadyCode, detail: string): Probe {
+  return { ok: false, code, detail };
+}
+
+function notStarted(cause: unknown): string {
+  return cause === null
+    ? "the receiver is starting"
+    : `the receiver has not started: ${describeError(cause)}`;
 }
 
 /** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */

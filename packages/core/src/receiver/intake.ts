@@ -186,6 +186,7 @@ export class Intake {
     const fault = this.#findFault(delivery, mounted);
     if (fault !== null) return refuse(...fault);
     let isInFlight = true;
+    let failure: unknown = null;
     this.#inFlight++;
     const deadline = new Deadline(clock, settings.acceptTimeoutMs);
     try {
@@ -209,10 +210,10 @@ export class Intake {
       alerts.succeeded(flow.name);
       const run = this.#runOf(delivery);
       if (run === "background" && !lifecycle.isRunning) {
-        if (!lifecycle.isStarting && !mounted) {
+        if (!lifecycle.isToRun && !mounted) {
           return refuse("ERR_NOT_STARTED", 'run is "background" and receiver.start() has not been called');
         }
-        await deadline.race(lifecycle.start());
+        await deadline.race(lifecycle.start("running"));
       }
       const { verified } = verification.reading;
       const { ack, maxHeld } = settings;
@@ -221,6 +222,9 @@ export class Intake {
         deadlineMs: deadline.leftMs,
         delayMs: ack === "enqueued" && run === "after-response" ? LEFT_TO_THE_REQUEST_MS : 0,
         handle: ack === "handled" ? runner : undefined,
+        onFailure: (cause) => {
+          failure = cause;
+        },
       });
       const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
@@ -231,7 +235,10 @@ export class Intake {
       else this.notifyWorker(accepted, (work) => delivery.waitUntil?.(work));
       return RECEIVED;
     } catch (error) {
-      return refuse(codeOf(error), describe(error), originOf(error));
+      const cause = failure ?? lifecycle.missing?.cause ?? null;
+      if (error !== TIME_IS_UP || cause === null)
+        return refuse(codeOf(error), describe(error), originOf(error));
+      return refuse(codeOf(cause), `${describe(error)}, since: ${describe(cause)}`, originOf(cause));
     } finally {
       deadline.cancel();
       if (isInFlight) this.#inFlight--;
@@ -267,7 +274,7 @@ export class Intake {
   #runOf(delivery: Delivery): NonNullable<Settings["run"]> {
     const { settings, lifecycle } = this.#parts;
     if (settings.run !== undefined) return settings.run;
-    return delivery.waitUntil === undefined || lifecycle.isStarting ? "background" : "after-response";
+    return delivery.waitUntil === undefined || lifecycle.isToRun ? "background" : "after-response";
   }
 
   /** `ack: "handled"`: every copy is answered with the event's state after this attempt. */

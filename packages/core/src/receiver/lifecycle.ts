@@ -8,16 +8,22 @@
  *     any of these --close--> closing --> closed
  *
  * `preparing` checks the set-up, opens the inbox and closes registration. A receiver whose events run elsewhere, or after the
- * response, stays `ready`, and also receives. A step that fails leaves the receiver where it was, so that the next call tries
- * again. Nothing leads back from `closing`: from then on, every call is refused with `ERR_CLOSING`.
+ * response, stays `ready`, and also receives. A step that fails leaves the receiver where it was. The next call tries again, and
+ * once somebody has called start, the receiver also tries again by itself. Nothing leads back from `closing`: from then on, every
+ * call is refused with `ERR_CLOSING`.
  */
 
 import type { Running } from "../inbox/inbox.ts";
+import type { Happening } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Environment } from "../time/environment.ts";
+import { StartAgain } from "./start-again.ts";
 
 /** The state of a receiver. */
 export type LifecycleState = "new" | "preparing" | "ready" | "starting" | "running" | "closing" | "closed";
+
+/** Where a start leads. If events run elsewhere, or after the response, it only prepares the receiver. */
+export type StartGoal = "ready" | "running";
 
 /** How a receiver's close ended. */
 export interface Closed {
@@ -26,8 +32,9 @@ export interface Closed {
 
 /** What is done between one state and the next. */
 export interface LifecycleParts {
-  /** Keeps the process alive during a step. The timers of Payhooks alone do not. */
-  readonly environment: Pick<Environment, "hold">;
+  /** It also keeps the process alive during a step. The timers of Payhooks alone do not. */
+  readonly environment: Environment;
+  notify(notice: Happening): void;
   /** From new to ready. */
   prepare(): Promise<void>;
   /** From ready to running. */
@@ -39,6 +46,9 @@ export interface LifecycleParts {
 /** Takes a receiver from state to state. */
 export class Lifecycle {
   readonly #parts: LifecycleParts;
+  readonly #again: StartAgain;
+  /** Null until somebody calls start. */
+  #goal: StartGoal | null = null;
   #state: LifecycleState = "new";
   #preparing: Promise<void> | null = null;
   #starting: Promise<void> | null = null;
@@ -48,6 +58,14 @@ export class Lifecycle {
 
   constructor(parts: LifecycleParts) {
     this.#parts = parts;
+    const { environment } = parts;
+    this.#again = new StartAgain(
+      environment,
+      (notice) => parts.notify(notice),
+      () => {
+        if (this.#goal !== null && !this.isClosing) void this.start(this.#goal).catch(() => {});
+      },
+    );
   }
 
   get state(): LifecycleState {
@@ -56,12 +74,19 @@ export class Lifecycle {
 
   /** True if deliveries can be judged and stored. */
   get isReady(): boolean {
-    return this.#state === "ready" || this.isStarting;
+    return this.#state === "ready" || this.#state === "starting" || this.#state === "running";
   }
 
-  /** True if events are to run in the background here: somebody has called start, and it has not failed. */
-  get isStarting(): boolean {
-    return this.#state === "starting" || this.#state === "running";
+  /** True if events are to run in the background here: somebody has called start. */
+  get isToRun(): boolean {
+    return this.#goal === "running";
+  }
+
+  /** Why the start did not lead where it was to lead; null if it did, or if nobody has called it. `cause` is null at the first attempt. */
+  get missing(): { readonly cause: unknown } | null {
+    if (this.#goal === null || this.isClosing) return null;
+    if (this.#goal === "running" ? this.isRunning : this.isReady) return null;
+    return this.#again.failing ?? { cause: null };
   }
 
   get isRunning(): boolean {
@@ -84,18 +109,34 @@ export class Lifecycle {
     this.refuseWhenClosing();
   }
 
-  /** Goes to `running`, once, however many callers there are. */
-  async start(): Promise<void> {
-    await this.prepare();
-    if (this.isRunning) return;
-    this.#starting ??= this.#pass("ready", "starting", "running", async () => {
-      this.#running = await this.#parts.run();
-      if (this.#isPaused) this.#running.pause();
-    }).finally(() => {
+  /**
+   * Goes where the goal says, once, however many callers there are. Rejects if that fails, and then tries again by itself until it
+   * succeeds or the receiver is closed.
+   */
+  async start(goal: StartGoal = "running"): Promise<void> {
+    this.refuseWhenClosing();
+    this.#goal = goal;
+    this.#starting ??= this.#start(goal).finally(() => {
       this.#starting = null;
     });
     await this.#starting;
     this.refuseWhenClosing();
+  }
+
+  async #start(goal: StartGoal): Promise<void> {
+    try {
+      await this.prepare();
+      if (goal === "running" && !this.isRunning) {
+        await this.#pass("ready", "starting", "running", async () => {
+          this.#running = await this.#parts.run();
+          if (this.#isPaused) this.#running.pause();
+        });
+      }
+      this.#again.succeeded();
+    } catch (error) {
+      if (!this.isClosing) this.#again.failed(error);
+      throw error;
+    }
   }
 
   /** Begins no run in the background until `resume`, even if the receiver starts only later. */
@@ -123,6 +164,7 @@ export class Lifecycle {
 
   async #close(options: { readonly graceMs: number }): Promise<Closed> {
     this.#state = "closing";
+    this.#again.stop();
     try {
       return await this.#alive(() => this.#parts.close(options));
     } finally {

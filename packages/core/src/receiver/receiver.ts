@@ -13,7 +13,7 @@ import type { Health, HeldEntries, WorkReport } from "../inbox/inbox.ts";
 import type { AcceptOutcome, RunReport } from "../inbox/record/event.ts";
 import type { EventSummary } from "../inbox/record/index-of.ts";
 import type { Life } from "../inbox/record/life.ts";
-import type { Notice } from "../notices/notice.ts";
+import type { Notice, NotReadyCode } from "../notices/notice.ts";
 import type {
   ConnectedAccountApprovedEvent,
   ConnectedAccountDeclinedEvent,
@@ -43,7 +43,9 @@ export interface PaymentsEndpoint extends Endpoint {
 /** The answer to a load balancer. */
 export interface Probe {
   readonly ok: boolean;
-  /** Why not; null if it is ok. */
+  /** Why not, as anybody may be told; null if it is ok. */
+  readonly code: NotReadyCode | null;
+  /** Why not, in words; null if it is ok. They are for logs, and may name servers. */
   readonly detail: string | null;
 }
 
@@ -132,7 +134,8 @@ export interface Receiver<Context extends HandlerContext = HandlerContext> {
 
   /**
    * Checks the set-up, and closes registration. With `run: "background"`, or without `run`, also begins to run events.
-   * Idempotent. Adapters call it.
+   * Idempotent. Adapters call it. It rejects with the failure of the first attempt. From then on, the receiver tries again by
+   * itself, at intervals of at most about 15 s, until it has started or is closed. `ready()` is not ok meanwhile.
    * @throws PayhooksError a set-up code such as `ERR_OPTION_MISSING`, `ERR_INBOX_REQUIRED` or `ERR_NO_HANDLERS`.
    */
   start(): Promise<void>;
@@ -170,7 +173,7 @@ export interface Receiver<Context extends HandlerContext = HandlerContext> {
   readonly held: HeldEntries;
   /** The option `effects`; null if there was none. */
   readonly effects: Effects<Context> | null;
-  /** Whether the inbox answers, and how much waits in it. */
+  /** Whether the receiver has started, if it should, whether events can be accepted and run, and how much waits. */
   health(): Promise<Health>;
   /**
    * Whether this process should keep running: false once `close()` was called. Does not ask the inbox, and so says nothing
@@ -178,8 +181,9 @@ export interface Receiver<Context extends HandlerContext = HandlerContext> {
    */
   live(): Probe;
   /**
-   * Whether deliveries should be sent to this process. False once `close()` was called, and while the inbox could not accept an
-   * event. With `maxDueAgeMs`, also false while an event has been due for longer than that.
+   * Whether deliveries should be sent to this process. False once `close()` was called, while a start has not succeeded, and while
+   * events cannot be accepted, or taken, or ended. With `maxDueAgeMs`, also false while an event has been due for longer than
+   * that. A notice tells when the answer changes.
    * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is not a positive number.
    */
   ready(options?: ReadyOptions): Promise<Probe>;

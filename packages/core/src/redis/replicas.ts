@@ -50,11 +50,6 @@ export class Replicas {
     }
   }
 
-  /** Rejects unless the required number of replicas follows the node that has this shard. */
-  async probe(shard: Shard): Promise<void> {
-    await this.#nodeAt(shard).probe(shard);
-  }
-
   #nodeOf({ key }: WrittenRecord): NodeReplicas {
     return this.#nodeAt(this.#shards.of(key));
   }
@@ -99,15 +94,6 @@ class NodeReplicas {
     this.#shards = shards;
     this.#groups = groups;
     this.#demand = demand;
-  }
-
-  /** Writes a mark, and waits until replicas have it. */
-  async probe(shard: Shard): Promise<void> {
-    const { replicas, timeoutMs } = this.#demand;
-    const pipeline = this.#node.pipeline();
-    pipeline.eval(CONFIRM, 1, shard.keyOf("mark"));
-    pipeline.wait(replicas, timeoutMs);
-    this.#checkReached(await answersOf(pipeline));
   }
 
   settled(records: readonly WrittenRecord[]): Promise<void> {

@@ -191,12 +191,24 @@ local policy = type(info) == 'string' and string.match(info, 'maxmemory_policy:(
 return {now, identity, policy}
 `;
 
-/** Writes in the same way as a swap, and leaves nothing that lasts. KEYS: a text, a sorted set. */
-export const PROBE: string = `${NOW}
-redis.call('SET', KEYS[1], '', 'PXAT', now + 1000)
-redis.call('ZADD', KEYS[2], 0, '')
-redis.call('ZREM', KEYS[2], '')
-return {now}
+/**
+ * Tries the commands that the other scripts use for events. KEYS: a text and a sorted set that do not exist, and do not exist
+ * afterwards. Returns the names of the commands that the user's ACL refuses. Any other refusal is not told: it may pass.
+ */
+export const RIGHTS: string = `${NOW}
+local text, set = KEYS[1], KEYS[2]
+local answers = {now}
+for _, command in ipairs({
+  {'GET', text}, {'GETRANGE', text, 0, 0}, {'MGET', text}, {'EXISTS', text}, {'SET', text, '', 'PXAT', now + 1},
+  {'ZADD', set, 0, ''}, {'PEXPIREAT', set, now + 1000}, {'PERSIST', set}, {'ZRANGE', set, 0, 0}, {'ZCARD', set},
+  {'ZCOUNT', set, 0, 0}, {'ZRANGEBYSCORE', set, 0, 0}, {'ZRANGEBYLEX', set, '-', '+'}, {'ZREVRANGEBYLEX', set, '+', '-'},
+  {'ZREM', set, ''}
+}) do
+  local answer = redis.pcall(unpack(command))
+  local err = type(answer) == 'table' and answer.err or ''
+  if string.find(err, 'NOPERM') or string.find(err, 'user executing the script') then answers[#answers + 1] = command[1] end
+end
+return answers
 `;
 
 /**

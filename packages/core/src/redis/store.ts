@@ -2,6 +2,7 @@ import type { Redis } from "ioredis";
 import type { EventFilter } from "../inbox/events.ts";
 import { notSearchable } from "../inbox/finding.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import { canaryKey } from "../inbox/record/canary.ts";
 import type {
   Counts,
   DueRecords,
@@ -31,9 +32,10 @@ import { listEvents, SEARCHABLE } from "./lists.ts";
 import { findEvents, pruneEnded } from "./names.ts";
 import { readRecords } from "./read.ts";
 import { Replicas, type WrittenRecord } from "./replicas.ts";
+import { checkRights, isForbidden, lackingRights } from "./rights.ts";
 import { scanRecords } from "./scan.ts";
 import { limitedClient, type ScriptClient, scriptClient } from "./script-client.ts";
-import { MARK, PROBE, READ, WRITE } from "./scripts.ts";
+import { MARK, READ, WRITE } from "./scripts.ts";
 import { Shards } from "./shards.ts";
 import { swapRecords } from "./swap.ts";
 
@@ -97,6 +99,9 @@ function isScriptClient(target: RedisTarget | undefined): target is ScriptClient
   return typeof target === "object" && target !== null && !("duplicate" in target);
 }
 
+/** How many keys are tried to find one for each node. Keys are spread evenly. */
+const CANARIES_TRIED = 1_000;
+
 /** The key that marks the data as searchable. */
 const MARKED = "searchable";
 
@@ -151,8 +156,18 @@ class RedisStore implements RecordStore {
   }
 
   async open(): Promise<void> {
+    try {
+      await this.#prepare();
+    } catch (error) {
+      // The script itself may not be run.
+      throw isForbidden(error) ? lackingRights("to run scripts", error) : error;
+    }
+  }
+
+  async #prepare(): Promise<void> {
     const { groups } = await this.#open();
     const { existing = false, searchable = false, environment } = this.#settings;
+    if (!existing) await checkRights(await this.#oneOfEachNode(groups));
     await this.#identities.learn(await this.#oneOfEachNode(groups), existing ? null : environment.token());
     if (searchable && !existing)
       await groups.of(this.#shards.all[0]).run(MARK, [this.#shards.all[0].keyOf(MARKED)]);
@@ -296,15 +311,17 @@ class RedisStore implements RecordStore {
     await groups.of(first).run(WRITE, [first.keyOf(`note:${name}`)], [text]);
   }
 
-  async probe(): Promise<void> {
-    const { groups, replicas } = await this.#open();
-    await Promise.all(
-      (await this.#oneOfEachNode(groups)).map(async (group) => {
-        const [shard = this.#shards.all[0]] = group.shards;
-        await group.run(PROBE, [shard.keyOf("probe"), shard.keyOf("probes")]);
-        await replicas?.probe(shard);
-      }),
-    );
+  async canaryKeys(token: string): Promise<readonly string[]> {
+    const connection = await this.#way.connections?.fast();
+    if (connection === undefined) return [canaryKey(token)];
+    const nodes = new Set(this.#shards.all.map(({ slot }) => nodeOf(connection, slot)));
+    const keys = new Map<Redis | null, string>();
+    for (let attempt = 0; keys.size < nodes.size && attempt < CANARIES_TRIED; attempt++) {
+      const key = canaryKey(token + attempt);
+      const node = nodeOf(connection, this.#shards.of(key).slot);
+      if (!keys.has(node)) keys.set(node, key);
+    }
+    return [...keys.values()];
   }
 
   async #settled(records: readonly WrittenRecord[]): Promise<void> {

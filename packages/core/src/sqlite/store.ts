@@ -39,8 +39,6 @@ const MAX_AGE_MS = 5_000;
 const PRUNED_AT_ONCE = 100;
 /** How long to wait before a missing file is made again. By then every process has closed the old one and its companions. */
 const REOPEN_AFTER_MS = 5_000;
-/** The room that an event takes, with everything that belongs to it. */
-const PROBE_BYTES = 8_192;
 
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
@@ -304,15 +302,6 @@ class SqliteStore implements RecordStore {
   async writeNote(name: string, text: string): Promise<void> {
     const { database } = this.#opened;
     await this.#write(() => writeNote(database, name, text)).catch(rethrow);
-  }
-
-  /** Commits a row that is as large as an event. A write that is rolled back would never reach the disk. */
-  async probe(): Promise<void> {
-    const { database } = this.#opened;
-    await this.#write(() => {
-      database.exec(`INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(${PROBE_BYTES}))`);
-      database.exec("DELETE FROM meta WHERE name = 'probe'");
-    }).catch(rethrow);
   }
 
   /** SQLite answers synchronously. Without a pause between them, a sequence of pages or steps would block everything else. */

@@ -368,18 +368,19 @@ describe("the health of an inbox", () => {
   it("says what is wrong when the store does not answer", async () => {
     const store: RecordStore = {
       ...memoryStore(),
-      probe: async () => {
+      swap() {
         throw Object.assign(new Error("unreachable"), { code: "EHOSTUNREACH" });
       },
     };
     expect(await createInbox(store).health()).toEqual({
       ok: false,
       detail: "Error: EHOSTUNREACH",
+      failing: "accept",
       lostAt: null,
-      waiting: null,
-      retrying: null,
-      running: null,
-      held: null,
+      waiting: 0,
+      retrying: 0,
+      running: 0,
+      held: 0,
       oldestDueMs: null,
     });
   });

@@ -162,7 +162,7 @@ describe("the memory inbox at its bounds", () => {
       }),
       { ...all, limit: 2 },
     );
-    const healthy = { ok: true, detail: null, lostAt: null, retrying: 0, oldestDueMs: 0 };
+    const healthy = { ok: true, detail: null, failing: null, lostAt: null, retrying: 0, oldestDueMs: 0 };
     expect(seen).toEqual([
       { ...healthy, waiting: 2, running: 1, held: 0 },
       { ...healthy, waiting: 1, running: 1, held: 1 },

@@ -2,6 +2,7 @@ import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import type { EventFilter } from "../../src/inbox/events.ts";
+import { canaryKey, endedCanary, newCanary } from "../../src/inbox/record/canary.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
 import type { SwapResult } from "../../src/inbox/store.ts";
 import { type MemoryStore, type MemoryStoreOptions, memoryStore } from "../../src/memory/store.ts";
@@ -292,9 +293,10 @@ describe("the memory store at its bounds", () => {
     // A terminal status takes the place of the PENDING that it makes stale.
     expect(write(a, accepted(a, now(), { status: "SUCCESS" }, accepted(a, now(), sample)))).toEqual(WRITTEN);
     expect(write(keyOf(5), accepted(keyOf(5), now(), { held: "malformed" }))).toEqual(WRITTEN);
-    await expect(store.probe()).rejects.toMatchObject({ code: "ERR_INBOX_FULL" });
+    expect(write(canaryKey("first"), newCanary(now(), true))).toMatchObject(FULL);
     expect(write(b, ended(b, now(), accepted(b, now())))).toEqual(WRITTEN);
-    await store.probe();
+    expect(write(canaryKey("second"), newCanary(now(), true))).toEqual(WRITTEN);
+    expect(write(canaryKey("second"), endedCanary(newCanary(now(), true), now()))).toEqual(WRITTEN);
     expect(write(c, accepted(c, now()))).toEqual(WRITTEN);
     expect(store.counts()).toMatchObject({ waiting: 2, held: 2 });
   });

@@ -3,6 +3,7 @@ import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox
 import { createTestKeys, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
+import { Acts } from "../../src/inbox/acts.ts";
 import { Dispatcher } from "../../src/inbox/dispatcher.ts";
 import { Repeats } from "../../src/notices/repeats.ts";
 
@@ -113,6 +114,7 @@ it("after a look that failed, nobody's word brings the next one before its time"
       },
     },
     environment: clock,
+    acts: new Acts(clock, () => {}),
     hideMs: 5_000,
     pollMs: 60_000,
     runner: {

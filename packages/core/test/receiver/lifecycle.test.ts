@@ -18,6 +18,7 @@ import { removeFolder } from "../../../../test/support/remove-folder.ts";
 import { silent } from "../../../../test/support/silent.ts";
 import { Lifecycle, type LifecycleParts } from "../../src/receiver/lifecycle.ts";
 import { openDatabase } from "../../src/sqlite/driver.ts";
+import { environmentOf } from "../../src/time/environment.ts";
 import { codeOfReply, deliveryOf, noticed, rejectedBy } from "../receiving.ts";
 
 const keys = createTestKeys();
@@ -49,7 +50,9 @@ describe("the life of a receiver", () => {
   function life(parts: Partial<LifecycleParts> = {}) {
     let held = 0;
     const lifecycle = new Lifecycle({
+      notify: () => {},
       environment: {
+        ...environmentOf(),
         hold: () => {
           held++;
           return () => held--;
@@ -178,9 +181,10 @@ describe("ready", () => {
     };
     const receiver = receiverOn(createInbox(store));
     await receiver.start();
-    expect(await receiver.ready()).toEqual({ ok: true, detail: null });
+    expect(await receiver.ready()).toEqual({ ok: true, code: null, detail: null });
     expect(await receiver.ready({ maxDueAgeMs: 60_000 })).toEqual({
       ok: false,
+      code: "not-counted",
       detail: "the events that are due could not be counted",
     });
     await receiver.close();

@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../src/sqlite/store.ts";
+import { sendCanary } from "../../src/testing/store/canaries.ts";
 import { accepted, keyOf } from "../../src/testing/store/records.ts";
 import { expectSame, put, readOne, swapOf } from "../../src/testing/store/writes.ts";
 import { ask, byKey, fates, newFile, openFile, openStore, waiting } from "./ground.ts";
@@ -91,7 +92,7 @@ describe("the store of SQLite", () => {
     const swap = waiting(store, 1);
     await store.close();
     expect(await store.swap([swap])).toEqual([{ kind: "not-written", cause: notOpen }]);
-    await expect(store.probe()).rejects.toEqual(notOpen);
+    await expect(sendCanary(store)).rejects.toEqual(notOpen);
   });
 
   it("takes an open handle, and closes it", async () => {
@@ -126,7 +127,7 @@ describe("the store of SQLite", () => {
     expect(records.map(({ key }) => key)).toEqual([keyOf(1)]);
     expect((await store.list({ id: "tx-1" }, null, 10)).events).toHaveLength(2);
     expect(await store.read([keyOf(2)])).toEqual([null]);
-    await store.probe();
+    await sendCanary(store);
   });
 });
 

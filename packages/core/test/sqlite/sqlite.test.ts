@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { RecordStore, Swap } from "../../src/inbox/store.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
+import { sendCanary } from "../../src/testing/store/canaries.ts";
 import { accepted, DAY_MS, ended, keyOf } from "../../src/testing/store/records.ts";
 import { expectSame, put, readOne, swapOf } from "../../src/testing/store/writes.ts";
 import {
@@ -128,10 +129,10 @@ describe("a commit that fails", () => {
 });
 
 describe("a full disk", () => {
-  it("takes nothing more and keeps what it has; a probe says so; it goes on when there is room again", async () => {
+  it("takes nothing more and keeps what it has; a canary says so; it goes on when there is room again", async () => {
     const database = openFile(newFile());
     const store = await openStore(database);
-    await store.probe();
+    await sendCanary(store);
     database.exec(`PRAGMA max_page_count = ${Number(ask(database, "PRAGMA page_count")) + 60}`);
     const written: Swap[] = [];
     const rejected: Swap[] = [];
@@ -142,14 +143,11 @@ describe("a full disk", () => {
       (fate === "written" ? written : rejected).push(swap);
     }
     expect([written.length > 3, rejected.length > 3]).toEqual([true, true]);
-    await expect(store.probe()).rejects.toMatchObject({
-      code: "ERR_INBOX_UNAVAILABLE",
-      message: expect.stringMatching(/full/),
-    });
+    await expect(sendCanary(store)).rejects.toThrow(/full/);
     for (const swap of rejected) expect(await readOne(store, swap.key)).toBeNull();
     expect(await store.counts()).toMatchObject({ waiting: written.length });
     database.exec("PRAGMA max_page_count = 1000000");
-    await store.probe();
+    await sendCanary(store);
     expect(new Set(await fates(store, rejected.toSorted(byKey)))).toEqual(new Set(["written"]));
     for (const swap of [...written, ...rejected]) expectSame(await readOne(store, swap.key), swap);
     const { records } = await store.takeDue(100, 60_000);
@@ -161,7 +159,7 @@ describe("a full disk", () => {
 });
 
 describe("a file that may no longer be written", () => {
-  it("is said to be so by writes and by the probe, and is read as before", async () => {
+  it("is said to be so by writes and by a canary, and is read as before", async () => {
     const database = openFile(newFile());
     const store = await openStore(database);
     const written = waiting(store, 1);
@@ -169,7 +167,7 @@ describe("a file that may no longer be written", () => {
     database.exec("PRAGMA query_only = 1");
     expect(await fates(store, [waiting(store, 2)])).toEqual(["not-written"]);
     const readonly = { code: "ERR_INBOX_UNAVAILABLE", message: expect.stringMatching(/readonly/) };
-    await expect(store.probe()).rejects.toMatchObject(readonly);
+    await expect(sendCanary(store)).rejects.toThrow(/readonly/);
     await expect(store.takeDue(1, 1_000)).rejects.toMatchObject(readonly);
     expectSame(await readOne(store, keyOf(1)), written);
     expect(await store.takeDue(0, 0)).toMatchObject({ left: 1 });
@@ -196,7 +194,7 @@ describe("another program that holds the file", () => {
     expect(turns).toBeGreaterThan(20);
     // Reading needs no lock.
     expect(await store.read([keyOf(1)])).toEqual([null]);
-    const [swapping, probing] = [store.swap([waiting(store, 1)]), store.probe()];
+    const [swapping, probing] = [store.swap([waiting(store, 1)]), sendCanary(store)];
     await new Promise((resolve) => setImmediate(resolve));
     other.exec("COMMIT");
     expect(await swapping).toEqual([{ kind: "written" }]);

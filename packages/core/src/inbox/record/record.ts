@@ -123,10 +123,13 @@ export function isUnfinished(slot: Slot): boolean {
   return slot.state === "waiting" || slot.state === "running" || slot.state === "held";
 }
 
-/** True if nothing in the record is unfinished, so that it may be forgotten at its expiry. A claim has no slots. */
-export function isFinished({ slots, terminal }: IdempotencyRecord): boolean {
+/**
+ * True if nothing in the record is unfinished, so that it may be forgotten at its expiry. A claim has no slots; a canary that is due
+ * has only a lease.
+ */
+export function isFinished({ slots, terminal, lease }: IdempotencyRecord): boolean {
   const all = Object.values(slots);
-  return all.length === 0 ? terminal : !all.some(isUnfinished);
+  return all.length === 0 ? terminal && lease === null : !all.some(isUnfinished);
 }
 
 /**

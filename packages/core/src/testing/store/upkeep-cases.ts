@@ -1,6 +1,8 @@
 /** Cases about everything else that a store does: opening, pruning, and reporting its identity and health. */
 import assert from "node:assert/strict";
+import { canaryKey, endedCanary, newCanary } from "../../inbox/record/canary.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
+import { sendCanary } from "./canaries.ts";
 import type { StoreCase } from "./fixture.ts";
 import { accepted, ended, keyOf, SHORT_MS } from "./records.ts";
 import { expectCounts, expectSame, put, putAll, readOne } from "./writes.ts";
@@ -45,13 +47,27 @@ export const upkeepCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "a probe of a store that takes writes succeeds, and leaves nothing behind",
+    name: "a canary, which has no event, is taken and ended as an event is; no list and no count has it",
     async run(rig) {
       const store = await rig.open();
-      await store.probe();
+      const [key, other] = [canaryKey("one"), canaryKey("another")];
+      const now = store.now(key);
+      const canary = await put(store, key, null, newCanary(now, true));
+      const unwanted = await put(store, other, null, newCanary(now, false));
+      await expectCounts(store, { waiting: 0, retrying: 0, running: 0, held: 0 });
+      for (const state of ["waiting", "running", "held"] as const) {
+        assert.deepEqual(await store.list({ state }, null, 10), { events: [], next: null });
+      }
+      const { records, left } = await store.takeDue(10, 60_000);
+      assert.deepEqual([records.map((one) => one.key), left], [[key], 0]);
+      expectSame(records[0], canary);
+      for (const one of [canary, unwanted]) {
+        await put(store, one.key, one, endedCanary(one.record, store.now(one.key)));
+        assert.equal(await readOne(store, one.key), null);
+      }
+      await sendCanary(store);
       await expectCounts(store, { waiting: 0, held: 0, oldestDueAt: null });
       assert.deepEqual(await store.takeDue(10, 1_000), { records: [], left: 0, nextDueAt: null });
-      assert.deepEqual(await store.list({}, null, 10), { events: [], next: null });
     },
   },
   {

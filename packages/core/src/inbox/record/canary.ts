@@ -1,0 +1,47 @@
+/**
+ * A canary: a record without any event, by which a process finds out whether its store does what an event needs. It goes the way
+ * of an event (written, due, taken, ended), and nothing lists or counts it, since it has no slots.
+ */
+import type { IdempotencyRecord } from "./record.ts";
+
+/** The end of every canary's key. The key of an event's record has hex digits only. */
+const END = ".canary";
+/** How long a canary that nobody takes is kept. Its own process usually ends it within a second. */
+const KEPT_MS = 60_000;
+/** As long as an event with all that belongs to it. A disk may have room for a line, and none for an event. */
+const FILLING = ".".repeat(8_000);
+
+/** The key of a canary, from a text that no other one has. */
+export function canaryKey(token: string): string {
+  return token + END;
+}
+
+/** True for the key of a canary. */
+export function isCanary(key: string): boolean {
+  return key.endsWith(END);
+}
+
+/**
+ * A canary as it is written. If it is to be taken, it is due at once, like a record whose lease has ended. Otherwise it only
+ * expires.
+ */
+export function newCanary(now: number, isDue: boolean): IdempotencyRecord {
+  return {
+    flow: "payments",
+    tenant: "",
+    id: FILLING,
+    status: null,
+    statusSlot: null,
+    terminal: true,
+    identity: {},
+    lease: isDue ? { slot: "", token: "", until: now, lengthMs: 0 } : null,
+    slots: {},
+    signedAt: now,
+    expiresAt: now + KEPT_MS,
+  };
+}
+
+/** A canary that is over. Every store treats an expired record as absent. */
+export function endedCanary(canary: IdempotencyRecord, now: number): IdempotencyRecord {
+  return { ...canary, id: "", lease: null, expiresAt: now - 1 };
+}

@@ -1,0 +1,62 @@
+import { type Clock, Stopwatch } from "../time/clock.ts";
+import type { Happening, StallKind } from "./notice.ts";
+import { recovered, stalled } from "./notice.ts";
+
+/** A failure that lasts this long is told. A store that restarts, or fails over, is often back earlier. */
+const TOLD_AFTER_MS = 5_000;
+
+interface Failing {
+  cause: unknown;
+  readonly since: Stopwatch;
+  isTold: boolean;
+  readonly cancelTimer: () => void;
+}
+
+/** Something that has to work for events to run. Tells once when it has failed for a while, and once when it works again. */
+export class Stall {
+  readonly #kind: StallKind;
+  readonly #clock: Clock;
+  readonly #notify: (notice: Happening) => void;
+  #failing: Failing | null = null;
+
+  constructor(kind: StallKind, clock: Clock, notify: (notice: Happening) => void) {
+    this.#kind = kind;
+    this.#clock = clock;
+    this.#notify = notify;
+  }
+
+  /** Why it failed last; null if it works. */
+  get failing(): { readonly cause: unknown } | null {
+    return this.#failing;
+  }
+
+  failed(cause: unknown): void {
+    if (this.#failing !== null) {
+      this.#failing.cause = cause;
+      return;
+    }
+    const failing: Failing = {
+      cause,
+      since: new Stopwatch(this.#clock),
+      isTold: false,
+      cancelTimer: this.#clock.after(TOLD_AFTER_MS, () => {
+        failing.isTold = true;
+        this.#notify(stalled(this.#kind, failing.cause));
+      }),
+    };
+    this.#failing = failing;
+  }
+
+  passed(): void {
+    const failing = this.#failing;
+    if (failing === null) return;
+    this.end();
+    if (failing.isTold) this.#notify(recovered(this.#kind, failing.since.elapsedMs));
+  }
+
+  /** Tells nothing more, since nobody waits for it any more. */
+  end(): void {
+    this.#failing?.cancelTimer();
+    this.#failing = null;
+  }
+}

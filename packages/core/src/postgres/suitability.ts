@@ -1,0 +1,49 @@
+/** What is checked at the start, beside the version of the tables: that the database can hold every event, and the role may work. */
+import { PayhooksError } from "../protocol/errors.ts";
+import type { Row, Statement } from "./client.ts";
+
+/** What each table is used for. A view is for people only. */
+const NEEDED = {
+  records: ["SELECT", "INSERT", "UPDATE", "DELETE"],
+  labels: ["SELECT", "INSERT", "DELETE"],
+  unfinished: ["SELECT", "INSERT", "UPDATE", "DELETE"],
+  readings: ["SELECT", "INSERT", "DELETE"],
+  meta: ["SELECT"],
+} as const;
+
+/** Asks for the encoding of the database, and for the privileges that the role lacks. It reads only the catalogue. */
+export function suitability(schema: string): Statement {
+  const needed = Object.entries(NEEDED).flatMap(([table, privileges]) =>
+    privileges.map((privilege) => `('${schema}.${table}', '${privilege}')`),
+  );
+  return {
+    name: `payhooks_${schema}_suitability`,
+    text: `SELECT current_setting('server_encoding') AS encoding,
+      (SELECT string_agg(privilege || ' ON ' || name, ', ' ORDER BY name, privilege)
+        FROM (VALUES ${needed.join(", ")}) AS needed (name, privilege)
+        WHERE NOT has_table_privilege(name, privilege)) AS lacking`,
+  };
+}
+
+/** @throws PayhooksError `ERR_POSTGRES_UNSUITABLE` for an encoding that cannot write every event, or a privilege that is missing. */
+export function checkSuitability(schema: string, found: Row | undefined): void {
+  const { encoding, lacking } = found ?? {};
+  // PGlite and other servers of one encoding may not have the setting. They have UTF8.
+  if (typeof encoding === "string" && encoding !== "UTF8") {
+    throw new PayhooksError(
+      "ERR_POSTGRES_UNSUITABLE",
+      `The database of postgresInbox has the encoding ${encoding}, which cannot write every event.`,
+      {
+        fix: "Use a database with the encoding UTF8: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0.",
+      },
+    );
+  }
+  if (typeof lacking !== "string" || lacking === "") return;
+  throw new PayhooksError(
+    "ERR_POSTGRES_UNSUITABLE",
+    `The role of postgresInbox may not do everything that events need. It lacks: ${lacking}.`,
+    {
+      fix: `GRANT USAGE ON SCHEMA ${schema} TO your_role; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO your_role;`,
+    },
+  );
+}

@@ -1,0 +1,51 @@
+import type { Happening } from "../notices/notice.ts";
+import { Stall } from "../notices/stall.ts";
+import type { Environment } from "../time/environment.ts";
+import { spreadOf } from "../time/spread.ts";
+
+/** The first pause after an attempt has failed. Each further pause is twice as long, up to the longest. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10_000;
+
+/** Repeats a start that has failed until it succeeds, or until nobody wants it any more. */
+export class StartAgain {
+  readonly #environment: Environment;
+  readonly #attempt: () => void;
+  readonly #stall: Stall;
+  #failures = 0;
+  #cancelTimer: (() => void) | null = null;
+
+  constructor(environment: Environment, notify: (notice: Happening) => void, attempt: () => void) {
+    this.#environment = environment;
+    this.#attempt = attempt;
+    this.#stall = new Stall("start", environment, notify);
+  }
+
+  /** Why the last attempt failed; null if none has, or if the start has succeeded. */
+  get failing(): { readonly cause: unknown } | null {
+    return this.#stall.failing;
+  }
+
+  failed(cause: unknown): void {
+    this.#stall.failed(cause);
+    this.#cancelTimer?.();
+    const pauseMs = pauseAfter(this.#failures++, this.#environment.token());
+    this.#cancelTimer = this.#environment.after(pauseMs, this.#attempt);
+  }
+
+  succeeded(): void {
+    this.#cancelTimer?.();
+    this.#failures = 0;
+    this.#stall.passed();
+  }
+
+  stop(): void {
+    this.#cancelTimer?.();
+    this.#stall.end();
+  }
+}
+
+/** How long to wait before the next attempt, in milliseconds. The token spreads processes that were started together. */
+export function pauseAfter(failures: number, token: string): number {
+  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 20), LONGEST_PAUSE_MS) * spreadOf(token);
+}

@@ -1,0 +1,27 @@
+/** Canaries, as the engine sends them. */
+import { canaryKey, endedCanary, newCanary } from "../../inbox/record/canary.ts";
+import type { RecordStore } from "../../inbox/store.ts";
+import { token } from "./records.ts";
+import { swapOf, type Written } from "./writes.ts";
+
+/** Writes a canary on each server of the store, and removes it again. Rejects with the reason if the store does not take it. */
+export async function sendCanary(store: RecordStore): Promise<void> {
+  const name = token();
+  const keys = (await store.canaryKeys?.(name)) ?? [canaryKey(name)];
+  await Promise.all(
+    keys.map(async (key) => {
+      const canary = await written(store, key, null);
+      await store.settled?.([canary]);
+      await written(store, key, canary);
+    }),
+  );
+}
+
+async function written(store: RecordStore, key: string, before: Written | null): Promise<Written> {
+  const now = store.now(key);
+  const record = before === null ? newCanary(now, false) : endedCanary(before.record, now);
+  const swap = swapOf(store, key, before, record);
+  const [result] = await store.swap([swap]);
+  if (result?.kind === "written") return { key, version: swap.version, record };
+  throw result !== undefined && "cause" in result ? result.cause : new Error("The canary was not written.");
+}

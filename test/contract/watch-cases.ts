@@ -1,0 +1,232 @@
+/** An inbox watches itself: what health says of a store that does not do all that an event needs (docs/operating/operations.md). */
+import type { Awaitable, RecordStore, Swap, SwapResult } from "@payhooks/core/inbox";
+import { expect } from "vitest";
+import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
+import type { Happening } from "../../packages/core/src/notices/notice.ts";
+import { isPending } from "../../packages/core/src/time/awaitable.ts";
+import { type ContractCase, onFreshData, type Process, type Rig, withOverrides } from "./rig.ts";
+import { newId, sampleEvent, sampleRunner } from "./sample-events.ts";
+
+/** A store that can lose one of its abilities. */
+interface Wound {
+  isOpen: boolean;
+  readonly store: (store: RecordStore) => RecordStore;
+}
+
+const away = Object.assign(new Error("not now"), { code: "E_AWAY" });
+
+/** The wounded store makes no write that this is true of. */
+function withoutWrites(isMeant: (item: Swap) => boolean): Wound {
+  const wound: Wound = {
+    isOpen: false,
+    store: (store) =>
+      withOverrides(store, {
+        swap(items) {
+          const rest = items.filter((item) => !wound.isOpen || !isMeant(item));
+          return then(rest.length === 0 ? [] : store.swap(rest), (results) => {
+            const made = new Map(rest.map((item, at) => [item, results[at]]));
+            return items.map((item) => made.get(item) ?? { kind: "not-written", cause: away });
+          });
+        },
+      }),
+  };
+  return wound;
+}
+
+/** The wounded store answers the question for what is due in this way. */
+function withTakes(answer: () => ReturnType<RecordStore["takeDue"]>): Wound {
+  const wound: Wound = {
+    isOpen: false,
+    store: (store) =>
+      withOverrides(store, {
+        takeDue: (limit, hideMs) => (wound.isOpen ? answer() : store.takeDue(limit, hideMs)),
+      }),
+  };
+  return wound;
+}
+
+function then(
+  results: Awaitable<readonly SwapResult[]>,
+  next: (results: readonly SwapResult[]) => readonly SwapResult[],
+): Awaitable<readonly SwapResult[]> {
+  return isPending(results) ? results.then(next) : next(results);
+}
+
+const isNew = ({ expected }: Swap): boolean => expected === null;
+const isEnd = ({ index, before }: Swap): boolean =>
+  before?.events.some(({ state }) => state !== "finished") === true &&
+  index.events.every(({ state }) => state === "finished");
+
+const outlivesProcess = { only: "outlives-process" } as const;
+
+/** A process that runs events, and its notices. */
+async function running(rig: Rig, wound?: Wound) {
+  const process = rig.start(undefined, { ...(wound && { store: wound.store }), withCanaries: true });
+  const notices: Happening[] = [];
+  process.inbox.observe((notice) => notices.push(notice));
+  const runner = sampleRunner();
+  await process.inbox.ready();
+  await process.inbox.run(runner, { concurrency: 4 });
+  const told = (type: "stalled" | "recovered") =>
+    notices.flatMap((notice) => (notice.type === type ? [notice.during] : []));
+  return { inbox: process.inbox, runner, told };
+}
+
+/** Lets time pass until something is true. */
+async function comes(rig: Rig, what: () => boolean | Promise<boolean>): Promise<void> {
+  for (let step = 0; step < 200 && !(await what()); step++) await rig.advance(rig.leaseMs / 8);
+  expect(await what()).toBe(true);
+}
+
+const isOk = async (rig: Rig, inbox: Process["inbox"]): Promise<boolean> =>
+  (await rig.until(inbox.health())).ok;
+
+/** Whether the store still lacks the ability, an event shows it, health says it, the notices tell it once, and all is well again. */
+function noticed(
+  name: string,
+  during: "accept" | "take" | "end",
+  make: () => Wound,
+  { hasEvents }: { readonly hasEvents: boolean },
+): ContractCase {
+  return onFreshData(
+    name,
+    async (rig) => {
+      const wound = make();
+      const { inbox, runner, told } = await running(rig, wound);
+      await comes(rig, () => isOk(rig, inbox));
+      wound.isOpen = true;
+      const accept = (): Promise<unknown> =>
+        rig.until(
+          (async () =>
+            inbox.accept(sampleEvent(newId(), rig.now()), { deadlineMs: rig.leaseMs / 8 }))().catch(
+            () => null,
+          ),
+        );
+      if (hasEvents) await accept();
+      await comes(rig, async () => {
+        // Sooner or later an event comes that shows what a canary did not.
+        if (hasEvents && during === "accept") await accept();
+        return told("stalled").includes(during);
+      });
+      expect(await rig.until(inbox.health())).toMatchObject({ ok: false, failing: during });
+      expect(told("stalled")).toEqual([during]);
+      expect(told("recovered")).toEqual([]);
+      wound.isOpen = false;
+      if (hasEvents) await accept();
+      await comes(rig, () => isOk(rig, inbox));
+      expect(told("recovered")).toEqual([during]);
+      const ran = runner.ran.length;
+      await accept();
+      await comes(rig, () => runner.ran.length > ran);
+      expect(await inbox.events.counts()).toMatchObject({ waiting: 0, held: 0 });
+    },
+    outlivesProcess,
+  );
+}
+
+export const watchCases: readonly ContractCase[] = [
+  onFreshData(
+    "an idle process sends canaries: they are in no list and no count, no handler sees them, and nothing of them stays",
+    async (rig) => {
+      const { inbox, runner, told } = await running(rig);
+      let sent = 0;
+      const watcher = rig.start(undefined, {
+        withCanaries: true,
+        store: (store) =>
+          withOverrides(store, {
+            swap(items) {
+              sent += items.filter(({ key, expected }) => isCanary(key) && expected === null).length;
+              return store.swap(items);
+            },
+          }),
+      });
+      await watcher.inbox.ready();
+      for (let step = 0; step < 12 || sent < 2; step++) {
+        await rig.advance(Math.min(1_000, rig.leaseMs));
+        expect(await inbox.events.counts()).toMatchObject({ waiting: 0, retrying: 0, running: 0, held: 0 });
+        expect(await inbox.events.list()).toEqual({ events: [], next: null });
+        expect(await rig.until(inbox.health())).toMatchObject({ ok: true, oldestDueMs: null });
+      }
+      expect(runner.ran).toEqual([]);
+      expect([told("stalled"), told("recovered")]).toEqual([[], []]);
+    },
+    outlivesProcess,
+  ),
+  onFreshData(
+    "a canary of a process that died is ended by another one",
+    async (rig) => {
+      let written = false;
+      const dying = rig.start(undefined, {
+        withCanaries: true,
+        store: (store) =>
+          withOverrides(store, {
+            swap(items) {
+              const isCanarys = items.some(({ key, expected }) => isCanary(key) && expected === null);
+              return thenDo(store.swap(items), () => {
+                if (!isCanarys) return;
+                written = true;
+                dying.kill();
+              });
+            },
+          }),
+      });
+      await dying.inbox.ready();
+      await dying.inbox.run(sampleRunner(), { concurrency: 1 });
+      await comes(rig, () => written);
+      const worker = rig.start();
+      const work = () =>
+        worker.inbox.work(sampleRunner(), { deadlineMs: 60_000, limit: 100, concurrency: 1 });
+      await comes(rig, async () => {
+        const { ran, remaining, nextDueAt } = await rig.until(work());
+        expect(ran).toBe(0);
+        return remaining === 0 && nextDueAt === null;
+      });
+    },
+    outlivesProcess,
+  ),
+  noticed(
+    "takes that fail are told by the health and by one notice",
+    "take",
+    () => withTakes(() => Promise.reject(away)),
+    {
+      hasEvents: false,
+    },
+  ),
+  noticed(
+    "takes that find nothing although something is due are told by the health and by one notice",
+    "take",
+    () => withTakes(async () => ({ records: [], left: 0, nextDueAt: null })),
+    { hasEvents: false },
+  ),
+  noticed(
+    "ends that cannot be written are told, although everything else works",
+    "end",
+    () => withoutWrites(isEnd),
+    {
+      hasEvents: true,
+    },
+  ),
+  noticed(
+    "a store that takes no new record is told although no event comes",
+    "accept",
+    () => withoutWrites(isNew),
+    { hasEvents: false },
+  ),
+  noticed(
+    "a store that takes canaries and no event is told all the same",
+    "accept",
+    () => withoutWrites((item) => isNew(item) && !isCanary(item.key)),
+    { hasEvents: true },
+  ),
+];
+
+function thenDo<T>(value: Awaitable<T>, action: () => void): Awaitable<T> {
+  if (!isPending(value)) {
+    action();
+    return value;
+  }
+  return value.then((result) => {
+    action();
+    return result;
+  });
+}
