@@ -4,7 +4,9 @@ import {
   delayOf,
   type HandlerContext,
   isReject,
+  isUncounted,
   retryAfterOf,
+  uncountedBackoffMs,
 } from "../handlers/handler.ts";
 import type { Registered } from "../handlers/registry.ts";
 import type { Lease } from "../inbox/inbox.ts";
@@ -104,14 +106,19 @@ export function createRunStep(parts: StepParts): RunStep {
     const stack = retryAfter === null ? thrown.stack : null;
     if (isReject(outcome.error))
       return giveUp(lease, handler, progress, { reason: "rejected", error, attempt, stack });
+    const counts = !isUncounted(outcome.error);
     // Anybody may have sent the copy that asked for this early attempt. So the attempt is not counted, and does not move the next one.
-    if (!isEarly && attempt >= handler.maxAttempts)
+    if (!isEarly && counts && attempt >= handler.maxAttempts)
       return giveUp(lease, handler, progress, { reason: "exhausted", error, attempt, stack });
-    const delayMs = isEarly ? waitOf(before, lease, progress) : (retryAfter ?? backoffOf(handler, attempt));
+    const delayMs = isEarly
+      ? waitOf(before, lease, progress)
+      : counts
+        ? (retryAfter ?? backoffOf(handler, attempt))
+        : uncountedBackoffMs(before?.dueInMs ?? 0);
     progress.unwritten.push(
       isEarly
         ? { name, kind: "undone", before: { ...before, error } }
-        : { name, kind: "failed", attempt, delayMs, error },
+        : { name, kind: "failed", attempt: counts ? attempt : attempts, delayMs, error },
     );
     const facts = { ...factsOf(lease.data), handler: name, attempt };
     progress.unnoticed.push({ type: "retry", ...facts, delayMs, error, stack });
@@ -159,6 +166,7 @@ export function createRunStep(parts: StepParts): RunStep {
    */
   function callInTime(lease: Lease, handler: Registered, attempt: number, call: Call): Promise<Outcome> {
     const cancellation = lease.cancellation.derive();
+    const context = contextOf(lease, handler, attempt, cancellation);
     return new Promise((resolve) => {
       const cancelTimer = clock.after(handler.timeoutMs, () => {
         const error = new Error(`timed out after ${handler.timeoutMs} ms`);
@@ -170,9 +178,9 @@ export function createRunStep(parts: StepParts): RunStep {
         cancelTimer();
         resolve(outcome);
       };
-      const fail = (error: unknown): void => settle({ ok: false, error });
+      // The handler cannot make an effect good whose outcome a person has to look at, so its own error matters less.
+      const fail = (error: unknown): void => settle({ ok: false, error: context.lostEffect() ?? error });
       try {
-        const context = contextOf(lease, handler, attempt, cancellation);
         const answer = call(context);
         Promise.resolve(answer)
           .then((value) => {
