@@ -98,14 +98,14 @@ export class PostgresTable {
     return { found: stored };
   }
 
-  /** False if this is no longer the transaction that stored the id. */
-  async finish(query: Query, id: string, { transaction }: StoredNow): Promise<boolean> {
+  /** False, and changes nothing, if this is no longer the transaction that stored the id. */
+  async finish(query: Query, id: string, { transaction = "" }: StoredNow): Promise<boolean> {
     const [row] = await query(
-      `UPDATE ${this.name} SET done = true WHERE id = $1::text AND NOT done
-       RETURNING pg_current_xact_id()::text AS xid`,
-      [id],
+      `UPDATE ${this.name} SET done = true
+       WHERE id = $1::text AND NOT done AND pg_current_xact_id_if_assigned()::text = $2::text RETURNING 1 AS one`,
+      [id, transaction],
     );
-    return row !== undefined && textIn(row, "xid") === transaction;
+    return row !== undefined;
   }
 
   /** Whether the transaction that stored the id has ended, after a failure. It may roll back. */

@@ -31,6 +31,13 @@ export interface StepParts {
 /** What a question returns if it has settled the whole event. The return value of a handler has no meaning. */
 export const FINAL: unique symbol = Symbol("final");
 
+/** Which call of a handler it is. */
+interface Which {
+  readonly attempt: number;
+  /** The inbox knows of no earlier one for this event. */
+  readonly isFirst: boolean;
+}
+
 /** A call of a handler, or of a question such as `confirm`. */
 export type Call = (context: HandlerContext) => unknown;
 type Outcome =
@@ -89,7 +96,8 @@ export function createRunStep(parts: StepParts): RunStep {
     if (notices.observed) notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
     const startedAt = clock.now();
     lease.called();
-    const outcome = await callInTime(lease, handler, attempt, call);
+    const isFirst = before === undefined && lease.data.replays === 0;
+    const outcome = await callInTime(lease, handler, { attempt, isFirst }, call);
     if (outcome.ok) {
       if (outcome.final) return "final";
       progress.unwritten.push({ name, kind: "done", attempt });
@@ -164,9 +172,9 @@ export function createRunStep(parts: StepParts): RunStep {
    * Calls the handler with a signal and a time limit. If the handler ignores both, it continues to run, but its result is no
    * longer used.
    */
-  function callInTime(lease: Lease, handler: Registered, attempt: number, call: Call): Promise<Outcome> {
+  function callInTime(lease: Lease, handler: Registered, which: Which, call: Call): Promise<Outcome> {
     const cancellation = lease.cancellation.derive();
-    const context = contextOf(lease, handler, attempt, cancellation);
+    const context = contextOf(lease, handler, which, cancellation);
     return new Promise((resolve) => {
       const cancelTimer = clock.after(handler.timeoutMs, () => {
         const error = new Error(`timed out after ${handler.timeoutMs} ms`);
@@ -199,11 +207,18 @@ export function createRunStep(parts: StepParts): RunStep {
   function contextOf(
     lease: Lease,
     { name }: Registered,
-    attempt: number,
+    { attempt, isFirst }: Which,
     cancellation: Cancellation,
   ): RunContext {
     const skipped = (effect: string): void =>
-      notices.post({ type: "effect-skipped", ...factsOf(lease.data), handler: name, attempt, effect });
+      notices.post({
+        type: "effect-skipped",
+        ...factsOf(lease.data),
+        handler: name,
+        attempt,
+        effect,
+        unexpected: isFirst,
+      });
     const given = { effects, now: clock.now(), skipped };
     return new RunContext(lease, name, attempt, cancellation, logger, given);
   }
