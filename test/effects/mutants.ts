@@ -135,8 +135,8 @@ export const EFFECT_MUTANTS: readonly EffectMutant[] = [
     line: "SQLite: the start leaves nothing behind",
     caughtBy: "leave nothing behind at the start",
     file: "effects/sqlite-table.ts",
-    find: "      this.#change(`DELETE FROM ${this.name} WHERE id = ?`, id);\n    } finally {\n      rollBack(this.#handle);",
-    put: '    } finally {\n      this.#handle.exec("COMMIT");',
+    find: "    } finally {\n      rollBack(this.#handle);",
+    put: '      this.insert(id, "done");\n    } finally {\n      this.#handle.exec("COMMIT");',
   },
   {
     line: "a second effect of a handler needs a name",

@@ -61,10 +61,18 @@ const pg: ClientKind = {
       run: async (tx, sql) => (await (tx as Tx).query<Record<string, unknown>>(sql)).rows,
       async transaction(work) {
         const client = await pool.connect();
-        await client.query("BEGIN");
-        await work(client);
-        await client.query("COMMIT");
-        client.release();
+        const lost = (): void => {};
+        client.on("error", lost);
+        try {
+          await client.query("BEGIN");
+          await work(client);
+          await client.query("COMMIT");
+          client.off("error", lost);
+          client.release();
+        } catch (error) {
+          client.release(true);
+          throw error;
+        }
       },
       close: () => pool.end(),
     };

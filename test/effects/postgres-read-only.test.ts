@@ -102,6 +102,7 @@ describe.each(CLIENTS)("through $name", { timeout: 60_000 }, (kind) => {
     const t = await shop.harness(client, (receiver) =>
       receiver.onDeposit((_, ctx) => ctx.transaction(async (tx) => void (await client.run(tx, PAY)))),
     );
+    await t.deposit();
     expect(t.notices).toContainEqual(
       expect.objectContaining({
         type: "warning",

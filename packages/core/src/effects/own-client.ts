@@ -1,5 +1,5 @@
 import { checkTime } from "../protocol/check-number.ts";
-import { PayhooksError } from "../protocol/errors.ts";
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import type { EffectContext } from "./context.ts";
 import { checkScope } from "./effect-ids.ts";
@@ -77,7 +77,8 @@ export function effectsOn<Tx>(
     try {
       await client.open?.();
     } catch (error) {
-      throw client.isUnavailable?.(error) === true ? databaseAway(error) : error;
+      const isAway = !isPayhooksError(error) && client.isUnavailable?.(error) === true;
+      throw isAway ? databaseAway(error) : error;
     }
   });
   const storage: EffectStorage = {

@@ -48,8 +48,8 @@ async function make(table: PostgresTable, query: Query): Promise<void> {
   } catch (cause) {
     // Another process was faster. IF NOT EXISTS can still fail if two processes use it at the same time.
     if (await exists().catch(() => false)) return;
-    const isPermanent = codesOf(cause).some((code) => /^(?:42|3F)/.test(code));
-    if (!isPermanent) throw cause;
+    const isForbidden = codesOf(cause).some((code) => /^(?:42501|3F)/.test(code));
+    if (!isForbidden) throw cause;
     const why = describeError(cause);
     throw unsuitableEffects(`The table ${name} cannot be made: ${why}.`, howToMake(name), cause);
   }
