@@ -17,6 +17,8 @@ import { commonOptions, isClaimed, onceOpened } from "./own-client.ts";
 import { type EffectStorage, effectsOfRun } from "./run.ts";
 import { begin, isAway, rollBack, SqliteTable } from "./sqlite-table.ts";
 
+export { sqliteEffectsSql } from "./sqlite-table.ts";
+
 /** Options of {@link sqliteEffects}. */
 export interface SqliteEffectsOptions extends EffectsOptions {
   /** The table. Default `payhooks_effects`. */
