@@ -1,6 +1,6 @@
 /** What the precautions are for: each left out, on a real PostgreSQL, and the harm that comes of it. */
 import type { EffectContext, Effects, Receiver } from "@payhooks/core";
-import { effects, type OwnClient } from "@payhooks/core/effects";
+import { effects, type OwnClient, type Stored } from "@payhooks/core/effects";
 import { createHarness, createTestKeys, type Harness } from "@payhooks/core/testing";
 import { Pool, type PoolClient } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -23,9 +23,18 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await pool.query("DROP TABLE IF EXISTS effects, orders");
-  await pool.query("CREATE TABLE effects (id text PRIMARY KEY); CREATE TABLE orders (paid integer)");
+  await pool.query(
+    "CREATE TABLE effects (id text PRIMARY KEY, done boolean); CREATE TABLE orders (paid integer)",
+  );
   await pool.query("INSERT INTO orders VALUES (0)");
 });
+
+async function insertOn(on: Pool | PoolClient, id: string, as: "begun" | "done"): Promise<Stored> {
+  const sql = "INSERT INTO effects VALUES ($1, $2) ON CONFLICT DO NOTHING";
+  if ((await on.query(sql, [id, as === "done"])).rowCount === 1) return { found: "nothing" };
+  const { rows } = await on.query<{ done: boolean }>("SELECT done FROM effects WHERE id = $1", [id]);
+  return { found: rows[0]?.done === true ? "done" : "begun" };
+}
 
 /** The least that a client must be, with some of it left out or done wrong. */
 function careless(changes: Partial<OwnClient<PoolClient>> = {}): Effects<EffectContext<PoolClient>> {
@@ -44,8 +53,9 @@ function careless(changes: Partial<OwnClient<PoolClient>> = {}): Effects<EffectC
         client.release();
       }
     },
-    insert: async (tx, id) =>
-      (await tx.query("INSERT INTO effects VALUES ($1) ON CONFLICT DO NOTHING", [id])).rowCount === 1,
+    insert: (tx, id, as) => insertOn(tx, id, as),
+    finish: async (tx, id) =>
+      (await tx.query("UPDATE effects SET done = true WHERE id = $1 AND NOT done", [id])).rowCount === 1,
     ...changes,
   });
 }
@@ -57,8 +67,8 @@ const harness = (
 const timesPaid = async (): Promise<unknown> => (await pool.query("SELECT paid FROM orders")).rows[0]?.paid;
 
 describe("control", { timeout: 30_000 }, () => {
-  it("without isIntact a swallowed SQL error is done, and nothing is paid", async () => {
-    const t = await harness(careless(), (receiver) =>
+  it("without a statement before the commit a swallowed SQL error is done, and nothing is paid", async () => {
+    const t = await harness(careless({ finish: async () => true }), (receiver) =>
       receiver.onDeposit((_, ctx) =>
         ctx.transaction(async (tx) => {
           await tx.query(PAY);
@@ -70,15 +80,23 @@ describe("control", { timeout: 30_000 }, () => {
     expect(await timesPaid()).toBe(0);
   });
 
-  it("with the id stored outside of the transaction an attempt that fails is never made up for", async () => {
-    const insert: OwnClient<PoolClient>["insert"] = async (_, id) =>
-      (await pool.query("INSERT INTO effects VALUES ($1) ON CONFLICT DO NOTHING", [id])).rowCount === 1;
+  it.each([
+    [
+      "stored as done at the start",
+      { insert: (tx: PoolClient, id: string) => insertOn(tx, id, "done"), finish: async () => true },
+    ],
+    [
+      "stored outside of the transaction",
+      { insert: (_: PoolClient, id: string) => insertOn(pool, id, "done") },
+    ],
+  ])("with the id %s an attempt that fails behind a commit is never made up for", async (_, changes) => {
     let isFirst = true;
-    const t = await harness(careless({ insert }), (receiver) =>
+    const t = await harness(careless(changes), (receiver) =>
       receiver.onDeposit((_, ctx) =>
         ctx.transaction(async (tx) => {
           if (isFirst) {
             isFirst = false;
+            await tx.query("COMMIT");
             throw new Error("not today");
           }
           await tx.query(PAY);
@@ -89,6 +107,25 @@ describe("control", { timeout: 30_000 }, () => {
     await t.advance("1m");
     expect(await t.held()).toEqual([]);
     expect(await timesPaid()).toBe(0);
+  });
+
+  it("without hasEnded a payment behind a rollback is made twice", async () => {
+    let isFirst = true;
+    const t = await harness(careless(), (receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction(async (tx) => {
+          if (isFirst) await tx.query("ROLLBACK");
+          await tx.query(PAY);
+          if (isFirst) {
+            isFirst = false;
+            throw new Error("not today");
+          }
+        }),
+      ),
+    );
+    await t.deposit();
+    await t.advance("1m");
+    expect(await timesPaid()).toBe(2);
   });
 
   it("without isRepeatable a serialization failure uses up an attempt", async () => {

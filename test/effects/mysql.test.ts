@@ -34,8 +34,6 @@ const timesPaid = async (): Promise<readonly unknown[]> => {
   const [rows] = await pool.query<RowDataPacket[]>("SELECT paid FROM orders ORDER BY reference");
   return rows.map(({ paid }) => paid);
 };
-const errorsOf = ({ notices }: Harness): readonly string[] =>
-  notices.flatMap((notice) => (notice.type === "retry" ? [notice.error] : []));
 
 describe("effects through mysql2", { timeout: 30_000 }, () => {
   it("happen once, though the process dies behind the commit", async () => {
@@ -81,16 +79,60 @@ describe("effects through mysql2", { timeout: 30_000 }, () => {
     expect(await timesPaid()).toEqual([2, 2]);
   });
 
-  it.each(["COMMIT", "ROLLBACK", "CREATE TABLE IF NOT EXISTS sneaky (id INT)"])(
-    "say so when the function does a %s",
-    async (sql) => {
-      const t = await harness((receiver) =>
-        receiver.onDeposit((_, ctx) => ctx.transaction((tx) => tx.query(sql))),
-      );
-      await t.deposit();
-      expect(errorsOf(t)).toEqual([expect.stringContaining("before it could be committed")]);
-    },
-  );
+  const SNEAKY = "CREATE TABLE IF NOT EXISTS sneaky (id INT)";
+  it.each([
+    ["COMMIT"],
+    ["ROLLBACK"],
+    // These commit without a word.
+    [SNEAKY],
+    ["START TRANSACTION", PAY],
+    [PAY, SNEAKY, "throw"],
+    ["COMMIT", PAY, "throw"],
+    ["ROLLBACK", PAY, "throw"],
+    [PAY, "COMMIT", "SELECT no_such_function()"],
+  ])("hold the event, and call nothing again, after %s, %s, %s", async (...statements) => {
+    let calls = 0;
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction(async (tx) => {
+          calls++;
+          for (const sql of statements) {
+            if (sql === "throw") throw new Error("closed on Sundays");
+            await tx.query(sql);
+          }
+        }),
+      ),
+    );
+    await t.deposit();
+    await t.advance("2h");
+    expect(calls).toBe(1);
+    expect(await t.held()).toMatchObject([
+      { reason: "rejected", detail: expect.stringContaining("has committed or rolled back the transaction") },
+    ]);
+    const [rows] = await pool.query<RowDataPacket[]>("SELECT id FROM payhooks_effects WHERE done");
+    expect(rows).toEqual([]);
+  });
+
+  it.each([
+    ["swallows a failed statement, which MySQL forgives", true, 1],
+    ["fails", false, 2],
+  ])("pay once if the function %s", async (_, swallows, times) => {
+    let calls = 0;
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction(async (tx) => {
+          await tx.query(PAY);
+          if (++calls > 1) return;
+          const wrong = tx.query("SELECT no_such_function()");
+          await (swallows ? wrong.catch(() => {}) : wrong);
+        }),
+      ),
+    );
+    await t.deposit();
+    await t.advance("1m");
+    expect(calls).toBe(times);
+    expect(await timesPaid()).toEqual([1, 0]);
+  });
 
   it("have ids that are told apart by case", async () => {
     const t = await harness((receiver) =>

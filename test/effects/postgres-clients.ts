@@ -29,6 +29,10 @@ export interface ClientKind {
   readonly name: string;
   /** It tells that PostgreSQL has ended an idle transaction in a way that shows it. */
   readonly repeatsWhenThawed: boolean;
+  /** It lets nobody else send BEGIN. */
+  readonly refusesBegin: boolean;
+  /** Effects can throw its connections away. */
+  readonly discards: boolean;
   open(url: string): Promise<Client>;
 }
 
@@ -44,6 +48,8 @@ function poolOn(connectionString: string): Pool {
 const pg: ClientKind = {
   name: "pg",
   repeatsWhenThawed: true,
+  refusesBegin: false,
+  discards: true,
   async open(url) {
     // Nobody hears the errors of its connections: that is ours to do while we have one.
     const pool = new Pool({ connectionString: url, max: MAX });
@@ -55,10 +61,18 @@ const pg: ClientKind = {
       run: async (tx, sql) => (await (tx as Tx).query<Record<string, unknown>>(sql)).rows,
       async transaction(work) {
         const client = await pool.connect();
-        await client.query("BEGIN");
-        await work(client);
-        await client.query("COMMIT");
-        client.release();
+        const lost = (): void => {};
+        client.on("error", lost);
+        try {
+          await client.query("BEGIN");
+          await work(client);
+          await client.query("COMMIT");
+          client.off("error", lost);
+          client.release();
+        } catch (error) {
+          client.release(true);
+          throw error;
+        }
       },
       close: () => pool.end(),
     };
@@ -68,6 +82,8 @@ const pg: ClientKind = {
 const postgresJs: ClientKind = {
   name: "postgres.js",
   repeatsWhenThawed: true,
+  refusesBegin: true,
+  discards: false,
   async open(url) {
     const sql = postgres(url, { max: MAX, onnotice: () => {} });
     const ready = (options?: PostgresEffectsOptions) => postgresEffects(sql, options);
@@ -84,6 +100,8 @@ const postgresJs: ClientKind = {
 const drizzlePg: ClientKind = {
   name: "Drizzle, node-postgres",
   repeatsWhenThawed: false,
+  refusesBegin: false,
+  discards: false,
   async open(url) {
     const pool = poolOn(url);
     const db = drizzleOnPg(pool);
@@ -101,6 +119,8 @@ const drizzlePg: ClientKind = {
 const drizzlePostgresJs: ClientKind = {
   name: "Drizzle, postgres.js",
   repeatsWhenThawed: true,
+  refusesBegin: true,
+  discards: false,
   async open(url) {
     const sql = postgres(url, { max: MAX, onnotice: () => {} });
     const db = drizzleOnPostgresJs(sql);
@@ -118,6 +138,8 @@ const drizzlePostgresJs: ClientKind = {
 const kysely: ClientKind = {
   name: "Kysely",
   repeatsWhenThawed: false,
+  refusesBegin: false,
+  discards: false,
   async open(url) {
     const db = new Kysely<Record<string, never>>({ dialect: new PostgresDialect({ pool: poolOn(url) }) });
     const ready = (options?: PostgresEffectsOptions) => kyselyEffects(db, options);
@@ -135,6 +157,8 @@ const kysely: ClientKind = {
 const prisma: ClientKind = {
   name: "Prisma",
   repeatsWhenThawed: false,
+  refusesBegin: false,
+  discards: false,
   async open(url) {
     const client = await prismaClient(url, MAX);
     const ready = (options?: PostgresEffectsOptions) => prismaEffects(client, options);

@@ -125,7 +125,9 @@ describe.each(CLIENTS)("effects through $name", { timeout: 60_000 }, ({ open, re
     await t.deposit();
     // postgres.js does not let anybody else begin.
     expect(errorsOf(t)).toEqual([
-      expect.stringMatching(/before it could be committed|UNSAFE_TRANSACTION|Failed query: BEGIN/),
+      expect.stringMatching(
+        /has committed or rolled back the transaction|UNSAFE_TRANSACTION|Failed query: BEGIN/,
+      ),
     ]);
   });
 

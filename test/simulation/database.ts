@@ -1,5 +1,5 @@
 /** The merchant's database: transactions, one unique key, and all that may happen on the way to it. */
-import type { OwnClient } from "@payhooks/core/effects";
+import type { OwnClient, Stored } from "@payhooks/core/effects";
 import type { Chronicle } from "./chronicle.ts";
 import type { Dice } from "./dice.ts";
 import type { Owner, Timeline } from "./timeline.ts";
@@ -34,7 +34,7 @@ export interface SimulatedTransaction {
 interface Transaction extends SimulatedTransaction {
   readonly client: Client;
   readonly number: number;
-  readonly ids: Set<string>;
+  readonly ids: Map<string, "begun" | "done">;
   readonly bookings: string[];
   /** Set by a statement that failed: nothing of it can be committed any more. */
   isBroken: boolean;
@@ -49,7 +49,7 @@ const WAY_MS = 3;
 
 export class SimulatedDatabase {
   readonly #options: DatabaseOptions;
-  readonly #ids = new Set<string>();
+  readonly #ids = new Map<string, "begun" | "done">();
   readonly #open = new Set<Transaction>();
   /** Looks again whenever a transaction ends. */
   readonly #waiting = new Set<() => void>();
@@ -73,8 +73,14 @@ export class SimulatedDatabase {
           throw error;
         }
       },
-      insert: (tx, id) => this.#insert(tx as Transaction, id),
-      isIntact: (tx) => this.#ask(tx as Transaction, () => !(tx as Transaction).isBroken),
+      insert: (tx, id, as) => this.#insert(tx as Transaction, id, as),
+      finish: (tx, id) =>
+        this.#ask(tx as Transaction, () => {
+          const { ids } = tx as Transaction;
+          if (ids.get(id) !== "begun") return false;
+          ids.set(id, "done");
+          return true;
+        }),
       isRepeatable: (error) =>
         error instanceof Refusal && (error.code === "rolled back" || error.code === "lock"),
     };
@@ -89,7 +95,7 @@ export class SimulatedDatabase {
     const tx: Transaction = {
       client,
       number: this.#numbers++,
-      ids: new Set(),
+      ids: new Map(),
       bookings: [],
       isBroken: false,
       isOver: false,
@@ -107,7 +113,7 @@ export class SimulatedDatabase {
     return tx;
   }
 
-  #insert(tx: Transaction, id: string): Promise<boolean> {
+  #insert(tx: Transaction, id: string, as: "begun" | "done"): Promise<Stored> {
     const { timeline, patienceMs } = this.#options;
     return new Promise((resolve, reject) => {
       const look = (): void => {
@@ -115,13 +121,14 @@ export class SimulatedDatabase {
         if (holder !== undefined && !tx.isOver) return;
         this.#waiting.delete(look);
         giveUp();
-        this.#ask(tx, () => {
-          if (this.#ids.has(id)) return false;
+        this.#ask(tx, (): Stored => {
+          const found = this.#ids.get(id);
+          if (found !== undefined) return { found };
           // Another one was faster on the way.
           if ([...this.#open].some((other) => other !== tx && other.ids.has(id)))
             throw new Refusal("rolled back");
-          tx.ids.add(id);
-          return true;
+          tx.ids.set(id, as);
+          return { found: "nothing" };
         }).then(resolve, reject);
       };
       const giveUp = timeline.at(timeline.now + patienceMs, tx.client, () => {
@@ -139,7 +146,7 @@ export class SimulatedDatabase {
     await this.#ask(tx, () => {
       const { booked } = this.#options.chronicle;
       if (!tx.isBroken) {
-        for (const id of tx.ids) this.#ids.add(id);
+        for (const [id, as] of tx.ids) this.#ids.set(id, as);
         for (const effect of tx.bookings) booked.set(effect, (booked.get(effect) ?? 0) + 1);
       }
       // As PostgreSQL does: a transaction that failed is rolled back here, and no error tells so.

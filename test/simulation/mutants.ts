@@ -271,7 +271,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "an effect that was committed before is had again",
     "effects/transaction.ts",
-    "if (inserted === false) return { ran: false, value: undefined };",
+    'if (stored.found === "done") return { ran: false, value: undefined };',
     "",
   ),
   mutant(
@@ -283,8 +283,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a transaction in which a statement failed is taken for one that was committed",
     "effects/transaction.ts",
-    "isIntact = (await this.#client.isIntact?.(tx, inserted)) ?? true;",
-    "isIntact = true;",
+    "isDone = await this.#client.finish(tx, this.#id, stored);",
+    "isDone = await this.#client.finish(tx, this.#id, stored).catch(() => true);",
   ),
   // Answers.
   mutant(

@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -132,6 +141,13 @@ export class PostgresServer {
     } finally {
       await client.end().catch(() => {});
     }
+  }
+
+  /** From now on this role needs its password, where all others need none. */
+  async requirePasswordOf(role: string): Promise<void> {
+    const file = join(this.#data, "pg_hba.conf");
+    writeFileSync(file, `host all ${role} 127.0.0.1/32 md5\n${readFileSync(file, "utf8")}`);
+    await this.tell("SELECT pg_reload_conf()");
   }
 
   /** As if its machine lost power, but for what it had given to the disk. */

@@ -6,7 +6,8 @@
 import type { EffectContext } from "./context.ts";
 import type { Effects } from "./effects.ts";
 import { effects } from "./own-client.ts";
-import { isRepeatable, type PostgresEffectsOptions, PostgresTable, type Query } from "./postgres-table.ts";
+import { postgresClient } from "./postgres-binding.ts";
+import { type PostgresEffectsOptions, PostgresTable } from "./postgres-table.ts";
 
 export type { PostgresEffectsOptions } from "./postgres-table.ts";
 
@@ -26,7 +27,7 @@ export interface DrizzleDatabase<Tx> extends DrizzleQueries {
  * Effects in PostgreSQL, through the application's own Drizzle database. `tx` is the transaction that `db.transaction`
  * provides.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be made.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be used.
  * @example createReceiver({ payments, inbox, effects: drizzleEffects(drizzle(pool)) })
  */
 export function drizzleEffects<Tx extends DrizzleQueries>(
@@ -34,19 +35,12 @@ export function drizzleEffects<Tx extends DrizzleQueries>(
   options: PostgresEffectsOptions = {},
 ): Effects<EffectContext<Tx>> {
   const table = new PostgresTable("drizzleEffects", options);
-  const queryOf =
-    (one: DrizzleQueries): Query =>
-    async (sql, parameters) =>
-      rowsOf(await one.execute(withLiterals(sql, parameters)));
   return effects<Tx>(
-    {
+    postgresClient<Tx, DrizzleQueries>(table, {
       transaction: (work) => db.transaction(work),
-      insert: (tx, id) => table.insert(queryOf(tx), id),
-      isIntact: (tx, inserted) => table.isIntact(queryOf(tx), inserted),
-      isRepeatable,
-      open: () => table.open(queryOf(db)),
-      prune: (keepMs, limit) => table.prune(queryOf(db), keepMs, limit),
-    },
+      outside: (use) => use(db),
+      query: async (on, sql, parameters) => rowsOf(await on.execute(withLiterals(sql, parameters))),
+    }),
     options,
   );
 }

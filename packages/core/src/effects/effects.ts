@@ -27,6 +27,8 @@ export interface RunEffects<Context extends HandlerContext = HandlerContext> {
   readonly methods: Pick<Context, Exclude<keyof Context, keyof HandlerContext>>;
   /** Waits for transactions that the handler did not wait for. Rejects with the error of the first that fails. */
   atRest(): Promise<void>;
+  /** The `ERR_EFFECT_ENDED` of one of its transactions, even if the handler has caught it; null if there is none. */
+  lost(): Error | null;
 }
 
 /**

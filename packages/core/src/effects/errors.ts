@@ -1,4 +1,6 @@
-import { PayhooksError } from "../protocol/errors.ts";
+import { uncounted, unrepeatable } from "../handlers/handler.ts";
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
 
 /** `createReceiver` was given no `effects`. */
 export function effectsOff(call: "transaction" | "claimEffect"): PayhooksError {
@@ -7,15 +9,57 @@ export function effectsOff(call: "transaction" | "claimEffect"): PayhooksError {
   });
 }
 
-/** The transaction in which `fn` ended is not the one that stored the effect's id. */
+/** The transaction cannot be completed, and nothing of it is committed: a later attempt may succeed. */
 export function brokenTransaction(cause?: unknown): PayhooksError {
+  const why = cause === undefined ? "its connection was lost" : describeError(cause);
   return new PayhooksError(
     "ERR_EFFECT_TRANSACTION",
-    "The transaction that stored the effect's id had ended, or was aborted, before it could be committed.",
+    `The transaction was aborted, before it could be committed (${why}). It was rolled back.`,
     {
-      fix: "Do not catch the error of a failed statement, or put statements that may fail into a savepoint. Leave commit and rollback to ctx.transaction.",
+      fix: "Do not catch the error of a failed statement, or put statements that may fail into a savepoint. Do not make the transaction read-only.",
       cause,
     },
+  );
+}
+
+/** Code inside of the transaction has ended it. Nobody can say which part of the effect is committed. */
+export function endedTransaction(cause?: unknown): PayhooksError {
+  return unrepeatable(
+    new PayhooksError(
+      "ERR_EFFECT_ENDED",
+      "The function of ctx.transaction, or code that it calls, has committed or rolled back the transaction. A part of the effect may be committed without the rest.",
+      {
+        fix: "Take COMMIT, ROLLBACK and BEGIN out of that code. Look which part of the effect is there, and complete it by hand and discard the event; or take that part back and replay the event with again: true.",
+        cause,
+      },
+    ),
+  );
+}
+
+/** True for the error of {@link endedTransaction}. */
+export function isEnded(error: unknown): error is PayhooksError {
+  return isPayhooksError(error) && error.code === "ERR_EFFECT_ENDED";
+}
+
+/** The database has taken the statement that stores or completes an effect's id, and has not done it. */
+export function swallowedId(table: string): PayhooksError {
+  return unsuitableEffects(
+    `The id of an effect was not stored in ${table}, although the statement succeeded.`,
+    `Remove the trigger, rule or row-level policy of ${table} that swallows or changes its rows. Does code in ctx.transaction write to it?`,
+  );
+}
+
+/** The database could not take the effect, and has done nothing. The call does not count as an attempt. */
+export function databaseAway(cause: unknown): PayhooksError {
+  return uncounted(
+    new PayhooksError(
+      "ERR_EFFECTS_UNAVAILABLE",
+      `The database of the effects cannot be reached, or accepts no writes now: ${describeError(cause)}. Nothing was done.`,
+      {
+        fix: "Is it down, full, read-only, or a standby? Handlers wait until it accepts writes, and that uses up no attempt.",
+        cause,
+      },
+    ),
   );
 }
 

@@ -7,5 +7,5 @@ export type { EffectContext, EffectFunction, EffectMethods, EffectResult, Immedi
 export type { EffectRun, Effects, EffectsOptions, RunEffects } from "./effects.ts";
 export { effects, type OwnClient } from "./own-client.ts";
 export { postgresEffectsSql } from "./postgres-table.ts";
-export { sqliteEffectsSql } from "./sqlite.ts";
-export type { EffectsClient } from "./transaction.ts";
+export { sqliteEffectsSql } from "./sqlite-table.ts";
+export type { EffectsClient, Stored, StoredNow } from "./transaction.ts";

@@ -6,7 +6,8 @@
 import type { EffectContext } from "./context.ts";
 import type { Effects } from "./effects.ts";
 import { effects } from "./own-client.ts";
-import { isRepeatable, type PostgresEffectsOptions, PostgresTable, type Query } from "./postgres-table.ts";
+import { postgresClient } from "./postgres-binding.ts";
+import { type PostgresEffectsOptions, PostgresTable } from "./postgres-table.ts";
 
 export type { PostgresEffectsOptions } from "./postgres-table.ts";
 
@@ -33,7 +34,7 @@ export interface KyselyDatabase<Tx> extends KyselyQueries {
 /**
  * Effects in PostgreSQL, through the application's own Kysely database. `tx` is a `Transaction<DB>`.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be made.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be used.
  * @example createReceiver({ payments, inbox, effects: kyselyEffects(db) })
  */
 export function kyselyEffects<Tx extends KyselyQueries>(
@@ -41,19 +42,12 @@ export function kyselyEffects<Tx extends KyselyQueries>(
   options: PostgresEffectsOptions = {},
 ): Effects<EffectContext<Tx>> {
   const table = new PostgresTable("kyselyEffects", options);
-  const queryOf =
-    (one: KyselyQueries): Query =>
-    async (sql, parameters) =>
-      (await one.executeQuery(compiled(sql, parameters))).rows;
   return effects<Tx>(
-    {
+    postgresClient<Tx, KyselyQueries>(table, {
       transaction: (work) => db.transaction().execute(work),
-      insert: (tx, id) => table.insert(queryOf(tx), id),
-      isIntact: (tx, inserted) => table.isIntact(queryOf(tx), inserted),
-      isRepeatable,
-      open: () => table.open(queryOf(db)),
-      prune: (keepMs, limit) => table.prune(queryOf(db), keepMs, limit),
-    },
+      outside: (use) => use(db),
+      query: async (on, sql, parameters) => (await on.executeQuery(compiled(sql, parameters))).rows,
+    }),
     options,
   );
 }

@@ -1,11 +1,12 @@
 import { checkTime } from "../protocol/check-number.ts";
-import { PayhooksError } from "../protocol/errors.ts";
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import type { EffectContext } from "./context.ts";
 import { checkScope } from "./effect-ids.ts";
 import type { EffectRun, Effects, EffectsOptions, RunEffects } from "./effects.ts";
+import { databaseAway, endedTransaction } from "./errors.ts";
 import { type EffectStorage, effectsOfRun } from "./run.ts";
-import { type EffectsClient, transact } from "./transaction.ts";
+import { type EffectsClient, type Stored, transact } from "./transaction.ts";
 
 /** A client of your own, for {@link effects}. */
 export interface OwnClient<Tx> extends EffectsClient<Tx> {
@@ -42,13 +43,18 @@ export function onceOpened(open: () => Promise<void>): () => Promise<void> {
   };
 }
 
+/** Whether a claim has stored its id. Throws `ERR_EFFECT_ENDED` for an effect that has only begun. */
+export function isClaimed({ found }: Stored): boolean {
+  if (found === "begun") throw endedTransaction();
+  return found === "nothing";
+}
+
 /**
- * Effects in any database with transactions and a unique key, through any client. Only `transaction` and `insert` are required.
- * Without `isIntact`, a function that swallows an SQL error may lose its effect silently, so implement that too.
+ * Effects in any database with transactions and a unique key, through any client. Only `transaction`, `insert` and `finish` are
+ * required.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID`.
- * @example effects({ transaction: (work) => inTransaction(pool, work), insert: async (tx, id) => (await tx.query("INSERT IGNORE
- * INTO payhooks_effects (id) VALUES (?)", [id]))[0].affectedRows === 1, });
+ * @example effects({ transaction: (work) => inTransaction(pool, work), insert, finish })
  */
 export function effects<Tx>(client: OwnClient<Tx>, options: EffectsOptions = {}): Effects<EffectContext<Tx>> {
   return effectsOn(client, options, systemClock);
@@ -60,14 +66,21 @@ export function effectsOn<Tx>(
   options: EffectsOptions,
   clock: Clock,
 ): Effects<EffectContext<Tx>> {
-  for (const call of ["transaction", "insert"] as const) {
+  for (const call of ["transaction", "insert", "finish"] as const) {
     if (typeof client?.[call] === "function") continue;
     throw new PayhooksError("ERR_OPTION_INVALID", `effects was given no ${call}.`, {
-      fix: "Give it { transaction, insert }; docs/guides/exactly-once.md has an example.",
+      fix: "Give it { transaction, insert, finish }; docs/guides/exactly-once.md has an example.",
     });
   }
   const { scope, keepMs } = commonOptions(options);
-  const open = onceOpened(async () => client.open?.());
+  const open = onceOpened(async () => {
+    try {
+      await client.open?.();
+    } catch (error) {
+      const isAway = !isPayhooksError(error) && client.isUnavailable?.(error) === true;
+      throw isAway ? databaseAway(error) : error;
+    }
+  });
   const storage: EffectStorage = {
     scope,
     keepMs,
@@ -78,7 +91,7 @@ export function effectsOn<Tx>(
     },
     async claim(tx, id) {
       await open();
-      return (await client.insert(tx as Tx, id)) !== false;
+      return isClaimed(await client.insert(tx as Tx, id, "done"));
     },
   };
   return {

@@ -3,11 +3,13 @@
  *
  * @module
  */
+import { saysSpent } from "../postgres/spent.ts";
 import type { EffectContext } from "./context.ts";
 import type { Effects } from "./effects.ts";
 import { usedAfterEnd } from "./errors.ts";
 import { effects } from "./own-client.ts";
-import { isRepeatable, type PostgresEffectsOptions, PostgresTable, type Query } from "./postgres-table.ts";
+import { postgresClient } from "./postgres-binding.ts";
+import { type PostgresEffectsOptions, PostgresTable } from "./postgres-table.ts";
 
 export type { PostgresEffectsOptions } from "./postgres-table.ts";
 
@@ -37,7 +39,7 @@ const ROLLBACK_WITHIN_MS = 2_000;
 /**
  * Effects in PostgreSQL, through the application's own pool. A transaction takes one connection of it; `tx` is a `PoolClient`.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be made.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be used.
  * @example createReceiver({ payments, inbox, effects: pgEffects(pool) })
  */
 export function pgEffects<Client extends PgClient>(
@@ -45,12 +47,8 @@ export function pgEffects<Client extends PgClient>(
   options: PostgresEffectsOptions = {},
 ): Effects<EffectContext<Client>> {
   const table = new PostgresTable("pgEffects", options);
-  const queryOf =
-    (client: PgClient): Query =>
-    async (sql, parameters) =>
-      (await client.query(sql, [...parameters])).rows;
   return effects<Client>(
-    {
+    postgresClient<Client, PgClient>(table, {
       transaction: (work) =>
         connected(pool, async (client) => {
           await client.query("BEGIN");
@@ -58,18 +56,15 @@ export function pgEffects<Client extends PgClient>(
           await client.query("COMMIT");
           return value;
         }),
-      insert: (client, id) => table.insert(queryOf(client), id),
-      isIntact: (client, inserted) => table.isIntact(queryOf(client), inserted),
-      isRepeatable,
+      outside: (use) => connected(pool, use),
+      query: async (on, sql, parameters) => (await on.query(sql, [...parameters])).rows,
       refused: { release: usedAfterEnd, end: usedAfterEnd },
-      open: () => connected(pool, (client) => table.open(queryOf(client))),
-      prune: (keepMs, limit) => connected(pool, (client) => table.prune(queryOf(client), keepMs, limit)),
-    },
+    }),
     options,
   );
 }
 
-/** Uses a connection, and gives it back. A broken one is closed. */
+/** Uses a connection, and gives it back. One that is broken, or otherwise spent, is closed. */
 async function connected<Client extends PgClient, T>(
   pool: PgPool<Client>,
   use: (client: Client) => Promise<T>,
@@ -89,7 +84,7 @@ async function connected<Client extends PgClient, T>(
   } catch (error) {
     const isBack = lost === null && (await rollsBack(client));
     if (isBack) client.removeListener("error", onError);
-    client.release(!isBack);
+    client.release(!isBack || saysSpent(error));
     throw lost ?? error;
   }
 }

@@ -1,8 +1,9 @@
 import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { describeError } from "../protocol/foreign-error.ts";
 import type { EffectsOptions } from "./effects.ts";
-import { unsuitableEffects } from "./errors.ts";
+import { swallowedId } from "./errors.ts";
+import { isAborted, textIn } from "./postgres-states.ts";
+import type { Stored, StoredNow } from "./transaction.ts";
 
 /** Options of the effects in PostgreSQL, whatever the client is. */
 export interface PostgresEffectsOptions extends EffectsOptions {
@@ -47,15 +48,17 @@ export function postgresEffectsSql(table: string = "payhooks_effects"): readonly
   const name = checkTable(table);
   const [last = name] = name.split(".").slice(-1);
   return [
-    `CREATE TABLE IF NOT EXISTS ${name} (id text COLLATE "C" PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`,
+    `CREATE TABLE IF NOT EXISTS ${name} (id text COLLATE "C" PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), done boolean NOT NULL DEFAULT false)`,
     `CREATE INDEX IF NOT EXISTS ${last.slice(0, 57)}_by_at ON ${name} (at)`,
   ];
 }
 
 /** The table of effects, with statements that any client can send. */
 export class PostgresTable {
-  readonly #name: string;
-  readonly #createTable: boolean;
+  /** Its name, as it is written in statements. */
+  readonly name: string;
+  /** Whether it is made at the start if it is missing. */
+  readonly isMade: boolean;
   readonly #lockTimeout: string;
   readonly #idleTimeout: string;
 
@@ -68,103 +71,71 @@ export class PostgresTable {
       lockTimeoutMs = 5_000,
       idleTimeoutMs = 15_000,
     } = options;
-    this.#name = checkTable(table);
-    this.#createTable = createTable;
+    this.name = checkTable(table);
+    this.isMade = createTable;
     this.#lockTimeout = milliseconds("lockTimeoutMs", lockTimeoutMs);
     this.#idleTimeout = milliseconds("idleTimeoutMs", idleTimeoutMs);
   }
 
   /**
-   * Stores the id, and returns the id of the transaction; false if the id was stored already. Sets the timeouts of the
-   * transaction.
+   * Stores the id, and sets the timeouts of the transaction. An id that another transaction is storing makes it wait until that one
+   * has ended.
    */
-  async insert(query: Query, id: string): Promise<string | false> {
+  async insert(query: Query, id: string, as: "begun" | "done"): Promise<Stored> {
     const [row] = await query(
-      `INSERT INTO ${this.#name} (id) SELECT $1::text
-       WHERE set_config('lock_timeout', $2::text, true) <> ''
-         AND set_config('idle_in_transaction_session_timeout', $3::text, true) <> ''
-       ON CONFLICT (id) DO NOTHING RETURNING pg_current_xact_id()::text AS xid`,
-      [id, this.#lockTimeout, this.#idleTimeout],
+      `INSERT INTO ${this.name} (id, done) SELECT $1::text, $2::text::boolean
+       WHERE set_config('lock_timeout', $3::text, true) <> ''
+         AND set_config('idle_in_transaction_session_timeout', $4::text, true) <> ''
+       ON CONFLICT (id) DO NOTHING RETURNING id, pg_current_xact_id()::text AS xid`,
+      [id, String(as === "done"), this.#lockTimeout, this.#idleTimeout],
     );
-    return row === undefined ? false : textIn(row, "xid");
-  }
-
-  /** False, or a rejection, if this is no longer the transaction that stored the id. */
-  async isIntact(query: Query, inserted: true | string): Promise<boolean> {
-    const [row] = await query("SELECT coalesce(pg_current_xact_id_if_assigned()::text, '') AS xid", []);
-    return textIn(row, "xid") === inserted;
-  }
-
-  async open(query: Query): Promise<void> {
-    if (await this.#exists(query)) return;
-    const statements = postgresEffectsSql(this.#name);
-    const run = `Run payhooks migrate, or: ${statements.join("; ")};`;
-    if (!this.#createTable) throw unsuitableEffects(`The table ${this.#name} is missing.`, run);
-    try {
-      for (const statement of statements) await query(statement, []);
-    } catch (cause) {
-      // Another process was faster. IF NOT EXISTS can still fail if two processes use it at the same time.
-      if (await this.#exists(query)) return;
-      if (!isPermanent(cause)) throw cause;
-      throw unsuitableEffects(`The table ${this.#name} cannot be made: ${describeError(cause)}.`, run, cause);
+    if (row !== undefined) {
+      if (textIn(row, "id") !== id) throw swallowedId(this.name);
+      return { found: "nothing", transaction: textIn(row, "xid") };
     }
+    const stored = await this.#stored(query, id);
+    if (stored === null) throw swallowedId(this.name);
+    return { found: stored };
+  }
+
+  /** False, and changes nothing, if this is no longer the transaction that stored the id. */
+  async finish(query: Query, id: string, { transaction = "" }: StoredNow): Promise<boolean> {
+    const [row] = await query(
+      `UPDATE ${this.name} SET done = true
+       WHERE id = $1::text AND NOT done AND pg_current_xact_id_if_assigned()::text = $2::text RETURNING 1 AS one`,
+      [id, transaction],
+    );
+    return row !== undefined;
+  }
+
+  /** Whether the transaction that stored the id has ended, after a failure. It may roll back. */
+  async hasEnded(query: Query, id: string, { transaction }: StoredNow): Promise<boolean> {
+    try {
+      const [row] = await query("SELECT coalesce(pg_current_xact_id_if_assigned()::text, '') AS xid", []);
+      return textIn(row, "xid") !== transaction;
+    } catch (error) {
+      // An aborted transaction does not say which one it is. If it is another one, the id was committed as begun.
+      if (!isAborted(error)) throw error;
+      await query("ROLLBACK", []);
+      return (await this.#stored(query, id)) === "begun";
+    }
+  }
+
+  async #stored(query: Query, id: string): Promise<"begun" | "done" | null> {
+    const [row] = await query(`SELECT done::text AS done FROM ${this.name} WHERE id = $1::text`, [id]);
+    if (row === undefined) return null;
+    return textIn(row, "done") === "true" ? "done" : "begun";
   }
 
   async prune(query: Query, keepMs: number, limit: number): Promise<number> {
     const rows = await query(
-      `DELETE FROM ${this.#name} WHERE id IN (
-         SELECT id FROM ${this.#name} WHERE at < now() - $1::text::interval ORDER BY at LIMIT $2::text::int
+      `DELETE FROM ${this.name} WHERE id IN (
+         SELECT id FROM ${this.name} WHERE at < now() - $1::text::interval ORDER BY at LIMIT $2::text::int
        ) RETURNING 1 AS one`,
       [`${Math.ceil(keepMs / 1_000)} seconds`, String(limit)],
     );
     return rows.length;
   }
-
-  async #exists(query: Query): Promise<boolean> {
-    const [row] = await query("SELECT coalesce(to_regclass($1::text)::text, '') AS found", [this.#name]);
-    return textIn(row, "found") !== "";
-  }
-}
-
-/** The SQLSTATEs of an error and its causes. Some clients put them elsewhere. */
-function statesOf(error: unknown): readonly string[] {
-  const states: string[] = [];
-  for (let one: unknown = error, depth = 0; isObject(one) && depth < 5; one = one.cause, depth++) {
-    const { code, meta } = one;
-    if (typeof code === "string") states.push(code);
-    if (!isObject(meta)) continue;
-    const { code: inMeta, driverAdapterError: adapter } = meta;
-    if (typeof inMeta === "string") states.push(inMeta);
-    if (isObject(adapter) && isObject(adapter.cause)) {
-      const { originalCode, kind } = adapter.cause;
-      if (typeof originalCode === "string") states.push(originalCode);
-      if (kind === "TransactionWriteConflict") states.push("40001");
-    }
-  }
-  return states;
-}
-
-/**
- * Serialization failure, deadlock, lock timeout, idle-in-transaction timeout. P2034 is Prisma's code for the first two, and
- * CONNECTION_CLOSED is the code of postgres.js for the last. If the transaction was committed after all, the next attempt finds
- * its id.
- */
-const REPEATABLE: ReadonlySet<string> = new Set([
-  "40001",
-  "40P01",
-  "55P03",
-  "25P03",
-  "P2034",
-  "CONNECTION_CLOSED",
-]);
-
-export function isRepeatable(error: unknown): boolean {
-  return statesOf(error).some((state) => REPEATABLE.has(state));
-}
-
-/** No permission, or no such schema. It will be the same the next time. */
-function isPermanent(error: unknown): boolean {
-  return statesOf(error).some((state) => /^(?:42|3F)/.test(state));
 }
 
 function milliseconds(option: string, value: number): string {
@@ -174,12 +145,4 @@ function milliseconds(option: string, value: number): string {
     `${option} is ${String(value)}, not a whole number above zero.`,
     { fix: "Leave it out for the default." },
   );
-}
-
-function textIn(row: unknown, column: string): string {
-  return isObject(row) ? String(row[column] ?? "") : "";
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
 }

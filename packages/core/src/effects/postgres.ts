@@ -6,7 +6,8 @@
 import type { EffectContext } from "./context.ts";
 import type { Effects } from "./effects.ts";
 import { effects } from "./own-client.ts";
-import { isRepeatable, type PostgresEffectsOptions, PostgresTable, type Query } from "./postgres-table.ts";
+import { postgresClient } from "./postgres-binding.ts";
+import { type PostgresEffectsOptions, PostgresTable } from "./postgres-table.ts";
 
 export type { PostgresEffectsOptions } from "./postgres-table.ts";
 
@@ -29,7 +30,7 @@ export interface PostgresJs<Tx> extends PostgresJsQueries {
 /**
  * Effects in PostgreSQL, through the application's own postgres.js client. `tx` is a `TransactionSql`.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be made.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be used.
  * @example createReceiver({ payments, inbox, effects: postgresEffects(postgres(process.env.DATABASE_URL)) })
  */
 export function postgresEffects<Tx extends PostgresJsQueries>(
@@ -37,18 +38,12 @@ export function postgresEffects<Tx extends PostgresJsQueries>(
   options: PostgresEffectsOptions = {},
 ): Effects<EffectContext<Tx>> {
   const table = new PostgresTable("postgresEffects", options);
-  const queryOf =
-    (one: PostgresJsQueries): Query =>
-    async (text, parameters) => [...(await one.unsafe(text, [...parameters]))];
   return effects<Tx>(
-    {
+    postgresClient<Tx, PostgresJsQueries>(table, {
       transaction: async <T>(work: (tx: Tx) => Promise<T>) => (await sql.begin(work)) as T,
-      insert: (tx, id) => table.insert(queryOf(tx), id),
-      isIntact: (tx, inserted) => table.isIntact(queryOf(tx), inserted),
-      isRepeatable,
-      open: () => table.open(queryOf(sql)),
-      prune: (keepMs, limit) => table.prune(queryOf(sql), keepMs, limit),
-    },
+      outside: (use) => use(sql),
+      query: async (on, text, parameters) => [...(await on.unsafe(text, [...parameters]))],
+    }),
     options,
   );
 }

@@ -6,7 +6,8 @@
 import type { EffectContext } from "./context.ts";
 import type { Effects } from "./effects.ts";
 import { effects } from "./own-client.ts";
-import { isRepeatable, type PostgresEffectsOptions, PostgresTable, type Query } from "./postgres-table.ts";
+import { postgresClient } from "./postgres-binding.ts";
+import { type PostgresEffectsOptions, PostgresTable } from "./postgres-table.ts";
 
 export type { PostgresEffectsOptions } from "./postgres-table.ts";
 
@@ -39,7 +40,7 @@ export interface PrismaEffectsOptions extends PostgresEffectsOptions {
 /**
  * Effects in PostgreSQL, through the application's own Prisma client. `tx` is the transaction that `$transaction` provides.
  *
- * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be made.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_EFFECTS_UNSUITABLE` if the table cannot be used.
  * @example createReceiver({ payments, inbox, effects: prismaEffects(prisma) })
  */
 export function prismaEffects<Tx extends PrismaQueries>(
@@ -48,24 +49,18 @@ export function prismaEffects<Tx extends PrismaQueries>(
 ): Effects<EffectContext<Tx>> {
   const { timeoutMs: timeout = 60_000, maxWaitMs: maxWait = 10_000 } = options;
   const table = new PostgresTable("prismaEffects", options, { timeoutMs: true, maxWaitMs: true });
-  const queryOf =
-    (one: PrismaQueries): Query =>
-    async (sql, parameters) => {
-      if (!/^(?:SELECT|INSERT|DELETE)/.test(sql)) {
-        await one.$executeRawUnsafe(sql, ...parameters);
-        return [];
-      }
-      return one.$queryRawUnsafe<readonly unknown[]>(sql, ...parameters);
-    };
   return effects<Tx>(
-    {
+    postgresClient<Tx, PrismaQueries>(table, {
       transaction: (work) => prisma.$transaction(work, { timeout, maxWait }),
-      insert: (tx, id) => table.insert(queryOf(tx), id),
-      isIntact: (tx, inserted) => table.isIntact(queryOf(tx), inserted),
-      isRepeatable,
-      open: () => table.open(queryOf(prisma)),
-      prune: (keepMs, limit) => table.prune(queryOf(prisma), keepMs, limit),
-    },
+      outside: (use) => use(prisma),
+      async query(on, sql, parameters) {
+        if (/^(?:SELECT|INSERT|UPDATE|DELETE)/.test(sql)) {
+          return on.$queryRawUnsafe<readonly unknown[]>(sql, ...parameters);
+        }
+        await on.$executeRawUnsafe(sql, ...parameters);
+        return [];
+      },
+    }),
     options,
   );
 }

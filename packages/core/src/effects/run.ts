@@ -3,6 +3,7 @@ import { PayhooksError } from "../protocol/errors.ts";
 import type { EffectResult } from "./context.ts";
 import { effectIdIn } from "./effect-ids.ts";
 import type { EffectRun, RunEffects } from "./effects.ts";
+import { isEnded } from "./errors.ts";
 
 /** What each kind of database does for one effect. */
 export interface EffectStorage {
@@ -31,6 +32,7 @@ class HandlerEffects implements LooseMethods {
   /** Ids that this run has claimed in transactions of the merchant's. */
   readonly #claimed = new Set<string>();
   #open: Promise<unknown> | null = null;
+  #lost: Error | null = null;
 
   constructor(storage: EffectStorage, run: EffectRun) {
     this.#storage = storage;
@@ -62,6 +64,8 @@ class HandlerEffects implements LooseMethods {
       this.#ended.add(id);
       if (!result.ran) this.#run.skipped(id);
       return result;
+    } catch (error) {
+      throw this.#noted(error);
     } finally {
       this.#open = null;
     }
@@ -74,10 +78,18 @@ class HandlerEffects implements LooseMethods {
   #claim(tx: unknown, name: string | undefined): boolean | Promise<boolean> {
     this.#run.signal.throwIfAborted();
     const id = this.#idOf(name ?? null);
-    const answer = this.#storage.claim(tx, id);
-    return typeof answer === "boolean"
-      ? this.#claimedAs(id, answer)
-      : answer.then((isNew) => this.#claimedAs(id, isNew));
+    try {
+      const answer = this.#storage.claim(tx, id);
+      if (typeof answer === "boolean") return this.#claimedAs(id, answer);
+      return answer.then(
+        (isNew) => this.#claimedAs(id, isNew),
+        (error: unknown) => {
+          throw this.#noted(error);
+        },
+      );
+    } catch (error) {
+      throw this.#noted(error);
+    }
   }
 
   /**
@@ -93,6 +105,16 @@ class HandlerEffects implements LooseMethods {
 
   async atRest(): Promise<void> {
     await this.#open;
+    if (this.#lost !== null) throw this.#lost;
+  }
+
+  lost(): Error | null {
+    return this.#lost;
+  }
+
+  #noted(error: unknown): unknown {
+    if (isEnded(error)) this.#lost ??= error;
+    return error;
   }
 
   #idOf(name: string | null): string {
@@ -106,7 +128,7 @@ class HandlerEffects implements LooseMethods {
 /** The effects of one run, on a storage. The caller adds their types. */
 export function effectsOfRun(storage: EffectStorage, run: EffectRun): RunEffects<never> {
   const effects = new HandlerEffects(storage, run);
-  return { methods: effects as never, atRest: () => effects.atRest() };
+  return { methods: effects as never, atRest: () => effects.atRest(), lost: () => effects.lost() };
 }
 
 function reused(): PayhooksError {

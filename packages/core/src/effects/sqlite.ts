@@ -7,16 +7,17 @@
 import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { isBusy } from "../sqlite/failure.ts";
-import type { SqliteHandle, SqliteStatement } from "../sqlite/handle.ts";
-import { APPLICATION_ID } from "../sqlite/schema.ts";
+import type { SqliteHandle } from "../sqlite/handle.ts";
 import { sleep, systemClock } from "../time/clock.ts";
 import type { EffectContext, EffectResult } from "./context.ts";
 import type { Effects, EffectsOptions } from "./effects.ts";
-import { brokenTransaction, unsuitableEffects } from "./errors.ts";
+import { databaseAway, endedTransaction } from "./errors.ts";
 import { guard } from "./guard.ts";
-import { commonOptions, onceOpened } from "./own-client.ts";
-import { checkTable } from "./postgres-table.ts";
+import { commonOptions, isClaimed, onceOpened } from "./own-client.ts";
 import { type EffectStorage, effectsOfRun } from "./run.ts";
+import { begin, isAway, rollBack, SqliteTable } from "./sqlite-table.ts";
+
+export { sqliteEffectsSql } from "./sqlite-table.ts";
 
 /** Options of {@link sqliteEffects}. */
 export interface SqliteEffectsOptions extends EffectsOptions {
@@ -28,15 +29,6 @@ const DAY_MS = 86_400_000;
 const PRUNE_STEP = 1_000;
 const BUSY_RETRY_MS = 20;
 const SAVEPOINT = "payhooks_effect";
-
-/** The SQL that makes the table, for migrations of your own. */
-export function sqliteEffectsSql(table: string = "payhooks_effects"): readonly string[] {
-  const name = checkTable(table);
-  return [
-    `CREATE TABLE IF NOT EXISTS ${name} (id TEXT NOT NULL PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID`,
-    `CREATE INDEX IF NOT EXISTS ${name}_by_at ON ${name} (at)`,
-  ];
-}
 
 /**
  * Effects in SQLite, through the application's own handle: `node:sqlite`, better-sqlite3, libsql or `bun:sqlite`. A handle is
@@ -52,55 +44,66 @@ export function sqliteEffects<Handle extends SqliteHandle>(
 ): Effects<EffectContext<Handle, true>> {
   checkNames("sqliteEffects", options, { table: true, scope: true, keepMs: true });
   const { scope, keepMs } = commonOptions(options);
-  const { table = "payhooks_effects" } = options;
-  checkTable(table);
-  const prepare = (on: SqliteHandle, sql: string): SqliteStatement => on.prepare(sql) as SqliteStatement;
-
-  const insert = (on: SqliteHandle, id: string): boolean => {
-    const sql = `INSERT INTO ${table} (id, at) VALUES (?, ?) ON CONFLICT DO NOTHING`;
-    const { changes } = prepare(on, sql).run(id, Date.now()) as { readonly changes: number | bigint };
-    return Number(changes) === 1;
-  };
+  const table = new SqliteTable(handle, options.table ?? "payhooks_effects");
+  const open = onceOpened(() => whenFree(() => table.open()));
 
   /** Runs synchronously from BEGIN to COMMIT, so that no other code of this process runs in between. */
   function transact(id: string, fn: (tx: Handle) => unknown): EffectResult<unknown> {
-    begin(handle);
+    if (!begins(id)) return { ran: false, value: undefined };
     try {
-      const result = inTransaction(id, fn);
+      const value = call(fn);
+      table.finish(id);
       handle.exec("COMMIT");
-      return result;
+      return { ran: true, value };
     } catch (error) {
       rollBack(handle);
-      throw error;
+      throw hasCommitted(id) ? endedTransaction(error) : error;
     }
   }
 
-  function inTransaction(id: string, fn: (tx: Handle) => unknown): EffectResult<unknown> {
-    if (!insert(handle, id)) return { ran: false, value: undefined };
+  /** Opens the transaction, and stores the id as one that has begun. False if the effect is done. */
+  function begins(id: string): boolean {
+    try {
+      begin(handle);
+    } catch (error) {
+      throw isAway(error) ? databaseAway(error) : error;
+    }
+    try {
+      if (isClaimed(table.insert(id, "begun"))) return true;
+    } catch (error) {
+      rollBack(handle);
+      throw isAway(error) ? databaseAway(error) : error;
+    }
+    rollBack(handle);
+    return false;
+  }
+
+  /** Calls the function. Throws `ERR_EFFECT_ENDED` if the transaction has ended by then: the savepoint is gone with it. */
+  function call(fn: (tx: Handle) => unknown): unknown {
     handle.exec(`SAVEPOINT ${SAVEPOINT}`);
     const { tx, end } = guard(handle);
+    let value: unknown;
     try {
-      const value = fn(tx);
+      value = fn(tx);
       if (isPromise(value)) throw asyncFunction();
-      release(handle);
-      return { ran: true, value };
+    } catch (error) {
+      // SQLite itself rolls back at some errors. If the function has thrown such an error, nothing was written after it.
+      throw isSqliteError(error) || releases(handle) ? error : endedTransaction(error);
     } finally {
       end();
     }
+    if (!releases(handle)) throw endedTransaction();
+    return value;
   }
 
-  const open = onceOpened(async () => {
-    const found = prepare(handle, "PRAGMA application_id").get() as Record<string, unknown> | undefined;
-    if (Number(Object.values(found ?? {})[0]) === APPLICATION_ID) {
-      throw unsuitableEffects(
-        "The file is that of the inbox.",
-        "Use your application's own file, where an effect is committed together with your rows.",
-      );
+  /** Whether code inside has committed the id when the effect had only begun. */
+  function hasCommitted(id: string): boolean {
+    try {
+      return table.stored(id) === "begun";
+    } catch {
+      return false;
     }
-    await whenFree(() => {
-      for (const statement of sqliteEffectsSql(table)) handle.exec(statement);
-    });
-  });
+  }
 
   const storage: EffectStorage = {
     scope,
@@ -111,7 +114,7 @@ export function sqliteEffects<Handle extends SqliteHandle>(
       await open();
       return whenFree(() => transact(id, fn as (tx: Handle) => unknown), signal);
     },
-    claim: (tx, id) => insert(tx as Handle, id),
+    claim: (tx, id) => isClaimed(new SqliteTable(tx as Handle, table.name).insert(id, "done")),
   };
 
   return {
@@ -119,12 +122,8 @@ export function sqliteEffects<Handle extends SqliteHandle>(
     open,
     async prune() {
       await open();
-      const sql = `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE at < ? ORDER BY at LIMIT ${PRUNE_STEP})`;
       const before = Date.now() - keepMs - DAY_MS;
-      const { changes } = (await whenFree(() => prepare(handle, sql).run(before))) as {
-        readonly changes: number | bigint;
-      };
-      return Number(changes) >= PRUNE_STEP;
+      return (await whenFree(() => table.prune(before, PRUNE_STEP))) >= PRUNE_STEP;
     },
     forRun: (run) => effectsOfRun(storage, run),
   };
@@ -143,33 +142,20 @@ async function whenFree<T>(work: () => T, signal?: AbortSignal): Promise<T> {
   }
 }
 
-function begin(handle: SqliteHandle): void {
-  try {
-    handle.exec("BEGIN IMMEDIATE");
-  } catch (error) {
-    if (isBusy(error) || !/within a transaction/i.test(String(error))) throw error;
-    throw new PayhooksError("ERR_EFFECT_TRANSACTION", "The handle is in a transaction already.", {
-      fix: "Give effects a handle of their own, or call ctx.claimEffect(tx) inside your transaction.",
-      cause: error,
-    });
-  }
-}
-
-/** Fails if the function has committed, or if an error made SQLite roll back by itself. The savepoint is gone then. */
-function release(handle: SqliteHandle): void {
+/** False if the savepoint is gone, and the transaction with it. */
+function releases(handle: SqliteHandle): boolean {
   try {
     handle.exec(`RELEASE ${SAVEPOINT}`);
-  } catch (cause) {
-    throw brokenTransaction(cause);
+    return true;
+  } catch {
+    return false;
   }
 }
 
-function rollBack(handle: SqliteHandle): void {
-  try {
-    handle.exec("ROLLBACK");
-  } catch {
-    // There is no transaction any more.
-  }
+/** Drivers name SQLite in the class or the code of an error. */
+function isSqliteError(error: unknown): boolean {
+  const { name, code } = (error ?? {}) as { readonly name?: unknown; readonly code?: unknown };
+  return /sqlite/i.test(`${String(name)} ${String(code)}`);
 }
 
 function isPromise(value: unknown): boolean {

@@ -1,7 +1,19 @@
 import { type Clock, sleep } from "../time/clock.ts";
 import type { EffectResult } from "./context.ts";
-import { brokenTransaction } from "./errors.ts";
+import { brokenTransaction, databaseAway, endedTransaction, isEnded, swallowedId } from "./errors.ts";
 import { guard } from "./guard.ts";
+
+/** What a client found when it was to store the id of an effect. */
+export type Stored =
+  /** No such id, so it is stored now. `transaction` is passed to `finish` and `hasEnded`, such as the transaction's id. */
+  | { readonly found: "nothing"; readonly transaction?: string }
+  /** An effect that was begun, and committed without its end. That happens only if code inside of it commits. */
+  | { readonly found: "begun" }
+  /** An effect that an earlier run has committed. */
+  | { readonly found: "done" };
+
+/** An id that was stored by this transaction. */
+export type StoredNow = Extract<Stored, { readonly found: "nothing" }>;
 
 /** What an effect needs of a client. */
 export interface EffectsClient<Tx> {
@@ -11,32 +23,48 @@ export interface EffectsClient<Tx> {
    */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
-   * Stores the id, unless it is stored already. In that case it must not throw. If another transaction is storing the same id,
-   * it has to wait for that one. Resolves to whether the id was stored. A text instead of `true` is passed to `isIntact`.
+   * The first statement of an effect: stores the id as `begun`, or as `done` for `ctx.claimEffect`, unless it is stored already. In
+   * that case it must not throw. If another transaction is storing the same id, it has to wait for that one.
    */
-  insert(tx: Tx, id: string): Promise<boolean | string>;
+  insert(tx: Tx, id: string, as: "begun" | "done"): Promise<Stored>;
   /**
-   * Called before the commit: whether this is still the transaction that stored the id, and can be committed. False, or a
-   * rejection, rolls back. `inserted` is the result of `insert`.
+   * The last statement before the commit: makes the id `done`. False if this is no longer the transaction that stored it, or if
+   * the id is not there as `begun`. False, or a rejection, rolls back.
    */
-  isIntact?(tx: Tx, inserted: true | string): Promise<boolean>;
+  finish(tx: Tx, id: string, stored: StoredNow): Promise<boolean>;
+  /**
+   * Called after a failure, before the rollback: whether code inside has ended the transaction that stored the id. Then something
+   * may be committed, and the event is held. Without it, only a commit is noticed, and only by the next run.
+   */
+  hasEnded?(tx: Tx, id: string, stored: StoredNow, error: unknown): Promise<boolean>;
   /**
    * Whether a transaction that failed with this error should be tried again at once, as after a deadlock or a serialization
    * failure.
    */
   isRepeatable?(error: unknown): boolean;
+  /**
+   * Whether the database, before `fn` was called, could not be reached or accepted no writes. Then the event waits, and the call does
+   * not count as an attempt.
+   */
+  isUnavailable?(error: unknown): boolean;
   /** Methods of a transaction that `fn` must not call, with the errors that they throw instead. */
   readonly refused?: Readonly<Record<string, () => Error>>;
 }
 
 const REPEAT_MIN_MS = 5;
 const REPEAT_MAX_MS = 1_000;
+/** How long to ask a transaction that has failed whether code inside has ended it. A statement may still be under way. */
+const ASK_WITHIN_MS = 2_000;
 
 type Work<T> = EffectResult<T>;
 
 /**
- * Makes one effect happen: the id and the changes of `fn` are committed together, or not at all. If the database asks for the
- * transaction to be repeated, it is repeated until `signal` aborts. That does not count as a failure of the handler.
+ * Makes one effect happen: the id and the changes of `fn` are committed together, or not at all. The id is stored as `begun` first,
+ * which keeps other runs of the effect out, and becomes `done` directly before the commit. So if code inside commits, the id that
+ * it commits is one that has only begun: this run or a later one finds it, and nothing is skipped or repeated in silence.
+ *
+ * If the database asks for the transaction to be repeated, it is repeated until `signal` aborts. That does not count as a failure of
+ * the handler.
  */
 export async function transact<Tx, T>(
   client: EffectsClient<Tx>,
@@ -52,8 +80,10 @@ export async function transact<Tx, T>(
     } catch (error) {
       // On a broken connection a client may report that it could not roll back, instead of what broke the connection.
       const first = once.failure ?? error;
-      const isRepeatable = client.isRepeatable?.(first) === true || client.isRepeatable?.(error) === true;
-      if (signal.aborted || !isRepeatable) throw once.failure ?? error;
+      if (signal.aborted || isEnded(first)) throw first;
+      const is = (what: "isRepeatable" | "isUnavailable"): boolean =>
+        client[what]?.(first) === true || client[what]?.(error) === true;
+      if (!is("isRepeatable")) throw !once.hasCalled && is("isUnavailable") ? databaseAway(first) : first;
       await sleep(clock, backoffMs(repeats));
     }
   }
@@ -69,6 +99,8 @@ class Attempt<Tx, T> {
   readonly #signal: AbortSignal;
   readonly #clock: Clock;
   #hasBegun = false;
+  /** The id as this transaction has stored it; null before that. */
+  #stored: StoredNow | null = null;
   /** The client has given the transaction up. */
   #isLost = false;
   #end = (): void => {};
@@ -85,6 +117,11 @@ class Attempt<Tx, T> {
     this.#fn = fn;
     this.#signal = signal;
     this.#clock = clock;
+  }
+
+  /** Whether `fn` was called, so that something of the merchant's may have been done. */
+  get hasCalled(): boolean {
+    return this.#stored !== null;
   }
 
   async run(): Promise<Work<T>> {
@@ -109,18 +146,21 @@ class Attempt<Tx, T> {
     try {
       this.#signal.throwIfAborted();
       this.#hasBegun = true;
-      const inserted = await Promise.race([this.#client.insert(tx, this.#id), aborted]);
-      if (inserted === false) return { ran: false, value: undefined };
+      const stored = await Promise.race([this.#client.insert(tx, this.#id, "begun"), aborted]);
+      if (stored.found === "done") return { ran: false, value: undefined };
+      if (stored.found === "begun") throw endedTransaction();
+      this.#stored = stored;
       const value = await Promise.race([this.#call(tx), aborted]);
-      await Promise.race([this.#check(tx, inserted), aborted]);
+      await Promise.race([this.#finish(tx, stored), aborted]);
       return { ran: true, value };
     } catch (error) {
       this.failure ??= error;
       // This gives a client that has lost its connection the time to report it.
       await sleep(this.#clock, 0);
+      if (await this.#hasEnded(tx, error)) this.failure = endedTransaction(error);
       // postgres.js would still send a rollback on the lost connection, and that would end the process.
       if (this.#isLost) await NEVER;
-      throw error;
+      throw this.failure;
     }
   }
 
@@ -143,16 +183,31 @@ class Attempt<Tx, T> {
     }
   }
 
-  async #check(tx: Tx, inserted: true | string): Promise<void> {
+  async #finish(tx: Tx, stored: StoredNow): Promise<void> {
     if (this.#isLost) throw brokenTransaction();
-    let isIntact: boolean;
+    let isDone: boolean;
     try {
-      isIntact = (await this.#client.isIntact?.(tx, inserted)) ?? true;
+      isDone = await this.#client.finish(tx, this.#id, stored);
     } catch (cause) {
       if (this.#client.isRepeatable?.(cause) === true) throw cause;
       throw brokenTransaction(cause);
     }
-    if (!isIntact) throw brokenTransaction();
+    if (!isDone) throw swallowedId("its table");
+  }
+
+  /** False if it cannot be found out. A commit is found by the next run then. */
+  async #hasEnded(transaction: Tx, error: unknown): Promise<boolean> {
+    if (this.#stored === null || this.#isLost || this.#client.hasEnded === undefined) return false;
+    // An answer that comes too late must send nothing more.
+    const { tx, end } = guard(transaction);
+    const isLate = sleep(this.#clock, ASK_WITHIN_MS).then(() => false);
+    try {
+      return await Promise.race([this.#client.hasEnded(tx, this.#id, this.#stored, error), isLate]);
+    } catch {
+      return false;
+    } finally {
+      end();
+    }
   }
 
   #whenAborted(): { readonly promise: Promise<never>; forget(): void } {

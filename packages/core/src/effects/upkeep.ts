@@ -35,7 +35,7 @@ export class EffectsUpkeep {
         opening.catch((error: unknown) => this.#warn(error));
       }
     } catch (error) {
-      if (isPayhooksError(error)) throw error;
+      if (isPayhooksError(error) && error.code !== "ERR_EFFECTS_UNAVAILABLE") throw error;
       this.#warn(error);
     }
   }

@@ -94,6 +94,7 @@ export interface HeldEvent {
 
 const RETRY_AFTER = Symbol.for("payhooks.RetryAfter");
 const REJECT = Symbol.for("payhooks.Reject");
+const UNCOUNTED = Symbol.for("payhooks.Uncounted");
 
 /** Thrown by a handler to be tried again after `ms` milliseconds; if that is no finite number, after its backoff. It counts as an attempt. */
 export class RetryAfter extends Error {
@@ -118,6 +119,16 @@ export class Reject extends Error {
 /** Marks an error of Payhooks that no later attempt can correct. The event is held, as if a handler had thrown `Reject`. */
 export function unrepeatable<E extends Error>(error: E): E {
   return Object.defineProperty(error, REJECT, { value: true });
+}
+
+/** Marks an error of Payhooks after which nothing was done, and which is no fault of the handler. It does not count as an attempt. */
+export function uncounted<E extends Error>(error: E): E {
+  return Object.defineProperty(error, UNCOUNTED, { value: true });
+}
+
+/** Whether a call that threw this does not count as an attempt, even if it comes from another copy of the package. */
+export function isUncounted(thrown: unknown): boolean {
+  return branded(thrown, UNCOUNTED) === true;
 }
 
 /** The delay that a thrown value asks for, even if it comes from another copy of the package. */
@@ -151,5 +162,13 @@ const MAX_BACKOFF_MS = 3_600_000;
 /** 1 s after the first attempt, twice as long after each further one, up to 1 h; ± 50 %, so that many events that failed together are not tried again together. */
 export function defaultBackoffMs(attempt: number): number {
   const full = Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS);
+  return Math.round(full * (0.5 + Math.random()));
+}
+
+const MAX_UNCOUNTED_MS = 30_000;
+
+/** After a call that does not count: 1 s, then twice as long as the last delay, up to 30 s; ± 50 %. */
+export function uncountedBackoffMs(lastMs: number): number {
+  const full = Math.min(Math.max(FIRST_BACKOFF_MS, lastMs * 2), MAX_UNCOUNTED_MS);
   return Math.round(full * (0.5 + Math.random()));
 }

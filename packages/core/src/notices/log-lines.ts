@@ -72,6 +72,9 @@ const TEXTS: Readonly<Record<Exclude<Notice["type"], WithOwnText | "started" | "
   "window-shrunk": "the memory inbox is too small, and forgets events too early",
 };
 
+const FOUND_AT_FIRST =
+  "this effect is committed already, though the inbox knows of no earlier run. Do two receivers share a table of effects without a scope?";
+
 /** What the line of an alert says, by its kind. */
 const ALERTS: Readonly<Record<Alert["kind"], string>> = {
   "all-failing": "no delivery is authentic. Is the key right, and was it rotated?",
@@ -84,6 +87,9 @@ const REFUSED_BY_FAULT: Rule = { level: "error", perMinute: ONCE };
 const FIRST_BAD_SIGNATURE: Rule = { level: "warn", perMinute: FEW };
 /** An authentic delivery that will never be accepted. Perhaps a clock is wrong. */
 const OUTSIDE_THE_WINDOW: Rule = { level: "warn", perMinute: FEW };
+
+/** An effect that is there although this inbox knows of no run that had it. */
+const SKIPPED_AT_FIRST: Rule = { level: "warn", perMinute: MANY };
 
 /** A logger that leaves out lines below a level. */
 export function fromLevel(log: Logger, level: LogLevel): Logger {
@@ -220,6 +226,7 @@ export class LogLines {
 }
 
 function ruleOf(happening: Happening): Rule | null {
+  if (happening.type === "effect-skipped" && happening.unexpected) return SKIPPED_AT_FIRST;
   if (happening.type !== "refused") return RULES[happening.type];
   if (happening.httpStatus >= 500) return REFUSED_BY_FAULT;
   if (happening.code.startsWith("ERR_TIMESTAMP_")) return OUTSIDE_THE_WINDOW;
@@ -253,6 +260,8 @@ function textOf(notice: Exclude<Notice, { type: "refused" | "warning" }>): strin
     case "started":
     case "finished":
       return null;
+    case "effect-skipped":
+      return notice.unexpected ? FOUND_AT_FIRST : TEXTS[notice.type];
     default:
       return TEXTS[notice.type];
   }

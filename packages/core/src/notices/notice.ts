@@ -90,8 +90,11 @@ export type Happening =
         /** A replay with `evenIfExpired`: the record of an earlier run may have expired. */
         | "replayed-after-expiry";
     })
-  /** A handler reached an effect that an earlier run has committed, and left it out. `effect` is its id. */
-  | (AboutHandler<"effect-skipped"> & { readonly effect: string })
+  /**
+   * A handler reached an effect that an earlier run has committed, and left it out. `effect` is its id. `unexpected`: the inbox knows
+   * of no earlier run. It has lost its records, another receiver uses the same table and `scope`, or somebody has written the id.
+   */
+  | (AboutHandler<"effect-skipped"> & { readonly effect: string; readonly unexpected: boolean })
   /** Somebody asked to run an event that the inbox has no record of. */
   | { readonly type: "record-missing"; readonly eventId: string }
   /** The inbox's store did not answer, or refused. The call is repeated. */

@@ -1,4 +1,5 @@
 import type { SwapResult } from "../inbox/store.ts";
+import { codeOf } from "./spent.ts";
 
 /** A statement that never left this process. */
 export class NotSent extends Error {
@@ -8,12 +9,6 @@ export class NotSent extends Error {
 /** No answer came in time, or the connection was lost before it came. The statement may have been run, or may still be. */
 export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
-}
-
-/** PostgreSQL's error code of five characters; null if the server did not send one. */
-export function codeOf(error: unknown): string | null {
-  const code = (error as { readonly code?: unknown } | null)?.code;
-  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : null;
 }
 
 /** The server rolled the statement back because of a deadlock or a conflict. The same statement may succeed at once. */

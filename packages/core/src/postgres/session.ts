@@ -1,7 +1,8 @@
 import type { Environment } from "../time/environment.ts";
 import { inTime } from "../time/in-time.ts";
 import type { PgClient, QueryClient, Row, Statement, Values } from "./client.ts";
-import { codeOf, isReadOnly, NoAnswer, NotSent } from "./failure.ts";
+import { NoAnswer, NotSent } from "./failure.ts";
+import { isSpent } from "./spent.ts";
 
 interface Answer {
   readonly rows: readonly unknown[];
@@ -23,12 +24,6 @@ export interface SessionSettings {
   readonly begin: string | null;
   /** Called for each notification of the server. */
   readonly onNotification?: (() => void) | undefined;
-}
-
-/** True if the next statement should use another connection, which may lead to another server. */
-function isSpent(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === null || isReadOnly(error) || /^(?:08|57P|58|XX)/.test(code);
 }
 
 /**

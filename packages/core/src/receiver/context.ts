@@ -112,6 +112,11 @@ export class RunContext implements HandlerContext, LooseMethods {
     return Promise.all([this.#effects?.atRest(), ...dropped]).then(() => {});
   }
 
+  /** The error of an effect that only a person can make good, even if the handler has caught it; null if there is none. */
+  lostEffect(): Error | null {
+    return this.#effects?.lost() ?? null;
+  }
+
   #methods(call: keyof LooseMethods): LooseMethods {
     const { effects, now, skipped } = this.#given;
     if (effects === null) throw effectsOff(call);

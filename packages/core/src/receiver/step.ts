@@ -4,7 +4,9 @@ import {
   delayOf,
   type HandlerContext,
   isReject,
+  isUncounted,
   retryAfterOf,
+  uncountedBackoffMs,
 } from "../handlers/handler.ts";
 import type { Registered } from "../handlers/registry.ts";
 import type { Lease } from "../inbox/inbox.ts";
@@ -28,6 +30,13 @@ export interface StepParts {
 
 /** What a question returns if it has settled the whole event. The return value of a handler has no meaning. */
 export const FINAL: unique symbol = Symbol("final");
+
+/** Which call of a handler it is. */
+interface Which {
+  readonly attempt: number;
+  /** The inbox knows of no earlier one for this event. */
+  readonly isFirst: boolean;
+}
 
 /** A call of a handler, or of a question such as `confirm`. */
 export type Call = (context: HandlerContext) => unknown;
@@ -87,7 +96,8 @@ export function createRunStep(parts: StepParts): RunStep {
     if (notices.observed) notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
     const startedAt = clock.now();
     lease.called();
-    const outcome = await callInTime(lease, handler, attempt, call);
+    const isFirst = before === undefined && lease.data.replays === 0;
+    const outcome = await callInTime(lease, handler, { attempt, isFirst }, call);
     if (outcome.ok) {
       if (outcome.final) return "final";
       progress.unwritten.push({ name, kind: "done", attempt });
@@ -104,14 +114,19 @@ export function createRunStep(parts: StepParts): RunStep {
     const stack = retryAfter === null ? thrown.stack : null;
     if (isReject(outcome.error))
       return giveUp(lease, handler, progress, { reason: "rejected", error, attempt, stack });
+    const counts = !isUncounted(outcome.error);
     // Anybody may have sent the copy that asked for this early attempt. So the attempt is not counted, and does not move the next one.
-    if (!isEarly && attempt >= handler.maxAttempts)
+    if (!isEarly && counts && attempt >= handler.maxAttempts)
       return giveUp(lease, handler, progress, { reason: "exhausted", error, attempt, stack });
-    const delayMs = isEarly ? waitOf(before, lease, progress) : (retryAfter ?? backoffOf(handler, attempt));
+    const delayMs = isEarly
+      ? waitOf(before, lease, progress)
+      : counts
+        ? (retryAfter ?? backoffOf(handler, attempt))
+        : uncountedBackoffMs(before?.dueInMs ?? 0);
     progress.unwritten.push(
       isEarly
         ? { name, kind: "undone", before: { ...before, error } }
-        : { name, kind: "failed", attempt, delayMs, error },
+        : { name, kind: "failed", attempt: counts ? attempt : attempts, delayMs, error },
     );
     const facts = { ...factsOf(lease.data), handler: name, attempt };
     progress.unnoticed.push({ type: "retry", ...facts, delayMs, error, stack });
@@ -157,8 +172,9 @@ export function createRunStep(parts: StepParts): RunStep {
    * Calls the handler with a signal and a time limit. If the handler ignores both, it continues to run, but its result is no
    * longer used.
    */
-  function callInTime(lease: Lease, handler: Registered, attempt: number, call: Call): Promise<Outcome> {
+  function callInTime(lease: Lease, handler: Registered, which: Which, call: Call): Promise<Outcome> {
     const cancellation = lease.cancellation.derive();
+    const context = contextOf(lease, handler, which, cancellation);
     return new Promise((resolve) => {
       const cancelTimer = clock.after(handler.timeoutMs, () => {
         const error = new Error(`timed out after ${handler.timeoutMs} ms`);
@@ -170,9 +186,9 @@ export function createRunStep(parts: StepParts): RunStep {
         cancelTimer();
         resolve(outcome);
       };
-      const fail = (error: unknown): void => settle({ ok: false, error });
+      // The handler cannot make an effect good whose outcome a person has to look at, so its own error matters less.
+      const fail = (error: unknown): void => settle({ ok: false, error: context.lostEffect() ?? error });
       try {
-        const context = contextOf(lease, handler, attempt, cancellation);
         const answer = call(context);
         Promise.resolve(answer)
           .then((value) => {
@@ -191,11 +207,18 @@ export function createRunStep(parts: StepParts): RunStep {
   function contextOf(
     lease: Lease,
     { name }: Registered,
-    attempt: number,
+    { attempt, isFirst }: Which,
     cancellation: Cancellation,
   ): RunContext {
     const skipped = (effect: string): void =>
-      notices.post({ type: "effect-skipped", ...factsOf(lease.data), handler: name, attempt, effect });
+      notices.post({
+        type: "effect-skipped",
+        ...factsOf(lease.data),
+        handler: name,
+        attempt,
+        effect,
+        unexpected: isFirst,
+      });
     const given = { effects, now: clock.now(), skipped };
     return new RunContext(lease, name, attempt, cancellation, logger, given);
   }

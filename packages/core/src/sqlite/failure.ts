@@ -2,7 +2,7 @@ import { PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 
 /** The words of an error. Some drivers give a code, others only a text. */
-function wordsOf(error: unknown): string {
+export function wordsOf(error: unknown): string {
   return `${(error as { code?: unknown } | null)?.code} ${String(error)}`;
 }
 

@@ -40,7 +40,7 @@ describe("ctx.transaction", () => {
       { ran: false, value: undefined },
     ]);
     expect(database.accounts.get("cash")).toBe(10);
-    expect([...database.ids]).toEqual([`${delivery.eventId}.deposit`]);
+    expect([...database.ids.keys()]).toEqual([`${delivery.eventId}.deposit`]);
     expect(skippedIn(t)).toEqual([`${delivery.eventId}.deposit`]);
   });
 
@@ -78,13 +78,163 @@ describe("ctx.transaction", () => {
     expect(database.accounts.get("cash")).toBe(10);
   });
 
-  it("says so where the function has committed by itself", async () => {
+  const NOT_TODAY = new Error("closed on Sundays");
+
+  it.each([
+    ["commits, and returns", (tx: MapTransaction) => tx.commit()],
+    [
+      "commits, and throws",
+      (tx: MapTransaction) => {
+        tx.commit();
+        throw NOT_TODAY;
+      },
+    ],
+    ["rolls back, and returns", (tx: MapTransaction) => tx.rollBack()],
+    [
+      "rolls back, and throws",
+      (tx: MapTransaction) => {
+        tx.rollBack();
+        throw NOT_TODAY;
+      },
+    ],
+  ])("holds the event, and calls nothing again, if the function %s", async (_, end) => {
+    const database = new MapDatabase();
+    let calls = 0;
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction((tx) => {
+          calls++;
+          end(tx);
+        }),
+      ),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "held" });
+    expect(await t.held()).toMatchObject([
+      { reason: "rejected", detail: expect.stringContaining("has committed or rolled back the transaction") },
+    ]);
+    await t.advance("2h");
+    expect(calls).toBe(1);
+  });
+
+  it.each([
+    ["caught the error", (run: Promise<unknown>) => run.catch(() => {})],
+    [
+      "threw an error of its own",
+      (run: Promise<unknown>) =>
+        run.catch(() => {
+          throw NOT_TODAY;
+        }),
+    ],
+  ])("holds it even if the handler %s", async (_, treat) => {
+    const t = await harnessOn(new MapDatabase(), (receiver) =>
+      receiver.onDeposit((_, ctx) => treat(ctx.transaction((tx) => tx.commit()))),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "held" });
+    expect(await t.held()).toMatchObject([{ reason: "rejected" }]);
+  });
+
+  it("finds in a later run that code inside has committed, if its own run could not say so", async () => {
+    const database = new MapDatabase();
+    let calls = 0;
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit(
+        (_, ctx) =>
+          ctx.transaction((tx) => {
+            calls++;
+            tx.commit();
+            return new Promise<void>(() => {});
+          }),
+        { timeoutMs: 1_000 },
+      ),
+    );
+    const delivering = t.deposit();
+    await expect.poll(() => calls).toBe(1);
+    await t.clock.advance(1_001);
+    expect(await delivering).toMatchObject({ outcome: "waiting" });
+    await t.advance("1m");
+    expect(await t.held()).toMatchObject([{ reason: "rejected" }]);
+    expect(calls).toBe(1);
+    expect(skippedIn(t)).toEqual([]);
+  });
+
+  it("runs it again if a person says so: again gives it a new id", async () => {
+    const database = new MapDatabase();
+    let isFirst = true;
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction(async (tx) => {
+          if (isFirst) tx.commit();
+          isFirst = false;
+          await book(tx);
+        }),
+      ),
+    );
+    const eventId = (await t.deposit()).eventId ?? "";
+    const decision = { by: "amina", note: "nothing of it is there", handlers: ["deposit"] };
+    await t.receiver.held.replay(eventId, decision);
+    await t.advance("1s");
+    expect(await t.held()).toHaveLength(1);
+    await t.receiver.held.replay(eventId, { ...decision, again: true });
+    await t.advance("1s");
+    expect(await t.held()).toEqual([]);
+    expect(database.accounts.get("cash")).toBe(10);
+  });
+
+  it("waits for a database that accepts no writes, which uses up no attempt, and says why", async () => {
+    const database = new MapDatabase();
+    const tries = 40;
+    database.refusals.push(...Array.from({ length: tries }, () => new Error("read-only")));
+    let calls = 0;
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit(
+        (_, ctx) => {
+          calls++;
+          return ctx.transaction(book);
+        },
+        { maxAttempts: 1 },
+      ),
+    );
+    const eventId = (await t.deposit()).eventId ?? "";
+    const retries = () => t.notices.flatMap((notice) => (notice.type === "retry" ? [notice] : []));
+    expect(retries()).toMatchObject([
+      { attempt: 1, error: expect.stringContaining("that uses up no attempt") },
+    ]);
+    await t.advance("20m");
+    // The first attempt of all that was one.
+    expect(calls).toBe(tries + 1);
+    expect(database.accounts.get("cash")).toBe(10);
+    expect(Math.max(...retries().map(({ delayMs }) => delayMs))).toBeLessThanOrEqual(45_000);
+    const life = await t.receiver.read(eventId);
+    expect(life?.state).toBe("done");
+    expect(life?.history.filter(({ what }) => what === "failed")).toEqual([]);
+  });
+
+  it("counts a failure of the database once the function was called", async () => {
     const database = new MapDatabase();
     const t = await harnessOn(database, (receiver) =>
-      receiver.onDeposit((_, ctx) => ctx.transaction((tx) => tx.commit())),
+      receiver.onDeposit(
+        (_, ctx) =>
+          ctx.transaction(() => {
+            throw new Error("read-only");
+          }),
+        { maxAttempts: 1 },
+      ),
     );
-    await t.deposit();
-    expect(errorsOf(t)).toEqual([expect.stringContaining("had ended")]);
+    expect(await t.deposit()).toMatchObject({ outcome: "held" });
+    expect(await t.held()).toMatchObject([{ reason: "exhausted" }]);
+  });
+
+  it("says so if an effect is there although the inbox knows of no earlier run", async () => {
+    const database = new MapDatabase();
+    const register: Register = (receiver) => receiver.onDeposit((_, ctx) => ctx.transaction(book));
+    const [one, other] = [await harnessOn(database, register), await harnessOn(database, register)];
+    const delivery = await one.deposit();
+    await one.crashAfter("deposit", delivery);
+    await other.deliver("payments", delivery.sent);
+    const unexpected = (t: Harness): readonly boolean[] =>
+      t.notices.flatMap((notice) => (notice.type === "effect-skipped" ? [notice.unexpected] : []));
+    expect(unexpected(one)).toEqual([false]);
+    expect(unexpected(other)).toEqual([true]);
   });
 
   it("refuses a second effect without a name, and has both where it has one", async () => {
@@ -101,7 +251,7 @@ describe("ctx.transaction", () => {
     name = "fees";
     await t.advance("1m");
     expect(database.accounts.get("cash")).toBe(20);
-    expect([...database.ids]).toEqual([`${eventId}.deposit`, `${eventId}.deposit/fees`]);
+    expect([...database.ids.keys()]).toEqual([`${eventId}.deposit`, `${eventId}.deposit/fees`]);
   });
 
   it("may be tried again in the same run after a rollback", async () => {
@@ -336,6 +486,20 @@ describe("ctx.claimEffect", () => {
     expect(errorsOf(t)).toEqual([expect.stringContaining("used one effect twice")]);
   });
 
+  it("holds an event whose effect was begun, and committed without its end", async () => {
+    const database = new MapDatabase();
+    const t = await harnessOn(database, (receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        database.transaction(async (tx) => {
+          database.ids.set(ctx.effectId, "begun");
+          await ctx.claimEffect(tx);
+        }),
+      ),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "held" });
+    expect(await t.held()).toMatchObject([{ reason: "rejected" }]);
+  });
+
   it("may be repeated after a rollback", async () => {
     const database = new MapDatabase();
     const t = await harnessOn(database, (receiver) =>
@@ -366,7 +530,7 @@ describe("effects of two receivers on one database", () => {
     const { sent, eventId } = await shop.deposit();
     await books.deliver("payments", sent);
     expect(database.accounts.get("cash")).toBe(20);
-    expect([...database.ids]).toEqual([`shop/${eventId}.deposit`, `books/${eventId}.deposit`]);
+    expect([...database.ids.keys()]).toEqual([`shop/${eventId}.deposit`, `books/${eventId}.deposit`]);
   });
 
   it("refuse a scope that is none", () => {
@@ -412,7 +576,7 @@ describe("a replay", () => {
     await t.advance("1s");
     expect(skippedIn(t)).toEqual([]);
     expect(database.accounts.get("cash")).toBe(20);
-    expect([...database.ids]).toEqual([`${eventId}.deposit`, `${eventId}.deposit~1`]);
+    expect([...database.ids.keys()]).toEqual([`${eventId}.deposit`, `${eventId}.deposit~1`]);
   });
 
   it("with again wants the handlers named", async () => {

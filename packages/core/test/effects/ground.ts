@@ -1,5 +1,11 @@
 /** A database with transactions in this process's memory, for what effects do whatever the client is. */
-import { type EffectContext, type Effects, type EffectsOptions, effects } from "../../src/effects/index.ts";
+import {
+  type EffectContext,
+  type Effects,
+  type EffectsOptions,
+  effects,
+  type Stored,
+} from "../../src/effects/index.ts";
 
 /** A transaction of {@link MapDatabase}. */
 export interface MapTransaction {
@@ -9,11 +15,13 @@ export interface MapTransaction {
   fail(): void;
   /** As a function does that commits by itself. */
   commit(): void;
+  /** As a function does that rolls back by itself. */
+  rollBack(): void;
 }
 
 class Transaction implements MapTransaction {
-  state: "open" | "aborted" | "committed" = "open";
-  readonly ids: string[] = [];
+  state: "open" | "aborted" | "committed" | "rolled back" = "open";
+  readonly ids: Map<string, "begun" | "done"> = new Map();
   readonly added: (readonly [string, number])[] = [];
   readonly #apply: (transaction: Transaction) => void;
 
@@ -33,12 +41,18 @@ class Transaction implements MapTransaction {
     if (this.state === "open") this.#apply(this);
     this.state = "committed";
   }
+
+  rollBack(): void {
+    this.state = "rolled back";
+  }
 }
 
 /** Accounts, and the ids of effects. */
 export class MapDatabase {
   readonly accounts: Map<string, number> = new Map();
-  readonly ids: Set<string> = new Set();
+  readonly ids: Map<string, "begun" | "done"> = new Map();
+  /** What the next transactions fail with before they begin. */
+  readonly refusals: Error[] = [];
   /** What the next transactions fail with at their commit. */
   readonly failures: Error[] = [];
   begun = 0;
@@ -48,6 +62,8 @@ export class MapDatabase {
   committing = 0;
 
   async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    const refusal = this.refusals.shift();
+    if (refusal !== undefined) throw refusal;
     this.begun++;
     const tx = new Transaction((one) => this.#apply(one));
     try {
@@ -64,9 +80,17 @@ export class MapDatabase {
     }
   }
 
-  async insert(tx: Transaction, id: string): Promise<boolean> {
-    if (this.ids.has(id) || tx.ids.includes(id)) return false;
-    tx.ids.push(id);
+  async insert(tx: Transaction, id: string, as: "begun" | "done"): Promise<Stored> {
+    const found = tx.ids.get(id) ?? this.ids.get(id);
+    if (found !== undefined) return { found };
+    tx.ids.set(id, as);
+    return { found: "nothing" };
+  }
+
+  async finish(tx: Transaction, id: string): Promise<boolean> {
+    if (tx.state === "aborted") throw new Error("a statement had failed");
+    if (tx.ids.get(id) !== "begun" || tx.state !== "open") return false;
+    tx.ids.set(id, "done");
     return true;
   }
 
@@ -74,16 +98,18 @@ export class MapDatabase {
     return effects<MapTransaction>(
       {
         transaction: (work) => this.transaction(work),
-        insert: (tx, id) => this.insert(tx as Transaction, id),
-        isIntact: async (tx) => (tx as Transaction).state === "open",
+        insert: (tx, id, as) => this.insert(tx as Transaction, id, as),
+        finish: (tx, id) => this.finish(tx as Transaction, id),
+        hasEnded: async (tx) => ["committed", "rolled back"].includes((tx as Transaction).state),
         isRepeatable: (error) => error instanceof Error && error.message === "deadlock",
+        isUnavailable: (error) => error instanceof Error && error.message === "read-only",
       },
       options,
     );
   }
 
   #apply({ ids, added }: Transaction): void {
-    for (const id of ids) this.ids.add(id);
+    for (const [id, as] of ids) this.ids.set(id, as);
     for (const [account, amount] of added) {
       this.accounts.set(account, (this.accounts.get(account) ?? 0) + amount);
     }

@@ -87,20 +87,90 @@ describe("effects in SQLite", () => {
     expect(timesPaid()).toBe(0);
   });
 
-  it("roll back what throws, and say so where the function has ended the transaction itself", async () => {
-    const statements = ["COMMIT", "ROLLBACK", "no such statement"];
+  it("roll back what throws, and the next attempt pays", async () => {
     const t = await harness((receiver) =>
       receiver.onDeposit((_, ctx) =>
-        ctx.transaction((tx) => void tx.exec(statements[ctx.attempt - 1] ?? PAY)),
+        ctx.transaction((tx) => {
+          tx.exec(PAY);
+          if (ctx.attempt === 1) tx.exec("no such statement");
+        }),
       ),
     );
-    await t.deposit();
-    await t.advance("1h");
-    expect(errorsOf(t)).toEqual([
-      expect.stringContaining("before it could be committed"),
-      // The commit was that of the effect.
+    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(timesPaid()).toBe(0);
+    await t.advance("1m");
+    expect(timesPaid()).toBe(1);
+  });
+
+  it.each([
+    ["COMMIT"],
+    ["ROLLBACK"],
+    ["COMMIT", "BEGIN", PAY],
+    ["ROLLBACK", "BEGIN", PAY],
+    ["COMMIT", "throw"],
+    ["ROLLBACK", PAY, "throw"],
+    ["COMMIT", "BEGIN", PAY, "throw"],
+    ["COMMIT", PAY, "SELECT no_such_function()"],
+    ["COMMIT", "BEGIN", "SELECT no_such_function()"],
+    // SQLite rolls back by itself, and what comes after the caught error is committed at once.
+    ["caught", PAY],
+    ["caught", PAY, "throw"],
+  ])("hold the event, and call nothing again, after %s %s %s %s", async (...statements) => {
+    let calls = 0;
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction((tx) => {
+          calls++;
+          for (const sql of statements) {
+            if (sql === "throw") throw new Error("closed on Sundays");
+            if (sql !== "caught") tx.exec(sql);
+            else expect(() => tx.exec("INSERT OR ROLLBACK INTO orders VALUES ('order-1', 0)")).toThrow();
+          }
+        }),
+      ),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "held" });
+    expect(await t.held()).toMatchObject([
+      { reason: "rejected", detail: expect.stringContaining("has committed or rolled back the transaction") },
     ]);
-    expect(t.notices).toContainEqual(expect.objectContaining({ type: "effect-skipped" }));
+    await t.advance("2h");
+    expect(calls).toBe(1);
+    expect(timesPaid()).toBeLessThanOrEqual(1);
+    expect(t.notices.filter(({ type }) => type === "effect-skipped")).toEqual([]);
+    // The handle is free again.
+    db.exec("BEGIN; COMMIT");
+  });
+
+  it.each([
+    ["SQLite rolls back by itself", "INSERT OR ROLLBACK INTO orders VALUES ('order-1', 0)"],
+    ["a deferred constraint fails at the commit", "INSERT INTO items VALUES ('no such order')"],
+  ])("are tried again if %s", async (_, wrong) => {
+    db.exec(`PRAGMA foreign_keys = ON; CREATE TABLE items
+      (reference TEXT REFERENCES orders (reference) DEFERRABLE INITIALLY DEFERRED)`);
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction((tx) => {
+          tx.exec(PAY);
+          if (ctx.attempt === 1) tx.exec(wrong);
+        }),
+      ),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect([timesPaid(), ids()]).toEqual([0, []]);
+    await t.advance("1m");
+    expect(timesPaid()).toBe(1);
+  });
+
+  it("keep what a savepoint of the function keeps", async () => {
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) =>
+        ctx.transaction((tx) => {
+          tx.exec(`SAVEPOINT a; ${PAY}; ROLLBACK TO a; SAVEPOINT b; ${PAY}`);
+        }),
+      ),
+    );
+    expect(await t.deposit()).toMatchObject({ outcome: "done" });
+    expect(timesPaid()).toBe(1);
   });
 
   it("give a handle that throws after the end of its transaction", async () => {
@@ -159,6 +229,53 @@ describe("effects in SQLite", () => {
     await expect(sqliteEffects(handle).open()).rejects.toMatchObject({ code: "ERR_EFFECTS_UNSUITABLE" });
     handle.close();
     await inbox.close({ graceMs: 0 });
+  });
+
+  it.each([
+    [
+      "a trigger swallows the id",
+      "CREATE TRIGGER t BEFORE INSERT ON payhooks_effects BEGIN SELECT RAISE(IGNORE); END",
+    ],
+    [
+      "a trigger swallows its end",
+      "CREATE TRIGGER t BEFORE UPDATE ON payhooks_effects BEGIN SELECT RAISE(IGNORE); END",
+    ],
+    [
+      "a trigger refuses",
+      "CREATE TRIGGER t BEFORE INSERT ON payhooks_effects BEGIN SELECT RAISE(ABORT, 'no'); END",
+    ],
+    [
+      "a column is missing",
+      "DROP TABLE payhooks_effects; CREATE TABLE payhooks_effects (id TEXT PRIMARY KEY, at INTEGER)",
+    ],
+    [
+      "ids are compared without their case",
+      "DROP TABLE payhooks_effects; CREATE TABLE payhooks_effects (id TEXT PRIMARY KEY COLLATE NOCASE, at INTEGER, done INTEGER)",
+    ],
+    ["the file is read-only", "PRAGMA query_only = ON"],
+  ])("are refused at the start if %s", async (_, sql) => {
+    await sqliteEffects(db).open();
+    db.exec(sql);
+    await expect(sqliteEffects(db).open()).rejects.toMatchObject({ code: "ERR_EFFECTS_UNSUITABLE" });
+    expect(timesPaid()).toBe(0);
+  });
+
+  it("leave nothing behind at the start", async () => {
+    await sqliteEffects(db, { table: "main.shop_effects" }).open();
+    expect(db.prepare("SELECT count(*) AS n FROM shop_effects").get()).toMatchObject({ n: 0 });
+  });
+
+  it("wait for a file that accepts no writes, and count it as no attempt", async () => {
+    const t = await harness((receiver) =>
+      receiver.onDeposit((_, ctx) => ctx.transaction((tx) => tx.exec(PAY)), { maxAttempts: 1 }),
+    );
+    db.exec("PRAGMA query_only = ON");
+    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    await t.advance("2m");
+    expect(await t.held()).toEqual([]);
+    db.exec("PRAGMA query_only = OFF");
+    await t.advance("1m");
+    expect(timesPaid()).toBe(1);
   });
 
   it("are forgotten after keepMs, in steps of 1,000", async () => {

@@ -121,6 +121,7 @@ export type StepChange =
   | {
       readonly name: string;
       readonly kind: "failed";
+      /** The number of attempts that count by now. It is one less than that of the start if this one does not count. */
       readonly attempt: number;
       readonly delayMs: number;
       readonly error: string;

@@ -253,12 +253,16 @@ function apply(work: Work, changes: readonly StepChange[], now: number): void {
 
 const MAX_ERROR = 200;
 
-/** Adds a failed attempt to the event's history, once: the same change may be applied a second time. */
+/**
+ * Adds a failed attempt to the event's history, once: the same change may be applied a second time. One that does not count is left
+ * out, since an event that waits for a database would fill its history with them.
+ */
 function tellAttempt(work: Work, change: StepChange, now: number): void {
   if (change.kind !== "failed" && change.kind !== "given-up") return;
   const { name, kind, attempt, error } = change;
   const before = work.steps[name];
   if (before?.state === kind && before.attempts === attempt) return;
+  if (before?.state === "started" && before.attempts > attempt) return;
   const what = kind === "failed" ? "failed" : `given up: ${change.reason}`;
   addHistory(work, { at: now, what, handler: name, attempt, error: error.slice(0, MAX_ERROR) });
 }

@@ -1,0 +1,43 @@
+/** What the effects in PostgreSQL are made of, whatever the client is: its transactions, its statements, and the table. */
+
+import type { OwnClient } from "./own-client.ts";
+import { postgresReady } from "./postgres-ready.ts";
+import { isRepeatable, isUnavailable } from "./postgres-states.ts";
+import type { PostgresTable, Query } from "./postgres-table.ts";
+
+/** A client for PostgreSQL. `Queries` is what runs statements, such as a pool; a transaction does too. */
+export interface PostgresBinding<Tx extends Queries, Queries> {
+  /** Like `transaction` of an own client. */
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Calls `use` with something that runs statements outside of a transaction. */
+  outside<T>(use: (on: Queries) => Promise<T>): Promise<T>;
+  /** Runs one statement, and returns its rows. */
+  query(on: Queries, sql: string, parameters: readonly string[]): Promise<readonly unknown[]>;
+  readonly refused?: OwnClient<Tx>["refused"];
+}
+
+/** The client for `effects`. */
+export function postgresClient<Tx extends Queries, Queries>(
+  table: PostgresTable,
+  { transaction, outside, query, refused }: PostgresBinding<Tx, Queries>,
+): OwnClient<Tx> {
+  const on =
+    (queries: Queries): Query =>
+    (sql, parameters) =>
+      query(queries, sql, parameters);
+  return {
+    transaction,
+    insert: (tx, id, as) => table.insert(on(tx), id, as),
+    finish: (tx, id, stored) => table.finish(on(tx), id, stored),
+    hasEnded: (tx, id, stored) => table.hasEnded(on(tx), id, stored),
+    isRepeatable,
+    isUnavailable,
+    ...(refused === undefined ? {} : { refused }),
+    open: () =>
+      postgresReady(table, {
+        outside: (use) => outside((queries) => use(on(queries))),
+        transaction: (work) => transaction((tx) => work(on(tx))),
+      }),
+    prune: (keepMs, limit) => outside((queries) => table.prune(on(queries), keepMs, limit)),
+  };
+}

@@ -1,0 +1,155 @@
+/**
+ * Whether the table of effects can be used, found out at the start by going the way of an effect. What is refused is told in words:
+ * which setting is wrong, and what to do.
+ */
+import { isPayhooksError, type PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
+import { swallowedId, unsuitableEffects } from "./errors.ts";
+import { codesOf, isUnavailable, textIn } from "./postgres-states.ts";
+import { type PostgresTable, postgresEffectsSql, type Query } from "./postgres-table.ts";
+
+/** Ways to run statements. */
+export interface Ways {
+  outside<T>(use: (query: Query) => Promise<T>): Promise<T>;
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
+}
+
+/** As long as an id can be. */
+const LENGTH = 255;
+
+/**
+ * Makes the table if it is missing, then stores an id, completes and deletes it, and rolls that back.
+ *
+ * @throws PayhooksError `ERR_EFFECTS_UNSUITABLE`; and the errors of a server that is away for now.
+ */
+export async function postgresReady(table: PostgresTable, ways: Ways): Promise<void> {
+  const { name } = table;
+  try {
+    await ways.outside((query) => make(table, query));
+    await tryOut(table, ways);
+  } catch (error) {
+    if (isPayhooksError(error)) throw error;
+    if (isReadOnly(error) && (await ways.outside(isReadOnlyByChoice))) throw readOnlyRole(error);
+    if (isUnavailable(error)) throw error;
+    throw explained(name, error) ?? error;
+  }
+}
+
+async function make(table: PostgresTable, query: Query): Promise<void> {
+  const exists = async (): Promise<boolean> => {
+    const [row] = await query("SELECT coalesce(to_regclass($1::text)::text, '') AS found", [table.name]);
+    return textIn(row, "found") !== "";
+  };
+  if (await exists()) return;
+  const { name, isMade } = table;
+  if (!isMade) throw unsuitableEffects(`The table ${name} is missing.`, howToMake(name));
+  try {
+    for (const statement of postgresEffectsSql(name)) await query(statement, []);
+  } catch (cause) {
+    // Another process was faster. IF NOT EXISTS can still fail if two processes use it at the same time.
+    if (await exists().catch(() => false)) return;
+    const isForbidden = codesOf(cause).some((code) => /^(?:42501|3F)/.test(code));
+    if (!isForbidden) throw cause;
+    const why = describeError(cause);
+    throw unsuitableEffects(`The table ${name} cannot be made: ${why}.`, howToMake(name), cause);
+  }
+}
+
+async function tryOut(table: PostgresTable, { transaction }: Ways): Promise<void> {
+  const { name } = table;
+  // Lower case only, so that the same id in upper case is another one.
+  const id = `payhooks.probe.${crypto.randomUUID()}`.padEnd(LENGTH, "x");
+  let isFine = false;
+  const undo = new Error("the probe of payhooks is rolled back");
+  const probe = transaction(async (query) => {
+    const stored = await table.insert(query, id, "begun");
+    if (stored.found !== "nothing" || !(await table.finish(query, id, stored))) throw swallowedId(name);
+    const [other] = await query(`SELECT 1 AS one FROM ${name} WHERE id = $1::text`, [id.toUpperCase()]);
+    if (other !== undefined) {
+      throw unsuitableEffects(
+        `The table ${name} takes ids that differ in case for the same.`,
+        `Give its column id a collation that compares bytes: ALTER TABLE ${name} ALTER COLUMN id TYPE text COLLATE "C";`,
+      );
+    }
+    await query(`DELETE FROM ${name} WHERE id = $1::text`, [id]);
+    isFine = true;
+    throw undo;
+  });
+  try {
+    await probe;
+  } catch (error) {
+    if (!isFine) throw error;
+  }
+}
+
+function howToMake(name: string): string {
+  return `Run payhooks migrate, or: ${postgresEffectsSql(name).join("; ")};`;
+}
+
+/** The codes of what stays wrong until somebody changes a setting or the table, with what to say. Null for others. */
+function explained(name: string, cause: unknown): PayhooksError | null {
+  const codes = codesOf(cause);
+  const has = (pattern: RegExp): boolean => codes.some((code) => pattern.test(code));
+  const told = (what: string, fix: string): PayhooksError =>
+    unsuitableEffects(`${what} (${describeError(cause)}).`, fix, cause);
+  if (has(/^(?:28P01|P1000)$/)) {
+    return told(
+      "PostgreSQL refused the password of the role that effects connect with",
+      "Correct the user and the password in the settings of the client that effects were given.",
+    );
+  }
+  if (has(/^(?:28000|P1010)$/)) {
+    return told(
+      "PostgreSQL refused the role that effects connect with",
+      "Does the role exist, may it log in, and does pg_hba.conf let it into this database from here, with or without TLS?",
+    );
+  }
+  if (has(/^(?:3D000|P1003)$/)) {
+    return told(
+      "The database that effects connect to does not exist",
+      "Correct its name in the settings of the client that effects were given, or create it.",
+    );
+  }
+  if (has(/^42501$/)) {
+    return told(
+      `The role lacks a privilege on the table ${name}, or a row-level policy keeps it out`,
+      `Run as its owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ${name} TO the role of the application; and exempt the role from policies.`,
+    );
+  }
+  if (has(/^42601$/)) {
+    return told(
+      `The name ${name} cannot be used for a table`,
+      "Is it a reserved word of SQL? Choose another with the option table.",
+    );
+  }
+  if (has(/^(?:42|22|23|0A|3F|P0)/)) {
+    return told(
+      `The table ${name} is not as effects need it`,
+      `Does another program have a table of this name, or does it have a trigger, a rule or a further constraint? Choose another name with the option table, or make it anew: ${postgresEffectsSql(name).join("; ")};`,
+    );
+  }
+  return null;
+}
+
+function isReadOnly(error: unknown): boolean {
+  return codesOf(error).includes("25006");
+}
+
+/** Whether the role or the client was set to read only, and not the server or the database, which may be so for a while. */
+async function isReadOnlyByChoice(query: Query): Promise<boolean> {
+  const [row] = await query(
+    `SELECT (NOT pg_is_in_recovery() AND setting = 'on'
+       AND source IN ('user', 'database user', 'client', 'session'))::text AS chosen
+     FROM pg_settings WHERE name = 'default_transaction_read_only'`,
+    [],
+  );
+  return textIn(row, "chosen") === "true";
+}
+
+function readOnlyRole(cause: unknown): PayhooksError {
+  return unsuitableEffects(
+    "The role that effects connect with, or its client, is set to read only (default_transaction_read_only).",
+    "Let it write, or give effects a client with a role that may write.",
+    cause,
+  );
+}

@@ -1,0 +1,90 @@
+/** What the errors of the clients for PostgreSQL mean. Some of them put the server's code elsewhere. */
+import { isAway } from "../postgres/spent.ts";
+
+/** The codes of an error and its causes: SQLSTATEs, and those of the clients and of Node.js. */
+export function codesOf(error: unknown): readonly string[] {
+  const codes: string[] = [];
+  for (let one: unknown = error, depth = 0; isObject(one) && depth < 5; one = nextOf(one), depth++) {
+    const { code, meta } = one;
+    if (typeof code === "string") codes.push(code);
+    if (!isObject(meta)) continue;
+    const { code: inMeta, driverAdapterError: adapter } = meta;
+    if (typeof inMeta === "string") codes.push(inMeta);
+    if (isObject(adapter)) codes.push(...codesOfAdapter(adapter.cause));
+  }
+  return codes;
+}
+
+/** An error of Prisma's adapter has its facts in a cause, which is no error itself. */
+function codesOfAdapter(cause: unknown): readonly string[] {
+  if (!isObject(cause)) return [];
+  const { originalCode, code, kind } = cause;
+  return [originalCode, code, typeof kind === "string" ? KINDS[kind] : undefined].filter(
+    (one) => typeof one === "string",
+  );
+}
+
+/** The kinds of Prisma's adapters that stand for a code. */
+const KINDS: Readonly<Record<string, string>> = {
+  TransactionWriteConflict: "40001",
+  AuthenticationFailed: "28P01",
+  DatabaseAccessDenied: "28000",
+  DatabaseDoesNotExist: "3D000",
+  DatabaseNotReachable: "ECONNREFUSED",
+  ConnectionClosed: "ECONNRESET",
+  SocketTimeout: "ETIMEDOUT",
+  TooManyConnections: "53300",
+};
+
+/** The cause; of several failures, such as those of the addresses of one host, the first. */
+function nextOf({ cause, errors }: Readonly<Record<string, unknown>>): unknown {
+  if (isObject(cause) && cause.originalCode !== undefined) return { meta: { driverAdapterError: { cause } } };
+  return cause ?? (Array.isArray(errors) ? errors[0] : undefined);
+}
+
+/**
+ * Serialization failure, deadlock, lock timeout, idle-in-transaction timeout. P2034 is Prisma's code for the first two, and
+ * CONNECTION_CLOSED is the code of postgres.js for the last. If the transaction was committed after all, the next attempt finds
+ * its id.
+ */
+const REPEATABLE: ReadonlySet<string> = new Set([
+  "40001",
+  "40P01",
+  "55P03",
+  "25P03",
+  "P2034",
+  "CONNECTION_CLOSED",
+]);
+
+export function isRepeatable(error: unknown): boolean {
+  return codesOf(error).some((code) => REPEATABLE.has(code));
+}
+
+/** Codes of clients that got no connection, or lost it: those of Node.js, postgres.js and Prisma. */
+const UNREACHED =
+  /^(?:E(?:CONN\w+|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH|HOSTDOWN)|CONNECT\w+|P100[128]|P2024|P2028)$/;
+
+/** `pg` and its pool give no code for these. */
+const UNREACHED_TEXT =
+  /timeout exceeded when trying to connect|connection terminated|client has encountered a connection error|not queryable/i;
+
+/** The server could not be reached, had no room, or accepted no writes. */
+export function isUnavailable(error: unknown): boolean {
+  const codes = codesOf(error);
+  if (codes.some((code) => isAway(code) || UNREACHED.test(code))) return true;
+  return codes.length === 0 && error instanceof Error && UNREACHED_TEXT.test(error.message);
+}
+
+/** A statement was refused because an earlier one of its transaction had failed. */
+export function isAborted(error: unknown): boolean {
+  return codesOf(error).includes("25P02");
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+/** The text in a column of a row; empty if there is none. */
+export function textIn(row: unknown, column: string): string {
+  return isObject(row) ? String(row[column] ?? "") : "";
+}

@@ -1,0 +1,147 @@
+/** The table of effects in SQLite, on one handle. */
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
+import { isBusy, isFull, wordsOf } from "../sqlite/failure.ts";
+import type { SqliteHandle, SqliteStatement } from "../sqlite/handle.ts";
+import { APPLICATION_ID } from "../sqlite/schema.ts";
+import { databaseAway, swallowedId, unsuitableEffects } from "./errors.ts";
+import { checkTable } from "./postgres-table.ts";
+import type { Stored } from "./transaction.ts";
+
+/** The SQL that makes the table, for migrations of your own. */
+export function sqliteEffectsSql(table: string = "payhooks_effects"): readonly string[] {
+  const name = checkTable(table);
+  const [last = name] = name.split(".").slice(-1);
+  return [
+    `CREATE TABLE IF NOT EXISTS ${name} (id TEXT NOT NULL PRIMARY KEY, at INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID`,
+    `CREATE INDEX IF NOT EXISTS ${name}_by_at ON ${last} (at)`,
+  ];
+}
+
+/** The table, with the statements on it. */
+export class SqliteTable {
+  readonly #handle: SqliteHandle;
+  readonly name: string;
+
+  constructor(handle: SqliteHandle, name: string) {
+    this.#handle = handle;
+    this.name = checkTable(name);
+  }
+
+  /** Stores the id. Must be called in a transaction. */
+  insert(id: string, as: "begun" | "done"): Stored {
+    const sql = `INSERT INTO ${this.name} (id, at, done) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`;
+    if (this.#change(sql, id, Date.now(), as === "done" ? 1 : 0) === 1) return { found: "nothing" };
+    const stored = this.stored(id);
+    if (stored === null) throw swallowedId(this.name);
+    return { found: stored };
+  }
+
+  /** Makes the id `done`. Throws if it is not there as `begun`. */
+  finish(id: string): void {
+    const sql = `UPDATE ${this.name} SET done = 1 WHERE id = ? AND done = 0`;
+    if (this.#change(sql, id) !== 1) throw swallowedId(this.name);
+  }
+
+  /** How the id is stored; null if it is not. */
+  stored(id: string): "begun" | "done" | null {
+    const row = this.#prepare(`SELECT done FROM ${this.name} WHERE id = ?`).get(id);
+    if (row === undefined || row === null) return null;
+    return Number((row as { readonly done: unknown }).done) === 1 ? "done" : "begun";
+  }
+
+  /** Deletes up to `limit` ids that were stored before this time, and returns how many. */
+  prune(before: number, limit: number): number {
+    const old = `SELECT id FROM ${this.name} WHERE at < ? ORDER BY at LIMIT ${limit}`;
+    return this.#change(`DELETE FROM ${this.name} WHERE id IN (${old})`, before);
+  }
+
+  /**
+   * Makes the table if it is missing, then stores an id, completes and deletes it, and rolls that back.
+   *
+   * @throws PayhooksError `ERR_EFFECTS_UNSUITABLE`, `ERR_EFFECTS_UNAVAILABLE`; and the error of a busy file.
+   */
+  open(): void {
+    const found = this.#prepare("PRAGMA application_id").get() as Record<string, unknown> | undefined;
+    if (Number(Object.values(found ?? {})[0]) === APPLICATION_ID) {
+      throw unsuitableEffects(
+        "The file is that of the inbox.",
+        "Use your application's own file, where an effect is committed together with your rows.",
+      );
+    }
+    try {
+      for (const statement of sqliteEffectsSql(this.name)) this.#handle.exec(statement);
+      this.#tryOut();
+    } catch (error) {
+      if (isBusy(error) || isPayhooksError(error)) throw error;
+      throw isRoomless(error) ? databaseAway(error) : unusable(this.name, error);
+    }
+  }
+
+  #tryOut(): void {
+    // Lower case only, so that the same id in upper case is another one.
+    const id = `payhooks.probe.${crypto.randomUUID()}`.padEnd(255, "x");
+    begin(this.#handle);
+    try {
+      this.insert(id, "begun");
+      this.finish(id);
+      if (this.stored(id.toUpperCase()) !== null) {
+        throw unsuitableEffects(
+          `The table ${this.name} takes ids that differ in case for the same.`,
+          "Make it anew, without COLLATE NOCASE.",
+        );
+      }
+      this.#change(`DELETE FROM ${this.name} WHERE id = ?`, id);
+    } finally {
+      rollBack(this.#handle);
+    }
+  }
+
+  #prepare(sql: string): SqliteStatement {
+    return this.#handle.prepare(sql) as SqliteStatement;
+  }
+
+  #change(sql: string, ...values: (string | number)[]): number {
+    const { changes } = this.#prepare(sql).run(...values) as { readonly changes: number | bigint };
+    return Number(changes);
+  }
+}
+
+/** Keeps every other process from writing. */
+export function begin(handle: SqliteHandle): void {
+  try {
+    handle.exec("BEGIN IMMEDIATE");
+  } catch (error) {
+    if (isBusy(error) || !/within a transaction/i.test(String(error))) throw error;
+    throw new PayhooksError("ERR_EFFECT_TRANSACTION", "The handle is in a transaction already.", {
+      fix: "Give effects a handle of their own, or call ctx.claimEffect(tx) inside your transaction.",
+      cause: error,
+    });
+  }
+}
+
+export function rollBack(handle: SqliteHandle): void {
+  try {
+    handle.exec("ROLLBACK");
+  } catch {
+    // There is no transaction any more.
+  }
+}
+
+/** The disk is full, or does not answer. */
+function isRoomless(error: unknown): boolean {
+  return isFull(error) || /SQLITE_IOERR|disk I\/O error/i.test(wordsOf(error));
+}
+
+/** The file accepts no writes now. */
+export function isAway(error: unknown): boolean {
+  return isRoomless(error) || /SQLITE_READONLY|readonly database/i.test(wordsOf(error));
+}
+
+function unusable(table: string, cause: unknown): PayhooksError {
+  return unsuitableEffects(
+    `The table ${table} cannot be made, or is not as effects need it: ${describeError(cause)}.`,
+    `May this process write to the file and its folder? Does another program have a table of this name, or does it have a trigger? Choose another name with the option table, or make it anew: ${sqliteEffectsSql(table).join("; ")};`,
+    cause,
+  );
+}

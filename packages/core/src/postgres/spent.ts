@@ -1,0 +1,36 @@
+/**
+ * Which failures of PostgreSQL belong to a connection, and which to the whole server. Inboxes and effects share this one rule: a
+ * connection that is spent is thrown away, since the next one may lead to another server, or to this one as it is by then.
+ */
+
+/** PostgreSQL's error code of five characters; null if the server did not send one. */
+export function codeOf(error: unknown): string | null {
+  const code = (error as { readonly code?: unknown } | null)?.code;
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+}
+
+/**
+ * The codes after which a connection is of no more use. 25006: the session accepts no writes, and may keep to that when its server
+ * accepts them again. 25P02: a transaction that somebody has left open was aborted. 25P03, 25P04, 57P: the server has ended the
+ * session. 08, 58, XX: the two sides no longer understand each other, or the server is in trouble.
+ */
+const SPENT = /^(?:25006|25P0[234]|08|57P|58|XX)/;
+
+/** The codes of a server that cannot be reached, has no room, or accepts no writes. It has done nothing. */
+const AWAY = /^(?:25006|08|53|57P|58030)/;
+
+/** The server has answered that the connection is of no more use. It always is after an error that ends the session. */
+export function saysSpent(error: unknown): boolean {
+  const { severity } = (error ?? {}) as { readonly severity?: unknown };
+  return severity === "FATAL" || severity === "PANIC" || SPENT.test(codeOf(error) ?? "");
+}
+
+/** The same for the failure of a statement. One that the server has not answered has a broken or a silent connection. */
+export function isSpent(error: unknown): boolean {
+  return codeOf(error) === null || saysSpent(error);
+}
+
+/** The code says that the server is away for now: what it has refused may be asked again later. */
+export function isAway(code: string): boolean {
+  return AWAY.test(code);
+}
