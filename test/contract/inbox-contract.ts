@@ -14,6 +14,7 @@
  */
 import { describe, it } from "vitest";
 import { beginCases } from "./begin-cases.ts";
+import { contextCases } from "./context-cases.ts";
 import { crashCases } from "./crash-cases.ts";
 import { expiryCases } from "./expiry-cases.ts";
 import { heldCases } from "./held-cases.ts";
@@ -39,6 +40,7 @@ export const contractCases: readonly ContractCase[] = [
   ...expiryCases,
   ...workCases,
   ...lifeCases,
+  ...contextCases,
 ];
 
 /**

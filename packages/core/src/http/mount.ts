@@ -5,8 +5,10 @@ import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "../proto
 import type { FlowName } from "../protocol/events.ts";
 import type { Endpoint } from "../receiver/intake.ts";
 import type { Receiver } from "../receiver/receiver.ts";
+import { emptyContext } from "../time/async-context.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import { systemClock } from "../time/clock.ts";
+import { environmentOf } from "../time/environment.ts";
 import { isShared } from "./shared.ts";
 
 /**
@@ -72,14 +74,14 @@ export function mountFlow<Platform = void>(
       return endpoint.receive({ method, url, headers, remoteAddress, tenant, waitUntil, rawBody }, MOUNTED);
     },
     startSoon(platform) {
-      setImmediate(async () => {
+      environmentOf().soon(async () => {
         let receiver: Receiver | null = null;
         try {
           receiver = await receiverOf(source, platform);
           void receiver[flow];
           await receiver.start();
         } catch (error) {
-          if (isSetupError(error)) setImmediate(() => throwUncaught(error));
+          if (isSetupError(error)) environmentOf().soon(() => throwUncaught(error));
           // A receiver that exists has sent a notice of its own.
           else if (receiver === null)
             consoleLogger.error("no receiver was made; the next delivery tries again", factsOfThrown(error));
@@ -129,7 +131,7 @@ function makeOnce<Platform>(
 ): Promise<Receiver> {
   const known = made.get(factory);
   if (known !== undefined) return known;
-  const making = (async () => factory(platform))();
+  const making = emptyContext.run(async () => factory(platform));
   made.set(factory, making);
   making.catch(() => made.delete(factory));
   return making;

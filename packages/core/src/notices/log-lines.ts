@@ -1,3 +1,4 @@
+import { emptyContext } from "../time/async-context.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Logger } from "./logger.ts";
 import type { Alert, Happening, Notice } from "./notice.ts";
@@ -205,8 +206,10 @@ export class LogLines {
   #say({ rule, message, facts }: Pick<Line, "rule" | "message" | "facts">): void {
     try {
       // `console` would write an argument that is undefined.
-      if (facts === undefined) this.#log[rule.level](message);
-      else this.#log[rule.level](message, facts);
+      emptyContext.run(() => {
+        if (facts === undefined) this.#log[rule.level](message);
+        else this.#log[rule.level](message, facts);
+      });
     } catch {
       // A logger that throws must not break the path of a delivery.
     }

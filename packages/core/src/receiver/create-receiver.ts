@@ -38,7 +38,7 @@ import type {
   SettlementDeclinedEvent,
   WithdrawalEvent,
 } from "../protocol/events.ts";
-import { type Clock, Stopwatch, systemClock } from "../time/clock.ts";
+import { type Clock, Stopwatch } from "../time/clock.ts";
 import { environmentOf } from "../time/environment.ts";
 import { type Endpoint, Intake } from "./intake.ts";
 import { type Closed, Lifecycle } from "./lifecycle.ts";
@@ -86,9 +86,9 @@ class MountedReceiver implements Receiver {
   constructor(options: ReceiverOptions) {
     this.#options = options;
     this.#settings = settingsOf(options);
-    const { payments, connect, clock = systemClock } = options;
+    const { payments, connect } = options;
+    const clock = environmentOf(options.clock);
     this.#clock = clock;
-    const environment = environmentOf(clock);
     const { logLevel } = this.#settings;
     const logger = options.logger ?? fromLevel(consoleLogger, logLevel);
     const notices = new NoticeBoard(new LogLines(logger, logLevel, clock), clock);
@@ -114,14 +114,14 @@ class MountedReceiver implements Receiver {
       effects,
     });
     this.#lifecycle = new Lifecycle({
-      environment,
+      environment: clock,
       prepare: () => this.#prepare(),
       run: () => this.#run(),
       close: (options) => this.#close(options),
     });
     this.#intake = new Intake({
       settings: this.#settings,
-      environment,
+      environment: clock,
       notices,
       alerts: new Alerts(options.alerts ?? {}, clock, (alert) => notices.post(alert)),
       inbox: this.#inbox,

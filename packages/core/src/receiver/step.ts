@@ -107,7 +107,9 @@ export function createRunStep(parts: StepParts): RunStep {
     // Anybody may have sent the copy that asked for this early attempt. So the attempt is not counted, and does not move the next one.
     if (!isEarly && attempt >= handler.maxAttempts)
       return giveUp(lease, handler, progress, { reason: "exhausted", error, attempt, stack });
-    const delayMs = isEarly ? waitOf(before, lease, progress) : (retryAfter ?? backoffOf(handler, attempt));
+    const delayMs = isEarly
+      ? waitOf(before, lease, progress)
+      : (retryAfter ?? backoffOf(lease, handler, attempt));
     progress.unwritten.push(
       isEarly
         ? { name, kind: "undone", before: { ...before, error } }
@@ -173,7 +175,7 @@ export function createRunStep(parts: StepParts): RunStep {
       const fail = (error: unknown): void => settle({ ok: false, error });
       try {
         const context = contextOf(lease, handler, attempt, cancellation);
-        const answer = call(context);
+        const answer = lease.context.run(() => call(context));
         Promise.resolve(answer)
           .then((value) => {
             const ended = (): void => settle({ ok: true, final: value === FINAL });
@@ -203,10 +205,10 @@ export function createRunStep(parts: StepParts): RunStep {
   return runStep;
 }
 
-function backoffOf(handler: Registered, attempt: number): number {
+function backoffOf({ context }: Lease, handler: Registered, attempt: number): number {
   let given: unknown;
   try {
-    given = handler.backoffMs(attempt);
+    given = context.run(() => handler.backoffMs(attempt));
   } catch {
     // A mistake in the merchant's own function must not look like a handler that died.
   }
