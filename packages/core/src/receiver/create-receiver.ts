@@ -23,7 +23,7 @@ import { memoryInbox } from "../memory/index.ts";
 import { Alerts } from "../notices/alerts.ts";
 import { NoticeBoard } from "../notices/board.ts";
 import { fromLevel, LogLines } from "../notices/log-lines.ts";
-import { consoleLogger } from "../notices/logger.ts";
+import { consoleLogger, loggerOf } from "../notices/logger.ts";
 import { inboxError, type Notice } from "../notices/notice.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
@@ -90,7 +90,7 @@ class MountedReceiver implements Receiver {
     const clock = environmentOf(options.clock);
     this.#clock = clock;
     const { logLevel } = this.#settings;
-    const logger = options.logger ?? fromLevel(consoleLogger, logLevel);
+    const logger = loggerOf(options.logger ?? fromLevel(consoleLogger, logLevel));
     const notices = new NoticeBoard(new LogLines(logger, logLevel, clock), clock);
     this.#notices = notices;
     this.#inbox = withOwnErrors(options.inbox ?? memoryInbox({ clock }));
