@@ -2,6 +2,7 @@
  * The merchant that every adapter is given: its receivers, what their handlers do, and a way to ask from outside what
  * became of a delivery. It runs on every runtime, so it imports nothing that one of them lacks.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createReceiver, memoryInbox, type Notice, type Receiver, Reject } from "@payhooks/core";
 import { silent } from "../support/silent.ts";
 
@@ -30,12 +31,16 @@ export const PROBE_PATHS = {
 export const PROBED = ["plain", "closing"] as const;
 export const CONNECT_PATH = "/webhooks/connect";
 export const TRAP_PATH = "/traps/";
+/** Where the plain receiver is mounted below what gives each request a context, named by {@link REQUEST_HEADER}. */
+export const CONTEXT_PATH = "/in-a-context/pay";
+export const REQUEST_HEADER = "x-request";
 export const APP_PATH = "/app/double";
 export const CONTROL_PATH = "/control/";
 
 export const BOUNDED = { maxBodyBytes: 4_096, bodyTimeoutMs: 400 } as const;
 
 interface State {
+  readonly requests: AsyncLocalStorage<string>;
   readonly effects: string[];
   readonly receivers: Map<Kind, Receiver>;
 }
@@ -43,8 +48,13 @@ interface State {
 /** Bundlers may load this module more than once in a process; what it has seen is one list. */
 const KEY = Symbol.for("payhooks.conformance");
 const home = globalThis as { [KEY]?: State };
-home[KEY] ??= { effects: [], receivers: new Map() };
+home[KEY] ??= { requests: new AsyncLocalStorage(), effects: [], receivers: new Map() };
 const state: State = home[KEY];
+
+/** Answers a request in a context of its own, as a merchant's middleware does who keeps a tenant or a span there. */
+export function inContextOf<T>(request: string | null | undefined, answer: () => T): T {
+  return state.requests.run(request ?? "a request without a name", answer);
+}
 
 /** The receiver of a kind, made when it is first asked for. */
 export function receiverOf(kind: Kind, secrets: Secrets): Receiver {
@@ -73,6 +83,8 @@ function makeReceiver(kind: Kind, { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET }: Se
   });
   const seen = async (event: { readonly message?: string }, { attempt }: { attempt: number }) => {
     effects.push(`ran ${JSON.stringify(event)}`);
+    if (event.message === "tell the context")
+      effects.push(`ran in the context of ${state.requests.getStore()}`);
     if (event.message === "fail once" && attempt === 1) throw new Error("as told");
     if (event.message === "reject") throw new Reject("as told");
   };
@@ -83,6 +95,8 @@ function makeReceiver(kind: Kind, { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET }: Se
   receiver.ignore("WITHDRAWAL").ignore("settlement.declined");
   receiver.ignore("connected_account.approved").ignore("connected_account.declined");
   receiver.observe((notice) => {
+    const request = state.requests.getStore();
+    if (request !== undefined) effects.push(`an observer ran in the context of ${request}`);
     const told = tell(notice);
     if (told !== null) effects.push(told);
   });

@@ -14,6 +14,7 @@
  */
 import { describe, it } from "vitest";
 import { beginCases } from "./begin-cases.ts";
+import { contextCases } from "./context-cases.ts";
 import { crashCases } from "./crash-cases.ts";
 import { deployCases } from "./deploy-cases.ts";
 import { expiryCases } from "./expiry-cases.ts";
@@ -43,6 +44,7 @@ export const contractCases: readonly ContractCase[] = [
   ...workCases,
   ...lifeCases,
   ...watchCases,
+  ...contextCases,
 ];
 
 /**

@@ -16,7 +16,8 @@ import { Places } from "../../packages/core/src/inbox/places.ts";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import type { StepChange } from "../../packages/core/src/inbox/record/lease.ts";
-import { Runs } from "../../packages/core/src/inbox/runs.ts";
+import { type BegunRun, Runs } from "../../packages/core/src/inbox/runs.ts";
+import { type AsyncContext, emptyContext } from "../../packages/core/src/time/async-context.ts";
 import { isPending } from "../../packages/core/src/time/awaitable.ts";
 import { Stopwatch } from "../../packages/core/src/time/clock.ts";
 import { contractCases, isFor } from "./inbox-contract.ts";
@@ -416,7 +417,33 @@ const mutants: readonly Mutant[] = [
       const own = Runs.prototype.runNow;
       return replaced(Runs.prototype, "runNow", {
         value(this: Runs, runner: Runner, eventId: string) {
-          return own.call(this, runner, eventId, "asked");
+          return own.call(this, runner, eventId, "asked", emptyContext);
+        },
+      });
+    },
+  },
+  {
+    name: "what is gathered is answered in the context of the request that came first",
+    caughtBy: "a handler is called in the context of the request",
+    shared: true,
+    replace: () => {
+      const contexts = Object.getPrototypeOf(emptyContext) as AsyncContext;
+      const own = contexts.run;
+      return replaced(contexts, "run", {
+        value<T>(this: AsyncContext, call: () => T): T {
+          return this === emptyContext ? call() : (own.call(this, call) as T);
+        },
+      });
+    },
+  },
+  {
+    name: "handlers never find the context of their request",
+    caughtBy: "a handler is called in the context of the request",
+    replace: () => {
+      const own = Runs.prototype.start;
+      return replaced(Runs.prototype, "start", {
+        value(this: Runs, begun: BegunRun) {
+          own.call(this, { ...begun, context: emptyContext });
         },
       });
     },

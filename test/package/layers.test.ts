@@ -110,6 +110,16 @@ describe("the layers of core", () => {
     expect(found).toEqual([]);
   });
 
+  it("only the lowest layer sets timers and later turns, since it does so in the empty asynchronous context", () => {
+    const setsTimer = /\b(?:setTimeout|setInterval|setImmediate)\(/;
+    // What users test with is no part of their processes.
+    const found = [...imports.keys()].filter(
+      (file) =>
+        !/^(?:time|testing)\//.test(file) && setsTimer.test(readFileSync(join(sources, file), "utf8")),
+    );
+    expect(found).toEqual([]);
+  });
+
   it("an import up and a circle would be found", () => {
     const bad = new Map([
       ["time/clock.ts", ["receiver/receiver.ts"]],

@@ -10,6 +10,7 @@ import { bodyCases } from "./bodies.ts";
 import { closingCases } from "./closing.ts";
 import { connectionCases } from "./connections.ts";
 import { contentTypeCases } from "./content-types.ts";
+import { contextCases } from "./contexts.ts";
 import { eventCases } from "./events.ts";
 import { exactBytesCases } from "./exact-bytes.ts";
 import { requestCases } from "./requests.ts";
@@ -24,6 +25,7 @@ const THEMES: readonly ((deliveries: Deliveries) => readonly Case[])[] = [
   bodyCases,
   requestCases,
   eventCases,
+  contextCases,
   senderCases,
   applicationCases,
   connectionCases,

@@ -6,12 +6,15 @@ import express4 from "express4";
 import {
   APP_PATH,
   CONNECT_PATH,
+  CONTEXT_PATH,
   CONTROL_PATH,
   control,
   double,
+  inContextOf,
   PAYMENT_PATHS,
   PROBE_PATHS,
   PROBED,
+  REQUEST_HEADER,
   receiverOf,
   TRAP_PATH,
 } from "../merchant.ts";
@@ -35,6 +38,11 @@ for (const kind of PROBED) {
   app.get(PROBE_PATHS[kind].ready, ready(receiverOf(kind, env), { maxDueAgeMs: 3_600_000 }));
 }
 app.use(CONNECT_PATH, connectWebhooks(plain));
+app.use(
+  CONTEXT_PATH,
+  (request, _response, next) => inContextOf(request.get(REQUEST_HEADER), next),
+  paymentCallbacks(plain),
+);
 
 const traps: Readonly<Record<string, RequestHandler>> = {
   "json-parsed": express.json(),

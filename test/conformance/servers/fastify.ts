@@ -5,12 +5,15 @@ import Fastify, { type FastifyInstance } from "fastify";
 import {
   APP_PATH,
   CONNECT_PATH,
+  CONTEXT_PATH,
   CONTROL_PATH,
   control,
   double,
+  inContextOf,
   PAYMENT_PATHS,
   PROBE_PATHS,
   PROBED,
+  REQUEST_HEADER,
   receiverOf,
   TRAP_PATH,
 } from "../merchant.ts";
@@ -29,6 +32,12 @@ const tenant = paymentCallbacks(receiverOf("tenants", env), {
 });
 app.register(tenant, { prefix: PAYMENT_PATHS.tenants });
 app.register(connectWebhooks(plain), { prefix: CONNECT_PATH });
+app.register(async (scope) => {
+  scope.addHook("onRequest", ({ headers }, _reply, done) =>
+    inContextOf(String(headers[REQUEST_HEADER]), done),
+  );
+  scope.register(paymentCallbacks(plain), { prefix: CONTEXT_PATH });
+});
 for (const kind of PROBED) {
   app.get(PROBE_PATHS[kind].live, live(receiverOf(kind, env)));
   app.get(PROBE_PATHS[kind].ready, ready(receiverOf(kind, env), { maxDueAgeMs: 3_600_000 }));

@@ -3,12 +3,15 @@ import { connectWebhooks, type FetchContext, live, paymentCallbacks, ready } fro
 import {
   APP_PATH,
   CONNECT_PATH,
+  CONTEXT_PATH,
   CONTROL_PATH,
   control,
   double,
+  inContextOf,
   PAYMENT_PATHS,
   PROBE_PATHS,
   PROBED,
+  REQUEST_HEADER,
   receiverOf,
   type Secrets,
   TRAP_PATH,
@@ -21,7 +24,10 @@ const routes: Record<string, App> = { [CONNECT_PATH]: connectWebhooks(makePlain)
 for (const kind of ["handled", "bounded", "closing"] as const) {
   routes[PAYMENT_PATHS[kind]] = paymentCallbacks((env: Secrets) => receiverOf(kind, env));
 }
-routes[PAYMENT_PATHS.plain] = paymentCallbacks(makePlain);
+const plain = paymentCallbacks(makePlain);
+routes[PAYMENT_PATHS.plain] = plain;
+routes[CONTEXT_PATH] = (request, env, context) =>
+  inContextOf(request.headers.get(REQUEST_HEADER), () => plain(request, env, context));
 for (const kind of PROBED) {
   routes[PROBE_PATHS[kind].live] = live((env: Secrets) => receiverOf(kind, env));
   routes[PROBE_PATHS[kind].ready] = ready((env: Secrets) => receiverOf(kind, env), {

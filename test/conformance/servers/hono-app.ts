@@ -5,12 +5,15 @@ import { bodyLimit } from "hono/body-limit";
 import {
   APP_PATH,
   CONNECT_PATH,
+  CONTEXT_PATH,
   CONTROL_PATH,
   control,
   double,
+  inContextOf,
   PAYMENT_PATHS,
   PROBE_PATHS,
   PROBED,
+  REQUEST_HEADER,
   receiverOf,
   type Secrets,
   TRAP_PATH,
@@ -25,6 +28,11 @@ export function honoApp(env: Secrets): Hono {
   const tenant = paymentCallbacks(receiverOf("tenants", env), { tenant: (c) => c.req.param("shop") });
   app.all(PAYMENT_PATHS.tenants, tenant);
   app.all(CONNECT_PATH, connectWebhooks(plain));
+  app.all(
+    CONTEXT_PATH,
+    (c, next) => inContextOf(c.req.header(REQUEST_HEADER), next),
+    paymentCallbacks(plain),
+  );
   for (const kind of PROBED) {
     app.get(PROBE_PATHS[kind].live, live(receiverOf(kind, env)));
     app.get(PROBE_PATHS[kind].ready, ready(receiverOf(kind, env), { maxDueAgeMs: 3_600_000 }));

@@ -1,5 +1,6 @@
 import { checkTime } from "../protocol/check-number.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { emptyContext } from "../time/async-context.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import type { EffectContext } from "./context.ts";
 import { checkScope } from "./effect-ids.ts";
@@ -35,7 +36,7 @@ export function commonOptions({ scope = "", keepMs = KEEP_MS }: EffectsOptions):
 export function onceOpened(open: () => Promise<void>): () => Promise<void> {
   let opening: Promise<void> | null = null;
   return () => {
-    opening ??= open().catch((error: unknown) => {
+    opening ??= emptyContext.run(open).catch((error: unknown) => {
       opening = null;
       throw error;
     });

@@ -4,6 +4,7 @@
  * @module
  */
 import { saysSpent } from "../postgres/spent.ts";
+import { systemClock } from "../time/clock.ts";
 import type { EffectContext } from "./context.ts";
 import type { Effects } from "./effects.ts";
 import { usedAfterEnd } from "./errors.ts";
@@ -91,9 +92,9 @@ async function connected<Client extends PgClient, T>(
 
 function rollsBack(client: PgClient): Promise<boolean> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), ROLLBACK_WITHIN_MS);
+    const cancelTimer = systemClock.after(ROLLBACK_WITHIN_MS, () => resolve(false));
     const settle = (isBack: boolean): void => {
-      clearTimeout(timer);
+      cancelTimer();
       resolve(isBack);
     };
     client.query("ROLLBACK").then(

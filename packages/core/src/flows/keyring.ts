@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+import { emptyContext } from "../time/async-context.ts";
 import type { Clock } from "../time/clock.ts";
 import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
 
@@ -26,7 +27,7 @@ export interface ResolveOptions {
 
 /**
  * Finds the keys of one of many merchants. Returns null if there is no such merchant. Deliveries with the same hint share a
- * call. A call that has not settled after `acceptTimeoutMs` is abandoned, and the next delivery makes another one.
+ * call, which is made in the empty asynchronous context. A call that has not settled after `acceptTimeoutMs` is abandoned, and the next delivery makes another one.
  */
 export type KeyResolver<Key> = (
   hint: KeyHint,
@@ -156,7 +157,8 @@ export function resolvedKeys<Key, Imported>(
       }
       let asking = calls.get(key);
       if (asking === undefined) {
-        asking = call(hint, key);
+        // Several requests share the call, and what it answers is kept for others.
+        asking = emptyContext.run(() => call(hint, key));
         calls.set(key, asking);
       }
       room.waiting++;

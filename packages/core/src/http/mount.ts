@@ -6,6 +6,7 @@ import type { FlowName } from "../protocol/events.ts";
 import type { Endpoint } from "../receiver/intake.ts";
 import type { Receiver } from "../receiver/receiver.ts";
 import { pauseAfter } from "../receiver/start-again.ts";
+import { emptyContext } from "../time/async-context.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import { systemClock } from "../time/clock.ts";
 import { environmentOf } from "../time/environment.ts";
@@ -74,7 +75,7 @@ export function mountFlow<Platform = void>(
       return endpoint.receive({ method, url, headers, remoteAddress, tenant, waitUntil, rawBody }, MOUNTED);
     },
     startSoon(platform) {
-      setImmediate(() => void startOf(source, flow, platform));
+      environmentOf().soon(() => void startOf(source, flow, platform));
     },
   };
 }
@@ -94,7 +95,7 @@ async function startOf<Platform>(
       void receiver[flow];
       await receiver.start();
     } catch (error) {
-      if (isSetupError(error)) setImmediate(() => throwUncaught(error));
+      if (isSetupError(error)) environmentOf().soon(() => throwUncaught(error));
       // A receiver that exists has sent a notice of its own.
       else if (receiver === null) {
         const facts = factsOfThrown(error);
@@ -148,7 +149,7 @@ function makeOnce<Platform>(
 ): Promise<Receiver> {
   const known = made.get(factory);
   if (known !== undefined) return known;
-  const making = (async () => factory(platform))();
+  const making = emptyContext.run(async () => factory(platform));
   made.set(factory, making);
   making.catch(() => made.delete(factory));
   return making;

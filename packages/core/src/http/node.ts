@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LINGER_MS, type Reply } from "../protocol/delivery.ts";
+import { systemClock } from "../time/clock.ts";
 import type { BodyFault } from "./mount.ts";
 
 /** What some parsers leave behind on Node's request. */
@@ -97,9 +98,9 @@ export function writeReply(
     return;
   }
   response.write(body);
-  const timer = setTimeout(() => response.end(), LINGER_MS);
+  const cancelTimer = systemClock.after(LINGER_MS, () => response.end());
   const end = (): void => {
-    clearTimeout(timer);
+    cancelTimer();
     response.end();
   };
   request.once("end", end).once("close", end).resume();

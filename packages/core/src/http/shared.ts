@@ -1,4 +1,5 @@
 import type { Receiver } from "../receiver/receiver.ts";
+import { emptyContext } from "../time/async-context.ts";
 
 /** Returns the receiver of the process, which is made at the first call. */
 export type SharedReceiver = () => Receiver;
@@ -35,7 +36,7 @@ export function sharedReceiver(make: () => Receiver, name = "default"): SharedRe
     shelf.make = make;
   }
   const shared: SharedReceiver = () => {
-    shelf.receiver ??= shelf.make();
+    shelf.receiver ??= emptyContext.run(() => shelf.make());
     return shelf.receiver;
   };
   return Object.assign(shared, { [SHARED]: true });

@@ -1,4 +1,5 @@
 import { isPayhooksError } from "../protocol/errors.ts";
+import { emptyContext } from "../time/async-context.ts";
 import { type Awaitable, awaitableOf, type Settle } from "../time/awaitable.ts";
 import type { Stopwatch } from "../time/clock.ts";
 import { type AcceptAnswer, type AcceptPlan, acceptStep, type Known, type Need } from "./accepting.ts";
@@ -143,7 +144,7 @@ export class Acceptor {
     onFailure: (cause: unknown) => void,
   ): void {
     if (accepted.outcome === "held" && this.#heldKnown !== null) this.#heldKnown.count++;
-    const { handle, delayMs = 0 } = options;
+    const { handle, delayMs = 0, context } = options;
     let ended: BegunRun["ended"] = null;
     let answer = accepted;
     if (handle !== undefined) {
@@ -157,7 +158,15 @@ export class Acceptor {
     }
     const start = (): void => {
       if (begun !== null && runner !== null) {
-        this.#runs.start({ ...begun, runner, inBackground: handle === undefined, ended });
+        // The run may be one of an event that another request accepted.
+        const isOwn = isNews(accepted) && begun.lease.eventId === accepted.eventId;
+        this.#runs.start({
+          ...begun,
+          runner,
+          context: (isOwn ? context : undefined) ?? emptyContext,
+          inBackground: handle === undefined,
+          ended,
+        });
       } else if (isNews(accepted)) this.#background.added(delayMs);
     };
     const done = (): void => {

@@ -1,4 +1,5 @@
 import { inboxError, type Notice } from "../notices/notice.ts";
+import type { AsyncContext } from "../time/async-context.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import { type Stopwatch, sleep } from "../time/clock.ts";
@@ -24,6 +25,7 @@ const REPEAT_MAX_MS = 5_000;
 /** A run that was begun. */
 export class ActiveRun implements Lease {
   readonly data: LeaseData;
+  readonly context: AsyncContext;
   readonly cancellation: Cancellation = new Cancellation();
   readonly #runner: Runner;
   readonly #parts: InboxParts;
@@ -46,6 +48,7 @@ export class ActiveRun implements Lease {
     data: LeaseData,
     leased: Stopwatch,
     runner: Runner,
+    context: AsyncContext,
     parts: InboxParts,
     accept: Inbox["accept"],
   ) {
@@ -54,6 +57,7 @@ export class ActiveRun implements Lease {
     this.#leased = leased;
     this.#until = data.now + parts.leaseMs;
     this.#runner = runner;
+    this.context = context;
     this.#parts = parts;
     this.#accept = accept;
     this.#behindMs = this.#passed();

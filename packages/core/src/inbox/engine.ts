@@ -1,6 +1,7 @@
 import { type Happening, inboxError } from "../notices/notice.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+import { emptyContext } from "../time/async-context.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
@@ -13,7 +14,16 @@ import { withOwnErrors } from "./failures.ts";
 import { Finding } from "./finding.ts";
 import { HealthCheck } from "./health.ts";
 import { heldEntries } from "./held.ts";
-import type { AcceptOptions, HeldEntries, Inbox, Runner, Running, WorkOptions, WorkReport } from "./inbox.ts";
+import type {
+  AcceptOptions,
+  HeldEntries,
+  Inbox,
+  RunEventOptions,
+  Runner,
+  Running,
+  WorkOptions,
+  WorkReport,
+} from "./inbox.ts";
 import { LossWatch } from "./loss-watch.ts";
 import { InboxParts } from "./parts.ts";
 import { Pruning } from "./pruning.ts";
@@ -77,10 +87,11 @@ class Engine implements Inbox {
 
   constructor(
     store: RecordStore,
-    { leaseMs = DEFAULT_LEASE_MS, pollMs = DEFAULT_POLL_MS, environment = environmentOf() }: InboxOptions,
+    { leaseMs = DEFAULT_LEASE_MS, pollMs = DEFAULT_POLL_MS, ...options }: InboxOptions,
   ) {
     checkTime("leaseMs", leaseMs);
     checkTime("pollMs", pollMs);
+    const environment = environmentOf(options.environment);
     this.#store = store;
     this.durability = store.durability;
     this.#pollMs = store.endsWithProcess === true ? Number.POSITIVE_INFINITY : pollMs;
@@ -247,10 +258,15 @@ class Engine implements Inbox {
     });
   }
 
-  async runEvent(runner: Runner, eventId: string): Promise<RunReport> {
+  async runEvent(
+    runner: Runner,
+    eventId: string,
+    { context = emptyContext }: RunEventOptions = {},
+  ): Promise<RunReport> {
     await this.ready();
     this.#runner ??= runner;
-    return isEventId(eventId) ? this.#runs.runNow(runner, eventId, "asked") : { state: null, ran: false };
+    if (!isEventId(eventId)) return { state: null, ran: false };
+    return this.#runs.runNow(runner, eventId, "asked", context);
   }
 
   async read(eventId: string): Promise<Life | null> {
@@ -335,9 +351,9 @@ class Engine implements Inbox {
     const lane = async (): Promise<void> => {
       for (let eventId = waiting.shift(); eventId !== undefined; eventId = waiting.shift()) {
         if (this.#parts.isAbandoned) return;
-        const { state } = await this.#runs.runNow(runner, eventId, "last");
+        const { state } = await this.#runs.runNow(runner, eventId, "last", emptyContext);
         // The last attempts may have put events on hold. Their onHeld handlers run now.
-        if (state === "held") await this.#runs.runNow(runner, eventId, "last");
+        if (state === "held") await this.#runs.runNow(runner, eventId, "last", emptyContext);
       }
     };
     await Promise.all(Array.from({ length: LANES_AT_CLOSE }, lane));

@@ -1,5 +1,6 @@
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
+import { emptyContext } from "../time/async-context.ts";
 import { type Awaitable, isPending } from "../time/awaitable.ts";
 import type { Inbox } from "./inbox.ts";
 
@@ -7,7 +8,8 @@ const guarded = new WeakSet<Inbox>();
 
 /**
  * The same inbox, except that it throws only errors of Payhooks. The error of a store may contain the delivery that the store
- * was given. So only its kind, its code and the place where it was thrown are passed on.
+ * was given. So only its kind, its code and the place where it was thrown are passed on. Every call runs in the empty asynchronous
+ * context, so that nothing that it begins keeps the context of the request that happened to make it.
  */
 export function withOwnErrors(inbox: Inbox): Inbox {
   if (guarded.has(inbox)) return inbox;
@@ -19,7 +21,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     ready: () => owned(() => inbox.ready()),
     accept(event, options) {
       try {
-        const accepting = inbox.accept(event, options);
+        const accepting = emptyContext.run(() => inbox.accept(event, options));
         return isPending(accepting) ? accepting.catch(rethrow) : accepting;
       } catch (error) {
         return rethrow(error);
@@ -28,13 +30,13 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     run: async (runner, options) => {
       const running = await owned(() => inbox.run(runner, options));
       return {
-        pause: () => running.pause(),
-        resume: () => running.resume(),
+        pause: () => emptyContext.run(() => running.pause()),
+        resume: () => emptyContext.run(() => running.resume()),
         stop: () => owned(() => running.stop()),
       };
     },
     work: (runner, options) => owned(() => inbox.work(runner, options)),
-    runEvent: (runner, eventId) => owned(() => inbox.runEvent(runner, eventId)),
+    runEvent: (runner, eventId, options) => owned(() => inbox.runEvent(runner, eventId, options)),
     read: (eventId) => owned(() => inbox.read(eventId)),
     find: (query) => owned(() => inbox.find(query)),
     events: {
@@ -43,10 +45,15 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     },
     held: {
       async *list(filter) {
+        const entries = held.list(filter)[Symbol.asyncIterator]();
         try {
-          yield* held.list(filter);
-        } catch (error) {
-          rethrow(error);
+          for (;;) {
+            const next = await owned(() => entries.next());
+            if (next.done === true) return;
+            yield next.value;
+          }
+        } finally {
+          await owned(() => entries.return?.());
         }
       },
       replay: (eventId, decision) => owned(() => held.replay(eventId, decision)),
@@ -64,7 +71,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
 
 async function owned<T>(action: () => Awaitable<T>): Promise<T> {
   try {
-    return await action();
+    return await emptyContext.run(action);
   } catch (error) {
     return rethrow(error);
   }

@@ -1,6 +1,7 @@
 import type { Happening, StallKind } from "../notices/notice.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
+import type { AsyncContext } from "../time/async-context.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 import type { EventEntries, FindQuery } from "./events.ts";
@@ -60,6 +61,8 @@ export interface Lease {
   readonly data: LeaseData;
   /** Cancelled when the lease is lost, or when the inbox closes and the grace period is over. */
   readonly cancellation: Cancellation;
+  /** Where to call the handlers: in the context of the request that accepted the event and so began this run, or in the empty one. */
+  readonly context: AsyncContext;
   /**
    * Whether a handler may be called now. `hand-back`: no, the inbox is closing. `lost`: no, another process may have the event.
    */
@@ -154,6 +157,14 @@ export interface AcceptOptions {
   readonly onFailure?: ((cause: unknown) => void) | undefined;
   /** Runs the event at once, even if every place is taken (`ack: "handled"`): see {@link Accepted.handled}. */
   readonly handle?: Runner | undefined;
+  /** The context of the request. If this call begins a run of the event, its handlers are called there. Default: the empty one. */
+  readonly context?: AsyncContext | undefined;
+}
+
+/** Options of {@link Inbox.runEvent}. */
+export interface RunEventOptions {
+  /** The context of the request that accepted the event, if that request also runs it. Default: the empty one. */
+  readonly context?: AsyncContext | undefined;
 }
 
 /** Where accepted events are stored until they are handled. It is the one storage decision that a user makes. */
@@ -179,7 +190,7 @@ export interface Inbox {
    * Runs one event now and skips its backoff, at most once a second. A call that comes sooner reports `waiting`, and does not
    * run it. An attempt before its time counts only if the process dies in it.
    */
-  runEvent(runner: Runner, eventId: string): Promise<RunReport>;
+  runEvent(runner: Runner, eventId: string, options?: RunEventOptions): Promise<RunReport>;
   /** The whole life of one event, or null when there is no record of it. */
   read(eventId: string): Promise<Life | null>;
   /** The events of one transaction, one webhook or one reference, the earliest accepted first. */

@@ -1,4 +1,5 @@
 import { inboxError } from "../notices/notice.ts";
+import { type AsyncContext, emptyContext } from "../time/async-context.ts";
 import type { Stopwatch } from "../time/clock.ts";
 import { ActiveRun, type Chain } from "./active-run.ts";
 import { unreadable } from "./changes.ts";
@@ -34,6 +35,8 @@ export interface BegunRun {
   /** When its lease began. */
   readonly leased: Stopwatch;
   readonly runner: Runner;
+  /** Where its handlers are called. */
+  readonly context: AsyncContext;
   /** True for a run in the background. It waits for a place, and the next event of its record follows it there. */
   readonly inBackground: boolean;
   /** Called at the end of the run; `ending` is null if the lease was lost. */
@@ -164,7 +167,7 @@ export class Runs {
       });
       if (lease !== null) {
         this.#parts.acts.passed("take");
-        this.start({ lease, leased, runner, inBackground, ended });
+        this.start({ lease, leased, runner, context: emptyContext, inBackground, ended });
         return true;
       }
     } catch (error) {
@@ -184,7 +187,12 @@ export class Runs {
   }
 
   /** Runs one event now, even if every place is taken. */
-  async runNow(runner: Runner, eventId: string, force: "asked" | "last"): Promise<RunReport> {
+  async runNow(
+    runner: Runner,
+    eventId: string,
+    force: "asked" | "last",
+    context: AsyncContext,
+  ): Promise<RunReport> {
     const key = recordKeyOf(eventId);
     if (this.has(key)) return { state: "running", ran: false };
     const { changes, leaseMs } = this.#parts;
@@ -213,7 +221,9 @@ export class Runs {
     }
     if (begun.kind === "leased") {
       const { lease } = begun;
-      return new Promise((ended) => this.start({ lease, leased, runner, inBackground: false, ended }));
+      return new Promise((ended) =>
+        this.start({ lease, leased, runner, context, inBackground: false, ended }),
+      );
     }
     this.giveBack(key);
     switch (begun.kind) {
@@ -229,9 +239,10 @@ export class Runs {
 
   /** Runs a begun run: at once, or in the background when it gets a place. */
   start(begun: BegunRun): void {
-    const { lease, leased, runner } = begun;
+    const { lease, leased, runner, context } = begun;
     for (const facts of lease.overtaken) runner.notify({ type: "stale", ...facts });
-    const waiting = { ...begun, run: new ActiveRun(lease, leased, runner, this.#parts, this.#accept) };
+    const run = new ActiveRun(lease, leased, runner, context, this.#parts, this.#accept);
+    const waiting = { ...begun, run };
     if (begun.inBackground) {
       this.#waiting.push(waiting);
       this.#watch();
@@ -368,7 +379,8 @@ export class Runs {
       const leased = this.#parts.stopwatch();
       const lease = mayBegin ? beginNext(record, { ...options, now }) : null;
       const due = dueOf(record);
-      next.begun = lease === null ? null : { lease, leased, runner, inBackground, ended: null };
+      next.begun =
+        lease === null ? null : { lease, leased, runner, context: emptyContext, inBackground, ended: null };
       next.inMs = due === null ? null : due.at - now;
       const announce = lease === null && next.inMs !== null && next.inMs <= 0;
       return { answer: undefined, record, begins: lease !== null, announce };

@@ -1,6 +1,7 @@
+import { emptyContext } from "../time/async-context.ts";
 import { isPending } from "../time/awaitable.ts";
 import type { Clock } from "../time/clock.ts";
-import type { Environment } from "../time/environment.ts";
+import { type Environment, environmentOf } from "../time/environment.ts";
 import type { LogLines } from "./log-lines.ts";
 import type { Happening, Notice } from "./notice.ts";
 import { Repeats } from "./repeats.ts";
@@ -24,11 +25,10 @@ export class NoticeBoard {
   #dropped = 0;
   #scheduled = false;
 
-  /** If it is given an environment, that also decides when a later turn of the event loop comes. */
   constructor(lines: LogLines, clock: Clock | Environment) {
     this.#lines = lines;
     this.#clock = clock;
-    this.#soon = "soon" in clock ? (task) => clock.soon(task) : soon;
+    this.#soon = ON_WORKERS ? inNextMicrotask : environmentOf(clock).soon;
     this.#repeats = new Repeats(clock, (error) => this.#add(error));
   }
 
@@ -83,7 +83,7 @@ export class NoticeBoard {
   #tell(observer: (notice: Notice) => unknown, notice: Notice): void {
     const threw = (error: unknown): void => this.#lines.observerThrew(lineOfThrown(error));
     try {
-      const answer = observer(notice);
+      const answer = emptyContext.run(() => observer(notice));
       if (isPending(answer)) answer.then(undefined, threw);
     } catch (error) {
       threw(error);
@@ -98,11 +98,10 @@ export class NoticeBoard {
   }
 }
 
-/**
- * Calls back after the delivery. On Workers, a timer or an immediate ends with the request that set it, so notices would never
- * be sent. There, the next microtask is used instead.
- */
-const soon: (task: () => void) => void =
-  (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers"
-    ? (task) => queueMicrotask(task)
-    : (task) => void setImmediate(task);
+/** On Workers, a timer or an immediate ends with the request that set it, so notices would never be sent. */
+const ON_WORKERS =
+  (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers";
+
+function inNextMicrotask(task: () => void): void {
+  queueMicrotask(() => emptyContext.run(task));
+}

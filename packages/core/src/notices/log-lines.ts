@@ -1,3 +1,4 @@
+import { emptyContext } from "../time/async-context.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Logger } from "./logger.ts";
 import type { Alert, Happening, Notice } from "./notice.ts";
@@ -129,7 +130,7 @@ interface Minute {
 
 /**
  * Writes notices as log lines. It writes a limited number of lines for each subject within a minute, and at the end of the
- * minute how many were left out. A logger that throws breaks nothing.
+ * minute how many were left out.
  */
 export class LogLines {
   readonly #log: Logger;
@@ -215,13 +216,7 @@ export class LogLines {
   }
 
   #say({ rule, message, facts }: Pick<Line, "rule" | "message" | "facts">): void {
-    try {
-      // `console` would write an argument that is undefined.
-      if (facts === undefined) this.#log[rule.level](message);
-      else this.#log[rule.level](message, facts);
-    } catch {
-      // A logger that throws must not break the path of a delivery.
-    }
+    emptyContext.run(() => this.#log[rule.level](message, facts));
   }
 }
 

@@ -1,4 +1,7 @@
-/** Lines that a person should see. `console` fits. */
+import { PayhooksError } from "../protocol/errors.ts";
+import { isPending } from "../time/awaitable.ts";
+
+/** Lines that a person should see. `console`, winston and most loggers fit. */
 export interface Logger {
   /** What goes well. */
   info(message: string, facts?: Readonly<Record<string, unknown>>): void;
@@ -6,6 +9,57 @@ export interface Logger {
   warn(message: string, facts?: Readonly<Record<string, unknown>>): void;
   /** What failed. */
   error(message: string, facts?: Readonly<Record<string, unknown>>): void;
+}
+
+/** Writes one line: the facts come first. */
+type WriteFactsFirst = (facts: object, message: string) => unknown;
+
+/**
+ * A logger that takes the facts before the message. It is recognised by a method that every logger of its kind has: `bindings` of
+ * pino, `addSerializers` of bunyan.
+ */
+export type FactsFirstLogger = {
+  readonly info: WriteFactsFirst;
+  readonly warn: WriteFactsFirst;
+  readonly error: WriteFactsFirst;
+} & (
+  | { readonly bindings: (...given: never[]) => unknown }
+  | { readonly addSerializers: (...given: never[]) => unknown }
+);
+
+const KINDS_OF_FACTS_FIRST = ["bindings", "addSerializers"] as const;
+
+const LEVELS = ["info", "warn", "error"] as const;
+
+type Write = (...given: readonly unknown[]) => unknown;
+
+/**
+ * A given logger, to be called with the message first. Whatever it throws or rejects with is ignored: a logger must not break what
+ * it is told about.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` if a method is missing.
+ */
+export function loggerOf(given: Logger | FactsFirstLogger): Logger {
+  const log = given as unknown as Readonly<Record<string, Write | undefined>>;
+  const missing = LEVELS.filter((level) => typeof log?.[level] !== "function");
+  if (missing.length > 0) {
+    throw new PayhooksError("ERR_OPTION_INVALID", `The logger has no ${missing.join(", no ")}.`, {
+      fix: "Give it { info, warn, error }, each called with a message and an object of facts, such as { info: (message, facts) => log.log(message, facts), … }.",
+    });
+  }
+  const isFactsFirst = KINDS_OF_FACTS_FIRST.some((method) => typeof log[method] === "function");
+  const write =
+    (level: (typeof LEVELS)[number]): Logger["info"] =>
+    (message, facts) => {
+      try {
+        const inOrder = facts === undefined ? [message] : isFactsFirst ? [facts, message] : [message, facts];
+        const answer = log[level]?.(...inOrder);
+        if (isPending(answer)) answer.then(undefined, () => {});
+      } catch {
+        // There is nobody else to tell.
+      }
+    };
+  return { info: write("info"), warn: write("warn"), error: write("error") };
 }
 
 /** The default logger. */

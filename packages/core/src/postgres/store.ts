@@ -15,7 +15,7 @@ import type {
   SwapResult,
   Versioned,
 } from "../inbox/store.ts";
-import { consoleLogger, type Logger } from "../notices/logger.ts";
+import { consoleLogger, type FactsFirstLogger, type Logger, loggerOf } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -54,7 +54,7 @@ export interface PostgresStoreOptions {
   /** The time after which a statement is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
   /** Where warnings at the start are logged. Default: the console. */
-  readonly logger?: Logger | undefined;
+  readonly logger?: Logger | FactsFirstLogger | undefined;
   /** For tests: everything that the store takes from outside, except PostgreSQL itself. */
   readonly environment?: Environment | undefined;
 }
@@ -90,6 +90,7 @@ class PostgresStore implements RecordStore {
   readonly #options: PostgresStoreOptions;
   readonly #schema: string;
   readonly #environment: Environment;
+  readonly #logger: Logger;
   readonly #clock: ServerClock;
   readonly #statements: Statements;
   readonly #hints: Hints | null;
@@ -103,6 +104,7 @@ class PostgresStore implements RecordStore {
     this.#options = options;
     this.#schema = schema;
     this.#environment = environment;
+    this.#logger = loggerOf(options.logger ?? consoleLogger);
     this.#clock = new ServerClock(environment);
     this.#statements = statementsFor(schema);
     this.#hints = null;
@@ -241,10 +243,9 @@ class PostgresStore implements RecordStore {
   #warn(found: Row): void {
     if (this.#isWarned) return;
     this.#isWarned = true;
-    const { logger = consoleLogger } = this.#options;
     const off = ["synchronous_commit", "fsync", "full_page_writes"].filter((name) => found[name] === "off");
     for (const name of off) {
-      logger.warn(
+      this.#logger.warn(
         `PostgreSQL runs with ${name} = off: acknowledged events are lost if its machine crashes. Set it to on.`,
       );
     }

@@ -23,7 +23,7 @@ import { memoryInbox } from "../memory/index.ts";
 import { Alerts } from "../notices/alerts.ts";
 import { NoticeBoard } from "../notices/board.ts";
 import { fromLevel, LogLines } from "../notices/log-lines.ts";
-import { consoleLogger } from "../notices/logger.ts";
+import { consoleLogger, loggerOf } from "../notices/logger.ts";
 import { inboxError, type Notice, type NotReadyCode } from "../notices/notice.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
@@ -39,7 +39,7 @@ import type {
   WithdrawalEvent,
 } from "../protocol/events.ts";
 import { describeError } from "../protocol/foreign-error.ts";
-import { type Clock, Stopwatch, systemClock } from "../time/clock.ts";
+import { type Clock, Stopwatch } from "../time/clock.ts";
 import { environmentOf } from "../time/environment.ts";
 import { type Endpoint, Intake } from "./intake.ts";
 import { type Closed, Lifecycle } from "./lifecycle.ts";
@@ -94,11 +94,11 @@ class MountedReceiver implements Receiver {
   constructor(options: ReceiverOptions) {
     this.#options = options;
     this.#settings = settingsOf(options);
-    const { payments, connect, clock = systemClock } = options;
+    const { payments, connect } = options;
+    const clock = environmentOf(options.clock);
     this.#clock = clock;
-    const environment = environmentOf(clock);
     const { logLevel } = this.#settings;
-    const logger = options.logger ?? fromLevel(consoleLogger, logLevel);
+    const logger = loggerOf(options.logger ?? fromLevel(consoleLogger, logLevel));
     const notices = new NoticeBoard(new LogLines(logger, logLevel, clock), clock);
     this.#notices = notices;
     this.#inbox = withOwnErrors(options.inbox ?? memoryInbox({ clock }));
@@ -122,7 +122,7 @@ class MountedReceiver implements Receiver {
       effects,
     });
     this.#lifecycle = new Lifecycle({
-      environment,
+      environment: clock,
       notify: (notice) => notices.post(notice),
       prepare: () => this.#prepare(),
       run: () => this.#run(),
@@ -130,7 +130,7 @@ class MountedReceiver implements Receiver {
     });
     this.#intake = new Intake({
       settings: this.#settings,
-      environment,
+      environment: clock,
       notices,
       alerts: new Alerts(options.alerts ?? {}, clock, (alert) => notices.post(alert)),
       inbox: this.#inbox,

@@ -16,6 +16,7 @@ import {
 import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import { describeError, originOf } from "../protocol/foreign-error.ts";
+import { currentContext } from "../time/async-context.ts";
 import { isPending } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
 import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
@@ -225,6 +226,7 @@ export class Intake {
         onFailure: (cause) => {
           failure = cause;
         },
+        context: currentContext(),
       });
       const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
@@ -308,8 +310,9 @@ export class Intake {
   /** `run: "after-response"`: runs this event, then the others that are due. */
   #workAfter(delivery: Delivery, { outcome, eventId }: Accepted): void {
     const { inbox, runner, notices } = this.#parts;
+    const context = currentContext();
     const work = (async () => {
-      if (outcome !== "duplicate") await inbox.runEvent(runner, eventId);
+      if (outcome !== "duplicate") await inbox.runEvent(runner, eventId, { context });
       if (!this.#parts.lifecycle.isClosing) await this.#parts.work();
     })().catch((error: unknown) => notices.post(inboxError("work", error)));
     delivery.waitUntil?.(work);

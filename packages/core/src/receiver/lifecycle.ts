@@ -16,6 +16,7 @@
 import type { Running } from "../inbox/inbox.ts";
 import type { Happening } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+import { emptyContext } from "../time/async-context.ts";
 import type { Environment } from "../time/environment.ts";
 import { StartAgain } from "./start-again.ts";
 
@@ -201,10 +202,11 @@ export class Lifecycle {
     }
   }
 
+  /** Keeps the process alive during an action. It may be shared by several callers, so it runs in the context of none of them. */
   async #alive<T>(action: () => Promise<T>): Promise<T> {
     const letGo = this.#parts.environment.hold();
     try {
-      return await action();
+      return await emptyContext.run(action);
     } finally {
       letGo();
     }

@@ -121,7 +121,7 @@ export function createRunStep(parts: StepParts): RunStep {
     const delayMs = isEarly
       ? waitOf(before, lease, progress)
       : counts
-        ? (retryAfter ?? backoffOf(handler, attempt))
+        ? (retryAfter ?? backoffOf(lease, handler, attempt))
         : uncountedBackoffMs(before?.dueInMs ?? 0);
     progress.unwritten.push(
       isEarly
@@ -189,7 +189,7 @@ export function createRunStep(parts: StepParts): RunStep {
       // The handler cannot make an effect good whose outcome a person has to look at, so its own error matters less.
       const fail = (error: unknown): void => settle({ ok: false, error: context.lostEffect() ?? error });
       try {
-        const answer = call(context);
+        const answer = lease.context.run(() => call(context));
         Promise.resolve(answer)
           .then((value) => {
             const ended = (): void => settle({ ok: true, final: value === FINAL });
@@ -226,10 +226,10 @@ export function createRunStep(parts: StepParts): RunStep {
   return runStep;
 }
 
-function backoffOf(handler: Registered, attempt: number): number {
+function backoffOf({ context }: Lease, handler: Registered, attempt: number): number {
   let given: unknown;
   try {
-    given = handler.backoffMs(attempt);
+    given = context.run(() => handler.backoffMs(attempt));
   } catch {
     // A mistake in the merchant's own function must not look like a handler that died.
   }

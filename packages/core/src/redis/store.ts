@@ -16,7 +16,7 @@ import type {
   SwapResult,
   Versioned,
 } from "../inbox/store.ts";
-import { consoleLogger, type Logger } from "../notices/logger.ts";
+import { consoleLogger, type FactsFirstLogger, type Logger, loggerOf } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import { checkCountOrZero, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -62,7 +62,7 @@ export interface RedisStoreOptions {
    */
   readonly searchable?: boolean | undefined;
   /** Where warnings at the start are logged. Default: the console. */
-  readonly logger?: Logger | undefined;
+  readonly logger?: Logger | FactsFirstLogger | undefined;
   /** For tests: everything that the store takes from outside, except Redis itself. */
   readonly environment?: Environment | undefined;
 }
@@ -78,8 +78,9 @@ export function redisStore(target: RedisTarget | undefined, options: RedisStoreO
   const { replicas = 0, commandTimeoutMs = 1_500, environment = environmentOf() } = options;
   checkCountOrZero("replicas", replicas);
   checkTime("commandTimeoutMs", commandTimeoutMs);
+  const logger = loggerOf(options.logger ?? consoleLogger);
   const store = (way: Way): RecordStore =>
-    new RedisStore(way, { ...options, replicas, commandTimeoutMs, environment });
+    new RedisStore(way, { ...options, replicas, commandTimeoutMs, environment, logger });
   if (!isScriptClient(target)) {
     const connections = connectionsTo(target, commandTimeoutMs);
     return store({ connections, client: async () => scriptClient(await connections.fast()) });
@@ -113,6 +114,7 @@ interface Way {
 }
 
 interface Settings extends RedisStoreOptions {
+  readonly logger: Logger;
   readonly replicas: number;
   readonly commandTimeoutMs: number;
   readonly environment: Environment;
@@ -189,7 +191,7 @@ class RedisStore implements RecordStore {
   }
 
   async #connect(): Promise<Opened> {
-    const { environment, replicas, commandTimeoutMs, logger = consoleLogger } = this.#settings;
+    const { environment, replicas, commandTimeoutMs, logger } = this.#settings;
     const groups = await Groups.open(this.#shards, () => this.#reach(), environment);
     for (const warning of await checkServers(await this.#oneOfEachNode(groups))) {
       // If a later step fails, each delivery repeats this, so each warning is logged once.

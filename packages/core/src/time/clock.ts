@@ -1,3 +1,5 @@
+import { emptyContext } from "./async-context.ts";
+
 /** The time of a program. Tests use a fake one; see `fakeClock` of `@payhooks/core/testing`. */
 export interface Clock {
   /** Milliseconds since the epoch: the wall clock, which may be set back or forward. */
@@ -16,7 +18,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(ms, callback) {
-    const timer = setTimeout(callback, Math.min(Math.max(ms, 0), MAX_TIMER_MS));
+    const timer = emptyContext.run(() => setTimeout(callback, Math.min(Math.max(ms, 0), MAX_TIMER_MS)));
     // Node and Bun keep the process alive for a pending timer; other runtimes return a number.
     (timer as { unref?: () => void }).unref?.();
     return () => clearTimeout(timer);

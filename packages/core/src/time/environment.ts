@@ -1,8 +1,9 @@
+import { emptyContext } from "./async-context.ts";
 import { type Clock, systemClock } from "./clock.ts";
 
 /**
  * Everything that an inbox and its store take from outside: time, timers, turns of the event loop and randomness. A simulator
- * passes its own, and so controls all of it.
+ * passes its own, and so controls all of it. Timers and later turns run in the empty asynchronous context.
  */
 export interface Environment extends Clock {
   /** Calls back once, after what is running now and before any timer. */
@@ -31,9 +32,9 @@ let nextToken: (() => string) | null = null;
 const FOREVER_MS = 2_147_483_647;
 
 const systemParts: Pick<Environment, "soon" | "hold" | "token"> = {
-  soon: (callback) => void setImmediate(callback),
+  soon: (callback) => void emptyContext.run(() => setImmediate(callback)),
   hold() {
-    const timer = setInterval(() => {}, FOREVER_MS);
+    const timer = emptyContext.run(() => setInterval(() => {}, FOREVER_MS));
     return () => clearInterval(timer);
   },
   token() {
@@ -42,13 +43,27 @@ const systemParts: Pick<Environment, "soon" | "hold" | "token"> = {
   },
 };
 
-/** The given clock, with everything else that an environment has taken from the platform. An environment is returned as it is. */
-export function environmentOf(clock: Clock | Environment = systemClock): Environment {
-  if ("token" in clock) return clock;
-  return {
-    now: () => clock.now(),
-    monotonic: () => clock.monotonic(),
-    after: (ms, callback) => clock.after(ms, callback),
-    ...systemParts,
+const systemEnvironment: Environment = { ...systemClock, ...systemParts };
+
+/** Environments whose callbacks are known to run in the empty context. */
+const inEmptyContext = new WeakSet<object>([systemEnvironment]);
+
+/**
+ * The given clock or environment, with what it lacks taken from the platform. Its callbacks run in the empty asynchronous context,
+ * wherever they come from.
+ */
+export function environmentOf(given: Clock | Environment = systemClock): Environment {
+  if (given === systemClock) return systemEnvironment;
+  if ("token" in given && inEmptyContext.has(given)) return given;
+  const parts = "token" in given ? given : systemParts;
+  const environment: Environment = {
+    now: () => given.now(),
+    monotonic: () => given.monotonic(),
+    after: (ms, callback) => emptyContext.run(() => given.after(ms, () => emptyContext.run(callback))),
+    soon: (callback) => emptyContext.run(() => parts.soon(() => emptyContext.run(callback))),
+    hold: () => parts.hold(),
+    token: () => parts.token(),
   };
+  inEmptyContext.add(environment);
+  return environment;
 }

@@ -396,7 +396,11 @@ describe("what a handler throws", () => {
       clock: t.clock,
       inbox: memoryInbox({ clock: t.clock }),
       run: "after-response",
-      logger: { info() {}, warn: (...line) => t.lines.push(["warn", ...line, null] as never), error() {} },
+      logger: {
+        info() {},
+        warn: (...line: readonly unknown[]) => t.lines.push(["warn", ...line, null] as never),
+        error() {},
+      },
     });
     broken.onDeposit(deepInTheShop).observe((notice) => t.notices.push(notice));
     const work: Promise<unknown>[] = [];
