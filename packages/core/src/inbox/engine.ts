@@ -13,6 +13,7 @@ import { Finding } from "./finding.ts";
 import { HealthCheck } from "./health.ts";
 import { heldEntries } from "./held.ts";
 import type { AcceptOptions, HeldEntries, Inbox, Runner, Running, WorkOptions, WorkReport } from "./inbox.ts";
+import { KnownRecords } from "./known-records.ts";
 import { LossWatch } from "./loss-watch.ts";
 import { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
@@ -80,7 +81,9 @@ class Engine implements Inbox {
     this.#store = store;
     this.durability = store.durability;
     this.#pollMs = store.endsWithProcess === true ? Number.POSITIVE_INFINITY : pollMs;
-    const parts = new InboxParts(store, environment, new Changes(store, environment, leaseMs), leaseMs);
+    const known = new KnownRecords();
+    const changes = new Changes(store, environment, leaseMs, (item) => known.written(item));
+    const parts = new InboxParts(store, environment, changes, leaseMs);
     this.#parts = parts;
     this.#runs = new Runs(
       parts,
@@ -101,7 +104,7 @@ class Engine implements Inbox {
       },
       added: (inMs) => this.#dispatcher?.added(inMs),
     });
-    this.#losses = new LossWatch(parts);
+    this.#losses = new LossWatch(parts, known);
     this.#finding = new Finding(parts, () => this.ready());
     this.events = this.#finding;
     this.#health = new HealthCheck(parts, () => this.ready(), this.#losses, this.#finding);

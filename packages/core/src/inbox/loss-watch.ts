@@ -1,16 +1,23 @@
+import type { Stopwatch } from "../time/clock.ts";
+import { type KnownRecords, LISTED } from "./known-records.ts";
 import type { InboxParts } from "./parts.ts";
 
 /** How often to look. A look takes some time too; together, a loss is noticed within 5 s. */
 const LOOK_EVERY_MS = 2_000;
+/** How often to list what has waited longest. */
+const LIST_EVERY_MS = 600_000;
 
 /** Checks every two seconds whether the store still has its data. Nothing else would notice that it was lost. */
 export class LossWatch {
   readonly #parts: InboxParts;
+  readonly #known: KnownRecords;
   #lostAt: number | null = null;
   #looking: Promise<void> | null = null;
+  #listed: Stopwatch | null = null;
 
-  constructor(parts: InboxParts) {
+  constructor(parts: InboxParts, known: KnownRecords) {
     this.#parts = parts;
+    this.#known = known;
   }
 
   /** When a loss was last noticed, on this process's clock; null if never. */
@@ -37,12 +44,25 @@ export class LossWatch {
   async #look(): Promise<void> {
     const { store, environment, notify } = this.#parts;
     try {
-      const loss = (await store.findLoss?.()) ?? null;
-      if (loss === null) return;
-      this.#lostAt = environment.now();
-      notify({ type: "data-lost", why: loss });
+      const loss = (await store.findLoss?.(this.#known.at(store.now("")))) ?? null;
+      if (loss !== null) {
+        this.#lostAt = environment.now();
+        notify({ type: "data-lost", why: loss });
+        // Each loss is told once.
+        if (loss !== "evicting") this.#known.forget();
+      }
+      await this.#list();
     } catch {
       // Calls that need the store report that it is away.
     }
+  }
+
+  /** Learns what has waited longest, which an earlier process may have stored. */
+  async #list(): Promise<void> {
+    const { store } = this.#parts;
+    if (store.findLoss === undefined) return;
+    if (this.#listed !== null && this.#listed.elapsedMs < LIST_EVERY_MS) return;
+    this.#known.listed((await store.list({}, null, LISTED)).events);
+    this.#listed = this.#parts.stopwatch();
   }
 }

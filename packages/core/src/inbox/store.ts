@@ -3,6 +3,7 @@ import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 import type { EventFilter } from "./events.ts";
 import type { Inbox } from "./inbox.ts";
+import type { KnownRecord } from "./known-records.ts";
 import type { Unreadable } from "./record/codec.ts";
 import type { EventSummary, RecordIndex } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
@@ -144,8 +145,11 @@ export interface RecordStore {
    * Checks whether data was lost since the store was opened, and returns how; null if it was not. Takes a second or two at
    * most. Reports each loss once, and rejects if it cannot find out. Called every two seconds. Leave it out if nobody but this
    * process has the data.
+   *
+   * @param known some records (32 at most) that were stored and have not expired. If one of them is gone, or can no longer be
+   * found by what its index says although its version is the same, the data is `missing`.
    */
-  findLoss?(): Promise<Loss | null>;
+  findLoss?(known: readonly KnownRecord[]): Promise<Loss | null>;
   /** The records with these keys, in this order; null where there is none, or it has expired. A key may come twice. */
   read(keys: readonly string[]): Awaitable<readonly (Versioned | null)[]>;
   /**

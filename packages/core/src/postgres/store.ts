@@ -1,5 +1,6 @@
 import type { EventFilter } from "../inbox/events.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import type { KnownRecord } from "../inbox/known-records.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
 import { ServerClock } from "../inbox/server-clock.ts";
 import type {
@@ -25,7 +26,17 @@ import { clientMaker, isPool, type PostgresTarget, type Row, type Statement, typ
 import { isForbidden, isMissing, isPooled, isReadOnly } from "./failure.ts";
 import { Hints } from "./hints.ts";
 import { findEvents, listEvents } from "./listing.ts";
-import { checkSchemaName, look, migration, noTables, SCHEMA_VERSION, wrongVersion } from "./schema.ts";
+import {
+  checkSchemaName,
+  isWhole,
+  look,
+  migration,
+  missing,
+  noTables,
+  refill,
+  SCHEMA_VERSION,
+  wrongVersion,
+} from "./schema.ts";
 import { GivenSession, PgSession, type Session } from "./session.ts";
 import { runAgain, Sessions } from "./sessions.ts";
 import { PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
@@ -82,6 +93,13 @@ interface Opened {
   readonly writes: Writes;
 }
 
+/** By which the data is recognised. */
+interface Data {
+  readonly identity: string;
+  /** The number of each table. */
+  readonly tables: string;
+}
+
 class PostgresStore implements RecordStore {
   readonly durability: Inbox["durability"] = "host";
   readonly onDue?: (wake: () => boolean) => Promise<() => void>;
@@ -93,7 +111,9 @@ class PostgresStore implements RecordStore {
   readonly #statements: Statements;
   readonly #hints: Hints | null;
   #opening: Promise<Opened> | null = null;
-  #identity = "";
+  #data: Data = { identity: "", tables: "" };
+  /** The row that names the data was missing, and was made again. It is told at the next look. */
+  #wasEmptied = false;
   #isWarned = false;
 
   constructor(target: PostgresTarget | undefined, options: PostgresStoreOptions) {
@@ -118,7 +138,7 @@ class PostgresStore implements RecordStore {
   }
 
   get identity(): string {
-    return this.#identity;
+    return this.#data.identity;
   }
 
   async open(): Promise<void> {
@@ -138,19 +158,40 @@ class PostgresStore implements RecordStore {
     }
   }
 
-  async findLoss(): Promise<Loss | null> {
+  async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
     const opened = await this.#open();
-    const before = this.#identity;
+    const before = this.#data;
     try {
       const [found] = await opened.upkeep.run(look(this.#schema));
-      this.#identity = String(found?.identity ?? "");
+      if (isUsable(found)) this.#data = dataOf(found);
+      else await this.#repair(opened);
     } catch (error) {
       if (!isMissing(error)) throw error;
-      this.#identity = "";
-      // Tables that are made again have another identity. If they cannot be made, every write says so.
-      await this.#check(opened).catch(() => {});
+      await this.#repair(opened);
     }
-    return this.#identity === before ? null : "replaced";
+    const isReplaced =
+      this.#wasEmptied || this.#data.identity !== before.identity || this.#data.tables !== before.tables;
+    this.#wasEmptied = false;
+    if (isReplaced) return "replaced";
+    return (await this.#isMissing(opened, known)) ? "missing" : null;
+  }
+
+  /** Makes what is missing of the tables. If it cannot be made, every write says so. */
+  async #repair(opened: Opened): Promise<void> {
+    this.#data = { identity: "", tables: "" };
+    await this.#check(opened).catch(() => {});
+  }
+
+  async #isMissing({ upkeep }: Opened, known: readonly KnownRecord[]): Promise<boolean> {
+    if (known.length === 0) return false;
+    const numberOf = (is: boolean): number => (is ? 1 : 0);
+    const [row] = await upkeep.run(missing(this.#schema), [
+      known.map(({ key }) => key),
+      known.map(({ version }) => version),
+      known.map(({ index }) => numberOf(index.events.length > 0)),
+      known.map(({ index }) => numberOf(index.events.some(({ state }) => state !== "finished"))),
+    ]);
+    return Number(row?.n) > 0;
   }
 
   #open(): Promise<Opened> {
@@ -207,24 +248,33 @@ class PostgresStore implements RecordStore {
   async #check({ sessions }: Opened): Promise<void> {
     const schema = this.#schema;
     const statement = { ...look(schema), limitMs: OPEN_MS };
-    let rows: readonly Row[];
+    let found: Row | undefined;
     try {
-      rows = await sessions.run(statement);
+      [found] = await sessions.run(statement);
+      if (found !== undefined && Number(found.version) !== SCHEMA_VERSION) {
+        throw wrongVersion(schema, Number(found.version));
+      }
+      // Whoever makes the tables makes this row in the same transaction, so somebody has deleted it.
+      this.#wasEmptied ||= found === undefined;
+      if (found === undefined && this.#options.migrate === false) await sessions.run(refill(schema));
+      if (!isUsable(found)) [found] = await this.#make(sessions, statement);
     } catch (error) {
       if (!isMissing(error)) throw error;
-      if (this.#options.migrate === false) throw noTables(schema, "and migrate is false", error);
-      rows = await this.#migrate(sessions, statement);
+      [found] = await this.#make(sessions, statement, error);
     }
-    const [found] = rows;
-    if (found === undefined) throw noTables(schema, "or they are incomplete");
-    if (Number(found.version) !== SCHEMA_VERSION) throw wrongVersion(schema, Number(found.version));
-    this.#identity = String(found.identity);
+    if (!isUsable(found)) throw noTables(schema, "or they are incomplete");
+    this.#data = dataOf(found);
     const askedAt = this.#environment.monotonic();
     this.#learn(await sessions.run({ ...this.#statements.time, limitMs: OPEN_MS }), askedAt);
     this.#warn(found);
   }
 
-  async #migrate(sessions: Sessions, statement: Statement): Promise<readonly Row[]> {
+  /** Makes the tables, or what is missing of them, and looks again. */
+  async #make(sessions: Sessions, statement: Statement, cause?: unknown): Promise<readonly Row[]> {
+    if (this.#options.migrate === false) {
+      if (cause !== undefined) throw noTables(this.#schema, "and migrate is false", cause);
+      return sessions.run(statement);
+    }
     try {
       await sessions.run({ name: "", text: migration(this.#schema), limitMs: OPEN_MS });
     } catch (error) {
@@ -358,6 +408,15 @@ class PostgresStore implements RecordStore {
     await opened?.sessions.close();
     await opened?.upkeep.close();
   }
+}
+
+function dataOf({ identity, tables }: Row): Data {
+  return { identity: String(identity), tables: String(tables) };
+}
+
+/** Whether all tables are there, and the row that names them. */
+function isUsable(found: Row | undefined): found is Row {
+  return found !== undefined && isWhole(String(found.tables));
 }
 
 /** True for a client that is used as it is. */
