@@ -10,6 +10,7 @@ export const postgresSuites = [
   "test/contract/postgres-store.test.ts",
   "test/contract/postgres.test.ts",
   "test/contract/postgres-failures.test.ts",
+  "test/contract/postgres-losses.test.ts",
   "test/effects/controls.test.ts",
   "test/effects/migrate.test.ts",
   "test/effects/postgres.test.ts",

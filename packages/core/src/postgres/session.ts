@@ -1,7 +1,7 @@
 import type { Environment } from "../time/environment.ts";
 import { inTime } from "../time/in-time.ts";
 import type { PgClient, QueryClient, Row, Statement, Values } from "./client.ts";
-import { codeOf, isReadOnly, NoAnswer, NotSent } from "./failure.ts";
+import { codeOf, isReadOnly, isStale, NoAnswer, NotSent } from "./failure.ts";
 
 interface Answer {
   readonly rows: readonly unknown[];
@@ -28,7 +28,7 @@ export interface SessionSettings {
 /** True if the next statement should use another connection, which may lead to another server. */
 function isSpent(error: unknown): boolean {
   const code = codeOf(error);
-  return code === null || isReadOnly(error) || /^(?:08|57P|58|XX)/.test(code);
+  return code === null || isReadOnly(error) || isStale(error) || /^(?:08|57P|58|XX)/.test(code);
 }
 
 /**

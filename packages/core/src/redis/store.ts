@@ -2,6 +2,7 @@ import type { Redis } from "ioredis";
 import type { EventFilter } from "../inbox/events.ts";
 import { notSearchable } from "../inbox/finding.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import type { KnownRecord } from "../inbox/known-records.ts";
 import type {
   Counts,
   DueRecords,
@@ -28,6 +29,7 @@ import { type Group, Groups } from "./groups.ts";
 import { Hints } from "./hints.ts";
 import { Identities } from "./identities.ts";
 import { listEvents, SEARCHABLE } from "./lists.ts";
+import { isAnyMissing } from "./missing.ts";
 import { findEvents, pruneEnded } from "./names.ts";
 import { readRecords } from "./read.ts";
 import { Replicas, type WrittenRecord } from "./replicas.ts";
@@ -158,10 +160,11 @@ class RedisStore implements RecordStore {
       await groups.of(this.#shards.all[0]).run(MARK, [this.#shards.all[0].keyOf(MARKED)]);
   }
 
-  async findLoss(): Promise<Loss | null> {
+  async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
     const { groups } = await this.#open();
     const { environment } = this.#settings;
-    return this.#identities.findLoss(await this.#oneOfEachNode(groups), environment.token());
+    const loss = await this.#identities.findLoss(await this.#oneOfEachNode(groups), environment.token());
+    return loss ?? ((await isAnyMissing(this.#shards, groups, known)) ? "missing" : null);
   }
 
   /** All callers share one attempt. After a failure, the next call tries again. */

@@ -86,7 +86,11 @@ class SqliteStore implements RecordStore {
   #opening: Promise<void> | null = null;
   #openedFile: Opened | null = null;
   /** Since when the file or its log is missing; null while they are there. If it is for good, this process cannot open it again. */
-  #gone: { readonly since: Stopwatch; readonly isForGood: boolean } | null = null;
+  #gone: {
+    readonly error: FileGone | LogGone;
+    readonly since: Stopwatch;
+    readonly isForGood: boolean;
+  } | null = null;
   /** How events were lost; null again once that was reported. */
   #untold: Loss | null = null;
   #isClosed = false;
@@ -115,9 +119,9 @@ class SqliteStore implements RecordStore {
     }
     const isPath = typeof file === "string";
     if (this.#gone !== null) {
-      const { since, isForGood } = this.#gone;
+      const { error, since, isForGood } = this.#gone;
       // If the caller opened the handle, the caller has to handle the loss of its file.
-      if (!isPath || isForGood || since.elapsedMs < REOPEN_AFTER_MS) throw gone();
+      if (!isPath || isForGood || since.elapsedMs < REOPEN_AFTER_MS) throw gone(error);
     }
     if (this.#existing && isPath && !existsSync(file)) throw unused("There is no such file");
     // Processes that still have the old file open share memory through this file.
@@ -138,7 +142,7 @@ class SqliteStore implements RecordStore {
       // because its file is read-only, would be of no use to the next user of the file, so it is closed and not parked.
       if (isPath && isBusy(error)) closeOrPark(database);
       else if (isPath) database.close();
-      if (isGone(error)) throw gone();
+      if (isGone(error)) throw gone(error);
       if (!isBusy(error)) throw error;
       throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "Another process holds the file of sqliteInbox.", {
         fix: "The next delivery tries again. Is another program in the middle of a transaction?",
@@ -149,7 +153,7 @@ class SqliteStore implements RecordStore {
 
   get #opened(): Opened {
     if (this.#openedFile !== null) return this.#openedFile;
-    if (this.#gone !== null) throw gone();
+    if (this.#gone !== null) throw gone(this.#gone.error);
     throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "The file of sqliteInbox is not open.", {
       fix: "Has the inbox been closed? Otherwise, look at the error of its start.",
     });
@@ -205,6 +209,7 @@ class SqliteStore implements RecordStore {
     this.#opening = null;
     const isFile = error instanceof FileGone;
     this.#gone = {
+      error,
       since: new Stopwatch(this.#environment),
       isForGood: isDamaged || (!isFile && staysOpen(opened.database)),
     };
@@ -349,7 +354,7 @@ class SqliteStore implements RecordStore {
     } catch (error) {
       if (!isGone(error)) throw error;
       this.#letGo(opened, error);
-      throw gone();
+      throw gone(error);
     }
   }
 
@@ -374,14 +379,18 @@ function isGone(error: unknown): error is FileGone | LogGone {
   return error instanceof FileGone || error instanceof LogGone;
 }
 
-function gone(): PayhooksError {
-  return new PayhooksError(
-    "ERR_INBOX_UNAVAILABLE",
-    "The file of sqliteInbox, its -wal or its -shm was deleted, exchanged or cut while it was open.",
-    {
-      fix: "Its events are lost, unless you still have the file. If you have it, stop every process, put it back, and start them again. Otherwise sqliteInbox opens what is there within seconds if it was given a path. If it still refuses after ten seconds, or was given a handle of your own, restart every process that has the file open.",
-    },
-  );
+function gone(error: FileGone | LogGone): PayhooksError {
+  const [how, fix] =
+    error instanceof FileGone
+      ? [
+          "The file of sqliteInbox was deleted or exchanged while it was open.",
+          "Its events are lost, unless you still have the file. If you have it, stop every process, put it back, and start them again. Otherwise sqliteInbox makes a new file within seconds if it was given a path; with a handle of your own, restart the process.",
+        ]
+      : [
+          "The -wal or -shm of the file of sqliteInbox was removed or cut while several handles had the file open.",
+          "Find what removes files there, such as a clean-up script. If this does not end within ten seconds, restart every process that has the file open.",
+        ];
+  return new PayhooksError("ERR_INBOX_UNAVAILABLE", how, { fix, cause: error });
 }
 
 function unexpired(row: RecordRow | null, now: number): RecordRow | null {
