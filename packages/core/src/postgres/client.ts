@@ -6,6 +6,8 @@ export interface Statement {
   readonly text: string;
   /** How long a given client may take for it, in milliseconds. Default: the limit of the session. */
   readonly limitMs?: number;
+  /** How long this statement may take, instead of the limit of the session, in milliseconds. */
+  readonly patienceMs?: number;
 }
 
 /** The values that are bound in a statement. */

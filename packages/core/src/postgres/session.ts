@@ -45,13 +45,23 @@ export class PgSession implements Session {
   }
 
   /** Rejects with {@link NotSent} if the statement never reached the server. */
-  async run({ name, text }: Statement, values: Values = []): Promise<readonly Row[]> {
+  async run(statement: Statement, values: Values = []): Promise<readonly Row[]> {
     const client = await this.#connected();
-    const { begin } = this.#settings;
-    return this.#inTime(
-      client,
-      client.query({ text, values: [...values], ...(begin === null ? {} : { name }) }),
-    );
+    const { begin, timeoutMs } = this.#settings;
+    const { name, text, patienceMs = timeoutMs } = statement;
+    const query = (): Promise<Answer> =>
+      client.query({ text, values: [...values], ...(begin === null ? {} : { name }) });
+    if (patienceMs === timeoutMs) return this.#inTime(client, query());
+    // Behind a pooler, the session and its settings are not this process's own.
+    if (begin === null) return this.#inTime(client, query(), patienceMs);
+    await this.#inTime(client, client.query({ text: `SET statement_timeout = ${patienceMs}` }));
+    try {
+      return await this.#inTime(client, query(), patienceMs);
+    } finally {
+      if (this.#client === client) {
+        await this.#inTime(client, client.query({ text: `SET statement_timeout = ${timeoutMs}` }));
+      }
+    }
   }
 
   async #connected(): Promise<PgClient> {
@@ -81,10 +91,13 @@ export class PgSession implements Session {
     return client;
   }
 
-  async #inTime(client: PgClient, answer: Promise<Answer>): Promise<readonly Row[]> {
-    const { environment, timeoutMs } = this.#settings;
+  async #inTime(
+    client: PgClient,
+    answer: Promise<Answer>,
+    limitMs: number = this.#settings.timeoutMs,
+  ): Promise<readonly Row[]> {
     try {
-      return await rowsInTime(() => answer, environment, timeoutMs);
+      return await rowsInTime(() => answer, this.#settings.environment, limitMs);
     } catch (error) {
       if (isSpent(error)) {
         if (this.#client === client) this.#client = null;
@@ -114,8 +127,9 @@ export class GivenSession implements Session {
     this.#timeoutMs = timeoutMs;
   }
 
-  run({ text, limitMs = this.#timeoutMs }: Statement, values: Values = []): Promise<readonly Row[]> {
-    return rowsInTime(() => this.#client.query(text, [...values]), this.#environment, limitMs);
+  run({ text, limitMs, patienceMs }: Statement, values: Values = []): Promise<readonly Row[]> {
+    const limit = patienceMs ?? limitMs ?? this.#timeoutMs;
+    return rowsInTime(() => this.#client.query(text, [...values]), this.#environment, limit);
   }
 
   async close(): Promise<void> {}

@@ -3,6 +3,9 @@ import type { Statement } from "./client.ts";
 /** The server's clock in whole milliseconds, at the time when it received the statement. */
 const NOW = "floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint";
 
+/** A write whose time is further in the past was computed too long ago, and a due time counts as no earlier. */
+export const MAX_AGE_MS = 5_000;
+
 /** How many expired records one step deletes. */
 export const PRUNED_AT_ONCE = 200;
 
@@ -12,6 +15,7 @@ export interface Statements {
   readonly scan: Statement;
   readonly takeDue: Statement;
   readonly lookAtDue: Statement;
+  readonly lookAtAll: Statement;
   readonly forget: Statement;
   readonly prune: Statement;
   readonly counts: Statement;
@@ -63,7 +67,7 @@ export function statementsFor(schema: string): Statements {
     takeDue: statement(
       "take_due",
       `WITH due AS MATERIALIZED (
-        SELECT place, due_at FROM ${schema}.records WHERE due_at <= ${NOW}
+        SELECT place, due_at FROM ${schema}.records WHERE due_at >= $3::bigint AND due_at <= ${NOW}
         ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
       ), taken AS (
         UPDATE ${schema}.records r SET due_at = ${NOW} + $2::bigint FROM due WHERE r.place = due.place
@@ -71,10 +75,10 @@ export function statementsFor(schema: string): Statements {
       ), others AS (
         SELECT
           (SELECT min(due_at) FROM ${schema}.records WHERE due_at > ${NOW}) AS next,
-          EXISTS (SELECT FROM ${schema}.records r WHERE due_at <= ${NOW}
-            AND NOT EXISTS (SELECT FROM taken WHERE taken.place = r.place)) AS has_left
+          (SELECT due_at FROM ${schema}.records WHERE due_at >= $3::bigint AND due_at <= ${NOW}
+            AND place <> ALL (ARRAY(SELECT place FROM taken)) ORDER BY due_at LIMIT 1) AS oldest
       )
-      SELECT ${NOW} AS now, CASE WHEN has_left THEN 1 ELSE 0 END AS n,
+      SELECT ${NOW} AS now, oldest::float8 AS oldest, CASE WHEN oldest IS NULL THEN 0 ELSE 1 END AS n,
         (CASE WHEN key IS NULL THEN next ELSE least(next, ${NOW} + $2::bigint) END)::float8 AS next, key, version, text
       FROM others LEFT JOIN taken ON TRUE ORDER BY since`,
     ),
@@ -82,9 +86,18 @@ export function statementsFor(schema: string): Statements {
       "look_at_due",
       `SELECT ${NOW} AS now,
         (SELECT min(due_at) FROM ${schema}.records WHERE due_at > ${NOW})::float8 AS next,
-        (SELECT min(due_at) FROM ${schema}.records WHERE due_at <= ${NOW})::float8 AS oldest,
-        (SELECT count(*) FROM (SELECT FROM ${schema}.records WHERE due_at <= ${NOW} LIMIT $1::int) due)::float8 AS n`,
+        (SELECT min(due_at) FROM ${schema}.records WHERE due_at >= $2::bigint AND due_at <= ${NOW})::float8 AS oldest,
+        (SELECT count(*) FROM (
+          SELECT FROM ${schema}.records WHERE due_at >= $2::bigint AND due_at <= ${NOW} LIMIT $1::int
+        ) due)::float8 AS n`,
     ),
+    lookAtAll: {
+      ...statement(
+        "look_at_all",
+        `SELECT ${NOW} AS now, (SELECT min(due_at) FROM ${schema}.records WHERE due_at <= ${NOW})::float8 AS oldest`,
+      ),
+      patienceMs: 15_000,
+    },
     forget: statement(
       "forget",
       withoutLabels(`DELETE FROM ${schema}.records WHERE key = ANY ($1::text[]) AND expires_at <= ${NOW}`),
@@ -106,6 +119,12 @@ export function statementsFor(schema: string): Statements {
 }
 
 /**
+ * Restricts a table to the rows of the records that were written. Without it, a server that believes the table to be empty, since
+ * it was so when statistics were last made, walks over a whole index of it, with all entries that a snapshot keeps from clean-up.
+ */
+const ofWritten = (table: string): string => `${table}.record = ANY (ARRAY(SELECT place FROM written))`;
+
+/**
  * Writes records together with their labels, each independently of the others. Returns the keys of the records that were
  * written, and the others as they were when the statement began.
  *
@@ -119,9 +138,11 @@ export function swapStatement(schema: string, parts: SwapParts): Statement {
     .join("");
   const steps: string[] = [
     `input AS MATERIALIZED (
-      SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[])
+      SELECT key, expected, version, text, expires_at,
+        CASE WHEN due_at IS NULL THEN NULL ELSE greatest(due_at, ${NOW} - ${MAX_AGE_MS}) END AS due_at
+      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[])
         AS input (key, expected, version, text, at, due_at, expires_at)
-      WHERE at <= ${NOW} AND at >= ${NOW} - 5000
+      WHERE at <= ${NOW} AND at >= ${NOW} - ${MAX_AGE_MS}
     )`,
   ];
   const written: string[] = [];
@@ -177,19 +198,19 @@ export function swapStatement(schema: string, parts: SwapParts): Statement {
     steps.push(`moved AS (
       UPDATE ${schema}.unfinished u SET state = change.state, reason = change.reason
       FROM ${states} JOIN written USING (key)
-      WHERE change.change = 'moved' AND u.record = place AND u.event_id = change.event_id
+      WHERE change.change = 'moved' AND ${ofWritten("u")} AND u.record = place AND u.event_id = change.event_id
     )`);
   }
   if (parts.closed) {
     steps.push(`closed AS (
       DELETE FROM ${schema}.unfinished u USING ${states} JOIN written USING (key)
-      WHERE change.change = 'closed' AND u.record = place AND u.event_id = change.event_id
+      WHERE change.change = 'closed' AND ${ofWritten("u")} AND u.record = place AND u.event_id = change.event_id
     )`);
   }
   if (parts.gone) {
     steps.push(`gone AS (
       DELETE FROM ${schema}.labels l USING unnest($23::text[], $24::text[]) AS gone (key, event_id) JOIN written USING (key)
-      WHERE l.record = place AND l.event_id = gone.event_id
+      WHERE ${ofWritten("l")} AND l.record = place AND l.event_id = gone.event_id
     )`);
   }
   const text = `WITH ${steps.join(", ")}

@@ -23,6 +23,7 @@ import { PayhooksError } from "../protocol/errors.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { clientMaker, isPool, type PostgresTarget, type Row, type Statement, type Values } from "./client.ts";
+import { DueBound, type Found } from "./due-bound.ts";
 import { isForbidden, isMissing, isPooled, isReadOnly } from "./failure.ts";
 import { Hints } from "./hints.ts";
 import { findEvents, listEvents } from "./listing.ts";
@@ -39,7 +40,7 @@ import {
 } from "./schema.ts";
 import { GivenSession, PgSession, type Session } from "./session.ts";
 import { runAgain, Sessions } from "./sessions.ts";
-import { PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
+import { MAX_AGE_MS, PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
 import { Writes } from "./swap.ts";
 
 /** How many connections are on the path of a delivery. One more is for lists, counts, pruning and hints. */
@@ -110,6 +111,7 @@ class PostgresStore implements RecordStore {
   readonly #clock: ServerClock;
   readonly #statements: Statements;
   readonly #hints: Hints | null;
+  readonly #dueBound: DueBound;
   #opening: Promise<Opened> | null = null;
   #data: Data = { identity: "", tables: "" };
   /** The row that names the data was missing, and was made again. It is told at the next look. */
@@ -117,13 +119,25 @@ class PostgresStore implements RecordStore {
   #isWarned = false;
 
   constructor(target: PostgresTarget | undefined, options: PostgresStoreOptions) {
-    const { schema = "payhooks", pooled = false, environment = environmentOf() } = options;
+    const {
+      schema = "payhooks",
+      pooled = false,
+      statementTimeoutMs = 1_500,
+      environment = environmentOf(),
+    } = options;
     this.#target = target;
     this.#options = options;
     this.#schema = schema;
     this.#environment = environment;
     this.#clock = new ServerClock(environment);
     this.#statements = statementsFor(schema);
+    this.#dueBound = new DueBound({
+      environment,
+      // A statement and its answer have a limit each, and clocks and commits some more.
+      lateMs: 2 * MAX_AGE_MS + 2 * statementTimeoutMs,
+      serverNow: () => this.now(),
+      lookAtAll: async () => foundBy((await this.#keepUp(this.#statements.lookAtAll))[0]),
+    });
     this.#hints = null;
     const hasSessions = typeof target === "string" || isPool(target);
     if (!hasSessions || pooled) return;
@@ -331,13 +345,15 @@ class PostgresStore implements RecordStore {
 
   async takeDue(limit: number, hideMs: number): Promise<DueRecords> {
     const { sessions } = await this.#open();
+    const from = await this.#dueBound.from();
     const askedAt = this.#environment.monotonic();
     const rows =
       limit === 0
-        ? await sessions.run(this.#statements.lookAtDue, [COUNTED_DUE])
-        : await sessions.run(this.#statements.takeDue, [limit, hideMs]);
+        ? await sessions.run(this.#statements.lookAtDue, [COUNTED_DUE, from])
+        : await sessions.run(this.#statements.takeDue, [limit, hideMs, from]);
     this.#learn(rows, askedAt);
     const [first] = rows;
+    this.#dueBound.learn(from, foundBy(first));
     return {
       records: rows.flatMap((row) =>
         typeof row.key === "string" ? [{ key: row.key, ...versionedOf(row) }] : [],
@@ -376,7 +392,7 @@ class PostgresStore implements RecordStore {
 
   async counts(): Promise<Counts> {
     const rows = await this.#keepUp(this.#statements.counts);
-    const [due] = await this.#keepUp(this.#statements.lookAtDue, [1]);
+    const [due] = await this.#keepUp(this.#statements.lookAtDue, [1, await this.#dueBound.from()]);
     const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
     const heldBy: Partial<Record<HeldReason, number>> = {};
     for (const row of rows) {
@@ -439,6 +455,11 @@ function beginning(timeoutMs: number, listensTo: string | null): string {
   ];
   if (listensTo !== null) settings.push(`LISTEN payhooks_${listensTo}`);
   return settings.join("; ");
+}
+
+function foundBy(row: Row | undefined): Found {
+  const oldest = row?.oldest ?? null;
+  return { now: Number(row?.now ?? 0), oldest: oldest === null ? null : Number(oldest) };
 }
 
 function versionedOf(row: Row): Versioned {
