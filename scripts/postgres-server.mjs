@@ -11,6 +11,7 @@ export const postgresSuites = [
   "test/contract/postgres.test.ts",
   "test/contract/postgres-due.test.ts",
   "test/contract/postgres-failures.test.ts",
+  "test/contract/postgres-hints.test.ts",
   "test/contract/postgres-losses.test.ts",
   "test/contract/postgres-plans.test.ts",
   "test/effects/controls.test.ts",

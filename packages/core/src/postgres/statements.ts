@@ -21,6 +21,7 @@ export interface Statements {
   readonly counts: Statement;
   readonly probe: Statement;
   readonly announce: Statement;
+  readonly listen: Statement;
   readonly time: Statement;
 }
 
@@ -40,6 +41,28 @@ export interface SwapParts {
   readonly closed: boolean;
   /** Events that are no longer in their record. */
   readonly gone: boolean;
+}
+
+/**
+ * The channel of hints. Any role may notify any channel whose name it knows. So the name contains the identity of the data, which
+ * only roles that may read the tables know. It changes with the data.
+ */
+const CHANNEL = "'payhooks_' || identity";
+
+/** Listens to the channel of the data that is there now, and to no other. Does nothing if there is no data yet. */
+export function listenTo(schema: string): string {
+  return `DO $payhooks$
+  DECLARE channel text;
+  BEGIN
+    IF to_regclass('${schema}.meta') IS NOT NULL THEN
+      SELECT ${CHANNEL} INTO channel FROM ${schema}.meta;
+      IF channel IS NOT NULL AND channel NOT IN (SELECT pg_listening_channels()) THEN
+        UNLISTEN *;
+        EXECUTE format('LISTEN %I', channel);
+      END IF;
+    END IF;
+  END
+  $payhooks$`;
 }
 
 /** The statements for the tables of one schema. */
@@ -113,7 +136,8 @@ export function statementsFor(schema: string): Statements {
       `SELECT state, reason, count(*)::float8 AS n FROM ${schema}.unfinished GROUP BY state, reason`,
     ),
     probe: statement("probe", `UPDATE ${schema}.meta SET probed_at = statement_timestamp()`),
-    announce: statement("announce", `SELECT pg_notify('payhooks_${schema}', '')`),
+    announce: statement("announce", `SELECT pg_notify(${CHANNEL}, '') FROM ${schema}.meta`),
+    listen: { name: "", text: listenTo(schema) },
     time: statement("time", `SELECT ${NOW} AS now`),
   };
 }

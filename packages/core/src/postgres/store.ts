@@ -40,7 +40,7 @@ import {
 } from "./schema.ts";
 import { GivenSession, PgSession, type Session } from "./session.ts";
 import { runAgain, Sessions } from "./sessions.ts";
-import { MAX_AGE_MS, PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
+import { listenTo, MAX_AGE_MS, PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
 import { Writes } from "./swap.ts";
 
 /** How many connections are on the path of a delivery. One more is for lists, counts, pruning and hints. */
@@ -145,7 +145,7 @@ class PostgresStore implements RecordStore {
     const hints = new Hints({
       clock: environment,
       announce: () => upkeep(this.#statements.announce),
-      keep: () => upkeep(this.#statements.time),
+      keep: () => upkeep(this.#statements.listen),
     });
     this.#hints = hints;
     this.onDue = (wake) => hints.listen(wake);
@@ -453,7 +453,7 @@ function beginning(timeoutMs: number, listensTo: string | null): string {
     "SET enable_hashjoin = off",
     "SET enable_mergejoin = off",
   ];
-  if (listensTo !== null) settings.push(`LISTEN payhooks_${listensTo}`);
+  if (listensTo !== null) settings.push(listenTo(listensTo));
   return settings.join("; ");
 }
 
