@@ -14,6 +14,7 @@ export const postgresSuites = [
   "test/contract/postgres-hints.test.ts",
   "test/contract/postgres-losses.test.ts",
   "test/contract/postgres-plans.test.ts",
+  "test/contract/postgres-setup.test.ts",
   "test/effects/controls.test.ts",
   "test/effects/migrate.test.ts",
   "test/effects/postgres.test.ts",

@@ -134,6 +134,7 @@ class Engine implements Inbox {
   async #open(): Promise<void> {
     await this.#store.open();
     this.#isOpen = true;
+    for (const warning of this.#store.warnings ?? []) this.#parts.notify({ type: "warning", ...warning });
     this.#losses.start();
     if (this.#store.prune !== undefined) this.#pruneLater();
   }

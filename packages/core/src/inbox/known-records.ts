@@ -31,8 +31,9 @@ export class KnownRecords {
   #waiting: readonly Remembered[] = [];
 
   /** This write was confirmed. */
-  written({ key, version, record, index }: Swap): void {
+  written({ key, version, record, index, at }: Swap): void {
     this.#written.delete(key);
+    if (record.expiresAt <= at + MARGIN_MS) return;
     this.#written.set(key, { key, version, index, keptUntil: record.expiresAt });
     if (this.#written.size <= REMEMBERED) return;
     for (const oldest of this.#written.keys()) {

@@ -1,4 +1,5 @@
 import type { Loss } from "../notices/notice.ts";
+import type { SetupWarning } from "../notices/setup-warnings.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 import type { EventFilter } from "./events.ts";
@@ -134,6 +135,8 @@ export interface RecordStore {
   readonly immediate?: boolean;
   /** Only one process uses this store, and its records end with that process. */
   readonly endsWithProcess?: boolean;
+  /** What is wrong with the set-up of the store but does not stop it. Known once the store is open. */
+  readonly warnings?: readonly SetupWarning[];
   /** Connects, checks the database, and creates what is missing. Idempotent. */
   open(): Promise<void>;
   /**

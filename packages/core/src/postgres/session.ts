@@ -2,6 +2,7 @@ import type { Environment } from "../time/environment.ts";
 import { inTime } from "../time/in-time.ts";
 import type { PgClient, QueryClient, Row, Statement, Values } from "./client.ts";
 import { codeOf, isReadOnly, isStale, NoAnswer, NotSent } from "./failure.ts";
+import { explained } from "./refusal.ts";
 
 interface Answer {
   readonly rows: readonly unknown[];
@@ -81,7 +82,7 @@ export class PgSession implements Session {
       if (begin !== null) await this.#inTime(client, client.query({ text: begin }));
     } catch (cause) {
       discard(client);
-      throw new NotSent("there is no connection", { cause });
+      throw new NotSent("there is no connection", { cause: explained(cause) });
     }
     if (this.#isClosed) {
       discard(client);

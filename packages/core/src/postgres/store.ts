@@ -16,8 +16,9 @@ import type {
   SwapResult,
   Versioned,
 } from "../inbox/store.ts";
-import { consoleLogger, type Logger } from "../notices/logger.ts";
+import type { Logger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
+import { SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
@@ -27,6 +28,7 @@ import { DueBound, type Found } from "./due-bound.ts";
 import { isForbidden, isMissing, isPooled, isReadOnly } from "./failure.ts";
 import { Hints } from "./hints.ts";
 import { findEvents, listEvents } from "./listing.ts";
+import { explainedStart } from "./refusal.ts";
 import {
   checkSchemaName,
   isWhole,
@@ -34,6 +36,7 @@ import {
   migration,
   missing,
   noTables,
+  quoted,
   refill,
   SCHEMA_VERSION,
   wrongVersion,
@@ -64,7 +67,7 @@ export interface PostgresStoreOptions {
   readonly pooled?: boolean | undefined;
   /** The time after which a statement is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
-  /** Where warnings at the start are logged. Default: the console. */
+  /** Where warnings at the start are logged. Default: they are notices of the receiver, which its logger gets. */
   readonly logger?: Logger | undefined;
   /** For tests: everything that the store takes from outside, except PostgreSQL itself. */
   readonly environment?: Environment | undefined;
@@ -116,6 +119,7 @@ class PostgresStore implements RecordStore {
   #data: Data = { identity: "", tables: "" };
   /** The row that names the data was missing, and was made again. It is told at the next look. */
   #wasEmptied = false;
+  readonly #warnings: SetupWarnings;
   #isWarned = false;
 
   constructor(target: PostgresTarget | undefined, options: PostgresStoreOptions) {
@@ -130,6 +134,7 @@ class PostgresStore implements RecordStore {
     this.#schema = schema;
     this.#environment = environment;
     this.#clock = new ServerClock(environment);
+    this.#warnings = new SetupWarnings(options.logger);
     this.#statements = statementsFor(schema);
     this.#dueBound = new DueBound({
       environment,
@@ -151,6 +156,10 @@ class PostgresStore implements RecordStore {
     this.onDue = (wake) => hints.listen(wake);
   }
 
+  get warnings(): SetupWarnings["all"] {
+    return this.#warnings.all;
+  }
+
   get identity(): string {
     return this.#data.identity;
   }
@@ -160,7 +169,7 @@ class PostgresStore implements RecordStore {
     try {
       await this.#check(opened);
     } catch (error) {
-      if (!isPooled(error)) throw error;
+      if (!isPooled(error)) throw explainedStart(error);
       throw new PayhooksError(
         "ERR_POSTGRES_UNSUITABLE",
         "postgresInbox reaches PostgreSQL through a pooler, such as PgBouncer.",
@@ -292,7 +301,10 @@ class PostgresStore implements RecordStore {
     try {
       await sessions.run({ name: "", text: migration(this.#schema), limitMs: OPEN_MS });
     } catch (error) {
-      if (isForbidden(error)) throw noTables(this.#schema, "and this role may not create them", error);
+      if (isForbidden(error)) {
+        const why = "and this role may not create them: it lacks CREATE on the database or on the schema";
+        throw noTables(this.#schema, why, error);
+      }
       if (isReadOnly(error)) throw noTables(this.#schema, "and this server accepts no writes", error);
       throw error;
     }
@@ -302,11 +314,11 @@ class PostgresStore implements RecordStore {
   #warn(found: Row): void {
     if (this.#isWarned) return;
     this.#isWarned = true;
-    const { logger = consoleLogger } = this.#options;
     const off = ["synchronous_commit", "fsync", "full_page_writes"].filter((name) => found[name] === "off");
     for (const name of off) {
-      logger.warn(
-        `PostgreSQL runs with ${name} = off: acknowledged events are lost if its machine crashes. Set it to on.`,
+      this.#warnings.add(
+        `PostgreSQL runs with ${name} = off: acknowledged events are lost if its machine crashes.`,
+        "Set it to on.",
       );
     }
   }
@@ -369,7 +381,7 @@ class PostgresStore implements RecordStore {
     limit: number,
     first: ListOrder = "oldest",
   ): Promise<Listed> {
-    return listEvents(this.#schema, filter, cursor, limit, first, (statement, values) =>
+    return listEvents(quoted(this.#schema), filter, cursor, limit, first, (statement, values) =>
       this.#keepUp(statement, values),
     );
   }
@@ -387,7 +399,7 @@ class PostgresStore implements RecordStore {
   }
 
   async find(text: string): Promise<readonly ListedEvent[]> {
-    return findEvents(this.#schema, text, (statement, values) => this.#keepUp(statement, values));
+    return findEvents(quoted(this.#schema), text, (statement, values) => this.#keepUp(statement, values));
   }
 
   async counts(): Promise<Counts> {

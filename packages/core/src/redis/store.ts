@@ -16,8 +16,9 @@ import type {
   SwapResult,
   Versioned,
 } from "../inbox/store.ts";
-import { consoleLogger, type Logger } from "../notices/logger.ts";
+import type { Logger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
+import { SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkCountOrZero, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
@@ -61,7 +62,7 @@ export interface RedisStoreOptions {
    * option.
    */
   readonly searchable?: boolean | undefined;
-  /** Where warnings at the start are logged. Default: the console. */
+  /** Where warnings at the start are logged. Default: they are notices of the receiver, which its logger gets. */
   readonly logger?: Logger | undefined;
   /** For tests: everything that the store takes from outside, except Redis itself. */
   readonly environment?: Environment | undefined;
@@ -134,18 +135,23 @@ class RedisStore implements RecordStore {
   #opening: Promise<Opened> | null = null;
   #opened: Opened | null = null;
   readonly #identities = new Identities();
-  readonly #warned = new Set<string>();
+  readonly #warnings: SetupWarnings;
   #listening: ReturnType<Connections["patient"]> | null = null;
 
   constructor(way: Way, settings: Settings) {
     this.#way = way;
     this.#settings = settings;
     this.#shards = new Shards(settings.prefix ?? "payhooks");
+    this.#warnings = new SetupWarnings(settings.logger);
     this.durability = settings.replicas > 0 ? "replicated" : "host";
     if (settings.replicas > 0) this.settled = (records) => this.#settled(records);
     if (settings.searchable === true) this.prune = () => this.#prune();
     const { connections } = way;
     if (connections !== null) this.onDue = (wake) => this.#onDue(connections, wake);
+  }
+
+  get warnings(): SetupWarnings["all"] {
+    return this.#warnings.all;
   }
 
   get identity(): string {
@@ -177,12 +183,10 @@ class RedisStore implements RecordStore {
   }
 
   async #connect(): Promise<Opened> {
-    const { environment, replicas, commandTimeoutMs, logger = consoleLogger } = this.#settings;
+    const { environment, replicas, commandTimeoutMs } = this.#settings;
     const groups = await Groups.open(this.#shards, () => this.#reach(), environment);
-    for (const warning of await checkServers(await this.#oneOfEachNode(groups))) {
-      // If a later step fails, each delivery repeats this, so each warning is logged once.
-      if (!this.#warned.has(warning)) logger.warn(warning);
-      this.#warned.add(warning);
+    for (const { what, fix } of await checkServers(await this.#oneOfEachNode(groups))) {
+      this.#warnings.add(what, fix);
     }
     const [first] = this.#shards.all;
     const connection = replicas > 0 ? await this.#way.connections?.unrepeating() : undefined;
