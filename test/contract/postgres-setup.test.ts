@@ -17,6 +17,7 @@ import { silent } from "../support/silent.ts";
 /** Who may connect. The role `ciphered` needs TLS, which this server has not. */
 const HBA = `host all locked 127.0.0.1/32 scram-sha-256
 hostssl all ciphered 127.0.0.1/32 trust
+hostnossl all ciphered 127.0.0.1/32 reject
 host all all 127.0.0.1/32 trust
 `;
 
@@ -30,7 +31,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, "hba.conf"), HBA);
   server = await PostgresServer.start(scope, { settings: [`hba_file=${join(folder, "hba.conf")}`] });
   for (const sql of [
-    "CREATE ROLE locked LOGIN PASSWORD 'right'",
+    "CREATE ROLE locked LOGIN PASSWORD 'right-pass'",
     "CREATE ROLE ciphered LOGIN",
     "CREATE ROLE plain LOGIN",
     "CREATE ROLE asleep NOLOGIN",
@@ -62,7 +63,7 @@ describe("the start says in words why there is no connection", () => {
       ["a wrong database", () => as("postgres", "/shop"), "the database does not exist"],
       ["a wrong role", () => as("shoppe"), "does not let this role in"],
       ["a role that may not log in", () => as("asleep"), "does not let this role in"],
-      ["a wrong password", () => as("locked:wrong"), "refuses the password"],
+      ["a wrong password", () => as("locked:wrong-pass"), "refuses the password"],
       ["no password", () => as("locked"), "refuses the password"],
       ["a role that needs TLS", () => as("ciphered"), "without TLS"],
       [
@@ -89,7 +90,7 @@ describe("the start says in words why there is no connection", () => {
   it.each(refusals)("%s", async (_, target, said) => {
     const { code, message } = await startOf(await target());
     expect([code, message]).toEqual(["ERR_INBOX_UNAVAILABLE", expect.stringContaining(said)]);
-    expect(message).not.toMatch(/NotSent|DatabaseError|right|wrong/);
+    expect(message).not.toMatch(/NotSent|DatabaseError|-pass/);
     expect(message.length).toBeGreaterThan(80);
   });
 
@@ -114,7 +115,7 @@ describe("the start says in words why there is no connection", () => {
         logger: silent,
       });
       own.add(receiver, (one) => one.close({ graceMs: 0 }));
-      receiver.ignore("DEPOSIT").ignore("WITHDRAWAL");
+      receiver.ignore("WITHDRAWAL").onDeposit(() => {});
       receiver.observe((notice) => void notices.push(notice));
       await receiver.start().catch(() => {});
       expect(JSON.stringify([notices, await receiver.health()])).toContain("the database does not exist");
