@@ -1,16 +1,8 @@
 import { isUnreadable } from "./record/codec.ts";
 import { recordKeyOf } from "./record/event.ts";
-import { indexOf, type RecordIndex } from "./record/index-of.ts";
+import { indexOf } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
-import type { ListedEvent, Swap } from "./store.ts";
-
-/** A record that a store was told to keep. If it is gone, the store has lost it. */
-export interface KnownRecord {
-  readonly key: string;
-  /** Its version when it was seen. If the record has it still, `index` is what it can be found by now. */
-  readonly version: string;
-  readonly index: RecordIndex;
-}
+import type { KnownRecord, ListedEvent, Swap } from "./store.ts";
 
 interface Remembered extends KnownRecord {
   /** Until then no store may forget it, whatever becomes of its events (the store's clock). */

@@ -4,7 +4,6 @@ import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 import type { EventFilter } from "./events.ts";
 import type { Inbox } from "./inbox.ts";
-import type { KnownRecord } from "./known-records.ts";
 import type { Unreadable } from "./record/codec.ts";
 import type { EventSummary, RecordIndex } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
@@ -76,6 +75,14 @@ export interface DueRecords {
 export interface ScannedRecord extends DueRecord {
   /** The references of finished events, by event id, as the store's own lists keep them. The records no longer have them. */
   readonly references: Readonly<Record<string, string>>;
+}
+
+/** A record that a store was told to keep. If it is gone, the store has lost it. */
+export interface KnownRecord {
+  readonly key: string;
+  /** Its version when it was seen. If the record has it still, `index` is what it can be found by now. */
+  readonly version: string;
+  readonly index: RecordIndex;
 }
 
 /** A page of a scan. */

@@ -1,11 +1,11 @@
 import type { EventFilter } from "../inbox/events.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import type { KnownRecord } from "../inbox/known-records.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
 import { ServerClock } from "../inbox/server-clock.ts";
 import type {
   Counts,
   DueRecords,
+  KnownRecord,
   ListCursor,
   Listed,
   ListedEvent,

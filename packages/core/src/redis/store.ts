@@ -2,10 +2,10 @@ import type { Redis } from "ioredis";
 import type { EventFilter } from "../inbox/events.ts";
 import { notSearchable } from "../inbox/finding.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import type { KnownRecord } from "../inbox/known-records.ts";
 import type {
   Counts,
   DueRecords,
+  KnownRecord,
   ListCursor,
   Listed,
   ListedEvent,

@@ -1,10 +1,10 @@
 import { existsSync, rmSync } from "node:fs";
 import type { EventFilter } from "../inbox/events.ts";
-import type { KnownRecord } from "../inbox/known-records.ts";
 import { decodeRecord, encodeRecord } from "../inbox/record/codec.ts";
 import type {
   Counts,
   DueRecords,
+  KnownRecord,
   ListCursor,
   Listed,
   ListedEvent,

@@ -1,6 +1,5 @@
-import type { KnownRecord } from "../inbox/known-records.ts";
 import type { EventLabels } from "../inbox/record/index-of.ts";
-import type { Swap } from "../inbox/store.ts";
+import type { KnownRecord, Swap } from "../inbox/store.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { SqliteDatabase, SqliteStatement } from "./handle.ts";
 
