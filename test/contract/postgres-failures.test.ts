@@ -40,13 +40,13 @@ describe("a PostgreSQL that has lost its tables", () => {
     withScope(async (own) => {
       const { store, schema } = open(own, server.url);
       await store.open();
-      expect(await store.findLoss?.()).toBeNull();
+      expect(await store.findLoss?.([])).toBeNull();
       for (let loss = 0; loss < 2; loss++) {
         const before = store.identity;
         await server.tell(`DROP SCHEMA ${schema} CASCADE`);
-        expect(await store.findLoss?.()).toBe("replaced");
+        expect(await store.findLoss?.([])).toBe("replaced");
         expect(store.identity).not.toBe(before);
-        expect(await store.findLoss?.()).toBeNull();
+        expect(await store.findLoss?.([])).toBeNull();
         await sendCanary(store);
       }
     }));
@@ -59,8 +59,8 @@ describe("a PostgreSQL that has lost its tables", () => {
       const store = own.add(postgresStore(server.url, { schema, migrate: false }), (one) => one.close());
       await store.open();
       await server.tell(`DROP SCHEMA ${schema} CASCADE`);
-      expect(await store.findLoss?.()).toBe("replaced");
-      expect(await store.findLoss?.()).toBeNull();
+      expect(await store.findLoss?.([])).toBe("replaced");
+      expect(await store.findLoss?.([])).toBeNull();
       await expect(sendCanary(store)).rejects.toThrow();
     }));
 });

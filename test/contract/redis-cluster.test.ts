@@ -47,6 +47,35 @@ async function live(store: RecordStore, keys: readonly string[]): Promise<void> 
 }
 
 describe("a cluster", { timeout: 60_000 }, () => {
+  it("of which one node is full goes on everywhere with what it has, and takes new events on the others", () =>
+    withScope(async (own) => {
+      const alone = await startCluster(own);
+      const cluster = new Cluster(
+        alone.map(({ port }) => ({ host: "127.0.0.1", port })),
+        { lazyConnect: true },
+      );
+      const store = own.add(redisStoreFixture(() => cluster).connect(), (one) => one.close());
+      await store.open();
+      const keys = Array.from({ length: 60 }, (_, n) => keyOf(n));
+      const written = await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key))])));
+      await alone[0]?.tell("CONFIG", "SET", "maxmemory", "1");
+      const { records } = await store.takeDue(100, HOUR_MS);
+      expect(records.length).toBeGreaterThan(0);
+      const ends = keys.map((key) =>
+        swapOf(
+          store,
+          key,
+          written.get(key) ?? null,
+          ended(key, store.now(key), accepted(key, store.now(key))),
+        ),
+      );
+      for (const result of await swapAll(store, ends)) expect(result).toEqual({ kind: "written" });
+      const others = Array.from({ length: 60 }, (_, n) => keyOf(100 + n));
+      const added = others.map((key) => swapOf(store, key, null, accepted(key, store.now(key))));
+      const kinds = new Set((await swapAll(store, added)).map(({ kind }) => kind));
+      expect(kinds).toEqual(new Set(["written", "not-written"]));
+    }));
+
   it("has as many records on each node as on the others, and as much work", () =>
     withScope(async (own) => {
       const store = own.add(redisStoreFixture(connect).connect(), (one) => one.close());

@@ -1,14 +1,23 @@
 /** What Redis refuses, and what becomes of the writes: whether they may be made again, and what is left of them. */
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
+import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
 import type { RecordStore, Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
+import { describeError } from "../../packages/core/src/protocol/foreign-error.ts";
 import { Shards } from "../../packages/core/src/redis/shards.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, begun, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { expectSame, put, readOne, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
+import {
+  expectSame,
+  put,
+  putAll,
+  readOne,
+  swapAll,
+  swapOf,
+} from "../../packages/core/src/testing/store/writes.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
-import { type Scope, until, withScope } from "../faults/harness/scope.ts";
+import { pause, type Scope, until, withScope } from "../faults/harness/scope.ts";
 import { redisStoreFixture } from "./redis-store-fixture.ts";
 
 const COMMAND_TIMEOUT_MS = 500;
@@ -42,7 +51,6 @@ const kindsOf = (results: readonly SwapResult[]): readonly string[] => [
 
 describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
   it.each([
-    ["is full", ["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]],
     [
       "has too few replicas",
       ["CONFIG", "SET", "min-replicas-to-write", "1"],
@@ -86,17 +94,119 @@ describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
         expect((await store.counts()).waiting).toBe(swaps.length);
       }),
   );
+});
 
-  it("since it is full, takes the ends of events, so that it gets room again", () =>
+describe("a Redis that is full", { timeout: 60_000 }, () => {
+  const fill = (server: RedisServer): Promise<unknown> => server.tell("CONFIG", "SET", "maxmemory", "1");
+  const is = (kind: SwapResult["kind"], count = 1) => Array.from({ length: count }, () => kind);
+  const kinds = (results: readonly SwapResult[]) => results.map(({ kind }) => kind);
+
+  it("takes nothing new, alone or beside ends of events, and says why", () =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const store = await opened(scope, server.url);
-      const known = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
-      await server.tell("CONFIG", "SET", "maxmemory", "1");
-      await put(store, known.key, known, ended(known.key, store.now(known.key), known.record));
-      const [next] = newOnes(store, 1);
-      expect(kindsOf(await store.swap(next === undefined ? [] : [next]))).toEqual(["not-written"]);
+      const running = await put(store, keyOf(1), null, accepted(keyOf(1), store.now(keyOf(1))));
+      const pending = await put(
+        store,
+        keyOf(2),
+        null,
+        accepted(keyOf(2), store.now(keyOf(2)), { status: "PENDING" }),
+      );
+      await fill(server);
+      const swaps = newOnes(store, 120);
+      const refused = await swapAll(store, swaps);
+      expect(kinds(refused)).toEqual(is("not-written", 120));
+      expect(describeError((refused[0] as { cause?: unknown }).cause)).toBe("ReplyError: OOM");
+      // A further event of a record that is there makes the record grow as a new one would.
+      const now = store.now(keyOf(2));
+      const further = swapOf(store, keyOf(2), pending, accepted(keyOf(2), now, {}, pending.record));
+      const end = swapOf(store, keyOf(1), running, ended(keyOf(1), now, running.record));
+      const mixed = await swapAll(store, [...newOnes(store, 2), further, end]);
+      expect(kinds(mixed)).toEqual([...is("not-written", 3), "written"]);
+      await expect(sendCanary(store)).rejects.toThrow();
+      await server.tell("CONFIG", "SET", "maxmemory", "0");
+      const again = [...swaps, further].map((swap) => ({ ...swap, at: store.now(swap.key) }));
+      expect(kinds(await swapAll(store, again))).toEqual(is("written", 121));
     }));
+
+  it.each([[false], [true]])(
+    "goes on with what it has, until all of it has ended (searchable: %s)",
+    (searchable) =>
+      withScope(async (scope) => {
+        const server = await RedisServer.start(scope);
+        const ground = redisStoreFixture(() => server.url, { searchable });
+        const connect = () => scope.add(ground.connect(), (one) => one.close());
+        const store = connect();
+        await store.open();
+        const keys = Array.from({ length: 60 }, (_, n) => keyOf(n));
+        const rawBody = Buffer.alloc(2_000, "a");
+        await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key), { rawBody })])));
+        const used = async (): Promise<number> =>
+          Number(/used_memory_dataset:(\d+)/.exec(String(await server.tell("INFO", "memory")))?.[1]);
+        const before = await used();
+        await fill(server);
+        // A process that starts now opens it too.
+        const next = connect();
+        await next.open();
+        for (const round of [1, 2, 3]) {
+          const { records } = await next.takeDue(100, 1);
+          expect(records).toHaveLength(60);
+          const begins = records.map((one) => {
+            const record = one.record as IdempotencyRecord;
+            return swapOf(next, one.key, { ...one, record }, begun(one.key, next.now(one.key), record, 1));
+          });
+          expect(kinds(await swapAll(next, begins))).toEqual(is("written", 60));
+          await until(
+            `their leases have ended ${round} times`,
+            async () => (await next.counts()).oldestDueAt !== null,
+          );
+          await pause(5);
+        }
+        expect(await used()).toBeLessThan(before * 1.5);
+        const found = await next.read(keys);
+        const ends = keys.map((key, at) => {
+          const one = found[at];
+          if (one === null || one === undefined) expect.fail("no record");
+          const record = one.record as IdempotencyRecord;
+          return swapOf(next, key, { key, version: one.version, record }, ended(key, next.now(key), record));
+        });
+        expect(kinds(await swapAll(next, ends))).toEqual(is("written", 60));
+        expect(await used()).toBeLessThan(before);
+        expect(await next.counts()).toMatchObject({ waiting: 0, running: 0 });
+        expect(await next.prune?.(next.now(""))).not.toBe(true);
+      }),
+  );
+});
+
+describe("data that vanishes from Redis", { timeout: 60_000 }, () => {
+  it.each([
+    [
+      "a record",
+      (prefix: string) => ["DEL", `${new Shards(prefix).of(keyOf(1)).keyOf(keyOf(1))}`],
+      "missing",
+    ],
+    ["the set of due records", (prefix: string) => ["DEL", new Shards(prefix).of(keyOf(1)).due], "missing"],
+    ["a list", (prefix: string) => ["DEL", new Shards(prefix).of(keyOf(1)).keyOf("waiting")], "missing"],
+    ["the identity", (prefix: string) => ["DEL", new Shards(prefix).all[0].keyOf("identity")], "replaced"],
+    ["everything", () => ["FLUSHDB"], "replaced"],
+  ] as const)("%s is told once", (_, command, why) =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      const ground = redisStoreFixture(() => server.url);
+      const store = scope.add(ground.connect(), (one) => one.close());
+      await store.open();
+      const swaps = [1, 2, 3].map((n) =>
+        swapOf(store, keyOf(n), null, accepted(keyOf(n), store.now(keyOf(n)))),
+      );
+      await swapAll(store, swaps);
+      await store.takeDue(2, 60_000);
+      expect(await store.findLoss?.(swaps)).toBeNull();
+      const [name = "", ...args] = command(ground.prefix);
+      await server.tell(name, ...args);
+      expect(await store.findLoss?.(swaps)).toBe(why);
+      expect(await store.findLoss?.([])).toBeNull();
+    }),
+  );
 });
 
 describe("a Redis that does not answer", { timeout: 60_000 }, () => {

@@ -175,3 +175,15 @@ it(
       await until("all of it is confirmed", () => isSettled(store, ...later));
     }),
 );
+
+it("a primary that is full still confirms what its replica has", { timeout: 60_000 }, () =>
+  withScope(async (scope) => {
+    const primary = await RedisServer.start(scope);
+    await startReplica(scope, primary);
+    const store = await openStore(scope, primary.url);
+    const first = await fresh(store, one);
+    await primary.tell("CONFIG", "SET", "maxmemory", "1");
+    const end = await put(store, one, first, ended(one, store.now(one), first.record));
+    expect(await isSettled(store, end)).toBe(true);
+  }),
+);

@@ -1,5 +1,5 @@
 /** A store loses what it was given, while a process goes on with it: that is noticed, and nothing more is promised for nothing. */
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, truncateSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Receiver } from "@payhooks/core";
 import { sqliteInbox } from "@payhooks/core/sqlite";
@@ -173,6 +173,97 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
       expect(health).toMatchObject({ ok: true, lostAt: null });
       expect(health.running).toBeGreaterThanOrEqual(2);
     }),
+  );
+
+  const copyOf = async (scope: Scope, file: string, ends: readonly string[]) => {
+    const copy = sqliteIn(newFolder(scope)).file;
+    for (const end of ends) if (existsSync(`${file}${end}`)) copyFileSync(`${file}${end}`, `${copy}${end}`);
+    const inbox = sqliteInbox(copy);
+    scope.add(inbox, (one) => one.close({ graceMs: 0 }));
+    await inbox.ready();
+    return inbox.health();
+  };
+  const remove =
+    (...ends: readonly string[]) =>
+    (file: string): void => {
+      for (const end of ends) rmSync(`${file}${end}`);
+    };
+
+  it.each([
+    ["-wal", remove("-wal")],
+    ["-shm", remove("-shm")],
+    ["-wal and -shm", remove("-wal", "-shm")],
+    ["-wal, which another one replaces,", (file: string) => copyFileSync(`${file}-shm`, `${file}-new`)],
+  ] as const)("whose %s was removed under its only process: it is told, and nothing is lost", (name, lose) =>
+    withScope(async (scope) => {
+      const { file } = sqliteIn(newFolder(scope));
+      const one = await busyReceiver(scope, sqliteInbox(file));
+      for (let n = 0; n < 3; n++) expect(await deliver(one.receiver, event())).toBe(200);
+      const since = Date.now();
+      lose(file);
+      if (name.includes("replaces")) renameSync(`${file}-new`, `${file}-wal`);
+      expect(await deliver(one.receiver, event())).toBe(200);
+      // What a crash of the machine would leave has all four.
+      expect(await copyOf(scope, file, ["", "-wal"])).toMatchObject({ ok: true, running: 4 });
+      await expectNoticed(one, "log-removed", since);
+      await accepts(one.receiver);
+    }),
+  );
+
+  it("whose log was removed under two processes: nothing more is acknowledged, and what was is in the file", () =>
+    withScope(async (scope) => {
+      const { file, processes } = await onFile(scope);
+      const since = Date.now();
+      remove("-wal", "-shm")(file);
+      expect(await deliver(processes[0].receiver, event())).toBe(503);
+      expect(await processes[1].receiver.health()).toMatchObject({
+        ok: false,
+        detail: expect.stringContaining("-wal or -shm"),
+      });
+      expect(await deliver(processes[1].receiver, event())).toBe(503);
+      expect((await copyOf(scope, file, [""])).running).toBeGreaterThanOrEqual(2);
+      await Promise.all(processes.map((one) => expectNoticed(one, "log-removed", since)));
+      await Promise.all(processes.map(({ receiver }) => receiver.close({ graceMs: 0 })));
+    }));
+
+  it("whose log was cut: it is told, and nothing more is acknowledged", () =>
+    withScope(async (scope) => {
+      const { file } = sqliteIn(newFolder(scope));
+      const one = await busyReceiver(scope, sqliteInbox(file));
+      expect(await deliver(one.receiver, event())).toBe(200);
+      const since = Date.now();
+      truncateSync(`${file}-wal`);
+      await deliver(one.receiver, event());
+      await expectNoticed(one, "log-removed", since);
+      expect(await deliver(one.receiver, event())).toBe(503);
+    }));
+
+  it.each([
+    ["all records", "DELETE FROM records"],
+    ["what its records are found by", "DELETE FROM events"],
+    ["one record", "DELETE FROM records WHERE place = (SELECT min(place) FROM records)"],
+  ])(
+    "from which somebody deleted %s: this is told by a process that has only found them there, too",
+    (_, sql) =>
+      withScope(async (scope) => {
+        const { file } = sqliteIn(newFolder(scope));
+        const first = await startReceiver(scope, sqliteInbox(file), (receiver) =>
+          receiver.onDeposit(() => Promise.reject(new Error("the shop is down")), {
+            backoffMs: () => 3_600_000,
+          }),
+        );
+        for (let n = 0; n < 3; n++) expect(await deliver(first.receiver, event())).toBe(200);
+        await until("they wait", async () => (await first.receiver.health()).retrying === 3);
+        const next = await busyReceiver(scope, sqliteInbox(file));
+        await pause(2_500);
+        const since = Date.now();
+        const { default: Database } = await import("libsql");
+        const other = new Database(file);
+        other.exec(sql);
+        other.close();
+        await Promise.all([first, next].map((one) => expectNoticed(one, "missing", since)));
+        await accepts(next.receiver);
+      }),
   );
 
   it("that was given as a handle and deleted takes nothing more", () =>

@@ -22,14 +22,17 @@ interface Reading {
 export class BatchedStore {
   readonly #store: RecordStore;
   readonly #environment: Environment;
+  readonly #written: (item: Swap) => void;
   #writes: Sending[] = [];
   #reads: Reading[] = [];
   #isScheduled = false;
   #isClosed = false;
 
-  constructor(store: RecordStore, environment: Environment) {
+  /** @param written called for each write that the store has confirmed */
+  constructor(store: RecordStore, environment: Environment, written: (item: Swap) => void) {
     this.#store = store;
     this.#environment = environment;
+    this.#written = written;
   }
 
   /** True once the store is left alone. */
@@ -91,6 +94,9 @@ export class BatchedStore {
     /** Answers in the order of the requests, so that events that are begun together start with the oldest. */
     const tell = (results: readonly SwapResult[]): void => {
       const found = new Map(sorted.map((sending, at) => [sending, results[at]]));
+      sorted.forEach(({ item }, at) => {
+        if (results[at]?.kind === "written") this.#written(item);
+      });
       for (const sending of batch) sending.done(found.get(sending) ?? NO_ANSWER);
     };
     const lost = (cause: unknown): void => {

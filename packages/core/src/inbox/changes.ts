@@ -90,8 +90,14 @@ export class Changes {
   /** The last known state of each record that this process holds. */
   readonly #held = new InFlight<string, { last: Known | null }>();
 
-  constructor(store: RecordStore, environment: Environment, leaseMs: number) {
-    this.#store = new BatchedStore(store, environment);
+  /** @param written called for each write that the store has confirmed */
+  constructor(
+    store: RecordStore,
+    environment: Environment,
+    leaseMs: number,
+    written: (item: Swap) => void = () => {},
+  ) {
+    this.#store = new BatchedStore(store, environment, written);
     this.#environment = environment;
     this.#leaseMs = leaseMs;
   }

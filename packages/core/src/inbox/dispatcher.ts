@@ -26,6 +26,11 @@ const AGAIN_MS = 500;
 /** How long to wait if something is due, but nothing was handed out: another session of the database has the records locked. */
 const LOCKED_MS = 50;
 /**
+ * After a look that found nothing, a hint causes no other one for so long. Hints come from outside, and each of them may go to
+ * many processes, of which one finds the event.
+ */
+const HINT_FLOOR_MS = 50;
+/**
  * How much later a process looks once it has been given a record that it cannot read. During a deploy, a process of the newer
  * version is to be the first that looks when the record falls due again.
  */
@@ -42,6 +47,10 @@ export class Dispatcher {
   #looking: Promise<void> | null = null;
   /** Something was announced while a look was under way, so another look follows. */
   #lookAgain = false;
+  /** A hint came while a look was under way. */
+  #isHinted = false;
+  /** No hint causes a look before this time (monotonic clock). */
+  #hintsFrom = Number.NEGATIVE_INFINITY;
   #isBacklog = false;
   /** This process has been given a record that only a newer version can read. */
   #isOutdated = false;
@@ -93,8 +102,14 @@ export class Dispatcher {
   /** Another process has announced an event. Returns false if there is no place for it here. */
   hinted(): boolean {
     if (!this.isTaking || this.#parts.room() === 0) return false;
-    this.wake(0);
+    if (this.#looking === null) this.#wakeForHint();
+    else this.#isHinted = true;
     return true;
+  }
+
+  #wakeForHint(): void {
+    this.#isHinted = false;
+    this.wake(Math.max(0, this.#hintsFrom - this.#parts.environment.monotonic()));
   }
 
   /** A place has become free. */
@@ -146,6 +161,7 @@ export class Dispatcher {
       }
       const { records, left, nextDueAt } = await store.takeDue(limit, hideMs);
       this.#isBacklog = left > 0;
+      if (records.length === 0) this.#hintsFrom = this.#parts.environment.monotonic() + HINT_FLOOR_MS;
       if (records.some(({ record }) => isUnreadable(record))) this.#isOutdated = true;
       for (const record of records) begin(record);
       if (left > 0 && room() > 0) {
@@ -163,6 +179,7 @@ export class Dispatcher {
       this.#notBefore = this.#parts.environment.monotonic() + nextMs;
     } finally {
       this.#looking = null;
+      if (this.#isHinted) this.#wakeForHint();
       if (this.#lookAgain) this.wake(0);
       else if (nextMs !== Number.POSITIVE_INFINITY) this.wake(nextMs);
     }

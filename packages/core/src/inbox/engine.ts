@@ -24,6 +24,7 @@ import type {
   WorkOptions,
   WorkReport,
 } from "./inbox.ts";
+import { KnownRecords } from "./known-records.ts";
 import { LossWatch } from "./loss-watch.ts";
 import { InboxParts } from "./parts.ts";
 import { Pruning } from "./pruning.ts";
@@ -95,7 +96,9 @@ class Engine implements Inbox {
     this.#store = store;
     this.durability = store.durability;
     this.#pollMs = store.endsWithProcess === true ? Number.POSITIVE_INFINITY : pollMs;
-    const parts = new InboxParts(store, environment, new Changes(store, environment, leaseMs), leaseMs);
+    const known = new KnownRecords();
+    const changes = new Changes(store, environment, leaseMs, (item) => known.written(item));
+    const parts = new InboxParts(store, environment, changes, leaseMs);
     this.#parts = parts;
     const isTaking = (): boolean => this.#dispatcher?.isTaking === true && this.#runs.places.room > 0;
     const canary = new Canary(parts, {
@@ -124,7 +127,7 @@ class Engine implements Inbox {
       },
       added: (inMs) => this.#dispatcher?.added(inMs),
     });
-    this.#losses = new LossWatch(parts, () => canary.suspect());
+    this.#losses = new LossWatch(parts, known, () => canary.suspect());
     this.#pruning = new Pruning(parts);
     this.#finding = new Finding(parts, () => this.ready());
     this.events = this.#finding;
@@ -155,6 +158,7 @@ class Engine implements Inbox {
   async #open(): Promise<void> {
     await this.#store.open();
     this.#isOpen = true;
+    for (const warning of this.#store.warnings ?? []) this.#parts.notify({ type: "warning", ...warning });
     this.#losses.start();
     this.#canary.start();
     if (this.#store.prune !== undefined) this.#pruneLater();

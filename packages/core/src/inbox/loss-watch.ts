@@ -1,18 +1,25 @@
+import type { Stopwatch } from "../time/clock.ts";
+import { type KnownRecords, LISTED } from "./known-records.ts";
 import type { InboxParts } from "./parts.ts";
 
 /** How often to look. A look takes some time too; together, a loss is noticed within 5 s. */
 const LOOK_EVERY_MS = 2_000;
+/** How often to list what has waited longest. */
+const LIST_EVERY_MS = 600_000;
 
 /** Checks every two seconds whether the store still has its data. Nothing else would notice that it was lost. */
 export class LossWatch {
   readonly #parts: InboxParts;
   readonly #suspect: () => void;
+  readonly #known: KnownRecords;
   #lostAt: number | null = null;
   #looking: Promise<void> | null = null;
+  #listed: Stopwatch | null = null;
 
   /** @param suspect called if the store cannot be asked. */
-  constructor(parts: InboxParts, suspect: () => void) {
+  constructor(parts: InboxParts, known: KnownRecords, suspect: () => void) {
     this.#parts = parts;
+    this.#known = known;
     this.#suspect = suspect;
   }
 
@@ -40,13 +47,26 @@ export class LossWatch {
   async #look(): Promise<void> {
     const { store, environment, notify } = this.#parts;
     try {
-      const loss = (await store.findLoss?.()) ?? null;
-      if (loss === null) return;
-      this.#lostAt = environment.now();
-      notify({ type: "data-lost", why: loss });
+      const loss = (await store.findLoss?.(this.#known.at(store.now("")))) ?? null;
+      if (loss !== null) {
+        this.#lostAt = environment.now();
+        notify({ type: "data-lost", why: loss });
+        // Each loss is told once.
+        if (loss !== "evicting") this.#known.forget();
+      }
+      await this.#list();
     } catch {
       // That says nothing about the data. But perhaps the store is away.
       this.#suspect();
     }
+  }
+
+  /** Learns what has waited longest, which an earlier process may have stored. */
+  async #list(): Promise<void> {
+    const { store } = this.#parts;
+    if (store.findLoss === undefined) return;
+    if (this.#listed !== null && this.#listed.elapsedMs < LIST_EVERY_MS) return;
+    this.#known.listed((await store.list({}, null, LISTED)).events);
+    this.#listed = this.#parts.stopwatch();
   }
 }

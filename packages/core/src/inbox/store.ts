@@ -1,4 +1,5 @@
 import type { Loss } from "../notices/notice.ts";
+import type { SetupWarning } from "../notices/setup-warnings.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 import type { EventFilter } from "./events.ts";
@@ -76,6 +77,14 @@ export interface ScannedRecord extends DueRecord {
   readonly references: Readonly<Record<string, string>>;
 }
 
+/** A record that a store was told to keep. If it is gone, the store has lost it. */
+export interface KnownRecord {
+  readonly key: string;
+  /** Its version when it was seen. If the record has it still, `index` is what it can be found by now. */
+  readonly version: string;
+  readonly index: RecordIndex;
+}
+
 /** A page of a scan. */
 export interface Scanned {
   readonly records: readonly ScannedRecord[];
@@ -133,6 +142,8 @@ export interface RecordStore {
   readonly immediate?: boolean;
   /** Only one process uses this store, and its records end with that process. */
   readonly endsWithProcess?: boolean;
+  /** What is wrong with the set-up of the store but does not stop it. Known once the store is open. */
+  readonly warnings?: readonly SetupWarning[];
   /** Connects, checks the database, and creates what is missing. Idempotent. */
   open(): Promise<void>;
   /**
@@ -144,8 +155,11 @@ export interface RecordStore {
    * Checks whether data was lost since the store was opened, and returns how; null if it was not. Takes a second or two at
    * most. Reports each loss once, and rejects if it cannot find out. Called every two seconds. Leave it out if nobody but this
    * process has the data.
+   *
+   * @param known some records (32 at most) that were stored and have not expired. If one of them is gone, or can no longer be
+   * found by what its index says although its version is the same, the data is `missing`.
    */
-  findLoss?(): Promise<Loss | null>;
+  findLoss?(known: readonly KnownRecord[]): Promise<Loss | null>;
   /** The records with these keys, in this order; null where there is none, or it has expired. A key may come twice. */
   read(keys: readonly string[]): Awaitable<readonly (Versioned | null)[]>;
   /**

@@ -131,7 +131,8 @@ export type Happening =
     }
   /**
    * Events that were stored and acknowledged are lost, or may be. `replaced`: the store no longer has its data, which was
-   * emptied, deleted, or exchanged. `evicting`: the store is configured to drop records when it is full.
+   * emptied, deleted, or exchanged. `missing`: the data is the same, but lacks records that were stored. `log-removed`: the
+   * write-ahead log of a SQLite file was removed or damaged. `evicting`: the store is configured to drop records when it is full.
    */
   | { readonly type: "data-lost"; readonly why: Loss }
   /** The memory inbox was too small for the window: records of events signed before this time are gone. */
@@ -193,6 +194,8 @@ export function recovered(during: StallKind, afterMs: number): Happening {
 
 /**
  * How stored events are lost, or may be. `replaced`: the data is no longer what it was, since it was emptied, deleted, or
- * exchanged for other data. `evicting`: the store is configured to drop records when it is full.
+ * exchanged for other data. `missing`: records that were stored are gone, or are no longer in the lists by which they are found.
+ * `log-removed`: the write-ahead log of a SQLite file was removed or damaged while the file was open. `evicting`: the store is
+ * configured to drop records when it is full.
  */
-export type Loss = "replaced" | "evicting";
+export type Loss = "replaced" | "missing" | "log-removed" | "evicting";

@@ -6,6 +6,8 @@ export interface Statement {
   readonly text: string;
   /** How long a given client may take for it, in milliseconds. Default: the limit of the session. */
   readonly limitMs?: number;
+  /** How long this statement may take, instead of the limit of the session, in milliseconds. */
+  readonly patienceMs?: number;
 }
 
 /** The values that are bound in a statement. */
@@ -48,6 +50,13 @@ export interface PgClient {
   unref?(): void;
 }
 
+/** Parses nothing but booleans. */
+const TEXTS = {
+  getTypeParser: (type: number) => (text: string) => (type === BOOLEAN ? text === "t" : text),
+};
+/** The number of PostgreSQL's type. */
+const BOOLEAN = 16;
+
 type ClientClass = new (settings: object) => PgClient;
 
 /** The part of a statement's time that connecting may take. Both have to fit into the time for a delivery. */
@@ -72,8 +81,9 @@ export async function clientMaker(
     statement_timeout: isPooled ? undefined : timeoutMs,
     query_timeout: undefined,
     lock_timeout: undefined,
-    // Answers are parsed in the default way, even if the program has parsers of its own.
-    types: undefined,
+    // Answers are texts, whatever parsers and formats the program has chosen for its own.
+    types: TEXTS,
+    binary: false,
   };
   if (typeof target === "string") {
     checkUrl(target);

@@ -22,6 +22,11 @@ export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === "25006";
 }
 
+/** The tables were made anew, in another way, and this session's named statements are of the earlier ones. */
+export function isStale(error: unknown): boolean {
+  return codeOf(error) === "0A000";
+}
+
 /** A schema, table or column does not exist. */
 export function isMissing(error: unknown): boolean {
   return /^(?:42P01|3F000|42703)$/.test(codeOf(error) ?? "");

@@ -4,25 +4,39 @@ import type { Statement } from "./client.ts";
 /** The version of the tables that {@link migration} makes. */
 export const SCHEMA_VERSION = 4;
 
-/** Names that need no quotes in SQL. */
+/** Names that need no escapes in SQL. */
 const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,39}$/;
 
-/** Throws `ERR_OPTION_INVALID` for a name that would need quotes. */
+/** The schema as a statement names it: in quotes, since plain words such as `order` have a meaning in SQL. */
+export function quoted(schema: string): string {
+  return `"${schema}"`;
+}
+
+/** Throws `ERR_OPTION_INVALID` for a name that would need escapes, or that PostgreSQL keeps for itself. */
 export function checkSchemaName(schema: string): void {
-  if (PLAIN_NAME.test(schema)) return;
+  if (PLAIN_NAME.test(schema) && !schema.startsWith("pg_")) return;
   throw new PayhooksError("ERR_OPTION_INVALID", "The schema of postgresInbox is not a plain name.", {
-    fix: "Use at most 40 of a to z, 0 to 9 and _, not beginning with a digit.",
+    fix: "Use at most 40 of a to z, 0 to 9 and _, not beginning with a digit or with pg_.",
   });
 }
 
+/** The tables of a schema, in the order in which {@link look} asks for them. */
+const TABLES = ["records", "labels", "unfinished", "readings", "notes", "meta"] as const;
+
+/** The row of `meta`, which is made if somebody has deleted it. */
+const fillMeta = (schema: string): string =>
+  `INSERT INTO ${quoted(schema)}.meta VALUES (${SCHEMA_VERSION}, gen_random_uuid()::text) ON CONFLICT DO NOTHING`;
+
 /**
- * Makes the tables if they do not exist. It is one statement, so that it is done completely or not at all, even if a pooler
- * gives each statement to another session. Processes that start at the same time wait for one another.
+ * Makes what is missing of the tables. It is one statement, so that it is done completely or not at all, even if a pooler
+ * gives each statement to another session. Processes that start at the same time wait for one another. Tables of another
+ * version are left as they are.
  *
  * Large rows are written once and deleted once: `labels` is never updated. Rows that change are small, or are in `records`,
  * where most events write their row twice. `readings` has the texts that an entry with several readings is found by.
  */
 export function migration(schema: string): string {
+  const tables = quoted(schema);
   return `DO $payhooks$
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtext('payhooks'), hashtext('${schema}'));
@@ -31,10 +45,13 @@ BEGIN
     SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = '${schema}' AND c.relname = 'meta'
   ) THEN
-    RETURN;
+    IF EXISTS (SELECT FROM ${tables}.meta WHERE version <> ${SCHEMA_VERSION}) THEN
+      RETURN;
+    END IF;
+  ELSIF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = '${schema}') THEN
+    CREATE SCHEMA ${tables};
   END IF;
-  CREATE SCHEMA IF NOT EXISTS ${schema};
-  CREATE TABLE ${schema}.records (
+  CREATE TABLE IF NOT EXISTS ${tables}.records (
     place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key text COLLATE "C" NOT NULL UNIQUE,
     version text COLLATE "C" NOT NULL,
@@ -42,9 +59,9 @@ BEGIN
     expires_at bigint,
     text text NOT NULL
   ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
-  CREATE INDEX records_by_due ON ${schema}.records (due_at) WHERE due_at IS NOT NULL;
-  CREATE INDEX records_by_expiry ON ${schema}.records (expires_at) WHERE expires_at IS NOT NULL;
-  CREATE TABLE ${schema}.labels (
+  CREATE INDEX IF NOT EXISTS records_by_due ON ${tables}.records (due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS records_by_expiry ON ${tables}.records (expires_at) WHERE expires_at IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS ${tables}.labels (
     record bigint NOT NULL,
     accepted_at timestamptz NOT NULL,
     flow text COLLATE "C" NOT NULL,
@@ -55,41 +72,81 @@ BEGIN
     reference_id text COLLATE "C",
     event_id text COLLATE "C" NOT NULL
   );
-  CREATE INDEX labels_by_record ON ${schema}.labels (record);
-  CREATE INDEX labels_by_time ON ${schema}.labels (accepted_at);
-  CREATE INDEX labels_by_id ON ${schema}.labels (id);
-  CREATE INDEX labels_by_reference ON ${schema}.labels (reference_id) WHERE reference_id IS NOT NULL;
-  CREATE TABLE ${schema}.unfinished (
+  CREATE INDEX IF NOT EXISTS labels_by_record ON ${tables}.labels (record);
+  CREATE INDEX IF NOT EXISTS labels_by_time ON ${tables}.labels (accepted_at);
+  CREATE INDEX IF NOT EXISTS labels_by_id ON ${tables}.labels (id);
+  CREATE INDEX IF NOT EXISTS labels_by_reference ON ${tables}.labels (reference_id) WHERE reference_id IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS ${tables}.unfinished (
     record bigint NOT NULL,
     accepted_at timestamptz NOT NULL,
     state text COLLATE "C" NOT NULL,
     reason text COLLATE "C",
     event_id text COLLATE "C" NOT NULL
   ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
-  CREATE INDEX unfinished_by_record ON ${schema}.unfinished (record);
-  CREATE INDEX unfinished_by_state ON ${schema}.unfinished (state, accepted_at);
-  CREATE TABLE ${schema}.readings (record bigint NOT NULL, text text COLLATE "C" NOT NULL);
-  CREATE INDEX readings_by_text ON ${schema}.readings (text);
-  CREATE INDEX readings_by_record ON ${schema}.readings (record);
-  CREATE VIEW ${schema}.events AS
+  CREATE INDEX IF NOT EXISTS unfinished_by_record ON ${tables}.unfinished (record);
+  CREATE INDEX IF NOT EXISTS unfinished_by_state ON ${tables}.unfinished (state, accepted_at);
+  CREATE TABLE IF NOT EXISTS ${tables}.readings (record bigint NOT NULL, text text COLLATE "C" NOT NULL);
+  CREATE INDEX IF NOT EXISTS readings_by_text ON ${tables}.readings (text);
+  CREATE INDEX IF NOT EXISTS readings_by_record ON ${tables}.readings (record);
+  CREATE OR REPLACE VIEW ${tables}.events AS
     SELECT labels.reference_id, labels.id, labels.flow, labels.tenant, labels.event, labels.status,
       coalesce(unfinished.state, 'finished') AS state, unfinished.reason, labels.accepted_at, labels.event_id, labels.record
-    FROM ${schema}.labels LEFT JOIN ${schema}.unfinished
+    FROM ${tables}.labels LEFT JOIN ${tables}.unfinished
       ON unfinished.record = labels.record AND unfinished.event_id = labels.event_id;
-  CREATE TABLE ${schema}.meta (version integer NOT NULL, identity text NOT NULL);
-  CREATE TABLE ${schema}.notes (name text COLLATE "C" PRIMARY KEY, text text NOT NULL);
-  INSERT INTO ${schema}.meta VALUES (${SCHEMA_VERSION}, gen_random_uuid()::text);
+  CREATE TABLE IF NOT EXISTS ${tables}.notes (name text COLLATE "C" PRIMARY KEY, text text NOT NULL);
+  CREATE TABLE IF NOT EXISTS ${tables}.meta (version integer NOT NULL, identity text NOT NULL);
+  CREATE UNIQUE INDEX IF NOT EXISTS meta_has_one_row ON ${tables}.meta ((true));
+  -- Rows that belong to records of an earlier table must not be taken for those of new records.
+  PERFORM setval(pg_get_serial_sequence('${tables}.records', 'place'), (SELECT max(record) FROM ${tables}.labels))
+    WHERE NOT EXISTS (SELECT FROM ${tables}.records) AND EXISTS (SELECT FROM ${tables}.labels);
+  ${fillMeta(schema)};
 END
 $payhooks$`;
 }
 
-/** Reads the version and the identity of the data, and how safely this session commits. */
+/** Makes the row of `meta`, for a role that may not make tables. */
+export function refill(schema: string): Statement {
+  return { name: "", text: fillMeta(schema) };
+}
+
+/**
+ * Reads the version and the identity of the data, which tables there are, and how safely this session commits. A table that was
+ * dropped and made again has another number. There is no row if `meta` was emptied.
+ */
 export function look(schema: string): Statement {
+  const numbers = TABLES.map((table) => `to_regclass('${quoted(schema)}.${table}')::oid`).join(", ");
   return {
     name: `payhooks_${schema}_look`,
-    text: `SELECT version, identity, current_setting('synchronous_commit') AS synchronous_commit,
+    text: `SELECT version, identity, array_to_string(ARRAY[${numbers}], ' ', '-') AS tables,
+      current_setting('synchronous_commit') AS synchronous_commit,
       current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes
-      FROM ${schema}.meta`,
+      FROM ${quoted(schema)}.meta`,
+  };
+}
+
+/** Whether all tables are there. */
+export function isWhole(tables: string): boolean {
+  return !tables.includes("-");
+}
+
+/**
+ * Counts known records that are gone, or can no longer be found by what they were stored with. `$1` to `$4`: their keys, their
+ * versions, and 1 if they have labels and unfinished events. Each step is a single row of an index, whatever the server
+ * believes about the size of its tables.
+ */
+export function missing(schema: string): Statement {
+  const has = (table: string): string =>
+    `(SELECT 1 FROM ${quoted(schema)}.${table} one WHERE one.record = stored.place LIMIT 1) IS NOT NULL`;
+  return {
+    name: `payhooks_${schema}_missing`,
+    text: `SELECT count(*)::float8 AS n
+      FROM unnest($1::text[], $2::text[], $3::int[], $4::int[]) AS known (key, version, has_labels, is_open)
+      LEFT JOIN LATERAL (
+        SELECT place, version FROM ${quoted(schema)}.records r WHERE r.key = known.key LIMIT 1
+      ) stored ON TRUE
+      WHERE stored.place IS NULL
+        OR (has_labels = 1 AND NOT ${has("labels")})
+        OR (is_open = 1 AND stored.version = known.version AND NOT ${has("unfinished")})`,
   };
 }
 
@@ -113,7 +170,7 @@ export function noTables(schema: string, why: string, cause?: unknown): Payhooks
     "ERR_POSTGRES_UNSUITABLE",
     `The schema ${schema} of postgresInbox has no tables, ${why}.`,
     {
-      fix: `Let a role that may create schemas run postgresMigration("${schema}") of @payhooks/core/postgres, then: GRANT USAGE ON SCHEMA ${schema} TO your_role; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO your_role;`,
+      fix: `Let a role that may create schemas run postgresMigration("${schema}") of @payhooks/core/postgres, then: GRANT USAGE ON SCHEMA ${quoted(schema)} TO your_role; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoted(schema)} TO your_role;`,
       cause,
     },
   );

@@ -1,8 +1,9 @@
 import type { Environment } from "../time/environment.ts";
 import { inTime } from "../time/in-time.ts";
 import type { PgClient, QueryClient, Row, Statement, Values } from "./client.ts";
-import { NoAnswer, NotSent } from "./failure.ts";
-import { isSpent } from "./spent.ts";
+import { isStale, NoAnswer, NotSent } from "./failure.ts";
+import { explained } from "./refusal.ts";
+import { isSpent as isSpentConnection } from "./spent.ts";
 
 interface Answer {
   readonly rows: readonly unknown[];
@@ -26,6 +27,11 @@ export interface SessionSettings {
   readonly onNotification?: (() => void) | undefined;
 }
 
+/** True if the next statement should use another connection, which may lead to another server. */
+function isSpent(error: unknown): boolean {
+  return isStale(error) || isSpentConnection(error);
+}
+
 /**
  * One connection. It is made when it is needed, and made again after it has failed. This side has a time limit for statements
  * too, since a server that is paused, or behind a broken cable, never answers.
@@ -40,13 +46,23 @@ export class PgSession implements Session {
   }
 
   /** Rejects with {@link NotSent} if the statement never reached the server. */
-  async run({ name, text }: Statement, values: Values = []): Promise<readonly Row[]> {
+  async run(statement: Statement, values: Values = []): Promise<readonly Row[]> {
     const client = await this.#connected();
-    const { begin } = this.#settings;
-    return this.#inTime(
-      client,
-      client.query({ text, values: [...values], ...(begin === null ? {} : { name }) }),
-    );
+    const { begin, timeoutMs } = this.#settings;
+    const { name, text, patienceMs = timeoutMs } = statement;
+    const query = (): Promise<Answer> =>
+      client.query({ text, values: [...values], ...(begin === null ? {} : { name }) });
+    if (patienceMs === timeoutMs) return this.#inTime(client, query());
+    // Behind a pooler, the session and its settings are not this process's own.
+    if (begin === null) return this.#inTime(client, query(), patienceMs);
+    await this.#inTime(client, client.query({ text: `SET statement_timeout = ${patienceMs}` }));
+    try {
+      return await this.#inTime(client, query(), patienceMs);
+    } finally {
+      if (this.#client === client) {
+        await this.#inTime(client, client.query({ text: `SET statement_timeout = ${timeoutMs}` }));
+      }
+    }
   }
 
   async #connected(): Promise<PgClient> {
@@ -66,7 +82,7 @@ export class PgSession implements Session {
       if (begin !== null) await this.#inTime(client, client.query({ text: begin }));
     } catch (cause) {
       discard(client);
-      throw new NotSent("there is no connection", { cause });
+      throw new NotSent("there is no connection", { cause: explained(cause) });
     }
     if (this.#isClosed) {
       discard(client);
@@ -76,10 +92,13 @@ export class PgSession implements Session {
     return client;
   }
 
-  async #inTime(client: PgClient, answer: Promise<Answer>): Promise<readonly Row[]> {
-    const { environment, timeoutMs } = this.#settings;
+  async #inTime(
+    client: PgClient,
+    answer: Promise<Answer>,
+    limitMs: number = this.#settings.timeoutMs,
+  ): Promise<readonly Row[]> {
     try {
-      return await rowsInTime(() => answer, environment, timeoutMs);
+      return await rowsInTime(() => answer, this.#settings.environment, limitMs);
     } catch (error) {
       if (isSpent(error)) {
         if (this.#client === client) this.#client = null;
@@ -109,8 +128,9 @@ export class GivenSession implements Session {
     this.#timeoutMs = timeoutMs;
   }
 
-  run({ text, limitMs = this.#timeoutMs }: Statement, values: Values = []): Promise<readonly Row[]> {
-    return rowsInTime(() => this.#client.query(text, [...values]), this.#environment, limitMs);
+  run({ text, limitMs, patienceMs }: Statement, values: Values = []): Promise<readonly Row[]> {
+    const limit = patienceMs ?? limitMs ?? this.#timeoutMs;
+    return rowsInTime(() => this.#client.query(text, [...values]), this.#environment, limit);
   }
 
   async close(): Promise<void> {}

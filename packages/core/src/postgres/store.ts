@@ -5,6 +5,7 @@ import { ServerClock } from "../inbox/server-clock.ts";
 import type {
   Counts,
   DueRecords,
+  KnownRecord,
   ListCursor,
   Listed,
   ListedEvent,
@@ -15,20 +16,34 @@ import type {
   SwapResult,
   Versioned,
 } from "../inbox/store.ts";
-import { consoleLogger, type FactsFirstLogger, type Logger, loggerOf } from "../notices/logger.ts";
+import type { FactsFirstLogger, Logger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
+import { SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { clientMaker, isPool, type PostgresTarget, type Row, type Statement, type Values } from "./client.ts";
+import { DueBound, type Found } from "./due-bound.ts";
 import { isForbidden, isMissing, isPooled, isReadOnly } from "./failure.ts";
 import { Hints } from "./hints.ts";
 import { findEvents, listEvents } from "./listing.ts";
-import { checkSchemaName, look, migration, noTables, SCHEMA_VERSION, wrongVersion } from "./schema.ts";
+import { explainedStart } from "./refusal.ts";
+import {
+  checkSchemaName,
+  isWhole,
+  look,
+  migration,
+  missing,
+  noTables,
+  quoted,
+  refill,
+  SCHEMA_VERSION,
+  wrongVersion,
+} from "./schema.ts";
 import { GivenSession, PgSession, type Session } from "./session.ts";
 import { runAgain, Sessions } from "./sessions.ts";
-import { PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
+import { listenTo, MAX_AGE_MS, PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
 import { checkSuitability, suitability } from "./suitability.ts";
 import { Writes } from "./swap.ts";
 
@@ -53,7 +68,7 @@ export interface PostgresStoreOptions {
   readonly pooled?: boolean | undefined;
   /** The time after which a statement is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
-  /** Where warnings at the start are logged. Default: the console. */
+  /** Where warnings at the start are logged. Default: they are notices of the receiver, which its logger gets. */
   readonly logger?: Logger | FactsFirstLogger | undefined;
   /** For tests: everything that the store takes from outside, except PostgreSQL itself. */
   readonly environment?: Environment | undefined;
@@ -83,6 +98,13 @@ interface Opened {
   readonly writes: Writes;
 }
 
+/** By which the data is recognised. */
+interface Data {
+  readonly identity: string;
+  /** The number of each table. */
+  readonly tables: string;
+}
+
 class PostgresStore implements RecordStore {
   readonly durability: Inbox["durability"] = "host";
   readonly onDue?: (wake: () => boolean) => Promise<() => void>;
@@ -90,23 +112,38 @@ class PostgresStore implements RecordStore {
   readonly #options: PostgresStoreOptions;
   readonly #schema: string;
   readonly #environment: Environment;
-  readonly #logger: Logger;
   readonly #clock: ServerClock;
   readonly #statements: Statements;
   readonly #hints: Hints | null;
+  readonly #dueBound: DueBound;
   #opening: Promise<Opened> | null = null;
-  #identity = "";
+  #data: Data = { identity: "", tables: "" };
+  /** The row that names the data was missing, and was made again. It is told at the next look. */
+  #wasEmptied = false;
+  readonly #warnings: SetupWarnings;
   #isWarned = false;
 
   constructor(target: PostgresTarget | undefined, options: PostgresStoreOptions) {
-    const { schema = "payhooks", pooled = false, environment = environmentOf() } = options;
+    const {
+      schema = "payhooks",
+      pooled = false,
+      statementTimeoutMs = 1_500,
+      environment = environmentOf(),
+    } = options;
     this.#target = target;
     this.#options = options;
     this.#schema = schema;
     this.#environment = environment;
-    this.#logger = loggerOf(options.logger ?? consoleLogger);
     this.#clock = new ServerClock(environment);
+    this.#warnings = new SetupWarnings(options.logger);
     this.#statements = statementsFor(schema);
+    this.#dueBound = new DueBound({
+      environment,
+      // A statement and its answer have a limit each, and clocks and commits some more.
+      lateMs: 2 * MAX_AGE_MS + 2 * statementTimeoutMs,
+      serverNow: () => this.now(),
+      lookAtAll: async () => foundBy((await this.#keepUp(this.#statements.lookAtAll))[0]),
+    });
     this.#hints = null;
     const hasSessions = typeof target === "string" || isPool(target);
     if (!hasSessions || pooled) return;
@@ -114,14 +151,18 @@ class PostgresStore implements RecordStore {
     const hints = new Hints({
       clock: environment,
       announce: () => upkeep(this.#statements.announce),
-      keep: () => upkeep(this.#statements.time),
+      keep: () => upkeep(this.#statements.listen),
     });
     this.#hints = hints;
     this.onDue = (wake) => hints.listen(wake);
   }
 
+  get warnings(): SetupWarnings["all"] {
+    return this.#warnings.all;
+  }
+
   get identity(): string {
-    return this.#identity;
+    return this.#data.identity;
   }
 
   async open(): Promise<void> {
@@ -129,7 +170,7 @@ class PostgresStore implements RecordStore {
     try {
       await this.#check(opened);
     } catch (error) {
-      if (!isPooled(error)) throw error;
+      if (!isPooled(error)) throw explainedStart(error);
       throw new PayhooksError(
         "ERR_POSTGRES_UNSUITABLE",
         "postgresInbox reaches PostgreSQL through a pooler, such as PgBouncer.",
@@ -141,19 +182,40 @@ class PostgresStore implements RecordStore {
     }
   }
 
-  async findLoss(): Promise<Loss | null> {
+  async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
     const opened = await this.#open();
-    const before = this.#identity;
+    const before = this.#data;
     try {
       const [found] = await opened.upkeep.run(look(this.#schema));
-      this.#identity = String(found?.identity ?? "");
+      if (isUsable(found)) this.#data = dataOf(found);
+      else await this.#repair(opened);
     } catch (error) {
       if (!isMissing(error)) throw error;
-      this.#identity = "";
-      // Tables that are made again have another identity. If they cannot be made, every write says so.
-      await this.#check(opened).catch(() => {});
+      await this.#repair(opened);
     }
-    return this.#identity === before ? null : "replaced";
+    const isReplaced =
+      this.#wasEmptied || this.#data.identity !== before.identity || this.#data.tables !== before.tables;
+    this.#wasEmptied = false;
+    if (isReplaced) return "replaced";
+    return (await this.#isMissing(opened, known)) ? "missing" : null;
+  }
+
+  /** Makes what is missing of the tables. If it cannot be made, every write says so. */
+  async #repair(opened: Opened): Promise<void> {
+    this.#data = { identity: "", tables: "" };
+    await this.#check(opened).catch(() => {});
+  }
+
+  async #isMissing({ upkeep }: Opened, known: readonly KnownRecord[]): Promise<boolean> {
+    if (known.length === 0) return false;
+    const numberOf = (is: boolean): number => (is ? 1 : 0);
+    const [row] = await upkeep.run(missing(this.#schema), [
+      known.map(({ key }) => key),
+      known.map(({ version }) => version),
+      known.map(({ index }) => numberOf(index.events.length > 0)),
+      known.map(({ index }) => numberOf(index.events.some(({ state }) => state !== "finished"))),
+    ]);
+    return Number(row?.n) > 0;
   }
 
   #open(): Promise<Opened> {
@@ -210,30 +272,42 @@ class PostgresStore implements RecordStore {
   async #check({ sessions }: Opened): Promise<void> {
     const schema = this.#schema;
     const statement = { ...look(schema), limitMs: OPEN_MS };
-    let rows: readonly Row[];
+    let found: Row | undefined;
     try {
-      rows = await sessions.run(statement);
+      [found] = await sessions.run(statement);
+      if (found !== undefined && Number(found.version) !== SCHEMA_VERSION) {
+        throw wrongVersion(schema, Number(found.version));
+      }
+      // Whoever makes the tables makes this row in the same transaction, so somebody has deleted it.
+      this.#wasEmptied ||= found === undefined;
+      if (found === undefined && this.#options.migrate === false) await sessions.run(refill(schema));
+      if (!isUsable(found)) [found] = await this.#make(sessions, statement);
     } catch (error) {
       if (!isMissing(error)) throw error;
-      if (this.#options.migrate === false) throw noTables(schema, "and migrate is false", error);
-      rows = await this.#migrate(sessions, statement);
+      [found] = await this.#make(sessions, statement, error);
     }
-    const [found] = rows;
-    if (found === undefined) throw noTables(schema, "or they are incomplete");
-    if (Number(found.version) !== SCHEMA_VERSION) throw wrongVersion(schema, Number(found.version));
+    if (!isUsable(found)) throw noTables(schema, "or they are incomplete");
     const [suited] = await sessions.run({ ...suitability(schema), limitMs: OPEN_MS });
     checkSuitability(schema, suited);
-    this.#identity = String(found.identity);
+    this.#data = dataOf(found);
     const askedAt = this.#environment.monotonic();
     this.#learn(await sessions.run({ ...this.#statements.time, limitMs: OPEN_MS }), askedAt);
     this.#warn(found);
   }
 
-  async #migrate(sessions: Sessions, statement: Statement): Promise<readonly Row[]> {
+  /** Makes the tables, or what is missing of them, and looks again. */
+  async #make(sessions: Sessions, statement: Statement, cause?: unknown): Promise<readonly Row[]> {
+    if (this.#options.migrate === false) {
+      if (cause !== undefined) throw noTables(this.#schema, "and migrate is false", cause);
+      return sessions.run(statement);
+    }
     try {
       await sessions.run({ name: "", text: migration(this.#schema), limitMs: OPEN_MS });
     } catch (error) {
-      if (isForbidden(error)) throw noTables(this.#schema, "and this role may not create them", error);
+      if (isForbidden(error)) {
+        const why = "and this role may not create them: it lacks CREATE on the database or on the schema";
+        throw noTables(this.#schema, why, error);
+      }
       if (isReadOnly(error)) throw noTables(this.#schema, "and this server accepts no writes", error);
       throw error;
     }
@@ -245,8 +319,9 @@ class PostgresStore implements RecordStore {
     this.#isWarned = true;
     const off = ["synchronous_commit", "fsync", "full_page_writes"].filter((name) => found[name] === "off");
     for (const name of off) {
-      this.#logger.warn(
-        `PostgreSQL runs with ${name} = off: acknowledged events are lost if its machine crashes. Set it to on.`,
+      this.#warnings.add(
+        `PostgreSQL runs with ${name} = off: acknowledged events are lost if its machine crashes.`,
+        "Set it to on.",
       );
     }
   }
@@ -285,13 +360,15 @@ class PostgresStore implements RecordStore {
 
   async takeDue(limit: number, hideMs: number): Promise<DueRecords> {
     const { sessions } = await this.#open();
+    const from = await this.#dueBound.from();
     const askedAt = this.#environment.monotonic();
     const rows =
       limit === 0
-        ? await sessions.run(this.#statements.lookAtDue, [COUNTED_DUE])
-        : await sessions.run(this.#statements.takeDue, [limit, hideMs]);
+        ? await sessions.run(this.#statements.lookAtDue, [COUNTED_DUE, from])
+        : await sessions.run(this.#statements.takeDue, [limit, hideMs, from]);
     this.#learn(rows, askedAt);
     const [first] = rows;
+    this.#dueBound.learn(from, foundBy(first));
     return {
       records: rows.flatMap((row) =>
         typeof row.key === "string" ? [{ key: row.key, ...versionedOf(row) }] : [],
@@ -307,7 +384,7 @@ class PostgresStore implements RecordStore {
     limit: number,
     first: ListOrder = "oldest",
   ): Promise<Listed> {
-    return listEvents(this.#schema, filter, cursor, limit, first, (statement, values) =>
+    return listEvents(quoted(this.#schema), filter, cursor, limit, first, (statement, values) =>
       this.#keepUp(statement, values),
     );
   }
@@ -325,12 +402,12 @@ class PostgresStore implements RecordStore {
   }
 
   async find(text: string): Promise<readonly ListedEvent[]> {
-    return findEvents(this.#schema, text, (statement, values) => this.#keepUp(statement, values));
+    return findEvents(quoted(this.#schema), text, (statement, values) => this.#keepUp(statement, values));
   }
 
   async counts(): Promise<Counts> {
     const rows = await this.#keepUp(this.#statements.counts);
-    const [due] = await this.#keepUp(this.#statements.lookAtDue, [1]);
+    const [due] = await this.#keepUp(this.#statements.lookAtDue, [1, await this.#dueBound.from()]);
     const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
     const heldBy: Partial<Record<HeldReason, number>> = {};
     for (const row of rows) {
@@ -368,6 +445,15 @@ class PostgresStore implements RecordStore {
   }
 }
 
+function dataOf({ identity, tables }: Row): Data {
+  return { identity: String(identity), tables: String(tables) };
+}
+
+/** Whether all tables are there, and the row that names them. */
+function isUsable(found: Row | undefined): found is Row {
+  return found !== undefined && isWhole(String(found.tables));
+}
+
 /** True for a client that is used as it is. */
 function isQueryClient(target: PostgresTarget | undefined): target is Exclude<PostgresTarget, string> {
   return typeof target === "object" && target !== null && !isPool(target);
@@ -386,8 +472,13 @@ function beginning(timeoutMs: number, listensTo: string | null): string {
     "SET enable_hashjoin = off",
     "SET enable_mergejoin = off",
   ];
-  if (listensTo !== null) settings.push(`LISTEN payhooks_${listensTo}`);
+  if (listensTo !== null) settings.push(listenTo(listensTo));
   return settings.join("; ");
+}
+
+function foundBy(row: Row | undefined): Found {
+  const oldest = row?.oldest ?? null;
+  return { now: Number(row?.now ?? 0), oldest: oldest === null ? null : Number(oldest) };
 }
 
 function versionedOf(row: Row): Versioned {

@@ -1,6 +1,7 @@
 /** What is checked at the start, beside the version of the tables: that the database can hold every event, and the role may work. */
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Row, Statement } from "./client.ts";
+import { quoted } from "./schema.ts";
 
 /** What each table is used for. A view is for people only. */
 const NEEDED = {
@@ -8,13 +9,14 @@ const NEEDED = {
   labels: ["SELECT", "INSERT", "DELETE"],
   unfinished: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   readings: ["SELECT", "INSERT", "DELETE"],
+  notes: ["SELECT", "INSERT", "UPDATE"],
   meta: ["SELECT"],
 } as const;
 
 /** Asks for the encoding of the database, and for the privileges that the role lacks. It reads only the catalogue. */
 export function suitability(schema: string): Statement {
   const needed = Object.entries(NEEDED).flatMap(([table, privileges]) =>
-    privileges.map((privilege) => `('${schema}.${table}', '${privilege}')`),
+    privileges.map((privilege) => `('${quoted(schema)}.${table}', '${privilege}')`),
   );
   return {
     name: `payhooks_${schema}_suitability`,
@@ -43,7 +45,7 @@ export function checkSuitability(schema: string, found: Row | undefined): void {
     "ERR_POSTGRES_UNSUITABLE",
     `The role of postgresInbox may not do everything that events need. It lacks: ${lacking}.`,
     {
-      fix: `GRANT USAGE ON SCHEMA ${schema} TO your_role; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO your_role;`,
+      fix: `GRANT USAGE ON SCHEMA ${quoted(schema)} TO your_role; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoted(schema)} TO your_role;`,
     },
   );
 }

@@ -16,6 +16,13 @@ export function failureOf(error: unknown): Extract<SwapResult, { readonly cause:
   return { kind: "unknown", cause: error };
 }
 
+/** The error of Redis, as a script tells it that goes on after it. */
+export function noRoom(): Error {
+  const error = new Error("OOM command not allowed when used memory > 'maxmemory'.");
+  error.name = "ReplyError";
+  return error;
+}
+
 /** True for an error that the server sent, and not the client when it lost the connection. */
 export function isReply(error: unknown): boolean {
   return /^[A-Z]{3,} /.test(messageOf(error));

@@ -1,3 +1,4 @@
+import type { SetupWarning } from "../notices/setup-warnings.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { isReply } from "./answers.ts";
 import type { Group } from "./groups.ts";
@@ -11,12 +12,12 @@ const MIN_VERSION = [6, 2] as const;
  * @param groups one of each node
  * @throws PayhooksError `ERR_REDIS_UNSUITABLE` for a server that may evict records, or is too old.
  */
-export async function checkServers(groups: readonly Group[]): Promise<readonly string[]> {
+export async function checkServers(groups: readonly Group[]): Promise<readonly SetupWarning[]> {
   const warnings = await Promise.all(groups.map(checkServer));
-  return [...new Set(warnings.flat())];
+  return warnings.flat();
 }
 
-async function checkServer(group: Group): Promise<readonly string[]> {
+async function checkServer(group: Group): Promise<readonly SetupWarning[]> {
   const keys = group.shards.slice(0, 1).map((shard) => shard.keyOf("report"));
   let report: unknown;
   try {
@@ -24,7 +25,10 @@ async function checkServer(group: Group): Promise<readonly string[]> {
   } catch (error) {
     if (!isReply(error)) throw error;
     return [
-      "Redis does not say how it is set up (INFO). Make sure that it evicts nothing and keeps an append-only file.",
+      {
+        what: "Redis does not say how it is set up (INFO).",
+        fix: "Make sure that it evicts nothing and keeps an append-only file.",
+      },
     ];
   }
   const info = parseInfo(String(report));
@@ -49,7 +53,10 @@ async function checkServer(group: Group): Promise<readonly string[]> {
   }
   if (info.get("aof_enabled") !== "0") return [];
   return [
-    "Redis keeps no append-only file: acknowledged events are lost when it restarts. Set appendonly yes.",
+    {
+      what: "Redis keeps no append-only file: acknowledged events are lost when it restarts.",
+      fix: "Set appendonly yes.",
+    },
   ];
 }
 

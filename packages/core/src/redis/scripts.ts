@@ -1,6 +1,10 @@
 /*
  * The Lua scripts. Each one is an atomic step in Redis. Every script returns the server's time (ms since the epoch) first, and
  * touches only the keys that it is given. Lua copies every text that it handles, so the scripts neither join nor cut texts.
+ *
+ * A Redis that is full (`maxmemory`) refuses commands that may need room, unless the script has already written something. So a
+ * script that has to succeed in a full Redis begins with a write that needs none, such as PERSIST or ZREM. Redis 6.2 and later
+ * behave so; the flag `allow-oom` of Redis 7 would be refused by earlier ones.
  */
 
 const NOW = `
@@ -10,47 +14,64 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 /**
  * Writes each record that still has the version that the write was computed from, and its places in the sorted sets of its
- * shard. The sets are written first. So no record ever exists without its places, and the end of an event, which only leaves
- * sets, can be written even if Redis is full.
+ * shard. The sets are written first, so no record ever exists without its places.
+ *
+ * A full Redis takes no new events, but everything else: it begins, repeats, holds and ends what it has, until there is room
+ * again. So the writes that add an event come first, behind a command that changes nothing and asks for room.
  *
  * KEYS, for each record: its own key, then a sorted set for each move. ARGV, for each record: the expected beginning of the
  * stored text ("" if there must be none), the time of the computation (ms), the new text, the expiry (ms since the epoch, ""
- * for none), and the number of moves. For each move, a member and its score follow. The score "" removes the member from the
- * set. With "~" and a time, the set expires together with the last of its members. Returns nil for each record that was
- * written, and for each other one the stored text, or "".
+ * for none), "1" if the write adds an event, and the number of moves. For each move, a member and its score follow. The score
+ * "" removes the member from the set. With "~" and a time, the set expires together with the last of its members. Returns nil
+ * for each record that was written, 0 for one for which there is no room, and for each other one the stored text, or "".
  */
 export const SWAP: string = `${NOW}
 local answers = {now}
-local key, arg = 1, 1
-while key <= #KEYS do
+local hasRoom
+local function write(key, arg)
   local record = KEYS[key]
-  local expected, at, text, expiry, moves = unpack(ARGV, arg, arg + 4)
+  local expected, at, text, expiry, adds, moves = unpack(ARGV, arg, arg + 5)
   local lag = now - at
   if lag < 0 or lag > 5000 or redis.call('GETRANGE', record, 0, math.max(#expected - 1, 0)) ~= expected then
-    answers[#answers + 1] = redis.call('GET', record) or ''
-  else
-    for move = 1, moves do
-      local member, score = ARGV[arg + 3 + move * 2], ARGV[arg + 4 + move * 2]
-      if score == '' then
-        redis.call('ZREM', KEYS[key + move], member)
-      elseif string.byte(score) == 126 then
-        local set = KEYS[key + move]
-        redis.call('ZADD', set, string.sub(score, 2), member)
-        local last = redis.call('ZRANGE', set, -1, -1, 'WITHSCORES')[2]
-        if last == 'inf' then redis.call('PERSIST', set) else redis.call('PEXPIREAT', set, last) end
-      else
-        redis.call('ZADD', KEYS[key + move], score, member)
-      end
-    end
-    if expiry == '' then
-      redis.call('SET', record, text)
-    else
-      redis.call('SET', record, text, 'PXAT', expiry)
-    end
-    answers[#answers + 1] = false
+    return redis.call('GET', record) or ''
   end
-  key = key + 1 + moves
-  arg = arg + 5 + moves * 2
+  if adds == '' then
+    redis.call('PERSIST', record)
+  elseif hasRoom == nil then
+    local refusal = redis.pcall('SETRANGE', record, 0, '')
+    hasRoom = type(refusal) ~= 'table'
+    if not hasRoom and not string.find(refusal.err, 'OOM', 1, true) then error(refusal) end
+  end
+  if adds ~= '' and not hasRoom then return 0 end
+  for move = 1, moves do
+    local member, score = ARGV[arg + 4 + move * 2], ARGV[arg + 5 + move * 2]
+    if score == '' then
+      redis.call('ZREM', KEYS[key + move], member)
+    elseif string.byte(score) == 126 then
+      local set = KEYS[key + move]
+      redis.call('ZADD', set, string.sub(score, 2), member)
+      local last = redis.call('ZRANGE', set, -1, -1, 'WITHSCORES')[2]
+      if last == 'inf' then redis.call('PERSIST', set) else redis.call('PEXPIREAT', set, last) end
+    else
+      redis.call('ZADD', KEYS[key + move], score, member)
+    end
+  end
+  if expiry == '' then
+    redis.call('SET', record, text)
+  else
+    redis.call('SET', record, text, 'PXAT', expiry)
+  end
+  return false
+end
+for _, isFirst in ipairs({true, false}) do
+  local key, arg, answer = 1, 1, 2
+  while key <= #KEYS do
+    local moves = ARGV[arg + 5]
+    if (ARGV[arg + 4] ~= '') == isFirst then answers[answer] = write(key, arg) end
+    key = key + 1 + moves
+    arg = arg + 6 + moves * 2
+    answer = answer + 1
+  end
 end
 return answers
 `;
@@ -87,6 +108,7 @@ for _ = 1, limit do
   if times[oldest] > now then break end
   answers[#answers + 1] = members[oldest]
   answers[#answers + 1] = times[oldest]
+  redis.call('ZREM', KEYS[oldest], members[oldest])
   redis.call('ZADD', KEYS[oldest], hiddenUntil, members[oldest])
   look(oldest)
 end
@@ -172,8 +194,30 @@ return {now}
 
 /** Marks the data as searchable from now on, if it is not marked yet. KEYS[1]: the mark. */
 export const MARK: string = `${NOW}
-redis.call('SET', KEYS[1], now, 'NX')
+if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('SET', KEYS[1], now) end
 return {now}
+`;
+
+/**
+ * Counts known records that are gone, or are missing in a sorted set although their version is the same. KEYS, for each record:
+ * its own key, then the sorted sets. ARGV, for each record: the beginning of its text, the number of sets, and its member in
+ * each.
+ */
+export const MISSING: string = `${NOW}
+local key, arg, missing = 1, 1, 0
+while key <= #KEYS do
+  local expected, sets = ARGV[arg], tonumber(ARGV[arg + 1])
+  local found = redis.call('GETRANGE', KEYS[key], 0, #expected - 1)
+  if found == '' then missing = missing + 1 end
+  if found == expected then
+    for set = 1, sets do
+      if not redis.call('ZSCORE', KEYS[key + set], ARGV[arg + 1 + set]) then missing = missing + 1 end
+    end
+  end
+  key = key + 1 + sets
+  arg = arg + 2 + sets
+end
+return {now, missing}
 `;
 
 /**
@@ -216,6 +260,7 @@ return answers
  * and how long it lasts (ms).
  */
 export const HINT: string = `${NOW}
+redis.call('PERSIST', KEYS[1])
 for _ = 1, ARGV[1] do redis.call('RPUSH', KEYS[1], now) end
 redis.call('LTRIM', KEYS[1], -ARGV[2], -1)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -229,6 +274,7 @@ return {now}
  */
 export const CONFIRM: string = `${NOW}
 local answers = {now}
+redis.call('PERSIST', KEYS[1])
 redis.call('SET', KEYS[1], now)
 for i, expected in ipairs(ARGV) do
   if redis.call('GETRANGE', KEYS[i + 1], 0, #expected - 1) == expected then

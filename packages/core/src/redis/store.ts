@@ -6,6 +6,7 @@ import { canaryKey } from "../inbox/record/canary.ts";
 import type {
   Counts,
   DueRecords,
+  KnownRecord,
   ListCursor,
   Listed,
   ListedEvent,
@@ -16,8 +17,9 @@ import type {
   SwapResult,
   Versioned,
 } from "../inbox/store.ts";
-import { consoleLogger, type FactsFirstLogger, type Logger, loggerOf } from "../notices/logger.ts";
+import type { FactsFirstLogger, Logger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
+import { SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkCountOrZero, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
@@ -29,6 +31,7 @@ import { type Group, Groups } from "./groups.ts";
 import { Hints } from "./hints.ts";
 import { Identities } from "./identities.ts";
 import { listEvents, SEARCHABLE } from "./lists.ts";
+import { isAnyMissing } from "./missing.ts";
 import { findEvents, pruneEnded } from "./names.ts";
 import { readRecords } from "./read.ts";
 import { Replicas, type WrittenRecord } from "./replicas.ts";
@@ -61,7 +64,7 @@ export interface RedisStoreOptions {
    * option.
    */
   readonly searchable?: boolean | undefined;
-  /** Where warnings at the start are logged. Default: the console. */
+  /** Where warnings at the start are logged. Default: they are notices of the receiver, which its logger gets. */
   readonly logger?: Logger | FactsFirstLogger | undefined;
   /** For tests: everything that the store takes from outside, except Redis itself. */
   readonly environment?: Environment | undefined;
@@ -78,9 +81,8 @@ export function redisStore(target: RedisTarget | undefined, options: RedisStoreO
   const { replicas = 0, commandTimeoutMs = 1_500, environment = environmentOf() } = options;
   checkCountOrZero("replicas", replicas);
   checkTime("commandTimeoutMs", commandTimeoutMs);
-  const logger = loggerOf(options.logger ?? consoleLogger);
   const store = (way: Way): RecordStore =>
-    new RedisStore(way, { ...options, replicas, commandTimeoutMs, environment, logger });
+    new RedisStore(way, { ...options, replicas, commandTimeoutMs, environment });
   if (!isScriptClient(target)) {
     const connections = connectionsTo(target, commandTimeoutMs);
     return store({ connections, client: async () => scriptClient(await connections.fast()) });
@@ -114,7 +116,6 @@ interface Way {
 }
 
 interface Settings extends RedisStoreOptions {
-  readonly logger: Logger;
   readonly replicas: number;
   readonly commandTimeoutMs: number;
   readonly environment: Environment;
@@ -139,18 +140,23 @@ class RedisStore implements RecordStore {
   #opening: Promise<Opened> | null = null;
   #opened: Opened | null = null;
   readonly #identities = new Identities();
-  readonly #warned = new Set<string>();
+  readonly #warnings: SetupWarnings;
   #listening: ReturnType<Connections["patient"]> | null = null;
 
   constructor(way: Way, settings: Settings) {
     this.#way = way;
     this.#settings = settings;
     this.#shards = new Shards(settings.prefix ?? "payhooks");
+    this.#warnings = new SetupWarnings(settings.logger);
     this.durability = settings.replicas > 0 ? "replicated" : "host";
     if (settings.replicas > 0) this.settled = (records) => this.#settled(records);
     if (settings.searchable === true) this.prune = () => this.#prune();
     const { connections } = way;
     if (connections !== null) this.onDue = (wake) => this.#onDue(connections, wake);
+  }
+
+  get warnings(): SetupWarnings["all"] {
+    return this.#warnings.all;
   }
 
   get identity(): string {
@@ -175,10 +181,11 @@ class RedisStore implements RecordStore {
       await groups.of(this.#shards.all[0]).run(MARK, [this.#shards.all[0].keyOf(MARKED)]);
   }
 
-  async findLoss(): Promise<Loss | null> {
+  async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
     const { groups } = await this.#open();
     const { environment } = this.#settings;
-    return this.#identities.findLoss(await this.#oneOfEachNode(groups), environment.token());
+    const loss = await this.#identities.findLoss(await this.#oneOfEachNode(groups), environment.token());
+    return loss ?? ((await isAnyMissing(this.#shards, groups, known)) ? "missing" : null);
   }
 
   /** All callers share one attempt. After a failure, the next call tries again. */
@@ -191,12 +198,10 @@ class RedisStore implements RecordStore {
   }
 
   async #connect(): Promise<Opened> {
-    const { environment, replicas, commandTimeoutMs, logger } = this.#settings;
+    const { environment, replicas, commandTimeoutMs } = this.#settings;
     const groups = await Groups.open(this.#shards, () => this.#reach(), environment);
-    for (const warning of await checkServers(await this.#oneOfEachNode(groups))) {
-      // If a later step fails, each delivery repeats this, so each warning is logged once.
-      if (!this.#warned.has(warning)) logger.warn(warning);
-      this.#warned.add(warning);
+    for (const { what, fix } of await checkServers(await this.#oneOfEachNode(groups))) {
+      this.#warnings.add(what, fix);
     }
     const [first] = this.#shards.all;
     const connection = replicas > 0 ? await this.#way.connections?.unrepeating() : undefined;

@@ -1,7 +1,7 @@
 import { encodeRecord } from "../inbox/record/codec.ts";
 import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
 import type { Swap, SwapResult } from "../inbox/store.ts";
-import { failureOf, isReply } from "./answers.ts";
+import { failureOf, isReply, noRoom } from "./answers.ts";
 import { byGroup, type Group, type Groups } from "./groups.ts";
 import { FINISHED, KEPT, listOf as listOfUnfinished, memberOf } from "./lists.ts";
 import { namesOf } from "./names.ts";
@@ -87,6 +87,7 @@ async function send(
 }
 
 function resultOf(answer: unknown): SwapResult {
+  if (answer === 0) return { kind: "not-written", cause: noRoom() };
   if (typeof answer !== "string") return { kind: "written" };
   return { kind: "conflict", current: versionedOf(answer) };
 }
@@ -113,9 +114,16 @@ function written(shard: Shard, item: Swap, isSearchable: boolean): Written {
   const expectedText = expected === null ? "" : beginningOf(expected);
   return {
     keys,
-    args: [expectedText, at, text, expiry, keys.length - 1, ...moves],
+    args: [expectedText, at, text, expiry, addsEvent(item) ? "1" : "", keys.length - 1, ...moves],
     length: text.length,
   };
+}
+
+/** A full Redis takes no such write. Each of the others makes a record longer by a bounded text at most. */
+function addsEvent({ index, before, expected }: Swap): boolean {
+  if (expected === null) return true;
+  const known = new Set(before?.events.map(({ eventId }) => eventId));
+  return index.events.some(({ eventId }) => !known.has(eventId));
 }
 
 interface Move {

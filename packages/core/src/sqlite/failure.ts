@@ -16,6 +16,11 @@ export function isFull(error: unknown): boolean {
   return /SQLITE_FULL|database or disk is full/i.test(wordsOf(error));
 }
 
+/** True when a table was dropped. */
+export function isTableMissing(error: unknown): boolean {
+  return /no such table/i.test(wordsOf(error));
+}
+
 /** True when the file is fine, and the data that was to be written is at fault. */
 export function isDataRefused(error: unknown): boolean {
   const words = wordsOf(error);

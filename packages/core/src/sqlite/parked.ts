@@ -60,6 +60,11 @@ export function parkAtClose(name: string, database: SqliteDatabase): void {
   collected.register(database, file.number);
 }
 
+/** Whether a handle keeps its file open after it is closed. */
+export function staysOpen(database: SqliteDatabase): boolean {
+  return files.has(database);
+}
+
 /** Closes a handle, or parks it. */
 export function closeOrPark(database: SqliteDatabase & { readonly inTransaction?: unknown }): void {
   const file = files.get(database);

@@ -1,4 +1,4 @@
-import { type Stats, statSync } from "node:fs";
+import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import type { SqliteDatabase } from "./handle.ts";
 
 /** Thrown by a write whose file is no longer where it was. Nobody can find what was written. */
@@ -6,39 +6,128 @@ export class FileGone extends Error {
   override readonly name = "FileGone";
 }
 
-/** The place of an open file. SQLite keeps using a file that was deleted or exchanged, as if nothing had happened. */
+/** Thrown by a write whose log is no longer where it was, while another handle has the file open too. */
+export class LogGone extends Error {
+  override readonly name = "LogGone";
+}
+
+/** The files beside the file: its write-ahead log, and the memory that its processes share. */
+const LOG = "-wal";
+const COMPANIONS = [LOG, "-shm"] as const;
+
+/** How a log begins (big-endian), in its two byte orders. */
+const MAGIC: readonly number[] = [0x377f0682, 0x377f0683];
+
+/**
+ * The place of an open file and of its companions. SQLite keeps using a file that was deleted or exchanged, as if nothing had
+ * happened. What it commits into a log that was removed is gone when the last process closes it.
+ */
 export class FilePlace {
+  readonly #database: SqliteDatabase;
   /** Null if the driver does not tell the path. Then a lost file cannot be noticed. */
   readonly #path: string | null;
   readonly #opened: Stats | null;
+  #companions: readonly (readonly [path: string, opened: Stats])[] = [];
+  #wasLogRemoved = false;
 
   constructor(database: SqliteDatabase) {
+    this.#database = database;
     const list = database.prepare("PRAGMA database_list").all() as readonly { name: string; file: string }[];
     this.#path = list.find(({ name }) => name === "main")?.file || null;
-    this.#opened = this.#look();
+    this.#opened = this.#look(this.#path);
+    this.#meetCompanions();
   }
 
   /** Whether the file that was opened is still the one at this path. */
   get isThere(): boolean {
-    if (this.#path === null) return true;
-    const now = this.#look();
-    return now !== null && now.ino === this.#opened?.ino && now.dev === this.#opened.dev;
+    return this.#path === null || isSame(this.#look(this.#path), this.#opened);
   }
 
-  /** @throws FileGone */
+  /** Whether the log was removed since the last call, whether or not it could be made anew. */
+  takeLogRemoved(): boolean {
+    const was = this.#wasLogRemoved;
+    this.#wasLogRemoved = false;
+    return was;
+  }
+
+  /**
+   * Makes sure that what was committed lies in files that others find. If only the log or the shared memory was removed, and
+   * nobody else has the file open, what is in the log goes into the file, and both are made anew: nothing is lost.
+   *
+   * @throws FileGone, or LogGone
+   */
   check(): void {
     if (!this.isThere) throw new FileGone("The file was deleted or exchanged.");
+    if (this.#companions.every(([path, opened]) => isSame(this.#look(path), opened))) return;
+    this.#wasLogRemoved = true;
+    if (!this.#makeLogAnew()) throw new LogGone("The log of the file was removed.");
   }
 
-  #look(): Stats | null {
-    if (this.#path === null) return null;
+  /** Whether something other than SQLite has written into the log, or cut it. */
+  get isLogDamaged(): boolean {
+    const log = this.#companions.find(([path]) => path.endsWith(LOG));
+    if (log === undefined) return false;
+    const beginning = Buffer.alloc(4);
+    const file = openSync(log[0], "r");
     try {
-      return statSync(this.#path, { throwIfNoEntry: false }) ?? null;
+      // An empty log is one that another process has just written back into the file.
+      return readSync(file, beginning) === 4 && !MAGIC.includes(beginning.readUInt32BE());
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  #makeLogAnew(): boolean {
+    try {
+      // Leaving the mode needs the file for this handle alone. So no process can go on with the old log beside the new one.
+      this.#database.exec("PRAGMA journal_mode = DELETE");
+      this.#database.exec("PRAGMA journal_mode = WAL");
+      this.#database.exec("BEGIN IMMEDIATE; COMMIT");
+    } catch {
+      this.#saveLog();
+      return false;
+    }
+    this.#meetCompanions();
+    return true;
+  }
+
+  /** Writes what is in the removed log into the file, unless another process has begun a new log since. */
+  #saveLog(): void {
+    const isFirst = this.#companions.every(([path, opened]) => {
+      const now = this.#look(path);
+      return now === null || isSame(now, opened);
+    });
+    try {
+      if (isFirst) this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch {
+      // The loss is told. Nothing more can be done.
+    }
+  }
+
+  #meetCompanions(): void {
+    const found = COMPANIONS.map(
+      (end) => [`${this.#path}${end}`, this.#look(`${this.#path}${end}`)] as const,
+    );
+    this.#companions = found.flatMap(([path, opened]) => (opened === null ? [] : [[path, opened] as const]));
+  }
+
+  #look(path: string | null): Stats | null {
+    if (path === null) return null;
+    try {
+      return statSync(path, { throwIfNoEntry: false }) ?? null;
     } catch (error) {
       // A missing folder counts as a missing file. A folder without permission says nothing.
       const { code } = error as { code?: unknown };
       if (code === "ENOTDIR" || code === "ENOENT") return null;
-      return this.#opened ?? null;
+      return this.#known(path);
     }
   }
+
+  #known(path: string): Stats | null {
+    return path === this.#path ? this.#opened : (this.#companions.find(([one]) => one === path)?.[1] ?? null);
+  }
+}
+
+function isSame(now: Stats | null, opened: Stats | null): boolean {
+  return now !== null && now.ino === opened?.ino && now.dev === opened.dev;
 }

@@ -16,7 +16,7 @@ const VERSION = 5;
  * alone. An entry with several readings has a row in `readings` for each id and reference that it can be found by.
  */
 const SCHEMA = `
-  CREATE TABLE records (
+  CREATE TABLE IF NOT EXISTS records (
     place INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
     version TEXT NOT NULL,
@@ -25,10 +25,10 @@ const SCHEMA = `
     due_in_ms INTEGER NOT NULL,
     expires_at INTEGER
   );
-  CREATE INDEX records_by_due ON records (due_at) WHERE due_at IS NOT NULL;
-  CREATE INDEX records_by_due_from ON records (due_at - due_in_ms) WHERE due_at IS NOT NULL;
-  CREATE INDEX records_by_expiry ON records (expires_at) WHERE expires_at IS NOT NULL;
-  CREATE TABLE events (
+  CREATE INDEX IF NOT EXISTS records_by_due ON records (due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS records_by_due_from ON records (due_at - due_in_ms) WHERE due_at IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS records_by_expiry ON records (expires_at) WHERE expires_at IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS events (
     record INTEGER NOT NULL,
     event_id TEXT NOT NULL,
     state TEXT NOT NULL,
@@ -41,19 +41,19 @@ const SCHEMA = `
     reference_id TEXT,
     accepted_at INTEGER NOT NULL
   );
-  CREATE INDEX events_by_record ON events (record);
-  CREATE INDEX finished_events ON events (accepted_at) WHERE state = 'finished';
-  CREATE INDEX events_by_id ON events (id);
-  CREATE INDEX events_by_reference ON events (reference_id) WHERE reference_id IS NOT NULL;
-  CREATE INDEX unfinished_events ON events (state, accepted_at, reason) WHERE state <> 'finished';
-  CREATE TABLE readings (text TEXT NOT NULL, record INTEGER NOT NULL);
-  CREATE INDEX readings_by_text ON readings (text);
-  CREATE INDEX readings_by_record ON readings (record);
-  CREATE TRIGGER events_go_with_their_record AFTER DELETE ON records BEGIN
+  CREATE INDEX IF NOT EXISTS events_by_record ON events (record);
+  CREATE INDEX IF NOT EXISTS finished_events ON events (accepted_at) WHERE state = 'finished';
+  CREATE INDEX IF NOT EXISTS events_by_id ON events (id);
+  CREATE INDEX IF NOT EXISTS events_by_reference ON events (reference_id) WHERE reference_id IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS unfinished_events ON events (state, accepted_at, reason) WHERE state <> 'finished';
+  CREATE TABLE IF NOT EXISTS readings (text TEXT NOT NULL, record INTEGER NOT NULL);
+  CREATE INDEX IF NOT EXISTS readings_by_text ON readings (text);
+  CREATE INDEX IF NOT EXISTS readings_by_record ON readings (record);
+  CREATE TRIGGER IF NOT EXISTS events_go_with_their_record AFTER DELETE ON records BEGIN
     DELETE FROM events WHERE record = old.place;
     DELETE FROM readings WHERE record = old.place;
   END;
-  CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;`;
+  CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;`;
 
 /** Above this, the start does not read the whole file to check it. */
 const MAX_CHECKED_PAGES = 20_000;
@@ -62,9 +62,9 @@ const MAX_CHECKED_PAGES = 20_000;
 const BUSY_TIMEOUT_MS = 2;
 
 /**
- * Sets the file up so that each commit is on disk when it returns, and makes the tables if the file is empty. Returns the
- * identity of the data: the given one if the tables were just made. With null instead of an identity, nothing is made. A file
- * of another program is left as it is.
+ * Sets the file up so that each commit is on disk when it returns, and makes what is missing of the tables. Returns the
+ * identity of the data: the given one if it had none. With null instead of an identity, nothing is made. A file of another
+ * program is left as it is.
  *
  * @throws PayhooksError `ERR_SQLITE_UNSUITABLE` for a foreign, earlier, newer, read-only or damaged file; `ERR_INBOX_UNUSED`
  * for an empty one in which nothing is to be made; SQLite's own error while another process holds the file.
@@ -119,16 +119,14 @@ function makeTables(database: SqliteDatabase, newIdentity: string | null): strin
   // This takes the lock, since another process, perhaps of another version, may do the same now.
   return transact(database, () => {
     const version = pragma(database, "user_version");
-    if (version === 0) {
+    if (version !== 0) checkVersion(version);
+    // Makes what somebody has deleted, too. Only a write shows that the file is read-only. It has to be found out now, since the
+    // handle would stay read-only for good.
+    if (newIdentity !== null) {
       database.exec(SCHEMA);
-      database.prepare("INSERT INTO meta (name, value) VALUES ('identity', ?)").run(newIdentity);
+      database.prepare("INSERT OR IGNORE INTO meta (name, value) VALUES ('identity', ?)").run(newIdentity);
       database.exec(`PRAGMA user_version = ${VERSION}`);
       database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-    } else {
-      checkVersion(version);
-      // Only a write shows that the file is read-only. It has to be found out now, since the handle would stay read-only for
-      // good.
-      if (newIdentity !== null) database.exec(`PRAGMA user_version = ${VERSION}`);
     }
     return identityOf(database);
   });

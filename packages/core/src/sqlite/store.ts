@@ -4,6 +4,7 @@ import { decodeRecord, encodeRecord } from "../inbox/record/codec.ts";
 import type {
   Counts,
   DueRecords,
+  KnownRecord,
   ListCursor,
   Listed,
   ListedEvent,
@@ -20,11 +21,11 @@ import type { HeldReason } from "../protocol/held-reasons.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { openDatabase } from "./driver.ts";
-import { isBusy, isDataRefused, unavailable } from "./failure.ts";
+import { isBusy, isDataRefused, isTableMissing, unavailable } from "./failure.ts";
 import type { SqliteDatabase, SqliteHandle } from "./handle.ts";
 import { findEvents, listEvents } from "./listing.ts";
-import { closeOrPark } from "./parked.ts";
-import { FileGone, FilePlace } from "./place.ts";
+import { closeOrPark, staysOpen } from "./parked.ts";
+import { FileGone, FilePlace, LogGone } from "./place.ts";
 import { identityOf, prepareSchema, readNote, unused, writeNote } from "./schema.ts";
 import { type RecordRow, Tables } from "./tables.ts";
 import { UnclearCommit } from "./transaction.ts";
@@ -82,8 +83,12 @@ class SqliteStore implements RecordStore {
   readonly #environment: Environment;
   #opening: Promise<void> | null = null;
   #openedFile: Opened | null = null;
-  /** When the file was first found missing; null while it is there. */
-  #gone: Stopwatch | null = null;
+  /** Since when the file or its log is missing; null while they are there. If it is for good, this process cannot open it again. */
+  #gone: {
+    readonly error: FileGone | LogGone;
+    readonly since: Stopwatch;
+    readonly isForGood: boolean;
+  } | null = null;
   /** How events were lost; null again once that was reported. */
   #untold: Loss | null = null;
   #isClosed = false;
@@ -111,8 +116,11 @@ class SqliteStore implements RecordStore {
       });
     }
     const isPath = typeof file === "string";
-    // If the caller opened the handle, the caller has to handle the loss of its file.
-    if (this.#gone !== null && (!isPath || this.#gone.elapsedMs < REOPEN_AFTER_MS)) throw gone();
+    if (this.#gone !== null) {
+      const { error, since, isForGood } = this.#gone;
+      // If the caller opened the handle, the caller has to handle the loss of its file.
+      if (!isPath || isForGood || since.elapsedMs < REOPEN_AFTER_MS) throw gone(error);
+    }
     if (this.#existing && isPath && !existsSync(file)) throw unused("There is no such file");
     // Processes that still have the old file open share memory through this file.
     if (this.#gone !== null && isPath && !existsSync(file)) rmSync(`${file}-shm`, { force: true });
@@ -132,7 +140,7 @@ class SqliteStore implements RecordStore {
       // because its file is read-only, would be of no use to the next user of the file, so it is closed and not parked.
       if (isPath && isBusy(error)) closeOrPark(database);
       else if (isPath) database.close();
-      if (error instanceof FileGone) throw gone();
+      if (isGone(error)) throw gone(error);
       if (!isBusy(error)) throw error;
       throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "Another process holds the file of sqliteInbox.", {
         fix: "The next delivery tries again. Is another program in the middle of a transaction?",
@@ -143,7 +151,7 @@ class SqliteStore implements RecordStore {
 
   get #opened(): Opened {
     if (this.#openedFile !== null) return this.#openedFile;
-    if (this.#gone !== null) throw gone();
+    if (this.#gone !== null) throw gone(this.#gone.error);
     throw new PayhooksError("ERR_INBOX_UNAVAILABLE", "The file of sqliteInbox is not open.", {
       fix: "Has the inbox been closed? Otherwise, look at the error of its start.",
     });
@@ -153,30 +161,58 @@ class SqliteStore implements RecordStore {
     return this.#opened.identity;
   }
 
-  async findLoss(): Promise<Loss | null> {
+  async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
     const opened = this.#openedFile;
-    if (opened !== null && !opened.place.isThere) this.#letGo(opened);
-    else if (opened !== null && opened.identity !== identityOf(opened.database)) {
-      this.#openedFile = { ...opened, identity: identityOf(opened.database) };
-      this.#untold = "replaced";
-    }
+    if (opened !== null) this.#untold ??= this.#lossOf(opened, known);
     const loss = this.#untold;
     this.#untold = null;
     if (this.#openedFile === null && !this.#isClosed) void this.open().catch(() => {});
     return loss;
   }
 
+  #lossOf(opened: Opened, known: readonly KnownRecord[]): Loss | null {
+    try {
+      opened.place.check();
+    } catch (error) {
+      this.#letGo(opened, error);
+      return this.#untold;
+    }
+    if (opened.place.isLogDamaged) {
+      this.#letGo(opened, new LogGone("The log was cut or overwritten."), true);
+      return this.#untold;
+    }
+    if (opened.place.takeLogRemoved()) return "log-removed";
+    try {
+      const identity = identityOf(opened.database);
+      if (opened.identity !== identity) {
+        this.#openedFile = { ...opened, identity };
+        return "replaced";
+      }
+      return known.every((one) => opened.tables.has(one)) ? null : "missing";
+    } catch (error) {
+      if (!isTableMissing(error)) throw error;
+      this.#openedFile = { ...opened, identity: prepareSchema(opened.database, this.#environment.token()) };
+      return "replaced";
+    }
+  }
+
   /**
-   * Lets go of a file that was deleted or exchanged, since nobody could read what is written there. It is opened again after a
-   * while.
+   * Lets go of a file if nobody would find what is written there. If this process can close it, it is opened again after a while.
+   * A damaged log stays open: closing it would write it into the file.
    */
-  #letGo(opened: Opened): void {
+  #letGo(opened: Opened, error: unknown, isDamaged = false): void {
+    if (!isGone(error)) throw error;
     if (this.#openedFile !== opened) return;
     this.#openedFile = null;
     this.#opening = null;
-    this.#gone = new Stopwatch(this.#environment);
-    this.#untold = "replaced";
-    opened.database.close();
+    const isFile = error instanceof FileGone;
+    this.#gone = {
+      error,
+      since: new Stopwatch(this.#environment),
+      isForGood: isDamaged || (!isFile && staysOpen(opened.database)),
+    };
+    this.#untold = isFile ? "replaced" : "log-removed";
+    if (!isDamaged) opened.database.close();
   }
 
   now(): number {
@@ -314,9 +350,9 @@ class SqliteStore implements RecordStore {
     try {
       return await opened.writer.write(() => work(opened.tables));
     } catch (error) {
-      if (!(error instanceof FileGone)) throw error;
-      this.#letGo(opened);
-      throw gone();
+      if (!isGone(error)) throw error;
+      this.#letGo(opened, error);
+      throw gone(error);
     }
   }
 
@@ -337,14 +373,22 @@ class SqliteStore implements RecordStore {
   }
 }
 
-function gone(): PayhooksError {
-  return new PayhooksError(
-    "ERR_INBOX_UNAVAILABLE",
-    "The file of sqliteInbox was deleted or exchanged while it was open.",
-    {
-      fix: "Its events are lost, unless you still have the file. If you have it, stop every process, put it back, and start them again. Otherwise sqliteInbox makes a new file within seconds if it was given a path; with a handle of your own, restart the process.",
-    },
-  );
+function isGone(error: unknown): error is FileGone | LogGone {
+  return error instanceof FileGone || error instanceof LogGone;
+}
+
+function gone(error: FileGone | LogGone): PayhooksError {
+  const [how, fix] =
+    error instanceof FileGone
+      ? [
+          "The file of sqliteInbox was deleted or exchanged while it was open.",
+          "Its events are lost, unless you still have the file. If you have it, stop every process, put it back, and start them again. Otherwise sqliteInbox makes a new file within seconds if it was given a path; with a handle of your own, restart the process.",
+        ]
+      : [
+          "The -wal or -shm of the file of sqliteInbox was removed or cut while several handles had the file open.",
+          "Find what removes files there, such as a clean-up script. If this does not end within ten seconds, restart every process that has the file open.",
+        ];
+  return new PayhooksError("ERR_INBOX_UNAVAILABLE", how, { fix, cause: error });
 }
 
 function unexpired(row: RecordRow | null, now: number): RecordRow | null {

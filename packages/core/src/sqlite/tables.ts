@@ -1,5 +1,5 @@
 import type { EventLabels } from "../inbox/record/index-of.ts";
-import type { Swap } from "../inbox/store.ts";
+import type { KnownRecord, Swap } from "../inbox/store.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { SqliteDatabase, SqliteStatement } from "./handle.ts";
 
@@ -68,6 +68,7 @@ export class Tables {
   readonly #counts: SqliteStatement;
   readonly #behind: SqliteStatement;
   readonly #references: SqliteStatement;
+  readonly #labels: SqliteStatement;
 
   constructor(database: SqliteDatabase) {
     this.#find = database.prepare(`SELECT ${COLUMNS} FROM records WHERE key = ?`);
@@ -101,6 +102,9 @@ export class Tables {
     this.#expired = database.prepare("SELECT place FROM records WHERE expires_at <= ? LIMIT ?");
     this.#counts = database.prepare(COUNTS);
     this.#behind = database.prepare(`SELECT ${COLUMNS} FROM records WHERE place > ? ORDER BY place LIMIT ?`);
+    this.#labels = database.prepare(
+      "SELECT count(*) AS n, total(state <> 'finished') AS open FROM events WHERE record = ?",
+    );
     this.#references = database.prepare(
       "SELECT event_id, reference_id FROM events WHERE record = ? AND state = 'finished' AND reference_id IS NOT NULL",
     );
@@ -181,6 +185,15 @@ export class Tables {
       | null
       | undefined;
     return oldest === null || oldest === undefined ? null : Math.min(oldest.due_at, now);
+  }
+
+  /** Whether a record is there, and can be found by what it was stored with. */
+  has({ key, version, index }: KnownRecord): boolean {
+    const row = this.find(key);
+    if (row === null) return false;
+    const { n, open } = this.#labels.get(row.place) as { n: number; open: number };
+    const isOpen = index.events.some(({ state }) => state !== "finished");
+    return (n > 0 || index.events.length === 0) && (open > 0 || !isOpen || row.version !== version);
   }
 
   /** Makes a record due at another time, without a new version. */

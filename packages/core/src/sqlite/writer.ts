@@ -1,7 +1,7 @@
 import type { Environment } from "../time/environment.ts";
 import { isBusy } from "./failure.ts";
 import type { SqliteDatabase } from "./handle.ts";
-import { FileGone, type FilePlace } from "./place.ts";
+import { FileGone, type FilePlace, LogGone } from "./place.ts";
 import { transact, UnclearCommit } from "./transaction.ts";
 import { whenFree } from "./when-free.ts";
 
@@ -33,7 +33,7 @@ export class Writer {
 
   /**
    * Runs `work` in a transaction. It may be called several times, but only one call is committed. Rejects with what
-   * {@link transact} throws, or with `FileGone` if the file was deleted or exchanged.
+   * {@link transact} throws, or with what {@link FilePlace.check} throws if nobody will find what was written.
    */
   write<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -60,7 +60,8 @@ export class Writer {
       const values = this.#commit(() => writes.map(({ work }) => work()));
       for (const [at, { resolve }] of this.#take().entries()) resolve(values[at]);
     } catch (error) {
-      const concernsAll = isBusy(error) || error instanceof UnclearCommit || error instanceof FileGone;
+      const isGone = error instanceof FileGone || error instanceof LogGone;
+      const concernsAll = isBusy(error) || error instanceof UnclearCommit || isGone;
       if (writes.length === 1 || concernsAll) throw error;
       for (const one of this.#take()) this.#writeAlone(one);
     }

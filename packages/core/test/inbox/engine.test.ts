@@ -450,6 +450,40 @@ describe("a look for due events", () => {
     await inbox.close({ graceMs: 0 });
   });
 
+  it("is not repeated for 50 ms by hints if it found nothing", async () => {
+    const clock = fakeClock();
+    let looks = 0;
+    let hint = (): unknown => undefined;
+    const memory = memoryStore({ environment: clock });
+    const hinted: RecordStore = {
+      ...memory,
+      endsWithProcess: false,
+      takeDue: async (...args) => {
+        looks++;
+        // Hints arrive during a look, too.
+        hint();
+        return memory.takeDue(...args);
+      },
+      onDue: async (wake) => {
+        hint = wake;
+        return () => {};
+      },
+    };
+    const inbox = createInbox(hinted, { environment: clock, pollMs: 10_000 });
+    await inbox.run(
+      runnerOf(async () => ({ kind: "done" })),
+      { concurrency: 1 },
+    );
+    await clock.advance(1);
+    for (let ms = 0; ms < 1_000; ms++) {
+      hint();
+      await clock.advance(1);
+    }
+    expect(looks).toBeGreaterThan(15);
+    expect(looks).toBeLessThanOrEqual(22);
+    await inbox.close({ graceMs: 0 });
+  });
+
   it("ends before a closing inbox closes its store, and what it begins is handed back", async () => {
     const clock = fakeClock();
     const memory = memoryStore({ environment: clock });

@@ -1,0 +1,31 @@
+import { type FactsFirstLogger, type Logger, loggerOf } from "./logger.ts";
+
+/** Something about a set-up that works but should not stay, and what to do about it. */
+export interface SetupWarning {
+  readonly what: string;
+  readonly fix: string;
+}
+
+/** The warnings of a store about its set-up. If it has no logger of its own, its inbox tells them to the receiver. */
+export class SetupWarnings {
+  readonly #logger: Logger | undefined;
+  readonly #all: SetupWarning[] = [];
+  readonly #known = new Set<string>();
+
+  constructor(logger: Logger | FactsFirstLogger | undefined) {
+    this.#logger = logger === undefined ? undefined : loggerOf(logger);
+  }
+
+  /** What the store's own logger was not told. */
+  get all(): readonly SetupWarning[] {
+    return this.#all;
+  }
+
+  /** The same warning is told once, however often the store is opened. */
+  add(what: string, fix: string): void {
+    if (this.#known.has(what)) return;
+    this.#known.add(what);
+    if (this.#logger === undefined) this.#all.push({ what, fix });
+    else this.#logger.warn(`${what} ${fix}`);
+  }
+}

@@ -1,0 +1,83 @@
+import { Stopwatch } from "../time/clock.ts";
+import type { Environment } from "../time/environment.ts";
+
+/** How often a look is complete. */
+const COMPLETE_EVERY_MS = 600_000;
+
+/** What a look has found. */
+export interface Found {
+  /** The server's clock when the look began. */
+  readonly now: number;
+  /** The earliest due time that the look has left behind; null if nothing was left. */
+  readonly oldest: number | null;
+}
+
+/** What a bound needs of its store. */
+export interface BoundWays {
+  readonly environment: Environment;
+  /** How much later than its due time a write may appear. */
+  readonly lateMs: number;
+  readonly serverNow: () => number;
+  /** Looks for the earliest due time of all, however long ago it is. May take long. */
+  readonly lookAtAll: () => Promise<Found>;
+}
+
+/**
+ * Where looks for due records begin. As long as anybody holds a snapshot of the database, such as a backup does, the index of due
+ * times keeps an entry for each event that has ended. A look from the beginning would walk over all of them.
+ *
+ * The rule: a look begins at the oldest due time that the look before has left behind, and at the latest `lateMs` before the
+ * server's time. No record that appears later is due before that. A write has a due time of five seconds ago at most, since the
+ * statement sees to it, and is visible once its statement has ended, which has a limit. A record that was locked by somebody
+ * else was left behind. If the server's clock goes back, so does the bound, with the next look.
+ *
+ * The first look is complete, and so is one every ten minutes. So what has broken this rule, such as a due time that somebody has
+ * set by hand or a statement without a time limit, is found within ten minutes.
+ */
+export class DueBound {
+  readonly #ways: BoundWays;
+  #from: number | null = null;
+  #completed: Stopwatch | null = null;
+  #completing: Promise<void> | null = null;
+
+  constructor(ways: BoundWays) {
+    this.#ways = ways;
+  }
+
+  /** Where the next look begins, on the server's clock. Only the first complete look is waited for. */
+  async from(): Promise<number> {
+    if (this.#completed === null || this.#completed.elapsedMs >= COMPLETE_EVERY_MS) {
+      this.#completing ??= this.#lookAtAll().finally(() => {
+        this.#completing = null;
+      });
+    }
+    if (this.#from === null) await this.#completing;
+    return this.#from ?? this.#latest(this.#ways.serverNow());
+  }
+
+  /** A look that began at `from` has found this. */
+  learn(from: number, found: Found): void {
+    // A complete look has found something earlier in the meantime.
+    if (this.#from !== null && this.#from < from) return;
+    this.#from = this.#least(found);
+  }
+
+  async #lookAtAll(): Promise<void> {
+    // If it fails, the next one is not tried at once: it may have taken long.
+    this.#completed = new Stopwatch(this.#ways.environment);
+    try {
+      const found = this.#least(await this.#ways.lookAtAll());
+      this.#from = Math.min(this.#from ?? found, found);
+    } catch {
+      // The looks that follow find what has become due lately, and report it if the server does not answer.
+    }
+  }
+
+  #least({ now, oldest }: Found): number {
+    return Math.min(oldest ?? Number.POSITIVE_INFINITY, this.#latest(now));
+  }
+
+  #latest(now: number): number {
+    return now - this.#ways.lateMs;
+  }
+}

@@ -1,0 +1,40 @@
+import type { KnownRecord } from "../inbox/store.ts";
+import { byGroup, type Groups } from "./groups.ts";
+import { listOf, memberOf } from "./lists.ts";
+import { MISSING } from "./scripts.ts";
+import type { Shard, Shards } from "./shards.ts";
+import { beginningOf } from "./texts.ts";
+
+/** Whether one of these records is gone, or is no longer in the sets by which it is found. A node that does not answer is left out. */
+export async function isAnyMissing(
+  shards: Shards,
+  groups: Groups,
+  known: readonly KnownRecord[],
+): Promise<boolean> {
+  const asked = [...byGroup(groups, known, ({ key }) => shards.of(key))].map(async ([group, own]) => {
+    const parts = own.map((one) => placesOf(shards.of(one.key), one));
+    const [missing] = await group.run(
+      MISSING,
+      parts.flatMap(({ keys }) => keys),
+      parts.flatMap(({ args }) => args),
+    );
+    return Number(missing) > 0;
+  });
+  const answers = await Promise.allSettled(asked);
+  return answers.some((answer) => answer.status === "fulfilled" && answer.value);
+}
+
+function placesOf(
+  shard: Shard,
+  { key, version, index }: KnownRecord,
+): { readonly keys: readonly string[]; readonly args: readonly (string | number)[] } {
+  const places = index.events.flatMap((event) => {
+    const list = listOf(event);
+    return list === null ? [] : [{ set: shard.keyOf(list), member: memberOf(event) }];
+  });
+  if (index.dueAt !== null) places.push({ set: shard.due, member: key });
+  return {
+    keys: [shard.keyOf(key), ...places.map(({ set }) => set)],
+    args: [beginningOf(version), places.length, ...places.map(({ member }) => member)],
+  };
+}

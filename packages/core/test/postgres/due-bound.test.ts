@@ -1,0 +1,79 @@
+import { expect, it } from "vitest";
+import { DueBound, type Found } from "../../src/postgres/due-bound.ts";
+import { fakeClock } from "../../src/testing/clock.ts";
+import { environmentOf } from "../../src/time/environment.ts";
+
+const LATE_MS = 13_000;
+const NOW = 1_000_000_000;
+const MINUTE_MS = 60_000;
+
+/** A bound whose complete looks the test answers. */
+function boundWith(...answers: readonly (Found | Error | Promise<Found>)[]) {
+  const clock = fakeClock();
+  let asked = 0;
+  const bound = new DueBound({
+    environment: environmentOf(clock),
+    lateMs: LATE_MS,
+    serverNow: () => NOW,
+    lookAtAll: async () => {
+      const answer = answers[asked++] ?? { now: NOW, oldest: null };
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  });
+  return { bound, clock, asked: () => asked };
+}
+
+it("begins at the earliest of all records at first, however long ago that is due", async () => {
+  const { bound } = boundWith({ now: NOW, oldest: 5 });
+  expect(await bound.from()).toBe(5);
+});
+
+it("follows what is left, but is never later than what may still appear", async () => {
+  const { bound } = boundWith({ now: NOW, oldest: 5 });
+  bound.learn(await bound.from(), { now: NOW, oldest: NOW - 20_000 });
+  expect(await bound.from()).toBe(NOW - 20_000);
+  bound.learn(await bound.from(), { now: NOW + 1_000, oldest: NOW });
+  expect(await bound.from()).toBe(NOW + 1_000 - LATE_MS);
+  bound.learn(await bound.from(), { now: NOW + 2_000, oldest: null });
+  expect(await bound.from()).toBe(NOW + 2_000 - LATE_MS);
+});
+
+it("goes back with the server's clock", async () => {
+  const { bound } = boundWith();
+  bound.learn(await bound.from(), { now: NOW - 3_600_000, oldest: null });
+  expect(await bound.from()).toBe(NOW - 3_600_000 - LATE_MS);
+});
+
+it("is complete again every ten minutes, beside the looks that go on", async () => {
+  let answer: (found: Found) => void = () => {};
+  const late = new Promise<Found>((resolve) => {
+    answer = resolve;
+  });
+  const { bound, clock, asked } = boundWith({ now: NOW, oldest: null }, late);
+  const from = await bound.from();
+  await clock.advance(9 * MINUTE_MS);
+  await bound.from();
+  expect(asked()).toBe(1);
+  await clock.advance(MINUTE_MS);
+  expect(await bound.from()).toBe(from);
+  expect(asked()).toBe(2);
+  const begun = await bound.from();
+  answer({ now: NOW, oldest: 7 });
+  await late;
+  await Promise.resolve();
+  expect(await bound.from()).toBe(7);
+  // A look that began above it does not lift it.
+  bound.learn(begun, { now: NOW, oldest: null });
+  expect(await bound.from()).toBe(7);
+  expect(asked()).toBe(2);
+});
+
+it("does without a complete look that failed, until the next one", async () => {
+  const { bound, clock, asked } = boundWith(new Error("took too long"), { now: NOW, oldest: 9 });
+  expect(await bound.from()).toBe(NOW - LATE_MS);
+  expect(await bound.from()).toBe(NOW - LATE_MS);
+  expect(asked()).toBe(1);
+  await clock.advance(10 * MINUTE_MS);
+  expect(await bound.from()).toBe(9);
+});

@@ -1,0 +1,138 @@
+/** Everything that can make data vanish from PostgreSQL under a running process: it is told once, and the inbox goes on. */
+import { postgresStore } from "@payhooks/core/postgres";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RecordStore, Swap } from "../../packages/core/src/inbox/store.ts";
+import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
+import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { put, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
+import { PostgresServer } from "../faults/harness/postgres-server.ts";
+import { Scope, withScope } from "../faults/harness/scope.ts";
+import { silent } from "../support/silent.ts";
+import { postgresStoreFixture } from "./postgres-store-fixture.ts";
+
+const scope = new Scope();
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await PostgresServer.start(scope);
+});
+afterAll(() => scope.close());
+
+/** Three records that wait, and what is known of them. */
+async function fill(store: RecordStore): Promise<readonly Swap[]> {
+  const swaps = [1, 2, 3].map((n) => swapOf(store, keyOf(n), null, accepted(keyOf(n), store.now(keyOf(n)))));
+  await swapAll(store, swaps);
+  return swaps;
+}
+
+async function open(own: Scope, options: { readonly migrate?: boolean } = {}) {
+  const ground = postgresStoreFixture(() => server.url, { statementTimeoutMs: 1_500 });
+  const maker = own.add(ground.connect(), (one) => one.close());
+  await maker.open();
+  const { schema } = ground;
+  const connect = () =>
+    own.add(postgresStore(server.url, { schema, logger: silent, ...options }), (one) => one.close());
+  const store = connect();
+  await store.open();
+  const known = await fill(store);
+  expect(await store.findLoss?.(known)).toBeNull();
+  return { schema, store, known, connect };
+}
+
+/** It takes and lists events as if nothing had happened. */
+async function expectWorks(store: RecordStore): Promise<void> {
+  const key = keyOf(77);
+  const record = accepted(key, store.now(key));
+  const written = await put(store, key, null, record);
+  const { events } = await store.list({ id: record.id }, null, 10);
+  expect(events.filter(({ eventId }) => eventId.startsWith(key))).toHaveLength(1);
+  await put(store, key, written, ended(key, store.now(key), record));
+  await sendCanary(store);
+}
+
+const TABLES = ["records", "labels", "unfinished", "readings", "notes", "meta"];
+
+describe("data that vanishes under a running process is told once, and it goes on after", () => {
+  it.each([
+    ["TRUNCATE of all tables", TABLES.map((table) => `TRUNCATE $.${table}`).join("; "), "replaced"],
+    ["TRUNCATE of all but meta", "TRUNCATE $.records, $.labels, $.unfinished, $.readings", "missing"],
+    ["TRUNCATE of records", "TRUNCATE $.records", "missing"],
+    ["TRUNCATE of labels", "TRUNCATE $.labels", "missing"],
+    ["TRUNCATE of unfinished", "TRUNCATE $.unfinished", "missing"],
+    ["TRUNCATE of meta", "TRUNCATE $.meta", "replaced"],
+    ["DELETE of records", "DELETE FROM $.records", "missing"],
+    ["DELETE of one record", `DELETE FROM $.records WHERE key = '${keyOf(2)}'`, "missing"],
+    ["DELETE of labels", "DELETE FROM $.labels", "missing"],
+    ["DELETE of unfinished", "DELETE FROM $.unfinished", "missing"],
+    ["DELETE of meta", "DELETE FROM $.meta", "replaced"],
+    ...TABLES.map((table) => [`DROP of ${table}`, `DROP TABLE $.${table} CASCADE`, "replaced"]),
+    ["DROP of the schema", "DROP SCHEMA $ CASCADE", "replaced"],
+    [
+      "a backup of the schema from before, with the same identity",
+      `DROP TABLE $.records, $.labels, $.unfinished CASCADE;
+       CREATE TABLE $.records (place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL UNIQUE,
+         version text COLLATE "C" NOT NULL, due_at bigint, expires_at bigint, text text NOT NULL)`,
+      "replaced",
+    ],
+    [
+      "a backup of the whole server from before: the records since then are gone",
+      `DELETE FROM $.records WHERE key = '${keyOf(3)}';
+       DELETE FROM $.labels WHERE record NOT IN (SELECT place FROM $.records)`,
+      "missing",
+    ],
+  ])("%s", (_, sql, why) =>
+    withScope(async (own) => {
+      const { schema, store, known, connect } = await open(own);
+      await server.tell(sql.replaceAll("$", schema));
+      expect(await store.findLoss?.(known)).toBe(why);
+      expect(await store.findLoss?.([])).toBeNull();
+      await expectWorks(store);
+      const other = connect();
+      await other.open();
+      expect(await other.findLoss?.([])).toBeNull();
+    }),
+  );
+
+  it("what was written, ended and taken since is no loss", () =>
+    withScope(async (own) => {
+      const { store, known } = await open(own);
+      const [first] = known;
+      if (first === undefined) expect.fail("no record");
+      await put(store, first.key, first, ended(first.key, store.now(first.key), first.record));
+      await store.takeDue(10, 60_000);
+      expect(await store.findLoss?.(known)).toBeNull();
+    }));
+});
+
+describe("a schema that was emptied while no process ran", () => {
+  it.each([[true], [false]])("opens, and tells the loss (migrate: %s)", (migrate) =>
+    withScope(async (own) => {
+      const { schema, store, connect } = await open(own, { migrate });
+      await store.close();
+      await server.tell(TABLES.map((table) => `TRUNCATE ${schema}.${table}`).join("; "));
+      const next = connect();
+      await next.open();
+      expect(await next.findLoss?.([])).toBe("replaced");
+      expect(await next.findLoss?.([])).toBeNull();
+      await expectWorks(next);
+    }),
+  );
+
+  it("opens once for processes that start at one time: all have the same identity", () =>
+    withScope(async (own) => {
+      const { schema, connect } = await open(own, { migrate: false });
+      await server.tell(`DELETE FROM ${schema}.meta`);
+      const stores = Array.from({ length: 4 }, connect);
+      await Promise.all(stores.map((one) => one.open()));
+      expect(new Set(stores.map(({ identity }) => identity)).size).toBe(1);
+    }));
+
+  it("rows that are left of a dropped table are not taken for those of new records", () =>
+    withScope(async (own) => {
+      const { schema, store } = await open(own);
+      await server.tell(`DROP TABLE ${schema}.records CASCADE`);
+      expect(await store.findLoss?.([])).toBe("replaced");
+      await expectWorks(store);
+      const listed = await store.list({ state: "waiting" }, null, 10);
+      expect(listed.events).toEqual([]);
+    }));
+});
