@@ -214,7 +214,10 @@ describe("a deadline that ends the attempts", () => {
   );
 
   it("without a reason is answered as before", async () => {
-    const { receiver, typed, deliver, close } = setUp({ run: "elsewhere" }, { swap: () => new Promise(() => {}) });
+    const { receiver, typed, deliver, close } = setUp(
+      { run: "elsewhere" },
+      { swap: () => new Promise(() => {}) },
+    );
     await receiver.start();
     expect(codeOfReply(await deliver(false))).toBe("ERR_ACCEPT_TIMEOUT");
     await noticed();
