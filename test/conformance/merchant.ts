@@ -4,6 +4,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createReceiver, memoryInbox, type Notice, type Receiver, Reject } from "@payhooks/core";
+import { createInbox, type Inbox, memoryStore } from "@payhooks/core/inbox";
 import { silent } from "../support/silent.ts";
 
 /** What the environment gives. */
@@ -12,8 +13,8 @@ export interface Secrets {
   readonly CONNECT_WEBHOOK_SECRET: string;
 }
 
-/** Receivers by what they are for: `bounded` has a small body and little patience, `closing` is closed on the way. */
-export type Kind = "plain" | "handled" | "bounded" | "closing" | "tenants";
+/** Receivers by what they are for: `bounded` has a small body and little patience, `closing` is closed on the way, and the store of `away` cannot be reached. */
+export type Kind = "plain" | "handled" | "bounded" | "closing" | "away" | "tenants";
 
 /** Where each kind is mounted. `:shop` is the tenant. */
 export const PAYMENT_PATHS: Readonly<Record<Kind, string>> = {
@@ -21,14 +22,16 @@ export const PAYMENT_PATHS: Readonly<Record<Kind, string>> = {
   handled: "/handled/pay",
   bounded: "/bounded/pay",
   closing: "/closing/pay",
+  away: "/away/pay",
   tenants: "/shops/:shop/pay",
 };
 /** Where the probes of a receiver are mounted. */
 export const PROBE_PATHS = {
   plain: { live: "/live", ready: "/ready" },
   closing: { live: "/closing/live", ready: "/closing/ready" },
+  away: { live: "/away/live", ready: "/away/ready" },
 } as const;
-export const PROBED = ["plain", "closing"] as const;
+export const PROBED = ["plain", "closing", "away"] as const;
 export const CONNECT_PATH = "/webhooks/connect";
 export const TRAP_PATH = "/traps/";
 /** Where the plain receiver is mounted below what gives each request a context, named by {@link REQUEST_HEADER}. */
@@ -65,6 +68,15 @@ export function receiverOf(kind: Kind, secrets: Secrets): Receiver {
   return made;
 }
 
+/** An inbox whose store is away, and says where it would be. */
+function awayInbox(): Inbox {
+  const open = (): Promise<never> => {
+    const where = { syscall: "connect", address: "10.1.2.3", port: 6379 };
+    return Promise.reject(Object.assign(new Error("no way"), { code: "ECONNREFUSED", ...where }));
+  };
+  return createInbox({ ...memoryStore(), immediate: false, open });
+}
+
 function makeReceiver(kind: Kind, { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET }: Secrets): Receiver {
   const { effects } = state;
   const receiver = createReceiver({
@@ -75,7 +87,7 @@ function makeReceiver(kind: Kind, { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET }: Se
           : PAY_PUBLIC_KEY,
     },
     connect: { secret: CONNECT_WEBHOOK_SECRET },
-    inbox: memoryInbox(),
+    inbox: kind === "away" ? awayInbox() : memoryInbox(),
     ack: kind === "handled" ? "handled" : "enqueued",
     alerts: { threshold: 1_000 },
     logger: silent,

@@ -249,6 +249,50 @@ describe("a role that may not make tables", { timeout: 60_000 }, () => {
       expect((await store.counts()).waiting).toBe(1);
     }));
 
+  it("a role that lacks any privilege that events need is refused, by the name of what it lacks", () =>
+    withScope(async (own) => {
+      const schema = `lacking_${process.pid}`;
+      await server.tell("CREATE ROLE lacking LOGIN");
+      await server.tell(postgresMigration(schema));
+      const grant = `GRANT USAGE ON SCHEMA ${schema} TO lacking; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO lacking`;
+      const store = own.add(
+        postgresStore(server.url.replace("postgres@", "lacking@"), { schema, logger: silent }),
+        (one) => one.close(),
+      );
+      for (const [privilege, table] of [
+        ["INSERT", "labels"],
+        ["DELETE", "unfinished"],
+        ["UPDATE", "records"],
+        ["DELETE", "readings"],
+      ]) {
+        await server.tell(`${grant}; REVOKE ${privilege} ON ${schema}.${table} FROM lacking`);
+        await expect(store.open()).rejects.toMatchObject({
+          code: "ERR_POSTGRES_UNSUITABLE",
+          message: expect.stringContaining(`${privilege} ON ${schema}.${table}`),
+        });
+      }
+      await server.tell(grant);
+      await store.open();
+      await sendCanary(store);
+    }));
+
+  it("a database that cannot write every character is refused", () =>
+    withScope(async (own) => {
+      for (const encoding of ["LATIN1", "SQL_ASCII"]) {
+        const name = `encoded_${encoding.toLowerCase()}`;
+        await server.tell(
+          `CREATE DATABASE ${name} ENCODING '${encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`,
+        );
+        const url = new URL(server.url);
+        url.pathname = `/${name}`;
+        const store = own.add(postgresStore(url.href, { logger: silent }), (one) => one.close());
+        await expect(store.open()).rejects.toMatchObject({
+          code: "ERR_POSTGRES_UNSUITABLE",
+          message: expect.stringContaining(encoding),
+        });
+      }
+    }));
+
   it("tables of a newer version are left alone", () =>
     withScope(async (own) => {
       const { store, schema } = open(own, server.url);

@@ -42,6 +42,28 @@ describe("a store in Redis", { timeout: 60_000 }, () => {
       expect(await warningsOf(scope, url)).toEqual([expect.stringContaining("does not say")]);
     }));
 
+  it.each([
+    ["ZADD", ["-zadd"]],
+    ["ZREM", ["-zrem"]],
+    ["SET", ["-set"]],
+    ["to run scripts", ["-evalsha"]],
+    ["to run scripts", ["-eval"]],
+    ["SET", ["resetkeys", "~other:*"]],
+  ])("refuses a user who may not do everything: %s", (lacking, rules) =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      await server.tell("ACL", "SETUSER", "shop", "on", "nopass", "~*", "&*", "+@all", ...rules);
+      const url = server.url.replace("redis://", "redis://shop:any@");
+      const store = scope.add(redisStore(url), (one) => one.close());
+      await expect(store.open()).rejects.toMatchObject({
+        code: "ERR_REDIS_UNSUITABLE",
+        message: expect.stringContaining(lacking),
+      });
+      await server.tell("ACL", "SETUSER", "shop", "+@all", "allkeys");
+      await store.open();
+    }),
+  );
+
   it("refuses a server that evicts keys, and starts when it no longer does", () =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);

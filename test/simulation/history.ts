@@ -1,4 +1,5 @@
 import { type IdempotencyRecord, isUnreadable } from "@payhooks/core/inbox";
+import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import { applyBlow } from "./blows.ts";
 import { Chronicle } from "./chronicle.ts";
 import type { Core } from "./core.ts";
@@ -123,7 +124,7 @@ class History {
     const records = new Map<string, IdempotencyRecord>();
     for (const { key } of this.world.store.rows()) {
       const record = this.world.store.read([key])[0]?.record;
-      if (record !== undefined && !isUnreadable(record)) records.set(key, record);
+      if (record !== undefined && !isUnreadable(record) && !isCanary(key)) records.set(key, record);
     }
     const { unacknowledged } = this.#sender;
     chronicle.rest = { isReached, at: timeline.now, records, unacknowledged };
@@ -177,7 +178,8 @@ class History {
     const isWell = ({ isAlive, frozenUntil, cutOffUntil, closing }: SimulatedProcess): boolean =>
       isAlive && frozenUntil <= now && cutOffUntil <= now && closing === null;
     if (!this.#processes.every(isWell)) return false;
-    for (const { index } of store.rows()) if (index.dueAt !== null) return false;
+    // Canaries come for ever. Whatever else is due is to be run before there is rest.
+    for (const { key, index } of store.rows()) if (index.dueAt !== null && !isCanary(key)) return false;
     return true;
   }
 

@@ -142,13 +142,9 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     this.#suffer(this, fault);
   }
 
-  /** Starts it, and tries again until that has worked. */
+  /** Starts it, once. If the store is away, or a fault meets it, the receiver tries again by itself. */
   start(): void {
-    this.receiver.start().catch(() => {
-      this.#world.timeline.at(this.#time + 200, this, () => {
-        if (this.closing === null) this.start();
-      });
-    });
+    this.receiver.start().catch(() => {});
   }
 
   die(): void {

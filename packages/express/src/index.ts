@@ -58,7 +58,7 @@ export function live(receiver: ReceiverSource): RequestHandler {
 }
 
 /**
- * Tells a load balancer whether to send deliveries here. It answers 200 `{"ok":true}`, or 503 with a `detail`: while
+ * Tells a load balancer whether to send deliveries here. It answers 200 `{"ok":true}`, or 503 with a `code`: while
  * nothing can be accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` when `maxDueAgeMs` is not a positive number.

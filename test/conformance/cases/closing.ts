@@ -27,9 +27,23 @@ export function closingCases(deliveries: Deliveries): readonly Case[] {
       effects: [...deliveries.ranOnce(last), "refused 503 ERR_CLOSING"],
     },
     {
+      name: "a receiver whose store is away is not ready, tells a stranger nothing of the store, and lives",
+      async send({ port }) {
+        const refused = await exchange(port, bytesOf(PAYMENT_PATHS.away, deliveries.payment()));
+        const probed = await inTurn(probes(PROBE_PATHS.away))({ port });
+        return [refused, ...probed];
+      },
+      answers: [
+        refused(503, "ERR_INBOX_UNAVAILABLE"),
+        `200 {"ok":true} ${JSON_TYPE}`,
+        `503 {"ok":false,"code":"not-started"} ${JSON_TYPE}`,
+      ],
+      effects: ["refused 503 ERR_INBOX_UNAVAILABLE"],
+    },
+    {
       name: "a receiver that has closed neither lives nor is ready",
       send: inTurn(probes(PROBE_PATHS.closing)),
-      answers: times(2, `503 {"ok":false,"detail":"the receiver is closing or closed"} ${JSON_TYPE}`),
+      answers: times(2, `503 {"ok":false,"code":"closing"} ${JSON_TYPE}`),
       effects: [],
     },
   ];

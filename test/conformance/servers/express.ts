@@ -26,7 +26,7 @@ const app = express();
 const env = secrets();
 const plain = receiverOf("plain", env);
 
-for (const kind of ["plain", "handled", "bounded", "closing"] as const) {
+for (const kind of ["plain", "handled", "bounded", "closing", "away"] as const) {
   app.use(PAYMENT_PATHS[kind], paymentCallbacks(receiverOf(kind, env)));
 }
 app.all(

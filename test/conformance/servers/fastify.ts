@@ -24,7 +24,7 @@ const app = Fastify();
 const env = secrets();
 const plain = receiverOf("plain", env);
 
-for (const kind of ["plain", "handled", "bounded", "closing"] as const) {
+for (const kind of ["plain", "handled", "bounded", "closing", "away"] as const) {
   app.register(paymentCallbacks(receiverOf(kind, env)), { prefix: PAYMENT_PATHS[kind] });
 }
 const tenant = paymentCallbacks(receiverOf("tenants", env), {

@@ -21,7 +21,7 @@ type App = (request: Request, env: Secrets, context?: FetchContext) => Promise<R
 
 const makePlain = (env: Secrets) => receiverOf("plain", env);
 const routes: Record<string, App> = { [CONNECT_PATH]: connectWebhooks(makePlain) };
-for (const kind of ["handled", "bounded", "closing"] as const) {
+for (const kind of ["handled", "bounded", "closing", "away"] as const) {
   routes[PAYMENT_PATHS[kind]] = paymentCallbacks((env: Secrets) => receiverOf(kind, env));
 }
 const plain = paymentCallbacks(makePlain);

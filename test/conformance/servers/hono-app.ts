@@ -22,7 +22,7 @@ import {
 export function honoApp(env: Secrets): Hono {
   const app = new Hono();
   const plain = receiverOf("plain", env);
-  for (const kind of ["plain", "handled", "bounded", "closing"] as const) {
+  for (const kind of ["plain", "handled", "bounded", "closing", "away"] as const) {
     app.all(PAYMENT_PATHS[kind], paymentCallbacks(receiverOf(kind, env)));
   }
   const tenant = paymentCallbacks(receiverOf("tenants", env), { tenant: (c) => c.req.param("shop") });

@@ -24,7 +24,7 @@ app.use(express.json({ strict: false, type: () => true, limit: "10mb" }));
 
 function reserialising(kind: Kind, flow: "payments" | "connect"): express.RequestHandler {
   const receiver = receiverOf(kind, env);
-  void receiver.start();
+  receiver.start().catch(() => {});
   return async (request, response) => {
     const { status, headers, body } = await receiver[flow].receive({
       method: request.method,

@@ -53,7 +53,7 @@ export function live<Platform = unknown>(receiver: ReceiverSource<Platform>): Fe
 }
 
 /**
- * Tells a load balancer whether to send deliveries here: 200 `{"ok":true}`, or 503 with a `detail`. It answers 503 while
+ * Tells a load balancer whether to send deliveries here: 200 `{"ok":true}`, or 503 with a `code`. It answers 503 while
  * nothing could be accepted, once the receiver closes and, with `maxDueAgeMs`, while an event has been due for longer.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` for a `maxDueAgeMs` that is not a positive number.

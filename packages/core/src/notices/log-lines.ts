@@ -264,7 +264,7 @@ function textOf(notice: Exclude<Notice, { type: "refused" | "warning" }>): strin
 
 /** The subject of a notice. Failing calls have a subject for each kind of call, and alerts one for each kind and flow. */
 function titleOf(notice: Notice): string {
-  if (notice.type === "inbox-error") return `${notice.type} during ${notice.during}`;
+  if ("during" in notice) return `${notice.type} during ${notice.during}`;
   return notice.type === "alert" ? `${notice.type} ${notice.kind} in ${notice.flow}` : notice.type;
 }
 

@@ -191,7 +191,9 @@ export class Intake {
     this.#inFlight++;
     const deadline = new Deadline(clock, settings.acceptTimeoutMs);
     try {
-      if (!lifecycle.isReady) await deadline.race(lifecycle.prepare());
+      // A mounted receiver that runs in the background should run by now, so a start that fails here is repeated too.
+      const isToStart = mounted && this.#runOf(delivery) === "background";
+      if (!lifecycle.isReady) await deadline.race(isToStart ? lifecycle.start() : lifecycle.prepare());
       let verification = flow.verify(delivery, clock.now());
       if (isPending(verification)) {
         // A delivery that waits for a resolver does not count as in flight. Otherwise strangers could take all places with
@@ -214,7 +216,7 @@ export class Intake {
         if (!lifecycle.isToRun && !mounted) {
           return refuse("ERR_NOT_STARTED", 'run is "background" and receiver.start() has not been called');
         }
-        await deadline.race(lifecycle.start("running"));
+        await deadline.race(lifecycle.start());
       }
       const { verified } = verification.reading;
       const { ack, maxHeld } = settings;

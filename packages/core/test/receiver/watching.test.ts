@@ -1,0 +1,227 @@
+/** A receiver starts until it runs, and says what keeps it from that; a reason outlives the deadline that ends the attempts. */
+import { createReceiver, type Notice, PayhooksError, type ReceiverOptions } from "@payhooks/core";
+import { ready } from "@payhooks/core/fetch";
+import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
+import { callbackFields, createTestKeys, fakeClock, signPaymentCallback } from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { silent } from "../../../../test/support/silent.ts";
+import { codeOfReply, deliveryOf, noticed, rejectedBy } from "../receiving.ts";
+
+const keys = createTestKeys();
+
+/** A store at a distance that can be away, and a receiver on it. */
+function setUp(options: Partial<ReceiverOptions> = {}, overrides: Partial<RecordStore> = {}) {
+  const clock = fakeClock();
+  const state = { fault: null as Error | null, opened: 0 };
+  const memory = memoryStore({ environment: clock });
+  const store: RecordStore = {
+    ...memory,
+    immediate: false,
+    endsWithProcess: false,
+    async open() {
+      state.opened++;
+      if (state.fault !== null) throw state.fault;
+      await memory.open();
+    },
+    swap: async (items) => {
+      if (state.fault !== null) {
+        const cause = state.fault;
+        return items.map(() => ({ kind: "not-written", cause }));
+      }
+      return memory.swap(items);
+    },
+    ...overrides,
+  };
+  const inbox = createInbox(store, { environment: clock });
+  const receiver = createReceiver({
+    payments: { publicKey: keys.publicKey },
+    inbox,
+    clock,
+    logger: silent,
+    ...options,
+  });
+  const ran: string[] = [];
+  receiver.onDeposit(({ referenceId }) => void ran.push(referenceId)).ignore("WITHDRAWAL");
+  const notices: Notice[] = [];
+  receiver.observe((notice) => notices.push(notice));
+  const typed = <Type extends Notice["type"]>(type: Type) =>
+    notices.filter((notice): notice is Extract<Notice, { type: Type }> => notice.type === type);
+  const deliver = async (mounted: boolean) => {
+    const fields = callbackFields();
+    const delivery = deliveryOf(signPaymentCallback(fields, keys.privateKey));
+    const answering = receiver.payments.receive(delivery, { mounted });
+    await clock.advance(2_500);
+    return answering;
+  };
+  const close = async (): Promise<void> => {
+    const closing = receiver.close({ graceMs: 0 });
+    await clock.advance(1);
+    await closing;
+  };
+  return { clock, state, memory, receiver, ran, typed, deliver, close };
+}
+
+const away = (): Error =>
+  Object.assign(new Error("connect"), {
+    code: "ECONNREFUSED",
+    syscall: "connect",
+    address: "10.1.2.3",
+    port: 6379,
+  });
+
+describe("a start that fails", () => {
+  it("is told to its caller, and is repeated at longer and longer intervals until it succeeds", async () => {
+    const { clock, state, receiver, typed } = setUp();
+    state.fault = away();
+    expect((await rejectedBy(receiver.start())).code).toBe("ERR_INBOX_UNAVAILABLE");
+    await clock.advance("5m");
+    // From half a second on, doubled up to ten seconds, each of them spread by half.
+    expect(state.opened).toBeGreaterThan(20);
+    expect(state.opened).toBeLessThan(70);
+    expect(await receiver.ready()).toMatchObject({ ok: false, code: "not-started" });
+    expect(await receiver.health()).toMatchObject({ ok: false, failing: "start" });
+    state.fault = null;
+    await clock.advance(16_000);
+    expect(await receiver.ready()).toEqual({ ok: true, code: null, detail: null });
+    expect(await receiver.health()).toMatchObject({ ok: true, failing: null });
+    expect(typed("stalled")).toMatchObject([{ during: "start", error: expect.stringContaining("10.1.2.3") }]);
+    expect(typed("recovered")).toMatchObject([{ during: "start" }]);
+    await receiver.close({ graceMs: 0 });
+  });
+
+  it("does not keep what waits from running once the store is back, although nobody delivers", async () => {
+    const { clock, state, receiver, ran, memory } = setUp();
+    const other = createReceiver({
+      payments: { publicKey: keys.publicKey },
+      inbox: createInbox({ ...memory, close: async () => {} }, { environment: clock }),
+      clock,
+      logger: silent,
+      run: "elsewhere",
+    });
+    await other.start();
+    const fields = callbackFields();
+    await other.payments.receive(deliveryOf(signPaymentCallback(fields, keys.privateKey)));
+    state.fault = away();
+    await rejectedBy(receiver.start());
+    await clock.advance("1m");
+    expect(ran).toEqual([]);
+    state.fault = null;
+    await clock.advance(16_000);
+    expect(ran).toEqual([fields.referenceId]);
+    await receiver.close({ graceMs: 0 });
+    await other.close({ graceMs: 0 });
+  });
+
+  it("is repeated too if only a mount implied it: a delivery that is answered 503 is enough", async () => {
+    const { clock, state, receiver, deliver } = setUp();
+    state.fault = away();
+    expect(codeOfReply(await deliver(true))).toBe("ERR_INBOX_UNAVAILABLE");
+    state.fault = null;
+    await clock.advance(16_000);
+    expect(await receiver.ready()).toMatchObject({ ok: true });
+    const before = state.opened;
+    await clock.advance("1m");
+    expect(state.opened).toBe(before);
+    await receiver.close({ graceMs: 0 });
+  });
+
+  it("is not repeated after a close", async () => {
+    const { clock, state, receiver } = setUp();
+    state.fault = away();
+    await rejectedBy(receiver.start());
+    await receiver.close({ graceMs: 0 });
+    const { opened } = state;
+    await clock.advance("5m");
+    expect(state.opened).toBe(opened);
+  });
+
+  it("because of the set-up is told again only when it changes", async () => {
+    const { clock, state, receiver, typed } = setUp();
+    state.fault = new PayhooksError("ERR_POSTGRES_UNSUITABLE", "The role lacks a privilege.");
+    expect((await rejectedBy(receiver.start())).code).toBe("ERR_POSTGRES_UNSUITABLE");
+    await clock.advance("2m");
+    expect(typed("inbox-error").map(({ count }) => count)).toEqual([1]);
+    expect(await receiver.ready()).toMatchObject({ ok: false, code: "misconfigured" });
+    state.fault = new PayhooksError("ERR_POSTGRES_UNSUITABLE", "The encoding is LATIN1.");
+    await clock.advance("2m");
+    expect(typed("inbox-error")).toHaveLength(2);
+    state.fault = null;
+    await clock.advance(16_000);
+    expect(await receiver.ready()).toMatchObject({ ok: true });
+    await receiver.close({ graceMs: 0 });
+  });
+});
+
+describe("ready over HTTP", () => {
+  it("says a code, and the log has the words, once for each change", async () => {
+    const { clock, state, receiver, typed } = setUp();
+    const ask = async (): Promise<[number, string]> => {
+      const asking = ready(receiver)(new Request("http://shop.example/ready"));
+      await clock.advance(1_000);
+      const answer = await asking;
+      return [answer.status, await answer.text()];
+    };
+    await receiver.start();
+    expect(await ask()).toEqual([200, '{"ok":true}']);
+    state.fault = away();
+    await clock.advance("20s");
+    for (let time = 0; time < 5; time++) {
+      expect(await ask()).toEqual([503, '{"ok":false,"code":"inbox-unavailable"}']);
+    }
+    await noticed();
+    expect(typed("readiness")).toMatchObject([
+      { ok: false, code: "inbox-unavailable", detail: expect.stringContaining("10.1.2.3") },
+    ]);
+    state.fault = null;
+    await clock.advance("20s");
+    expect(await ask()).toEqual([200, '{"ok":true}']);
+    await noticed();
+    expect(typed("readiness").map(({ ok }) => ok)).toEqual([false, true]);
+    await receiver.close({ graceMs: 0 });
+    expect(await ask()).toEqual([503, '{"ok":false,"code":"closing"}']);
+  });
+
+  it("tells nothing of a factory that fails", async () => {
+    const probe = ready(async () => {
+      throw Object.assign(new Error("ENOENT: /etc/shop/secrets/pay.pem"), { code: "ENOENT" });
+    });
+    const answer = await probe(new Request("http://shop.example/ready"));
+    expect([answer.status, await answer.text()]).toEqual([503, '{"ok":false,"code":"no-receiver"}']);
+  });
+});
+
+describe("a deadline that ends the attempts", () => {
+  it.each([
+    ["refuses each write", { kind: "not-written" as const }],
+    ["leaves each write open", { kind: "unknown" as const }],
+  ])(
+    "of a store that %s is answered with the code of the last reason, which the log has too",
+    async (_, { kind }) => {
+      const cause = Object.assign(new Error("OOM command not allowed"), { name: "ReplyError" });
+      const { receiver, typed, deliver, close } = setUp(
+        { run: "elsewhere" },
+        { swap: async (items) => items.map(() => ({ kind, cause })) },
+      );
+      await receiver.start();
+      const reply = await deliver(false);
+      expect([reply.status, String(reply.body)]).toEqual([503, '{"error":{"code":"ERR_INBOX_UNAVAILABLE"}}']);
+      await noticed();
+      expect(typed("refused")).toMatchObject([
+        { code: "ERR_INBOX_UNAVAILABLE", why: expect.stringContaining("ReplyError: OOM") },
+      ]);
+      await close();
+    },
+  );
+
+  it("without a reason is answered as before", async () => {
+    const { receiver, typed, deliver, close } = setUp(
+      { run: "elsewhere" },
+      { swap: () => new Promise(() => {}) },
+    );
+    await receiver.start();
+    expect(codeOfReply(await deliver(false))).toBe("ERR_ACCEPT_TIMEOUT");
+    await noticed();
+    expect(typed("refused")).toMatchObject([{ why: "no answer within acceptTimeoutMs" }]);
+    await close();
+  });
+});

@@ -1,0 +1,4 @@
+import { ready } from "@payhooks/next";
+import { receiver } from "../../../receivers.ts";
+
+export const GET = ready(receiver("away"), { maxDueAgeMs: 3_600_000 });
