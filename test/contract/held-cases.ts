@@ -110,9 +110,12 @@ export const heldCases: readonly ContractCase[] = [
       await expect(inbox.held[what](eventId, { ...BY, revision: first })).rejects.toMatchObject(changed);
       expect(await inbox.read(eventId)).toMatchObject({ state: "held", replays: 1 });
 
-      // Another event of the transaction arrives.
+      // Another event of the transaction is held, which changes nothing. Then a colleague replays it.
       const second = await seen();
-      await inbox.accept(sampleEvent(id, rig.now(), { amount: "9999" }));
+      const other = sampleEvent(id, rig.now(), { amount: "9999" });
+      const { eventId: otherId } = await inbox.accept(other);
+      expect(await seen()).toBe(second);
+      await inbox.held.replay(otherId, BY);
       await expect(inbox.held[what](eventId, { ...BY, revision: second })).rejects.toMatchObject(changed);
       await inbox.held[what](eventId, { ...BY, revision: await seen() });
       await expect(inbox.held[what](eventId, { ...BY, revision: second })).rejects.toMatchObject(notHeld);

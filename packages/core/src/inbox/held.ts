@@ -97,7 +97,7 @@ function notHeld(eventId: string): PayhooksError {
 function changed(eventId: string): PayhooksError {
   return new PayhooksError(
     "ERR_HELD_CHANGED",
-    `The held entry ${eventId} is no longer as it was when it was looked at: it was replayed and held again, or another event of its transaction has arrived or run.`,
+    `The held entry ${eventId} is no longer as it was when it was looked at: it was replayed and held again, or another event of its transaction has run or is about to.`,
     { fix: "Look at it once more, and decide about what is there now." },
   );
 }

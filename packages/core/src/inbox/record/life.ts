@@ -40,7 +40,7 @@ export interface Life {
   readonly others: readonly OtherEvent[];
   /**
    * Changes whenever something changes that a decision about the held event depends on: why it is held, how often it was
-   * replayed, its amount, and what else is known of its transaction. Null if it is not held. A decision may name it.
+   * replayed, its amount, and which other events of its transaction run too. Null if it is not held. A decision may name it.
    */
   readonly revision: string | null;
   /** When its first delivery was accepted (milliseconds since the epoch, on the store's clock). */

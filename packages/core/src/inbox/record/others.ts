@@ -41,11 +41,16 @@ export function amountOf({ amounts, work }: Slot): string | null {
   return own ?? Object.values(amounts)[0] ?? null;
 }
 
-/** The revision of a held event; null if it is not held. Copies of the event do not change it. */
+/**
+ * The revision of a held event; null if it is not held. Of the others, only those that run too belong to it: copies, and decisions
+ * about others that never ran, do not change it.
+ */
 export function revisionOf(record: IdempotencyRecord, key: string, slotKey: string): string | null {
   const slot = record.slots[slotKey];
   if (slot?.state !== "held" || slot.work === null) return null;
   const { reason, detail, heldAt } = slot.work;
-  const others = othersOf(record, key, slotKey).map(({ eventId, state, amount }) => [eventId, state, amount]);
-  return hashOf([JSON.stringify([reason, detail, heldAt, slot.replays, amountOf(slot), others])], 16);
+  const beside = othersOf(record, key, slotKey)
+    .filter(({ runsToo }) => runsToo)
+    .map(({ eventId, amount }) => [eventId, amount]);
+  return hashOf([JSON.stringify([reason, detail, heldAt, slot.replays, amountOf(slot), beside])], 16);
 }
