@@ -1,11 +1,11 @@
 import { isPayhooksError, PayhooksError, type Receiver } from "@payhooks/core";
 import { type ReceiverSource, receiverOf } from "@payhooks/core/adapter";
-import { PAGE_HEADERS } from "@payhooks/pages";
+import { hostName, PAGE_HEADERS } from "@payhooks/pages";
 import { type Context, Hono } from "hono";
 import { activityOf } from "./activity/activity.ts";
 import { changeStream } from "./activity/stream.ts";
 import { decide } from "./decide.ts";
-import { crossSiteProblem, may } from "./guard.ts";
+import { crossSiteProblem, hostProblem, may } from "./guard.ts";
 import { type ConsoleOptions, type ConsoleUser, checkOptions, userOf } from "./options.ts";
 import { readQuery } from "./query.ts";
 import { eventIdsOn, type PageRequest, regionsOf } from "./regions.ts";
@@ -36,13 +36,16 @@ interface Env {
 /**
  * Makes a console.
  *
+ * @param isUrlSent whether the address of a request is what was sent, as on Node's own servers: see {@link hostProblem}.
  * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
  */
 export function createConsole<Given, Platform = void>(
   source: ReceiverSource<Platform>,
   options: ConsoleOptions<Given>,
+  isUrlSent = false,
 ): Console<Given, Platform> {
   checkOptions(options);
+  const allowedHosts = new Set(options.allowedHosts?.map(hostName));
   // This begins to count at once. A factory is not called before somebody opens the console.
   if (typeof source !== "function") activityOf(source);
   const app = createApp(options.redact ?? []);
@@ -55,6 +58,8 @@ export function createConsole<Given, Platform = void>(
       });
     },
     async answer(request, user, platform) {
+      const problem = hostProblem(request, allowedHosts, isUrlSent);
+      if (problem !== null) return messagePage(421, "Another host", problem);
       const asset = publicAsset(request);
       if (asset !== null) return asset;
       if (user === null || !may(user, "view")) {
