@@ -359,6 +359,17 @@ describe("an open page", () => {
     await expect.poll(() => page.locator("#said").textContent()).toBe("3 held");
   });
 
+  it("shows times in the viewer's zone as well, with their day where it is another one", async () => {
+    const merchant = await merchantOn();
+    const page = await browser.open(merchant.url);
+    await live(page);
+    const shown = (time: string) =>
+      page.evaluate<string>(`elementsOf('<time datetime="${time}">UTC</time>').textContent`);
+    expect(await page.locator("#zones").textContent()).toBe("Times: UTC / yours (GMT+3)");
+    expect(await shown("2026-11-24T20:30:00.000Z")).toBe("UTC / 23:30:00");
+    expect(await shown("2026-11-24T22:30:00.000Z")).toBe("UTC / 25 Nov 01:30:00");
+  });
+
   it("runs nothing that an event says", async () => {
     const merchant = await merchantOn();
     const hostile = `<img src=x onerror="document.title='hacked'"><script>document.title='hacked'</script>\u202e`;

@@ -15,6 +15,6 @@ export function isCertain({ event }: Pick<Life, "event">): boolean {
 export function nameOf(named: Named, redact: readonly string[]): string {
   const reference = redactedLabel(redact, "referenceId", named.referenceId);
   if (reference !== null) return reference;
-  if (!isCertain(named)) return `A delivery that nobody can name (${named.id.slice(0, 8)})`;
+  if (!isCertain(named)) return `Unnamed (${named.id.slice(0, 8)})`;
   return redactedLabel(redact, "id", named.id) ?? "";
 }

@@ -157,6 +157,7 @@ document.addEventListener("click", (event) => {
 /** Opens the dialog, and shows in it what the server says the decision would be about. Only that is decided later. */
 async function ask(action, of) {
   const words = WORDS[action];
+  decide.classList.remove("running");
   const asked = decision = { action, events: [], note: "", isRunning: false, isStopped: false };
   form.reset();
   document.getElementById("decide-title").textContent = words.title;
@@ -231,6 +232,7 @@ form.addEventListener("submit", async (event) => {
   document.getElementById("cancel").textContent = "Stop";
   document.getElementById("cancel").focus();
   document.getElementById("progress").hidden = false;
+  decide.classList.add("running");
   const bar = document.getElementById("bar");
   bar.max = events.length;
   const done = [];

@@ -104,6 +104,7 @@ thead th { color: var(--muted); font-weight: 600; }
 .planned li { display: grid; grid-template-columns: minmax(0, 1fr); gap: .15rem; padding-top: .5rem; border-top: 1px solid var(--line); overflow-wrap: anywhere; font-size: .88rem; }
 .planned .sub { white-space: normal; overflow-wrap: anywhere; }
 .planned strong.problem { font-weight: 650; }
+dialog.running #planned, dialog.running label { display: none; }
 .amount { font-variant-numeric: tabular-nums; }
 dialog { border: 1px solid var(--line); border-radius: 16px; background: var(--surface); color: var(--ink); padding: 1.25rem; width: min(94vw, 40rem); box-shadow: 0 12px 50px rgb(0 0 0 / .3); }
 dialog::backdrop { background: rgb(10 20 15 / .45); }
@@ -134,7 +135,7 @@ progress { width: 100%; accent-color: var(--accent); }
   .filter .hint { margin: 0; }
   .card > header { flex-wrap: wrap; }
   .card > header .hint, .sub .day { display: none; }
-  .log .sub .day { display: inline; }
+  .log .sub .day, .planned .sub .day { display: inline; }
   input, select, textarea { font-size: 16px; }
   .selection .end { margin-left: 0; }
   .life .facts { grid-template-columns: minmax(0, 1fr); gap: 0; }
