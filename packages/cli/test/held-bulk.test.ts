@@ -32,12 +32,15 @@ interface Application {
 }
 
 /** An application on an inbox in a file, in this process. */
-async function application(tenant?: string): Promise<Application> {
+async function application(tenant?: string, oneSuccessPerReference = false): Promise<Application> {
   const database = join(folder, `bulk ${++databases}.db`);
   const ran: string[] = [];
   let isBroken = false;
   const receiver = createReceiver({
-    payments: { publicKey: tenant === undefined ? keys.publicKey : () => ({ tenant, keys: keys.publicKey }) },
+    payments: {
+      publicKey: tenant === undefined ? keys.publicKey : () => ({ tenant, keys: keys.publicKey }),
+      oneSuccessPerReference,
+    },
     inbox: sqliteInbox(database),
     run: "after-response",
     logger: silent,
@@ -141,6 +144,22 @@ describe("a decision about all held events", () => {
     });
     expect(await app.held()).toHaveLength(3);
   });
+
+  it.each([undefined, "shop-7"])(
+    "shows the payment that has used a reference before, of the tenant %s",
+    async (tenant) => {
+      const app = await application(tenant, true);
+      await app.succeeds({ payTxnId: "pay-1", referenceId: "order-1", amount: "10.500000" });
+      await app.succeeds({ payTxnId: "pay-2", referenceId: "order-1", amount: "11.000000" });
+      const args = ["replay", "--all", "--reason", "reference-reused", "--dry-run"];
+      const { stdout } = await held(app, args);
+      expect(stdout).toMatch(/same reference: DEPOSIT SUCCESS amount 10\.500000 pay-1, done/);
+      expect(stdout).toContain("a second payment with this reference will run");
+      expect((await held(app, [...args, "--json"])).json()).toMatchObject([
+        { amount: "11.000000", sameReference: [{ id: "pay-1", amount: "10.500000", state: "done" }] },
+      ]);
+    },
+  );
 
   it("says of which tenant an event is", async () => {
     const app = await contradicted("shop-7");

@@ -1,4 +1,5 @@
 import type { HeldReason, Life, Receiver } from "@payhooks/core";
+import { successesOfReference } from "@payhooks/core/inbox";
 import type { ConsoleQuery } from "./query.ts";
 import type { Decision } from "./views/list.ts";
 import { planned } from "./views/planned.ts";
@@ -10,7 +11,12 @@ export const MAX_EVENTS = 500;
 const AT_ONCE = 25;
 
 /** A held event that somebody is about to decide about. */
-export type Planned = Life & { readonly reason: HeldReason; readonly revision: string };
+export type Planned = Life & {
+  readonly reason: HeldReason;
+  readonly revision: string;
+  /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
+  readonly sameReference: readonly Life[] | null;
+};
 
 /** What a decision would be about. */
 export interface Preview {
@@ -47,10 +53,13 @@ function isIds(of: readonly string[] | ConsoleQuery): of is readonly string[] {
 }
 
 async function named(receiver: Receiver, ids: readonly string[]): Promise<readonly Planned[]> {
-  return (await livesOf(receiver, ids)).flatMap((life) => {
+  const entries: Planned[] = [];
+  for (const life of await livesOf(receiver, ids)) {
     const { reason, revision } = life;
-    return reason === null || revision === null ? [] : [{ ...life, reason, revision }];
-  });
+    if (reason === null || revision === null) continue;
+    entries.push({ ...life, reason, revision, sameReference: await successesOfReference(receiver, life) });
+  }
+  return entries;
 }
 
 async function listed(
@@ -62,7 +71,7 @@ async function listed(
   for await (const entry of receiver.held.list(filter)) {
     if (name !== null && entry.event !== name) continue;
     if (entries.length === MAX_EVENTS) return { entries, more: true };
-    entries.push(entry);
+    entries.push({ ...entry, sameReference: await successesOfReference(receiver, entry) });
   }
   return { entries, more: false };
 }

@@ -1,4 +1,5 @@
 import { type EventPage, type EventSummary, isPayhooksError, type Receiver } from "@payhooks/core";
+import { successesOfReference } from "@payhooks/core/inbox";
 import type { Activity } from "./activity/activity.ts";
 import { may } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
@@ -42,10 +43,11 @@ export async function regionsOf(request: PageRequest): Promise<{
     const problemsOfRead = new Problems();
     const life = await problemsOfRead.orElse(receiver.read(query.eventId), null);
     problems.add(problemsOfRead);
+    const successes = life && (await problems.orElse(successesOfReference(receiver, life), null));
     const cards =
       life === null
         ? noLife(query, problemsOfRead.text === null)
-        : lifeCards({ query, life, redact, rights });
+        : lifeCards({ query, life, successes, redact, rights });
     const status = problems.text === null && life === null ? 404 : problems.status;
     return { regions: { ...always, life: cards }, problem: problems.text, status };
   }

@@ -58,6 +58,22 @@ describe("a preview", () => {
     expect(dropped.html).toContain("10.500000");
   });
 
+  it("of a reference that was used twice shows the payment that has succeeded with it", async () => {
+    const shop = await merchant({ oneSuccessPerReference: true });
+    await shop.callback({ payTxnId: "pay-1", referenceId: "order-1", amount: "10.500000" });
+    await shop.callback({ payTxnId: "pay-2", referenceId: "order-1", amount: "11.000000" });
+    const page = await shop.open();
+    const { html, events } = await page.preview({ query: "" });
+    expect(events).toMatchObject([{ reason: "reference-reused" }]);
+    const words = html.replace(/<[^>]*>/g, "");
+    expect(words).toMatch(
+      /11\.000000[\s\S]*Another transaction with this reference: pay-1 · DEPOSIT · SUCCESS · 10\.500000 · done[\s\S]*A second payment with this reference will run\./,
+    );
+    expect((await page.get(`?event=${events[0]?.eventId}`)).text.replace(/<[^>]*>/g, "")).toContain(
+      "Another transaction with this reference: pay-1",
+    );
+  });
+
   it("follows the filter of the list, and counts what somebody else has decided meanwhile", async () => {
     const shop = await contradicted();
     const page = await shop.open();

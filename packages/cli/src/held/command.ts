@@ -180,8 +180,8 @@ async function list(
 async function selected(inbox: Inbox, selection: Selection, limit: number): Promise<readonly Entry[]> {
   const entries: Entry[] = [];
   for await (const entry of select(inbox, selection)) {
-    // The bodies of thousands of entries would fill the memory.
-    entries.push({ ...entry, delivery: null });
+    const read = await entryOf(inbox, entry);
+    if (read !== null) entries.push(read);
     if (entries.length >= limit) break;
   }
   return entries;
@@ -195,7 +195,7 @@ async function named(
   const entries: Entry[] = [];
   const missing: string[] = [];
   for (const eventId of await eventIdsOf(inbox, ids)) {
-    const entry = entryOf(await inbox.read(eventId));
+    const entry = await entryOf(inbox, await inbox.read(eventId));
     if (entry === null) missing.push(eventId);
     else entries.push(entry);
   }

@@ -1,18 +1,29 @@
-import type { Life, OtherEvent } from "@payhooks/core";
-import { type HeldReason, isAboutTruth } from "@payhooks/core/inbox";
+import type { Inbox, Life, OtherEvent } from "@payhooks/core";
+import { type HeldReason, isAboutTruth, successesOfReference } from "@payhooks/core/inbox";
 import { shown, type Terminal } from "../command-line/terminal.ts";
 
 /** What can be decided about a held event. */
 export type Action = "replay" | "discard";
 
 /** A held event that a decision is about, as it was when it was read. */
-export type Entry = Life & { readonly reason: HeldReason; readonly revision: string };
+export type Entry = Life & {
+  readonly reason: HeldReason;
+  readonly revision: string;
+  /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
+  readonly sameReference: readonly Life[] | null;
+};
 
-/** The event as an entry; null if it is not held. */
-export function entryOf(life: Life | null): Entry | null {
-  return life === null || life.reason === null || life.revision === null
-    ? null
-    : { ...life, reason: life.reason, revision: life.revision };
+/** The event as an entry, without its body: thousands of them would fill the memory. Null if it is not held. */
+export async function entryOf(inbox: Inbox, life: Life | null): Promise<Entry | null> {
+  if (life === null || life.reason === null || life.revision === null) return null;
+  const { reason, revision } = life;
+  return {
+    ...life,
+    delivery: null,
+    reason,
+    revision,
+    sameReference: await successesOfReference(inbox, life),
+  };
 }
 
 /** Everything that one command decides about. */
@@ -58,6 +69,15 @@ export function planAsJson(entry: Entry, plan: Plan): Readonly<Record<string, un
     acceptedAt: timeOf(entry.acceptedAt),
     handlers: entry.steps,
     others: entry.others.map((other) => ({ ...other, acceptedAt: timeOf(other.acceptedAt) })),
+    sameReference:
+      entry.sameReference?.map((life) => ({
+        eventId: life.eventId,
+        id: life.id,
+        status: life.status,
+        state: life.state,
+        amount: life.amount,
+        acceptedAt: timeOf(life.acceptedAt),
+      })) ?? null,
     leftAloneAfter: firstOfTransaction(entry, plan)?.eventId ?? null,
   };
 }
@@ -77,9 +97,18 @@ export function printPlanned(entry: Entry, plan: Plan, now: number, { line, pain
     const one = [other.event || "?", other.status, amountIn(other)].filter(Boolean).join(" ");
     line(`  same transaction: ${shown(one)}, ${stateOf(other)}, ${timeOf(other.acceptedAt)}`);
   }
+  if (entry.sameReference === null)
+    line("  the other transaction is not shown: this Redis is not searchable");
+  for (const other of entry.sameReference ?? []) {
+    const one = [other.event, other.status, amountIn(other), other.id].filter(Boolean).join(" ");
+    line(`  same reference: ${shown(one)}, ${stateOf(other)}, ${timeOf(other.acceptedAt)}`);
+  }
   if (plan.action === "discard") return;
   if (others.some(({ runsToo }) => runsToo)) {
     line(`  ${paint("red", "a second event of this transaction will run as well")}`);
+  }
+  if (reason === "reference-reused") {
+    line(`  ${paint("red", "a second payment with this reference will run")}`);
   }
   if (first !== undefined) {
     line(`  ${paint("red", "is left alone, once the other event of this transaction above is replayed")}`);
@@ -91,7 +120,7 @@ function amountIn({ amount }: { readonly amount: string | null }): string {
   return amount === null ? "" : `amount ${amount}`;
 }
 
-function stateOf({ state, reason }: OtherEvent): string {
+function stateOf({ state, reason }: Pick<OtherEvent, "state" | "reason">): string {
   return reason === null ? state : `held: ${reason}`;
 }
 

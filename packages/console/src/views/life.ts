@@ -4,13 +4,15 @@ import { addressOf, type ConsoleQuery, REASONS } from "../query.ts";
 import { type Redaction, redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
 import { type Decision, decideButtons, statePill } from "./list.ts";
-import { factsOf, stateOf as otherStateOf } from "./planned.ts";
+import { factsOf, stateOf as otherStateOf, sameReference } from "./planned.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
 /** What the page of one event shows. */
 export interface LifeView {
   readonly query: ConsoleQuery;
   readonly life: Life;
+  /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
+  readonly successes: readonly Life[] | null;
   readonly redact: readonly string[];
   /** What the user may do with the event while it is held. */
   readonly rights: readonly Decision[];
@@ -27,6 +29,7 @@ export function lifeCards(view: LifeView): Html {
     ${isHeld && life.reason !== null && html`<p class="reason">${REASONS[life.reason]}${life.detail !== null && html` <span class="detail">${said(redaction, life.detail)}</span>`}</p>`}
     ${isHeld && rights.length > 0 && html`<div class="actions" role="group" aria-label="Decide about this event">${decideButtons([life.eventId], rights)}</div>`}
     ${isHeld && life.others.some(({ runsToo }) => runsToo) && html`<p class="problem">Another event of this transaction has run, or will. A replay runs a second one.</p>`}
+    ${isHeld && sameReference(view.successes, redact)}
     ${facts(view)}
   </div>
 </section>

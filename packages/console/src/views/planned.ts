@@ -41,7 +41,19 @@ function row(
   <span class="sub">${factsOf(entry, redact)}${tenant !== "" && html` · ${shown(tenant)}`}</span>
   ${detail !== null && html`<span class="problem">${said(redaction, detail)}</span>`}
   ${others.map((other) => html`<span class="sub">The same transaction: ${factsOf(other, redact)} · ${stateOf(other)}, ${moment(other.acceptedAt)}</span>`)}
+  ${sameReference(entry.sameReference, redact)}
   ${decision === "replay" && runs(entry, first)}</li>`;
+}
+
+/** The other transactions that have succeeded with the same reference. */
+export function sameReference(lives: readonly Life[] | null, redact: readonly string[]): Html {
+  if (lives === null) {
+    return html`<span class="sub">This inbox does not search for references, so the other transaction is not shown.</span>`;
+  }
+  return html`${lives.map(
+    (life) =>
+      html`<span class="sub">Another transaction with this reference: ${shown(redactedLabel(redact, "id", life.id) ?? "")} · ${factsOf(life, redact)} · ${stateOf(life)}, ${moment(life.acceptedAt)}</span>`,
+  )}`;
 }
 
 /** The earlier entry after whose replay this one is left alone: they are outcomes of one transaction. */
@@ -56,6 +68,7 @@ function firstOfTransaction(entry: Planned, entries: readonly Planned[]): Planne
 
 function runs(entry: Planned, first: Planned | undefined): Html {
   return html`${entry.others.some(({ runsToo }) => runsToo) && html`<strong class="problem">A second event of this transaction will run as well.</strong>`}
+  ${entry.reason === "reference-reused" && html`<strong class="problem">A second payment with this reference will run.</strong>`}
   ${first !== undefined && html`<strong class="problem">Is left alone, once the other event of this transaction above is replayed.</strong>`}
   <span class="sub">${handlersOf(entry)}</span>`;
 }
@@ -87,7 +100,7 @@ const STATES: Readonly<Record<Exclude<OtherEvent["state"], "held">, string>> = {
   discarded: "discarded",
 };
 
-/** The state of another event of the same transaction, in words. */
-export function stateOf({ state, reason }: OtherEvent): string {
+/** The state of another event, in words. */
+export function stateOf({ state, reason }: Pick<OtherEvent, "state" | "reason">): string {
   return state === "held" ? `held: ${reason ?? "unknown"}` : STATES[state];
 }

@@ -63,9 +63,11 @@ export interface Answer {
 
 const EVERYTHING: ConsoleUser["can"] = ["view", "replay", "discard"];
 
-export async function merchant(): Promise<Merchant> {
+export async function merchant(
+  payments: { readonly oneSuccessPerReference?: boolean } = {},
+): Promise<Merchant> {
   const receiver = createReceiver({
-    payments: { publicKey: keys.publicKey },
+    payments: { publicKey: keys.publicKey, ...payments },
     connect: { secret: keys.webhookSecret },
     inbox: memoryInbox(),
     logger: silent,
