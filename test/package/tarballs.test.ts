@@ -122,7 +122,7 @@ const programs: Readonly<
     ],
     body: `
         const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
-        const page = payhooksConsole(receiver, { authorize: () => ({ by: "me", can: ["view"] }) });
+        const page = payhooksConsole(receiver, { allowedHosts: ["merchant.example"], authorize: () => ({ by: "me", can: ["view"] }) });
         page(new Request("https://merchant.example/payhooks")).then(async (answer) => {
           console.log(answer.status, (await answer.text()).includes("Payhooks console"));
           await receiver.close();

@@ -57,6 +57,7 @@ export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): He
 
   async function decide(
     eventId: string,
+    revision: string | undefined,
     step: (record: Parameters<typeof replay>[0], now: number) => boolean,
   ): Promise<string | null> {
     await ready();
@@ -67,12 +68,13 @@ export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): He
       deadlineMs,
       step: (record, now) => {
         reference ??= record?.slots[slotKeyOf(eventId)]?.work?.reference ?? null;
-        const answer = decideOnce(record, eventId, token, () => step(record, now));
+        const answer = decideOnce(record, eventId, { token, revision }, () => step(record, now));
         const isNew = answer === "decided";
         return { answer, record: isNew ? record : null, announce: isNew };
       },
     });
     if (decided === "missing") throw notHeld(eventId);
+    if (decided === "changed") throw changed(eventId);
     onDecided();
     return reference;
   }
@@ -80,10 +82,12 @@ export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): He
   return {
     list,
     async replay(eventId: string, decision: ReplayDecision) {
-      await decide(eventId, (record, now) => replay(record, eventId, decision, now));
+      await decide(eventId, decision.revision, (record, now) => replay(record, eventId, decision, now));
     },
     async discard(eventId: string, decision: Decision) {
-      const reference = await decide(eventId, (record, now) => discard(record, eventId, decision, now));
+      const reference = await decide(eventId, decision.revision, (record, now) =>
+        discard(record, eventId, decision, now),
+      );
       if (reference === null) return;
       const closing = parts.claims.eventEnded(reference, recordKeyOf(eventId));
       await closing.catch((error: unknown) => parts.notify(inboxError("claim", error)));
@@ -98,5 +102,13 @@ function notHeld(eventId: string): PayhooksError {
     {
       fix: "List them with receiver.held.list(); it may have been replayed or discarded already.",
     },
+  );
+}
+
+function changed(eventId: string): PayhooksError {
+  return new PayhooksError(
+    "ERR_HELD_CHANGED",
+    `The held entry ${eventId} is no longer as it was when it was looked at: it was replayed and held again, or another event of its transaction has run or is about to.`,
+    { fix: "Look at it once more, and decide about what is there now." },
   );
 }
