@@ -5,7 +5,7 @@
 import { type Receiver, Reject } from "@payhooks/core";
 import { expect } from "vitest";
 import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
-import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
+import { type ContractCase, onFreshData, type Rig, withOverrides } from "./rig.ts";
 import { does } from "./write-names.ts";
 
 const BY = { by: "an operator", note: "the handlers are there again" };
@@ -164,5 +164,52 @@ export const deployCases: readonly ContractCase[] = [
       await first.work();
       expect([await stateOf(first, eventId), heard]).toEqual(["held rejected", ["rejected"]]);
     },
+  ),
+  onFreshData(
+    "a receiver is told at its start which handlers differ from those of the last one, once for each change",
+    async (rig) => {
+      const started = async (register: (receiver: Receiver) => unknown): Promise<readonly string[]> => {
+        const merchant = merchantOn(rig.start(), register, { run: "after-response" });
+        await merchant.receiver.start();
+        const warnings = (await merchant.notices()).filter((notice) => notice.type === "warning");
+        return warnings.map(({ what }) => what).filter((what) => what.includes("other handlers"));
+      };
+      const old = (receiver: Receiver) =>
+        receiver.onDeposit({ SUCCESS: doNothing, FAILED: doNothing }).onHeld(doNothing);
+      const renamed = (receiver: Receiver) =>
+        receiver.onDeposit(doNothing, { name: "credit" }).onHeld(doNothing);
+      const ignoring = (receiver: Receiver) => receiver.onSettlementApproved(doNothing).ignore("DEPOSIT");
+      expect([await started(old), await started(old)]).toEqual([[], []]);
+      expect(await started(renamed)).toEqual([
+        "The receiver that started last on this inbox had other handlers. " +
+          "Missing here: deposit (DEPOSIT FAILED), deposit (DEPOSIT SUCCESS). New here: credit (DEPOSIT SUCCESS).",
+      ]);
+      // During a rolling deploy, old and new processes start in any order.
+      for (const register of [renamed, old, renamed, old]) expect(await started(register)).toEqual([]);
+      expect(await started(ignoring)).toEqual([
+        "The receiver that started last on this inbox had other handlers. " +
+          "Missing here: deposit (DEPOSIT FAILED), deposit (DEPOSIT SUCCESS), held (onHeld). " +
+          "New here: ignore (DEPOSIT), settlementApproved (settlement.approved).",
+      ]);
+      expect(await started(ignoring)).toEqual([]);
+    },
+    { only: "outlives-process" },
+  ),
+  onFreshData(
+    "a receiver starts although its handlers cannot be kept beside the data",
+    async (rig) => {
+      const merchant = merchantOn(
+        rig.start(undefined, {
+          store: (given) => withOverrides(given, { writeNote: () => Promise.reject(new Error("no room")) }),
+        }),
+        (receiver) => receiver.onDeposit(doNothing),
+        { run: "after-response" },
+      );
+      await merchant.receiver.start();
+      expect(await merchant.notices()).toContainEqual(
+        expect.objectContaining({ type: "inbox-error", during: "handlers" }),
+      );
+    },
+    { only: "outlives-process" },
   ),
 ];

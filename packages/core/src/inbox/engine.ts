@@ -10,6 +10,7 @@ import { Dispatcher } from "./dispatcher.ts";
 import type { EventEntries, FindQuery } from "./events.ts";
 import { withOwnErrors } from "./failures.ts";
 import { Finding } from "./finding.ts";
+import { introduce } from "./handler-sets.ts";
 import { HealthCheck } from "./health.ts";
 import { heldEntries } from "./held.ts";
 import type { AcceptOptions, HeldEntries, Inbox, Runner, Running, WorkOptions, WorkReport } from "./inbox.ts";
@@ -136,6 +137,11 @@ class Engine implements Inbox {
     this.#isOpen = true;
     this.#losses.start();
     if (this.#store.prune !== undefined) this.#pruneLater();
+  }
+
+  async introduce(handlers: readonly string[]): ReturnType<Inbox["introduce"]> {
+    await this.ready();
+    return introduce(this.#parts, handlers);
   }
 
   accept(event: VerifiedEvent, options: AcceptOptions = {}): Awaitable<Accepted> {

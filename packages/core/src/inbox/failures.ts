@@ -17,6 +17,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     durability: inbox.durability,
     observe: (notify) => inbox.observe(notify),
     ready: () => owned(() => inbox.ready()),
+    introduce: (handlers) => owned(() => inbox.introduce(handlers)),
     accept(event, options) {
       try {
         const accepting = inbox.accept(event, options);
