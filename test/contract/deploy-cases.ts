@@ -9,7 +9,8 @@ import { type ContractCase, onFreshData, type Rig, withOverrides } from "./rig.t
 import { does } from "./write-names.ts";
 
 const BY = { by: "an operator", note: "the handlers are there again" };
-const soon = { backoffMs: () => 1, maxAttempts: 100 };
+const SOON_MS = 300;
+const soon = { backoffMs: () => SOON_MS };
 const fails = (): never => {
   throw new Error("the bank is down");
 };
@@ -47,9 +48,9 @@ async function begunBy(rig: Rig, register: Register): Promise<{ eventId: string;
   const ran: string[] = [];
   const first = merchantOn(rig.start(), (receiver) => register(receiver, ran));
   const eventId = await first.deliver(depositOf(rig));
-  await first.work();
+  await first.receiver.work({ limit: 1 });
   expect(await stateOf(first, eventId)).toBe("waiting");
-  await rig.advance(10);
+  await rig.advance(SOON_MS + 100);
   return { eventId, ran };
 }
 
