@@ -42,11 +42,12 @@ export function introduced(
 }
 
 /** Keeps the handlers of a receiver beside the data. Returns how they differ from those of the last one, if that is news. */
-export async function introduce({ store }: InboxParts, own: HandlerSet): Promise<HandlerChange | null> {
+export async function introduce(parts: InboxParts, own: HandlerSet): Promise<HandlerChange | null> {
+  const { store } = parts;
   if (store.readNote === undefined) return null;
   const known = setsIn(await store.readNote(HANDLERS));
   const { sets, change } = introduced(known, own);
-  if (!isDeepStrictEqual(sets, known)) await store.writeNote?.(HANDLERS, textOf(sets));
+  if (!isDeepStrictEqual(sets, known) && !parts.isClosing) await store.writeNote?.(HANDLERS, textOf(sets));
   return change;
 }
 

@@ -58,7 +58,8 @@ export class Pruning {
     if (store.prune === undefined) return 0;
     const known = store.readNote === undefined ? this.#looks : looksIn(await store.readNote(NOTE));
     const looks = lookedAt(known, store.now(""));
-    if (looks !== known) await store.writeNote?.(NOTE, `${looks.last} ${looks.before}`);
+    if (looks !== known && !this.#parts.isClosing)
+      await store.writeNote?.(NOTE, `${looks.last} ${looks.before}`);
     this.#looks = looks;
     return looks.before;
   }
