@@ -5,11 +5,12 @@
 import { type Receiver, Reject } from "@payhooks/core";
 import { expect } from "vitest";
 import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
-import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
+import { type ContractCase, onFreshData, type Rig, withOverrides } from "./rig.ts";
 import { does } from "./write-names.ts";
 
 const BY = { by: "an operator", note: "the handlers are there again" };
-const soon = { backoffMs: () => 1, maxAttempts: 100 };
+const SOON_MS = 300;
+const soon = { backoffMs: () => SOON_MS };
 const fails = (): never => {
   throw new Error("the bank is down");
 };
@@ -47,9 +48,9 @@ async function begunBy(rig: Rig, register: Register): Promise<{ eventId: string;
   const ran: string[] = [];
   const first = merchantOn(rig.start(), (receiver) => register(receiver, ran));
   const eventId = await first.deliver(depositOf(rig));
-  await first.work();
+  await first.receiver.work({ limit: 1 });
   expect(await stateOf(first, eventId)).toBe("waiting");
-  await rig.advance(10);
+  await rig.advance(SOON_MS + 100);
   return { eventId, ran };
 }
 
@@ -164,5 +165,52 @@ export const deployCases: readonly ContractCase[] = [
       await first.work();
       expect([await stateOf(first, eventId), heard]).toEqual(["held rejected", ["rejected"]]);
     },
+  ),
+  onFreshData(
+    "a receiver is told at its start which handlers differ from those of the last one, once for each change",
+    async (rig) => {
+      const started = async (register: (receiver: Receiver) => unknown): Promise<readonly string[]> => {
+        const merchant = merchantOn(rig.start(), register, { run: "after-response" });
+        await merchant.receiver.start();
+        const warnings = (await merchant.notices()).filter((notice) => notice.type === "warning");
+        return warnings.map(({ what }) => what).filter((what) => what.includes("other handlers"));
+      };
+      const old = (receiver: Receiver) =>
+        receiver.onDeposit({ SUCCESS: doNothing, FAILED: doNothing }).onHeld(doNothing);
+      const renamed = (receiver: Receiver) =>
+        receiver.onDeposit(doNothing, { name: "credit" }).onHeld(doNothing);
+      const ignoring = (receiver: Receiver) => receiver.onSettlementApproved(doNothing).ignore("DEPOSIT");
+      expect([await started(old), await started(old)]).toEqual([[], []]);
+      expect(await started(renamed)).toEqual([
+        "The receiver that started last on this inbox had other handlers. " +
+          "Missing here: deposit (DEPOSIT FAILED), deposit (DEPOSIT SUCCESS). New here: credit (DEPOSIT SUCCESS).",
+      ]);
+      // During a rolling deploy, old and new processes start in any order.
+      for (const register of [renamed, old, renamed, old]) expect(await started(register)).toEqual([]);
+      expect(await started(ignoring)).toEqual([
+        "The receiver that started last on this inbox had other handlers. " +
+          "Missing here: deposit (DEPOSIT FAILED), deposit (DEPOSIT SUCCESS), held (onHeld). " +
+          "New here: ignore (DEPOSIT), settlementApproved (settlement.approved).",
+      ]);
+      expect(await started(ignoring)).toEqual([]);
+    },
+    { only: "outlives-process" },
+  ),
+  onFreshData(
+    "a receiver starts although its handlers cannot be kept beside the data",
+    async (rig) => {
+      const merchant = merchantOn(
+        rig.start(undefined, {
+          store: (given) => withOverrides(given, { writeNote: () => Promise.reject(new Error("no room")) }),
+        }),
+        (receiver) => receiver.onDeposit(doNothing),
+        { run: "after-response" },
+      );
+      await merchant.receiver.start();
+      expect(await merchant.notices()).toContainEqual(
+        expect.objectContaining({ type: "inbox-error", during: "handlers" }),
+      );
+    },
+    { only: "outlives-process" },
   ),
 ];

@@ -35,6 +35,7 @@ export function sharedMemoryGround(): Ground {
   const { clock, advance } = skippingClock();
   const ground = groundOn(clock, advance);
   const { store } = ground.open();
+  const notes = new Map<string, string>();
   const distant = withOverrides<RecordStore>(store, {
     durability: "host",
     immediate: false,
@@ -42,6 +43,8 @@ export function sharedMemoryGround(): Ground {
     read: async (keys) => later(() => store.read(keys)),
     swap: async (items) => later(() => store.swap(items)),
     takeDue: async (limit, hideMs) => later(() => store.takeDue(limit, hideMs)),
+    readNote: async (name) => notes.get(name) ?? null,
+    writeNote: async (name, text) => void notes.set(name, text),
   });
   return {
     ...ground,

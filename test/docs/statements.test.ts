@@ -129,7 +129,7 @@ const writeCases: readonly WriteCase[] = [
   },
   {
     row: "`oneSuccessPerReference`",
-    writes: 3,
+    writes: 4,
     payments: { publicKey, oneSuccessPerReference: true },
     register: (receiver) => receiver.onDeposit(nothing),
   },

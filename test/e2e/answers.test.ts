@@ -70,6 +70,7 @@ function delegate(inbox: Inbox): Inbox {
     find: (query) => inbox.find(query),
     observe: (notify) => inbox.observe(notify),
     ready: () => inbox.ready(),
+    introduce: (handlers) => inbox.introduce(handlers),
     accept: (event, options) => inbox.accept(event, options),
     run: (runner, options) => inbox.run(runner, options),
     work: (runner, options) => inbox.work(runner, options),

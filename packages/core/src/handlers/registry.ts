@@ -122,6 +122,17 @@ export class Registry {
     return this.#ignored.has(event);
   }
 
+  /** Everything that is registered, in words and in alphabetical order. */
+  get names(): readonly string[] {
+    const handlers = [...this.#handlers].flatMap(([event, list]) =>
+      list.flatMap(({ name, statuses }) =>
+        statuses.map((status) => `${name} (${`${event} ${status}`.trim()})`),
+      ),
+    );
+    const held = this.#held.map(({ name }) => `${name} (onHeld)`);
+    return [...handlers, ...held, ...[...this.#ignored].map((event) => `ignore (${event})`)].toSorted();
+  }
+
   get empty(): boolean {
     return this.#handlers.size === 0;
   }

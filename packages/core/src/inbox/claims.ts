@@ -1,5 +1,5 @@
 import type { InboxParts } from "./parts.ts";
-import { isUnreadable } from "./record/codec.ts";
+import type { IdempotencyRecord } from "./record/record.ts";
 import {
   type Claimed,
   claimReference,
@@ -33,8 +33,7 @@ export class Claims {
     const first = await this.#ask(claim, null, onFailure);
     if (!first.isOld) return first;
     // A claim outlives its owner if a process died before it could let the claim expire.
-    const [owner = null] = await this.#parts.store.read([first.owner]);
-    return owner === null ? this.#ask(claim, first.owner, onFailure) : first;
+    return (await this.#read(first.owner)) === null ? this.#ask(claim, first.owner, onFailure) : first;
   }
 
   #ask(
@@ -67,14 +66,20 @@ export class Claims {
    * claim stays, and the next one who wants the reference asks whether its owner still exists.
    */
   async eventEnded(key: string, owner: string): Promise<void> {
-    const { store, changes, leaseMs } = this.#parts;
-    const [found = null] = await store.read([owner]);
-    if (found === null || isUnreadable(found.record) || needsClaim(found.record, key)) return;
-    const { expiresAt } = found.record;
+    const { changes, leaseMs } = this.#parts;
+    const record = await this.#read(owner);
+    if (record === null || needsClaim(record, key)) return;
+    const { expiresAt } = record;
     await changes.change({
       key,
       deadlineMs: leaseMs,
-      step: (record) => ({ answer: undefined, record: closeClaim(record, owner, expiresAt) }),
+      step: (claim) => ({ answer: undefined, record: closeClaim(claim, owner, expiresAt) }),
     });
+  }
+
+  /** Reads a record. Once the inbox is closed, this fails as a write would. */
+  #read(key: string): Promise<IdempotencyRecord | null> {
+    const step = (record: IdempotencyRecord | null) => ({ answer: record, record: null });
+    return this.#parts.changes.change({ key, deadlineMs: DEADLINE_MS, step });
   }
 }

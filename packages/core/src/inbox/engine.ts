@@ -12,6 +12,7 @@ import { Dispatcher } from "./dispatcher.ts";
 import type { EventEntries, FindQuery } from "./events.ts";
 import { withOwnErrors } from "./failures.ts";
 import { Finding } from "./finding.ts";
+import { introduce } from "./handler-sets.ts";
 import { HealthCheck } from "./health.ts";
 import { heldEntries } from "./held.ts";
 import type {
@@ -162,6 +163,11 @@ class Engine implements Inbox {
     this.#losses.start();
     this.#canary.start();
     if (this.#store.prune !== undefined) this.#pruneLater();
+  }
+
+  async introduce(handlers: readonly string[]): ReturnType<Inbox["introduce"]> {
+    await this.ready();
+    return introduce(this.#parts, handlers);
   }
 
   accept(event: VerifiedEvent, options: AcceptOptions = {}): Awaitable<Accepted> {

@@ -19,6 +19,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     durability: inbox.durability,
     observe: (notify) => inbox.observe(notify),
     ready: () => owned(() => inbox.ready()),
+    introduce: (handlers) => owned(() => inbox.introduce(handlers)),
     accept(event, options) {
       try {
         const accepting = emptyContext.run(() => inbox.accept(event, options));

@@ -5,6 +5,7 @@ import type { AsyncContext } from "../time/async-context.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 import type { EventEntries, FindQuery } from "./events.ts";
+import type { HandlerChange } from "./handler-sets.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "./record/event.ts";
 import type { EventSummary } from "./record/index-of.ts";
 import type { Ending, LeaseData, StepChange } from "./record/lease.ts";
@@ -181,6 +182,11 @@ export interface Inbox {
   observe(notify: (notice: Happening) => void): void;
   /** Connects to the store and checks it. Idempotent. */
   ready(): Promise<void>;
+  /**
+   * Keeps the names of a receiver's handlers beside the data, for all processes. Returns how they differ from those of the
+   * receiver that started last; null if they do not, or if a receiver with the same handlers has started before.
+   */
+  introduce(handlers: readonly string[]): Promise<HandlerChange | null>;
   /**
    * Applies the table of deduplication in one atomic step and stores the event as durably as the inbox promises. If this
    * process runs events and has room for one more, the same step begins the event.

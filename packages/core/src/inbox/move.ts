@@ -6,6 +6,7 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import { sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
+import { HANDLERS } from "./handler-sets.ts";
 import { isCanary } from "./record/canary.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { type EventState, indexOf, type RecordIndex } from "./record/index-of.ts";
@@ -86,10 +87,17 @@ export async function moveRecords(
   try {
     for await (const page of pagesOf(from)) await mover.move(page);
     while ((await from.prune?.(LONG_AGO)) === true);
+    await keepHandlers(from, to);
   } finally {
     release();
   }
   return moved.report();
+}
+
+/** A receiver that starts on the new inbox with other handlers than before is told so. */
+async function keepHandlers(from: RecordStore, to: RecordStore): Promise<void> {
+  const [old = null, known = null] = [await from.readNote?.(HANDLERS), await to.readNote?.(HANDLERS)];
+  if (old !== null && known === null) await to.writeNote?.(HANDLERS, old);
 }
 
 function checkStores(from: RecordStore, to: RecordStore): void {

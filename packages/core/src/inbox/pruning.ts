@@ -32,6 +32,8 @@ export function lookedAt(known: Looks | null, now: number): Looks {
 /** Prunes the store of an inbox. */
 export class Pruning {
   readonly #parts: InboxParts;
+  /** What this process knows, for a store that keeps no notes. */
+  #looks: Looks | null = null;
 
   constructor(parts: InboxParts) {
     this.#parts = parts;
@@ -54,9 +56,11 @@ export class Pruning {
   async #look(): Promise<number> {
     const { store } = this.#parts;
     if (store.prune === undefined) return 0;
-    const known = looksIn((await store.readNote?.(NOTE)) ?? null);
+    const known = store.readNote === undefined ? this.#looks : looksIn(await store.readNote(NOTE));
     const looks = lookedAt(known, store.now(""));
-    if (looks !== known) await store.writeNote?.(NOTE, `${looks.last} ${looks.before}`);
+    if (looks !== known && !this.#parts.isClosing)
+      await store.writeNote?.(NOTE, `${looks.last} ${looks.before}`);
+    this.#looks = looks;
     return looks.before;
   }
 }

@@ -322,7 +322,7 @@ export class Runs {
   }
 
   async #closeClaim({ reference, data }: ActiveRun, runner: Runner): Promise<void> {
-    if (reference === null) return;
+    if (reference === null || this.#parts.isAbandoned) return;
     const closing = this.#parts.claims.eventEnded(reference, data.key);
     await closing.catch((error: unknown) => runner.notify(inboxError("claim", error)));
   }

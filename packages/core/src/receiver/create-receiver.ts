@@ -46,7 +46,7 @@ import { type Closed, Lifecycle } from "./lifecycle.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
 import type { Ingested, PaymentsEndpoint, Probe, ReadyOptions, Receiver } from "./receiver.ts";
 import { createRunner } from "./runner.ts";
-import { checkSetup } from "./setup.ts";
+import { checkSetup, differenceOf } from "./setup.ts";
 
 /**
  * Makes a receiver. Does no I/O and starts nothing. Keys are read and the inbox connects at `start()`, or at the first
@@ -231,9 +231,22 @@ class MountedReceiver implements Receiver {
       flows: [this.#flows.payments, this.#flows.connect],
     });
     await this.#noticing(() => this.#inbox.ready());
-    if (this.#settings.run !== "elsewhere") await this.#upkeep?.open();
+    if (this.#settings.run !== "elsewhere") {
+      await this.#upkeep?.open();
+      await this.#introduce();
+    }
     for (const warning of warnings) this.#notices.post({ type: "warning", ...warning });
     this.#registry.close();
+  }
+
+  /** Says how the handlers differ from those of other receivers on the same data. The start does not depend on it. */
+  async #introduce(): Promise<void> {
+    try {
+      const change = await this.#inbox.introduce(this.#registry.names);
+      if (change !== null) this.#notices.post({ type: "warning", ...differenceOf(change) });
+    } catch (error) {
+      this.#notices.post(inboxError("handlers", error));
+    }
   }
 
   async #run(): Promise<Running> {

@@ -1,5 +1,6 @@
 import type { Flow, SetupWarning } from "../flows/flow.ts";
 import type { Registry } from "../handlers/registry.ts";
+import type { HandlerChange } from "../inbox/handler-sets.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 
 /** What is known about a receiver's set-up when it starts. */
@@ -11,6 +12,18 @@ export interface SetupParts {
   readonly registry: Registry;
   /** Null for a flow that is off. */
   readonly flows: readonly (Flow | null)[];
+}
+
+/** The warning that a receiver has other handlers than the last one that started on the same data. */
+export function differenceOf({ missing, added }: HandlerChange): SetupWarning {
+  const lists = [
+    missing.length === 0 ? "" : ` Missing here: ${missing.join(", ")}.`,
+    added.length === 0 ? "" : ` New here: ${added.join(", ")}.`,
+  ];
+  return {
+    what: `The receiver that started last on this inbox had other handlers.${lists.join("")}`,
+    fix: "That is fine after a change of your handlers: events that only an old process can finish are held as unhandled, so replay them. Two applications need an inbox each: another file, schema or prefix.",
+  };
 }
 
 /**

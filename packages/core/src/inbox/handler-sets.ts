@@ -1,0 +1,71 @@
+/**
+ * Which handlers the receivers on the same data have. An event runs in any of these processes, so a process that lacks a handler
+ * is told about it at its start: once for each set of handlers, or a rolling deploy, and two applications that share an inbox,
+ * would be told at every start.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { InboxParts } from "./parts.ts";
+
+/** The name of the note that has the sets. */
+export const HANDLERS = "handlers";
+/** How many sets are kept, and how long their text is at most. */
+const MAX_SETS = 8;
+const MAX_LENGTH = 16_000;
+
+/** The handlers of one receiver, by names that a person can read, in alphabetical order. */
+export type HandlerSet = readonly string[];
+
+/** How a receiver's handlers differ from those of the receiver that started before it. */
+export interface HandlerChange {
+  /** Handlers that the other receiver had. */
+  readonly missing: HandlerSet;
+  /** Handlers that it did not have. */
+  readonly added: HandlerSet;
+}
+
+/** The sets to keep once a receiver has started, the latest last; and how it differs from the latest, unless its set was there before. */
+export function introduced(
+  known: readonly HandlerSet[],
+  own: HandlerSet,
+): { readonly sets: readonly HandlerSet[]; readonly change: HandlerChange | null } {
+  const others = known.filter((set) => !isDeepStrictEqual(set, own));
+  const sets = [...others, own].slice(-MAX_SETS);
+  const latest = known.at(-1);
+  if (latest === undefined || others.length < known.length) return { sets, change: null };
+  return {
+    sets,
+    change: {
+      missing: latest.filter((name) => !own.includes(name)),
+      added: own.filter((name) => !latest.includes(name)),
+    },
+  };
+}
+
+/** Keeps the handlers of a receiver beside the data. Returns how they differ from those of the last one, if that is news. */
+export async function introduce(parts: InboxParts, own: HandlerSet): Promise<HandlerChange | null> {
+  const { store } = parts;
+  if (store.readNote === undefined) return null;
+  const known = setsIn(await store.readNote(HANDLERS));
+  const { sets, change } = introduced(known, own);
+  if (!isDeepStrictEqual(sets, known) && !parts.isClosing) await store.writeNote?.(HANDLERS, textOf(sets));
+  return change;
+}
+
+/** Leaves out the oldest sets if the text would be too long. */
+function textOf(sets: readonly HandlerSet[]): string {
+  const text = JSON.stringify(sets);
+  return text.length <= MAX_LENGTH || sets.length === 0 ? text : textOf(sets.slice(1));
+}
+
+function setsIn(note: string | null): readonly HandlerSet[] {
+  try {
+    const sets: unknown = JSON.parse(note ?? "[]");
+    return Array.isArray(sets) && sets.every(isSet) ? sets : [];
+  } catch {
+    return [];
+  }
+}
+
+function isSet(given: unknown): given is HandlerSet {
+  return Array.isArray(given) && given.every((name) => typeof name === "string");
+}
