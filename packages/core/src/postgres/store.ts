@@ -15,7 +15,7 @@ import type {
   SwapResult,
   Versioned,
 } from "../inbox/store.ts";
-import { consoleLogger, type FactsFirstLogger, type Logger, loggerOf } from "../notices/logger.ts";
+import { consoleLogger, type GivenLogger, type Logger, loggerOf } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -53,7 +53,7 @@ export interface PostgresStoreOptions {
   /** The time after which a statement is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
   /** Where warnings at the start are logged. Default: the console. */
-  readonly logger?: Logger | FactsFirstLogger | undefined;
+  readonly logger?: GivenLogger | undefined;
   /** For tests: everything that the store takes from outside, except PostgreSQL itself. */
   readonly environment?: Environment | undefined;
 }
