@@ -28,8 +28,10 @@ app.use("/webhooks/connect", connectWebhooks(receiver));
 const server = app.listen(process.env.PORT ?? 3000);
 server.once("listening", () => console.log("listening", server.address()));
 
-process.once("SIGTERM", async () => {
+async function stop(): Promise<void> {
   server.close();
   await receiver.close({ graceMs: 10_000 });
   server.closeAllConnections();
-});
+}
+// Ctrl-C and PM2 send SIGINT, orchestrators send SIGTERM. npm may pass on the same signal twice.
+process.on("SIGTERM", stop).on("SIGINT", stop);

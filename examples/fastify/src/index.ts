@@ -22,9 +22,11 @@ app.register(connectWebhooks(receiver), { prefix: "/webhooks/connect" });
 await app.listen({ port: Number(process.env.PORT ?? 3000) });
 console.log("listening", app.server.address());
 
-process.once("SIGTERM", async () => {
+async function stop(): Promise<void> {
   const closing = app.close();
   await receiver.close({ graceMs: 10_000 });
   app.server.closeAllConnections();
   await closing;
-});
+}
+// Ctrl-C and PM2 send SIGINT, orchestrators send SIGTERM. npm may pass on the same signal twice.
+process.on("SIGTERM", stop).on("SIGINT", stop);

@@ -24,8 +24,10 @@ const server = serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) 
   console.log("listening", address),
 );
 
-process.once("SIGTERM", async () => {
+async function stop(): Promise<void> {
   server.close();
   await receiver.close({ graceMs: 10_000 });
   if ("closeAllConnections" in server) server.closeAllConnections();
-});
+}
+// Ctrl-C and PM2 send SIGINT, orchestrators send SIGTERM. npm may pass on the same signal twice.
+process.on("SIGTERM", stop).on("SIGINT", stop);

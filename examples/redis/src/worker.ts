@@ -16,7 +16,9 @@ await receiver.start();
 console.log("working");
 
 // What runs may end; what has not started is another worker's.
-process.once("SIGTERM", async () => {
+async function stop(): Promise<void> {
   const { unfinished } = await receiver.close({ graceMs: 30_000 });
   process.exitCode = unfinished === 0 ? 0 : 1;
-});
+}
+// Ctrl-C and PM2 send SIGINT, orchestrators send SIGTERM. npm may pass on the same signal twice.
+process.on("SIGTERM", stop).on("SIGINT", stop);

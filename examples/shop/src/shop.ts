@@ -64,9 +64,11 @@ app.get("/books", async (_, response) => {
 });
 const server = app.listen(port, "127.0.0.1", () => console.log(`the shop is open on port ${port}`));
 
-process.once("SIGTERM", async () => {
+async function stop(): Promise<void> {
   server.close();
   await receiver.close({ graceMs: 10_000 });
   await sandbox.close();
-  await books.end();
-});
+  if (!books.ending) await books.end();
+}
+// Ctrl-C and PM2 send SIGINT, orchestrators send SIGTERM. npm may pass on the same signal twice.
+process.on("SIGTERM", stop).on("SIGINT", stop);

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { generateKeyPairSync, randomUUID } from "node:crypto";
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { constants } from "node:os";
@@ -455,6 +455,63 @@ describe("payhooks dev", () => {
     await plain.until(/app \| ready/);
     plain.process.kill("SIGINT");
     expect((await plain.ended).code).toBe(128 + constants.signals.SIGINT);
+  });
+
+  /** A server that takes its time to end, and tells. `ignores`: it does not even begin. */
+  const server = (ends: string): string => `
+      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => { ${ends} });
+      setInterval(() => {}, 1000);
+      console.log("pid " + process.pid);`;
+  const ENDS = 'console.log("closing"); setTimeout(() => process.exit(0), 200)';
+  /** Files of a project whose server is in `server.js`. */
+  function projectWith(program: string): string {
+    const project = join(folder, randomUUID());
+    mkdirSync(project);
+    writeFileSync(join(project, "server.js"), program);
+    writeFileSync(join(project, "package.json"), JSON.stringify({ scripts: { dev: "node server.js" } }));
+    return project;
+  }
+  /** A process that has ended may be known for a while, as a zombie. */
+  const isAlive = (pid: number): boolean =>
+    /^\s*[^Z\s]/.test(String(spawnSync("ps", ["-o", "stat=", "-p", String(pid)]).stdout));
+  const WAYS = [
+    ["node server.js", [process.execPath, "server.js"]],
+    ["npm run dev", ["npm", "run", "dev"]],
+    ["npx, which starts a shell", ["npm", "exec", "-c", "node server.js"]],
+    ["a shell that waits", ["sh", "-c", "node server.js; true"]],
+  ] as const;
+  const SENT = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+  it
+    .skipIf(process.platform === "win32")
+    .each(WAYS.flatMap(([name, command]) => SENT.map((signal) => [name, signal, command] as const)))(
+    "ends what it started with %s on %s, after that has closed",
+    async (_, signal, command) => {
+      const running = new Running(["dev", "--port", "0", "--", ...command], {
+        cwd: projectWith(server(ENDS)),
+      });
+      const [, pid] = await running.until(/app \| pid (\d+)/);
+      running.process.kill(signal);
+      const { stdout } = await running.ended;
+      expect(stdout).toContain("app | closing");
+      expect(isAlive(Number(pid))).toBe(false);
+    },
+  );
+
+  it.skipIf(process.platform === "win32")("ends at a second signal what ignores the first", async () => {
+    const running = new Running(["dev", "--port", "0", "--", "npm", "run", "dev"], {
+      cwd: projectWith(server('console.log("never")')),
+    });
+    const [, pid] = await running.until(/app \| pid (\d+)/);
+    running.process.kill("SIGINT");
+    // The copy of a signal that npm passes on is not a second one.
+    running.process.kill("SIGINT");
+    await running.until(/app \| never/);
+    expect(isAlive(Number(pid))).toBe(true);
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    running.process.kill("SIGINT");
+    await running.ended;
+    expect(isAlive(Number(pid))).toBe(false);
   });
 
   it("goes on until the app ends when nobody reads its output any more, and ends as the app does", async () => {

@@ -27,7 +27,7 @@ export type { Held, Life, OtherEvent } from "./inbox/record/life.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
 export type { AlertOptions } from "./notices/alerts.ts";
 
-export type { FactsFirstLogger, Logger } from "./notices/logger.ts";
+export type { GivenLogger, Logger } from "./notices/logger.ts";
 export type { Alert, Notice } from "./notices/notice.ts";
 export { formatAmount, parseAmount } from "./protocol/amount.ts";
 export type { Delivery, Reply } from "./protocol/delivery.ts";

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
@@ -10,9 +10,15 @@ import type { Terminal } from "../command-line/terminal.ts";
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const CANNOT_START = 127;
 
+/** Signals within this time are one: npm repeats those that a terminal has sent to the whole process group. */
+const SAME_SIGNAL_MS = 500;
+/** How long the command may take to end, which is longer than a receiver waits for its handlers. */
+const GRACE_MS = 15_000;
+
 /**
- * Runs a command with further variables, and prefixes each line that it prints. Resolves with its exit code. The command
- * gets SIGTERM when `stop` is aborted.
+ * Runs a command with further variables, and prefixes each line that it prints. Resolves with its exit code. The command and
+ * everything that it has started get our signals, and SIGTERM when `stop` is aborted. At a second signal, or after 15 s, they are
+ * killed.
  */
 export function runApp(
   command: string,
@@ -28,15 +34,15 @@ export function runApp(
       env: { ...process.env, ...environment },
       stdio: ["inherit", "pipe", "pipe"],
       windowsVerbatimArguments: program.isVerbatim,
+      // A process group of its own. The server of `npx tsx server.ts` is a grandchild, which a signal to the child may not reach.
+      detached: !isWindows,
     });
-    const forward = (signal: NodeJS.Signals): void => {
-      // A terminal sends Ctrl-C to the whole process group, so the app has it already.
-      if (signal === "SIGINT" && process.stdin.isTTY) return;
-      child.kill(signal);
-    };
+    const ending = new Ending(child);
+    const forward = (signal: NodeJS.Signals): void => ending.signal(signal);
     for (const signal of SIGNALS) process.on(signal, forward);
-    void aborted(stop).then(() => child.kill());
+    void aborted(stop).then(() => ending.signal("SIGTERM"));
     const forget = (): void => {
+      ending.forget();
       for (const signal of SIGNALS) process.off(signal, forward);
     };
     prefix(child.stdout, process.stdout, terminal);
@@ -53,6 +59,49 @@ export function runApp(
       resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
     });
   });
+}
+
+/** Ends a command with everything that it has started. */
+class Ending {
+  readonly #child: ChildProcessByStdio<null, Readable, Readable>;
+  #since: number | null = null;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(child: ChildProcessByStdio<null, Readable, Readable>) {
+    this.#child = child;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    if (this.#since === null) {
+      this.#since = Date.now();
+      this.#timer = setTimeout(() => this.#kill(), GRACE_MS);
+      this.#send(signal);
+    } else if (Date.now() - this.#since >= SAME_SIGNAL_MS) this.#kill();
+  }
+
+  forget(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #kill(): void {
+    this.#send("SIGKILL");
+    // A process that has left the group may still hold our end of its output.
+    this.#child.stdout.destroy();
+    this.#child.stderr.destroy();
+  }
+
+  #send(signal: NodeJS.Signals): void {
+    const { pid } = this.#child;
+    if (process.platform === "win32" || pid === undefined) {
+      this.#child.kill(signal);
+      return;
+    }
+    try {
+      process.kill(-pid, signal);
+    } catch {
+      // Nothing of the group is left.
+    }
+  }
 }
 
 /** What to start on Windows. */

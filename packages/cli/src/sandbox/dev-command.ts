@@ -13,7 +13,7 @@ export const devCommand: Command = {
   usage: ["[SANDBOX OPTIONS] -- COMMAND [ARGUMENTS …]"],
   options: SANDBOX_OPTIONS,
   notes: [
-    `It sets ${VARIABLES.join(", ")} for COMMAND, even those that are set already. It passes signals on to COMMAND. When COMMAND ends, the sandbox ends too, and payhooks ends with the same exit code. If COMMAND cannot be started, the exit code is 127.`,
+    `It sets ${VARIABLES.join(", ")} for COMMAND, even those that are set already. It passes SIGINT, SIGTERM and SIGHUP on to COMMAND and to everything that COMMAND has started. A second one, or 15 s, ends those that are left. When COMMAND ends, the sandbox ends too, and payhooks ends with the same exit code. If COMMAND cannot be started, the exit code is 127.`,
     "Lines that COMMAND prints begin with app |. Lines of the sandbox begin with sandbox |. It prints one for each attempt to deliver: the delivery, the answer and the time that it took.",
   ],
   examples: [

@@ -1,6 +1,7 @@
 import type { Logger } from "../notices/logger.ts";
 import type { FlowName, PaymentStatus } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
+import { propertyOf } from "../protocol/reading.ts";
 
 /** What a handler gets besides the event. */
 export interface HandlerContext {
@@ -149,9 +150,7 @@ export function isReject(thrown: unknown): boolean {
 }
 
 function branded(thrown: unknown, brand: symbol): unknown {
-  return typeof thrown === "object" && thrown !== null
-    ? (thrown as Record<symbol, unknown>)[brand]
-    : undefined;
+  return propertyOf(thrown, brand);
 }
 
 /** No delay is longer than ten years. Every store can keep such a time. */

@@ -11,21 +11,23 @@ export interface Logger {
   error(message: string, facts?: Readonly<Record<string, unknown>>): void;
 }
 
-/** Writes one line: the facts come first. */
-type WriteFactsFirst = (facts: object, message: string) => unknown;
+type Method = (...given: never[]) => unknown;
+
+/** Methods that are called with the facts and then the message. As functions they would hide the types of a logger written inline. */
+interface FactsFirst {
+  readonly info: object;
+  readonly warn: object;
+  readonly error: object;
+}
 
 /**
- * A logger that takes the facts before the message. It is recognised by a method that every logger of its kind has: `bindings` of
- * pino, `addSerializers` of bunyan.
+ * A logger that may be given: one that takes the message first, or one that takes the facts first. The second kind is recognised by
+ * a method that every logger of its library has: `bindings` of pino, `addSerializers` of bunyan.
  */
-export type FactsFirstLogger = {
-  readonly info: WriteFactsFirst;
-  readonly warn: WriteFactsFirst;
-  readonly error: WriteFactsFirst;
-} & (
-  | { readonly bindings: (...given: never[]) => unknown }
-  | { readonly addSerializers: (...given: never[]) => unknown }
-);
+export type GivenLogger =
+  | (Logger & { readonly bindings?: undefined; readonly addSerializers?: undefined })
+  | (FactsFirst & { readonly bindings: Method; readonly addSerializers?: unknown })
+  | (FactsFirst & { readonly bindings?: unknown; readonly addSerializers: Method });
 
 const KINDS_OF_FACTS_FIRST = ["bindings", "addSerializers"] as const;
 
@@ -39,7 +41,7 @@ type Write = (...given: readonly unknown[]) => unknown;
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` if a method is missing.
  */
-export function loggerOf(given: Logger | FactsFirstLogger): Logger {
+export function loggerOf(given: GivenLogger): Logger {
   const log = given as unknown as Readonly<Record<string, Write | undefined>>;
   const missing = LEVELS.filter((level) => typeof log?.[level] !== "function");
   if (missing.length > 0) {

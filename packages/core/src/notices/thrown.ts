@@ -3,29 +3,27 @@
  * limited in length.
  */
 
+import { isError, propertyOf, textOf } from "../protocol/reading.ts";
+
 const MAX_LINE = 500;
 const MAX_STACK = 4_000;
 const MAX_CAUSES = 3;
 
 /** An error as one line. */
 export function lineOfThrown(error: unknown): string {
-  return bounded(error instanceof Error ? `${error.name}: ${error.message}` : textOf(error), MAX_LINE);
-}
-
-/** Objects without a prototype, such as events, have no text. */
-function textOf(thrown: unknown): string {
-  try {
-    return String(thrown);
-  } catch {
-    return "a value that has no text";
-  }
+  if (!isError(error)) return bounded(textOf(error), MAX_LINE);
+  const [name = "Error", message = ""] = [propertyOf(error, "name"), propertyOf(error, "message")];
+  return bounded(`${textOf(name)}: ${textOf(message)}`, MAX_LINE);
 }
 
 /** The stack of an error and those of its causes; null if it has none. Further fields of the error are not shown. */
 function stackOfThrown(error: unknown): string | null {
   const stacks: string[] = [];
-  for (let one = error; one instanceof Error && stacks.length < MAX_CAUSES; one = one.cause) {
-    if (typeof one.stack === "string") stacks.push(one.stack);
+  let one = error;
+  for (let causes = 0; isError(one) && causes < MAX_CAUSES; causes++) {
+    const stack = propertyOf(one, "stack");
+    if (typeof stack === "string") stacks.push(stack);
+    one = propertyOf(one, "cause");
   }
   return stacks.length === 0 ? null : bounded(stacks.join("\ncaused by "), MAX_STACK);
 }

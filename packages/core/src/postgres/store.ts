@@ -16,7 +16,7 @@ import type {
   SwapResult,
   Versioned,
 } from "../inbox/store.ts";
-import type { FactsFirstLogger, Logger } from "../notices/logger.ts";
+import type { GivenLogger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import { SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkTime } from "../protocol/check-number.ts";
@@ -69,7 +69,7 @@ export interface PostgresStoreOptions {
   /** The time after which a statement is given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
   /** Where warnings at the start are logged. Default: they are notices of the receiver, which its logger gets. */
-  readonly logger?: Logger | FactsFirstLogger | undefined;
+  readonly logger?: GivenLogger | undefined;
   /** For tests: everything that the store takes from outside, except PostgreSQL itself. */
   readonly environment?: Environment | undefined;
 }

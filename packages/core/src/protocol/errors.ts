@@ -1,4 +1,5 @@
 import { withoutData } from "./foreign-error.ts";
+import { isError, propertyOf } from "./reading.ts";
 
 /**
  * Every code that Payhooks can throw or answer with. The union is closed: a `switch` over `error.code` narrows, and
@@ -160,8 +161,8 @@ export function isSetupError(error: unknown): boolean {
 /** True for an error of Payhooks, even of another copy of the package in the same process. */
 export function isPayhooksError(error: unknown): error is PayhooksError {
   return (
-    error instanceof Error &&
-    error.name === "PayhooksError" &&
-    typeof (error as { code?: unknown }).code === "string"
+    isError(error) &&
+    propertyOf(error, "name") === "PayhooksError" &&
+    typeof propertyOf(error, "code") === "string"
   );
 }

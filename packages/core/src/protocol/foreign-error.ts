@@ -6,6 +6,8 @@
  * that are known to contain no data: the error's kind, its codes, the texts of a fixed list, and where it was thrown.
  */
 
+import { isError, propertyOf, textOf } from "./reading.ts";
+
 /** The error in one line: `ReplyError: OOM, evalsha`. Errors of Payhooks keep their message, since Payhooks wrote it. */
 export function describeError(error: unknown): string {
   const told: string[] = [];
@@ -17,8 +19,9 @@ export function describeError(error: unknown): string {
 
 /** Where the error was thrown, without its message: one stack frame a line. Null if the error does not say. */
 function framesOf(error: unknown): string | null {
-  if (!(error instanceof Error) || typeof error.stack !== "string") return null;
-  const { stack, message } = error;
+  if (!isError(error)) return null;
+  const [stack, message] = [propertyOf(error, "stack"), propertyOf(error, "message")];
+  if (typeof stack !== "string" || typeof message !== "string") return null;
   const at = message === "" ? -1 : stack.indexOf(message);
   const frames = (at < 0 ? stack : stack.slice(at + message.length))
     .split("\n")
@@ -28,7 +31,7 @@ function framesOf(error: unknown): string | null {
 
 /** Where the problem began. For an error of Payhooks, its cause tells this. Without a cause, its message tells enough. */
 export function originOf(error: unknown): string | null {
-  return framesOf(isOurs(error) ? error.cause : error);
+  return framesOf(isOurs(error) ? propertyOf(error, "cause") : error);
 }
 
 /**
@@ -91,9 +94,11 @@ const KNOWN_TEXTS = [
 ] as const;
 
 function describeOne(error: unknown): string {
-  if (isOurs(error)) return `${error.code}: ${error.message}`;
+  if (isOurs(error)) return `${error.code}: ${textOf(propertyOf(error, "message"))}`;
   if (!isObject(error)) return `a thrown ${error === null ? "null" : typeof error}`;
-  const { message, syscall, address, port, command } = error;
+  const [message, syscall, address, port, command] = ["message", "syscall", "address", "port", "command"].map(
+    (name) => propertyOf(error, name),
+  );
   const text = typeof message === "string" ? message : "";
   const reply = nameOf(error) === "ReplyError" ? (REPLY.exec(text)?.[0] ?? null) : null;
   const place = matches(address, ADDRESS) ? ` ${address}${Number.isInteger(port) ? `:${port}` : ""}` : "";
@@ -101,18 +106,23 @@ function describeOne(error: unknown): string {
     codeOf(error) ?? reply,
     matches(syscall, WORD) ? syscall + place : null,
     KNOWN_TEXTS.find((known) => text.includes(known)) ?? null,
-    isObject(command) && matches(command.name, WORD) ? command.name : null,
+    nameOfCommand(command),
   ].filter((fact) => fact !== null);
   return facts.length === 0 ? nameOf(error) : `${nameOf(error)}: ${facts.join(", ")}`;
 }
 
 function nameOf(error: unknown): string {
-  return isObject(error) && matches(error.name, NAME) ? error.name : "Error";
+  const name = propertyOf(error, "name");
+  return matches(name, NAME) ? name : "Error";
+}
+
+function nameOfCommand(command: unknown): string | null {
+  const name = propertyOf(command, "name");
+  return matches(name, WORD) ? name : null;
 }
 
 function codeOf(error: unknown): string | null {
-  if (!isObject(error)) return null;
-  const { code } = error;
+  const code = propertyOf(error, "code");
   if (Number.isInteger(code)) return String(code);
   return matches(code, CODE) ? code : null;
 }
@@ -123,13 +133,13 @@ function codeOf(error: unknown): string | null {
  */
 function causeOf(error: unknown): unknown {
   if (!isObject(error) || isOurs(error)) return undefined;
-  const { cause, lastNodeError, errors } = error;
-  return cause ?? lastNodeError ?? (Array.isArray(errors) ? errors[0] : undefined) ?? undefined;
+  const cause = propertyOf(error, "cause") ?? propertyOf(error, "lastNodeError");
+  return cause ?? propertyOf(propertyOf(error, "errors"), 0) ?? undefined;
 }
 
 /** The same as `isPayhooksError`, whose module imports this one. */
 function isOurs(error: unknown): error is Error & { readonly code: string } {
-  return error instanceof Error && error.name === "PayhooksError" && typeof codeOf(error) === "string";
+  return isError(error) && propertyOf(error, "name") === "PayhooksError" && codeOf(error) !== null;
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -4,7 +4,7 @@ import type { PaymentsOptions } from "../flows/payments-options.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { AlertOptions } from "../notices/alerts.ts";
 import type { LogLevel } from "../notices/log-lines.ts";
-import type { FactsFirstLogger, Logger } from "../notices/logger.ts";
+import type { GivenLogger } from "../notices/logger.ts";
 import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { checkCount, checkLimit, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -62,7 +62,7 @@ export interface ReceiverOptions {
   readonly alreadyHandled?: ((event: AnyEvent) => boolean | Promise<boolean>) | undefined;
   readonly alerts?: AlertOptions | undefined;
   /** Any logger with `info`, `warn` and `error`: the console, winston, pino, bunyan. Default: the console. */
-  readonly logger?: Logger | FactsFirstLogger | undefined;
+  readonly logger?: GivenLogger | undefined;
   /** The lowest level that is logged. `"info"` also logs what goes well. Default `"warn"`. */
   readonly logLevel?: LogLevel | undefined;
   /** For tests. */

@@ -17,7 +17,7 @@ import type {
   SwapResult,
   Versioned,
 } from "../inbox/store.ts";
-import type { FactsFirstLogger, Logger } from "../notices/logger.ts";
+import type { GivenLogger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
 import { SetupWarnings } from "../notices/setup-warnings.ts";
 import { checkCountOrZero, checkTime } from "../protocol/check-number.ts";
@@ -65,7 +65,7 @@ export interface RedisStoreOptions {
    */
   readonly searchable?: boolean | undefined;
   /** Where warnings at the start are logged. Default: they are notices of the receiver, which its logger gets. */
-  readonly logger?: Logger | FactsFirstLogger | undefined;
+  readonly logger?: GivenLogger | undefined;
   /** For tests: everything that the store takes from outside, except Redis itself. */
   readonly environment?: Environment | undefined;
 }

@@ -1,0 +1,32 @@
+/**
+ * Reads foreign values. A value that was thrown may be anything: a revoked proxy, an error of an RPC client whose properties are
+ * fetched when they are read, an object without a text. Reading one must not throw, since that would hide what was thrown.
+ */
+
+/** A property of any value; undefined if there is none, or if reading it throws. */
+export function propertyOf(value: unknown, name: PropertyKey): unknown {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return undefined;
+  try {
+    return (value as Readonly<Record<PropertyKey, unknown>>)[name];
+  } catch {
+    return undefined;
+  }
+}
+
+/** True for an error, also where the question itself would throw. */
+export function isError(value: unknown): value is Error {
+  try {
+    return value instanceof Error;
+  } catch {
+    return false;
+  }
+}
+
+/** The text of any value, such as `String` gives it. */
+export function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return "a value that has no text";
+  }
+}
