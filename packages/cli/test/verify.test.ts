@@ -255,14 +255,22 @@ describe("payhooks verify --key", () => {
   it("takes fields that are declared", async () => {
     const path = body(signed({ s: "eu" }));
     expect(await callback(path)).toMatchObject({ exit: 1, code: "ERR_EVENT_AMBIGUOUS" });
-    expect(await callback(path, "--extra-field", "s")).toMatchObject({ exit: 0, ok: true, notes: [] });
+    const declared = await callback(path, "--extra-field", "s=always");
+    expect(declared).toMatchObject({ exit: 0, ok: true, notes: [] });
+    const followed = await callback(body(signed({ currency: "ETB" })), "--extra-field", "currency");
+    expect(followed).toMatchObject({
+      exit: 0,
+      notes: [expect.stringContaining("The event has no currency")],
+    });
+    const misspelt = await payhooks(["verify", "--key", publicKey, "--extra-field", "s=maybe", path]);
+    expect(misspelt).toMatchObject({ code: 2, stderr: expect.stringContaining("s=always") });
   });
 
   it("says that a declared field is missing", async () => {
-    const found = await callback(body(signed()), "--extra-field", "zone");
+    const found = await callback(body(signed()), "--extra-field", "zone=always");
     expect(found).toMatchObject({ exit: 1, code: "ERR_EVENT_AMBIGUOUS" });
-    expect(found.summary).toContain("zone is declared in payments.extraFields but missing");
-    expect(found.causes[0]?.what).toContain("no reading that contains every declared field");
+    expect(found.summary).toContain('zone is declared as "always" in payments.extraFields but missing');
+    expect(found.causes[0]?.what).toContain("no reading that contains every field");
   });
 
   it("takes a callback URL that is known as a whole", async () => {

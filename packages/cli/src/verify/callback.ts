@@ -14,7 +14,7 @@ import { isDigestOf, recoverDigest } from "./recovered-digest.ts";
 
 /** What the user says about the deliveries. */
 export interface CallbackSettings {
-  readonly extraFields: readonly string[];
+  readonly extraFields: Readonly<Record<string, "always" | "sometimes">>;
   readonly pinnedUrls: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export function explainCallback(
       expect: settings.pinnedUrls.length === 0 ? {} : { callbackUrl: settings.pinnedUrls },
     });
     const summary = `${event.event} ${event.status} ${event.referenceId} ${event.amount} (${event.payTxnId})`;
-    const notes = [...notesOfReading(event, new Map(texts)), ...notesOfAge(event.timestamp)];
+    const notes = [...notesOfReading(event, new Map(texts), settings), ...notesOfAge(event.timestamp)];
     return { ...base, ok: true, code: null, summary, keyId, causes: [], notes };
   } catch (error) {
     if (!isPayhooksError(error)) throw error;
@@ -69,8 +69,8 @@ function causeOfAmbiguous(detail: string): Cause {
     "Look the transaction up at the service, or let payments.confirm do it. The service knows which event is true.";
   if (detail.includes("declared")) {
     return {
-      what: "The signed string has no reading that contains every declared field.",
-      fix: "Is the name of the field right, and does the service still send it with every callback? Leave out --extra-field (payments.extraFields) if it does not.",
+      what: "The signed string has no reading that contains every field that is declared as always sent.",
+      fix: "Is the name of the field right, and does the service still send it with every callback? If it does not, leave out =always (payments.extraFields).",
       certain: true,
     };
   }
@@ -79,7 +79,7 @@ function causeOfAmbiguous(detail: string): Cause {
     : "So the string can be read as more than one event";
   return {
     what: `The service escapes nothing in the signed string, so an & in it may separate two fields or be part of a value. ${doubt}, and what arrived may be a forgery.`,
-    fix: `${lookUp} Keep & out of what you choose yourself, such as referenceId. For an undocumented field that every callback has, try --extra-field; for an & in your callback URL, --callback-url.`,
+    fix: `${lookUp} Keep & out of what you choose yourself, such as referenceId. For an undocumented field that every callback has, try --extra-field NAME=always; for an & in your callback URL, --callback-url.`,
     certain: true,
   };
 }
@@ -218,9 +218,14 @@ function causesOfInvalid(
 }
 
 /** Notes for an event that differs from what the body seems to say. */
-function notesOfReading(event: PaymentEvent, texts: ReadonlyMap<string, string>): string[] {
+function notesOfReading(
+  event: PaymentEvent,
+  texts: ReadonlyMap<string, string>,
+  { extraFields }: CallbackSettings,
+): string[] {
   const differing = CALLBACK_FIELDS.filter((name) => texts.get(name) !== event[name]);
-  const leftOut = differing.filter((name) => event[name] === undefined);
+  const declared = Object.keys(extraFields).filter((name) => texts.has(name) && !(name in event.extra));
+  const leftOut = [...differing.filter((name) => event[name] === undefined), ...declared];
   const respelt = differing.filter((name) => event[name] !== undefined);
   return [
     ...leftOut.map(

@@ -19,13 +19,16 @@ export interface CallbackBody {
   readonly plain: boolean;
 }
 
+/** How often the service sends a field: with every callback, or with some. */
+export type Sent = "always" | "sometimes";
+
 /** What the options say about callbacks. */
 export interface CallbackRules {
-  /** `payments.extraFields`: undocumented fields that every callback carries, and whose values only the service chooses. */
-  readonly extraFields: ReadonlySet<string>;
+  /** `payments.extraFields`: undocumented fields whose values only the service chooses, and how often it sends each. */
+  readonly extraFields: ReadonlyMap<string, Sent>;
   /** `payments.expect.callbackUrl`: URLs that are known completely. */
   readonly pinnedUrls: ReadonlySet<string>;
-  /** True if a resolver chooses the keys by `merchantId`, so that it must be present. */
+  /** True if a resolver chooses the keys by `merchantId`, so that an event must have one. */
   readonly merchantIdRequired: boolean;
   /** `payments.expect.merchantId`; empty: any. */
   readonly pinnedMerchantIds: ReadonlySet<string>;

@@ -16,6 +16,7 @@ import {
   findMalformedField,
   readCallback,
 } from "./callback.ts";
+import { extraOf, NO_EXTRA, warningsOf } from "./extra-fields.ts";
 import {
   entryOf,
   eventOf,
@@ -30,7 +31,7 @@ import {
   type Verified,
   withFreshness,
 } from "./flow.ts";
-import { extraOf, judgeBy, NO_EXTRA } from "./judgement.ts";
+import { judgeBy } from "./judgement.ts";
 import type { KeyHint, Keyring, ResolverLimits } from "./keyring.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
 import {
@@ -82,6 +83,7 @@ export function paymentsFlow(
     confirm: true,
   });
   const rules = rulesOf(options, keyring.resolves);
+  const warnings = warningsOf(rules);
   const { judge, readingsOf } = judgeBy(rules);
   const lookupRules: CallbackRules = { ...rules, merchantIdRequired: false, callbackUrlRequired: false };
 
@@ -217,7 +219,7 @@ export function paymentsFlow(
     async prepare() {
       checkExpectations(options);
       await keyring.prepare();
-      return unsetEntries("payments.publicKey", countUnset(options.publicKey));
+      return [...unsetEntries("payments.publicKey", countUnset(options.publicKey)), ...warnings];
     },
     verify,
     read: readStored,

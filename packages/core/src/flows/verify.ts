@@ -12,6 +12,7 @@ import {
 } from "../signature/keys.ts";
 import { systemClock } from "../time/clock.ts";
 import { connectFlow, SIGNATURE_HEADER } from "./connect.ts";
+import type { ExtraFields } from "./extra-fields.ts";
 import type { Flow, Verification } from "./flow.ts";
 import { fixedKeys } from "./keyring.ts";
 import { paymentsFlow } from "./payments.ts";
@@ -28,7 +29,7 @@ export interface VerifiedDelivery<Event> {
 export interface VerifyPaymentOptions {
   readonly publicKey: OneOrMore<PublicKeyInput> | undefined;
   readonly expect?: PaymentExpectations | undefined;
-  readonly extraFields?: readonly string[] | undefined;
+  readonly extraFields?: ExtraFields | undefined;
 }
 
 /**

@@ -30,7 +30,7 @@ interface PaymentFields<Event extends string, Status extends string> {
   readonly timestamp: string;
   readonly merchantId?: string;
   readonly userId?: string;
-  /** The undocumented fields that `payments.extraFields` declares, as text. A number or a boolean is as it was written. */
+  /** The fields that `payments.extraFields` declares and that are certain, as text. A number or a boolean is as it was written. */
   readonly extra: Readonly<Record<string, string>>;
   readonly source: PaymentSource;
 }

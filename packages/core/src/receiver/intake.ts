@@ -163,7 +163,7 @@ export class Intake {
     this.#leftOut.add(leftOut);
     const what = `Not passed to handlers: ${leftOut}, since it could also be part of another value.`;
     const fix =
-      "If callbacks also have an undocumented field, and only the service chooses its value, declare that field in payments.extraFields.";
+      'In payments.extraFields, declare each undocumented field whose value only the service chooses: as "always" if every callback has it.';
     this.#parts.notices.post({ type: "warning", what, fix });
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type CallbackRules, findMalformedField } from "../../src/flows/callback.ts";
 
 const RULES: CallbackRules = {
-  extraFields: new Set(),
+  extraFields: new Map(),
   pinnedUrls: new Set(),
   merchantIdRequired: false,
   pinnedMerchantIds: new Set(),

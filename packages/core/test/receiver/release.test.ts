@@ -208,7 +208,7 @@ describe("an entry of which another spelling came first", () => {
       for (const sent of first === "genuine" ? [genuine, other] : [other, genuine])
         await before.post("payments", sent);
       expect(before.ran).toEqual([]);
-      const after = await setUp({ payments: { publicKey, extraFields: ["size"] }, inbox }, clock);
+      const after = await setUp({ payments: { publicKey, extraFields: { size: "always" } }, inbox }, clock);
       await replay(after);
       expect(after.ran).toMatchObject([
         { payTxnId: "txn-3", merchantId: "m-1", message: "ok", extra: { size: "L" } },
