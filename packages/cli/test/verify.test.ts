@@ -273,6 +273,16 @@ describe("payhooks verify --key", () => {
     expect(found.causes[0]?.what).toContain("no reading that contains every field");
   });
 
+  it("reads a signed time as a receiver does", async () => {
+    const offset = new Date(Date.now() + 3 * 3_600_000).toISOString().replace("Z", "+03:00");
+    expect(await callback(body(signed({ timestamp: offset })))).toMatchObject({ exit: 0, notes: [] });
+    const old = await callback(body(signed({ timestamp: "2025-01-01T03:00:00+03:00" })));
+    expect(old).toMatchObject({ exit: 0, notes: [expect.stringContaining("older than 7 days")] });
+    const unknown = await callback(body(signed({ timestamp: offset.slice(0, -6) })));
+    expect(unknown).toMatchObject({ exit: 1, code: "ERR_EVENT_MALFORMED" });
+    expect(unknown.summary).toContain("held, not run: timestamp is not an ISO 8601 date and time");
+  });
+
   it("takes a callback URL that is known as a whole", async () => {
     const callbackUrl = "https://m.example/?x=1&event=PAID&message=x";
     const path = body(signed({ callbackUrl }));

@@ -6,6 +6,7 @@ import {
   type VerifyingKey,
   verifyRsaSignature,
 } from "@payhooks/core/signature";
+import { notesOfAge } from "./age.ts";
 import { canonicalOf, canonicalVariants, textsOf } from "./canonical-variants.ts";
 import type { Cause, Explanation, OtherBody } from "./explanation.ts";
 import { type JsonMember, membersOf } from "./json-text.ts";
@@ -31,13 +32,13 @@ export function explainCallback(
   const canonicalString = members === null ? null : canonicalOf(texts);
   const base = { flow: "payments", canonicalString, keyId: null, notes: [] } as const;
   try {
-    const { event, keyId } = verifyPaymentCallback(body, {
+    const { event, keyId, signedAt } = verifyPaymentCallback(body, {
       publicKey: pems,
       extraFields: settings.extraFields,
       expect: settings.pinnedUrls.length === 0 ? {} : { callbackUrl: settings.pinnedUrls },
     });
     const summary = `${event.event} ${event.status} ${event.referenceId} ${event.amount} (${event.payTxnId})`;
-    const notes = [...notesOfReading(event, new Map(texts), settings), ...notesOfAge(event.timestamp)];
+    const notes = [...notesOfReading(event, new Map(texts), settings), ...notesOfAge(signedAt)];
     return { ...base, ok: true, code: null, summary, keyId, causes: [], notes };
   } catch (error) {
     if (!isPayhooksError(error)) throw error;
@@ -238,15 +239,6 @@ function notesOfReading(
           `The body does not spell the signed string as the service does. Handlers get what was signed, which differs in ${respelt.join(", ")}.`,
         ]),
   ];
-}
-
-function notesOfAge(timestamp: string): string[] {
-  const ageMs = Date.now() - Date.parse(timestamp);
-  const days = Math.floor(ageMs / 86_400_000);
-  if (days >= 7)
-    return [`It was signed ${days} days ago: by default, a receiver refuses what is older than 7 days.`];
-  if (ageMs < -86_400_000) return ["It is dated more than a day in the future: a receiver refuses it."];
-  return [];
 }
 
 function isBase64(text: string): boolean {

@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import { isPayhooksError, verifyConnectWebhook } from "@payhooks/core";
+import { notesOfAge } from "./age.ts";
 import { bodyVariants } from "./bodies.ts";
 import { type Cause, type Explanation, HOW_TO_KEEP_BYTES, type OtherBody } from "./explanation.ts";
 import { readHeader } from "./header.ts";
@@ -35,9 +36,9 @@ export function explainWebhook(
   const { digest, flaw } = readHeader(header);
   if (usable.length === secrets.length && flaw === null) {
     try {
-      const { event, keyId } = verifyConnectWebhook(body, header, { secret: usable });
+      const { event, keyId, signedAt } = verifyConnectWebhook(body, header, { secret: usable });
       const summary = `${event.event} ${event.data.id} (${event.idempotency_key})`;
-      return { ...base, ok: true, code: null, summary, keyId, causes: [] };
+      return { ...base, ok: true, code: null, summary, keyId, causes: [], notes: notesOfAge(signedAt) };
     } catch (error) {
       if (!isPayhooksError(error)) throw error;
       const { code, message } = error;

@@ -1,6 +1,6 @@
 import { isAmount } from "../protocol/amount.ts";
-import { parseTimestamp } from "../protocol/events.ts";
 import { type JsonBody, parseJsonBody, rawMembers } from "../protocol/json.ts";
+import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
 
 /** A callback's fields as the canonical string has them: every field but `signature` that is not null, as text. */
@@ -85,7 +85,7 @@ export const FIELD_FORMS: Readonly<Record<CallbackField, FieldForm>> = {
     required: true,
     madeByService: true,
     fits: (text) => parseTimestamp(text) !== null,
-    fault: "timestamp is not an ISO 8601 UTC time",
+    fault: "timestamp is not an ISO 8601 date and time with its zone",
   },
   userId: { required: false, madeByService: false, fits: isAnything, fault: "" },
 };

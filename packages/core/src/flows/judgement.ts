@@ -1,4 +1,4 @@
-import { parseTimestamp } from "../protocol/events.ts";
+import { parseTimestamp } from "../protocol/timestamp.ts";
 import { type CallbackBody, type CallbackRules, type CallbackTexts, findMalformedField } from "./callback.ts";
 import { type KnownFields, knownFields, MAX_SIGNED_PARTS, Readings } from "./readings.ts";
 
@@ -17,7 +17,7 @@ export type Judgement =
       readonly kind: "ambiguous" | "malformed";
       /** Why, naming fields but not their values. */
       readonly detail: string;
-      /** The times at which it may have been signed, in milliseconds since the epoch. Empty if no part of it is a time. */
+      /** The times at which it may have been signed, in milliseconds since the epoch. Empty if this is not known. */
       readonly signedTimes: readonly number[];
       /** The references and transaction ids of its readings, at most 16. Empty if it has no reading. */
       readonly mayName: readonly string[];
@@ -98,10 +98,11 @@ function missingIn(body: CallbackBody, always: readonly string[]): string {
   return "a declared field cannot be told apart in the signed string";
 }
 
-/** The times in a string that has no reading. */
+/** The times in a string that has no reading. If one of them cannot be read, that may be the true one, so none is known. */
 function timesIn(signed: string): readonly number[] {
-  return signed.split("&").flatMap((part) => {
-    const time = part.startsWith("timestamp=") ? parseTimestamp(part.slice("timestamp=".length)) : null;
-    return time === null ? [] : [time];
-  });
+  const times = signed
+    .split("&")
+    .filter((part) => part.startsWith("timestamp="))
+    .map((part) => parseTimestamp(part.slice("timestamp=".length)));
+  return times.includes(null) ? [] : times.filter((time) => time !== null);
 }

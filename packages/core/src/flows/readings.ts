@@ -18,7 +18,7 @@
  * end, tell which steps lie on a whole path; what a field can be is read from these steps. The paths themselves, which
  * may be exponentially many, need not be walked.
  */
-import { parseTimestamp } from "../protocol/events.ts";
+import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
 import {
   type CallbackRules,

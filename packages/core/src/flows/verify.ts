@@ -23,6 +23,8 @@ export interface VerifiedDelivery<Event> {
   readonly event: Event;
   /** Fingerprint of the key that matched. */
   readonly keyId: string;
+  /** When the service says that it signed it. A receiver refuses what was signed before its window. */
+  readonly signedAt: Date;
 }
 
 /** Options of {@link verifyPaymentCallback}. */
@@ -102,7 +104,8 @@ function eventOrThrow(flow: Flow, delivery: Delivery): VerifiedDelivery<AnyEvent
     });
   }
   const { event, verified } = verification.reading;
-  if (event === null || verified.verdict !== "run") {
+  const { signedAt } = verified;
+  if (event === null || verified.verdict !== "run" || signedAt === null) {
     const code = verified.verdict === "run" ? undefined : CODE_OF_REASON[verified.verdict];
     throw new PayhooksError(
       code ?? "ERR_EVENT_MALFORMED",
@@ -112,7 +115,7 @@ function eventOrThrow(flow: Flow, delivery: Delivery): VerifiedDelivery<AnyEvent
       },
     );
   }
-  return { event, keyId: verified.delivery.keyId ?? "" };
+  return { event, keyId: verified.delivery.keyId ?? "", signedAt: new Date(signedAt) };
 }
 
 function deliveryOf(rawBody: Uint8Array, signature: string | null): Delivery {
