@@ -1,12 +1,13 @@
 /** What the servers do with a body before Payhooks. Names that begin with `exact` leave its bytes as they came. */
 export const EXPRESS_TRAPS: readonly string[] = [
   "json-parsed",
-  "text-read",
   "form-parsed",
   "stream-read",
   "stream-decoded",
   "exact-json-parsed",
   "exact-bytes-parsed",
+  "exact-text-read",
+  "exact-text-kept",
 ];
 export const FASTIFY_TRAPS: readonly string[] = [
   "stream-read",
@@ -14,12 +15,13 @@ export const FASTIFY_TRAPS: readonly string[] = [
   "stream-decoded",
   "exact-bytes-left-to-the-plugin",
   "exact-bytes-kept",
+  "exact-text-kept",
 ];
 export const HONO_TRAPS: readonly string[] = [
-  "json-parsed",
-  "text-read",
+  "exact-json-parsed",
+  "exact-text-read",
   "exact-no-form-to-parse",
-  "bytes-read",
+  "exact-bytes-read",
   "blob-read",
   "raw-request-read",
   "stream-taken",

@@ -497,7 +497,7 @@ export const heldCases: readonly ContractCase[] = [
       await strict.work();
       expect(await strict.life(entryId)).toMatchObject({ state: "held", reason: "ambiguous" });
       const lenient = merchantOn(rig.start(), register, {
-        payments: { publicKey: undefined, extraFields: ["region"] },
+        payments: { publicKey: undefined, extraFields: { region: "always" } },
       });
       await strict.receiver.held.replay(entryId, BY);
       await lenient.work();
@@ -523,7 +523,7 @@ export const heldCases: readonly ContractCase[] = [
       await strict.work();
       // Two days are nothing to the one, and too long for the other.
       const lenient = merchantOn(rig.start(), register, {
-        payments: { publicKey: undefined, extraFields: ["region"] },
+        payments: { publicKey: undefined, extraFields: { region: "always" } },
         windowMs: 86_400_000,
       });
       await strict.receiver.held.replay(entryId, BY);
@@ -549,7 +549,7 @@ export const heldCases: readonly ContractCase[] = [
     const fields = depositOf(rig, { referenceId: "o-1", region: "north" });
     const strict = merchantOn(rig.start(), register);
     const lenient = merchantOn(rig.start(), register, {
-      payments: { publicKey: undefined, extraFields: ["region"] },
+      payments: { publicKey: undefined, extraFields: { region: "always" } },
     });
     const entryId = await strict.deliver(fields);
     await strict.work();

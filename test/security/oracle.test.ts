@@ -12,6 +12,7 @@ import { paymentsFlow } from "../../packages/core/src/flows/payments.ts";
 import type { VerifyingKey } from "../../packages/core/src/signature/keys.ts";
 import { systemClock } from "../../packages/core/src/time/clock.ts";
 import {
+  anyRules,
   type Believes,
   type Body,
   believes,
@@ -23,6 +24,7 @@ import {
   hostileTo,
   MUTANTS,
   type Rules,
+  rulesOf,
   SETTINGS,
   withoutNames,
 } from "./oracle.ts";
@@ -99,6 +101,40 @@ describe(`what is believed, against every body of a canonical string, seed ${see
     expect(run).toBeGreaterThan(100);
   });
 
+  it("is what all of them say, whatever is declared, pinned or asked for", () => {
+    let run = 0;
+    fc.assert(
+      fc.property(
+        anyRules.chain((rules) => fc.tuple(fc.constant(rules), hostileTo(rules))),
+        ([rules, canonical]) => {
+          const counting: Believes = (...given) => {
+            const answer = believes(...given);
+            if (typeof answer !== "string") run++;
+            return answer;
+          };
+          const fault = findFault(canonical, rules, counting, { count });
+          if (fault !== null) forged++;
+          expect(fault).toBeNull();
+        },
+      ),
+      { numRuns: lengthOf(1_500, 30_000), seed },
+    );
+    expect(run).toBeGreaterThan(100);
+  });
+
+  it("is only as true as the merchant's word: a field that is called always sent, and is not, can be forged", () => {
+    const word = rulesOf("with a declared field");
+    const truth = rulesOf("with a field that is sent sometimes");
+    const run = fc.check(
+      fc.property(
+        hostileTo(truth),
+        (canonical) => findFault(canonical, truth, (body) => believes(body, word), { exact: false }) === null,
+      ),
+      { numRuns: 20_000, endOnFailure: true, seed },
+    );
+    expect(run.failed, `seed ${run.seed}`).toBe(true);
+  });
+
   it.each(SETTINGS)("is not forged where the service writes a field in another way, %s", (_, rules) => {
     fc.assert(
       fc.property(hostileTo(rules), (canonical) => {
@@ -131,7 +167,7 @@ describe(`what is believed, against every body of a canonical string, seed ${see
   });
 
   it("would be forged then by a receiver that does not look for names that stand twice", () => {
-    const rules = SETTINGS[0]?.[1] as (typeof SETTINGS)[number][1];
+    const rules = rulesOf("by default");
     const run = fc.check(
       fc.property(hostileTo(rules), (canonical) => findForgery(canonical, rules, withoutNames) === null),
       { numRuns: 20_000, endOnFailure: true, seed },
@@ -165,7 +201,7 @@ describe(`what is believed, against every body of a canonical string, seed ${see
     const flow = paymentsFlow(
       {
         publicKey: undefined,
-        extraFields: [...rules.extraFields],
+        extraFields: Object.fromEntries(rules.extraFields),
         expect: {
           ...(rules.pinnedUrls.size > 0 ? { callbackUrl: [...rules.pinnedUrls] } : {}),
           ...(rules.pinnedMerchantIds.size > 0 ? { merchantId: [...rules.pinnedMerchantIds] } : {}),

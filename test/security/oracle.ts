@@ -21,7 +21,7 @@ export type Rules = CallbackRules;
 
 const PINNED = ["https://m.example/?x=1&event=PAID", "https://m.example/cb"];
 const rulesWith = (changes: Partial<Rules>): Rules => ({
-  extraFields: new Set(),
+  extraFields: new Map(),
   pinnedUrls: new Set(),
   merchantIdRequired: false,
   pinnedMerchantIds: new Set(),
@@ -32,17 +32,46 @@ const rulesWith = (changes: Partial<Rules>): Rules => ({
 /** Default options, and each option that changes what can be read. */
 export const SETTINGS: readonly (readonly [what: string, rules: Rules])[] = [
   ["by default", rulesWith({})],
-  ["with a declared field", rulesWith({ extraFields: new Set(["currency"]) })],
-  ["with two declared fields", rulesWith({ extraFields: new Set(["d", "zone"]) })],
-  ["with a declared field in front of all", rulesWith({ extraFields: new Set(["accountName"]) })],
+  ["with a declared field", rulesWith({ extraFields: new Map([["currency", "always"]]) })],
+  ["with a field that is sent sometimes", rulesWith({ extraFields: new Map([["currency", "sometimes"]]) })],
+  [
+    "with two declared fields",
+    rulesWith({
+      extraFields: new Map([
+        ["d", "always"],
+        ["zone", "sometimes"],
+      ]),
+    }),
+  ],
+  ["with a declared field in front of all", rulesWith({ extraFields: new Map([["accountName", "always"]]) })],
+  [
+    "with fields sent sometimes in front of optional ones",
+    rulesWith({
+      extraFields: new Map([
+        ["fee", "sometimes"],
+        ["phone", "sometimes"],
+      ]),
+    }),
+  ],
   ["with a resolver", rulesWith({ merchantIdRequired: true })],
   ["with a pinned merchantId", rulesWith({ pinnedMerchantIds: new Set(["a"]) })],
   ["with pinned URLs", rulesWith({ pinnedUrls: new Set(PINNED) })],
   [
     "with all of them",
-    rulesWith({ extraFields: new Set(["currency"]), pinnedUrls: new Set(PINNED), merchantIdRequired: true }),
+    rulesWith({
+      extraFields: new Map([
+        ["currency", "sometimes"],
+        ["fee", "always"],
+      ]),
+      pinnedUrls: new Set(PINNED),
+      merchantIdRequired: true,
+    }),
   ],
 ];
+
+/** The declared fields that every callback has, by the merchant's word. */
+const alwaysSent = ({ extraFields }: Rules): readonly string[] =>
+  [...extraFields].flatMap(([name, sent]) => (sent === "always" ? [name] : []));
 
 export const canonicalOf = (body: Body): string =>
   Object.keys(body)
@@ -117,9 +146,10 @@ const readBody = (body: Body): CallbackBody => {
  * @param deviating the service may also write a field in a way that is not documented, such as another form of time.
  */
 export function genuineOf(canonical: string, rules: Rules, deviating = false): readonly Body[] {
-  const own = [...OWN, ...rules.extraFields];
-  const always = [...REQUIRED, ...rules.extraFields];
-  if (rules.pinnedMerchantIds.size > 0) always.push("merchantId");
+  const own = [...OWN, ...rules.extraFields.keys()];
+  const always = [...REQUIRED, ...alwaysSent(rules)];
+  // A receiver may ask for a merchantId, but that does not make the service send one.
+  const sent = { ...rules, merchantIdRequired: false };
   const genuine: Body[] = [];
   cut(
     canonical,
@@ -131,7 +161,7 @@ export function genuineOf(canonical: string, rules: Rules, deviating = false): r
     (fields) => {
       const body = Object.fromEntries(fields);
       if (always.some((name) => body[name] === undefined)) return;
-      if (deviating || findMalformedField(readBody(body).texts, rules) === null) genuine.push(body);
+      if (deviating || findMalformedField(readBody(body).texts, sent) === null) genuine.push(body);
     },
   );
   const pinned = new Set(
@@ -159,8 +189,8 @@ export function agreementOf(genuine: readonly Body[], rules: Rules, looksForName
   if (looksForNames && leavesANameBehind(genuine, first, rules)) return "ambiguous";
   const given: Record<string, string> = {};
   const withMerchant = rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;
-  const required = [...REQUIRED, ...rules.extraFields, ...(withMerchant ? ["merchantId"] : [])];
-  for (const name of [...required, ...OPTIONAL]) {
+  const required = [...REQUIRED, ...alwaysSent(rules), ...(withMerchant ? ["merchantId"] : [])];
+  for (const name of new Set([...required, ...OPTIONAL, ...rules.extraFields.keys()])) {
     const agreed =
       first[name] !== undefined &&
       (name === "callbackUrl"
@@ -168,7 +198,8 @@ export function agreementOf(genuine: readonly Body[], rules: Rules, looksForName
         : name === "message"
           ? others.every((other) => other.message !== undefined && startsAlike(first, other))
           : others.every((other) => other[name] === first[name]));
-    if (agreed) given[name] = first[name] ?? "";
+    const isNoMerchant = name === "merchantId" && rules.merchantIdRequired && first.merchantId === "";
+    if (agreed && !isNoMerchant) given[name] = first[name] ?? "";
     else if (required.includes(name)) return "ambiguous";
   }
   return given;
@@ -346,17 +377,18 @@ const tail = fc
   });
 
 /** A body as the service could send it, where a customer had a say in one or two values. */
-const random = (always: readonly string[]): fc.Arbitrary<Body> =>
+const random = (present: readonly string[], declared: readonly string[]): fc.Arbitrary<Body> =>
   fc
     .tuple(fc.subarray(OPTIONAL), fc.oneof(fc.constant([]), fc.subarray(EXTRA, { maxLength: 2 })))
     .chain(([optional, extra]) => {
-      const names = [...new Set([...REQUIRED, ...optional, ...extra, ...always])];
-      const hosts = names.filter((name) => !OWN.includes(name) && !always.includes(name));
+      const undeclared = extra.filter((name) => !declared.includes(name));
+      const names = [...new Set([...REQUIRED, ...optional, ...undeclared, ...present])];
+      const hosts = names.filter((name) => !OWN.includes(name) && !declared.includes(name));
       return fc
         .tuple(
           fieldsOf(names),
           fc.constantFrom(...hosts),
-          fc.oneof(tail, ...always.map((name) => tailOf([name]))),
+          fc.oneof(tail, ...declared.map((name) => tailOf([name]))),
           fc.option(fc.tuple(fc.constantFrom(...hosts), tail), { freq: 5 }),
         )
         .map(([fields, host, text, second]): Body => {
@@ -366,15 +398,19 @@ const random = (always: readonly string[]): fc.Arbitrary<Body> =>
     });
 
 /** Each field in turn carries a complete sorted tail of the others, which a body at random seldom does. */
-const targeted = (always: readonly string[]): fc.Arbitrary<Body> =>
+const targeted = (present: readonly string[], declared: readonly string[]): fc.Arbitrary<Body> =>
   fc
     .tuple(
-      fc.constantFrom("callbackUrl", "referenceId", "message", "providerTxId", "userId", ...EXTRA),
+      fc.constantFrom(
+        ...["callbackUrl", "referenceId", "message", "providerTxId", "userId"],
+        ...EXTRA.filter((name) => !declared.includes(name)),
+      ),
       fc.subarray(OPTIONAL, { maxLength: 2 }),
     )
     .chain(([host, optional]) => {
-      const names = [...new Set([...REQUIRED, ...optional, host, ...always])];
-      const following = [...CALLBACK_FIELDS, ...always].sort().filter((name) => name > host);
+      const names = [...new Set([...REQUIRED, ...optional, host, ...present])];
+      const known = new Set([...CALLBACK_FIELDS, ...declared]);
+      const following = [...known].sort().filter((name) => name > host);
       const tails = following.map((_, count) => following.slice(0, count + 1));
       const complete = tails.length === 0 ? tail : fc.constantFrom(...tails).chain(tailOf);
       return fc
@@ -382,14 +418,42 @@ const targeted = (always: readonly string[]): fc.Arbitrary<Body> =>
         .map(([fields, text]): Body => ({ ...fields, [host]: fields[host] + text }));
     });
 
-/** Canonical strings of bodies that the service could send, and that were meant to be read as others. */
+/**
+ * Canonical strings of bodies that the service could send, and that were meant to be read as others. A field that is sent
+ * sometimes is in about half of them, also as the end of another value.
+ */
 export const hostileTo = (rules: Rules): fc.Arbitrary<string> => {
-  const always = [...rules.extraFields, ...(rules.merchantIdRequired ? ["merchantId"] : [])];
+  const sometimes = [...rules.extraFields.keys(), ...(rules.merchantIdRequired ? ["merchantId"] : [])];
   return fc
-    .oneof({ weight: 3, arbitrary: random(always) }, { weight: 2, arbitrary: targeted(always) })
+    .subarray(sometimes)
+    .map((present) => [...new Set([...alwaysSent(rules), ...present])])
+    .chain((present) =>
+      fc.oneof(
+        { weight: 3, arbitrary: random(present, sometimes) },
+        { weight: 2, arbitrary: targeted(present, sometimes) },
+      ),
+    )
     .map(canonicalOf)
     .filter((canonical) => canonical.split("&").length <= MAX_PARTS);
 };
+
+/** Any rules: declared fields of both kinds, and every other option. */
+export const anyRules: fc.Arbitrary<Rules> = fc
+  .record({
+    names: fc.subarray(EXTRA, { maxLength: 3 }),
+    always: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
+    pinsUrls: fc.boolean(),
+    merchantIdRequired: fc.boolean(),
+    pinsMerchantId: fc.boolean(),
+  })
+  .map(({ names, always, pinsUrls, merchantIdRequired, pinsMerchantId }) =>
+    rulesWith({
+      extraFields: new Map(names.map((name, i) => [name, always[i] === true ? "always" : "sometimes"])),
+      pinnedUrls: new Set(pinsUrls ? PINNED : []),
+      merchantIdRequired,
+      pinnedMerchantIds: new Set(pinsMerchantId ? ["a"] : []),
+    }),
+  );
 
 /**
  * Believes what all bodies agree on among those that a weaker receiver thinks of. It does not look for names that stand
@@ -410,8 +474,26 @@ const among =
 export const withoutNames: Believes = among(() => true);
 const withoutAmpersandIn = (...names: string[]): Believes =>
   among((sent) => !names.some((name) => sent[name]?.includes("&")));
-const [, DECLARED_RULES] = SETTINGS[1] as (typeof SETTINGS)[number];
-const [, DEFAULT_RULES] = SETTINGS[0] as (typeof SETTINGS)[number];
+/** The rules of a setting. Throws for a name that there is not. */
+export function rulesOf(what: string): Rules {
+  const setting = SETTINGS.find(([name]) => name === what);
+  if (setting === undefined) throw new Error(`no setting is called ${what}`);
+  return setting[1];
+}
+const DEFAULT_RULES = rulesOf("by default");
+const DECLARED_RULES = rulesOf("with a declared field");
+const SOMETIMES_RULES = rulesOf("with a field that is sent sometimes");
+const RESOLVER_RULES = rulesOf("with a resolver");
+const PINNED_MERCHANT_RULES = rulesOf("with a pinned merchantId");
+/** A receiver for which what may be missing is always there: the others are no bodies of the service. */
+const thinksAlways =
+  (...names: string[]): Believes =>
+  (body, rules) =>
+    among((sent) => names.every((name) => sent[name] !== undefined))(body, rules);
+const allAlways = ({ extraFields, ...rules }: Rules): Rules => ({
+  ...rules,
+  extraFields: new Map([...extraFields.keys()].map((name) => [name, "always"])),
+});
 
 /** Ways of believing bodies that are wrong; the oracle has to find a fault of each. */
 export const MUTANTS: readonly (readonly [what: string, wrong: Believes, rules: Rules])[] = [
@@ -457,9 +539,24 @@ export const MUTANTS: readonly (readonly [what: string, wrong: Believes, rules: 
   [
     "that takes a declared field from the body",
     (body, rules) => {
-      const given = believes(body, { ...rules, extraFields: new Set() });
+      const given = believes(body, { ...rules, extraFields: new Map() });
       return typeof given === "string" ? given : known({ ...given, currency: body.currency ?? "" }, rules);
     },
     DECLARED_RULES,
   ],
+  [
+    "that takes what is sent sometimes for always sent",
+    (body, rules) => believes(body, allAlways(rules)),
+    SOMETIMES_RULES,
+  ],
+  [
+    "that takes what is sent sometimes from the body",
+    (body, rules) => {
+      const given = believes(body, rules);
+      return typeof given === "string" ? given : known({ ...body, ...given }, rules);
+    },
+    SOMETIMES_RULES,
+  ],
+  ["that thinks a resolver makes the service send merchantId", thinksAlways("merchantId"), RESOLVER_RULES],
+  ["that thinks expect makes the service send merchantId", thinksAlways("merchantId"), PINNED_MERCHANT_RULES],
 ];

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import type { Command } from "./command-line/command.ts";
 import { CliError, EXIT, tellable, UsageError } from "./command-line/errors.ts";
@@ -5,7 +6,8 @@ import { readArguments } from "./command-line/given.ts";
 import { helpOf, overview } from "./command-line/help.ts";
 import { nearest } from "./command-line/nearest.ts";
 import { Output } from "./command-line/output.ts";
-import { createTerminal, usesColour } from "./command-line/terminal.ts";
+import { printJson, printText, usesColour } from "./command-line/printer.ts";
+import { createTerminal } from "./command-line/terminal.ts";
 import { COMMANDS } from "./commands.ts";
 
 /** Runs one command line. Resolves with the exit code; never rejects. */
@@ -25,19 +27,19 @@ export async function main(args: readonly string[]): Promise<number> {
 async function dispatch(args: readonly string[], output: Output): Promise<number> {
   const [name, ...others] = args;
   if (name === "--version" || name === "-v") {
-    process.stdout.write(`${manifest.version}\n`);
+    printText("stdout", `${manifest.version}\n`);
     return EXIT.ok;
   }
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     const topic = name === "help" ? others[0] : undefined;
     const text = topic === undefined ? overview(COMMANDS, manifest.version) : helpOf(commandNamed(topic));
-    (name === undefined ? process.stderr : process.stdout).write(text);
+    printText(name === undefined ? "stderr" : "stdout", text);
     return name === undefined ? EXIT.usage : EXIT.ok;
   }
   const command = commandNamed(name);
   const given = readArguments(command, others);
   if (given.flag("help")) {
-    process.stdout.write(helpOf(command));
+    printText("stdout", helpOf(command));
     return EXIT.ok;
   }
   output.writtenBy(command, given);
@@ -61,17 +63,17 @@ function tell(error: unknown, isJson: boolean): number {
   const told = tellable(error) ?? unexpected(error);
   if (isJson) {
     const { code, message, fix } = told;
-    process.stdout.write(`${JSON.stringify({ error: { code, message, ...(fix === "" ? {} : { fix }) } })}\n`);
+    printJson({ error: { code, message, ...(fix === "" ? {} : { fix }) } });
   } else {
     const label = usesColour(process.stderr) ? "\u001b[31mpayhooks:\u001b[0m" : "payhooks:";
     const code = told.code === "ERR_USAGE" ? "" : ` [${told.code}]`;
-    process.stderr.write(`${label} ${told.message}${code}\n${told.fix === "" ? "" : `${told.fix}\n`}`);
+    printText("stderr", `${label} ${told.message}${code}\n${told.fix === "" ? "" : `${told.fix}\n`}`);
   }
   return told.exitCode;
 }
 
 function unexpected(error: unknown): CliError {
-  if (process.env.PAYHOOKS_DEBUG !== undefined) console.error(error);
+  if (process.env.PAYHOOKS_DEBUG !== undefined) printText("stderr", `${inspect(error)}\n`);
   const message = error instanceof Error ? error.message : String(error);
   return new CliError("ERR_UNEXPECTED", message, "Set PAYHOOKS_DEBUG=1 to see where it comes from.");
 }

@@ -255,14 +255,32 @@ describe("payhooks verify --key", () => {
   it("takes fields that are declared", async () => {
     const path = body(signed({ s: "eu" }));
     expect(await callback(path)).toMatchObject({ exit: 1, code: "ERR_EVENT_AMBIGUOUS" });
-    expect(await callback(path, "--extra-field", "s")).toMatchObject({ exit: 0, ok: true, notes: [] });
+    const declared = await callback(path, "--extra-field", "s=always");
+    expect(declared).toMatchObject({ exit: 0, ok: true, notes: [] });
+    const followed = await callback(body(signed({ currency: "ETB" })), "--extra-field", "currency");
+    expect(followed).toMatchObject({
+      exit: 0,
+      notes: [expect.stringContaining("The event has no currency")],
+    });
+    const misspelt = await payhooks(["verify", "--key", publicKey, "--extra-field", "s=maybe", path]);
+    expect(misspelt).toMatchObject({ code: 2, stderr: expect.stringContaining("s=always") });
   });
 
   it("says that a declared field is missing", async () => {
-    const found = await callback(body(signed()), "--extra-field", "zone");
+    const found = await callback(body(signed()), "--extra-field", "zone=always");
     expect(found).toMatchObject({ exit: 1, code: "ERR_EVENT_AMBIGUOUS" });
-    expect(found.summary).toContain("zone is declared in payments.extraFields but missing");
-    expect(found.causes[0]?.what).toContain("no reading that contains every declared field");
+    expect(found.summary).toContain('zone is declared as "always" in payments.extraFields but missing');
+    expect(found.causes[0]?.what).toContain("no reading that contains every field");
+  });
+
+  it("reads a signed time as a receiver does", async () => {
+    const offset = new Date(Date.now() + 3 * 3_600_000).toISOString().replace("Z", "+03:00");
+    expect(await callback(body(signed({ timestamp: offset })))).toMatchObject({ exit: 0, notes: [] });
+    const old = await callback(body(signed({ timestamp: "2025-01-01T03:00:00+03:00" })));
+    expect(old).toMatchObject({ exit: 0, notes: [expect.stringContaining("older than 7 days")] });
+    const unknown = await callback(body(signed({ timestamp: offset.slice(0, -6) })));
+    expect(unknown).toMatchObject({ exit: 1, code: "ERR_EVENT_MALFORMED" });
+    expect(unknown.summary).toContain("held, not run: timestamp is not an ISO 8601 date and time");
   });
 
   it("takes a callback URL that is known as a whole", async () => {

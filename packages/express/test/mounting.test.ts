@@ -86,6 +86,32 @@ describe.each([
     );
   });
 
+  it.each([
+    ["another encoding", "latin1"],
+    ["a parser that writes it anew", "utf8"],
+  ] as const)("does not take text for the body that is not what was sent: %s", async (_, encoding) => {
+    const t = await startMerchant({
+      app: (receiver) =>
+        express()
+          .use(
+            express.json({
+              verify: (request, _response, body) => {
+                const text = body.toString(encoding);
+                const rawBody = encoding === "utf8" ? JSON.stringify(JSON.parse(text)) : text;
+                Object.assign(request, { rawBody });
+              },
+            }),
+          )
+          .use(paymentCallbacks(receiver)),
+    });
+    const { rawBody, headers } = t.callback({ message: "ክፍያ" });
+    const spaced = { headers, rawBody: Buffer.from(rawBody.toString().replace("{", "{ ")) };
+    expect(only(await exchange(t.port, requestOf("/", spaced)))).toContain("ERR_BODY_CONSUMED");
+    const whys = t.notices.flatMap((notice) => (notice.type === "refused" ? [notice.why] : []));
+    expect(whys).toEqual([expect.stringContaining("kept the body as text")]);
+    expect(only(await exchange(t.port, requestOf("/", t.callback({ message: "ok" }))))).toBe(RECEIVED);
+  });
+
   it("serves the first delivery when it is mounted on a server that runs", async () => {
     const app = express();
     const { port } = await listen(app);

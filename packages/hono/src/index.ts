@@ -100,6 +100,7 @@ function mount<E extends Env>(
       waitUntil: waitUntilOf(context),
       // c.req keeps what it has read in a cache, and re-encodes it for later readers. The raw request may look unread.
       bodyUsed: Object.keys(context.req.bodyCache).length > 0,
+      kept: context.req.bodyCache,
       fix: FIX,
     };
     return answerRequest(mounted, context.req.raw, facts, context.env);

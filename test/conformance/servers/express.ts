@@ -46,12 +46,15 @@ app.use(
 
 const traps: Readonly<Record<string, RequestHandler>> = {
   "json-parsed": express.json(),
-  "text-read": express.text({ type: "*/*" }),
   "form-parsed": express.urlencoded({ type: "*/*", extended: true }),
   "stream-read": (request, _response, next) => void request.resume().once("end", () => next()),
   "stream-decoded": (request, _response, next) => next(void request.setEncoding("utf8")),
   "exact-json-parsed": express.json({ verify: captureRawBody }),
   "exact-bytes-parsed": express.raw({ type: "*/*" }),
+  "exact-text-read": express.text({ type: "*/*" }),
+  "exact-text-kept": express.json({
+    verify: (request, _response, body) => void Object.assign(request, { rawBody: body.toString() }),
+  }),
 };
 for (const [name, above] of Object.entries(traps)) {
   app.use(TRAP_PATH + name, above, connectWebhooks(plain));

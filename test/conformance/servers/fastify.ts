@@ -68,6 +68,11 @@ const traps: Readonly<Record<string, (scope: FastifyInstance) => unknown>> = {
       Object.assign(request, { rawBody: await bytesOf(payload) });
       return payload;
     }),
+  "exact-text-kept": (scope) =>
+    scope.addHook("preParsing", async (request, _reply, payload) => {
+      Object.assign(request, { rawBody: (await bytesOf(payload)).toString("utf8") });
+      return payload;
+    }),
 };
 for (const [name, above] of Object.entries(traps)) {
   app.register(async (scope) => {

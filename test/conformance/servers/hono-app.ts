@@ -45,10 +45,10 @@ export function honoApp(env: Secrets): Hono {
       await next();
     };
   const traps: Readonly<Record<string, MiddlewareHandler>> = {
-    "json-parsed": after((c) => c.req.json()),
-    "text-read": after((c) => c.req.text()),
+    "exact-json-parsed": after((c) => c.req.json()),
+    "exact-text-read": after((c) => c.req.text()),
     "exact-no-form-to-parse": after((c) => c.req.parseBody()),
-    "bytes-read": after((c) => c.req.arrayBuffer()),
+    "exact-bytes-read": after((c) => c.req.arrayBuffer()),
     "blob-read": after((c) => c.req.blob()),
     "raw-request-read": after((c) => c.req.raw.text()),
     "stream-taken": after(async (c) => c.req.raw.body?.getReader()),

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline/promises";
+import { printText } from "./printer.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** True if a person reads what the command prints, and can answer. */
@@ -15,7 +16,7 @@ export async function ask(question: string): Promise<string | null> {
     return (await reader.question(question, { signal: given.signal })).trim();
   } catch (error) {
     if (!given.signal.aborted) throw error;
-    process.stdout.write("\n");
+    printText("stdout", "\n");
     return null;
   } finally {
     reader.close();

@@ -1,6 +1,7 @@
 import type { Command } from "./command.ts";
 import { EXIT } from "./errors.ts";
 import type { Given } from "./given.ts";
+import { printText } from "./printer.ts";
 
 /** What becomes of a command whose standard output or standard error cannot be written. There is one per process. */
 export class Output {
@@ -37,7 +38,7 @@ export class Output {
     // Each further line fails as well, the one below among them.
     if (this.isBroken) return;
     this.isBroken = true;
-    process.stderr.write(`payhooks: The output cannot be written: ${error.code ?? error.message}.\n`);
+    printText("stderr", `payhooks: The output cannot be written: ${error.code ?? error.message}.\n`);
     if (!this.#runsUntilStopped) process.exit(EXIT.failure);
     this.#stop.abort();
   }

@@ -62,12 +62,16 @@ export function needSecret({ secret }: Credentials): string {
 function checkPrivateKey(pem: string, file: string): void {
   try {
     const key = createPrivateKey(pem);
-    if (key.asymmetricKeyType === "rsa" && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048) return;
+    const { modulusLength: bits = 0, publicExponent: exponent = 0n } = key.asymmetricKeyDetails ?? {};
+    const isInBounds = bits >= 2048 && bits <= 4096 && exponent >= 65537n && exponent <= 2n ** 32n;
+    if (key.asymmetricKeyType === "rsa" && isInBounds) return;
   } catch {
     const hint = pem.includes("PUBLIC KEY") ? " It is a public key: only the private one signs." : "";
     throw new UsageError(`${file} holds no private key in PEM that can be read.${hint}`);
   }
-  throw new UsageError(`${file} must hold an RSA key of at least 2048 bits.`);
+  throw new UsageError(
+    `${file} must hold an RSA key of 2048 to 4096 bits with the exponent 65537, as receivers ask for.`,
+  );
 }
 
 /** Printed if the merchantId was made up, since a 2xx may then mean that the event is held. */

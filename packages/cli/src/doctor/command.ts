@@ -1,7 +1,8 @@
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import { type Given, httpUrl } from "../command-line/given.ts";
-import { shown, type Terminal } from "../command-line/terminal.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
 import { createSender } from "../delivery/post.ts";
 import {
   needPrivateKey,

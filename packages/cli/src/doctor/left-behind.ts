@@ -1,7 +1,8 @@
 import type { Held, HeldReason, Inbox } from "@payhooks/core";
 import { HELD_REASONS } from "@payhooks/core/inbox";
 import type { Given } from "../command-line/given.ts";
-import { shown, type Terminal } from "../command-line/terminal.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
 import { isAccepted } from "../delivery/post.ts";
 import { MERCHANT_MADE_UP } from "../delivery/signing.ts";
 import { idsOf } from "../held/entry.ts";

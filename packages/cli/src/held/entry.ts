@@ -1,5 +1,6 @@
 import type { Held } from "@payhooks/core";
-import { shown, type Terminal } from "../command-line/terminal.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
 
 /** A held entry as JSON. */
 export function entryAsJson(entry: Held, withBody: boolean): Readonly<Record<string, unknown>> {

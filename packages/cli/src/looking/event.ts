@@ -1,5 +1,6 @@
 import type { EventSummary, Life } from "@payhooks/core";
-import { shown, type Terminal } from "../command-line/terminal.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
 
 /** Prints one event as a line: its state, what it is, and when it was accepted. */
 export function printEvent(event: EventSummary, { line, paint }: Terminal): void {

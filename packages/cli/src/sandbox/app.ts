@@ -150,7 +150,9 @@ function escapedForCmd(word: string): string {
   return word.replace(/[()[\]%!^"`<>&|;, *?]/g, "^$&");
 }
 
-/** Passes lines on behind a prefix. With --json they go to the standard error as they are, and the JSON stays apart. */
+/**
+ * Passes lines on behind a prefix. They are the application's own, and as safe as without Payhooks, so they are not cleaned. With --json they go to the standard error as they are, and the JSON stays apart.
+ */
 function prefix(from: Readable, to: NodeJS.WriteStream, terminal: Terminal): void {
   const mark = terminal.isJson ? "" : `${terminal.paint("cyan", "app |")} `;
   const target = terminal.isJson ? process.stderr : to;

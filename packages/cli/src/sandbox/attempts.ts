@@ -1,5 +1,6 @@
 import type { Attempt, Delivery, Sandbox } from "@payhooks/sandbox";
-import { shown, type Terminal } from "../command-line/terminal.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
 
 /**
  * Prints a line for each attempt of the sandbox to deliver something: the delivery, the answer, and the time it took.

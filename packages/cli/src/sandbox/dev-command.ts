@@ -1,6 +1,6 @@
 import type { Command } from "../command-line/command.ts";
 import { UsageError } from "../command-line/errors.ts";
-import { usesColour } from "../command-line/terminal.ts";
+import { usesColour } from "../command-line/printer.ts";
 import { runApp } from "./app.ts";
 import { printAttempts } from "./attempts.ts";
 import { environmentOf, VARIABLES } from "./environment.ts";

@@ -2,7 +2,8 @@ import { shuffled } from "@payhooks/core/testing";
 import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
 import { chosen, type Given, httpUrl } from "../command-line/given.ts";
-import { shown, type Terminal } from "../command-line/terminal.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
 import { type Answer, createSender, inParallel, isAccepted, isRefused } from "../delivery/post.ts";
 import {
   MERCHANT_MADE_UP,

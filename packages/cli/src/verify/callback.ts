@@ -6,6 +6,7 @@ import {
   type VerifyingKey,
   verifyRsaSignature,
 } from "@payhooks/core/signature";
+import { notesOfAge } from "./age.ts";
 import { canonicalOf, canonicalVariants, textsOf } from "./canonical-variants.ts";
 import type { Cause, Explanation, OtherBody } from "./explanation.ts";
 import { type JsonMember, membersOf } from "./json-text.ts";
@@ -14,7 +15,7 @@ import { isDigestOf, recoverDigest } from "./recovered-digest.ts";
 
 /** What the user says about the deliveries. */
 export interface CallbackSettings {
-  readonly extraFields: readonly string[];
+  readonly extraFields: Readonly<Record<string, "always" | "sometimes">>;
   readonly pinnedUrls: readonly string[];
 }
 
@@ -31,13 +32,13 @@ export function explainCallback(
   const canonicalString = members === null ? null : canonicalOf(texts);
   const base = { flow: "payments", canonicalString, keyId: null, notes: [] } as const;
   try {
-    const { event, keyId } = verifyPaymentCallback(body, {
+    const { event, keyId, signedAt } = verifyPaymentCallback(body, {
       publicKey: pems,
       extraFields: settings.extraFields,
       expect: settings.pinnedUrls.length === 0 ? {} : { callbackUrl: settings.pinnedUrls },
     });
     const summary = `${event.event} ${event.status} ${event.referenceId} ${event.amount} (${event.payTxnId})`;
-    const notes = [...notesOfReading(event, new Map(texts)), ...notesOfAge(event.timestamp)];
+    const notes = [...notesOfReading(event, new Map(texts), settings), ...notesOfAge(signedAt)];
     return { ...base, ok: true, code: null, summary, keyId, causes: [], notes };
   } catch (error) {
     if (!isPayhooksError(error)) throw error;
@@ -69,8 +70,8 @@ function causeOfAmbiguous(detail: string): Cause {
     "Look the transaction up at the service, or let payments.confirm do it. The service knows which event is true.";
   if (detail.includes("declared")) {
     return {
-      what: "The signed string has no reading that contains every declared field.",
-      fix: "Is the name of the field right, and does the service still send it with every callback? Leave out --extra-field (payments.extraFields) if it does not.",
+      what: "The signed string has no reading that contains every field that is declared as always sent.",
+      fix: "Is the name of the field right, and does the service still send it with every callback? If it does not, leave out =always (payments.extraFields).",
       certain: true,
     };
   }
@@ -79,7 +80,7 @@ function causeOfAmbiguous(detail: string): Cause {
     : "So the string can be read as more than one event";
   return {
     what: `The service escapes nothing in the signed string, so an & in it may separate two fields or be part of a value. ${doubt}, and what arrived may be a forgery.`,
-    fix: `${lookUp} Keep & out of what you choose yourself, such as referenceId. For an undocumented field that every callback has, try --extra-field; for an & in your callback URL, --callback-url.`,
+    fix: `${lookUp} Keep & out of what you choose yourself, such as referenceId. For an undocumented field that every callback has, try --extra-field NAME=always; for an & in your callback URL, --callback-url.`,
     certain: true,
   };
 }
@@ -218,9 +219,14 @@ function causesOfInvalid(
 }
 
 /** Notes for an event that differs from what the body seems to say. */
-function notesOfReading(event: PaymentEvent, texts: ReadonlyMap<string, string>): string[] {
+function notesOfReading(
+  event: PaymentEvent,
+  texts: ReadonlyMap<string, string>,
+  { extraFields }: CallbackSettings,
+): string[] {
   const differing = CALLBACK_FIELDS.filter((name) => texts.get(name) !== event[name]);
-  const leftOut = differing.filter((name) => event[name] === undefined);
+  const declared = Object.keys(extraFields).filter((name) => texts.has(name) && !(name in event.extra));
+  const leftOut = [...differing.filter((name) => event[name] === undefined), ...declared];
   const respelt = differing.filter((name) => event[name] !== undefined);
   return [
     ...leftOut.map(
@@ -233,15 +239,6 @@ function notesOfReading(event: PaymentEvent, texts: ReadonlyMap<string, string>)
           `The body does not spell the signed string as the service does. Handlers get what was signed, which differs in ${respelt.join(", ")}.`,
         ]),
   ];
-}
-
-function notesOfAge(timestamp: string): string[] {
-  const ageMs = Date.now() - Date.parse(timestamp);
-  const days = Math.floor(ageMs / 86_400_000);
-  if (days >= 7)
-    return [`It was signed ${days} days ago: by default, a receiver refuses what is older than 7 days.`];
-  if (ageMs < -86_400_000) return ["It is dated more than a day in the future: a receiver refuses it."];
-  return [];
 }
 
 function isBase64(text: string): boolean {

@@ -2,7 +2,8 @@ import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import { readBytes, readText } from "../command-line/input.ts";
-import { shown, type Terminal } from "../command-line/terminal.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
 import { explainCallback } from "./callback.ts";
 import type { Explanation } from "./explanation.ts";
 import { explainWebhook } from "./webhook.ts";
@@ -23,7 +24,7 @@ export const verifyCommand: Command = {
     "extra-field": {
       value: "NAME",
       multiple: true,
-      help: "undocumented field that every callback has (payments.extraFields)",
+      help: "undocumented field that only the service writes; NAME=always if every callback has it (payments.extraFields)",
     },
     "callback-url": {
       value: "URL",
@@ -75,7 +76,10 @@ async function explain(given: Given): Promise<Explanation> {
   if (isCallback) {
     const files = await Promise.all(given.texts("key").map(readText));
     const pems = files.length > 0 ? files : [process.env.PAY_PUBLIC_KEY ?? ""];
-    const settings = { extraFields: given.texts("extra-field"), pinnedUrls: given.texts("callback-url") };
+    const settings = {
+      extraFields: extraFieldsOf(given.texts("extra-field")),
+      pinnedUrls: given.texts("callback-url"),
+    };
     return explainCallback(body, pems, settings, others);
   }
   const secrets = given.texts("secret");
@@ -88,6 +92,19 @@ async function explain(given: Given): Promise<Explanation> {
     given.text("header"),
     secrets.length > 0 ? secrets : [fromEnvironment ?? ""],
     others,
+  );
+}
+
+/** `NAME` or `NAME=always`, as `payments.extraFields` has it. */
+function extraFieldsOf(texts: readonly string[]): Readonly<Record<string, "always" | "sometimes">> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const [name = "", sent = "sometimes"] = text.split("=", 2);
+      if (sent !== "always" && sent !== "sometimes") {
+        throw new UsageError(`--extra-field ${name}=${sent} is neither ${name} nor ${name}=always.`);
+      }
+      return [name, sent];
+    }),
   );
 }
 

@@ -1,5 +1,7 @@
 import { createHmac } from "node:crypto";
-import { isPayhooksError, verifyConnectWebhook } from "@payhooks/core";
+import { isPayhooksError, type PayhooksError, verifyConnectWebhook } from "@payhooks/core";
+import { importSecrets } from "@payhooks/core/signature";
+import { notesOfAge } from "./age.ts";
 import { bodyVariants } from "./bodies.ts";
 import { type Cause, type Explanation, HOW_TO_KEEP_BYTES, type OtherBody } from "./explanation.ts";
 import { readHeader } from "./header.ts";
@@ -31,13 +33,14 @@ export function explainWebhook(
       causes: [{ what, fix, certain: true }],
     };
   }
-  const usable = secrets.filter((secret) => secret.trim() === secret && secret !== "");
+  const refusals = secrets.flatMap((secret) => refusalOf(secret) ?? []);
+  const usable = secrets.filter((secret) => refusalOf(secret) === null);
   const { digest, flaw } = readHeader(header);
   if (usable.length === secrets.length && flaw === null) {
     try {
-      const { event, keyId } = verifyConnectWebhook(body, header, { secret: usable });
+      const { event, keyId, signedAt } = verifyConnectWebhook(body, header, { secret: usable });
       const summary = `${event.event} ${event.data.id} (${event.idempotency_key})`;
-      return { ...base, ok: true, code: null, summary, keyId, causes: [] };
+      return { ...base, ok: true, code: null, summary, keyId, causes: [], notes: notesOfAge(signedAt) };
     } catch (error) {
       if (!isPayhooksError(error)) throw error;
       const { code, message } = error;
@@ -57,16 +60,12 @@ export function explainWebhook(
       }
     }
   }
-  const code =
-    usable.length < secrets.length
-      ? "ERR_SECRET_WHITESPACE"
-      : flaw === null
-        ? "ERR_SIGNATURE_INVALID"
-        : "ERR_SIGNATURE_MALFORMED";
+  const [refusal] = refusals;
+  const code = refusal?.code ?? (flaw === null ? "ERR_SIGNATURE_INVALID" : "ERR_SIGNATURE_MALFORMED");
   const summary =
-    code === "ERR_SECRET_WHITESPACE"
-      ? "The secret begins or ends with white space, or is blank."
-      : (flaw?.summary ?? "The header does not fit the body under this secret.");
+    refusal === undefined
+      ? (flaw?.summary ?? "The header does not fit the body under this secret.")
+      : `A receiver refuses the secret: ${refusal.message}`;
   return {
     ...base,
     ok: false,
@@ -74,6 +73,17 @@ export function explainWebhook(
     summary,
     causes: causesOf(body, digest, secrets, others, flaw?.cause ?? null),
   };
+}
+
+/** Why a receiver would not start with a secret, or null. */
+function refusalOf(secret: string): PayhooksError | null {
+  try {
+    importSecrets(secret);
+    return null;
+  } catch (error) {
+    if (isPayhooksError(error)) return error;
+    throw error;
+  }
 }
 
 function causesOf(

@@ -1,6 +1,6 @@
 import { isAmount } from "../protocol/amount.ts";
-import { parseTimestamp } from "../protocol/events.ts";
 import { type JsonBody, parseJsonBody, rawMembers } from "../protocol/json.ts";
+import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
 
 /** A callback's fields as the canonical string has them: every field but `signature` that is not null, as text. */
@@ -19,13 +19,16 @@ export interface CallbackBody {
   readonly plain: boolean;
 }
 
+/** How often the service sends a field: with every callback, or with some. */
+export type Sent = "always" | "sometimes";
+
 /** What the options say about callbacks. */
 export interface CallbackRules {
-  /** `payments.extraFields`: undocumented fields that every callback carries, and whose values only the service chooses. */
-  readonly extraFields: ReadonlySet<string>;
+  /** `payments.extraFields`: undocumented fields whose values only the service chooses, and how often it sends each. */
+  readonly extraFields: ReadonlyMap<string, Sent>;
   /** `payments.expect.callbackUrl`: URLs that are known completely. */
   readonly pinnedUrls: ReadonlySet<string>;
-  /** True if a resolver chooses the keys by `merchantId`, so that it must be present. */
+  /** True if a resolver chooses the keys by `merchantId`, so that an event must have one. */
   readonly merchantIdRequired: boolean;
   /** `payments.expect.merchantId`; empty: any. */
   readonly pinnedMerchantIds: ReadonlySet<string>;
@@ -82,7 +85,7 @@ export const FIELD_FORMS: Readonly<Record<CallbackField, FieldForm>> = {
     required: true,
     madeByService: true,
     fits: (text) => parseTimestamp(text) !== null,
-    fault: "timestamp is not an ISO 8601 UTC time",
+    fault: "timestamp is not an ISO 8601 date and time with its zone",
   },
   userId: { required: false, madeByService: false, fits: isAnything, fault: "" },
 };

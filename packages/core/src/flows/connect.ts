@@ -2,7 +2,7 @@ import type { StoredDelivery } from "../inbox/record/event.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { type ConnectEvent, EVENT_NAMES, parseTimestamp } from "../protocol/events.ts";
+import { type ConnectEvent, EVENT_NAMES } from "../protocol/events.ts";
 import {
   frozen,
   isUnwieldy,
@@ -12,6 +12,7 @@ import {
   parseJsonBody,
   withoutPrototype,
 } from "../protocol/json.ts";
+import { parseTimestamp } from "../protocol/timestamp.ts";
 import { findSecret, isSignatureHeader } from "../signature/hmac.ts";
 import {
   countUnset,
@@ -232,7 +233,7 @@ function readEnvelope(object: JsonObject): Envelope | string {
   if (typeof idempotency_key !== "string" || idempotency_key === "")
     return "idempotency_key is missing or not text";
   const occurredAt = parseTimestamp(object.occurred_at);
-  if (occurredAt === null) return "occurred_at is not an ISO 8601 UTC time";
+  if (occurredAt === null) return "occurred_at is not an ISO 8601 date and time with its zone";
   if (typeof data !== "object" || data === null || Array.isArray(data)) return "data is not an object";
   const members = data as JsonObject;
   const listed = (EVENT_NAMES.connect as readonly string[]).includes(event);

@@ -12,7 +12,7 @@ const EVERYTHING_CERTAIN: readonly string[] = [];
 export class Reading {
   /** What the inbox is asked to record. `verdict` says whether it may run. */
   readonly verified: VerifiedEvent;
-  /** Documented fields that the body has but the event lacks, since their reading is not certain. */
+  /** Documented and declared fields that the body has but the event lacks, since their reading is not certain. */
   readonly leftOut: readonly string[];
   #make: (() => AnyEvent) | null;
   #event: AnyEvent | null = null;

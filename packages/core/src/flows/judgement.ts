@@ -1,11 +1,5 @@
-import { parseTimestamp } from "../protocol/events.ts";
-import {
-  type CallbackBody,
-  type CallbackRules,
-  type CallbackTexts,
-  findMalformedField,
-  isDocumented,
-} from "./callback.ts";
+import { parseTimestamp } from "../protocol/timestamp.ts";
+import { type CallbackBody, type CallbackRules, type CallbackTexts, findMalformedField } from "./callback.ts";
 import { type KnownFields, knownFields, MAX_SIGNED_PARTS, Readings } from "./readings.ts";
 
 /** What an authentic callback certainly says. */
@@ -15,7 +9,7 @@ export type Judgement =
       readonly kind: "certain";
       /** Documented and declared fields. */
       readonly texts: CallbackTexts;
-      /** Optional documented fields that are left out of the event, since the readings do not agree on them. */
+      /** Optional documented fields and declared ones that are left out of the event, since the readings do not agree on them. */
       readonly leftOut: readonly string[];
     }
   /** `ambiguous`: it can be read as different events. `malformed`: it cannot be read as any. */
@@ -23,7 +17,7 @@ export type Judgement =
       readonly kind: "ambiguous" | "malformed";
       /** Why, naming fields but not their values. */
       readonly detail: string;
-      /** The times at which it may have been signed, in milliseconds since the epoch. Empty if no part of it is a time. */
+      /** The times at which it may have been signed, in milliseconds since the epoch. Empty if this is not known. */
       readonly signedTimes: readonly number[];
       /** The references and transaction ids of its readings, at most 16. Empty if it has no reading. */
       readonly mayName: readonly string[];
@@ -45,32 +39,43 @@ const NOTHING_LEFT_OUT: readonly string[] = [];
 export function judgeBy(rules: CallbackRules): Judge {
   const fields = knownFields(rules, { declared: true });
   const offered = knownFields(rules, { declared: false });
+  const always = [...rules.extraFields].flatMap(([name, sent]) => (sent === "always" ? [name] : []));
+  const merchantIdNeeded = rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;
 
   function judge(body: CallbackBody): Judgement {
-    if (body.plain && rules.extraFields.size === 0 && findMalformedField(body.texts, rules) === null) {
+    if (body.plain && always.length === 0 && findMalformedField(body.texts, rules) === null) {
       return { kind: "certain", texts: body.texts, leftOut: NOTHING_LEFT_OUT };
     }
     const readings = new Readings(body.canonical, fields);
     if (readings.any) {
-      const { texts, leftOut, contradicted } = readings.agreement(body.texts);
+      const { texts, leftOut, ...agreement } = readings.agreement(body.texts);
+      const isInDoubt = merchantIdNeeded && leftOut.includes("merchantId");
+      const contradicted = isInDoubt ? [...agreement.contradicted, "merchantId"] : agreement.contradicted;
       const repeated = contradicted.length > 0 ? [] : readings.repeated();
       if (repeated.length > 0)
         return ambiguous(`${repeated.join(", ")} stands in its signed string more than once`, readings);
-      if (contradicted.length === 0) return { kind: "certain", texts, leftOut };
+      if (contradicted.length === 0) {
+        const fault = findMalformedField(texts, rules);
+        return fault === null ? { kind: "certain", texts, leftOut } : malformed(fault, body);
+      }
       return ambiguous(
         `its signature fits events that differ in ${contradicted.join(", ")}${hintOf(body, fields)}`,
         readings,
       );
     }
     const withoutDeclared = new Readings(body.canonical, offered);
-    if (withoutDeclared.any) return ambiguous(missingIn(body, rules), withoutDeclared);
+    if (withoutDeclared.any) return ambiguous(missingIn(body, always), withoutDeclared);
     const detail = readings.tooLong
       ? `the signed string has more than ${MAX_SIGNED_PARTS} parts`
       : (findMalformedField(body.texts, rules) ?? "its fields cannot be told apart in the signed string");
-    return { kind: "malformed", detail, signedTimes: timesIn(body.canonical), mayName: [] };
+    return malformed(detail, body);
   }
 
   return { judge, readingsOf: (body) => new Readings(body.canonical, offered) };
+}
+
+function malformed(detail: string, { canonical }: CallbackBody): Judgement {
+  return { kind: "malformed", detail, signedTimes: timesIn(canonical), mayName: [] };
 }
 
 function ambiguous(detail: string, readings: Readings): Judgement {
@@ -84,39 +89,20 @@ function ambiguous(detail: string, readings: Readings): Judgement {
 function hintOf(body: CallbackBody, { indexOf }: KnownFields): string {
   const name = [...body.texts.keys()].find((field) => !indexOf.has(field));
   if (name === undefined) return "";
-  return ` (${name.slice(0, 64)} is not documented: if every callback has it and only the service chooses its value, declare it in payments.extraFields)`;
+  return ` (${name.slice(0, 64)} is not documented: if every callback has it and only the service chooses its value, declare it as "always" in payments.extraFields)`;
 }
 
-function missingIn(body: CallbackBody, { extraFields, pinnedMerchantIds }: CallbackRules): string {
-  const declared = [...extraFields].find((name) => !body.texts.has(name));
-  if (declared !== undefined) return `${declared} is declared in payments.extraFields but missing`;
-  if (pinnedMerchantIds.size > 0 && !body.texts.has("merchantId")) return "merchantId is missing";
+function missingIn(body: CallbackBody, always: readonly string[]): string {
+  const missing = always.find((name) => !body.texts.has(name));
+  if (missing !== undefined) return `${missing} is declared as "always" in payments.extraFields but missing`;
   return "a declared field cannot be told apart in the signed string";
 }
 
-/** The times in a string that has no reading. */
+/** The times in a string that has no reading. If one of them cannot be read, that may be the true one, so none is known. */
 function timesIn(signed: string): readonly number[] {
-  return signed.split("&").flatMap((part) => {
-    const time = part.startsWith("timestamp=") ? parseTimestamp(part.slice("timestamp=".length)) : null;
-    return time === null ? [] : [time];
-  });
-}
-
-/** `event.extra` if no field is declared. */
-export const NO_EXTRA: Readonly<Record<string, string>> = Object.freeze(
-  Object.create(null) as Record<string, string>,
-);
-
-/** The declared fields, for `event.extra`. */
-export function extraOf(
-  texts: CallbackTexts,
-  { extraFields }: CallbackRules,
-): Readonly<Record<string, string>> {
-  if (extraFields.size === 0) return NO_EXTRA;
-  const extra = Object.create(null) as Record<string, string>;
-  for (const name of extraFields) {
-    const text = texts.get(name);
-    if (text !== undefined && !isDocumented(name)) extra[name] = text;
-  }
-  return Object.freeze(extra);
+  const times = signed
+    .split("&")
+    .filter((part) => part.startsWith("timestamp="))
+    .map((part) => parseTimestamp(part.slice("timestamp=".length)));
+  return times.includes(null) ? [] : times.filter((time) => time !== null);
 }

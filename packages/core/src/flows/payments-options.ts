@@ -8,7 +8,8 @@ import {
   type PublicKeySource,
   type VerifyingKey,
 } from "../signature/keys.ts";
-import { type CallbackRules, isDocumented, isFieldName } from "./callback.ts";
+import type { CallbackRules } from "./callback.ts";
+import { type ExtraFields, extraFieldsOf } from "./extra-fields.ts";
 import { type KeyResolver, type Keyring, lazyKeys, type ResolverLimits, resolvedKeys } from "./keyring.ts";
 
 /** The values that signed fields must have. They are compared as a whole. */
@@ -44,10 +45,11 @@ export interface PaymentsOptions {
   /** Signed fields whose value is known. An authentic callback with another value is held as `unexpected`. */
   readonly expect?: PaymentExpectations | undefined;
   /**
-   * Undocumented fields that the service sends with every callback, and whose values only the service can choose. What follows
-   * one of them in the signed string is taken as certain.
+   * Undocumented fields whose values only the service can choose. They are in `event.extra` where they are certain. A field counts
+   * as sent sometimes, unless it is given as `"always"`: that is your word that no callback lacks it, and a callback without it
+   * is held.
    */
-  readonly extraFields?: readonly string[] | undefined;
+  readonly extraFields?: ExtraFields | undefined;
   /** A second SUCCESS for a reference, under another payTxnId, is held as `reference-reused`. Default false. */
   readonly oneSuccessPerReference?: boolean | undefined;
   /** Decides about a body whose signature fits more than one event. Ask the service's look-up, which is authoritative. */
@@ -111,20 +113,9 @@ export function checkExpectations({ expect = {} }: PaymentsOptions): void {
 
 /** The rules for bodies that the options set. Throws their set-up error. */
 export function rulesOf(
-  { expect, extraFields = [] }: PaymentsOptions,
+  { expect, extraFields }: PaymentsOptions,
   merchantIdRequired: boolean,
 ): CallbackRules {
-  for (const name of extraFields) {
-    if (typeof name !== "string" || !isFieldName(name) || isDocumented(name) || name === "signature") {
-      throw new PayhooksError(
-        "ERR_OPTION_INVALID",
-        `payments.extraFields lists ${JSON.stringify(name)}, which cannot be an undocumented field.`,
-        {
-          fix: 'List names such as "currency", of letters, digits and underscores. Leave out the names of the specification.',
-        },
-      );
-    }
-  }
   checkNames<PaymentExpectations>("payments.expect", expect ?? {}, { merchantId: true, callbackUrl: true });
   const pinnedUrls = setOf(expect?.callbackUrl, "payments.expect.callbackUrl");
   for (const url of pinnedUrls) {
@@ -159,7 +150,7 @@ export function rulesOf(
     }
   }
   return {
-    extraFields: new Set(extraFields),
+    extraFields: extraFieldsOf(extraFields),
     pinnedUrls,
     merchantIdRequired,
     pinnedMerchantIds: setOf(expect?.merchantId, "payments.expect.merchantId"),

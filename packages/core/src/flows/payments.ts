@@ -3,8 +3,9 @@ import { normalizeAmount } from "../protocol/amount.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { EVENT_NAMES, type PaymentEvent, parseTimestamp, STATUS_RANK } from "../protocol/events.ts";
+import { EVENT_NAMES, type PaymentEvent, STATUS_RANK } from "../protocol/events.ts";
 import { isUnwieldy, withoutPrototype } from "../protocol/json.ts";
+import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import { countUnset, type VerifyingKey } from "../signature/keys.ts";
 import { decodeCanonicalBase64, findRsaKey } from "../signature/rsa.ts";
@@ -16,6 +17,7 @@ import {
   findMalformedField,
   readCallback,
 } from "./callback.ts";
+import { extraOf, NO_EXTRA, warningsOf } from "./extra-fields.ts";
 import {
   entryOf,
   eventOf,
@@ -30,7 +32,7 @@ import {
   type Verified,
   withFreshness,
 } from "./flow.ts";
-import { extraOf, judgeBy, NO_EXTRA } from "./judgement.ts";
+import { judgeBy } from "./judgement.ts";
 import type { KeyHint, Keyring, ResolverLimits } from "./keyring.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
 import {
@@ -82,6 +84,7 @@ export function paymentsFlow(
     confirm: true,
   });
   const rules = rulesOf(options, keyring.resolves);
+  const warnings = warningsOf(rules);
   const { judge, readingsOf } = judgeBy(rules);
   const lookupRules: CallbackRules = { ...rules, merchantIdRequired: false, callbackUrlRequired: false };
 
@@ -217,7 +220,7 @@ export function paymentsFlow(
     async prepare() {
       checkExpectations(options);
       await keyring.prepare();
-      return unsetEntries("payments.publicKey", countUnset(options.publicKey));
+      return [...unsetEntries("payments.publicKey", countUnset(options.publicKey)), ...warnings];
     },
     verify,
     read: readStored,
@@ -276,13 +279,11 @@ export function paymentsFlow(
   };
 }
 
-/**
- * The time by which an entry is judged: the latest one that is not in the future. A string without any time counts as signed in
- * 1970, since nobody can say how old it is.
- */
-function latestTime(times: readonly number[], now: number): number {
+/** The time by which an entry is judged: the latest one that is not in the future. Null if no time is known. */
+function latestTime(times: readonly number[], now: number): number | null {
+  if (times.length === 0) return null;
   const past = times.filter((time) => time <= now + MAX_FUTURE_MS);
-  return past.length > 0 ? Math.max(...past) : Math.max(0, ...times);
+  return Math.max(...(past.length > 0 ? past : times));
 }
 
 function readSignature({ json }: CallbackBody): Uint8Array | Verification {

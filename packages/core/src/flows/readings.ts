@@ -18,7 +18,7 @@
  * end, tell which steps lie on a whole path; what a field can be is read from these steps. The paths themselves, which
  * may be exponentially many, need not be walked.
  */
-import { parseTimestamp } from "../protocol/events.ts";
+import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
 import {
   type CallbackRules,
@@ -67,24 +67,27 @@ export interface KnownFields {
   readonly pinnedUrls: ReadonlySet<string>;
 }
 
-const DECLARED: FieldForm = { required: true, madeByService: true, fits: () => true, fault: "" };
 /** Fields whose value can lose its end without changing anything else. */
 const MAY_LOSE_TAIL: ReadonlySet<string> = new Set(["callbackUrl", "message"]);
 
 /**
  * The fields to look for, as the options say. Readings for `payments.confirm` are searched without the declared ones, since the
  * service may no longer send them.
+ *
+ * A field that may be missing only adds readings, so fewer values are certain. A field that is said to be always there takes
+ * readings away, and a forgery can then be the only one left. So only the specification and the merchant's own word make a field
+ * required. That a resolver or `payments.expect` asks for `merchantId` does not show that the service has sent it.
  */
-export function knownFields(rules: CallbackRules, { declared }: { readonly declared: boolean }): KnownFields {
-  const { extraFields, merchantIdRequired, pinnedMerchantIds, pinnedUrls } = rules;
+export function knownFields(
+  { extraFields, pinnedUrls }: CallbackRules,
+  { declared }: { readonly declared: boolean },
+): KnownFields {
   const fields: KnownField[] = CALLBACK_FIELDS.map((name) => ({ name, ...FIELD_FORMS[name] }));
-  const merchantId = fields.findIndex(({ name }) => name === "merchantId");
-  if (merchantIdRequired) {
-    fields[merchantId] = { ...FIELD_FORMS.payTxnId, name: "merchantId" };
-  } else if (declared && pinnedMerchantIds.size > 0) {
-    fields[merchantId] = { ...FIELD_FORMS.merchantId, name: "merchantId", required: true };
+  if (declared) {
+    for (const [name, sent] of extraFields) {
+      fields.push({ name, required: sent === "always", madeByService: true, fits: () => true, fault: "" });
+    }
   }
-  if (declared) for (const name of extraFields) fields.push({ name, ...DECLARED });
   fields.sort((a, b) => (a.name < b.name ? -1 : 1));
   const indexOf = new Map(fields.map(({ name }, i) => [name, i]));
   return { fields, indexOf, nextRequired: nextRequiredOf(fields), pinnedUrls };

@@ -12,6 +12,7 @@ import {
 } from "../signature/keys.ts";
 import { systemClock } from "../time/clock.ts";
 import { connectFlow, SIGNATURE_HEADER } from "./connect.ts";
+import type { ExtraFields } from "./extra-fields.ts";
 import type { Flow, Verification } from "./flow.ts";
 import { fixedKeys } from "./keyring.ts";
 import { paymentsFlow } from "./payments.ts";
@@ -22,13 +23,15 @@ export interface VerifiedDelivery<Event> {
   readonly event: Event;
   /** Fingerprint of the key that matched. */
   readonly keyId: string;
+  /** When the service says that it signed it. A receiver refuses what was signed before its window. */
+  readonly signedAt: Date;
 }
 
 /** Options of {@link verifyPaymentCallback}. */
 export interface VerifyPaymentOptions {
   readonly publicKey: OneOrMore<PublicKeyInput> | undefined;
   readonly expect?: PaymentExpectations | undefined;
-  readonly extraFields?: readonly string[] | undefined;
+  readonly extraFields?: ExtraFields | undefined;
 }
 
 /**
@@ -101,7 +104,8 @@ function eventOrThrow(flow: Flow, delivery: Delivery): VerifiedDelivery<AnyEvent
     });
   }
   const { event, verified } = verification.reading;
-  if (event === null || verified.verdict !== "run") {
+  const { signedAt } = verified;
+  if (event === null || verified.verdict !== "run" || signedAt === null) {
     const code = verified.verdict === "run" ? undefined : CODE_OF_REASON[verified.verdict];
     throw new PayhooksError(
       code ?? "ERR_EVENT_MALFORMED",
@@ -111,7 +115,7 @@ function eventOrThrow(flow: Flow, delivery: Delivery): VerifiedDelivery<AnyEvent
       },
     );
   }
-  return { event, keyId: verified.delivery.keyId ?? "" };
+  return { event, keyId: verified.delivery.keyId ?? "", signedAt: new Date(signedAt) };
 }
 
 function deliveryOf(rawBody: Uint8Array, signature: string | null): Delivery {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LINGER_MS, type Reply } from "../protocol/delivery.ts";
 import { systemClock } from "../time/clock.ts";
+import { bytesOfText } from "./kept-text.ts";
 import type { BodyFault } from "./mount.ts";
 
 /** What some parsers leave behind on Node's request. */
@@ -37,8 +38,15 @@ export async function readNodeBody(
     code: "ERR_BODY_CONSUMED",
     why: `a body parser ran before Payhooks and the exact bytes are gone: ${fix}`,
   };
-  for (const bytes of [rawBody, body]) {
-    if (bytes instanceof Uint8Array) return isWhole(bytes, request) ? bytes : consumed;
+  for (const kept of [rawBody, body]) {
+    if (kept instanceof Uint8Array) return isWhole(kept, request) ? kept : consumed;
+    if (typeof kept !== "string") continue;
+    return (
+      bytesOfText(kept, request.headers["content-length"]) ?? {
+        code: "ERR_BODY_CONSUMED",
+        why: `a body parser ran before Payhooks and kept the body as text, which is not as long as its content-length: keep the bytes (a Buffer) in request.rawBody, or ${fix}`,
+      }
+    );
   }
   if (request.readableDidRead || request.readableEncoding !== null) return consumed;
   // The body was read to its end without a single byte, so it has none.

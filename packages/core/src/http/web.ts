@@ -1,6 +1,7 @@
 import { LINGER_MS, type Reply } from "../protocol/delivery.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 import { systemClock } from "../time/clock.ts";
+import { bytesOfText } from "./kept-text.ts";
 import type { BodyFault, MountedFlow } from "./mount.ts";
 
 /** What an adapter knows about a web-standard request besides the request itself. */
@@ -10,6 +11,8 @@ export interface RequestFacts {
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /** True if something else has read the body and the request itself does not show it. */
   readonly bodyUsed?: boolean | undefined;
+  /** What the reader of the body has kept of it, by the name of the method that it was read with. */
+  readonly kept?: { readonly arrayBuffer?: unknown; readonly text?: unknown } | undefined;
   /** What to do if something else has read the body. */
   readonly fix: string;
 }
@@ -22,7 +25,7 @@ type Reader = ReadableStreamDefaultReader<Uint8Array>;
 export async function answerRequest<Platform>(
   mounted: MountedFlow<Platform>,
   request: Request,
-  { bodyUsed, fix, remoteAddress, tenant, waitUntil }: RequestFacts,
+  { bodyUsed, fix, kept, remoteAddress, tenant, waitUntil }: RequestFacts,
   platform: Platform,
 ): Promise<Response> {
   const body = new RequestBody(request);
@@ -35,7 +38,9 @@ export async function answerRequest<Platform>(
       tenant,
       waitUntil,
       readBody: async (maxBodyBytes, cancellation) =>
-        (bodyUsed === true ? null : await body.read(maxBodyBytes, cancellation)) ?? {
+        (bodyUsed === true
+          ? await keptBytes(kept, request)
+          : await body.read(maxBodyBytes, cancellation)) ?? {
           code: "ERR_BODY_CONSUMED",
           why: `the request's body was read before Payhooks: ${fix}`,
         },
@@ -44,6 +49,21 @@ export async function answerRequest<Platform>(
   );
   const rest = body.discardRest();
   return rest === null ? asResponse(reply) : withoutTheRest(reply, rest);
+}
+
+/** The bytes that the reader of a body has kept, if they are exactly those that were sent; otherwise null. */
+async function keptBytes(kept: RequestFacts["kept"], { headers }: Request): Promise<Uint8Array | null> {
+  const length = headers.get("content-length");
+  try {
+    const [bytes, text] = [await kept?.arrayBuffer, await kept?.text];
+    if (bytes instanceof ArrayBuffer) {
+      return length === null || length === String(bytes.byteLength) ? new Uint8Array(bytes) : null;
+    }
+    return typeof text === "string" ? bytesOfText(text, length) : null;
+  } catch {
+    // The connection broke while the body was read.
+    return null;
+  }
 }
 
 /** A request's body, read once. */

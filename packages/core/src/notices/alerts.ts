@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { checkNames } from "../protocol/check-names.ts";
 import { checkCount, checkLimit } from "../protocol/check-number.ts";
-import type { DeliveryErrorCode } from "../protocol/errors.ts";
+import { ANSWER_STATUS, type DeliveryErrorCode } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Alert } from "./notice.ts";
@@ -57,6 +57,8 @@ interface FlowCounts {
   readonly unbroken: RollingCount;
   hasUnbroken: boolean;
   readonly sources: LRUCache<string, RollingCount>;
+  /** Authentic deliveries that were not stored, by the code of their answer. */
+  readonly refused: Map<DeliveryErrorCode, RollingCount>;
   /** Sources that were named in an alert. */
   readonly named: RollingCount;
   /** Alerts in their cool-down. None of them is raised again before that is over. */
@@ -65,7 +67,8 @@ interface FlowCounts {
 
 /**
  * Counts verification failures by flow and source (specification: repeated failures are a security signal). It distinguishes a
- * wrong key, with which nothing verifies any more, from a source that probes while others succeed.
+ * wrong key, with which nothing verifies any more, from a source that probes while others succeed. It also counts what was
+ * authentic and refused all the same, so that a wrong clock reaches a person.
  */
 export class Alerts {
   readonly #threshold: number;
@@ -132,13 +135,30 @@ export class Alerts {
     this.#raise("held-full", { flow, code: "ERR_HELD_FULL", source: null, failures: 1 });
   }
 
+  /**
+   * An authentic delivery was not stored. If the service repeats it and gets a 4xx each time, nobody else may ever hear of the
+   * event, so the first one raises an alert. A 5xx may be over at the next attempt, so those are counted. True if an alert was
+   * raised.
+   */
+  refused(flow: FlowName, code: DeliveryErrorCode): boolean {
+    const { refused } = this.#countsOf(flow);
+    const count = refused.get(code) ?? new RollingCount();
+    refused.set(code, count);
+    const now = this.#clock.now();
+    count.add(now, this.#windowMs);
+    const failures = count.total(now, this.#windowMs);
+    if (failures < (ANSWER_STATUS[code] < 500 ? 1 : this.#threshold)) return false;
+    return this.#raise("refused", { flow, code, source: null, failures });
+  }
+
   /** Raises an alert, and begins its cool-down. False, without an alert, during the cool-down of the same one. */
   #raise(kind: Alert["kind"], facts: Pick<Alert, "flow" | "code" | "source" | "failures">): boolean {
-    const key = keyOf(kind, facts.source);
+    const key = keyOf(kind, kind === "refused" ? facts.code : facts.source);
     const { raised } = this.#countsOf(facts.flow);
     if (raised.has(key)) return false;
     raised.set(key, true);
-    const sources = kind === "held-full" ? 0 : this.#activeSources(facts.flow);
+    const isOfSources = kind === "all-failing" || kind === "probing";
+    const sources = isOfSources ? this.#activeSources(facts.flow) : 0;
     this.#post({ type: "alert", kind, ...facts, sources, windowMs: this.#windowMs });
     return true;
   }
@@ -160,6 +180,7 @@ export class Alerts {
         unbroken: new RollingCount(),
         hasUnbroken: false,
         sources: new LRUCache({ max: MAX_SOURCES }),
+        refused: new Map(),
         named: new RollingCount(),
         raised: new LRUCache({
           max: MAX_SOURCES,

@@ -81,6 +81,7 @@ const ALERTS: Readonly<Record<Alert["kind"], string>> = {
   "all-failing": "no delivery is authentic. Is the key right, and was it rotated?",
   probing: "deliveries keep failing, while others are authentic",
   "held-full": "too many events are held, so new ones that would be held are refused",
+  refused: "authentic deliveries are refused, and their events are not stored. The code says why",
 };
 
 /** Anybody can cause refused deliveries, as often as they like. */

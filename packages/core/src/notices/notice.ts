@@ -66,7 +66,10 @@ export type Happening =
       readonly why: string;
       /** The sender's address as the adapter knows it, at most 64 characters; null if it is not known. */
       readonly source: string | null;
-      /** With the first bad signature of a source within the alerts' window: its likely cause, and what to do. */
+      /**
+       * The likely cause, and what to do: with the first bad signature of a source within the alerts' window, and with an
+       * authentic delivery that raised an alert for its time.
+       */
       readonly fix: string | null;
       /** Where the error behind the refusal was thrown, without its message; null if there was none. */
       readonly stack: string | null;
@@ -147,10 +150,10 @@ export interface Alert {
   readonly type: "alert";
   /**
    * `all-failing`: no delivery of this flow, of any source, was authentic since the first of these failures. Probably the key
-   * is wrong or was rotated. `probing`: other deliveries succeed in between. Probably it is an attack. `held-full`: see
-   * `docs/operating/operations.md`.
+   * is wrong or was rotated. `probing`: other deliveries succeed in between. Probably it is an attack. `held-full` and
+   * `refused`: authentic deliveries were not stored; see `docs/operating/operations.md`.
    */
-  readonly kind: "all-failing" | "probing" | "held-full";
+  readonly kind: "all-failing" | "probing" | "held-full" | "refused";
   readonly flow: FlowName;
   /** The code of the failures. */
   readonly code: ErrorCode;

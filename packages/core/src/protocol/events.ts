@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "./json.ts";
+import type { JsonObject } from "./json.ts";
 
 /** The service's two independent flows (specification, Events). */
 export type FlowName = "payments" | "connect";
@@ -26,11 +26,11 @@ interface PaymentFields<Event extends string, Status extends string> {
   /** Like the other optional fields, it is absent when it is null, missing, or not certain (docs/concepts/security.md). */
   readonly message?: string;
   readonly providerTxId?: string;
-  /** ISO 8601, UTC, up to nanoseconds, as the service wrote it. */
+  /** ISO 8601 with its zone, as the service wrote it. `Date.parse` reads it if it is in UTC, as the specification says. */
   readonly timestamp: string;
   readonly merchantId?: string;
   readonly userId?: string;
-  /** The undocumented fields that `payments.extraFields` declares, as text. A number or a boolean is as it was written. */
+  /** The fields that `payments.extraFields` declares and that are certain, as text. A number or a boolean is as it was written. */
   readonly extra: Readonly<Record<string, string>>;
   readonly source: PaymentSource;
 }
@@ -71,7 +71,7 @@ export interface Settlement {
 interface ConnectEnvelope<Event extends string, Data> {
   readonly event: Event;
   readonly idempotency_key: string;
-  /** ISO 8601, UTC, as the service wrote it. */
+  /** ISO 8601 with its zone, as the service wrote it. */
   readonly occurred_at: string;
   readonly data: Data;
   /** Undocumented members of the envelope. */
@@ -121,49 +121,3 @@ export const EVENT_NAMES: {
 
 /** The rank of each listed status. A terminal status follows PENDING, never the other way round. */
 export const STATUS_RANK: Readonly<Record<PaymentStatus, 0 | 1>> = { PENDING: 0, SUCCESS: 1, FAILED: 1 };
-
-const ISO_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
-/**
- * The calendar repeats after 400 years. The years are shifted by this much, since `Date.UTC` reads the years 0 to 99 as 1900 to
- * 1999.
- */
-const CYCLE_YEARS = 400;
-const CYCLE_MS = 146_097 * 24 * 60 * 60 * 1000;
-
-/**
- * An ISO 8601 UTC timestamp with up to nine fractional digits, in milliseconds since the epoch. Null for any other text, and
- * for a day or time that does not exist.
- */
-export function parseTimestamp(text: JsonValue | undefined): number | null {
-  if (typeof text !== "string" || !ISO_UTC.test(text)) return null;
-  const year = digitsAt(text, 0, 4) + CYCLE_YEARS;
-  const month = digitsAt(text, 5, 2);
-  const day = digitsAt(text, 8, 2);
-  const hour = digitsAt(text, 11, 2);
-  const minute = digitsAt(text, 14, 2);
-  const second = digitsAt(text, 17, 2);
-  if (month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 59) return null;
-  if (day > 28 && day > new Date(Date.UTC(year, month, 0)).getUTCDate()) return null;
-  return Date.UTC(year, month - 1, day, hour, minute, second, millisecondsOf(text)) - CYCLE_MS;
-}
-
-/** The number at a position of the text. This is cheaper than cutting out the digits. */
-function digitsAt(text: string, start: number, count: number): number {
-  let value = 0;
-  for (let i = start; i < start + count; i++) value = value * 10 + text.charCodeAt(i) - 0x30;
-  return value;
-}
-
-/** The first three digits after the point. Finer digits are dropped. */
-function millisecondsOf(text: string): number {
-  if (text[19] !== ".") return 0;
-  let value = 0;
-  let unit = 100;
-  for (let i = 20; unit >= 1; i++) {
-    const digit = text.charCodeAt(i) - 0x30;
-    if (!(digit >= 0 && digit <= 9)) break;
-    value += digit * unit;
-    unit /= 10;
-  }
-  return value;
-}

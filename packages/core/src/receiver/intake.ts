@@ -22,7 +22,7 @@ import { sleep } from "../time/clock.ts";
 import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
 import type { Environment } from "../time/environment.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { likelyCauseOf } from "./likely-cause.ts";
+import { ABOUT_TIME, likelyCauseOf } from "./likely-cause.ts";
 import type { Settings } from "./options.ts";
 
 /** What an adapter mounts: one flow of a receiver. */
@@ -81,7 +81,7 @@ export class Intake {
     const { settings, lifecycle } = this.#parts;
     const { maxBodyBytes, bodyTimeoutMs } = settings;
     const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
-      this.#last(this.#refuse(flow, remoteAddress, [code, why]));
+      this.#last(this.#refuse(flow, remoteAddress, false, [code, why]));
     return {
       flow: flow.name,
       maxBodyBytes,
@@ -164,18 +164,27 @@ export class Intake {
     this.#leftOut.add(leftOut);
     const what = `Not passed to handlers: ${leftOut}, since it could also be part of another value.`;
     const fix =
-      "If callbacks also have an undocumented field, and only the service chooses its value, declare that field in payments.extraFields.";
+      'In payments.extraFields, declare each undocumented field whose value only the service chooses: as "always" if every callback has it.';
     this.#parts.notices.post({ type: "warning", what, fix });
   }
 
-  #refuse(flow: Flow, remoteAddress: string | undefined, [code, why, stack = null]: Fault): Reply {
+  /** `isAuthentic`: the delivery was verified, and its event is not stored. */
+  #refuse(
+    flow: Flow,
+    remoteAddress: string | undefined,
+    isAuthentic: boolean,
+    [code, why, stack = null]: Fault,
+  ): Reply {
     const { alerts, notices } = this.#parts;
     const notAuthentic = code.startsWith("ERR_SIGNATURE_");
     const status = notAuthentic ? flow.badSignatureStatus : ANSWER_STATUS[code];
     const source = sourceOf(remoteAddress);
     const isFirst = notAuthentic && alerts.failed(flow.name, code, source);
     if (code === "ERR_HELD_FULL") alerts.heldFull(flow.name);
-    const fix = isFirst ? likelyCauseOf(flow.name, code, why) : null;
+    const isAboutTime = code.startsWith("ERR_TIMESTAMP_");
+    const isCounted = isAuthentic && code !== "ERR_HELD_FULL" && code !== "ERR_CLOSING";
+    const isAlert = isCounted && alerts.refused(flow.name, code);
+    const fix = isFirst ? likelyCauseOf(flow.name, code, why) : isAlert && isAboutTime ? ABOUT_TIME : null;
     notices.post({ type: "refused", flow: flow.name, code, httpStatus: status, why, source, fix, stack });
     return refusal(code, status);
   }
@@ -183,7 +192,8 @@ export class Intake {
   /** From bytes to an answer. Verification and acceptance share one deadline. */
   async #receive(flow: Flow, delivery: Delivery, mounted: boolean): Promise<Reply> {
     const { settings, environment: clock, alerts, inbox, lifecycle, runner } = this.#parts;
-    const refuse: Refuse = (...given) => this.#refuse(flow, delivery.remoteAddress, given);
+    let isAuthentic = false;
+    const refuse: Refuse = (...given) => this.#refuse(flow, delivery.remoteAddress, isAuthentic, given);
     const fault = this.#findFault(delivery, mounted);
     if (fault !== null) return refuse(...fault);
     let isInFlight = true;
@@ -211,6 +221,7 @@ export class Intake {
       // `close` may have been called while a key was looked up.
       if (lifecycle.isClosing) return refuse("ERR_CLOSING", "the receiver is closing");
       alerts.succeeded(flow.name);
+      isAuthentic = true;
       const run = this.#runOf(delivery);
       if (run === "background" && !lifecycle.isRunning) {
         if (!lifecycle.isToRun && !mounted) {
@@ -232,6 +243,7 @@ export class Intake {
       });
       const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
+      isAuthentic = false;
       this.notice(verification.reading, accepted);
       if (accepted.outcome === "stale") return RECEIVED;
       if (settings.ack === "handled") return await this.#handle(accepted, refuse);

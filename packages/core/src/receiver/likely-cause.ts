@@ -2,6 +2,10 @@ import { UNKNOWN_TENANT } from "../flows/flow.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 
+/** What to do about authentic deliveries that are refused for the time at which they were signed. */
+export const ABOUT_TIME: string =
+  "Compare the clock of this machine with the signed time. If the event never ran, look the transaction up, and pass it to payments.ingest.";
+
 const STRANGER = "If the sender is not the service, nothing is wrong: the request was refused.";
 const BYTES = "Or something in front of the receiver changes bodies.";
 

@@ -50,8 +50,7 @@ export function verifyRsaSignature(
  * @param header the value of `X-Connect-Signature`: `sha256=` and 64 lowercase hex digits.
  * @param secrets one webhook secret or up to four, all of which are compared: text, bytes or a secret `KeyObject`.
  * @returns the `keyId` of the secret that matched, or null.
- * @throws PayhooksError `ERR_OPTION_MISSING`, `ERR_KEY_COUNT`, `ERR_SECRET_BLANK`, `ERR_SECRET_WHITESPACE` or
- * `ERR_SECRET_KIND`.
+ * @throws PayhooksError a code such as `ERR_SECRET_QUOTED` (see {@link importSecrets}).
  */
 export function verifyHmacSignature(
   rawBody: Uint8Array,

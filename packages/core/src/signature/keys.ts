@@ -1,7 +1,11 @@
-import { createHash, createHmac, createPublicKey, createSecretKey, KeyObject } from "node:crypto";
+import { createHash, createHmac, createSecretKey, KeyObject } from "node:crypto";
 import { PayhooksError } from "../protocol/errors.ts";
+import { damageIn, placeholderIn, readKeyText } from "./key-text.ts";
 
-/** A public key: PEM text (line ends may be written as `\n`, and quotes and base64 of it are accepted too), or a public `KeyObject`. */
+/**
+ * A public key: PEM text, whatever happened to its quotes and line ends, base64 of it or of its bytes, a JWK as JSON, a
+ * certificate, or a public `KeyObject`.
+ */
 export type PublicKeyInput = string | KeyObject;
 /** A public key, or the file that holds its PEM text. */
 export type PublicKeySource = PublicKeyInput | { readonly file: string };
@@ -31,7 +35,13 @@ export interface VerifyingSecret {
 const MAX_KEYS = 4;
 
 const MIN_MODULUS_BITS = 2048;
+/**
+ * A merchant of a platform chooses its key, and each request that names this merchant costs as much as the key does, signed or
+ * not. 4,096 bits cost 3 times as much as 2,048 bits; an exponent as long as the modulus costs 100 times as much.
+ */
+const MAX_MODULUS_BITS = 4096;
 const MIN_EXPONENT = 65537n;
+const MAX_EXPONENT = 2n ** 32n;
 
 /**
  * Checks RSA public keys (specification, Authentication, 4 and 5) and makes them ready for use.
@@ -39,7 +49,7 @@ const MIN_EXPONENT = 65537n;
  * @param input one key or up to four, all of which are tried (rotation).
  * @param option the name of the option, for messages.
  * @throws PayhooksError `ERR_OPTION_MISSING`, `ERR_KEY_COUNT`, `ERR_KEY_UNREADABLE`, `ERR_KEY_PRIVATE`,
- * `ERR_KEY_NOT_RSA`, `ERR_KEY_TOO_SHORT` or `ERR_KEY_EXPONENT`.
+ * `ERR_KEY_NOT_RSA`, `ERR_KEY_TOO_SHORT`, `ERR_KEY_TOO_LONG` or `ERR_KEY_EXPONENT`.
  */
 export function importPublicKeys(
   input: OneOrMore<PublicKeyInput> | undefined,
@@ -50,7 +60,7 @@ export function importPublicKeys(
 
 function importPublicKey(input: PublicKeyInput, option: string): VerifyingKey {
   if (typeof input === "string" && input.trim() === "") throw missing(option, "is empty");
-  const key = typeof input === "string" ? readPem(input, option) : readKeyObject(input, option);
+  const key = typeof input === "string" ? readText(input, option) : readKeyObject(input, option);
   if (key.asymmetricKeyType !== "rsa") {
     throw new PayhooksError(
       "ERR_KEY_NOT_RSA",
@@ -70,6 +80,24 @@ function importPublicKey(input: PublicKeyInput, option: string): VerifyingKey {
       `${option} is an RSA key of ${bits} bits; at least ${MIN_MODULUS_BITS} are needed.`,
       {
         fix: "Generate a new key in the merchant dashboard and use its public part.",
+      },
+    );
+  }
+  if (bits > MAX_MODULUS_BITS) {
+    throw new PayhooksError(
+      "ERR_KEY_TOO_LONG",
+      `${option} is an RSA key of ${bits} bits; at most ${MAX_MODULUS_BITS} are allowed.`,
+      {
+        fix: "Each request would cost as much, signed or not. Callbacks are signed with RSA-2048: use the key from the dashboard.",
+      },
+    );
+  }
+  if (exponent > MAX_EXPONENT) {
+    throw new PayhooksError(
+      "ERR_KEY_EXPONENT",
+      `${option} has a public exponent of ${exponent.toString(2).length} bits, with which each request is costly.`,
+      {
+        fix: "Use a key whose exponent is 65537, like the one from the dashboard.",
       },
     );
   }
@@ -109,46 +137,14 @@ function readKeyObject(input: KeyObject, option: string): KeyObject {
   return input;
 }
 
-function readPem(input: string, option: string): KeyObject {
-  if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(input)) throw privateKey(option);
-  const pem = findPem(input) ?? findPem(Buffer.from(input.replace(/["']/g, ""), "base64").toString("latin1"));
-  if (pem === null) throw noPem(input, option);
-  if (pem.label.includes("PRIVATE")) throw privateKey(option);
-  try {
-    return createPublicKey(pem.text);
-  } catch (cause) {
-    throw new PayhooksError(
-      "ERR_KEY_UNREADABLE",
-      `${option} looks like PEM ("${pem.label}") but cannot be read.`,
-      {
-        fix: "It may be cut off or damaged: copy the public key again, with every line.",
-        cause,
-      },
-    );
-  }
-}
-
-function noPem(input: string, option: string): PayhooksError {
-  const length = `it has ${input.length} characters`;
-  if (input.includes("-----BEGIN ")) {
-    const what = `${option} has a "-----BEGIN" line, but no "-----END" line to it (${length}).`;
-    const fix = "It is cut off: a value of several lines in an .env file needs quotes around it.";
-    return new PayhooksError("ERR_KEY_UNREADABLE", what, { fix });
-  }
-  const what = `${option} has no "-----BEGIN PUBLIC KEY-----" part (${length}).`;
-  const fix = /\.(?:pem|pub|key|crt)$/.test(input)
-    ? "It looks like the name of a file: pass the text in the file, or { file: … } to createReceiver."
-    : "Pass the whole PEM text with its BEGIN and END lines, or base64 of it.";
-  return new PayhooksError("ERR_KEY_UNREADABLE", what, { fix });
-}
-
-/** The PEM block in a text, with new line ends. Environment variables may lose line ends, or have them written as `\n`. */
-function findPem(text: string): { readonly label: string; readonly text: string } | null {
-  const match = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/.exec(text.replace(/\\[rn]/g, ""));
-  if (match === null) return null;
-  const [, label = "", body = ""] = match;
-  const lines = body.replace(/\s/g, "").match(/.{1,64}/g) ?? [];
-  return { label, text: `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n` };
+function readText(input: string, option: string): KeyObject {
+  const found = readKeyText(input);
+  if (found.kind === "private") throw privateKey(option);
+  if (found.kind === "public") return found.key;
+  throw new PayhooksError("ERR_KEY_UNREADABLE", `${option} ${found.what}.`, {
+    fix: found.fix,
+    cause: found.cause,
+  });
 }
 
 function toBigInt(base64url: string | undefined): bigint {
@@ -167,8 +163,8 @@ function privateKey(option: string): PayhooksError {
  *
  * @param input one secret or up to four, all of which are tried (rotation).
  * @param option the name of the option, for messages.
- * @throws PayhooksError `ERR_OPTION_MISSING`, `ERR_KEY_COUNT`, `ERR_SECRET_BLANK`, `ERR_SECRET_WHITESPACE` or
- * `ERR_SECRET_KIND`.
+ * @throws PayhooksError `ERR_OPTION_MISSING`, `ERR_KEY_COUNT`, `ERR_SECRET_BLANK`, `ERR_SECRET_PLACEHOLDER`,
+ * `ERR_SECRET_QUOTED`, `ERR_SECRET_WHITESPACE` or `ERR_SECRET_KIND`.
  */
 export function importSecrets(
   input: OneOrMore<SecretInput> | undefined,
@@ -195,12 +191,49 @@ function importSecret(secret: SecretInput, option: string): VerifyingSecret {
       },
     );
   }
+  if (text !== null) checkSecretText(text, option);
   const key = secret instanceof KeyObject ? secret : createSecretKey(bytes);
   return {
     keyId: createHmac("sha256", key).update("payhooks key id").digest("hex").slice(0, 8),
     key,
     weak: bytes.length < 16,
   };
+}
+
+/** Throws for a text that is no secret, or not only one: a stranger could guess it, or no signature would fit. */
+function checkSecretText(text: string, option: string): void {
+  const nothing = placeholderIn(text);
+  if (nothing !== null) {
+    throw new PayhooksError("ERR_SECRET_PLACEHOLDER", `${option} ${nothing.what}.`, { fix: nothing.fix });
+  }
+  if (/-----BEGIN |^\{[\s\S]*\}$|^(?:export )?[A-Z][A-Z0-9]*_[A-Z0-9_]*=[^=]/.test(text)) {
+    throw new PayhooksError(
+      "ERR_SECRET_KIND",
+      `${option} is PEM, JSON or a line of an .env file, not a secret.`,
+      {
+        fix: "Pass the webhook_secret alone. The merchant's public key belongs in payments.publicKey.",
+      },
+    );
+  }
+  const damage = damageIn(text);
+  if (damage === "quoted") {
+    throw new PayhooksError(
+      "ERR_SECRET_QUOTED",
+      `${option} begins or ends with a quote, which would be part of the key.`,
+      {
+        fix: "Remove the quotes: not every loader of .env files does. If the webhook_secret has them, set one without.",
+      },
+    );
+  }
+  if (damage === "invisible") {
+    throw new PayhooksError(
+      "ERR_SECRET_WHITESPACE",
+      `${option} has a line end or an invisible character in it.`,
+      {
+        fix: "Copy the secret again, alone and on one line. If the webhook_secret has such a character, set one without.",
+      },
+    );
+  }
 }
 
 function bytesOf(secret: SecretInput, option: string): Buffer {

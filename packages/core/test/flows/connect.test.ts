@@ -104,11 +104,7 @@ describe("a connected-account webhook", () => {
       /^idempotency_key/,
     ],
     ["no occurred_at", anyConnectEvent(undefined, { occurred_at: null }), /^occurred_at/],
-    [
-      "an occurred_at in another zone",
-      connectEvent(undefined, { occurred_at: "2025-01-01T00:00:00+03:00" }),
-      /^occ/,
-    ],
+    ["an occurred_at in no zone", connectEvent(undefined, { occurred_at: "2025-01-01T00:00:00" }), /^occ/],
     ["no data", anyConnectEvent(undefined, { data: undefined }), /^data/],
     ["data of null", anyConnectEvent(undefined, { data: null }), /^data/],
     ["data in an array", anyConnectEvent(undefined, { data: [{}] }), /^data/],

@@ -1,6 +1,7 @@
-import { type PaymentEvent, verifyPaymentCallback } from "@payhooks/core";
+import { type PaymentEvent, type PaymentsOptions, verifyPaymentCallback } from "@payhooks/core";
 import {
   anyCallbackFields,
+  asDelivery,
   callbackFields,
   createTestKeys,
   signPaymentCallback,
@@ -10,9 +11,10 @@ import { rejectedBy, setUp, signText, thrownBy } from "../receiving.ts";
 
 const { publicKey, privateKey } = createTestKeys();
 const bodyWith = (members: string): string => `${JSON.stringify(callbackFields()).slice(0, -1)}${members}}`;
-const eventOf = (text: string, extraFields: readonly string[] = []): PaymentEvent =>
+type ExtraFields = NonNullable<PaymentsOptions["extraFields"]>;
+const eventOf = (text: string, extraFields: ExtraFields = []): PaymentEvent =>
   verifyPaymentCallback(signText(text, privateKey).rawBody, { publicKey, extraFields }).event;
-const extraOf = (members: string, extraFields?: readonly string[]) => ({
+const extraOf = (members: string, extraFields?: ExtraFields) => ({
   ...eventOf(bodyWith(members), extraFields).extra,
 });
 
@@ -21,11 +23,18 @@ describe("undocumented fields", () => {
 
   it("are not handed on unless they are declared", () => {
     expect(extraOf(members)).toEqual({});
-    expect(extraOf(',"d":"2","n":"1"', ["d"])).toEqual({ d: "2" });
+    expect(extraOf(',"d":"2","n":"1"', { d: "always" })).toEqual({ d: "2" });
   });
 
   it("that are declared are handed on as the text they were written with", () => {
-    expect(extraOf(members, ["fee", "big", "channel", "final", "exp"])).toEqual({
+    const always = {
+      fee: "always",
+      big: "always",
+      channel: "always",
+      final: "always",
+      exp: "always",
+    } as const;
+    expect(extraOf(members, always)).toEqual({
       ...{ fee: "1.50", big: "12345678901234567890", channel: "USSD", final: "true", exp: "1E+2" },
     });
   });
@@ -35,7 +44,7 @@ describe("undocumented fields", () => {
     const text = Buffer.from(signed.rawBody).toString("utf8");
     const respelt = Buffer.from(text.replace('"eligible":false', '"eligible":"false"'));
     for (const rawBody of [signed.rawBody, respelt]) {
-      const { event } = verifyPaymentCallback(rawBody, { publicKey, extraFields: ["eligible"] });
+      const { event } = verifyPaymentCallback(rawBody, { publicKey, extraFields: { eligible: "always" } });
       expect({ ...event.extra }).toEqual({ eligible: "false" });
     }
   });
@@ -50,11 +59,15 @@ describe("undocumented fields", () => {
     const { event } = verifyPaymentCallback(Buffer.from(forged), { publicKey });
     expect({ ...event.extra }).toEqual({});
     // Declared, it says that only the service chooses its value, and that such a value has no & in it.
-    expect({ ...eventOf(genuine, ["fullName"]).extra }).toEqual({ fullName: "Abebe" });
+    expect({ ...eventOf(genuine, { fullName: "always" }).extra }).toEqual({ fullName: "Abebe" });
   });
 
-  it("that are declared must not be missing", () => {
-    expect(thrownBy(() => extraOf(',"d":"2"', ["d", "n"])).code).toBe("ERR_EVENT_AMBIGUOUS");
+  it("that are always sent must not be missing; the others may be", () => {
+    const error = thrownBy(() => extraOf(',"fee":"2"', { fee: "always", n: "always" }));
+    expect(error.code).toBe("ERR_EVENT_AMBIGUOUS");
+    expect(error.message).toContain('n is declared as "always" in payments.extraFields but missing');
+    expect(extraOf(',"fee":"2"', { fee: "always", n: "sometimes" })).toEqual({ fee: "2" });
+    expect(extraOf(',"fee":null', ["fee"])).toEqual({});
   });
 
   it("never hold the signature", () => {
@@ -65,7 +78,7 @@ describe("undocumented fields", () => {
 });
 
 describe("a declared field", () => {
-  const declared = ["currency"];
+  const declared = { currency: "always" } as const;
   const fields = anyCallbackFields({ callbackUrl: "https://m.example/cb", currency: "ETB" });
   const runs = (changes: Record<string, string>): PaymentEvent =>
     eventOf(JSON.stringify({ ...fields, ...changes }), declared);
@@ -135,24 +148,56 @@ describe("an optional field", () => {
   });
 
   it("is handed on behind a declared one, and not behind a further one after that", () => {
-    expect(absentIn(eventOf(bodyWith(',"fee":"1"'), ["fee"]))).toEqual([]);
-    expect(absentIn(eventOf(bodyWith(',"aa":"0","fee":"1"'), ["fee"]))).toEqual([]);
-    expect(absentIn(eventOf(bodyWith(',"fee":"1","final":"2"'), ["fee"]))).toEqual(["merchantId", "message"]);
-    expect(absentIn(eventOf(bodyWith(',"fee":"1","final":"2"'), ["final"]))).toEqual([]);
+    const absentWith = (members: string, extraFields: ExtraFields) =>
+      absentIn(eventOf(bodyWith(members), extraFields));
+    for (const fee of ["always", "sometimes"] as const) {
+      expect(absentWith(',"fee":"1"', { fee })).toEqual([]);
+      expect(absentWith(',"aa":"0","fee":"1"', { fee })).toEqual([]);
+      expect(absentWith(',"fee":"1","final":"2"', { fee })).toEqual(["merchantId", "message"]);
+    }
+    expect(absentWith(',"fee":"1","final":"2"', { final: "always" })).toEqual([]);
+    // It could be the end of fee.
+    expect(absentWith(',"fee":"1","final":"2"', { final: "sometimes" })).toEqual(["merchantId", "message"]);
   });
 
-  it("that is known divides the next one from what is undocumented", () => {
+  it("that is known, or by which a resolver chose the keys, is not certain for that alone: the callback is held", async () => {
     const { merchantId } = callbackFields();
-    const { rawBody } = signText(bodyWith(',"fee":"1"'), privateKey);
-    const expecting = { publicKey, expect: { merchantId: String(merchantId) } };
-    expect(absentIn(verifyPaymentCallback(rawBody, expecting).event)).toEqual([]);
+    const sent = signText(bodyWith(',"fee":"1"'), privateKey);
+    const asking = [
+      { publicKey, expect: { merchantId: String(merchantId) } },
+      { publicKey: () => ({ tenant: "m", keys: publicKey }) },
+    ];
+    for (const payments of asking) {
+      const strict = await setUp({ payments });
+      await strict.post("payments", sent);
+      expect(strict.ran).toEqual([]);
+      expect(await strict.held()).toMatchObject([
+        {
+          reason: "ambiguous",
+          detail: expect.stringMatching(/differ in merchantId \(fee is not documented/),
+        },
+      ]);
+      const lenient = await setUp({ payments: { ...payments, extraFields: ["fee"] } });
+      await lenient.post("payments", sent);
+      expect(absentIn(lenient.ran[0] as PaymentEvent)).toEqual([]);
+    }
   });
 
-  it("by which a resolver chose the keys is in every body that is run", async () => {
-    const t = await setUp({ payments: { publicKey: async () => ({ tenant: "m", keys: publicKey }) } });
-    await t.post("payments", signText(bodyWith(',"fee":"1"'), privateKey));
-    const [event] = t.ran as PaymentEvent[];
-    expect(absentIn(event as PaymentEvent)).toEqual([]);
+  it("cannot be forged for a resolver, or an expectation, out of an undocumented text", async () => {
+    const genuine = anyCallbackFields({ fullName: "Abebe&merchantId=m-1", merchantId: null });
+    const { signature } = JSON.parse(
+      Buffer.from(signPaymentCallback(genuine, privateKey).rawBody).toString("utf8"),
+    ) as { signature: string };
+    const forged = { ...genuine, fullName: "Abebe", merchantId: "m-1", signature };
+    for (const payments of [
+      { publicKey, expect: { merchantId: "m-1" } },
+      { publicKey: ({ merchantId = "" }) => ({ tenant: merchantId, keys: publicKey }) },
+    ]) {
+      const t = await setUp({ payments });
+      await t.post("payments", asDelivery(forged));
+      expect(t.ran).toEqual([]);
+      expect(await t.held()).toMatchObject([{ reason: "ambiguous" }]);
+    }
   });
 
   it("cannot be made of the end of an undocumented one", async () => {
@@ -236,7 +281,7 @@ describe("the event", () => {
 
   it("cannot be given a field named extra or source by the sender", () => {
     expect({ ...eventOf(bodyWith(',"extra":"x"')).extra }).toEqual({});
-    expect(eventOf(bodyWith(',"source":"lookup"'), ["source"])).toMatchObject({
+    expect(eventOf(bodyWith(',"source":"lookup"'), { source: "always" })).toMatchObject({
       source: "callback",
       extra: { source: "lookup" },
     });
@@ -253,7 +298,76 @@ describe("the event", () => {
   );
 });
 
+/** What Payhooks warns about at the start. */
+async function warningsOf(payments: PaymentsOptions): Promise<readonly string[]> {
+  const t = await setUp({ payments });
+  await t.post("payments", signPaymentCallback(callbackFields(), privateKey));
+  return t.notices.flatMap((notice) => (notice.type === "warning" ? [`${notice.what} ${notice.fix}`] : []));
+}
+
+describe("a field that is sent sometimes", () => {
+  const url = "https://shop.example/cb?return=/cart";
+
+  it("is not made of the end of a URL: nobody has signed it", () => {
+    const callbackUrl = `${url}&currency=USD`;
+    const genuine = anyCallbackFields({ callbackUrl });
+    const { signature } = JSON.parse(
+      Buffer.from(signPaymentCallback(genuine, privateKey).rawBody).toString("utf8"),
+    ) as { signature: string };
+    const forged = { ...genuine, callbackUrl: url, currency: "USD", signature };
+    for (const body of [{ ...genuine, signature }, forged]) {
+      const rawBody = Buffer.from(JSON.stringify(body));
+      const options = { publicKey, extraFields: ["currency"] };
+      expect({ ...verifyPaymentCallback(rawBody, options).event.extra }).toEqual({});
+      const pinned = { ...options, expect: { callbackUrl } };
+      expect({ ...verifyPaymentCallback(rawBody, pinned).event.extra }).toEqual({});
+    }
+  });
+
+  it("is handed on where it cannot be the end of a text, and where its URL is known", () => {
+    expect(extraOf(',"fee":"1"', ["fee"])).toEqual({ fee: "1" });
+    const text = JSON.stringify(anyCallbackFields({ callbackUrl: url, currency: "ETB" }));
+    expect({ ...eventOf(text, ["currency"]).extra }).toEqual({});
+    const { event } = verifyPaymentCallback(signText(text, privateKey).rawBody, {
+      ...{ publicKey, extraFields: ["currency"], expect: { callbackUrl: url } },
+    });
+    expect({ ...event.extra }).toEqual({ currency: "ETB" });
+  });
+
+  it("is warned about at the start if it follows a free text, with what to do", async () => {
+    const free = { currency: "callbackUrl", note: "message", q: "providerTxId", zone: "userId" };
+    for (const [name, before] of Object.entries(free)) {
+      const [warning, ...others] = await warningsOf({ publicKey, extraFields: [name] });
+      expect(others).toEqual([]);
+      expect(warning).toContain(`${name} is sent sometimes and follows ${before} in the signed string`);
+      expect(warning).toContain(`{ ${name}: "always" }`);
+    }
+    const silentOnes: readonly PaymentsOptions[] = [
+      { publicKey, extraFields: ["currency"], expect: { callbackUrl: url } },
+      { publicKey, extraFields: ["fee", "phone", "sum", "ts"] },
+      { publicKey, extraFields: { currency: "always", zone: "always" } },
+    ];
+    for (const payments of silentOnes) expect(await warningsOf(payments)).toEqual([]);
+  });
+
+  it("is refused where every callback that has it would be held", async () => {
+    const error = await rejectedBy(
+      (async () => setUp({ payments: { publicKey, extraFields: ["region"] } }))(),
+    );
+    expect(error.code).toBe("ERR_OPTION_INVALID");
+    expect(error.message).toContain("follows referenceId");
+    expect(error.fix).toContain('{ region: "always" }');
+  });
+});
+
 describe("payments.extraFields", () => {
+  it.each([{ fee: true }, { fee: "never" }, { fee: undefined }, "fee", 5])("cannot be %j", async (option) => {
+    const payments = { publicKey, extraFields: option as unknown as ExtraFields };
+    const error = await rejectedBy((async () => setUp({ payments }))());
+    expect(error.code).toBe("ERR_OPTION_INVALID");
+    expect(error.message).toContain("payments.extraFields");
+  });
+
   it.each([
     "amount",
     "userId",

@@ -1,4 +1,4 @@
-import { type PaymentEvent, verifyPaymentCallback } from "@payhooks/core";
+import { type PaymentEvent, type PaymentsOptions, verifyPaymentCallback } from "@payhooks/core";
 import {
   anyCallbackFields,
   callbackFields,
@@ -17,13 +17,16 @@ const bodyOf = (changes: object = {}): string => JSON.stringify({ ...callbackFie
 const bodyWith = (member: string, changes: object = {}): string =>
   `${bodyOf(changes).slice(0, -1)},${member}}`;
 const sign = (text: string): SignedDelivery => signText(text, privateKey);
-const verify = ({ rawBody }: SignedDelivery, extraFields: readonly string[] = []): PaymentEvent =>
+type ExtraFields = NonNullable<PaymentsOptions["extraFields"]>;
+const always = (...names: string[]): ExtraFields => Object.fromEntries(names.map((name) => [name, "always"]));
+const NONE: ExtraFields = {};
+const verify = ({ rawBody }: SignedDelivery, extraFields: ExtraFields = NONE): PaymentEvent =>
   verifyPaymentCallback(rawBody, { publicKey, extraFields }).event;
 /** A well-formed signature of another text. */
 const otherSignature = signatureOf(sign("{}"));
 
 const T = "2025-11-21T09:15:27.123456789Z";
-type Row = readonly [what: string, text: string, detail: RegExp, extraFields?: readonly string[]];
+type Row = readonly [what: string, text: string, detail: RegExp, extraFields?: ExtraFields];
 
 const required = ["amount", "callbackUrl", "event", "payTxnId", "referenceId", "status", "timestamp"];
 const MALFORMED_FIELDS: readonly Row[] = [
@@ -52,7 +55,7 @@ const MALFORMED_FIELDS: readonly Row[] = [
   ...["success", "SUCCESS\n", "SUC-CESS"].map(
     (status): Row => [`the status ${JSON.stringify(status)}`, bodyOf({ status }), /status/],
   ),
-  ...["yesterday", "2025-02-30T00:00:00Z", "2025-11-21T09:15:27+03:00", "1763716527"].map(
+  ...["yesterday", "2025-02-30T00:00:00Z", "2025-11-21T09:15:27", "1763716527"].map(
     (timestamp): Row => [`the timestamp "${timestamp}"`, bodyOf({ timestamp }), /timestamp/],
   ),
 ];
@@ -97,15 +100,15 @@ const AMBIGUOUS_STRINGS: readonly Row[] = [
     "a declared field in the URL",
     bodyOf({ currency: "ETB", customerName: "A&currency=USD" }),
     /differ in currency/,
-    ["currency"],
+    always("currency"),
   ],
-  ["& in a declared field", bodyOf({ currency: "A&B" }), /told apart/, ["currency"]],
-  ["a declared field that is missing", bodyOf(), /zone is declared .* missing/, ["zone"]],
-  ["a declared field that is null", bodyOf({ zone: null }), /zone is declared .* missing/, ["zone"]],
+  ["& in a declared field", bodyOf({ currency: "A&B" }), /told apart/, always("currency")],
+  ["a declared field that is missing", bodyOf(), /zone is declared .* missing/, always("zone")],
+  ["a declared field that is null", bodyOf({ zone: null }), /zone is declared .* missing/, always("zone")],
 ];
 
-type FullRow = [what: string, text: string, detail: RegExp, extraFields: readonly string[]];
-const full = ([what, text, detail, extraFields = []]: Row): FullRow => [what, text, detail, extraFields];
+type FullRow = [what: string, text: string, detail: RegExp, extraFields: ExtraFields];
+const full = ([what, text, detail, extraFields = NONE]: Row): FullRow => [what, text, detail, extraFields];
 const MALFORMED = [...MALFORMED_FIELDS, ...UNREADABLE].map(full);
 const AMBIGUOUS = AMBIGUOUS_STRINGS.map(full);
 
@@ -121,14 +124,7 @@ describe.each([
 
   it("and is held by a receiver, each on its own, with the reason, and nothing runs", async () => {
     const t = await setUp({ payments: { publicKey } });
-    // What does not say when it was signed may be old, and is refused.
-    const isDated = (text: string): boolean =>
-      /"timestamp":"[^"]*T[^"]*Z"/.test(text) && !text.includes("02-30");
-    const plain = rows.filter(([, text, , extraFields]) => extraFields.length === 0 && isDated(text));
-    for (const [what, text] of rows.filter(([, text]) => !isDated(text))) {
-      const reply = await t.post("payments", sign(text));
-      expect([reply.status, codeOfReply(reply)], what).toEqual([400, "ERR_TIMESTAMP_EXPIRED"]);
-    }
+    const plain = rows.filter(([, , , extraFields]) => extraFields === NONE);
     for (const [what, text] of plain) {
       expect(await t.post("payments", sign(text)), what).toMatchObject({
         status: 200,
@@ -172,7 +168,7 @@ describe.each([
 });
 
 describe("a body is run", () => {
-  const RUN: readonly (readonly [what: string, changes: object, extraFields?: readonly string[]])[] = [
+  const RUN: readonly (readonly [what: string, changes: object, extraFields?: ExtraFields])[] = [
     ["with every documented field", {}],
     [
       "with the required ones only",
@@ -205,14 +201,14 @@ describe("a body is run", () => {
       "with a name that begins with event in callbackUrl",
       { callbackUrl: "https://m.example/cb?a=1&eventId=5" },
     ],
-    ["with a declared field behind userId", { zone: "1" }, ["zone"]],
-    ["with declared fields behind all free texts", { q: 1, s: 2, zone: true }, ["q", "s", "zone"]],
+    ["with a declared field behind userId", { zone: "1" }, always("zone")],
+    ["with declared fields behind all free texts", { q: 1, s: 2, zone: true }, always("q", "s", "zone")],
     ["with an amount without decimals", { amount: "10" }],
     ["with a timestamp to the second", { timestamp: "2025-11-21T09:15:27Z" }],
   ];
   it.each(RUN.map(([what, ...given]) => ({ what, given })))(
     "$what",
-    ({ given: [changes, extraFields = []] }) => {
+    ({ given: [changes, extraFields = NONE] }) => {
       const fields = anyCallbackFields(changes as Record<string, string>);
       const event = verify(sign(JSON.stringify(fields)), extraFields);
       for (const name of [...required, "message", "providerTxId", "merchantId", "userId"]) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type CallbackRules, findMalformedField } from "../../src/flows/callback.ts";
 
 const RULES: CallbackRules = {
-  extraFields: new Set(),
+  extraFields: new Map(),
   pinnedUrls: new Set(),
   merchantIdRequired: false,
   pinnedMerchantIds: new Set(),
@@ -39,7 +39,11 @@ describe("the fields that every callback must have", () => {
     ["status", ["", "failed", "FAILED\n", "A".repeat(65)], "status is not an upper-case name"],
     ["payTxnId", [""], "payTxnId is missing or empty"],
     ["referenceId", [""], "referenceId is missing or empty"],
-    ["timestamp", ["", "yesterday", "2025-11-21"], "timestamp is not an ISO 8601 UTC time"],
+    [
+      "timestamp",
+      ["", "yesterday", "2025-11-21"],
+      "timestamp is not an ISO 8601 date and time with its zone",
+    ],
   ])("%s: missing or malformed, it is named, and its value is not shown", (name, malformed, fault) => {
     for (const text of [undefined, ...malformed]) expect(faultOf({ [name]: text })).toBe(fault);
   });

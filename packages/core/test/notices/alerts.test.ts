@@ -1,4 +1,4 @@
-import type { Alert } from "@payhooks/core";
+import { type Alert, memoryInbox } from "@payhooks/core";
 import {
   anyCallbackFields,
   callbackFields,
@@ -234,9 +234,36 @@ describe("a receiver", () => {
     const t = await setUp({ payments: { publicKey }, alerts: { threshold: 1 } });
     const old = callbackFields({}, Date.now() - 30 * 24 * 60 * MINUTE);
     expect((await t.post("payments", signPaymentCallback(old, privateKey))).status).toBe(400);
+    expect(alertsOf(t)).toMatchObject([{ kind: "refused" }]);
     await t.post("payments", { rawBody: Buffer.from("{"), headers: { "content-type": "application/json" } });
     await t.post("payments", { rawBody: Buffer.from("{}"), headers: { "content-type": "text/plain" } });
-    expect(alertsOf(t)).toEqual([]);
+    expect(alertsOf(t)).toHaveLength(1);
+  });
+
+  it("alerts at the first authentic delivery that is refused for its time, and after each cool-down", async () => {
+    const t = await setUp({ payments: { publicKey } });
+    const old = signPaymentCallback(callbackFields({}, t.clock.now() - 30 * 24 * 60 * MINUTE), privateKey);
+    for (let i = 0; i < 20; i++) await t.post("payments", old);
+    const facts = { kind: "refused", code: "ERR_TIMESTAMP_EXPIRED", source: null, sources: 0 };
+    expect(alertsOf(t)).toMatchObject([{ ...facts, failures: 1 }]);
+    await t.clock.advance(16 * MINUTE);
+    await t.post("payments", old);
+    expect(alertsOf(t)).toMatchObject([facts, { ...facts, failures: 1 }]);
+  });
+
+  it("alerts at the threshold of authentic deliveries that it cannot store, and not of what it stored", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock, maxUnfinished: 1 });
+    const options = { payments: { publicKey }, alerts: { threshold: 3 }, run: "elsewhere" } as const;
+    const t = await setUp({ ...options, inbox }, clock);
+    const waiting = signPaymentCallback(callbackFields(), privateKey);
+    for (let i = 0; i < 5; i++) expect((await t.post("payments", waiting)).status).toBe(200);
+    const codes = [];
+    for (let i = 0; i < 4; i++) {
+      codes.push(codeOfReply(await t.post("payments", signPaymentCallback(callbackFields(), privateKey))));
+    }
+    expect(codes).toEqual(Array(4).fill("ERR_INBOX_FULL"));
+    expect(alertsOf(t)).toMatchObject([{ kind: "refused", code: "ERR_INBOX_FULL", failures: 3 }]);
   });
 
   it("answers 503 and alerts when it holds too many, while other deliveries go on", async () => {

@@ -41,6 +41,11 @@ describe("the log", () => {
     await t.clock.advance("30d");
     expect(await t.post("payments", sign())).toMatchObject({ status: 400 });
     expect(t.lines.slice(before)).toMatchObject([
+      [
+        "error",
+        expect.stringContaining("authentic deliveries are refused"),
+        { code: "ERR_TIMESTAMP_EXPIRED" },
+      ],
       ["warn", expect.stringContaining("refused with 400 ERR_TIMESTAMP_EXPIRED: "), { flow: "payments" }],
     ]);
   });

@@ -476,7 +476,7 @@ describe("an entry that is released too late", () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxRecords: 2 });
     const ran: string[] = [];
-    const receiverWith = (extraFields: readonly string[]) =>
+    const receiverWith = (extraFields: Readonly<Record<string, "always">>) =>
       createReceiver({
         payments: { publicKey: keys.publicKey, extraFields },
         inbox,
@@ -484,7 +484,7 @@ describe("an entry that is released too late", () => {
         run: "elsewhere",
         logger: silent,
       }).onDeposit(({ payTxnId }) => void ran.push(payTxnId));
-    const [strict, lenient] = [receiverWith([]), receiverWith(["region"])];
+    const [strict, lenient] = [receiverWith({}), receiverWith({ region: "always" })];
     const deliver = async (receiver: typeof strict, payTxnId: string) => {
       const fields = anyCallbackFields({ payTxnId, region: "north" }, clock.now());
       const { rawBody, headers } = signPaymentCallback(fields, keys.privateKey);

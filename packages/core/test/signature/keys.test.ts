@@ -69,6 +69,7 @@ const FORMS: readonly (readonly [string, PublicKeyInput])[] = [
   ["base64 of PEM, in quotes", `"${base64(pem)}"`],
   ["base64 of PEM, in lines", `${base64(pem).replace(/.{76}/g, "$&\n")}\n`],
   ["base64 of PEM in quotes", base64(`"${pem}"`)],
+  ["the bare base64 of a key", pem.trim().split("\n").slice(1, -1).join("")],
   ["a KeyObject", publicObject],
 ];
 
@@ -86,8 +87,21 @@ describe("a public key", () => {
     expect(imported?.modulusBytes).toBe(Math.ceil(bits / 8));
   });
 
-  it("is accepted with a greater odd exponent", () => {
-    expect(importPublicKeys(pemOf(String(jwk.n), [1, 0, 3]))).toHaveLength(1);
+  it.each([[[1, 0, 3]], [[0xff, 0xff, 0xff, 0xff]]])("is accepted with a greater odd exponent, %j", (e) => {
+    expect(importPublicKeys(pemOf(String(jwk.n), e))).toHaveLength(1);
+  });
+
+  it("of a resolver's tenant is held to the same bounds", async () => {
+    const costly = { ERR_KEY_TOO_LONG: [16_384, [1, 0, 1]], ERR_KEY_EXPONENT: [3072, Array(383).fill(0x7f)] };
+    for (const [code, [bits, e]] of Object.entries(costly)) {
+      const keys = pemOf(modulusOf(Number(bits)), e as number[]);
+      const t = await setUp({ payments: { publicKey: () => ({ tenant: "t", keys }) } });
+      const { status } = await t.post("payments", signPaymentCallback(callbackFields(), privatePem));
+      expect(status).toBe(503);
+      expect(t.notices).toContainEqual(
+        expect.objectContaining({ type: "refused", why: expect.stringContaining(code) }),
+      );
+    }
   });
 
   it("comes in lists of one to four, in their order", () => {
@@ -134,6 +148,16 @@ const REFUSED: readonly (readonly [string, unknown, ErrorCode, RegExp])[] = [
   ["1024 bits", spki(rsa1024.publicKey), "ERR_KEY_TOO_SHORT", /new key in the merchant dashboard/],
   ["1024 bits, a KeyObject", rsa1024.publicKey, "ERR_KEY_TOO_SHORT", /new key/],
   ["2047 bits", pemOf(modulusOf(2047), [1, 0, 1]), "ERR_KEY_TOO_SHORT", /new key/],
+  ["4097 bits", pemOf(modulusOf(4097), [1, 0, 1]), "ERR_KEY_TOO_LONG", /RSA-2048/],
+  [
+    "8192 bits, a KeyObject",
+    createPublicKey(pemOf(modulusOf(8192), [1, 0, 1])),
+    "ERR_KEY_TOO_LONG",
+    /RSA-2048/,
+  ],
+  ["16384 bits", pemOf(modulusOf(16_384), [1, 0, 1]), "ERR_KEY_TOO_LONG", /RSA-2048/],
+  ["e = 2^32 + 1", pemOf(String(jwk.n), [1, 0, 0, 0, 1]), "ERR_KEY_EXPONENT", /exponent is 65537/],
+  ["e as long as the modulus", pemOf(modulusOf(3072), Array(383).fill(0x7f)), "ERR_KEY_EXPONENT", /is 65537/],
   ["e = 1", pemOf(String(jwk.n), [1]), "ERR_KEY_EXPONENT", /exponent is 65537/],
   ["e = 3", pemOf(String(jwk.n), [3]), "ERR_KEY_EXPONENT", /exponent is 65537/],
   ["e = 65535", pemOf(String(jwk.n), [0xff, 0xff]), "ERR_KEY_EXPONENT", /exponent is 65537/],
@@ -142,7 +166,6 @@ const REFUSED: readonly (readonly [string, unknown, ErrorCode, RegExp])[] = [
   ["e = 2 in 20 bytes", pemOf(String(jwk.n), [2, ...Array<number>(19).fill(0)]), "ERR_KEY_EXPONENT", /65537/],
   ["garbage", "not a key at all", "ERR_KEY_UNREADABLE", /BEGIN and END/],
   ["a path", "./keys/merchant.pem", "ERR_KEY_UNREADABLE", /name of a file: pass the text in the file/],
-  ["the bare base64 of a key", lines.slice(1, -1).join(""), "ERR_KEY_UNREADABLE", /BEGIN and END/],
   [
     "PEM without its last line",
     lines.slice(0, -1).join("\n"),

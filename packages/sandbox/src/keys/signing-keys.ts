@@ -18,7 +18,7 @@ export async function generateSigningKey(now: number): Promise<SigningKey> {
   return describeKey(privateKey, now);
 }
 
-/** Reads a private key in PEM. Throws `ERR_OPTION_INVALID` for anything but RSA of 2048 bits or more. */
+/** Reads a private key in PEM. Throws `ERR_OPTION_INVALID` for a key whose public part a receiver refuses. */
 export function readSigningKey(pem: string, now: number): SigningKey {
   let privateKey: KeyObject;
   try {
@@ -28,12 +28,15 @@ export function readSigningKey(pem: string, now: number): SigningKey {
       cause,
     });
   }
-  const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? 0;
-  if (privateKey.asymmetricKeyType !== "rsa" || bits < 2048) {
+  const { modulusLength: bits = 0, publicExponent: exponent = 0n } = privateKey.asymmetricKeyDetails ?? {};
+  if (privateKey.asymmetricKeyType !== "rsa" || bits < 2048 || bits > 4096) {
     throw new SandboxError(
       "ERR_OPTION_INVALID",
-      "The private key must be RSA with at least 2048 bits: the service signs with RSA-2048.",
+      "The private key must be RSA with 2048 to 4096 bits: the service signs with RSA-2048.",
     );
+  }
+  if (exponent < 65537n || exponent > 2n ** 32n) {
+    throw new SandboxError("ERR_OPTION_INVALID", "The private key must have the public exponent 65537.");
   }
   return describeKey(privateKey, now);
 }

@@ -1,0 +1,198 @@
+/**
+ * Keys and secrets as people paste them into variables, files and forms.
+ *
+ * A public key is read if its text still has all of it, whatever happened to quotes, line ends and blanks on the way: none of
+ * them is part of a key. A secret is used byte for byte, so nothing is removed from it. What is not certain is refused with its
+ * name, and nothing is ever used in part.
+ */
+import {
+  createPrivateKey,
+  createPublicKey,
+  type JsonWebKey,
+  type KeyObject,
+  X509Certificate,
+} from "node:crypto";
+
+/** A public key, or why its text is none. */
+export type KeyText =
+  | { readonly kind: "public"; readonly key: KeyObject }
+  | { readonly kind: "private" }
+  | { readonly kind: "unreadable"; readonly what: string; readonly fix: string; readonly cause?: unknown };
+
+/** Longer than any key of 4,096 bits in any form. */
+const MAX_CHARACTERS = 32_768;
+/** Base64 of PEM, of which somebody made base64 again. */
+const MAX_WRAPPINGS = 3;
+
+/** Characters that cannot be seen and come along when a text is copied: byte order marks, zero width, soft hyphens. */
+const INVISIBLE = /\p{Cf}/gu;
+const QUOTES = /["'`\u00ab\u00b4\u00bb\u2018-\u201f\u2039\u203a\u300c-\u300f\uff02\uff07]/g;
+const DASHES = /[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/g;
+
+/** Reads a public key's text. */
+export function readKeyText(input: string): KeyText {
+  if (input.length > MAX_CHARACTERS) {
+    return unreadable(
+      `has ${input.length} characters, more than any key`,
+      "Pass the text of one public key.",
+    );
+  }
+  const nothing = placeholderIn(input);
+  if (nothing !== null) return unreadable(nothing.what, nothing.fix);
+  return readJson(input.replace(INVISIBLE, "").trim()) ?? readText(input, MAX_WRAPPINGS) ?? noKey(input);
+}
+
+function readText(input: string, wrappings: number): KeyText | null {
+  const text = withoutDamage(input);
+  if (/BEGIN [A-Z0-9 ]{0,64}PRIVATE KEY/.test(text)) return { kind: "private" };
+  if ((text.match(/- ?BEGIN /g) ?? []).length > 1) {
+    const fix = "Pass one key. During a rotation, pass a list with a text for each.";
+    return unreadable("has more than one PEM block", fix);
+  }
+  const block = /-{1,8} ?BEGIN ([A-Z0-9 ]{1,64}?) ?-{1,8}([^-]*)-{1,8} ?END \1 ?-/.exec(text);
+  if (block !== null) return readPem(block[1] ?? "", (block[2] ?? "").replace(/\s/g, ""));
+  if (wrappings === 0 || text.includes("-----")) return null;
+  const base64 = text.replace(/\s/g, "").replaceAll("-", "+").replaceAll("_", "/");
+  if (!/^[A-Za-z0-9+/]{64,}={0,2}$/.test(base64)) return null;
+  const bytes = Buffer.from(base64, "base64");
+  if (bytes[0] === 0x30) return readDer(bytes);
+  return readText(bytes.toString("utf8"), wrappings - 1);
+}
+
+/** Undoes what happens to a text on its way. No character of PEM or base64 is touched. */
+function withoutDamage(text: string): string {
+  return text
+    .replace(/\\{1,16}(?:u000[ad]|[rn])|%0[ad]/gi, "\n")
+    .replace(/%(2[0bf]|3d)/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    .replace(/\\+/g, "")
+    .replace(INVISIBLE, "")
+    .replace(QUOTES, "")
+    .replace(DASHES, "-");
+}
+
+const PEM_OF_A_KEY: ReadonlySet<string> = new Set(["PUBLIC KEY", "RSA PUBLIC KEY", "CERTIFICATE"]);
+
+function readPem(label: string, base64: string): KeyText {
+  if (!PEM_OF_A_KEY.has(label)) {
+    const fix = 'Pass the merchant\'s public key: its first line is "-----BEGIN PUBLIC KEY-----".';
+    return unreadable(`is PEM of the kind "${label}", not a public key`, fix);
+  }
+  const lines = base64.match(/.{1,64}/g) ?? [];
+  const pem = `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
+  try {
+    return { kind: "public", key: createPublicKey(pem) };
+  } catch (cause) {
+    const fix = "It may be cut off or damaged: copy the public key again, with every line.";
+    return unreadable(`looks like PEM ("${label}") but cannot be read`, fix, cause);
+  }
+}
+
+/**
+ * Reads the bytes of a key without PEM around them: SPKI, PKCS#1, or a certificate. Private keys are tried first, since Node.js
+ * makes a public key of one.
+ */
+function readDer(der: Buffer): KeyText {
+  const isPrivate = (type: "pkcs8" | "pkcs1") => (): KeyText => {
+    createPrivateKey({ key: der, format: "der", type });
+    return { kind: "private" };
+  };
+  const isPublic = (type: "spki" | "pkcs1") => (): KeyText => ({
+    kind: "public",
+    key: createPublicKey({ key: der, format: "der", type }),
+  });
+  const attempts: readonly (() => KeyText)[] = [
+    isPrivate("pkcs8"),
+    isPrivate("pkcs1"),
+    isPublic("spki"),
+    isPublic("pkcs1"),
+    () => ({ kind: "public", key: new X509Certificate(der).publicKey }),
+  ];
+  for (const attempt of isWhole(der) ? attempts : []) {
+    try {
+      return attempt();
+    } catch {
+      // The next form.
+    }
+  }
+  const fix = "It may be cut off or damaged: copy the public key again, as PEM with its BEGIN and END lines.";
+  return unreadable("looks like base64 of a key but cannot be read", fix);
+}
+
+/** True if the bytes are one DER value, with nothing cut off and nothing behind it. */
+function isWhole(der: Buffer): boolean {
+  const first = der[1] ?? 0;
+  if (first < 0x80) return der.length === 2 + first;
+  if (first === 0x81) return der.length === 3 + (der[2] ?? 0);
+  return first === 0x82 && der.length > 4 && der.length === 4 + der.readUInt16BE(2);
+}
+
+/** Reads a JWK as JSON; null if the text is not JSON of an object. */
+function readJson(text: string): KeyText | null {
+  if (!text.startsWith("{")) return null;
+  let jwk: Readonly<Record<string, unknown>>;
+  try {
+    jwk = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  } catch {
+    return null;
+  }
+  if ("d" in jwk || JSON.stringify(jwk).includes("PRIVATE KEY")) return { kind: "private" };
+  try {
+    return { kind: "public", key: createPublicKey({ key: jwk as JsonWebKey, format: "jwk" }) };
+  } catch (cause) {
+    const fix = "Pass the public key alone: its PEM text, or the JSON of one JWK.";
+    return unreadable("is JSON, but not of one public key (JWK)", fix, cause);
+  }
+}
+
+function noKey(input: string): KeyText {
+  const length = `it has ${input.length} characters`;
+  const text = withoutDamage(input).trim();
+  if (/^(?:ssh-|ecdsa-)|SSH2 PUBLIC KEY/.test(text)) {
+    const fix =
+      "Convert it with: ssh-keygen -e -m PKCS8 -f key.pub. Is it the merchant's key from the dashboard?";
+    return unreadable("is a key for SSH", fix);
+  }
+  if (text.includes("-BEGIN ")) {
+    const fix = "It is cut off: a value of several lines in an .env file needs quotes around it.";
+    return unreadable(`has a "-----BEGIN" line, but no "-----END" line to it (${length})`, fix);
+  }
+  if (input.includes("\ufffd") || input.includes("\u0000")) {
+    const fix = "It is binary (DER) or UTF-16: convert it to PEM in UTF-8.";
+    return unreadable(`is not text (${length})`, fix);
+  }
+  const fix = /^\S+\.(?:pem|pub|key|crt|cer|der|txt)$|^(?:file:|~?\/|\.{1,2}\/|[A-Za-z]:[\\/])\S*$/.test(text)
+    ? "It looks like the name of a file: pass the text in the file, or { file: … } to createReceiver."
+    : "Pass the whole PEM text with its BEGIN and END lines, or base64 of it.";
+  return unreadable(`has no "-----BEGIN PUBLIC KEY-----" part (${length})`, fix);
+}
+
+/** Texts that programs write for a value that is not there, and places that nobody has filled in. */
+const PLACEHOLDERS =
+  /^(?:undefined|null|nil|none|nan|true|false|\[object \w+\]|\{\}|\[\]|change[-_ ]?me|todo|x{3,}|\$\{[^}]*\}|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|\{\{.*\}\}|<[^<>]*>)$/i;
+
+/** What is wrong with a text that stands for a missing value, or null. It is repeated only if it is one of those texts. */
+export function placeholderIn(input: string): { readonly what: string; readonly fix: string } | null {
+  const text = input.replace(INVISIBLE, "").replace(QUOTES, "").trim();
+  if (text === "" && input.trim() !== "") {
+    return { what: "has nothing but quotes or invisible characters", fix: NOT_SET };
+  }
+  if (!PLACEHOLDERS.test(text)) return null;
+  return {
+    what: `is the text ${JSON.stringify(text.slice(0, 64))}, which stands for a missing value`,
+    fix: NOT_SET,
+  };
+}
+
+const NOT_SET = "Was the environment variable set when the process, or its configuration, was made?";
+
+/** A quote, a control or an invisible character in a secret: what it is, or null. */
+export function damageIn(secret: string): "quoted" | "invisible" | null {
+  const [first = "", last = ""] = [secret.at(0), secret.at(-1)];
+  if (first.replace(QUOTES, "") === "" || last.replace(QUOTES, "") === "") return "quoted";
+  if (secret.replace(INVISIBLE, "") !== secret) return "invisible";
+  return /\p{Cc}|\p{Zl}|\p{Zp}|\\[rn]$/u.test(secret) ? "invisible" : null;
+}
+
+function unreadable(what: string, fix: string, cause?: unknown): KeyText {
+  return { kind: "unreadable", what, fix, ...(cause === undefined ? {} : { cause }) };
+}
