@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { defineConfig, type Options } from "tsup";
 import { tsImport } from "tsx/esm/api";
@@ -21,10 +22,10 @@ export const browserScripts: Plugin = {
   },
 };
 
-/** The build of one package: ESM and CommonJS with declarations for both, from the given entry files. */
-export const libraryBuild = (entry: Record<string, string>): ReturnType<typeof defineConfig> =>
+/** The build of the package in this directory: ESM and CommonJS with declarations for both, of each entry point in its manifest. */
+export const libraryBuild = (): ReturnType<typeof defineConfig> =>
   defineConfig({
-    entry,
+    entry: entryPoints(),
     format: ["esm", "cjs"],
     dts: true,
     target: "node20",
@@ -40,3 +41,15 @@ export const libraryBuild = (entry: Record<string, string>): ReturnType<typeof d
     // Not every runtime knows Node's modules without it.
     removeNodeProtocol: false,
   });
+
+/** The sources of the entry points in the manifest's `exports`, by what is built of each. */
+function entryPoints(): Record<string, string> {
+  const { exports } = JSON.parse(readFileSync("package.json", "utf8")) as {
+    readonly exports: Readonly<Record<string, { "payhooks-source"?: string; import: { default: string } }>>;
+  };
+  return Object.fromEntries(
+    Object.values(exports).flatMap(({ "payhooks-source": source, import: built }) =>
+      source === undefined ? [] : [[built.default.slice("./dist/".length, -".js".length), source]],
+    ),
+  );
+}
