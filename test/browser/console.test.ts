@@ -143,8 +143,52 @@ describe.each([
     expect(await seriousProblems(page)).toEqual([]);
     await picture(page, `console-life-${name}`);
     await page.locator("button", { hasText: "Discard…" }).click();
+    await page.locator(".planned").waitFor();
     expect(await overflow(page)).toBe(0);
     expect(await seriousProblems(page)).toEqual([]);
+  });
+
+  it("shows amounts old and new before a bulk, replays no contradiction by itself, and says what was held again", async () => {
+    const merchant = await merchantOn();
+    await merchant.callback({ payTxnId: "pay-1", referenceId: "order-1", amount: "10.500000" });
+    await expect.poll(() => merchant.credited).toEqual(["order-1"]);
+    await merchant.callback({ payTxnId: "pay-1", referenceId: "order-1", amount: "9999.000000" });
+    await merchant.post(merchant.forged("order-x"));
+    merchant.fail("the ledger is away");
+    for (const n of [2, 3, 4]) {
+      await merchant.callback({ payTxnId: `pay-${n}`, referenceId: `order-${n}`, amount: `${n}0.000000` });
+    }
+    const page = await browser.open(merchant.url, size);
+    await live(page);
+    await heldCount(page, 5);
+    await page.locator("#select-all").check();
+    await page.locator("#selection button", { hasText: "Replay…" }).click();
+    await page
+      .locator("#decide-what", { hasText: "3 of 5 events, by the reasons that are ticked" })
+      .waitFor();
+    const mismatch = page.locator('.planned[data-reason="mismatch"]');
+    expect(await mismatch.textContent()).toMatch(
+      /9999\.000000[\s\S]*The same transaction:[\s\S]*10\.500000[\s\S]*A second event of this transaction will run as well/,
+    );
+    expect(await overflow(page)).toBe(0);
+    expect(await seriousProblems(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: "dark" });
+    await picture(page, `console-bulk-dark-${name}`);
+    await page.emulateMedia({ colorScheme: "light" });
+    await picture(page, `console-bulk-${name}`);
+    await mismatch.locator("input").check();
+    await page.locator("#confirm", { hasText: "Replay (4)" }).waitFor();
+    await mismatch.locator("input").uncheck();
+    // What comes later is not part of it.
+    await merchant.callback({ payTxnId: "pay-5", referenceId: "order-5" });
+    await heldCount(page, 6);
+    await page.locator("#note").fill("The ledger is back.");
+    await page.locator("#confirm", { hasText: "Replay (3)" }).click();
+    await page.locator("#progress-text", { hasText: "3 replayed: 3 held again." }).waitFor();
+    await picture(page, `console-held-again-${name}`);
+    await page.locator("#cancel", { hasText: "Close" }).click();
+    await heldCount(page, 6);
+    expect(merchant.credited).toEqual(["order-1"]);
   });
 
   it("decides about many at once, shows how far it has come, and what failed", async () => {
@@ -158,10 +202,10 @@ describe.each([
     await page.locator("#select-all").check();
     expect(await page.locator("#selected").textContent()).toBe("all that match");
     await page.locator("#selection button", { hasText: "Replay…" }).click();
-    expect(await page.locator("#decide-what").textContent()).toContain("All events that match");
+    await page.locator("#decide-what", { hasText: "60 of 60 events" }).waitFor();
     await page.locator("#note").fill("The ledger is back.");
-    await page.locator("#confirm").click();
-    await page.locator("#toast", { hasText: "60 replayed" }).waitFor();
+    await page.locator("#confirm", { hasText: "Replay (60)" }).click();
+    await page.locator("#toast", { hasText: "60 replayed: 60 finished" }).waitFor();
     await heldCount(page, 0);
     expect(merchant.credited).toHaveLength(60);
 
@@ -171,6 +215,7 @@ describe.each([
     await page.locator("#select-page").check();
     expect(await page.locator("#selected").textContent()).toBe("2 selected");
     await page.locator("#selection button", { hasText: "Discard…" }).click();
+    await page.locator("#decide-what", { hasText: "2 of 2 events" }).waitFor();
     await merchant.discardOne();
     await page.locator("#note").fill("Paid by hand.");
     await page.locator("#confirm").click();
@@ -189,20 +234,22 @@ describe("a page that gets other answers than it asked for", () => {
     ["a login page", LOGIN],
     ["JSON without a list", { json: { ok: true } }],
     ["the failure of a proxy", { status: 502, body: "Bad gateway" }],
-  ])("decides nothing about all that match when %s comes instead of their ids", async (_what, answer) => {
+  ])("decides nothing about all that match when %s comes instead of what they are", async (_what, answer) => {
     const merchant = await merchantOn();
     merchant.fail("the ledger is away");
     await merchant.callback({ referenceId: "order-1" });
     const page = await browser.open(merchant.url);
     await live(page);
     await heldCount(page, 1);
-    await page.route(/part=ids/, (route) => route.fulfill(answer));
+    await page.route(
+      (url) => url.search === "",
+      (route) => (route.request().method() === "POST" ? route.fulfill(answer) : route.fallback()),
+    );
     await page.locator("#select-all").check();
     await page.locator("#selection button", { hasText: "Discard…" }).click();
-    await page.locator("#note").fill("Paid by hand.");
-    await page.locator("#confirm").click();
-    const text = "The list of events could not be read: nothing was decided.";
-    await page.locator("#progress-text", { hasText: text }).waitFor();
+    const text = "The events could not be read: nothing was decided.";
+    await page.locator("#decide-what", { hasText: text }).waitFor();
+    expect(await page.locator("#confirm").isVisible()).toBe(false);
     await page.locator("#cancel", { hasText: "Close" }).click();
     await page.locator("#decide").waitFor({ state: "hidden" });
     expect(await page.locator("#tile-held .number").textContent()).toBe("1");
@@ -310,6 +357,17 @@ describe("an open page", () => {
     expect(await page.evaluate("document.activeElement.id")).toBe(id);
     expect(await page.locator("#selected").textContent()).toBe("1 selected");
     await expect.poll(() => page.locator("#said").textContent()).toBe("3 held");
+  });
+
+  it("shows times in the viewer's zone as well, with their day where it is another one", async () => {
+    const merchant = await merchantOn();
+    const page = await browser.open(merchant.url);
+    await live(page);
+    const shown = (time: string) =>
+      page.evaluate<string>(`elementsOf('<time datetime="${time}">UTC</time>').textContent`);
+    expect(await page.locator("#zones").textContent()).toBe("Times: UTC / yours (GMT+3)");
+    expect(await shown("2026-11-24T20:30:00.000Z")).toBe("UTC / 23:30:00");
+    expect(await shown("2026-11-24T22:30:00.000Z")).toBe("UTC / 25 Nov 01:30:00");
   });
 
   it("runs nothing that an event says", async () => {

@@ -88,6 +88,63 @@ export const heldCases: readonly ContractCase[] = [
     expect(history.map(({ at }) => at)).toEqual(history.map(({ at }) => at).sort((a, b) => a - b));
   }),
   ...(["replay", "discard"] as const).map((what) =>
+    onFreshData(`a ${what} is refused if the entry is no longer as it was seen`, async (rig) => {
+      const { inbox } = rig.start();
+      const id = newId();
+      const event = sampleEvent(id, rig.now());
+      const eventId = event.key + event.slot;
+      await inbox.accept(event);
+      await workAll(inbox, holding());
+      const seen = async () => (await inbox.read(eventId))?.revision ?? undefined;
+      const first = await seen();
+      expect(first).toMatch(/^[0-9a-f]{16}$/);
+      expect((await heldOf(inbox))[0]?.revision).toBe(first);
+      // A copy changes nothing that a decision depends on.
+      await inbox.accept(event);
+      expect(await seen()).toBe(first);
+
+      // A colleague replays it, and it is held again.
+      await inbox.held.replay(eventId, { ...BY, revision: first });
+      await workAll(inbox, holding());
+      const changed = { code: "ERR_HELD_CHANGED" };
+      await expect(inbox.held[what](eventId, { ...BY, revision: first })).rejects.toMatchObject(changed);
+      expect(await inbox.read(eventId)).toMatchObject({ state: "held", replays: 1 });
+
+      // Another event of the transaction is held, which changes nothing. Then a colleague replays it.
+      const second = await seen();
+      const other = sampleEvent(id, rig.now(), { amount: "9999" });
+      const { eventId: otherId } = await inbox.accept(other);
+      expect(await seen()).toBe(second);
+      await inbox.held.replay(otherId, BY);
+      await expect(inbox.held[what](eventId, { ...BY, revision: second })).rejects.toMatchObject(changed);
+      await inbox.held[what](eventId, { ...BY, revision: await seen() });
+      await expect(inbox.held[what](eventId, { ...BY, revision: second })).rejects.toMatchObject(notHeld);
+      expect(await seen()).toBeUndefined();
+    }),
+  ),
+  onFreshData("an entry says which amount it has, and what else is known of its transaction", async (rig) => {
+    const { inbox } = rig.start();
+    const id = newId();
+    const paid = sampleEvent(id, rig.now(), { amount: "10.5" });
+    const other = sampleEvent(id, rig.now(), { amount: "9999" });
+    const pending = sampleEvent(id, rig.now(), { status: "PENDING", amount: "10.5" });
+    expect(await outcomes(inbox, [pending])).toEqual(["new"]);
+    await workAll(inbox, sampleRunner());
+    expect(await outcomes(inbox, [paid, other])).toEqual(["progress", "held"]);
+    await workAll(inbox, sampleRunner());
+    const [entry] = await heldOf(inbox);
+    expect(entry).toMatchObject({ reason: "mismatch", amount: "9999" });
+    expect(entry?.others).toMatchObject([
+      { eventId: paid.key + paid.slot, status: "SUCCESS", state: "done", amount: "10.5", runsToo: true },
+      { status: "PENDING", state: "done", amount: "10.5", runsToo: false },
+    ]);
+    // The other one has run, and this one has not.
+    expect((await inbox.read(paid.key + paid.slot))?.others).toMatchObject([
+      { status: "PENDING", runsToo: false },
+      { eventId: entry?.eventId, state: "held", reason: "mismatch", amount: "9999", runsToo: false },
+    ]);
+  }),
+  ...(["replay", "discard"] as const).map((what) =>
     onFreshData(`a ${what} whose answer was lost is made once, and is no error`, async (rig) => {
       let lost = 0;
       const { inbox, calls } = rig.start((moment, call) =>

@@ -450,6 +450,16 @@ const mutants: readonly Mutant[] = [
     })),
   },
   {
+    name: "a decision does not ask whether the entry is as it was seen",
+    caughtBy: "a replay is refused if the entry is no longer as it was seen",
+    mistake: withInbox((inbox) => ({
+      held: withOverrides(inbox.held, {
+        replay: (eventId, { revision: _, ...decision }) => inbox.held.replay(eventId, decision),
+        discard: (eventId, { revision: _, ...decision }) => inbox.held.discard(eventId, decision),
+      }),
+    })),
+  },
+  {
     name: "a copy of what is held makes it wait again",
     caughtBy: "a duplicate never revives",
     mistake: withInbox((inbox) => ({

@@ -52,7 +52,8 @@ receiver.observe((notice: Notice) => {
 const app = express();
 app.use("/callbacks/pay", paymentCallbacks(receiver));
 app.use("/webhooks/connect", connectWebhooks(receiver));
-// Everybody on this machine is let in, and nobody else can connect. Your own server asks who it is.
+// Everybody on this machine is let in. Nobody else can connect, and without allowedHosts the console answers under this machine's
+// names only. Your own server asks who it is.
 app.use(
   "/console",
   payhooksConsole(receiver, {

@@ -134,8 +134,9 @@ describe("payhooks held", () => {
       "--sqlite",
       database,
       ...who,
+      "--yes",
     ]);
-    expect(short).toMatchObject({ code: 0, stdout: `${eventId}  discarded\n` });
+    expect(short).toMatchObject({ code: 0, stdout: expect.stringMatching(`\n${eventId}  discarded\n$`) });
 
     const exhausted = idOf(held, "exhausted");
     const { payTxnId } = JSON.parse(
@@ -216,6 +217,9 @@ describe("payhooks held", () => {
       "amina",
       "--note",
       "asked the bank",
+      "--reason",
+      "unexpected",
+      "--yes",
     ];
     expect((await payhooks(replay)).code).toBe(0);
     await after.work();
@@ -229,7 +233,16 @@ describe("payhooks held", () => {
   it("discards, keeping who and why", async () => {
     const { database, receiver, held } = await application();
     const eventId = idOf(held, "ambiguous");
-    const ended = await payhooks(["held", "discard", eventId, "--sqlite", database, ...who, "--json"]);
+    const ended = await payhooks([
+      "held",
+      "discard",
+      eventId,
+      "--sqlite",
+      database,
+      ...who,
+      "--json",
+      "--yes",
+    ]);
     expect(ended.json()).toEqual([{ eventId, outcome: "discarded" }]);
     const life = await receiver.read(eventId);
     expect(life).toMatchObject({ state: "discarded" });
@@ -250,6 +263,7 @@ describe("payhooks held", () => {
       database,
       ...who,
       "--json",
+      "--yes",
     ]);
     expect(ended.json()).toHaveLength(1);
     await receiver.work();
@@ -267,7 +281,8 @@ describe("payhooks held", () => {
       return running.ended;
     };
     expect(await unread("list")).toMatchObject({ code: 0, stderr: "" });
-    expect(await unread("discard", "--all", ...who)).toMatchObject({ code: 0, stderr: "" });
+    const all = ["discard", "--all", "--reason", "exhausted,ambiguous", "--yes", ...who];
+    expect(await unread(...all)).toMatchObject({ code: 0, stderr: "" });
     expect((await receiver.events.counts()).held).toBe(0);
     expect(await unread("discard", "0".repeat(48), ...who)).toMatchObject({ code: 1 });
   });
@@ -283,6 +298,7 @@ describe("payhooks held", () => {
       "--sqlite",
       database,
       ...who,
+      "--yes",
     ]);
     expect(ended).toMatchObject({ code: 1, stdout: expect.stringMatching(/is not held[\s\S]*discarded/) });
     const alone = await payhooks(["held", "replay", gone, "--sqlite", database, ...who]);
@@ -337,10 +353,20 @@ describe("payhooks held", () => {
     [["list", "--redis", "localhost"], /redis:\/\/127\.0\.0\.1:6379/],
     [["list", "--sqlite", "x.db", "--reason", "ambigous"], /Did you mean ambiguous\?/],
     [["list", "abc", "--sqlite", "x.db"], /takes no event id/],
+    [["list", "--sqlite", "x.db", "--yes"], /--yes is for replay and discard/],
+    [["list", "--sqlite", "x.db", "--reason", "exhausted,ambigous"], /Did you mean ambiguous\?/],
+    [["replay", "--all", "--sqlite", "x.db", ...who, "--yes"], /--all needs the reasons named/],
+    [["discard", "--all", "--sqlite", "x.db", ...who, "--yes"], /--all needs the reasons named/],
+    [["replay", "--all", "--reason", "", "--sqlite", "x.db", ...who, "--yes"], /--reason must be one of/],
+    [["replay", "--all", "--reason", "exhausted", "--sqlite", "x.db", ...who], /--dry-run, then give --yes/],
+    [["replay", "--all", "--reason", "exhausted", "--json", "--sqlite", "x.db", ...who], /ERR_USAGE/],
     [["replay", "--sqlite", "x.db", ...who], /Name the events/],
     [["replay", "abc", "--all", "--sqlite", "x.db", ...who], /not both/],
     [["replay", "abc", "--reason", "exhausted", "--sqlite", "x.db", ...who], /--reason goes with --all/],
-    [["discard", "--all", "--id", "", "--sqlite", "x.db", ...who], /--id must not be empty/],
+    [
+      ["discard", "--all", "--reason", "exhausted", "--id", "", "--sqlite", "x.db", ...who],
+      /--id must not be empty/,
+    ],
     [["discard", "abc", "--id", "3f2a", "--sqlite", "x.db", ...who], /--id goes with --all/],
     [["replay", "abc", "--sqlite", "x.db", "--note", "x"], /--by is missing/],
     [["discard", "abc", "--sqlite", "x.db", "--by", "x"], /--note is missing/],
@@ -348,7 +374,9 @@ describe("payhooks held", () => {
     [["discard", "abc", "--sqlite", "x.db", "--even-if-expired", ...who], /--even-if-expired is for replay/],
   ])("%j exits with 2 and says why", async (args, why) => {
     const ended = await payhooks(["held", ...args], { cwd: folder });
-    expect(ended).toMatchObject({ code: 2, stdout: "" });
-    expect(ended.stderr).toMatch(why);
+    expect(ended.code).toBe(2);
+    // With --json, errors are JSON on the standard output.
+    expect(args.includes("--json") ? ended.stdout : ended.stderr).toMatch(why);
+    if (!args.includes("--json")) expect(ended.stdout).toBe("");
   });
 });

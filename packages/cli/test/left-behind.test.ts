@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { createReceiver, type Held, type Receiver, type ReceiverOptions } from "@payhooks/core";
+import { HELD_REASONS } from "@payhooks/core/inbox";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { createTestKeys } from "@payhooks/core/testing";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
@@ -70,12 +71,14 @@ describe("what payhooks doctor leaves behind", () => {
     for (const { eventId } of entries) expect(ended.stdout).toContain(`    ${eventId}  unexpected  `);
     expect(ended.stdout).toMatch(/ unexpected {2}FAILED after PENDING\n/);
 
-    const [, id = "", path] = /discard --all --id (\S+) --sqlite "(.+)" --by NAME/.exec(ended.stdout) ?? [];
+    const [, id = "", reasons = "", path] =
+      /discard --all --id (\S+) --reason (\S+) --sqlite "(.+)" --by NAME/.exec(ended.stdout) ?? [];
     expect(path).toBe(database);
-    const discarded = await payhooks(["held", "discard", "--all", "--id", id, "--sqlite", database, ...who]);
+    const named = ["--all", "--id", id, "--reason", reasons, "--sqlite", database];
+    const discarded = await payhooks(["held", "discard", ...named, ...who, "--yes"]);
     expect(discarded).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^(?:[0-9a-f]{48} {2}discarded\n){11}$/),
+      stdout: expect.stringMatching(/\n(?:[0-9a-f]{48} {2}discarded\n){11}\n11 discarded\.\n$/),
     });
     expect(await held()).toEqual([]);
   });
@@ -123,7 +126,7 @@ describe("what payhooks doctor leaves behind", () => {
     expect(listed.json().map(({ eventId }) => eventId)).toEqual(entries.map(({ eventId }) => eventId));
     expect(entries).toHaveLength(11);
     expect(ended.stdout).toContain(
-      `payhooks held discard --all --id ${id} --sqlite FILE | --redis URL | --postgres URL --by NAME`,
+      `payhooks held discard --all --id ${id} --reason ${Object.keys(HELD_REASONS)} --sqlite FILE | --redis URL | --postgres URL --by NAME`,
     );
     const known = await payhooks(["doctor", url, "--payments", "--state", state]);
     expect(known.stdout).not.toContain("made up");

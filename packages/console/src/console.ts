@@ -1,14 +1,14 @@
 import { isPayhooksError, PayhooksError, type Receiver } from "@payhooks/core";
 import { type ReceiverSource, receiverOf } from "@payhooks/core/adapter";
-import { PAGE_HEADERS } from "@payhooks/pages";
+import { hostName, PAGE_HEADERS } from "@payhooks/pages";
 import { type Context, Hono } from "hono";
 import { activityOf } from "./activity/activity.ts";
 import { changeStream } from "./activity/stream.ts";
 import { decide } from "./decide.ts";
-import { crossSiteProblem, may } from "./guard.ts";
+import { crossSiteProblem, hostProblem, may } from "./guard.ts";
 import { type ConsoleOptions, type ConsoleUser, checkOptions, userOf } from "./options.ts";
 import { readQuery } from "./query.ts";
-import { eventIdsOn, type PageRequest, regionsOf } from "./regions.ts";
+import { type PageRequest, regionsOf } from "./regions.ts";
 import { filterForm } from "./views/list.ts";
 import { ASSETS, consolePage, plainPage } from "./views/page.ts";
 
@@ -18,8 +18,8 @@ const HEADERS = {
   "cross-origin-opener-policy": "same-origin",
 } as const;
 
-/** The largest body of a decision, which has an eventId and a note. */
-const MAX_BODY_BYTES = 8 * 1024;
+/** The largest body that the page's script sends: it has some hundred event ids, or a note. */
+const MAX_BODY_BYTES = 64 * 1024;
 
 /** A console as the adapters use it. Each adapter passes its own kind of request to `authorize`. */
 export interface Console<Given, Platform = void> {
@@ -36,13 +36,16 @@ interface Env {
 /**
  * Makes a console.
  *
+ * @param isUrlSent whether the address of a request is what was sent, as on Node's own servers: see {@link hostProblem}.
  * @throws PayhooksError `ERR_OPTION_MISSING` without `authorize`, `ERR_OPTION_INVALID`.
  */
 export function createConsole<Given, Platform = void>(
   source: ReceiverSource<Platform>,
   options: ConsoleOptions<Given>,
+  isUrlSent = false,
 ): Console<Given, Platform> {
   checkOptions(options);
+  const allowedHosts = new Set(options.allowedHosts?.map(hostName));
   // This begins to count at once. A factory is not called before somebody opens the console.
   if (typeof source !== "function") activityOf(source);
   const app = createApp(options.redact ?? []);
@@ -55,6 +58,8 @@ export function createConsole<Given, Platform = void>(
       });
     },
     async answer(request, user, platform) {
+      const problem = hostProblem(request, allowedHosts, isUrlSent);
+      if (problem !== null) return messagePage(421, "Another host", problem);
       const asset = publicAsset(request);
       if (asset !== null) return asset;
       if (user === null || !may(user, "view")) {
@@ -97,7 +102,6 @@ function createApp(redact: readonly string[]): Hono<Env> {
     if (asset !== undefined) return file(c, asset);
     if (stream !== undefined) return changeStream(c, c.env.receiver, activityOf(c.env.receiver));
     const request = pageRequestOf(c);
-    if (part === "ids") return c.json(await eventIdsOn(request));
     const { regions, problem, status } = await regionsOf(request);
     if (part === "regions") {
       const html = Object.entries(regions).map(([id, region]) => [id, String(region)]);
@@ -114,8 +118,8 @@ function createApp(redact: readonly string[]): Hono<Env> {
     if (problem !== null) return c.json({ ok: false, message: problem }, 403);
     const text = await textOf(c.req.raw);
     if (text === null) return c.json(REFUSED.large, 413);
-    const { status, message } = await decide(c.env.receiver, c.env.user, text);
-    return c.json(message === null ? { ok: true } : { ok: false, message }, status);
+    const { status, body } = await decide(c.env.receiver, c.env.user, redact, text);
+    return c.json(body, status);
   });
 
   app.all("*", (c) => c.text("The console answers GET and POST.", 405, { allow: "GET, HEAD, POST" }));
@@ -123,10 +127,10 @@ function createApp(redact: readonly string[]): Hono<Env> {
   return app;
 }
 
-const REFUSED = { large: { ok: false, message: "The note is too long." } } as const;
+const REFUSED = { large: { ok: false, message: "The request is too long." } } as const;
 
 /**
- * The text of a body, or null if it is too long for a decision. Hono's `bodyLimit` makes a new request of one whose length is
+ * The text of a body, or null if it is too long. Hono's `bodyLimit` makes a new request of one whose length is
  * not announced, and cannot do so of the requests that `@hono/node-server` hands over.
  */
 async function textOf({ headers, body }: Request): Promise<string | null> {

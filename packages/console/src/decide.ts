@@ -1,57 +1,112 @@
 import { isPayhooksError, type Receiver } from "@payhooks/core";
 import { may } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
-import { isEventId } from "./query.ts";
+import { MAX_EVENTS, outcomesOf, previewOf } from "./preview.ts";
+import { isEventId, readQuery } from "./query.ts";
 
 const MAX_NOTE_LENGTH = 500;
+const REVISION = /^[0-9a-f]{16}$/;
 
-/** The answer to a decision. `message` is null if the decision was made. */
+/** The answer to something that the page's script has sent. `body.message` says why it was refused. */
 export interface Decided {
   readonly status: 200 | 400 | 403 | 404 | 409 | 503;
-  readonly message: string | null;
+  readonly body: { readonly ok: boolean; readonly message?: string };
 }
 
-interface Wanted {
-  readonly action: "replay" | "discard";
-  readonly eventId: string;
-  readonly note: string;
-  readonly evenIfExpired: boolean;
-}
+/** What the page's script may ask for. */
+type Wanted =
+  | {
+      readonly action: "replay" | "discard";
+      readonly eventId: string;
+      /** What the user has seen of the event. */
+      readonly revision: string;
+      readonly note: string;
+      readonly evenIfExpired: boolean;
+    }
+  | {
+      readonly action: "preview";
+      readonly decision: "replay" | "discard";
+      /** The events, or the query of a list that is to be decided about as a whole. */
+      readonly of: readonly string[] | string;
+    }
+  | { readonly action: "outcomes"; readonly eventIds: readonly string[] };
 
-/** Makes a decision that a user has sent, in the user's name. */
-export async function decide(receiver: Receiver, user: ConsoleUser, text: string): Promise<Decided> {
+/** Makes a decision that a user has sent, in the user's name; or shows first what it would be about. */
+export async function decide(
+  receiver: Receiver,
+  user: ConsoleUser,
+  redact: readonly string[],
+  text: string,
+): Promise<Decided> {
   const wanted = wantedIn(text);
-  if (typeof wanted === "string") return { status: 400, message: wanted };
-  const { action, eventId, note, evenIfExpired } = wanted;
-  if (!may(user, action)) return { status: 403, message: `You may not ${action} events.` };
+  if (typeof wanted === "string") return refused(400, wanted);
   try {
-    if (action === "discard") await receiver.held.discard(eventId, { by: user.by, note });
-    else await receiver.held.replay(eventId, { by: user.by, note, evenIfExpired });
-    return { status: 200, message: null };
+    if (wanted.action === "outcomes") {
+      return { status: 200, body: { ok: true, ...(await outcomesOf(receiver, wanted.eventIds)) } };
+    }
+    const decision = wanted.action === "preview" ? wanted.decision : wanted.action;
+    if (!may(user, decision)) return refused(403, `You may not ${decision} events.`);
+    if (wanted.action === "preview") {
+      const of = typeof wanted.of === "string" ? readQuery(new URLSearchParams(wanted.of)) : wanted.of;
+      return { status: 200, body: { ok: true, ...(await previewOf(receiver, decision, of, redact)) } };
+    }
+    const { eventId, revision, note, evenIfExpired } = wanted;
+    if (decision === "discard") await receiver.held.discard(eventId, { by: user.by, note, revision });
+    else await receiver.held.replay(eventId, { by: user.by, note, revision, evenIfExpired });
+    return { status: 200, body: { ok: true } };
   } catch (error) {
     if (!isPayhooksError(error)) throw error;
     if (error.code === "ERR_HELD_NOT_FOUND") {
-      return {
-        status: 404,
-        message: "This event is no longer held. Somebody may have replayed or discarded it already.",
-      };
+      return refused(
+        404,
+        "This event is no longer held. Somebody may have replayed or discarded it already.",
+      );
     }
-    return { status: 503, message: error.message };
+    if (error.code === "ERR_HELD_CHANGED") {
+      return refused(
+        409,
+        "This event has changed since it was shown: it was replayed and held again, or another event of its transaction runs. Look at it again.",
+      );
+    }
+    return refused(503, error.message);
   }
 }
 
-/** The decision in a body, or what is wrong with the body. */
+function refused(status: Exclude<Decided["status"], 200>, message: string): Decided {
+  return { status, body: { ok: false, message } };
+}
+
+/** What a body asks for, or what is wrong with it. */
 function wantedIn(text: string): Wanted | string {
-  let sent: Partial<Record<keyof Wanted, unknown>>;
+  let sent: Readonly<Record<string, unknown>>;
   try {
     sent = Object(JSON.parse(text));
   } catch {
     return "The request's body is not JSON.";
   }
-  const { action, eventId, note, evenIfExpired } = sent;
+  const { action, decision, eventId, eventIds, query, revision, note, evenIfExpired } = sent;
+  if (action === "outcomes") return areEventIds(eventIds) ? { action, eventIds } : NO_IDS;
+  if (action === "preview") {
+    if (decision !== "replay" && decision !== "discard") return "The decision must be replay or discard.";
+    if (typeof query === "string") return { action, decision, of: query };
+    return areEventIds(eventIds) ? { action, decision, of: eventIds } : NO_IDS;
+  }
   if (action !== "replay" && action !== "discard") return "The action must be replay or discard.";
   if (typeof eventId !== "string" || !isEventId(eventId)) return "The eventId must be 48 hex digits.";
+  if (typeof revision !== "string" || !REVISION.test(revision)) {
+    return "The revision of the event is missing: a decision is about what a preview has shown.";
+  }
   if (typeof note !== "string" || note.trim() === "") return "Write a note that says why.";
   if (note.length > MAX_NOTE_LENGTH) return `The note must have at most ${MAX_NOTE_LENGTH} characters.`;
-  return { action, eventId, note: note.trim(), evenIfExpired: evenIfExpired === true };
+  return { action, eventId, revision, note: note.trim(), evenIfExpired: evenIfExpired === true };
+}
+
+const NO_IDS = `The eventIds must be a list of at most ${MAX_EVENTS} ids of 48 hex digits.`;
+
+function areEventIds(value: unknown): value is readonly string[] {
+  return (
+    Array.isArray(value) &&
+    value.length <= MAX_EVENTS &&
+    value.every((one) => typeof one === "string" && isEventId(one))
+  );
 }

@@ -22,7 +22,7 @@ export function payhooksConsole(
   receiver: ReceiverSource,
   options: ConsoleOptions<ExpressRequest>,
 ): RequestHandler {
-  const page = createConsole(receiver, options);
+  const page = createConsole(receiver, options, true);
   return (request, response, next) => {
     page
       .admit(request)

@@ -22,7 +22,7 @@ export function payhooksConsole(
   receiver: ReceiverSource,
   options: ConsoleOptions<FastifyRequest>,
 ): FastifyPluginCallback {
-  const page = createConsole(receiver, options);
+  const page = createConsole(receiver, options, true);
   return (app, _options, done) => {
     app.removeAllContentTypeParsers();
     app.addContentTypeParser("*", (_request, _payload, next) => next(null));

@@ -1,27 +1,20 @@
-import { type EventCounts, type EventSummary, isPayhooksError, type Receiver } from "@payhooks/core";
+import { type EventPage, type EventSummary, isPayhooksError, type Receiver } from "@payhooks/core";
+import { successesOfReference } from "@payhooks/core/inbox";
 import type { Activity } from "./activity/activity.ts";
 import { may } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
 import { type ConsoleQuery, filterOf, isEventId } from "./query.ts";
 import { activityCard } from "./views/chart.ts";
 import { countTiles, reasonLinks } from "./views/counts.ts";
+import { healthNotes } from "./views/health.ts";
 import { lifeCards, noLife } from "./views/life.ts";
 import { type Decision, eventsCard } from "./views/list.ts";
 import { logCard } from "./views/log.ts";
 import type { Regions } from "./views/page.ts";
 
 const PAGE_SIZE = 50;
-/** How many ids one answer has, for a decision about all events that match. */
-const IDS_SIZE = 500;
-
-const NO_COUNTS: EventCounts = {
-  waiting: 0,
-  retrying: 0,
-  running: 0,
-  held: 0,
-  heldBy: {},
-  oldestDueMs: null,
-};
+/** The largest page of a list that is looked through, but not shown. */
+const MOST_PER_PAGE = 1_000;
 
 /** Everything that an answer depends on. */
 export interface PageRequest {
@@ -41,46 +34,47 @@ export async function regionsOf(request: PageRequest): Promise<{
   const { receiver, activity, user, query, redact } = request;
   const problems = new Problems();
   const rights = (["replay", "discard"] as const).filter((right): right is Decision => may(user, right));
-  const counts = await problems.orElse(receiver.events.counts(), NO_COUNTS);
-  const always = { counts: countTiles(counts, query) };
+  const [counts, health] = await Promise.all([
+    problems.orElse(receiver.events.counts(), null),
+    problems.orElse(receiver.health(), null),
+  ]);
+  const always = { counts: countTiles(counts, query), health: healthNotes(health, receiver.live().ok) };
   if (query.eventId !== null) {
-    const life = await problems.orElse(receiver.read(query.eventId), null);
-    const cards = life === null ? noLife(query) : lifeCards({ query, life, redact, rights });
+    const problemsOfRead = new Problems();
+    const life = await problemsOfRead.orElse(receiver.read(query.eventId), null);
+    problems.add(problemsOfRead);
+    const successes = life && (await problems.orElse(successesOfReference(receiver, life), null));
+    const cards =
+      life === null
+        ? noLife(query, problemsOfRead.text === null)
+        : lifeCards({ query, life, successes, redact, rights });
     const status = problems.text === null && life === null ? 404 : problems.status;
     return { regions: { ...always, life: cards }, problem: problems.text, status };
   }
-  const { events, next } = await listed(request, problems);
+  const list = await listed(request, problems);
   const regions = {
     ...always,
     reasons: reasonLinks(counts, query),
-    events: eventsCard({ query, events, next, redact, rights }),
+    events: eventsCard({ query, ...list, redact, rights }),
     activity: activityCard(activity, query, Date.now()),
     log: logCard(activity, query, redact),
   };
   return { regions, problem: problems.text, status: problems.status };
 }
 
-/** The ids of the held events that match the filter, page by page. */
-export async function eventIdsOn({ receiver, query }: PageRequest): Promise<{
-  readonly ids: readonly string[];
-  readonly next: string | null;
-}> {
-  const filter = { ...filterOf(query), state: "held" } as const;
-  const { events, next } = await receiver.events.list(filter, { limit: IDS_SIZE, cursor: query.cursor });
-  return { ids: events.map(({ eventId }) => eventId), next };
-}
-
 interface Listed {
-  readonly events: readonly EventSummary[];
+  /** Null if the inbox did not answer. */
+  readonly events: readonly EventSummary[] | null;
   readonly next: string | null;
+  /** Which events a search has not looked through, in words; null if it has looked through all. */
+  readonly unsearched: string | null;
 }
 
 async function listed({ receiver, query }: PageRequest, problems: Problems): Promise<Listed> {
   const { search, cursor, tenant } = query;
-  if (search !== null)
-    return { events: await found(receiver, search, tenant ?? undefined, problems), next: null };
+  if (search !== null) return found(receiver, search, tenant ?? undefined, problems);
   const page = receiver.events.list(filterOf(query), { limit: PAGE_SIZE, cursor, first: "newest" });
-  return problems.orElse(page, { events: [], next: null });
+  return { ...(await problems.orElse(page, { events: null, next: null })), unsearched: null };
 }
 
 /** All events that have a text as one of their ids. The person who searches need not know which kind of id it is. */
@@ -89,39 +83,71 @@ async function found(
   text: string,
   tenant: string | undefined,
   problems: Problems,
-): Promise<readonly EventSummary[]> {
+): Promise<Listed> {
+  const unsearched = new Set<string>();
   const answers = await Promise.all([
-    ofId(receiver.find({ payTxnId: text, tenant }), problems),
-    ofId(receiver.find({ idempotencyKey: text, tenant }), problems),
-    ofReference(receiver, text, tenant, problems),
-    isEventId(text) ? problems.orElse(ofEventId(receiver, text), []) : [],
+    ofId(receiver.find({ payTxnId: text, tenant }), problems, unsearched),
+    ofId(receiver.find({ idempotencyKey: text, tenant }), problems, unsearched),
+    ofReference(receiver, text, tenant, problems, unsearched),
+    isEventId(text) ? problems.orElse(ofEventId(receiver, text), null) : [],
   ]);
-  const known = new Map(answers.flat().map((event) => [event.eventId, event]));
-  return [...known.values()].toSorted((a, b) => b.acceptedAt - a.acceptedAt);
+  const events = answers.flatMap((one) => one ?? []);
+  const known = new Map(events.map((event) => [event.eventId, event]));
+  const isUnknown = known.size === 0 && answers.includes(null);
+  return {
+    events: isUnknown ? null : [...known.values()].toSorted((a, b) => b.acceptedAt - a.acceptedAt),
+    next: null,
+    unsearched: unsearched.size === 0 ? null : [...unsearched].join(" "),
+  };
 }
 
-/** Finds events by an id. Ids belong to a tenant. If there are several tenants and none is given, it finds nothing. */
-function ofId(asked: Promise<readonly EventSummary[]>, problems: Problems): Promise<readonly EventSummary[]> {
+/** Finds events by an id. Ids belong to a tenant: if there are several tenants and none is given, none is looked through. */
+function ofId(
+  asked: Promise<readonly EventSummary[]>,
+  problems: Problems,
+  unsearched: Set<string>,
+): Promise<readonly EventSummary[] | null> {
   const known = asked.catch((error: unknown) => {
-    if (isPayhooksError(error) && error.code === "ERR_OPTION_MISSING") return [];
-    throw error;
+    if (!isPayhooksError(error) || error.code !== "ERR_OPTION_MISSING") throw error;
+    unsearched.add("The id of a transaction or webhook is found together with its tenant: name the tenant.");
+    return [];
   });
-  return problems.orElse(known, []);
+  return problems.orElse(known, null);
 }
+
+/** How many pages of unfinished events are looked through where the inbox cannot search. */
+const MOST_PAGES = 20;
 
 /**
- * Finds events by their reference. An inbox that cannot search for references still lists what is unfinished or held.
+ * Finds events by their reference. In an inbox that cannot search for references, it looks through what is unfinished or held.
  */
 async function ofReference(
   receiver: Receiver,
   referenceId: string,
   tenant: string | undefined,
   problems: Problems,
-): Promise<readonly EventSummary[]> {
-  const all = await problems.orElse(receiver.find({ referenceId, tenant }), null);
-  if (all !== null) return all;
-  const page = receiver.events.list({ referenceId, tenant }, { limit: PAGE_SIZE });
-  return (await problems.orElse(page, { events: [], next: null })).events;
+  unsearched: Set<string>,
+): Promise<readonly EventSummary[] | null> {
+  try {
+    return await receiver.find({ referenceId, tenant });
+  } catch (error) {
+    if (!isPayhooksError(error) || error.code !== "ERR_NOT_SEARCHABLE") {
+      return problems.orElse(Promise.reject(error), null);
+    }
+  }
+  unsearched.add("Finished events were not looked through: this inbox does not search for references.");
+  const events: EventSummary[] = [];
+  let cursor: string | null = null;
+  for (let pages = 0; pages < MOST_PAGES; pages++) {
+    const asked = receiver.events.list({ referenceId, tenant }, { limit: MOST_PER_PAGE, cursor });
+    const page: EventPage | null = await problems.orElse(asked, null);
+    if (page === null) return null;
+    events.push(...page.events);
+    cursor = page.next;
+    if (cursor === null) return events;
+  }
+  unsearched.add("There are too many unfinished events to look through all of them.");
+  return events;
 }
 
 async function ofEventId(receiver: Receiver, eventId: string): Promise<readonly EventSummary[]> {
@@ -139,6 +165,12 @@ class Problems {
   text: string | null = null;
   /** The status of the page. */
   status: 200 | 400 | 503 = 200;
+
+  /** Takes over what went wrong elsewhere. */
+  add({ text, status }: Problems): void {
+    this.text ??= text;
+    if (status > this.status) this.status = status;
+  }
 
   /** Resolves with the answer, or with a substitute if an error of Payhooks prevented it. */
   async orElse<Answer, Otherwise>(asked: Promise<Answer>, otherwise: Otherwise): Promise<Answer | Otherwise> {

@@ -8,16 +8,18 @@ const held = async () => {
   shop.words = "the bank is away";
   await shop.callback({ referenceId: "order-7" });
   shop.words = null;
-  return { ...shop, eventId: await heldId(shop.receiver) };
+  const eventId = await heldId(shop.receiver);
+  return { ...shop, eventId, revision: (await shop.receiver.read(eventId))?.revision };
 };
 
 describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
   it("is made in the name that authorize gives, with its note", async () => {
-    const { receiver, open, eventId, credited } = await held();
+    const { receiver, open, eventId, revision, credited } = await held();
     const page = await open({ on });
     const answer = await page.decide({
       action: "replay",
       eventId,
+      revision,
       note: " the bank is back ",
       by: "somebody else",
     });
@@ -30,20 +32,20 @@ describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
   });
 
   it("is made when its body comes in chunks, and refused when they are too many", async () => {
-    const { receiver, open, eventId } = await held();
+    const { receiver, open, eventId, revision } = await held();
     const page = await open({ on });
     const inChunks = (note: string) =>
-      new Blob([JSON.stringify({ action: "discard", eventId, note })]).stream();
-    expect((await page.decide(inChunks("n".repeat(9_000)))).status).toBe(413);
+      new Blob([JSON.stringify({ action: "discard", eventId, revision, note })]).stream();
+    expect((await page.decide(inChunks("n".repeat(70_000)))).status).toBe(413);
     expect((await receiver.read(eventId))?.state).toBe("held");
     expect((await page.decide(inChunks("paid by hand, ብር"))).status).toBe(200);
     expect((await receiver.read(eventId))?.history.at(-1)).toMatchObject({ note: "paid by hand, ብር" });
   });
 
   it("is made once: whoever comes second is told so", async () => {
-    const { receiver, open, eventId } = await held();
+    const { receiver, open, eventId, revision } = await held();
     const page = await open({ on });
-    const decision = { action: "discard", eventId, note: "paid by hand" };
+    const decision = { action: "discard", eventId, revision, note: "paid by hand" };
     expect((await page.decide(decision)).status).toBe(200);
     const second = await page.decide(decision);
     expect(second.status).toBe(404);
@@ -70,7 +72,7 @@ describe("a request that comes from another site", () => {
     ["has no sign of where it comes from", { "sec-fetch-site": undefined }],
     ["is cross-site with the right origin", { "sec-fetch-site": "cross-site", origin: "same" }],
   ])("decides nothing: it %s", async (_what, headers) => {
-    const { receiver, open, eventId } = await held();
+    const { receiver, open, eventId, revision } = await held();
     const page = await open();
     const { origin } = new URL(page.url);
     const sent = {
@@ -85,14 +87,14 @@ describe("a request that comes from another site", () => {
     const response = await fetch(page.url, {
       method: "POST",
       headers: Object.fromEntries(given),
-      body: JSON.stringify({ action: "discard", eventId, note: "evil" }),
+      body: JSON.stringify({ action: "discard", eventId, revision, note: "evil" }),
     });
     expect(response.status).toBe(403);
     expect((await receiver.read(eventId))?.state).toBe("held");
   });
 
   it("learns what its proxy must do, if it comes from this site after all", async () => {
-    const { open, eventId } = await held();
+    const { open, eventId, revision } = await held();
     const page = await open();
     const response = await fetch(page.url, {
       method: "POST",
@@ -101,7 +103,7 @@ describe("a request that comes from another site", () => {
         "x-payhooks-console": "1",
         origin: "https://shop.example",
       },
-      body: JSON.stringify({ action: "discard", eventId, note: "paid by hand" }),
+      body: JSON.stringify({ action: "discard", eventId, revision, note: "paid by hand" }),
     });
     expect([response.status, await response.json()]).toMatchObject([
       403,
@@ -110,13 +112,13 @@ describe("a request that comes from another site", () => {
   });
 
   it("is told apart by its origin where the browser says no more, as without encryption", async () => {
-    const { open, eventId } = await held();
+    const { open, eventId, revision } = await held();
     const page = await open();
     const { origin } = new URL(page.url);
     const response = await fetch(page.url, {
       method: "POST",
       headers: { "content-type": "application/json", "x-payhooks-console": "1", origin },
-      body: JSON.stringify({ action: "discard", eventId, note: "paid by hand" }),
+      body: JSON.stringify({ action: "discard", eventId, revision, note: "paid by hand" }),
     });
     expect(response.status).toBe(200);
   });
@@ -133,6 +135,27 @@ describe("a request that comes from another site", () => {
   });
 });
 
+describe("a decision on something that changed", () => {
+  it("is refused: it was replayed by somebody else and held again", async () => {
+    const shop = await merchant();
+    shop.words = "the bank is away";
+    await shop.callback({ referenceId: "order-7" });
+    const eventId = await heldId(shop.receiver);
+    const page = await shop.open();
+    const { events } = await page.preview({ eventIds: [eventId] });
+    await shop.receiver.held.replay(eventId, { by: "somebody else", note: "trying" });
+    await expect.poll(async () => (await shop.receiver.read(eventId))?.state).toBe("held");
+    for (const action of ["replay", "discard"]) {
+      const answer = await page.decide({ action, ...events[0], note: "n" });
+      expect([answer.status, JSON.parse(answer.text)]).toMatchObject([
+        409,
+        { ok: false, message: expect.stringContaining("has changed since it was shown") },
+      ]);
+    }
+    expect((await shop.receiver.read(eventId))?.replays).toBe(1);
+  });
+});
+
 describe("rights", () => {
   it.each([
     [["view"], ["replay", "discard"]],
@@ -143,10 +166,10 @@ describe("rights", () => {
       ["replay", "discard"],
     ],
   ] as const)("with %j somebody may not %j, and the page does not offer it", async (can, refused) => {
-    const { receiver, open, eventId } = await held();
+    const { receiver, open, eventId, revision } = await held();
     const page = await open({ can });
     for (const action of refused) {
-      expect((await page.decide({ action, eventId, note: "trying" })).status).toBe(403);
+      expect((await page.decide({ action, eventId, revision, note: "trying" })).status).toBe(403);
       for (const query of ["", `?event=${eventId}`]) {
         expect((await page.get(query)).text).not.toContain(`data-decide="${action}"`);
       }
@@ -157,14 +180,7 @@ describe("rights", () => {
   it("without view nothing is shown, whatever is asked for", async () => {
     const { open, eventId } = await held();
     const page = await open({ can: ["replay", "discard"] });
-    for (const query of [
-      "",
-      `?event=${eventId}`,
-      "?part=regions",
-      "?part=ids",
-      "?stream=1",
-      "?asset=console.js",
-    ]) {
+    for (const query of ["", `?event=${eventId}`, "?part=regions", "?stream=1", "?asset=console.js"]) {
       const { status, text } = await page.get(query);
       expect([query, status]).toEqual([query, 403]);
       expect(text).not.toContain("order-7");
@@ -193,10 +209,10 @@ describe("a decision that fails", () => {
   it("is answered 500, and the server's log says where it failed, without the words of the error", async () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => {});
     onTestFinished(() => log.mockRestore());
-    const { receiver, open, eventId } = await held();
+    const { receiver, open, eventId, revision } = await held();
     const failure = new Error("marta's secret");
     vi.spyOn(receiver.held, "discard").mockRejectedValue(failure);
-    const answer = await (await open()).decide({ action: "discard", eventId, note: "n" });
+    const answer = await (await open()).decide({ action: "discard", eventId, revision, note: "n" });
     expect(answer.status).toBe(500);
     expect(JSON.parse(answer.text).message).toBe("Something went wrong. The server's log says where.");
     const [[line]] = log.mock.calls as [[string]];
@@ -244,6 +260,8 @@ describe.each(Object.entries(MOUNTS))("a receiver that cannot be made, on %s", (
   });
 });
 
+const MANY = Array.from({ length: 501 }, () => "0".repeat(48));
+
 describe("what is sent instead of a decision", () => {
   it.each([
     ["no JSON", "{", 400],
@@ -251,13 +269,22 @@ describe("what is sent instead of a decision", () => {
     ["no known action", { action: "run", note: "n" }, 400],
     ["no eventId", { action: "replay", note: "n", eventId: "../../etc" }, 400],
     ["an eventId that is none", { action: "replay", note: "n", eventId: 7 }, 400],
+    ["no revision", { action: "replay", note: "n", revision: undefined }, 400],
+    ["a revision that is none", { action: "discard", note: "n", revision: "*" }, 400],
+    ["the revision of something else", { action: "replay", note: "n", revision: "0".repeat(16) }, 409],
+    ["a preview of nothing", { action: "preview", decision: "replay" }, 400],
+    ["a preview of no decision", { action: "preview", eventIds: [] }, 400],
+    ["a preview of ids that are none", { action: "preview", decision: "replay", eventIds: ["x"] }, 400],
+    ["a preview of too many", { action: "preview", decision: "replay", eventIds: MANY }, 400],
+    ["outcomes of nothing", { action: "outcomes" }, 400],
+    ["outcomes of too many", { action: "outcomes", eventIds: MANY }, 400],
     ["no note", { action: "replay" }, 400],
     ["an empty note", { action: "replay", note: " \n" }, 400],
     ["a note that is too long", { action: "replay", note: "n".repeat(501) }, 400],
-    ["a body that is too long", { action: "replay", note: "n".repeat(9_000) }, 413],
+    ["a body that is too long", { action: "replay", note: "n".repeat(70_000) }, 413],
   ])("is refused: %s", async (_what, sent, status) => {
-    const { receiver, open, eventId } = await held();
-    const body = typeof sent === "string" ? sent : { eventId, ...sent };
+    const { receiver, open, eventId, revision } = await held();
+    const body = typeof sent === "string" ? sent : { eventId, revision, ...sent };
     const answer = await (await open()).decide(body);
     expect(answer.status).toBe(status);
     expect(JSON.parse(answer.text)).toMatchObject({ ok: false, message: expect.stringMatching(/\w/) });

@@ -44,7 +44,13 @@ describe("what others write", () => {
       `?search=${encodeURIComponent(value.slice(0, 200))}`,
       `?name=${encodeURIComponent(value.slice(0, 200))}&tenant=${encodeURIComponent(value.slice(0, 200))}&state=${encodeURIComponent(value.slice(0, 200))}`,
     ];
-    await hostile.decide({ action: "replay", eventId, note: value.slice(0, 400) });
+    const { html, events } = await hostile.preview({ eventIds: [eventId] });
+    for (const tag of tagsIn(html)) expect([...usual]).toContain(tag);
+    if (/["'<>]/.test(value)) expect(html).not.toContain(value);
+    expect([...html].filter((character) => UNSEEN.has(character))).toEqual([]);
+    expect((await hostile.decide({ action: "replay", ...events[0], note: value.slice(0, 400) })).status).toBe(
+      200,
+    );
     for (const query of queries) {
       const { status, text } = await hostile.get(query);
       expect(status).toBe(200);

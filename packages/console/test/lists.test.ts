@@ -27,19 +27,6 @@ describe("lists", () => {
     expect(pages.flat()).toEqual(inOrder);
   });
 
-  it("have ids of all that fit, for decisions about all of them", async () => {
-    const shop = await merchant();
-    shop.words = "the bank is away";
-    for (let n = 0; n < 3; n++) await shop.callback();
-    const page = await shop.open();
-    const { ids, next } = JSON.parse((await page.get("?part=ids")).text) as {
-      ids: string[];
-      next: string | null;
-    };
-    expect([ids.length, next]).toEqual([3, null]);
-    expect(JSON.parse((await page.get("?part=ids&name=WITHDRAWAL")).text)).toEqual({ ids: [], next: null });
-  });
-
   it("show what the filter lets pass", async () => {
     const shop = await merchant();
     await shop.callback({ referenceId: "order-1" });

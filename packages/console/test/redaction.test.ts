@@ -118,15 +118,20 @@ describe("a redacted field", () => {
     const page = await shop.open({ redact: ["userId"] });
     const seen = async () => {
       for (const query of everyPart(eventId)) expect((await page.get(query)).text).not.toContain(SECRET);
+      expect((await page.preview({ eventIds: [eventId] })).html).not.toContain(SECRET);
     };
     await seen();
     expect((await page.get(`?event=${eventId}`)).text).toContain(`no account of ${REDACTED}`);
-    expect((await page.decide({ action: "replay", eventId, note: `${SECRET} called` })).status).toBe(200);
+    const decided = async (action: string, note: string) => {
+      const { events } = await page.preview({ eventIds: [eventId] }, action);
+      expect((await page.decide({ action, ...events[0], note })).status).toBe(200);
+    };
+    await decided("replay", `${SECRET} called`);
     await expect.poll(async () => (await shop.receiver.read(eventId))?.replays).toBe(1);
     await expect.poll(async () => (await shop.receiver.read(eventId))?.state).toBe("held");
     await seen();
     expect((await page.get(`?event=${eventId}`)).text).toContain(`“<bdi>${REDACTED} called</bdi>”`);
-    expect((await page.decide({ action: "discard", eventId, note: `${SECRET} paid` })).status).toBe(200);
+    await decided("discard", `${SECRET} paid`);
     await seen();
     const shown = await page.get(`?event=${eventId}`);
     expect(shown.text).toContain("discarded");

@@ -23,7 +23,7 @@ export type { EventCounts, EventFilter, EventPage, FindQuery, ListOptions } from
 export type { Health, HeldFilter, Inbox, WorkReport } from "./inbox/inbox.ts";
 export type { RunReport } from "./inbox/record/event.ts";
 export type { EventState, EventSummary } from "./inbox/record/index-of.ts";
-export type { Held, Life } from "./inbox/record/life.ts";
+export type { Held, Life, OtherEvent } from "./inbox/record/life.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
 export type { AlertOptions } from "./notices/alerts.ts";
 

@@ -5,6 +5,7 @@
  */
 
 export { ICON, MARK, PAGE_HEADERS, type PageParts, pageDocument } from "./document.ts";
+export { hostName, isAddress, isLoopbackHost } from "./hosts.ts";
 export { type Html, html } from "./html.ts";
 export { clockTime, colouredJson, pill, type Tone } from "./parts.ts";
 export { PAGE_SCRIPT } from "./script.ts";

@@ -24,12 +24,14 @@ function elementsOf(html) {
 /** The server sends times in UTC. The script shows the local time beside them. */
 const isUtc = new Date().getTimezoneOffset() === 0;
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
 function addLocalTimes(root) {
   if (isUtc) return;
   for (const time of root.querySelectorAll("time:not([data-local])")) {
     const moment = new Date(time.dateTime);
-    time.dataset.local = clock.format(moment);
+    const isSameDay = moment.getDate() === moment.getUTCDate();
+    time.dataset.local = (isSameDay ? "" : day.format(moment) + " ") + clock.format(moment);
     time.title = time.dateTime + "\\n" + moment.toString();
     const local = document.createElement("span");
     local.className = "local";

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from "./api/addresses.ts";
+import { isLoopbackHost } from "@payhooks/pages";
 import { type Clock, systemClock } from "./clock.ts";
 import { RETRY_DEFAULTS, type RetryOptions, type RetryPlan } from "./deliveries/backoff.ts";
 import type { FaultKind, FaultRule } from "./faults/kinds.ts";
@@ -12,7 +12,10 @@ export interface SandboxOptions {
   readonly port?: number | undefined;
   /** The address to listen on. Default: 127.0.0.1. An address that other machines can reach needs `allowRemote`. */
   readonly host?: string | undefined;
-  /** Lets other machines reach the sandbox. Its pages need no key, so whoever reaches it can use it. */
+  /**
+   * Lets other machines reach the sandbox, under an address of this machine or a name without a dot, such as that of a container. For
+   * other names, see `allowedHosts`. Its pages need no key, so whoever reaches it can use it.
+   */
   readonly allowRemote?: boolean | undefined;
   /**
    * Host names under which the pages may be opened, besides those of this machine; for instance that of a tunnel. Ports

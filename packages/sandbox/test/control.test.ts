@@ -1,5 +1,6 @@
 import { type RequestOptions, request } from "node:http";
 import { describe, expect, it } from "vitest";
+import { FOREIGN_HOSTS, OWN_HOSTS, rawRequest } from "../../../test/support/raw-request.ts";
 import { call, receiver, start } from "./support/start.ts";
 
 describe("the control API", () => {
@@ -230,6 +231,37 @@ describe("who may use the pages and the control API", () => {
       expect(await statusFor(sandbox.url, "other.example")).toBe(403);
     },
   );
+
+  it("nobody who passes for this machine, however the name is written", async () => {
+    const { url } = await start();
+    const asked = async (target: string, ...fields: readonly string[]) =>
+      (await rawRequest(url, [`GET ${target} HTTP/1.1`, ...fields])).status;
+    for (const host of OWN_HOSTS) expect([host, await asked("/", `Host: ${host}`)]).toEqual([host, 200]);
+    for (const host of FOREIGN_HOSTS) {
+      expect([host, await asked("/", `Host: ${host}`)]).toEqual([host, expect.toBeOneOf([400, 403])]);
+      expect(await asked("/sandbox/keys", `Host: ${host}`, "X-Forwarded-Host: localhost")).not.toBe(200);
+    }
+    expect(await asked("http://evil.example/", "Host: localhost")).toBe(403);
+    expect(await asked("http://localhost/", "Host: evil.example")).toBe(403);
+    expect((await rawRequest(url, ["GET / HTTP/1.0"])).status).toBe(400);
+  });
+
+  it("other machines, if they may reach it, but no other web site", async () => {
+    const { url } = await start({ host: "0.0.0.0", allowRemote: true, allowedHosts: ["pay.test.example"] });
+    const at = url.replace("0.0.0.0", "127.0.0.1");
+    for (const host of [
+      "192.0.2.7:4000",
+      "[2001:db8::1]:4000",
+      "sandbox:4000",
+      "localhost",
+      "pay.test.example",
+    ]) {
+      expect([host, await statusFor(at, host)]).toEqual([host, 200]);
+    }
+    for (const host of ["evil.example", "evil.example.", "192.0.2.7.evil.example"]) {
+      expect([host, await statusFor(at, host)]).toEqual([host, 403]);
+    }
+  });
 
   it("is told how to allow another name", async () => {
     const { text } = await getFor((await start()).url, "Tunnel.example:80");

@@ -41,9 +41,7 @@ describe("createSandbox", () => {
   it("listens to other machines when it is told to", async () => {
     const sandbox = await start({ host: "0.0.0.0", allowRemote: true });
     expect(new URL(sandbox.url).hostname).toBe("0.0.0.0");
-    expect((await call(sandbox, "GET", "/sandbox", undefined, { Host: "anything.example" })).status).toBe(
-      200,
-    );
+    expect((await call(sandbox, "GET", "/sandbox", undefined, { Host: "sandbox" })).status).toBe(200);
   });
 
   it("says so when the port is taken", async () => {

@@ -1,4 +1,5 @@
 import type { Held, HeldReason, Inbox } from "@payhooks/core";
+import { HELD_REASONS } from "@payhooks/core/inbox";
 import type { Given } from "../command-line/given.ts";
 import { shown, type Terminal } from "../command-line/terminal.ts";
 import { isAccepted } from "../delivery/post.ts";
@@ -38,7 +39,7 @@ export async function findLeftBehind(
   for (const { probe } of copies) taken.delete(probe.name);
   if (inbox === null) return { ids, taken: taken.size, held: null, isMerchantMadeUp };
   const held: HeldProbe[] = [];
-  for await (const entry of select(inbox, { id: ids })) {
+  for await (const entry of select(inbox, { reasons: [], id: ids })) {
     const { eventId, reason, detail } = entry;
     held.push({ eventId, reason, detail, probe: probeOf(entry, results) });
   }
@@ -86,7 +87,8 @@ export function printLeftBehind(
 ): void {
   if (taken === 0 && (held?.length ?? 0) === 0) return;
   const inbox = inboxArguments(given);
-  const discard = `payhooks held discard --all --id ${ids} ${inbox} --by NAME --note "payhooks doctor"`;
+  const reasons = held === null ? Object.keys(HELD_REASONS) : [...new Set(held.map(({ reason }) => reason))];
+  const discard = `payhooks held discard --all --id ${ids} --reason ${reasons.join(",")} ${inbox} --by NAME --note "payhooks doctor"`;
   if (held === null) {
     const what =
       taken === 1

@@ -3,8 +3,8 @@ import { shown, type Terminal } from "../command-line/terminal.ts";
 
 /** A held entry as JSON. */
 export function entryAsJson(entry: Held, withBody: boolean): Readonly<Record<string, unknown>> {
-  const { eventId, flow, tenant, id, referenceId, event, status, reason, detail, heldAt, replays, steps } =
-    entry;
+  const { eventId, flow, tenant, id, referenceId, event, status, amount } = entry;
+  const { reason, detail, heldAt, replays, steps, others } = entry;
   return {
     eventId,
     flow,
@@ -13,20 +13,23 @@ export function entryAsJson(entry: Held, withBody: boolean): Readonly<Record<str
     referenceId,
     event,
     status,
+    amount,
     reason,
     detail,
     heldAt: new Date(heldAt).toISOString(),
     replays,
     handlers: steps,
+    others: others.map((other) => ({ ...other, acceptedAt: new Date(other.acceptedAt).toISOString() })),
     ...(withBody && { body: bodyOf(entry), history: entry.history }),
   };
 }
 
 /** A held entry as lines of text. */
 export function printEntry(entry: Held, withBody: boolean, { line, paint }: Terminal): void {
-  const { eventId, id, event, status, referenceId, reason, detail, heldAt, replays, steps } = entry;
+  const { eventId, id, event, status, amount, referenceId, reason, detail, heldAt, replays, steps } = entry;
   const reference = referenceId === null ? "" : `reference ${referenceId}`;
-  const what = [event || "?", status, id, reference].filter(Boolean).join(" ");
+  const sum = amount === null ? "" : `amount ${amount}`;
+  const what = [event || "?", status, id, reference, sum].filter(Boolean).join(" ");
   line(`${eventId}  ${paint("yellow", reason)}  ${shown(what)}  ${new Date(heldAt).toISOString()}`);
   if (detail !== null) line(`  ${shown(detail)}`);
   for (const [name, { attempts, state, error }] of Object.entries(steps)) {

@@ -1,17 +1,21 @@
-import type { Held, HeldFilter, Inbox } from "@payhooks/core";
+import type { Held, HeldFilter, HeldReason, Inbox } from "@payhooks/core";
 import { UsageError } from "../command-line/errors.ts";
 import { idsOf } from "./entry.ts";
 
 /** Which held entries a command is about. */
-export interface Selection extends Omit<HeldFilter, "limit"> {
+export interface Selection extends Omit<HeldFilter, "limit" | "reason"> {
+  /** Why the entries are held. Empty: for any reason. */
+  readonly reasons: readonly HeldReason[];
   /** The beginning of a payTxnId or an idempotency_key. */
   readonly id?: string | undefined;
 }
 
-/** The held entries that match, oldest first. */
-export async function* select(inbox: Inbox, { id = "", ...filter }: Selection): AsyncIterable<Held> {
-  for await (const entry of inbox.held.list(filter)) {
-    if (idsOf(entry).some((one) => one.startsWith(id))) yield entry;
+/** The held entries that match: reason by reason, and the oldest of each reason first. */
+export async function* select(inbox: Inbox, { id = "", reasons, ...filter }: Selection): AsyncIterable<Held> {
+  for (const reason of reasons.length === 0 ? [undefined] : reasons) {
+    for await (const entry of inbox.held.list({ ...filter, reason })) {
+      if (idsOf(entry).some((one) => one.startsWith(id))) yield entry;
+    }
   }
 }
 

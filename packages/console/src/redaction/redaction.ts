@@ -32,6 +32,7 @@ const LABELS = {
   referenceId: ["referenceId"],
   event: ["event"],
   status: ["status"],
+  amount: ["amount", "base_amount"],
 } as const;
 
 /** A label, or {@link REDACTED} if the field that it comes from is redacted. */

@@ -69,7 +69,7 @@ function tick(from: number, to: number, y: number): Html {
 /** The numbers of the chart, also for people who cannot see it. */
 function table(bars: readonly Minute[]): Html {
   const busy = bars.filter((bar) => bar.deliveries + outcomesOf(bar) > 0).toReversed();
-  if (busy.length === 0) return html`<p class="hint">Nothing has happened in this time.</p>`;
+  if (busy.length === 0) return html`<p class="hint">This process has seen nothing in this time.</p>`;
   return html`<details class="numbers" id="activity-numbers"><summary>The numbers</summary>
     <div class="scroll" tabindex="0" role="region" aria-label="The numbers of the chart"><table>
       <thead><tr><th scope="col">from</th><th scope="col">deliveries</th>${OUTCOMES.map(({ name }) => html`<th scope="col">${name}</th>`)}</tr></thead>

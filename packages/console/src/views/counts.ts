@@ -14,17 +14,19 @@ const TILES: readonly {
   { state: "running", name: "Running", does: "run now" },
 ];
 
-/** How many events are in each state. Each number links to the list of these events. */
-export function countTiles(counts: EventCounts, query: ConsoleQuery): Html {
+/** How many events are in each state. Each number links to the list of these events. Without counts, dashes say so. */
+export function countTiles(counts: EventCounts | null, query: ConsoleQuery): Html {
+  const oldestDueMs = counts?.oldestDueMs ?? null;
   return html`<ul>${TILES.map(({ state, name, does }) => {
     const isShown = query.eventId === null && query.search === null && query.state === state;
     const address = addressOf(query, { ...WHOLE_LIST, state });
-    return html`<li><a class="tile ${state} ${counts[state] === 0 && "none"}" id="tile-${state}" href="${address}" ${isShown && html`aria-current="page"`}><span class="number">${count(counts[state])}</span><span class="what"><b>${name}</b> <span class="does">${does}</span></span></a></li>`;
-  })}<li><div class="tile ${counts.oldestDueMs === null && "none"}"><span class="number">${counts.oldestDueMs === null ? "–" : duration(counts.oldestDueMs)}</span><span class="what"><b>Oldest due</b> <span class="does">how far we are behind</span></span></div></li></ul>`;
+    return html`<li><a class="tile ${state} ${!counts?.[state] && "none"}" id="tile-${state}" href="${address}" ${isShown && html`aria-current="page"`}><span class="number">${counts === null ? UNKNOWN : count(counts[state])}</span><span class="what"><b>${name}</b> <span class="does">${does}</span></span></a></li>`;
+  })}<li><div class="tile ${oldestDueMs === null && "none"}"><span class="number">${counts === null ? UNKNOWN : oldestDueMs === null ? NOTHING_DUE : duration(oldestDueMs)}</span><span class="what"><b>Oldest due</b> <span class="does">how far we are behind</span></span></div></li></ul>`;
 }
 
 /** How many events are held for each reason. Each number links to the list of these events. */
-export function reasonLinks(counts: EventCounts, query: ConsoleQuery): Html {
+export function reasonLinks(counts: EventCounts | null, query: ConsoleQuery): Html {
+  if (counts === null) return html``;
   const reasons = Object.entries(counts.heldBy).filter(
     (entry): entry is [HeldReason, number] => isReason(entry[0]) && entry[1] > 0,
   );
@@ -33,5 +35,8 @@ export function reasonLinks(counts: EventCounts, query: ConsoleQuery): Html {
     html`<li><a href="${addressOf(query, { ...WHOLE_LIST, reason })}" ${query.reason === reason && html`aria-current="true"`}>${label} <span class="count">${count(held)}</span></a></li>`;
   return html`<ul class="chips" aria-label="Held by reason">${link(null, "all", counts.held)}${reasons.map(([reason, held]) => link(reason, reason, held))}</ul>`;
 }
+
+const UNKNOWN = html`<span aria-hidden="true">?</span><span class="sr">unknown</span>`;
+const NOTHING_DUE = html`<span aria-hidden="true">–</span><span class="sr">nothing</span>`;
 
 const WHOLE_LIST = { eventId: null, search: null, cursor: null, reason: null } as const;

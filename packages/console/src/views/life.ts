@@ -2,13 +2,17 @@ import type { Life } from "@payhooks/core";
 import { colouredJson, type Html, html, pill, type Tone } from "@payhooks/pages";
 import { addressOf, type ConsoleQuery, REASONS } from "../query.ts";
 import { type Redaction, redactedLabel, redactionOf } from "../redaction/redaction.ts";
+import { isCertain, nameOf } from "./labels.ts";
 import { type Decision, decideButtons, statePill } from "./list.ts";
-import { count, moment, shown } from "./shown.ts";
+import { factsOf, stateOf as otherStateOf, sameReference } from "./planned.ts";
+import { count, moment, said, shown } from "./shown.ts";
 
 /** What the page of one event shows. */
 export interface LifeView {
   readonly query: ConsoleQuery;
   readonly life: Life;
+  /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
+  readonly successes: readonly Life[] | null;
   readonly redact: readonly string[];
   /** What the user may do with the event while it is held. */
   readonly rights: readonly Decision[];
@@ -19,15 +23,17 @@ export function lifeCards(view: LifeView): Html {
   const { life, query, redact, rights } = view;
   const redaction = redactionOf(redact, life.delivery?.rawBody ?? null);
   const isHeld = life.state === "held";
-  const name = redactedLabel(redact, "referenceId", life.referenceId) ?? redactedLabel(redact, "id", life.id);
   return html`<section class="card" aria-labelledby="life-title">
-  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(name ?? "")}</h2><span class="end">${stateOf(life)}</span></header>
+  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(nameOf(life, redact))}</h2><span class="end">${stateOf(life)}</span></header>
   <div class="inner">
     ${isHeld && life.reason !== null && html`<p class="reason">${REASONS[life.reason]}${life.detail !== null && html` <span class="detail">${said(redaction, life.detail)}</span>`}</p>`}
     ${isHeld && rights.length > 0 && html`<div class="actions" role="group" aria-label="Decide about this event">${decideButtons([life.eventId], rights)}</div>`}
+    ${isHeld && life.others.some(({ runsToo }) => runsToo) && html`<p class="problem">Another event of this transaction has run, or will. A replay runs a second one.</p>`}
+    ${isHeld && sameReference(view.successes, redact)}
     ${facts(view)}
   </div>
 </section>
+${others(view)}
 <div class="pair-of-cards">
   <section class="card" aria-labelledby="timeline-title"><header><h2 id="timeline-title">What happened</h2></header><div class="inner">${timeline(life, redaction)}</div></section>
   <section class="card" aria-labelledby="body-title"><header><h2 id="body-title">What arrived</h2></header><div class="inner">${body(life, redaction)}</div></section>
@@ -35,10 +41,26 @@ export function lifeCards(view: LifeView): Html {
 ${handlers(life, redaction)}`;
 }
 
-/** The card for an event without a record. */
-export function noLife(query: ConsoleQuery): Html {
-  return html`<section class="card" aria-labelledby="life-title"><header><a class="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">Event not found</h2></header>
-<p class="empty">There is no record of this event. The record of a finished event is deleted some time after its window.</p></section>`;
+/** The card for an event without a record, or, if the inbox did not answer, without an answer. */
+export function noLife(query: ConsoleQuery, isKnown: boolean): Html {
+  const [title, text] = isKnown
+    ? [
+        "Event not found",
+        "There is no record of this event. The record of a finished event is deleted some time after its window.",
+      ]
+    : ["Event not read", "The inbox did not answer, so nobody knows whether it has this event."];
+  return html`<section class="card" aria-labelledby="life-title"><header><a class="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${title}</h2></header>
+<p class="empty">${text}</p></section>`;
+}
+
+/** The other events of the same transaction. */
+function others({ life, query, redact }: LifeView): Html {
+  if (life.others.length === 0) return html``;
+  return html`<section class="card" aria-labelledby="others-title"><header><h2 id="others-title">The same ${life.flow === "payments" ? "transaction" : "webhook"}</h2></header>
+<ul class="list">${life.others.map(
+    (other) =>
+      html`<li class="row"><a class="event" href="${addressOf(query, { eventId: other.eventId })}"><span class="line"><span>${factsOf(other, redact)}</span><span class="end sub">${moment(other.acceptedAt)}</span></span><span class="sub">${otherStateOf(other)}</span></a></li>`,
+  )}</ul></section>`;
 }
 
 function facts({ life, redact }: LifeView): Html {
@@ -46,10 +68,16 @@ function facts({ life, redact }: LifeView): Html {
   const event = redactedLabel(redact, "event", life.event) ?? "";
   const status = redactedLabel(redact, "status", life.status) ?? "";
   const reference = redactedLabel(redact, "referenceId", life.referenceId);
+  const amount = redactedLabel(redact, "amount", life.amount);
   return html`<dl class="facts">
   ${reference !== null && html`<dt>reference</dt><dd class="mono">${shown(reference)}</dd>`}
-  <dt>${flow === "payments" ? "payTxnId" : "idempotency_key"}</dt><dd class="mono">${shown(redactedLabel(redact, "id", life.id) ?? "")}</dd>
+  ${
+    isCertain(life)
+      ? html`<dt>${flow === "payments" ? "payTxnId" : "idempotency_key"}</dt><dd class="mono">${shown(redactedLabel(redact, "id", life.id) ?? "")}</dd>`
+      : html`<dt>hash of what was signed</dt><dd class="mono">${shown(life.id)}</dd>`
+  }
   <dt>event</dt><dd>${event === "" ? "unknown" : shown(event)}${status !== "" && html` · ${shown(status)}`}</dd>
+  ${amount !== null && html`<dt>amount</dt><dd>${shown(amount)}</dd>`}
   <dt>flow</dt><dd>${flow}</dd>
   ${tenant !== "" && html`<dt>tenant</dt><dd>${shown(tenant)}</dd>`}
   <dt>first delivery</dt><dd>${moment(acceptedAt)}</dd>
@@ -138,14 +166,6 @@ function handlers({ steps }: Life, redaction: Redaction): Html {
   ${state === "failed" && dueAt > 0 && html`<span class="sub">to be tried again at ${moment(dueAt)}</span>`}
 </div></li>`,
   )}</ul></section>`;
-}
-
-/** A text about the event, after redaction. */
-function said(redaction: Redaction, text: string): Html {
-  const left = redaction.text(text);
-  return left === null
-    ? html`<span class="hint">not shown: without the body, nobody knows what must be redacted</span>`
-    : shown(left);
 }
 
 function stateOf({ state, steps, reason }: Life): Html {

@@ -2,6 +2,7 @@ import type { EventSummary, HeldReason } from "@payhooks/core";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
 import { addressOf, type ConsoleQuery, type EventState, FLOWS, STATES } from "../query.ts";
 import { redactedLabel } from "../redaction/redaction.ts";
+import { isCertain, nameOf } from "./labels.ts";
 import { moment, shown, shownAsText } from "./shown.ts";
 
 /** A decision about a held event. */
@@ -10,7 +11,10 @@ export type Decision = "replay" | "discard";
 /** What a list of events shows. */
 export interface ListView {
   readonly query: ConsoleQuery;
-  readonly events: readonly EventSummary[];
+  /** Null if the inbox did not answer. */
+  readonly events: readonly EventSummary[] | null;
+  /** Which events a search has not looked through, in words; null if it has looked through all. */
+  readonly unsearched: string | null;
   /** The cursor of the next page. */
   readonly next: string | null;
   readonly redact: readonly string[];
@@ -51,13 +55,14 @@ export function filterForm(query: ConsoleQuery): Html {
 
 /** One page of the list, or the results of a search. */
 export function eventsCard(view: ListView): Html {
-  const { query, events, next, rights } = view;
+  const { query, next, rights } = view;
+  const events = view.events ?? [];
   const canSelect = rights.length > 0 && events.some(({ state }) => state === "held");
   const title = query.search === null ? titleOf(query) : html`Found for ${shown(query.search)}`;
   return html`<header><h2 id="events-title">${title}</h2><span class="end hint">newest first</span></header>
 ${canSelect && selection(query, rights)}
 <ul class="list events" aria-labelledby="events-title">${events.map((event) => row(event, view))}</ul>
-${events.length === 0 && html`<p class="empty">${emptyText(query, next)}</p>`}
+${events.length === 0 && html`<p class="empty">${emptyText(view)}</p>`}
 <nav class="pages" aria-label="Pages">${query.cursor !== null && html`<a class="button" href="${addressOf(query, { cursor: null })}">First page</a>`}${next !== null && html`<a class="button" id="next-page" href="${addressOf(query, { cursor: next })}">Next page</a>`}</nav>`;
 }
 
@@ -65,13 +70,19 @@ function titleOf({ state, reason }: ConsoleQuery): Html {
   return html`${state[0]?.toUpperCase()}${state.slice(1)}${state === "held" && reason !== null && `: ${reason}`}`;
 }
 
-function emptyText({ search, state, cursor }: ConsoleQuery, next: string | null): string {
-  if (search !== null) return "Nothing is known under this reference or id.";
+function emptyText({ query, events, next, unsearched }: ListView): string {
+  const { search, state, cursor, flow, reason, name, tenant } = query;
+  if (events === null) return "The inbox did not answer, so nobody knows which events it has.";
+  if (search !== null) {
+    return unsearched === null
+      ? "Nothing is known under this reference or id."
+      : `Nothing was found under this reference or id. ${unsearched}`;
+  }
   if (next !== null) return "Nothing on this page matches. There is more to look through on the next page.";
   if (cursor !== null) return "There is no more.";
-  return state === "held"
-    ? "Nothing is held. Nobody has to do anything."
-    : `No event that matches is ${state}.`;
+  const isNarrowed = [flow, reason, name, tenant].some((one) => one !== null);
+  if (isNarrowed) return `No event that matches is ${state}.`;
+  return state === "held" ? "Nothing is held." : `No event is ${state}.`;
 }
 
 /** The bar that selects events and decides about them. */
@@ -97,12 +108,12 @@ function row(summary: EventSummary, { query, redact, rights }: ListView): Html {
   const reference = redactedLabel(redact, "referenceId", summary.referenceId);
   const event = redactedLabel(redact, "event", summary.event) || "unknown event";
   const status = redactedLabel(redact, "status", summary.status) ?? "";
-  const name = reference ?? id;
+  const name = nameOf(summary, redact);
   return html`<li class="row">
   ${rights.length > 0 && state === "held" ? html`<input type="checkbox" class="pick" id="pick-${eventId}" value="${eventId}" aria-label="Select ${shownAsText(name)}">` : html`<span class="pick"></span>`}
   <a class="event" id="open-${eventId}" href="${addressOf(query, { eventId })}">
     <span class="line"><span class="name">${shown(name)}</span><span class="end">${statePill(state, reason)}</span></span>
-    <span class="line"><span class="sub">${shown(event)}${status !== "" && html` · ${shown(status)}`}${reference !== null && html` · <span class="mono">${shown(id)}</span>`}${tenant !== "" && html` · ${shown(tenant)}`}${flow === "connect" && " · connect"}</span><span class="end sub">${moment(acceptedAt)}</span></span>
+    <span class="line"><span class="sub">${shown(event)}${status !== "" && html` · ${shown(status)}`}${reference !== null && isCertain(summary) && html` · <span class="mono">${shown(id)}</span>`}${tenant !== "" && html` · ${shown(tenant)}`}${flow === "connect" && " · connect"}</span><span class="end sub">${moment(acceptedAt)}</span></span>
   </a>
 </li>`;
 }

@@ -18,7 +18,7 @@ const TONES: Readonly<Record<Entry["notice"]["type"], Tone>> = {
 export function logCard(activity: Activity, query: ConsoleQuery, redact: readonly string[]): Html {
   const { entries } = activity;
   return html`<header><h2 id="log-title">Decisions and trouble</h2><span class="end hint">seen by this process</span></header>
-${entries.length === 0 && html`<p class="empty">Nobody has decided anything, and nothing has gone wrong.</p>`}
+${entries.length === 0 && html`<p class="empty">This process has noted no decision, alert or failure since ${moment(activity.since)}. Events may be held all the same.</p>`}
 <ol class="log">${entries.map(
     ({ at, notice }) =>
       html`<li><span class="line">${pill(notice.type, TONES[notice.type])}<span class="end sub">${moment(at)}</span></span><span class="said">${textOf(notice, query, redact)}</span></li>`,

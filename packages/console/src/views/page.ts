@@ -17,6 +17,7 @@ const asset = (name: string): string => `?asset=${name}`;
 /** The parts of the page that are updated while it is open, by the ids of their elements. */
 export interface Regions {
   readonly counts: Html;
+  readonly health: Html;
   readonly activity?: Html;
   readonly reasons?: Html;
   readonly events?: Html;
@@ -31,12 +32,13 @@ export function consolePage(
   regions: Regions,
   { filter, problem }: { readonly filter: Html; readonly problem: string | null },
 ): Html {
-  const { counts, activity, reasons, events, log, life } = regions;
+  const { counts, health, activity, reasons, events, log, life } = regions;
   const body = html`<a class="skip" href="#main">To the events</a>
 <header class="top"><div class="bar">${MARK}<h1>Payhooks console</h1>
   <span class="end"><span class="live" id="live" data-state="connecting">connecting</span><span class="who" title="You act as">${shown(user.by)}</span></span></div></header>
 <nav class="counts" id="counts" aria-label="Events by state">${counts}</nav>
 <main id="main" tabindex="-1">
+  <div id="health" role="status">${health}</div>
   <p class="trouble" id="problem" role="alert" ${problem === null && html`hidden`}>${problem}</p>
   ${
     life === undefined
@@ -63,11 +65,12 @@ ${dialog()}
   });
 }
 
-/** The dialog that asks for a note before a decision, and shows the progress with several events. */
+/** The dialog that shows what a decision is about, asks for a note, and shows how far it has come. */
 function dialog(): Html {
   return html`<dialog id="decide" aria-labelledby="decide-title" aria-describedby="decide-what"><form method="dialog">
   <h2 id="decide-title">Replay</h2>
-  <p id="decide-what"></p>
+  <p id="decide-what" role="status"></p>
+  <div id="planned" tabindex="-1"></div>
   <label>Why? The note is kept with your name.<textarea name="note" id="note" rows="3" maxlength="500" required></textarea></label>
   <label class="check" id="expired"><input type="checkbox" name="evenIfExpired">Run it even if it is so old that an earlier run may have been forgotten</label>
   <div class="progress" id="progress" hidden><progress id="bar" value="0" max="1" aria-label="Progress"></progress><p id="progress-text" role="status" aria-live="polite"></p><ul class="failures" id="failures"></ul></div>

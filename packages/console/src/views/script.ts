@@ -136,37 +136,80 @@ document.addEventListener("change", (event) => {
 
 const form = decide.querySelector("form");
 const WORDS = {
-  replay: { title: "Replay", button: "Replay", done: "replayed", explain: "Handlers that have not finished run again." },
-  discard: { title: "Discard", button: "Discard for good", done: "discarded", explain: "No handler will ever run for this. It cannot be undone." },
+  replay: { title: "Replay", button: "Replay", done: "replayed", explain: "What is replayed waits again until its handlers run. Handlers that have finished are skipped." },
+  discard: { title: "Discard", button: "Discard for good", done: "discarded", explain: "No handler will ever run for what is discarded. It cannot be undone." },
 };
+/** Reasons whose events are read again, and then enter as new events. */
+const READ_AGAIN = new Set(["ambiguous", "malformed", "unexpected", "unrecognized"]);
+/** How long the dialog waits for the handlers of what was replayed. */
+const OUTCOME_LOOKS = 10;
+const OUTCOME_EVERY_MS = 500;
 let decision;
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-decide]");
   if (!button) return;
   const named = button.dataset.events.split(" ").filter(Boolean);
-  ask(button.dataset.decide, named.length > 0 ? named : picked(), named.length === 0 && wantsAll());
+  const all = named.length === 0 && wantsAll();
+  ask(button.dataset.decide, all ? { query: location.search } : { eventIds: named.length > 0 ? named : picked() });
 });
 
-function ask(action, ids, all) {
+/** Opens the dialog, and shows in it what the server says the decision would be about. Only that is decided later. */
+async function ask(action, of) {
   const words = WORDS[action];
-  decision = { action, ids, all, isRunning: false, isStopped: false };
+  decide.classList.remove("running");
+  const asked = decision = { action, events: [], note: "", isRunning: false, isStopped: false };
   form.reset();
   document.getElementById("decide-title").textContent = words.title;
-  const what = all ? "All events that match the filter" : ids.length === 1 ? "One event" : ids.length + " events";
-  document.getElementById("decide-what").textContent = what + ". " + words.explain;
+  document.getElementById("decide-what").textContent = "Looking at the events…";
+  document.getElementById("planned").replaceChildren();
   document.getElementById("expired").hidden = action !== "replay";
   const confirm = document.getElementById("confirm");
   confirm.textContent = words.button;
   confirm.className = action === "discard" ? "danger" : "primary";
   confirm.hidden = false;
+  confirm.disabled = true;
   document.getElementById("cancel").textContent = "Cancel";
   document.getElementById("progress").hidden = true;
+  document.getElementById("progress-text").textContent = "";
   document.getElementById("failures").replaceChildren();
   for (const field of form.querySelectorAll("textarea, input")) field.disabled = false;
   decide.showModal();
   document.getElementById("note").focus();
+  const { answer, failure } = await post({ action: "preview", decision: action, ...of });
+  if (decision !== asked) return;
+  if (failure !== null || !Array.isArray(answer.events) || typeof answer.html !== "string") {
+    document.getElementById("decide-what").textContent = "The events could not be read: nothing was decided. " + (failure ?? "");
+    confirm.hidden = true;
+    document.getElementById("cancel").textContent = "Close";
+    return;
+  }
+  asked.events = answer.events;
+  asked.note = (answer.gone ? " " + answer.gone + " of them are no longer held." : "") +
+    (answer.more ? " These are the oldest " + answer.events.length + ": decide about them first, then about the rest." : "");
+  document.getElementById("planned").replaceChildren(elementsOf(answer.html));
+  countChosen();
 }
+
+/** The events whose reason is ticked. */
+function chosen() {
+  const reasons = new Set([...form.querySelectorAll('input[name="reason"]:checked')].map((box) => box.value));
+  return decision.events.filter(({ reason }) => reasons.has(reason));
+}
+
+function countChosen() {
+  const { action, events, note } = decision;
+  const count = chosen().length;
+  const confirm = document.getElementById("confirm");
+  confirm.disabled = count === 0;
+  confirm.textContent = WORDS[action].button + (events.length > 1 ? " (" + count + ")" : "");
+  const what = events.length === 1 ? "One event." : count + " of " + events.length + " events, by the reasons that are ticked.";
+  document.getElementById("decide-what").textContent = (events.length === 0 ? "Nothing of this is held any longer." : what + " " + WORDS[action].explain) + note;
+}
+
+form.addEventListener("change", (event) => {
+  if (event.target.name === "reason") countChosen();
+});
 
 document.getElementById("cancel").addEventListener("click", stop);
 decide.addEventListener("cancel", (event) => { event.preventDefault(); stop(); });
@@ -178,9 +221,10 @@ function stop() {
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
-  if (decision.isRunning) return;
+  const events = chosen();
+  if (decision.isRunning || events.length === 0) return;
   decision.isRunning = true;
-  const { action, all } = decision;
+  const { action } = decision;
   const note = form.elements.note.value;
   const evenIfExpired = action === "replay" && form.elements.evenIfExpired.checked;
   for (const field of form.querySelectorAll("textarea, input")) field.disabled = true;
@@ -188,42 +232,74 @@ form.addEventListener("submit", async (event) => {
   document.getElementById("cancel").textContent = "Stop";
   document.getElementById("cancel").focus();
   document.getElementById("progress").hidden = false;
-  let ids = decision.ids;
-  try {
-    if (all) ids = await allIds();
-  } catch {
-    decision.isRunning = false;
-    stayOpen("The list of events could not be read: nothing was decided.");
-    return;
-  }
+  decide.classList.add("running");
   const bar = document.getElementById("bar");
-  bar.max = ids.length || 1;
+  bar.max = events.length;
+  const done = [];
   let failed = 0;
-  let done = 0;
-  for (const eventId of ids) {
+  for (const one of events) {
     if (decision.isStopped) break;
-    const failure = await send({ action, eventId, note, evenIfExpired });
-    if (failure) { failed++; tellFailure(eventId, failure); } else done++;
-    bar.value = done + failed;
-    document.getElementById("progress-text").textContent = done + failed + " of " + ids.length + (failed ? ", " + failed + " failed" : "");
+    const { eventId, revision } = one;
+    const { failure } = await post({ action, eventId, revision, note, evenIfExpired });
+    if (failure !== null) { failed++; tellFailure(eventId, failure); } else done.push(one);
+    bar.value = done.length + failed;
+    document.getElementById("progress-text").textContent = bar.value + " of " + events.length + (failed ? ", " + failed + " failed" : "");
   }
+  const left = events.length - done.length - failed;
+  const summary = done.length + " " + WORDS[action].done + (failed ? ", " + failed + " failed" : "") + (left ? ", stopped before the other " + left : "");
+  const outcome = action === "replay" && done.length > 0 ? await outcomeOf(done, summary) : { text: "", isGood: true };
   decision.isRunning = false;
   for (const box of document.querySelectorAll("input.pick, [data-select]")) box.checked = false;
   countSelected();
-  const summary = done + " " + WORDS[action].done + (failed ? ", " + failed + " failed" : "") + (decision.isStopped ? ", stopped" : "");
   refresh();
-  if (failed) { stayOpen(summary); return; }
+  if (failed || left || !outcome.isGood) { stayOpen(summary + outcome.text); return; }
   decide.close();
-  say(summary);
+  say(summary + outcome.text);
 });
+
+/** What has become of replayed events, as far as it is known after a short while. Someone who stops the waiting gets what is known by then. */
+async function outcomeOf(replayed, summary) {
+  document.getElementById("cancel").textContent = "Do not wait";
+  decision.isStopped = false;
+  const reasons = new Map(replayed.map(({ eventId, reason }) => [eventId, reason]));
+  const eventIds = [...reasons.keys()];
+  let states = null;
+  for (let look = 0; look < OUTCOME_LOOKS && !decision.isStopped; look++) {
+    document.getElementById("progress-text").textContent = summary + ". Waiting for their handlers…";
+    await new Promise((resolve) => setTimeout(resolve, OUTCOME_EVERY_MS));
+    const { answer, failure } = await post({ action: "outcomes", eventIds });
+    if (failure !== null || !answer.states) continue;
+    states = Object.entries(answer.states);
+    if (states.every(([, state]) => state !== "waiting" && state !== "running")) break;
+  }
+  if (states === null) return { text: ": what became of them is not known", isGood: false };
+  const counts = new Map();
+  for (const [eventId, state] of states) {
+    const word = wordOf(state, reasons.get(eventId));
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  const text = ": " + [...counts].map(([word, count]) => count + " " + word).join(", ");
+  return { text, isGood: !counts.has("held again") && !counts.has("not finished yet") };
+}
+
+function wordOf(state, reason) {
+  switch (state) {
+    case "held": return "held again";
+    case "done": return READ_AGAIN.has(reason) ? "read again and settled" : "finished";
+    case "stale": return "overtaken, without a run";
+    case "discarded": return "discarded by somebody else";
+    default: return "not finished yet";
+  }
+}
 
 /** Leaves the dialog open with a message, until somebody closes it. */
 function stayOpen(text) {
   document.getElementById("cancel").textContent = "Close";
-  document.getElementById("progress-text").textContent = text;
+  document.getElementById("progress-text").textContent = text + ".";
 }
 
 decide.addEventListener("close", () => {
+  decision = undefined;
   if (document.activeElement === document.body) document.getElementById("main").focus();
 });
 
@@ -233,26 +309,8 @@ function tellFailure(eventId, text) {
   document.getElementById("failures").append(line);
 }
 
-/** The ids of all events that match the filter, page by page. Throws when one of the pages cannot be read. */
-async function allIds() {
-  const ids = [];
-  let cursor = "";
-  do {
-    const address = withParameter("part", "ids");
-    address.searchParams.delete("cursor");
-    if (cursor) address.searchParams.set("cursor", cursor);
-    const response = await fetch(address);
-    const page = response.ok ? await response.json() : null;
-    if (!Array.isArray(page?.ids)) throw new Error("The answer has no ids.");
-    ids.push(...page.ids);
-    cursor = page.next;
-    document.getElementById("progress-text").textContent = ids.length + " found";
-  } while (cursor && !decision.isStopped);
-  return ids;
-}
-
-/** Sends one decision. Returns what went wrong, or null. */
-async function send(body) {
+/** Sends something to the server. \`failure\` says what went wrong, or is null. */
+async function post(body) {
   try {
     const response = await fetch(location.pathname, {
       method: "POST",
@@ -260,9 +318,9 @@ async function send(body) {
       body: JSON.stringify(body),
     });
     const answer = await response.json().catch(() => ({}));
-    return answer.ok ? null : (answer.message ?? "The server answered " + response.status + ".");
+    return { answer, failure: answer?.ok === true ? null : (answer?.message ?? "The server answered " + response.status + ".") };
   } catch {
-    return "The server does not answer.";
+    return { answer: {}, failure: "The server does not answer." };
   }
 }
 

@@ -1,4 +1,5 @@
 import { type Html, html } from "@payhooks/pages";
+import type { Redaction } from "../redaction/redaction.ts";
 
 /** Invisible characters, which could reverse a text or hide in it. The joiner within an emoji is not one of them. */
 const SHAPELESS =
@@ -20,7 +21,15 @@ export function shown(text: string): Html {
   return html`<bdi>${parts}${cut.slice(start)}</bdi>`;
 }
 
-/** The same for places that take only text, such as an attribute. */
+/** A text about an event, after redaction. */
+export function said(redaction: Redaction, text: string): Html {
+  const left = redaction.text(text);
+  return left === null
+    ? html`<span class="hint">not shown: without the body, nobody knows what must be redacted</span>`
+    : shown(left);
+}
+
+/** A text from outside, for places that take only text, such as an attribute. */
 export function shownAsText(text: string): string {
   return bounded(text).replace(SHAPELESS, codeOf);
 }

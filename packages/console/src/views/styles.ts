@@ -94,7 +94,19 @@ thead th { color: var(--muted); font-weight: 600; }
 .body { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.55; font-size: .8rem; max-height: 32rem; overflow: auto; background: var(--sunken); border-radius: 10px; padding: .8rem; }
 .step { padding: .7rem 1rem; display: grid; gap: .25rem; overflow-wrap: anywhere; }
 .shapeless { font-family: var(--mono); font-size: .72em; background: var(--wait-soft); color: var(--wait); border-radius: 4px; padding: 0 .2em; margin: 0 .1em; }
-dialog { border: 1px solid var(--line); border-radius: 16px; background: var(--surface); color: var(--ink); padding: 1.25rem; width: min(94vw, 32rem); box-shadow: 0 12px 50px rgb(0 0 0 / .3); }
+#health:empty { display: none; }
+#health { display: grid; gap: .6rem; }
+#planned { display: grid; gap: .7rem; max-height: min(45vh, 26rem); overflow: auto; overscroll-behavior: contain; }
+#planned:empty { display: none; }
+.planned { margin: 0; padding: .55rem .8rem .7rem; border: 1px solid var(--line); border-radius: 10px; min-width: 0; display: grid; gap: .4rem; }
+.planned legend { padding: 0 .35rem; font-weight: 600; font-size: .9rem; }
+.planned ul { list-style: none; margin: 0; padding: 0; display: grid; gap: .6rem; }
+.planned li { display: grid; grid-template-columns: minmax(0, 1fr); gap: .15rem; padding-top: .5rem; border-top: 1px solid var(--line); overflow-wrap: anywhere; font-size: .88rem; }
+.planned .sub { white-space: normal; overflow-wrap: anywhere; }
+.planned strong.problem { font-weight: 650; }
+dialog.running #planned, dialog.running label { display: none; }
+.amount { font-variant-numeric: tabular-nums; }
+dialog { border: 1px solid var(--line); border-radius: 16px; background: var(--surface); color: var(--ink); padding: 1.25rem; width: min(94vw, 40rem); box-shadow: 0 12px 50px rgb(0 0 0 / .3); }
 dialog::backdrop { background: rgb(10 20 15 / .45); }
 dialog h2 { font-size: 1.05rem; }
 dialog p { font-size: .9rem; overflow-wrap: anywhere; }
@@ -123,7 +135,7 @@ progress { width: 100%; accent-color: var(--accent); }
   .filter .hint { margin: 0; }
   .card > header { flex-wrap: wrap; }
   .card > header .hint, .sub .day { display: none; }
-  .log .sub .day { display: inline; }
+  .log .sub .day, .planned .sub .day { display: inline; }
   input, select, textarea { font-size: 16px; }
   .selection .end { margin-left: 0; }
   .life .facts { grid-template-columns: minmax(0, 1fr); gap: 0; }

@@ -35,8 +35,24 @@ export interface Merchant {
 export interface Page {
   readonly url: string;
   get(query?: string): Promise<Answer>;
-  /** As the page's script decides. */
+  /** As the page's script sends something. */
   decide(body: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  /** What a decision about these events, or about a whole list, would be about. */
+  preview(
+    of: { readonly eventIds: readonly string[] } | { readonly query: string },
+    decision?: string,
+  ): Promise<Previewed>;
+}
+
+export interface Previewed {
+  readonly html: string;
+  readonly events: readonly {
+    readonly eventId: string;
+    readonly reason: string;
+    readonly revision: string;
+  }[];
+  readonly gone: number;
+  readonly more: boolean;
 }
 
 export interface Answer {
@@ -47,9 +63,11 @@ export interface Answer {
 
 const EVERYTHING: ConsoleUser["can"] = ["view", "replay", "discard"];
 
-export async function merchant(): Promise<Merchant> {
+export async function merchant(
+  payments: { readonly oneSuccessPerReference?: boolean } = {},
+): Promise<Merchant> {
   const receiver = createReceiver({
-    payments: { publicKey: keys.publicKey },
+    payments: { publicKey: keys.publicKey, ...payments },
     connect: { secret: keys.webhookSecret },
     inbox: memoryInbox(),
     logger: silent,
@@ -97,9 +115,14 @@ function pageAt(url: string): Page {
     headers: response.headers,
     text: await response.text(),
   });
-  return {
+  const page: Page = {
     url,
     get: async (query = "") => answered(await fetch(url + query)),
+    async preview(of, decision = "replay") {
+      const { status, text } = await page.decide({ action: "preview", decision, ...of });
+      expect(status).toBe(200);
+      return JSON.parse(text) as Previewed;
+    },
     decide: async (body, headers = {}) =>
       answered(
         await fetch(url, {
@@ -115,6 +138,7 @@ function pageAt(url: string): Page {
         }),
       ),
   };
+  return page;
 }
 
 async function atRest(receiver: Receiver): Promise<void> {

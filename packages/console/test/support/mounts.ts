@@ -18,6 +18,7 @@ export interface MountOptions {
   /** Gets the headers that the framework's own request has. */
   readonly authorize: (header: (name: string) => string | null | undefined) => ConsoleUser | null;
   readonly redact?: readonly string[];
+  readonly allowedHosts?: readonly string[];
 }
 
 /** A server that listens. */
@@ -34,37 +35,40 @@ const QUIET: ErrorRequestHandler = (_error, _request, response, _next) => void r
 
 /** Every mount on a real server of its framework, beside the parsers that its users have. */
 export const MOUNTS: Readonly<Record<string, Mount>> = {
-  Express: (receiver, { authorize, redact }) => {
+  Express: (receiver, { authorize, ...others }) => {
     const app = express();
     app.use(
       "/admin/payhooks",
-      onExpress(receiver, { authorize: (request) => authorize((name) => request.get(name)), redact }),
+      onExpress(receiver, { authorize: (request) => authorize((name) => request.get(name)), ...others }),
     );
     return listening(createServer(app.use(QUIET)));
   },
-  "Express 4": (receiver, { authorize, redact }) => {
+  "Express 4": (receiver, { authorize, ...others }) => {
     const app = express4();
     app.use(
       "/admin/payhooks",
-      onExpress(receiver, { authorize: (request) => authorize((name) => request.get(name)), redact }),
+      onExpress(receiver, { authorize: (request) => authorize((name) => request.get(name)), ...others }),
     );
     return listening(createServer(app.use(QUIET)));
   },
-  "Express, below a parser": (receiver, { authorize, redact }) => {
+  "Express, below a parser": (receiver, { authorize, ...others }) => {
     const app = express();
     app.use(express.json());
     app.use(
       "/admin/payhooks",
-      onExpress(receiver, { authorize: async (request) => authorize((name) => request.get(name)), redact }),
+      onExpress(receiver, {
+        authorize: async (request) => authorize((name) => request.get(name)),
+        ...others,
+      }),
     );
     return listening(createServer(app.use(QUIET)));
   },
-  Fastify: async (receiver, { authorize, redact }) => {
+  Fastify: async (receiver, { authorize, ...others }) => {
     const app = fastify();
     app.register(
       onFastify(receiver, {
         authorize: ({ headers }) => authorize((name) => headers[name] as string | undefined),
-        redact,
+        ...others,
       }),
       { prefix: "/admin/payhooks" },
     );
@@ -77,25 +81,25 @@ export const MOUNTS: Readonly<Record<string, Mount>> = {
       },
     };
   },
-  Hono: (receiver, { authorize, redact }) => {
+  Hono: (receiver, { authorize, ...others }) => {
     const app = new Hono();
     app.onError((_error, c) => c.text("", 500));
     app.all(
       "/admin/payhooks",
-      onHono(receiver, { authorize: (c) => authorize((name) => c.req.header(name)), redact }),
+      onHono(receiver, { authorize: (c) => authorize((name) => c.req.header(name)), ...others }),
     );
     return listening(createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false })));
   },
-  "Next.js": (receiver, { authorize, redact }) =>
+  "Next.js": (receiver, { authorize, ...others }) =>
     listening(
       bridged(
-        onNext(receiver, { authorize: ({ headers }) => authorize((name) => headers.get(name)), redact }),
+        onNext(receiver, { authorize: ({ headers }) => authorize((name) => headers.get(name)), ...others }),
       ),
     ),
-  fetch: (receiver, { authorize, redact }) =>
+  fetch: (receiver, { authorize, ...others }) =>
     listening(
       bridged(
-        onFetch(receiver, { authorize: ({ headers }) => authorize((name) => headers.get(name)), redact }),
+        onFetch(receiver, { authorize: ({ headers }) => authorize((name) => headers.get(name)), ...others }),
       ),
     ),
 };

@@ -56,6 +56,7 @@ export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): He
 
   async function decide(
     eventId: string,
+    revision: string | undefined,
     step: (record: Parameters<typeof replay>[0], now: number) => boolean,
   ): Promise<void> {
     await ready();
@@ -64,21 +65,22 @@ export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): He
       key: recordKeyOf(eventId),
       deadlineMs,
       step: (record, now) => {
-        const answer = decideOnce(record, eventId, token, () => step(record, now));
+        const answer = decideOnce(record, eventId, { token, revision }, () => step(record, now));
         const isNew = answer === "decided";
         return { answer, record: isNew ? record : null, announce: isNew };
       },
     });
     if (decided === "missing") throw notHeld(eventId);
+    if (decided === "changed") throw changed(eventId);
     onDecided();
   }
 
   return {
     list,
     replay: (eventId: string, decision: ReplayDecision) =>
-      decide(eventId, (record, now) => replay(record, eventId, decision, now)),
+      decide(eventId, decision.revision, (record, now) => replay(record, eventId, decision, now)),
     discard: (eventId: string, decision: Decision) =>
-      decide(eventId, (record, now) => discard(record, eventId, decision, now)),
+      decide(eventId, decision.revision, (record, now) => discard(record, eventId, decision, now)),
   };
 }
 
@@ -89,5 +91,13 @@ function notHeld(eventId: string): PayhooksError {
     {
       fix: "List them with receiver.held.list(); it may have been replayed or discarded already.",
     },
+  );
+}
+
+function changed(eventId: string): PayhooksError {
+  return new PayhooksError(
+    "ERR_HELD_CHANGED",
+    `The held entry ${eventId} is no longer as it was when it was looked at: it was replayed and held again, or another event of its transaction has run or is about to.`,
+    { fix: "Look at it once more, and decide about what is there now." },
   );
 }

@@ -22,9 +22,15 @@ export interface HeldFilter {
 export interface HeldEntries {
   /** The entries that match the filter. */
   list(filter?: HeldFilter): AsyncIterable<Held>;
-  /** @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held entry has this eventId. */
+  /**
+   * @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held entry has this eventId, `ERR_HELD_CHANGED` when it has another
+   * `revision` than the decision names.
+   */
   replay(eventId: string, decision: ReplayDecision): Promise<void>;
-  /** @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held entry has this eventId. */
+  /**
+   * @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held entry has this eventId, `ERR_HELD_CHANGED` when it has another
+   * `revision` than the decision names.
+   */
   discard(eventId: string, decision: Decision): Promise<void>;
 }
 

@@ -7,7 +7,7 @@
 
 export { type MemoryStoreOptions, memoryStore } from "../memory/store.ts";
 export type { Loss } from "../notices/notice.ts";
-export { HELD_REASONS, type HeldReason } from "../protocol/held-reasons.ts";
+export { HELD_REASONS, type HeldReason, isAboutTruth } from "../protocol/held-reasons.ts";
 export type { Awaitable } from "../time/awaitable.ts";
 export { createInbox, type InboxOptions } from "./engine.ts";
 export type { EventFilter } from "./events.ts";
@@ -16,6 +16,7 @@ export { type MoveOptions, type MoveReport, moveRecords } from "./move.ts";
 export { decodeRecord, encodeRecord, isUnreadable, type Unreadable } from "./record/codec.ts";
 export type { EventLabels, EventState, RecordIndex } from "./record/index-of.ts";
 export type { IdempotencyRecord } from "./record/record.ts";
+export { successesOfReference } from "./same-reference.ts";
 export type {
   Counts,
   DueRecord,

@@ -143,7 +143,7 @@ class MountedReceiver implements Receiver {
         notices.post({ type: "replayed", eventId, by: decision.by, note: decision.note });
       },
       discard: async (eventId, decision) => {
-        checkNames("discard", decision, { by: true, note: true });
+        checkNames("discard", decision, { by: true, note: true, revision: true });
         await held.discard(eventId, decision);
         notices.post({ type: "discarded", eventId, by: decision.by, note: decision.note });
       },
@@ -380,7 +380,14 @@ class MountedReceiver implements Receiver {
 
 /** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */
 function checkReplay(decision: ReplayDecision): void {
-  checkNames("replay", decision, { by: true, note: true, handlers: true, evenIfExpired: true, again: true });
+  checkNames("replay", decision, {
+    by: true,
+    note: true,
+    revision: true,
+    handlers: true,
+    evenIfExpired: true,
+    again: true,
+  });
   const { again, handlers } = decision;
   if (again !== true || (handlers?.length ?? 0) > 0) return;
   throw new PayhooksError("ERR_OPTION_INVALID", "A replay was given `again` but no handlers.", {

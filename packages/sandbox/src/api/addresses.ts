@@ -1,20 +1,11 @@
+import { isLoopbackHost } from "@payhooks/pages";
+
 /** Which addresses the sandbox accepts. */
 export interface AddressRules {
   /** Callback and webhook addresses may use plain HTTP to this machine. */
   readonly allowHttpLoopback: boolean;
   /** Every address must use HTTPS, even redirects and addresses of this machine. */
   readonly strictHttps: boolean;
-}
-
-/** True for a host name or address of this machine. */
-export function isLoopbackHost(hostname: string): boolean {
-  const name = hostname.toLowerCase().replace(/^\[|\]$/g, "");
-  return (
-    name === "localhost" ||
-    name.endsWith(".localhost") ||
-    name === "::1" ||
-    /^127(?:\.\d{1,3}){3}$/.test(name)
-  );
 }
 
 const FULL_ADDRESS = "must be a full address such as https://shop.example/paid";

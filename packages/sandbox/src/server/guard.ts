@@ -1,12 +1,15 @@
+import { hostName, isAddress, isLoopbackHost } from "@payhooks/pages";
 import type { Context, MiddlewareHandler } from "hono";
-import { isLoopbackHost } from "../api/addresses.ts";
 import { failure } from "../api/answers.ts";
 
 /** The options that decide who may use the pages and the control API, which need no key. */
 export interface GuardOptions {
   /** Host names that are allowed besides those of this machine. */
   readonly allowedHosts: readonly string[];
-  /** True if other machines may reach the sandbox. Then every host name is allowed. */
+  /**
+   * True if other machines may reach the sandbox. Then its addresses are allowed, and names without a dot, which no other web site
+   * can have.
+   */
   readonly allowRemote: boolean;
   /** The base of the checkout's address. Under its host name, the checkout is allowed, and nothing else. */
   readonly publicUrl: string | undefined;
@@ -17,17 +20,26 @@ export interface GuardOptions {
  * rebinding, even read the answers.
  */
 export function guard({ allowedHosts, allowRemote, publicUrl }: GuardOptions): MiddlewareHandler {
-  const allowed = new Set(allowedHosts.map(nameOf));
-  const publicName = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
+  const allowed = new Set(allowedHosts.map(hostName));
+  const publicName = publicUrl === undefined ? null : hostName(new URL(publicUrl).host);
+  const isOurs = (name: string, path: string): boolean =>
+    isLoopbackHost(name) ||
+    allowed.has(name) ||
+    (allowRemote && (isAddress(name) || !name.includes("."))) ||
+    (name === publicName && /^\/(?:checkout|sandbox\/assets\/)/.test(path));
   return async (c, next) => {
-    const host = c.req.header("host") ?? "";
-    const name = nameOf(host);
-    const isCheckout = name === publicName && /^\/(?:checkout|sandbox\/assets\/)/.test(c.req.path);
-    if (!allowRemote && !isLoopbackHost(name) && !allowed.has(name) && !isCheckout) {
+    // The address of the request is what was sent: an absolute one in the request line, `:authority`, or Host.
+    const sent = new URL(c.req.url).host;
+    const host = c.req.header("host") ?? sent;
+    for (const one of new Set([host, sent])) {
+      const name = hostName(one);
+      if (name !== null && isOurs(name, c.req.path)) continue;
       return failure(
         c,
         403,
-        `This sandbox does not answer under the host name ${name}. Allow it: allowedHosts: ["${name}"], or --allowed-host ${name}.`,
+        name === null
+          ? "This sandbox does not answer requests without a host name."
+          : `This sandbox does not answer under the host name ${name}. Allow it: allowedHosts: ["${name}"], or --allowed-host ${name}.`,
       );
     }
     if (!["GET", "HEAD"].includes(c.req.method) && !isSameOrigin(c, host)) {
@@ -35,11 +47,6 @@ export function guard({ allowedHosts, allowRemote, publicUrl }: GuardOptions): M
     }
     return next();
   };
-}
-
-/** The name in a host, in lower case and without the port. */
-function nameOf(host: string): string {
-  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host;
 }
 
 function isSameOrigin(c: Context, host: string): boolean {

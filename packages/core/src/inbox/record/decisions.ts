@@ -2,21 +2,26 @@ import { overtake } from "./accept.ts";
 import { recordKeyOf, slotKeyOf } from "./event.ts";
 import { referenceOf } from "./index-of.ts";
 import type { Decision, Held, Life, ReplayDecision } from "./life.ts";
+import { amountOf, othersOf, revisionOf } from "./others.ts";
 import { addHistory, end, type IdempotencyRecord } from "./record.ts";
 
 /**
  * Makes a person's decision once. If it was written before, its token shows that, whatever has become of the event since.
- * `missing`: nothing is held under this id.
+ * `missing`: nothing is held under this id. `changed`: the person has seen another revision of the entry.
  */
 export function decideOnce(
   record: IdempotencyRecord | null,
   eventId: string,
-  token: string,
+  { token, revision }: { readonly token: string; readonly revision: string | undefined },
   decide: () => boolean,
-): "decided" | "known" | "missing" {
+): "decided" | "known" | "missing" | "changed" {
   const slot = record?.slots[slotKeyOf(eventId)];
   if (slot?.decision === token) return "known";
-  if (slot === undefined || !decide()) return "missing";
+  if (record === null || slot?.state !== "held") return "missing";
+  if (revision !== undefined && revision !== revisionOf(record, recordKeyOf(eventId), slotKeyOf(eventId))) {
+    return "changed";
+  }
+  if (!decide()) return "missing";
   slot.decision = token;
   return "decided";
 }
@@ -86,6 +91,9 @@ export function lifeOf(record: IdempotencyRecord | null, eventId: string): Life 
     reason: work?.reason ?? null,
     detail: work?.detail ?? null,
     referenceId: referenceOf(record, slot),
+    amount: amountOf(slot),
+    others: othersOf(record, recordKeyOf(eventId), slotKeyOf(eventId)),
+    revision: revisionOf(record, recordKeyOf(eventId), slotKeyOf(eventId)),
     acceptedAt: slot.acceptedAt,
     lastDeliveryAt: work?.lastCopyAt ?? slot.past?.lastCopyAt ?? slot.acceptedAt,
     copies: work?.copies ?? slot.past?.copies ?? 0,
@@ -101,7 +109,7 @@ export function heldOf(record: IdempotencyRecord | null, eventId: string): Held 
   const life = lifeOf(record, eventId);
   const slot = record?.slots[slotKeyOf(eventId)];
   const work = slot?.work ?? null;
-  if (life?.state !== "held" || life.reason === null || slot === undefined || work === null) return null;
+  if (life?.state !== "held" || life.reason === null || life.revision === null || work === null) return null;
   const { heldAt, delivery } = work;
-  return { ...life, state: "held", reason: life.reason, heldAt, delivery };
+  return { ...life, state: "held", reason: life.reason, revision: life.revision, heldAt, delivery };
 }

@@ -3,6 +3,21 @@ import type { HeldReason } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery } from "./event.ts";
 import type { HistoryEntry, Step } from "./lease.ts";
 
+/** Another event of the same transaction, or of the same webhook. */
+export interface OtherEvent {
+  readonly eventId: string;
+  readonly event: string;
+  readonly status: string;
+  readonly state: SlotState;
+  /** Why it is held; null otherwise. */
+  readonly reason: HeldReason | null;
+  /** In its normal spelling; null if it has none, or if none is known. */
+  readonly amount: string | null;
+  readonly acceptedAt: number;
+  /** True if its handlers have run or will run, so that a replay runs a second event of the transaction. */
+  readonly runsToo: boolean;
+}
+
 /** The whole life of one event. */
 export interface Life {
   readonly eventId: string;
@@ -19,6 +34,15 @@ export interface Life {
    * knows it.
    */
   readonly referenceId: string | null;
+  /** The amount in its normal spelling. Null if the event has none, or if its reading is not certain. */
+  readonly amount: string | null;
+  /** The other events of the transaction, at most 10: first those that have run or will run, then the earliest. */
+  readonly others: readonly OtherEvent[];
+  /**
+   * Changes whenever something changes that a decision about the held event depends on: why it is held, how often it was
+   * replayed, its amount, and which other events of its transaction run too. Null if it is not held. A decision may name it.
+   */
+  readonly revision: string | null;
   /** When its first delivery was accepted (milliseconds since the epoch, on the store's clock). */
   readonly acceptedAt: number;
   /** When the last delivery that was counted arrived: see `copies`. */
@@ -42,6 +66,7 @@ export interface Held extends Life {
   readonly state: "held";
   readonly reason: HeldReason;
   readonly heldAt: number;
+  readonly revision: string;
   readonly delivery: StoredDelivery;
 }
 
@@ -49,6 +74,11 @@ export interface Held extends Life {
 export interface Decision {
   readonly by: string;
   readonly note: string;
+  /**
+   * The revision of the entry that the person has seen. If it is another one by now, the decision is refused with
+   * `ERR_HELD_CHANGED`. Default: whatever the entry is by now.
+   */
+  readonly revision?: string | undefined;
 }
 
 /** How to replay a held entry. */

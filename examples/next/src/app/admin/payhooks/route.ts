@@ -7,6 +7,8 @@ const handler = payhooksConsole(receiver, {
     const by = headers.get("x-authenticated-user");
     return by === null ? null : { by, can: ["view", "replay", "discard"] };
   },
+  // The name under which the proxy serves it. Under any other name, a page of another site could use it.
+  allowedHosts: ["admin.shop.example"],
   redact: ["userId"],
 });
 

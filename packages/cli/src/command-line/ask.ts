@@ -1,0 +1,23 @@
+import { createInterface } from "node:readline/promises";
+import type { Terminal } from "./terminal.ts";
+
+/** True if a person reads what the command prints, and can answer. */
+export function canAsk({ isJson }: Terminal): boolean {
+  return !isJson && process.stdin.isTTY === true && process.stdout.isTTY === true;
+}
+
+/** Asks the person at the terminal. Null if the answer is Ctrl-C, or the end of the input. */
+export async function ask(question: string): Promise<string | null> {
+  const reader = createInterface({ input: process.stdin, output: process.stdout });
+  const given = new AbortController();
+  for (const end of ["SIGINT", "close"] as const) reader.once(end, () => given.abort());
+  try {
+    return (await reader.question(question, { signal: given.signal })).trim();
+  } catch (error) {
+    if (!given.signal.aborted) throw error;
+    process.stdout.write("\n");
+    return null;
+  } finally {
+    reader.close();
+  }
+}

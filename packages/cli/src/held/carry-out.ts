@@ -1,0 +1,119 @@
+import type { Inbox } from "@payhooks/core";
+import { CliError, EXIT } from "../command-line/errors.ts";
+import { shown, type Terminal } from "../command-line/terminal.ts";
+import type { Action, Plan } from "./plan.ts";
+
+/** Who decides, why, and how to replay. */
+export interface Choice {
+  readonly by: string;
+  readonly note: string;
+  readonly handlers?: readonly string[];
+  readonly evenIfExpired?: boolean;
+  readonly again?: boolean;
+}
+
+/** What became of the decision about one event. */
+type Outcome = "queued" | "discarded" | "not-found" | "changed" | "unknown" | "not-tried";
+
+const WORDS: Readonly<Record<Outcome, string>> = {
+  queued: "queued for your application's worker",
+  discarded: "discarded",
+  "not-found": "is not held: somebody may have decided already",
+  changed: "has changed since it was read: look at it again",
+  unknown: "may have been decided, or not: the inbox failed",
+  "not-tried": "not tried",
+};
+
+const GOOD: ReadonlySet<Outcome> = new Set<Outcome>(["queued", "discarded"]);
+
+/**
+ * Makes the decision for each event of the plan, as it was read. An event that is gone, or that has changed, does not stop the others.
+ * Ctrl-C, or an inbox that fails, does. Then it says for each event what became of it. Resolves with the exit code.
+ */
+export async function carryOut(
+  inbox: Inbox,
+  { action, entries }: Plan,
+  missing: readonly string[],
+  choice: Choice,
+  terminal: Terminal,
+): Promise<number> {
+  const told: Outcome[] = [];
+  const tell = (eventId: string, outcome: Outcome): void => {
+    told.push(outcome);
+    terminal.json({ eventId, outcome });
+    terminal.line(
+      `${shown(eventId)}  ${GOOD.has(outcome) ? WORDS[outcome] : terminal.paint("red", WORDS[outcome])}`,
+    );
+  };
+  for (const eventId of missing) tell(eventId, "not-found");
+  const interruption = new Interruption();
+  let failure: unknown = null;
+  for (const { eventId, revision } of entries) {
+    if (failure !== null || interruption.isWanted) {
+      tell(eventId, "not-tried");
+      continue;
+    }
+    try {
+      tell(eventId, await decided(inbox, action, eventId, { ...choice, revision }));
+    } catch (error) {
+      failure = error;
+      tell(eventId, "unknown");
+    }
+  }
+  interruption.end();
+  if (told.length > 1) summarize(told, action, terminal);
+  if (failure !== null) throw failure;
+  if (entries.length === 0 && missing.length > 0) {
+    throw new CliError(
+      "ERR_HELD_NOT_FOUND",
+      "None of these events is held.",
+      "payhooks held list shows what is.",
+    );
+  }
+  return told.every((outcome) => GOOD.has(outcome)) ? EXIT.ok : EXIT.failure;
+}
+
+async function decided(
+  inbox: Inbox,
+  action: Action,
+  eventId: string,
+  choice: Choice & { readonly revision: string },
+): Promise<Outcome> {
+  const { by, note, revision } = choice;
+  try {
+    if (action === "replay") await inbox.held.replay(eventId, choice);
+    else await inbox.held.discard(eventId, { by, note, revision });
+    return action === "replay" ? "queued" : "discarded";
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code === "ERR_HELD_NOT_FOUND") return "not-found";
+    if (code === "ERR_HELD_CHANGED") return "changed";
+    throw error;
+  }
+}
+
+function summarize(told: readonly Outcome[], action: Action, { line }: Terminal): void {
+  const counts = new Map<Outcome, number>();
+  for (const outcome of told) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+  line(`\n${[...counts].map(([outcome, count]) => `${count} ${outcome.replace("-", " ")}`).join(", ")}.`);
+  if (action === "replay" && counts.has("queued")) {
+    line("Your application runs what is queued. What fails again is held again: see payhooks held list.");
+  }
+}
+
+/** Ctrl-C while decisions are made: the one that is under way is finished first. A second Ctrl-C ends the command at once. */
+class Interruption {
+  isWanted = false;
+  readonly #on = (): void => {
+    this.isWanted = true;
+    this.end();
+  };
+
+  constructor() {
+    process.once("SIGINT", this.#on).once("SIGTERM", this.#on);
+  }
+
+  end(): void {
+    process.off("SIGINT", this.#on).off("SIGTERM", this.#on);
+  }
+}

@@ -1,0 +1,156 @@
+import type { Inbox, Life, OtherEvent } from "@payhooks/core";
+import { type HeldReason, isAboutTruth, successesOfReference } from "@payhooks/core/inbox";
+import { shown, type Terminal } from "../command-line/terminal.ts";
+
+/** What can be decided about a held event. */
+export type Action = "replay" | "discard";
+
+/** A held event that a decision is about, as it was when it was read. */
+export type Entry = Life & {
+  readonly reason: HeldReason;
+  readonly revision: string;
+  /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
+  readonly sameReference: readonly Life[] | null;
+};
+
+/** The event as an entry, without its body: thousands of them would fill the memory. Null if it is not held. */
+export async function entryOf(inbox: Inbox, life: Life | null): Promise<Entry | null> {
+  if (life === null || life.reason === null || life.revision === null) return null;
+  const { reason, revision } = life;
+  return {
+    ...life,
+    delivery: null,
+    reason,
+    revision,
+    sameReference: await successesOfReference(inbox, life),
+  };
+}
+
+/** Everything that one command decides about. */
+export interface Plan {
+  readonly action: Action;
+  /** The handlers that a replay is restricted to; null: those that have not finished. */
+  readonly only: readonly string[] | null;
+  readonly entries: readonly Entry[];
+}
+
+/** The earlier entry of the plan after whose replay this one is left alone: they are outcomes of one transaction. */
+function firstOfTransaction(entry: Entry, { action, entries }: Plan): Entry | undefined {
+  if (action === "discard") return undefined;
+  const earlier = entries.slice(0, entries.indexOf(entry));
+  const others = new Set(entry.others.map(({ eventId }) => eventId));
+  return earlier.find(
+    ({ eventId, status }) => others.has(eventId) && (status === "PENDING") === (entry.status === "PENDING"),
+  );
+}
+
+/** How many entries there are for each reason, such as `2 exhausted, 1 mismatch`. */
+export function countsOf(entries: readonly Entry[]): string {
+  const counts = new Map<string, number>();
+  for (const { reason } of entries) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  return [...counts].map(([reason, count]) => `${count} ${reason}`).join(", ");
+}
+
+/** One entry of a plan as JSON. */
+export function planAsJson(entry: Entry, plan: Plan): Readonly<Record<string, unknown>> {
+  const { eventId, flow, tenant, id, referenceId, event, status, amount, reason, detail } = entry;
+  return {
+    eventId,
+    outcome: plan.action === "replay" ? "would-be-queued" : "would-be-discarded",
+    flow,
+    tenant,
+    id,
+    referenceId,
+    event,
+    status,
+    amount,
+    reason,
+    detail,
+    acceptedAt: timeOf(entry.acceptedAt),
+    handlers: entry.steps,
+    others: entry.others.map((other) => ({ ...other, acceptedAt: timeOf(other.acceptedAt) })),
+    sameReference:
+      entry.sameReference?.map((life) => ({
+        eventId: life.eventId,
+        id: life.id,
+        status: life.status,
+        state: life.state,
+        amount: life.amount,
+        acceptedAt: timeOf(life.acceptedAt),
+      })) ?? null,
+    leftAloneAfter: firstOfTransaction(entry, plan)?.eventId ?? null,
+  };
+}
+
+/** Prints one entry of a plan: what the event says, what it contradicts, and what a replay would run. */
+export function printPlanned(entry: Entry, plan: Plan, now: number, { line, paint }: Terminal): void {
+  const { eventId, tenant, id, referenceId, event, status, reason, detail, others, acceptedAt } = entry;
+  const reference = referenceId === null ? "" : `reference ${referenceId}`;
+  const of = tenant === "" ? "" : `tenant ${tenant}`;
+  const what = [event || "?", status, amountIn(entry), id, reference, of].filter(Boolean).join(" ");
+  const age = `${timeOf(acceptedAt)}, ${ageOf(now - acceptedAt)} ago`;
+  line(`${eventId}  ${paint("yellow", reason)}  ${shown(what)}  ${age}`);
+  if (detail !== null) line(`  ${shown(detail)}`);
+  const first = firstOfTransaction(entry, plan);
+  for (const other of others) {
+    if (!isAboutTruth(reason) && !other.runsToo && other.eventId !== first?.eventId) continue;
+    const one = [other.event || "?", other.status, amountIn(other)].filter(Boolean).join(" ");
+    line(`  same transaction: ${shown(one)}, ${stateOf(other)}, ${timeOf(other.acceptedAt)}`);
+  }
+  if (entry.sameReference === null)
+    line("  the other transaction is not shown: this Redis is not searchable");
+  for (const other of entry.sameReference ?? []) {
+    const one = [other.event, other.status, amountIn(other), other.id].filter(Boolean).join(" ");
+    line(`  same reference: ${shown(one)}, ${stateOf(other)}, ${timeOf(other.acceptedAt)}`);
+  }
+  if (plan.action === "discard") return;
+  if (others.some(({ runsToo }) => runsToo)) {
+    line(`  ${paint("red", "a second event of this transaction will run as well")}`);
+  }
+  if (reason === "reference-reused") {
+    line(`  ${paint("red", "a second payment with this reference will run")}`);
+  }
+  if (first !== undefined) {
+    line(`  ${paint("red", "is left alone, once the other event of this transaction above is replayed")}`);
+  }
+  line(`  ${runsOf(entry, plan)}`);
+}
+
+function amountIn({ amount }: { readonly amount: string | null }): string {
+  return amount === null ? "" : `amount ${amount}`;
+}
+
+function stateOf({ state, reason }: Pick<OtherEvent, "state" | "reason">): string {
+  return reason === null ? state : `held: ${reason}`;
+}
+
+/** Which handlers a replay runs, as far as the inbox knows. Their names are in the application. */
+function runsOf({ event, steps }: Entry, { only }: Plan): string {
+  if (event === "") return "it is read again, as if it had just arrived, and may be held again";
+  if (only !== null) return `runs only: ${shown(only.join(", "))}`;
+  const names = (isDone: boolean): string =>
+    shown(
+      Object.entries(steps)
+        .filter(([, { state }]) => (state === "done") === isDone)
+        .map(([name]) => name)
+        .join(", "),
+    );
+  const [again, skipped] = [names(false), names(true)];
+  const failed = again === "" ? "" : `, ${again} among them`;
+  return `runs every handler of ${shown(event)} that has not finished${failed}${skipped === "" ? "" : `; finished: ${skipped}`}`;
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** A time span in its largest unit. A clock that is behind the store's gives none. */
+function ageOf(ms: number): string {
+  const units = [
+    [86_400_000, "d"],
+    [3_600_000, "h"],
+    [60_000, "min"],
+  ] as const;
+  for (const [length, unit] of units) if (ms >= length) return `${Math.floor(ms / length)} ${unit}`;
+  return `${Math.max(0, Math.floor(ms / 1_000))} s`;
+}

@@ -1,0 +1,96 @@
+import type { HeldReason, Life, Receiver } from "@payhooks/core";
+import { successesOfReference } from "@payhooks/core/inbox";
+import type { ConsoleQuery } from "./query.ts";
+import type { Decision } from "./views/list.ts";
+import { planned } from "./views/planned.ts";
+
+/** How many events one decision can be about. */
+export const MAX_EVENTS = 500;
+
+/** How many events are read from the store at one time. */
+const AT_ONCE = 25;
+
+/** A held event that somebody is about to decide about. */
+export type Planned = Life & {
+  readonly reason: HeldReason;
+  readonly revision: string;
+  /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
+  readonly sameReference: readonly Life[] | null;
+};
+
+/** What a decision would be about. */
+export interface Preview {
+  /** The events, by reason, with what they contradict and what would run. */
+  readonly html: string;
+  /** What the decisions have to name, in the order in which they are to be made. */
+  readonly events: readonly Pick<Planned, "eventId" | "reason" | "revision">[];
+  /** How many of the events that were asked for are no longer held. */
+  readonly gone: number;
+  /** True if more events match than one decision can be about. */
+  readonly more: boolean;
+}
+
+/** Shows the events with these ids, or the oldest that a query lists, before somebody decides about them. */
+export async function previewOf(
+  receiver: Receiver,
+  decision: Decision,
+  of: readonly string[] | ConsoleQuery,
+  redact: readonly string[],
+): Promise<Preview> {
+  const { entries, more } = isIds(of)
+    ? { entries: await named(receiver, of), more: false }
+    : await listed(receiver, of);
+  return {
+    html: String(planned(entries, decision, redact)),
+    events: entries.map(({ eventId, reason, revision }) => ({ eventId, reason, revision })),
+    gone: isIds(of) ? new Set(of).size - entries.length : 0,
+    more,
+  };
+}
+
+function isIds(of: readonly string[] | ConsoleQuery): of is readonly string[] {
+  return Array.isArray(of);
+}
+
+async function named(receiver: Receiver, ids: readonly string[]): Promise<readonly Planned[]> {
+  const entries: Planned[] = [];
+  for (const life of await livesOf(receiver, ids)) {
+    const { reason, revision } = life;
+    if (reason === null || revision === null) continue;
+    entries.push({ ...life, reason, revision, sameReference: await successesOfReference(receiver, life) });
+  }
+  return entries;
+}
+
+async function listed(
+  receiver: Receiver,
+  { flow, tenant, reason, name }: ConsoleQuery,
+): Promise<{ readonly entries: readonly Planned[]; readonly more: boolean }> {
+  const entries: Planned[] = [];
+  const filter = { flow: flow ?? undefined, tenant: tenant ?? undefined, reason: reason ?? undefined };
+  for await (const entry of receiver.held.list(filter)) {
+    if (name !== null && entry.event !== name) continue;
+    if (entries.length === MAX_EVENTS) return { entries, more: true };
+    entries.push({ ...entry, sameReference: await successesOfReference(receiver, entry) });
+  }
+  return { entries, more: false };
+}
+
+/** What has become of events. An event that is held after a replay was held again. */
+export async function outcomesOf(
+  receiver: Receiver,
+  ids: readonly string[],
+): Promise<{ readonly states: Readonly<Record<string, Life["state"]>> }> {
+  const lives = await livesOf(receiver, ids);
+  return { states: Object.fromEntries(lives.map(({ eventId, state }) => [eventId, state])) };
+}
+
+async function livesOf(receiver: Receiver, ids: readonly string[]): Promise<readonly Life[]> {
+  const unique = [...new Set(ids)];
+  const lives: Life[] = [];
+  for (let i = 0; i < unique.length; i += AT_ONCE) {
+    const read = await Promise.all(unique.slice(i, i + AT_ONCE).map((eventId) => receiver.read(eventId)));
+    lives.push(...read.filter((life) => life !== null));
+  }
+  return lives;
+}

@@ -1,0 +1,20 @@
+import type { Life } from "@payhooks/core";
+import { redactedLabel } from "../redaction/redaction.ts";
+
+/** What names an event on a page. */
+type Named = Pick<Life, "id" | "event" | "referenceId">;
+
+/**
+ * Whether the reading of an event is certain. If it is not, its `id` is no id of the service, but a hash of what was signed.
+ */
+export function isCertain({ event }: Pick<Life, "event">): boolean {
+  return event !== "";
+}
+
+/** The name of an event in lists and titles: its reference, or its id, or a part of the hash that stands for it. */
+export function nameOf(named: Named, redact: readonly string[]): string {
+  const reference = redactedLabel(redact, "referenceId", named.referenceId);
+  if (reference !== null) return reference;
+  if (!isCertain(named)) return `Unnamed (${named.id.slice(0, 8)})`;
+  return redactedLabel(redact, "id", named.id) ?? "";
+}

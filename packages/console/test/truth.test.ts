@@ -1,0 +1,116 @@
+import { createReceiver, type Inbox, memoryInbox } from "@payhooks/core";
+import { resplitPair } from "@payhooks/core/testing";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { silent } from "../../../test/support/silent.ts";
+import { heldId, keys, merchant } from "./support/merchant.ts";
+import { MOUNTS } from "./support/mounts.ts";
+
+/** The text of a page, without its tags. */
+const wordsOf = ({ text }: { readonly text: string }): string =>
+  text.replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
+
+/** A console over an inbox whose store does not answer. */
+async function away() {
+  const gone = async () => {
+    throw new Error("connect ECONNREFUSED");
+  };
+  const inbox: Inbox = { ...memoryInbox() };
+  const broken = new Proxy(inbox, {
+    get: (target, name, self) =>
+      name === "events"
+        ? { list: gone, counts: gone }
+        : name === "read" || name === "find"
+          ? gone
+          : Reflect.get(target, name, self),
+  });
+  const receiver = createReceiver({
+    payments: { publicKey: keys.publicKey },
+    inbox: broken,
+    run: "elsewhere",
+    logger: silent,
+  });
+  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
+  const { url, close } = await (MOUNTS.fetch as NonNullable<typeof MOUNTS.fetch>)(receiver, {
+    authorize: () => ({ by: "marta", can: ["view", "replay", "discard"] }),
+  });
+  onTestFinished(close);
+  return async (query: string) => {
+    const response = await fetch(url + query);
+    return { status: response.status, words: wordsOf({ text: await response.text() }) };
+  };
+}
+
+describe("what the console says", () => {
+  it("does not say that nothing has gone wrong, nor that nobody has to do anything, beside held events", async () => {
+    const shop = await merchant();
+    shop.words = "the bank is away";
+    for (let n = 0; n < 11; n++) await shop.callback();
+    const page = await shop.open();
+    const words = wordsOf(await page.get());
+    expect(words).not.toMatch(/nothing has gone wrong|Nobody has/);
+    expect(words).toMatch(/This process has noted no decision, alert or failure since/);
+    expect(wordsOf(await page.get("?state=held&reason=conflict"))).toContain(
+      "No event that matches is held.",
+    );
+    expect(wordsOf(await page.get("?state=held&tenant=x"))).toContain("No event that matches is held.");
+    expect(wordsOf(await page.get("?state=running"))).toContain("No event is running.");
+  });
+
+  it("does not take a store that is away for an empty one", async () => {
+    const get = await away();
+    const list = await get("");
+    expect(list.status).toBe(503);
+    expect(list.words).toContain("nobody knows which events it has");
+    expect(list.words).not.toMatch(/Nothing is held|Held 0| 0 Held/);
+    expect(list.words.match(/\? unknown/g)).toHaveLength(5);
+    for (const query of ["?search=order-7", `?search=${"0".repeat(48)}`]) {
+      const found = await get(query);
+      expect([found.status, found.words]).toEqual([
+        503,
+        expect.not.stringMatching(/Nothing (?:is known|was found)/),
+      ]);
+    }
+    const life = await get(`?event=${"0".repeat(48)}`);
+    expect([life.status, life.words]).toEqual([503, expect.stringContaining("Event not read")]);
+    expect(life.words).not.toContain("There is no record");
+  });
+
+  it("calls a hash a hash, and not the id of a transaction", async () => {
+    const shop = await merchant();
+    await shop.deliver(resplitPair("order-7", keys.privateKey).forged);
+    const eventId = await heldId(shop.receiver);
+    const page = await shop.open();
+    const words = wordsOf(await page.get(`?event=${eventId}`));
+    const { id } = (await shop.receiver.read(eventId)) ?? { id: "" };
+    expect(words).toContain(`hash of what was signed ${id}`);
+    expect(words).not.toContain("payTxnId ");
+    expect(wordsOf(await page.get())).toContain(`Unnamed (${id.slice(0, 8)})`);
+  });
+
+  it("says that an id was not looked for where its tenant is missing", async () => {
+    const receiver = createReceiver({
+      payments: { publicKey: () => ({ tenant: "shop-7", keys: keys.publicKey }) },
+      inbox: memoryInbox(),
+      run: "elsewhere",
+      logger: silent,
+    });
+    onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
+    const { url, close } = await (MOUNTS.fetch as NonNullable<typeof MOUNTS.fetch>)(receiver, {
+      authorize: () => ({ by: "marta", can: ["view"] }),
+    });
+    onTestFinished(close);
+    const asked = async (query: string) => wordsOf({ text: await (await fetch(url + query)).text() });
+    expect(await asked("?search=pay-1")).toContain("name the tenant");
+    expect(await asked("?search=pay-1&tenant=shop-7")).toContain(
+      "Nothing is known under this reference or id.",
+    );
+  });
+
+  it("says that the receiver is closed", async () => {
+    const shop = await merchant();
+    const page = await shop.open();
+    expect(wordsOf(await page.get())).not.toContain("is closed");
+    await shop.receiver.close({ graceMs: 0 });
+    expect(wordsOf(await page.get())).toContain("it takes no delivery and runs no event");
+  });
+});

@@ -1,0 +1,56 @@
+import { hashOf } from "./keys.ts";
+import type { OtherEvent } from "./life.ts";
+import type { IdempotencyRecord, Slot } from "./record.ts";
+
+/** A record may have any number of events, and each held one would list all others. */
+const MAX_OTHERS = 10;
+
+/** The other events of an event's transaction: first those that run too, then the earliest. */
+export function othersOf(record: IdempotencyRecord, key: string, slotKey: string): readonly OtherEvent[] {
+  const self = record.slots[slotKey];
+  if (self === undefined) return [];
+  const others: OtherEvent[] = [];
+  for (const [otherKey, slot] of Object.entries(record.slots)) {
+    if (otherKey === slotKey) continue;
+    const { name: event, status, state, work, acceptedAt } = slot;
+    others.push({
+      eventId: key + otherKey,
+      event,
+      status,
+      state,
+      reason: state === "held" ? (work?.reason ?? null) : null,
+      amount: amountOf(slot),
+      acceptedAt,
+      runsToo: runsBeside(self, slot),
+    });
+  }
+  return others
+    .sort((a, b) => Number(b.runsToo) - Number(a.runsToo) || a.acceptedAt - b.acceptedAt)
+    .slice(0, MAX_OTHERS);
+}
+
+/** Whether two events of a transaction both count as its outcome. A PENDING comes before the outcome, and is none. */
+function runsBeside(self: Slot, { state, status }: Slot): boolean {
+  if (state !== "done" && state !== "waiting" && state !== "running") return false;
+  return status === self.status || (status !== "PENDING" && self.status !== "PENDING");
+}
+
+/** The amount of an event, preferably as its own delivery gave it. */
+export function amountOf({ amounts, work }: Slot): string | null {
+  const own = work === null ? undefined : amounts[work.delivery.source];
+  return own ?? Object.values(amounts)[0] ?? null;
+}
+
+/**
+ * The revision of a held event; null if it is not held. Of the others, only those that run too belong to it: copies, and decisions
+ * about others that never ran, do not change it.
+ */
+export function revisionOf(record: IdempotencyRecord, key: string, slotKey: string): string | null {
+  const slot = record.slots[slotKey];
+  if (slot?.state !== "held" || slot.work === null) return null;
+  const { reason, detail, heldAt } = slot.work;
+  const beside = othersOf(record, key, slotKey)
+    .filter(({ runsToo }) => runsToo)
+    .map(({ eventId, amount }) => [eventId, amount]);
+  return hashOf([JSON.stringify([reason, detail, heldAt, slot.replays, amountOf(slot), beside])], 16);
+}
