@@ -1,22 +1,14 @@
-import type { HeldReason, Life, Receiver } from "@payhooks/core";
+import type { Life, Receiver } from "@payhooks/core";
 import { successesOfReference } from "@payhooks/core/inbox";
 import type { ConsoleQuery } from "./query.ts";
 import type { Decision } from "./views/list.ts";
-import { planned } from "./views/planned.ts";
+import { type Planned, planned } from "./views/planned.ts";
 
 /** How many events one decision can be about. */
 export const MAX_EVENTS = 500;
 
 /** How many events are read from the store at one time. */
 const AT_ONCE = 25;
-
-/** A held event that somebody is about to decide about. */
-export type Planned = Life & {
-  readonly reason: HeldReason;
-  readonly revision: string;
-  /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
-  readonly sameReference: readonly Life[] | null;
-};
 
 /** What a decision would be about. */
 export interface Preview {

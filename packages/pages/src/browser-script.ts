@@ -13,6 +13,8 @@ export function browserScript(file: URL): string {
     platform: "browser",
     target: "es2022",
     charset: "utf8",
+    // A script has effects, whatever the manifest of its package says about the modules that users import.
+    ignoreAnnotations: true,
     write: false,
   });
   return outputFiles.map(({ text }) => text).join("");

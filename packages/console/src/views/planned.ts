@@ -1,12 +1,19 @@
 import type { HeldReason, Life, OtherEvent } from "@payhooks/core";
 import { isAboutTruth } from "@payhooks/core/inbox";
 import { type Html, html } from "@payhooks/pages";
-import type { Planned } from "../preview.ts";
 import { REASONS } from "../query.ts";
 import { redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { nameOf } from "./labels.ts";
 import type { Decision } from "./list.ts";
 import { count, moment, said, shown } from "./shown.ts";
+
+/** A held event that somebody is about to decide about. */
+export type Planned = Life & {
+  readonly reason: HeldReason;
+  readonly revision: string;
+  /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
+  readonly sameReference: readonly Life[] | null;
+};
 
 /**
  * The events that a decision is about, by reason. Each reason has a box that includes its events. Where there are several events, the
