@@ -1,8 +1,13 @@
-// What `pnpm pack` writes into the manifest of each package besides what stands in it: where the project lives.
+// How `pnpm pack` changes the manifest of each package: it says where the project lives, and where the built entry points are.
 const { addressesOf } = require("./scripts/addresses.cjs");
+const { publishedEntryPoints } = require("./scripts/entry-points.cjs");
 
 module.exports = {
   hooks: {
-    beforePacking: (manifest, directory) => ({ ...manifest, ...addressesOf(directory) }),
+    beforePacking: (manifest, directory) => ({
+      ...manifest,
+      ...publishedEntryPoints(manifest),
+      ...addressesOf(directory),
+    }),
   },
 };

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { describe, expect, it } from "vitest";
 import { importsIn } from "./imports.ts";
-import { packagesIn, root } from "./workspace.ts";
+import { packagesIn, readManifest, root } from "./workspace.ts";
 
 /**
  * The folders of `packages/core/src` in layers, the highest first. A file imports from its own folder and from lower layers, never
@@ -27,9 +27,10 @@ const sources = join(root, "packages/core/src");
 
 /** Files that users import from. They may import from every folder, and no file imports them. */
 const entries: ReadonlySet<string> = new Set(
-  [...readFileSync(join(root, "packages/core/tsup.config.ts"), "utf8").matchAll(/"src\/([^"]+)"/g)].map(
-    ([, file]) => String(file),
-  ),
+  Object.values(readManifest(join(root, "packages/core")).exports ?? {}).flatMap((target) => {
+    const { "payhooks-source": source } = target as { readonly "payhooks-source"?: string };
+    return source === undefined ? [] : [posix.relative("src", source)];
+  }),
 );
 
 /** Every file with the files that it imports, types included. Paths are relative to the folder. */

@@ -215,6 +215,13 @@ afterAll(() => rmSync(app, { recursive: true, force: true }));
 describe.each(names)("the tarball of %s", (name) => {
   const directory = join(app, "node_modules", name);
 
+  /** What the files of the build name: modules of their own, of Node, and packages. */
+  const named = (): string[] =>
+    readdirSync(join(directory, "dist"))
+      .filter((file) => /\.(?:c?js|d\.c?ts)$/.test(file))
+      .flatMap((file) => importsIn(readFileSync(join(directory, "dist", file), "utf8"), file))
+      .map(({ specifier }) => specifier);
+
   it("has a program in this test that uses it", () => {
     expect(programs[name], `write one at the top of this test`).toBeDefined();
   });
@@ -225,15 +232,17 @@ describe.each(names)("the tarball of %s", (name) => {
   });
 
   it("names Node's own modules with node:, as Workers, Deno and bundlers ask for them", () => {
-    const files = readdirSync(join(directory, "dist")).filter((file) => /\.(?:c?js|d\.c?ts)$/.test(file));
-    const named = files.flatMap((file) =>
-      importsIn(readFileSync(join(directory, "dist", file), "utf8"), file).map(({ specifier }) => specifier),
-    );
-    expect(named.filter((specifier) => builtinModules.includes(specifier.split("/", 1)[0] ?? ""))).toEqual(
+    expect(named().filter((specifier) => builtinModules.includes(specifier.split("/", 1)[0] ?? ""))).toEqual(
       [],
     );
     // The reading itself: it does see what a module names.
-    expect(named).not.toEqual([]);
+    expect(named()).not.toEqual([]);
+  });
+
+  it("needs nothing that only the workspace has", () => {
+    expect(named().filter((specifier) => /^(?:esbuild|@payhooks\/pages)(?:\/|$)/.test(specifier))).toEqual(
+      [],
+    );
   });
 
   it("has commands that run", async () => {

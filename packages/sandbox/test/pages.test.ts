@@ -1,7 +1,6 @@
-import { runInNewContext } from "node:vm";
+import { Script } from "node:vm";
 import { describe, expect, it } from "vitest";
 import type { Sandbox } from "../src/index.ts";
-import { COPY_SCRIPT } from "../src/pages/dashboard-script.ts";
 import { receiver, start } from "./support/start.ts";
 
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror='alert(2)'>&amp;`;
@@ -165,26 +164,11 @@ describe("the dashboard", () => {
     expect(text).toContain('aria-label="2 attempts"');
   });
 
-  it.each([
-    ["copies where the browser lets it", true, { writeText: async () => {} }, "Copied"],
-    ["says where browsers do not copy", false, undefined, /only over HTTPS or on this machine/],
-    [
-      "says so where the browser refuses",
-      true,
-      { writeText: () => Promise.reject() },
-      /does not allow copying/,
-    ],
-  ])("%s", async (_, isSecureContext, clipboard, told) => {
-    const said: string[] = [];
-    const say = (text: string) => said.push(text);
-    await runInNewContext(`${COPY_SCRIPT}; copyText("key")`, {
-      isSecureContext,
-      navigator: { clipboard },
-      say,
-    });
-    expect(said).toEqual([typeof told === "string" ? told : expect.stringMatching(told)]);
-    const { text } = await get(`${(await start()).url}/sandbox/assets/dashboard.js`);
-    expect(text).toContain(COPY_SCRIPT);
+  it("has a script that is JavaScript in one piece", async () => {
+    const { text, headers } = await get(`${(await start()).url}/sandbox/assets/dashboard.js`);
+    expect(headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+    expect(() => new Script(text)).not.toThrow();
+    expect(text).toContain("new EventSource(`/sandbox/events");
   });
 
   it("loads nothing from elsewhere", async () => {

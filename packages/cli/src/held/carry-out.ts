@@ -1,6 +1,7 @@
 import type { Inbox } from "@payhooks/core";
 import { CliError, EXIT } from "../command-line/errors.ts";
-import { shown, type Terminal } from "../command-line/terminal.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
 import type { Action, Plan } from "./plan.ts";
 
 /** Who decides, why, and how to replay. */

@@ -1,6 +1,7 @@
 import type { Inbox, Life, OtherEvent } from "@payhooks/core";
 import { type HeldReason, isAboutTruth, successesOfReference } from "@payhooks/core/inbox";
-import { shown, type Terminal } from "../command-line/terminal.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
 
 /** What can be decided about a held event. */
 export type Action = "replay" | "discard";

@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "tsup";
 import type { TestProject } from "vitest/node";
+import { browserScripts } from "../../../../tsup.base.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -27,6 +28,7 @@ export async function setup(project: TestProject): Promise<() => void> {
     noExternal: [/^(?!(?:ioredis|libsql|better-sqlite3)$)/],
     external: ["ioredis", "libsql", "better-sqlite3"],
     splitting: true,
+    esbuildPlugins: [browserScripts],
     silent: true,
     // What is bundled of CommonJS asks for Node's own modules.
     banner: {

@@ -4,6 +4,7 @@ import type { Delivery } from "../deliveries/delivery.ts";
 import type { TransactionRecord } from "../payments/transactions.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { deliveryRow } from "./delivery-row.ts";
+import type { Fragment, ListName } from "./fragment.ts";
 import { transactionRow } from "./transaction-row.ts";
 
 /** How many transactions and deliveries the dashboard shows. The search and the control API cover all of them. */
@@ -29,8 +30,6 @@ export function filterForm({ search, failedOnly }: FeedFilter): Html {
       <p class="hint" id="zones">Times: UTC</p>
     </form>`;
 }
-
-type ListName = "transaction" | "delivery";
 
 /** The part of a list that is shown. */
 interface Listing<Item> {
@@ -59,16 +58,6 @@ export function feedLists(sandbox: Sandbox, filter: FeedFilter): Html {
       <div class="list" data-list="delivery" data-limit="${SHOWN}">${deliveries.shown.toReversed().map(deliveryRow)}
         <p class="empty">${isFiltering(filter) ? nothing : noDeliveries}</p></div>
     </section>`;
-}
-
-/** A part of the page that a change affects. */
-export interface Fragment {
-  /** The id of the element to replace. */
-  readonly id: string;
-  /** If the element is new, it goes to the top of this list. */
-  readonly list?: ListName;
-  /** Empty if the element has to go. Absent if the whole page has to be loaded again. */
-  readonly html?: string;
 }
 
 /** The parts of the lists that changes affect: rows, and the notes above them. */

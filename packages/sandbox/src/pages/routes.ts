@@ -9,10 +9,11 @@ import type { ServerEnv } from "../server/connection.ts";
 import { MEDIUMS } from "../wire.ts";
 import { afterCheckoutPage, checkoutPage, plainPage } from "./checkout.ts";
 import { breakCard, connectCard, keysCard } from "./controls.ts";
+import { dashboardScript } from "./dashboard.script.ts";
 import { dashboardPage } from "./dashboard.ts";
-import { DASHBOARD_SCRIPT } from "./dashboard-script.ts";
 import { deliveryDetail } from "./delivery-row.ts";
-import { type FeedFilter, type Fragment, feedFragments, feedLists, readFilter } from "./feed.ts";
+import { type FeedFilter, feedFragments, feedLists, readFilter } from "./feed.ts";
+import type { Fragment } from "./fragment.ts";
 import { CHECKOUT_CSS, DASHBOARD_CSS } from "./styles.ts";
 
 /** The pages: the hosted checkout, and the dashboard with its live events. */
@@ -30,12 +31,12 @@ export function pageRoutes(sandbox: Sandbox, stream: ChangeStream, callbackUrl: 
     return delivery ? c.html(deliveryDetail(delivery)) : c.notFound();
   });
 
-  const asset = (path: string, type: string, content: string) =>
-    pages.get(`/sandbox/assets/${path}`, (c) => c.body(content, 200, { "Content-Type": type }));
-  asset("dashboard.css", "text/css; charset=utf-8", DASHBOARD_CSS);
-  asset("checkout.css", "text/css; charset=utf-8", CHECKOUT_CSS);
-  asset("dashboard.js", "text/javascript; charset=utf-8", DASHBOARD_SCRIPT);
-  asset("icon.svg", "image/svg+xml", ICON);
+  const asset = (path: string, type: string, content: () => string) =>
+    pages.get(`/sandbox/assets/${path}`, (c) => c.body(content(), 200, { "Content-Type": type }));
+  asset("dashboard.css", "text/css; charset=utf-8", () => DASHBOARD_CSS);
+  asset("checkout.css", "text/css; charset=utf-8", () => CHECKOUT_CSS);
+  asset("dashboard.js", "text/javascript; charset=utf-8", dashboardScript);
+  asset("icon.svg", "image/svg+xml", () => ICON);
 
   const unknown = (c: Context) =>
     plainPage(c, "Checkout not found", "There is no checkout at this address.", 404);

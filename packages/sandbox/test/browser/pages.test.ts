@@ -230,6 +230,32 @@ describe("the dashboard", () => {
     expect(two?.reference).not.toBe(one?.reference);
   });
 
+  it.each([
+    ["copies a key", "", "Copied"],
+    [
+      "says so where the browser refuses to copy",
+      "navigator.clipboard.writeText = () => Promise.reject()",
+      /allow/,
+    ],
+    [
+      "says where browsers do not copy",
+      "for (const [on, name] of [[navigator, 'clipboard'], [window, 'isSecureContext']]) Object.defineProperty(on, name, { value: undefined })",
+      /only over HTTPS or on this machine/,
+    ],
+  ])("%s", async (_, before, said) => {
+    const page = await browser.open((await start()).url);
+    await live(page);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.evaluate(before);
+    const button = page.locator("#keys [data-copy]").first();
+    await button.click();
+    await page.locator("#toast", { hasText: said }).waitFor();
+    if (before !== "") return;
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
+      await button.getAttribute("data-copy"),
+    );
+  });
+
   it("can be used by keyboard alone", async () => {
     const sandbox = await start();
     const page = await browser.open(sandbox.url);

@@ -1,0 +1,9 @@
+/**
+ * What the scripts of the pages share. They never build HTML: the server sends parts that are escaped already, and everything else
+ * is set as text.
+ *
+ * @module
+ */
+
+export { elementsOf, inPage, say, setLive } from "./parts.ts";
+export { addLocalTimes, showLocalTimes } from "./times.ts";
