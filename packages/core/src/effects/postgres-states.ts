@@ -80,7 +80,7 @@ export function isAborted(error: unknown): boolean {
   return codesOf(error).includes("25P02");
 }
 
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
 }
 

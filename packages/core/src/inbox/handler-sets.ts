@@ -24,7 +24,7 @@ export interface HandlerChange {
 }
 
 /** The sets to keep once a receiver has started, the latest last; and how it differs from the latest, unless its set was there before. */
-export function introduced(
+function introduced(
   known: readonly HandlerSet[],
   own: HandlerSet,
 ): { readonly sets: readonly HandlerSet[]; readonly change: HandlerChange | null } {
