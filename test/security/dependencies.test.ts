@@ -25,7 +25,9 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     hono: "the page: safe HTML, responses, live events; no dependencies of its own",
     "@hono/node-server": "the page on Node's own requests, as Express and Fastify hand them over",
   },
-  "@payhooks/pages": {},
+  "@payhooks/pages": {
+    esbuild: "bundles the scripts of the pages from the sources; not part of what is published",
+  },
   payhooks: {},
 };
 

@@ -339,9 +339,14 @@ canonical='amount=1,250.50&callbackUrl=https://shop.example/cb&event=DEPOSIT&pay
 body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"1,250.50","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T09:15:27.123456789Z","userId":"u-1","signature":"@SIGNATURE@"}'
 write
 
-payment timestamp-malformed never-run 'A signed timestamp that is not UTC.'
+payment timestamp-with-offset runs 'A signed timestamp with an offset is an instant.'
 canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T12:15:27.123456789+03:00&userId=u-1'
 body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T12:15:27.123456789+03:00","userId":"u-1","signature":"@SIGNATURE@"}'
+write
+
+payment timestamp-malformed never-run 'A signed timestamp that does not say of which zone it is.'
+canonical='amount=10.000000&callbackUrl=https://shop.example/cb&event=DEPOSIT&payTxnId=tx-1&referenceId=order-1&status=SUCCESS&timestamp=2025-11-21T12:15:27.123456789&userId=u-1'
+body='{"event":"DEPOSIT","referenceId":"order-1","payTxnId":"tx-1","status":"SUCCESS","amount":"10.000000","callbackUrl":"https://shop.example/cb","timestamp":"2025-11-21T12:15:27.123456789","userId":"u-1","signature":"@SIGNATURE@"}'
 write
 
 # --- sort order

@@ -7,7 +7,7 @@ describe("payhooks migrate", () => {
     const { code, stdout } = await payhooks(["migrate", "--sql", "--table", "shop.effects"]);
     expect(code).toBe(0);
     expect(stdout).toBe(
-      'CREATE TABLE IF NOT EXISTS shop.effects (id text COLLATE "C" PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());\n' +
+      'CREATE TABLE IF NOT EXISTS shop.effects (id text COLLATE "C" PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), done boolean NOT NULL DEFAULT false);\n' +
         "CREATE INDEX IF NOT EXISTS effects_by_at ON shop.effects (at);\n",
     );
   });
@@ -24,7 +24,7 @@ describe("payhooks migrate", () => {
     [
       ["migrate", "--postgres", "postgres://127.0.0.1:1/none"],
       1,
-      "PostgreSQL cannot be opened: ECONNREFUSED",
+      "cannot be reached, or accepts no writes now: Error: ECONNREFUSED",
     ],
   ])("%j ends with %i", async (args, code, text) => {
     const { code: exitCode, stderr } = await payhooks(args, { env: { DATABASE_URL: "" } });

@@ -61,7 +61,6 @@ describe.each([
     });
 
     it.each([
-      ["express.text()", express.text({ type: "*/*" })],
       ["express.urlencoded() for every type", express.urlencoded({ type: "*/*", extended: true })],
       [
         "something that reads the stream by itself",
@@ -76,16 +75,6 @@ describe.each([
         (incoming, _response, next) => next(incoming.setEncoding("utf8") && undefined),
       ],
       [
-        "something that keeps text only",
-        (incoming, _response, next) => {
-          const parts: Buffer[] = [];
-          incoming.on("data", (part: Buffer) => parts.push(part));
-          incoming.once("end", () =>
-            next(void Object.assign(incoming, { rawBody: Buffer.concat(parts).toString() })),
-          );
-        },
-      ],
-      [
         "something that keeps other bytes than came",
         (incoming, _response, next) =>
           express.json()(incoming, _response, () =>
@@ -96,6 +85,33 @@ describe.each([
       const t = await startBelow(above);
       expect(await send(t, flow, oddlyWritten(t, flow))).toBe(GONE);
     });
+
+    it.each([
+      ["express.text()", express.text({ type: "*/*" })],
+      [
+        "something that keeps text only",
+        (incoming, _response, next) => {
+          const parts: Buffer[] = [];
+          incoming.on("data", (part: Buffer) => parts.push(part));
+          incoming.once("end", () =>
+            next(void Object.assign(incoming, { rawBody: Buffer.concat(parts).toString() })),
+          );
+        },
+      ],
+    ] as [string, RequestHandler][])(
+      "takes text below %s if it is as long as Content-Length says",
+      async (_name, above) => {
+        const t = await startBelow(above);
+        const delivery = oddlyWritten(t, flow);
+        const headers = [...Object.entries(delivery.headers), ["Transfer-Encoding", "chunked"] as const];
+        const { status, body } = await exchange(
+          t.port,
+          request("POST", PATHS[flow], headers, chunked([delivery.rawBody])),
+        );
+        expect(`${status} ${body}`).toBe(GONE);
+        expect(await send(t, flow, delivery)).toBe(RECEIVED);
+      },
+    );
 
     it.each([
       ["express.json() with captureRawBody", express.json({ verify: captureRawBody })],

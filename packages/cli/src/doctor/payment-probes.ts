@@ -123,11 +123,14 @@ export function paymentProbes(subject: PaymentSubject, privateKey: string): Prob
   ];
 }
 
-/** Adds an undocumented number. The signature covers its text, so a receiver must not read it as a float. */
+/**
+ * Adds an undocumented number. The signature covers its text, so a receiver must not read it as a float. Its name is signed between
+ * two fields that every callback has, so no value beside it becomes uncertain.
+ */
 function withNumber(fields: CallbackFields, number: string, privateKey: string): Uint8Array {
-  const signature = signCanonicalString(canonicalString({ ...fields, fee: number }), privateKey);
+  const signature = signCanonicalString(canonicalString({ ...fields, tax: number }), privateKey);
   const text = JSON.stringify({ ...fields, signature });
-  return Buffer.from(`${text.slice(0, -1)},"fee":${number}}`, "utf8");
+  return Buffer.from(`${text.slice(0, -1)},"tax":${number}}`, "utf8");
 }
 
 function withEscapes(body: Record<string, unknown>): string {

@@ -1,4 +1,4 @@
-import type { InboxParts } from "./parts.ts";
+import type { Changes } from "./changes.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
 import {
   type Claimed,
@@ -22,10 +22,12 @@ type OnFailure = (cause: unknown) => void;
 
 /** The references that events have claimed (`oneSuccessPerReference`). */
 export class Claims {
-  readonly #parts: InboxParts;
+  readonly #changes: Changes;
+  readonly #leaseMs: number;
 
-  constructor(parts: InboxParts) {
-    this.#parts = parts;
+  constructor(changes: Changes, leaseMs: number) {
+    this.#changes = changes;
+    this.#leaseMs = leaseMs;
   }
 
   /** Claims a reference, unless somebody else has it. */
@@ -42,7 +44,7 @@ export class Claims {
     onFailure?: OnFailure,
   ): Promise<Holder & Pick<Claimed, "isOld">> {
     return new Promise((resolve, reject) => {
-      this.#parts.changes.ask<Claimed>({
+      this.#changes.ask<Claimed>({
         key: claim.key,
         deadlineMs: DEADLINE_MS,
         onFailure,
@@ -66,13 +68,12 @@ export class Claims {
    * claim stays, and the next one who wants the reference asks whether its owner still exists.
    */
   async eventEnded(key: string, owner: string): Promise<void> {
-    const { changes, leaseMs } = this.#parts;
     const record = await this.#read(owner);
     if (record === null || needsClaim(record, key)) return;
     const { expiresAt } = record;
-    await changes.change({
+    await this.#changes.change({
       key,
-      deadlineMs: leaseMs,
+      deadlineMs: this.#leaseMs,
       step: (claim) => ({ answer: undefined, record: closeClaim(claim, owner, expiresAt) }),
     });
   }
@@ -80,6 +81,6 @@ export class Claims {
   /** Reads a record. Once the inbox is closed, this fails as a write would. */
   #read(key: string): Promise<IdempotencyRecord | null> {
     const step = (record: IdempotencyRecord | null) => ({ answer: record, record: null });
-    return this.#parts.changes.change({ key, deadlineMs: DEADLINE_MS, step });
+    return this.#changes.change({ key, deadlineMs: DEADLINE_MS, step });
   }
 }

@@ -167,7 +167,7 @@ class Engine implements Inbox {
 
   async introduce(handlers: readonly string[]): ReturnType<Inbox["introduce"]> {
     await this.ready();
-    return introduce(this.#parts, handlers);
+    return introduce(this.#store, handlers, () => !this.#parts.isClosing);
   }
 
   accept(event: VerifiedEvent, options: AcceptOptions = {}): Awaitable<Accepted> {

@@ -46,7 +46,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     },
     held: {
       async *list(filter) {
-        const entries = held.list(filter)[Symbol.asyncIterator]();
+        const entries = await owned(() => held.list(filter)[Symbol.asyncIterator]());
         try {
           for (;;) {
             const next = await owned(() => entries.next());

@@ -4,7 +4,6 @@
  * would be told at every start.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { InboxParts } from "./parts.ts";
 
 /** The name of the note that has the sets. */
 export const HANDLERS = "handlers";
@@ -41,13 +40,22 @@ function introduced(
   };
 }
 
+/** Where small texts are kept beside the data, if anywhere. */
+interface Notes {
+  readNote?(name: string): Promise<string | null>;
+  writeNote?(name: string, text: string): Promise<void>;
+}
+
 /** Keeps the handlers of a receiver beside the data. Returns how they differ from those of the last one, if that is news. */
-export async function introduce(parts: InboxParts, own: HandlerSet): Promise<HandlerChange | null> {
-  const { store } = parts;
-  if (store.readNote === undefined) return null;
-  const known = setsIn(await store.readNote(HANDLERS));
+export async function introduce(
+  notes: Notes,
+  own: HandlerSet,
+  mayWrite: () => boolean,
+): Promise<HandlerChange | null> {
+  if (notes.readNote === undefined) return null;
+  const known = setsIn(await notes.readNote(HANDLERS));
   const { sets, change } = introduced(known, own);
-  if (!isDeepStrictEqual(sets, known) && !parts.isClosing) await store.writeNote?.(HANDLERS, textOf(sets));
+  if (!isDeepStrictEqual(sets, known) && mayWrite()) await notes.writeNote?.(HANDLERS, textOf(sets));
   return change;
 }
 

@@ -29,7 +29,7 @@ export class InboxParts {
     this.environment = environment;
     this.changes = changes;
     this.leaseMs = leaseMs;
-    this.claims = new Claims(this);
+    this.claims = new Claims(changes, leaseMs);
     this.acts = new Acts(environment, (notice) => this.notify(notice));
   }
 

@@ -16,14 +16,14 @@ const NEEDED = {
 /** Asks for the encoding of the database, and for the privileges that the role lacks. It reads only the catalogue. */
 export function suitability(schema: string): Statement {
   const needed = Object.entries(NEEDED).flatMap(([table, privileges]) =>
-    privileges.map((privilege) => `('${quoted(schema)}.${table}', '${privilege}')`),
+    privileges.map((privilege) => `('${table}', '${privilege}')`),
   );
   return {
     name: `payhooks_${schema}_suitability`,
     text: `SELECT current_setting('server_encoding') AS encoding,
-      (SELECT string_agg(privilege || ' ON ' || name, ', ' ORDER BY name, privilege)
+      (SELECT string_agg(privilege || ' ON ${schema}.' || name, ', ' ORDER BY name, privilege)
         FROM (VALUES ${needed.join(", ")}) AS needed (name, privilege)
-        WHERE NOT has_table_privilege(name, privilege)) AS lacking`,
+        WHERE NOT has_table_privilege('${quoted(schema)}.' || name, privilege)) AS lacking`,
   };
 }
 
