@@ -218,8 +218,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "the first failure is the last",
     STEP,
-    "if (!isEarly && attempt >= handler.maxAttempts)",
-    "if (!isEarly)",
+    "if (!isEarly && counts && attempt >= handler.maxAttempts)",
+    "if (!isEarly && counts)",
   ),
   // The table.
   mutant(

@@ -48,6 +48,8 @@ export interface SimulatedStoreOptions {
   readonly keepsTexts?: boolean;
   /** Names the data. */
   readonly identity?: string;
+  /** For how long a record that is written counts as due at most, in milliseconds. Default: for as long as it says. */
+  readonly dueWithinMs?: number;
 }
 
 /** A write that was computed longer ago has to be computed again. */
@@ -62,12 +64,19 @@ export class SimulatedStore implements RecordStore {
   identity: string;
   readonly #now: () => number;
   readonly #keepsTexts: boolean;
+  readonly #dueWithinMs: number;
   #rows = new Map<string, Row>();
   readonly #notes = new Map<string, string>();
   #replaced: Replaced[] = [];
 
-  constructor({ now, keepsTexts = true, identity = "simulated" }: SimulatedStoreOptions) {
+  constructor({
+    now,
+    keepsTexts = true,
+    identity = "simulated",
+    dueWithinMs = Number.POSITIVE_INFINITY,
+  }: SimulatedStoreOptions) {
     this.#now = now;
+    this.#dueWithinMs = dueWithinMs;
     this.#keepsTexts = keepsTexts;
     this.identity = identity;
   }
@@ -103,7 +112,8 @@ export class SimulatedStore implements RecordStore {
       version,
       kept,
       index,
-      lookAt: index.dueAt ?? Number.POSITIVE_INFINITY,
+      lookAt:
+        index.dueAt === null ? Number.POSITIVE_INFINITY : Math.max(index.dueAt, now - this.#dueWithinMs),
       lookInMs: index.dueInMs,
     });
     return WRITTEN;

@@ -18,16 +18,22 @@ const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 const MAX_RECORDS = 1_000;
 
 /** The one that says what the others have to answer. */
-export const simulatedKind: Kind = {
-  name: "the simulated store",
-  listsFinished: true,
-  distrustsClock: true,
-  make() {
-    const { environment, setTime } = handMovedClock();
-    const store = new SimulatedStore({ now: environment.now });
-    return { connect: () => store, setTime, close() {} };
-  },
-};
+export const simulatedKind: Kind = simulated(Number.POSITIVE_INFINITY);
+
+/** The same for stores in which a record has been due for so long at most when it is written. */
+export function simulated(dueWithinMs: number): Kind {
+  return {
+    name: "the simulated store",
+    listsFinished: true,
+    distrustsClock: true,
+    dueWithinMs,
+    make() {
+      const { environment, setTime } = handMovedClock();
+      const store = new SimulatedStore({ now: environment.now, dueWithinMs });
+      return { connect: () => store, setTime, close() {} };
+    },
+  };
+}
 
 /** The store of the documentation, on one database. */
 export function tableKind(database: PGlite): Kind {

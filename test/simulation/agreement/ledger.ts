@@ -28,8 +28,14 @@ interface Look {
 export class Ledger {
   readonly #versions = new Map<string, Known[]>();
   readonly #looks = new Map<string, Look>();
+  readonly #dueWithinMs: number;
   /** The writes of each call. */
   readonly calls: (readonly Write[])[] = [];
+
+  /** `dueWithinMs`: for how long a record that is written counts as due at most. */
+  constructor(dueWithinMs: number) {
+    this.#dueWithinMs = dueWithinMs;
+  }
 
   /** The version that a store has; null where it has none, or one that has expired. */
   current(key: string, now: number): Known | null {
@@ -47,13 +53,13 @@ export class Ledger {
     return this.#versions.get(key)?.at(-2) ?? null;
   }
 
-  wrote(known: Known): void {
+  wrote(known: Known, now: number): void {
     const versions = this.#versions.get(known.key);
     if (versions === undefined) this.#versions.set(known.key, [known]);
     else versions.push(known);
     const { dueAt, dueInMs } = known.index;
     if (dueAt === null) this.#looks.delete(known.key);
-    else this.#looks.set(known.key, { at: dueAt, inMs: dueInMs });
+    else this.#looks.set(known.key, { at: Math.max(dueAt, now - this.#dueWithinMs), inMs: dueInMs });
   }
 
   took(keys: readonly string[], now: number, hideMs: number): void {

@@ -78,13 +78,15 @@ type Ask = (store: RecordStore, world: World) => Promise<Answer>;
 
 class Player {
   readonly #worlds: readonly World[];
-  readonly #ledger = new Ledger();
+  readonly #ledger: Ledger;
   readonly #meet: Meet;
   #now = START;
   #versions = 0;
 
   constructor(worlds: readonly World[], meet: Meet) {
     this.#worlds = worlds;
+    const limits = worlds.map(({ kind }) => kind.dueWithinMs ?? Number.POSITIVE_INFINITY);
+    this.#ledger = new Ledger(Math.min(...limits));
     this.#meet = meet;
   }
 
@@ -169,7 +171,7 @@ class Player {
     writes.forEach(({ known, isUnfit }, at) => {
       const result = results[at]?.kind ?? "no answer";
       this.#meet(`a write that is ${isUnfit ? "unfit and " : ""}${result}`);
-      if (result === "written" || result === "refused") this.#ledger.wrote(known);
+      if (result === "written" || result === "refused") this.#ledger.wrote(known, this.#now);
     });
     return compared;
   }

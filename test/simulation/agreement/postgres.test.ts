@@ -2,11 +2,12 @@
 import { PGlite } from "@electric-sql/pglite";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MAX_AGE_MS } from "../../../packages/core/src/postgres/statements.ts";
 import { PostgresServer } from "../../faults/harness/postgres-server.ts";
 import { Scope } from "../../faults/harness/scope.ts";
 import { asked, expectAgreement, timeout } from "./expect-agreement.ts";
 import { findDifference } from "./find.ts";
-import { simulatedKind } from "./kinds.ts";
+import { simulated } from "./kinds.ts";
 import {
   pgliteKind,
   postgresKind,
@@ -16,6 +17,7 @@ import {
   timedUrl,
 } from "./postgres-kinds.ts";
 
+const simulatedPostgres = simulated(MAX_AGE_MS);
 const scope = new Scope();
 let server: PostgresServer;
 let client: pg.Client;
@@ -30,7 +32,7 @@ afterAll(() => scope.close());
 
 it("the simulated store and PostgreSQL agree, by connections of its own and by one client", { timeout }, () =>
   expectAgreement(
-    [simulatedKind, postgresKind(client, server.url), singlePostgresKind(client)],
+    [simulatedPostgres, postgresKind(client, server.url), singlePostgresKind(client)],
     asked || 40,
     8,
   ),
@@ -38,7 +40,7 @@ it("the simulated store and PostgreSQL agree, by connections of its own and by o
 
 it("the simulated store and PGlite agree", { timeout }, async () => {
   const database = scope.add(new PGlite(), (one) => one.close());
-  await expectAgreement([simulatedKind, await pgliteKind(database)], asked || 20, 2);
+  await expectAgreement([simulatedPostgres, await pgliteKind(database)], asked || 20, 2);
 });
 
 /** No more than are played above. */
@@ -49,7 +51,7 @@ describe("a PostgreSQL that", { timeout: 120_000 }, () => {
     it(mutant.name, async () => {
       let met = 0;
       const kind = singlePostgresKind(client, mutant, () => met++);
-      const found = await findDifference(1, HISTORIES, [simulatedKind, kind]);
+      const found = await findDifference(1, HISTORIES, [simulatedPostgres, kind]);
       expect(met, "statements that were changed").toBeGreaterThan(0);
       if (found === null) expect.fail(`${HISTORIES} histories do not see that it ${mutant.name}`);
     });

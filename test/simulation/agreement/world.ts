@@ -26,6 +26,8 @@ export interface Kind {
   readonly distrustsClock: boolean;
   /** A take gives the oldest of a part of all that is due. */
   readonly takesOfParts?: boolean;
+  /** For how long a record that is written counts as due at most, in milliseconds. Default: for as long as it says. */
+  readonly dueWithinMs?: number;
   make(): Place | Promise<Place>;
 }
 
