@@ -226,9 +226,9 @@ export const scriptMutants: readonly TextMutant[] = [
     to: "redis.call('SET', record, text)",
   },
   {
-    name: "lets a record go that is not finished",
-    from: "    if expiry == '' then\n      redis.call('SET', record, text)",
-    to: "    if expiry == '' then\n      redis.call('SET', record, text, 'PX', 1)",
+    name: "lets a record go at the time that it had when it was finished",
+    from: "  if expiry == '' then\n    redis.call('SET', record, text)",
+    to: "  if expiry == '' then\n    redis.call('SET', record, text, 'KEEPTTL')",
   },
   {
     name: "leaves an event on the list of its old state",
