@@ -244,6 +244,11 @@ export class Runs {
     const run = new ActiveRun(lease, leased, runner, context, this.#parts, this.#accept);
     const waiting = { ...begun, run };
     if (begun.inBackground) {
+      // A look that was under way at the stop may still begin something.
+      if (!this.#looker.isTaking() && !this.#parts.isClosing) {
+        void this.#handBack(waiting);
+        return;
+      }
       this.#waiting.push(waiting);
       this.#watch();
       this.#startSoon();

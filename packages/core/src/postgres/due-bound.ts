@@ -3,6 +3,8 @@ import type { Environment } from "../time/environment.ts";
 
 /** How often a look is complete. */
 const COMPLETE_EVERY_MS = 600_000;
+/** How soon a complete look that has failed is repeated. Until then, what fell due long ago may stay unseen. */
+const COMPLETE_AGAIN_MS = 20_000;
 
 /** What a look has found. */
 export interface Found {
@@ -38,6 +40,7 @@ export class DueBound {
   readonly #ways: BoundWays;
   #from: number | null = null;
   #completed: Stopwatch | null = null;
+  #completeAgainMs = COMPLETE_EVERY_MS;
   #completing: Promise<void> | null = null;
 
   constructor(ways: BoundWays) {
@@ -46,7 +49,7 @@ export class DueBound {
 
   /** Where the next look begins, on the server's clock. Only the first complete look is waited for. */
   async from(): Promise<number> {
-    if (this.#completed === null || this.#completed.elapsedMs >= COMPLETE_EVERY_MS) {
+    if (this.#completed === null || this.#completed.elapsedMs >= this.#completeAgainMs) {
       this.#completing ??= this.#lookAtAll().finally(() => {
         this.#completing = null;
       });
@@ -63,11 +66,13 @@ export class DueBound {
   }
 
   async #lookAtAll(): Promise<void> {
-    // If it fails, the next one is not tried at once: it may have taken long.
     this.#completed = new Stopwatch(this.#ways.environment);
+    // If it fails, the next one is not tried at once: it may have taken long.
+    this.#completeAgainMs = COMPLETE_AGAIN_MS;
     try {
       const found = this.#least(await this.#ways.lookAtAll());
       this.#from = Math.min(this.#from ?? found, found);
+      this.#completeAgainMs = COMPLETE_EVERY_MS;
     } catch {
       // The looks that follow find what has become due lately, and report it if the server does not answer.
     }
