@@ -193,14 +193,14 @@ describe("the dashboard", () => {
     await live(page);
     expect(await page.locator("#zones").textContent()).toBe("Times: UTC / yours (GMT+3)");
     const times = page.locator("#transactions time");
-    expect(await times.allTextContents()).toEqual(["22:15:07 / 01:15:07"]);
+    expect(await times.allTextContents()).toEqual(["22:15:07 / 2 Mar 01:15:07"]);
     sandbox.transactions.setStatus(sandbox.transactions.list()[0]?.transaction.id ?? "", "SUCCESS");
     await page.locator("#transactions .pill.good").waitFor();
-    expect(await times.allTextContents()).toEqual(Array(2).fill("22:15:07 / 01:15:07"));
+    expect(await times.allTextContents()).toEqual(Array(2).fill("22:15:07 / 2 Mar 01:15:07"));
     const delivery = page.locator("#deliveries .row");
     await delivery.locator("summary").click();
     await delivery.locator(".attempt").waitFor();
-    expect(await delivery.locator("time").allTextContents()).toEqual(Array(2).fill("22:15:07 / 01:15:07"));
+    expect(await delivery.locator("time").allTextContents()).toEqual(Array(2).fill("22:15:07 / 2 Mar 01:15:07"));
     expect(await times.first().getAttribute("title")).toContain("2026-03-01T22:15:07.000Z");
   });
 
