@@ -1,4 +1,5 @@
 /** What holds in every history, whatever goes wrong in it. */
+import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import type { Chronicle, HandlerCall, Write } from "./chronicle.ts";
 import { deliveryOf } from "./deliveries.ts";
 import { begunAt, hadWrongClock, isExplained, lapseOf, lostBetween } from "./excuses.ts";
@@ -167,7 +168,8 @@ function ownersWriteAlone(chronicle: Chronicle): string | null {
   for (const write of chronicle.writes) {
     const { before, after, process, key, at, now } = write;
     const lease = before?.lease ?? null;
-    if (before === null || lease === null) continue;
+    // A canary belongs to nobody: whoever finds it ends it.
+    if (before === null || lease === null || isCanary(key)) continue;
     if (chronicle.begins.get(lease.token)?.process === process || isOver(lease, now)) continue;
     const was = before.slots[lease.slot];
     const is = after.slots[lease.slot];

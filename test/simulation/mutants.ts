@@ -159,8 +159,8 @@ export const MUTANTS: readonly Mutant[] = [
     mutant(
       "a lease counts from the answer to its write, not from its sending",
       ACCEPTOR,
-      "this.#runs.start({ ...begun, runner, inBackground",
-      "this.#runs.start({ ...begun, leased: this.#parts.stopwatch(), runner, inBackground",
+      "          ...begun,\n          runner,\n          context",
+      "          ...begun,\n          leased: this.#parts.stopwatch(),\n          runner,\n          context",
     ),
   ),
   mutant(
