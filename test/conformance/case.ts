@@ -8,6 +8,8 @@ export interface Target {
   readonly port: number;
   /** What its own routes do with the body before Payhooks. Those that begin with `exact` leave the bytes as they came. */
   readonly traps: readonly string[];
+  /** Whether its platform may freeze the process after an answer. Events run right after the response there, so no mount starts the receiver. */
+  readonly runsAfterResponse?: boolean;
   /** Cases that the framework decides, before any adapter. */
   readonly own?: Readonly<Record<string, OwnAnswer>>;
 }

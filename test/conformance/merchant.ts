@@ -96,7 +96,7 @@ function makeReceiver(kind: Kind, { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET }: Se
   const seen = async (event: { readonly message?: string }, { attempt }: { attempt: number }) => {
     effects.push(`ran ${JSON.stringify(event)}`);
     if (event.message === "tell the context")
-      effects.push(`ran in the context of ${state.requests.getStore()}`);
+      effects.push(`handled in the context of ${state.requests.getStore()}`);
     if (event.message === "fail once" && attempt === 1) throw new Error("as told");
     if (event.message === "reject") throw new Reject("as told");
   };

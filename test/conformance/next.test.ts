@@ -14,6 +14,9 @@ import { NEXT_TRAPS } from "./traps.ts";
 const app = "test/conformance/next-app";
 const cwd = join(root, app);
 
+/** What the application imports from outside of its folder. */
+const MERCHANT = ["test/conformance/merchant.ts", "test/conformance/servers", "test/support"];
+
 const why = "Next.js answers methods that the route does not export";
 const OWN = {
   "wrong method": { answers: ["405", "405", "405", "405"], why },
@@ -35,7 +38,7 @@ function running(): Promise<Server> {
 afterAll(async () => (await first)?.stop());
 
 async function start(): Promise<Server> {
-  await buildNext(cwd, [app, "test/conformance/servers", "packages/core/dist", "packages/next/dist"]);
+  await buildNext(cwd, [app, ...MERCHANT, "packages/core/dist", "packages/next/dist"]);
   return startServer({
     command: process.execPath,
     args: [NEXT, "start", "--port", "0", "--hostname", "127.0.0.1"],
@@ -48,7 +51,8 @@ async function start(): Promise<Server> {
 describe("Next.js, built and started as in production, gives the same bytes the same answer", () => {
   // The server is everybody's in this file, and ended with it.
   const shared = async () => ({ port: (await running()).port, stop: async () => {} });
-  adapterConformance([{ name: "Next.js", traps: NEXT_TRAPS, start: shared, startMs: 300_000, own: OWN }]);
+  const next = { name: "Next.js", traps: NEXT_TRAPS, runsAfterResponse: true, own: OWN };
+  adapterConformance([{ ...next, start: shared, startMs: 300_000 }]);
 });
 
 describe("a handler that is exported under other methods too", () => {

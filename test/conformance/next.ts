@@ -1,7 +1,7 @@
 /** Next.js as a contender: its production build, made anew only when something in it has changed. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { root } from "../package/workspace.ts";
@@ -10,7 +10,7 @@ import { root } from "../package/workspace.ts";
 export const NEXT: string = join(root, "test/node_modules/next/dist/bin/next");
 export const QUIET = { NEXT_TELEMETRY_DISABLED: "1", NODE_ENV: "production" } as const;
 
-/** Builds the application in a folder, without any of its secrets. */
+/** Builds the application in a folder, without any of its secrets. `inputs` are the files and folders that go into it. */
 export async function buildNext(folder: string, inputs: readonly string[]): Promise<void> {
   const stamp = join(folder, ".next", "built-from");
   const wanted = fingerprint(inputs);
@@ -28,20 +28,16 @@ export async function buildNext(folder: string, inputs: readonly string[]): Prom
   writeFileSync(stamp, wanted);
 }
 
-/** A hash of all files in folders, without what tools put there. */
-function fingerprint(folders: readonly string[]): string {
+/** A hash of files, and of all files in folders without what tools put there. */
+function fingerprint(inputs: readonly string[]): string {
   const hash = createHash("sha256").update(readFileSync(NEXT));
   const skipped = new Set(["node_modules", ".next", "next-env.d.ts"]);
   const visit = (path: string): void => {
-    for (const entry of readdirSync(path, { withFileTypes: true }).sort((a, b) =>
-      a.name < b.name ? -1 : 1,
-    )) {
-      const inside = join(path, entry.name);
-      if (skipped.has(entry.name)) continue;
-      if (entry.isDirectory()) visit(inside);
-      else hash.update(inside).update(readFileSync(inside));
+    if (statSync(path).isFile()) hash.update(path).update(readFileSync(path));
+    else {
+      for (const name of readdirSync(path).sort()) if (!skipped.has(name)) visit(join(path, name));
     }
   };
-  for (const folder of folders) visit(join(root, folder));
+  for (const input of inputs) visit(join(root, input));
   return hash.digest("hex");
 }

@@ -6,7 +6,7 @@ import { Table } from "./table.ts";
 import { KEYS, SECRET } from "./targets.ts";
 
 /** An adapter on its framework and runtime, ready to be started. */
-export interface Contender extends Pick<Target, "own" | "traps"> {
+export interface Contender extends Pick<Target, "own" | "traps" | "runsAfterResponse"> {
   readonly name: string;
   start(): Promise<{ readonly port: number; stop(): Promise<void> }>;
   /** How long the start may take, with what has to be built for it. */
@@ -23,14 +23,15 @@ export function adapterConformance(contenders: readonly Contender[]): void {
     expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
   });
 
-  describe.each(contenders)("$name", ({ name, start, startMs = 60_000, traps, own = {} }) => {
+  describe.each(contenders)("$name", ({ start, startMs = 60_000, ...contender }) => {
+    const { name, own = {} } = contender;
     let session: Session;
     let stop = async (): Promise<void> => {};
 
     beforeAll(async () => {
       const server = await start();
       stop = () => server.stop();
-      session = new Session({ name, port: server.port, traps, own });
+      session = new Session({ ...contender, port: server.port });
     }, startMs);
     afterAll(() => stop());
 

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { packagesIn, root, shown, sourcesOf } from "../package/workspace.ts";
 import { readDocument } from "./markdown.ts";
@@ -29,6 +30,15 @@ describe("the code in the adapters' documentation", () => {
   it("begins with the shortest server, in the README", () => {
     expect(codeIn("README.md")[0]).toBe(textOf("examples/express/src/smallest.ts"));
   });
+
+  it.each(["README.md", "packages/express/README.md"])(
+    "of %s is JavaScript: it is saved as app.js",
+    (path) => {
+      expect(readFileSync(join(root, path), "utf8")).toMatch(/Save (it|this) as `app\.js`/);
+      const options = { fileName: "app.js", reportDiagnostics: true, compilerOptions: { allowJs: true } };
+      expect(ts.transpileModule(codeIn(path)[0] ?? "", options).diagnostics).toEqual([]);
+    },
+  );
 
   it("shows the Worker of the example", () => {
     expect(codeIn("docs/start/workers.md")).toContain(textOf("examples/worker/src/index.ts"));

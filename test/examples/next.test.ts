@@ -10,6 +10,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildNext, NEXT, QUIET } from "../conformance/next.ts";
 import { KEYS, SECRET, type Server, startServer } from "../conformance/targets.ts";
+import { exchange, request } from "../e2e/wire.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope, until } from "../faults/harness/scope.ts";
 import { root } from "../package/workspace.ts";
@@ -88,7 +89,12 @@ describe("the example for Next.js, built without secrets or Redis, and started",
     const reader = stream.body?.getReader();
     expect(new TextDecoder().decode((await reader?.read())?.value)).toBe(": open\n\n");
     await reader?.cancel();
-    const decision = { action: "discard", eventId: "0".repeat(48), note: "not there" };
+    const decision = {
+      action: "discard",
+      eventId: "0".repeat(48),
+      revision: "0".repeat(16),
+      note: "not there",
+    };
     const answer = await fetch(url, {
       method: "POST",
       headers: {
@@ -100,6 +106,19 @@ describe("the example for Next.js, built without secrets or Redis, and started",
       body: JSON.stringify(decision),
     });
     expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining("no longer held")]);
+  });
+
+  it("has it under the names that it allows only, those of this machine included", async () => {
+    const under = async (host: string): Promise<number> => {
+      const headers = [
+        ["Host", host],
+        ["X-Authenticated-User", "marta"],
+      ] as const;
+      return (await exchange(server.port, request("GET", "/admin/payhooks", headers))).status;
+    };
+    expect(await under("admin.shop.example")).toBe(200);
+    expect(await under(`localhost:${server.port}`)).toBe(200);
+    expect(await under("another.example")).toBe(421);
   });
 
   it("lets a cron job work, with the secret only, and shares its connections among all routes", async () => {

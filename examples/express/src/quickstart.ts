@@ -28,7 +28,7 @@ app.use("/webhooks/connect", connectWebhooks(receiver));
 const server = app.listen(process.env.PORT ?? 3000);
 server.once("listening", () => console.log("listening", server.address()));
 
-async function stop(): Promise<void> {
+async function stop() {
   server.close();
   await receiver.close({ graceMs: 10_000 });
   server.closeAllConnections();

@@ -22,7 +22,7 @@ app.register(connectWebhooks(receiver), { prefix: "/webhooks/connect" });
 await app.listen({ port: Number(process.env.PORT ?? 3000) });
 console.log("listening", app.server.address());
 
-async function stop(): Promise<void> {
+async function stop() {
   const closing = app.close();
   await receiver.close({ graceMs: 10_000 });
   app.server.closeAllConnections();

@@ -24,7 +24,7 @@ const server = serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) 
   console.log("listening", address),
 );
 
-async function stop(): Promise<void> {
+async function stop() {
   server.close();
   await receiver.close({ graceMs: 10_000 });
   if ("closeAllConnections" in server) server.closeAllConnections();

@@ -33,10 +33,10 @@ export function closingCases(deliveries: Deliveries): readonly Case[] {
         const probed = await inTurn(probes(PROBE_PATHS.away))({ port });
         return [refused, ...probed];
       },
-      answers: [
+      answers: ({ runsAfterResponse = false }) => [
         refused(503, "ERR_INBOX_UNAVAILABLE"),
         `200 {"ok":true} ${JSON_TYPE}`,
-        `503 {"ok":false,"code":"not-started"} ${JSON_TYPE}`,
+        `503 {"ok":false,"code":"${runsAfterResponse ? "inbox-unavailable" : "not-started"}"} ${JSON_TYPE}`,
       ],
       effects: ["refused 503 ERR_INBOX_UNAVAILABLE"],
     },

@@ -22,7 +22,7 @@ export function contextCases(deliveries: Deliveries): readonly Case[] {
       answers: times(REQUESTS, RECEIVED),
       effects: payments.flatMap((payment) => [
         ...deliveries.ranOnce(payment),
-        `ran in the context of ${deliveries.idOf(payment)}`,
+        `handled in the context of ${deliveries.idOf(payment)}`,
       ]),
     },
   ];
