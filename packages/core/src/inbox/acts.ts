@@ -10,7 +10,7 @@ export type Act = "accept" | "take" | "end";
 
 const ACTS: readonly Act[] = ["accept", "take", "end"];
 
-/** How long only a real success is believed, once real events have failed although a canary had passed. */
+/** How long only a real success is believed, once real events have failed although canaries pass. */
 const DOUBT_MS = 60_000;
 
 /** What one act has shown. */
@@ -22,7 +22,9 @@ class Evidence {
   hasFailed = false;
   /** A canary has passed since that event failed. */
   isContradicted = false;
-  /** Since an event has failed after a canary had passed. Until an event passes, canaries are not believed for a while. */
+  /** A canary has failed too, since the act began to fail. */
+  hasCanaryFailed = false;
+  /** Since an event and a canary have contradicted each other. Until an event passes, canaries are not believed for a while. */
   doubt: Stopwatch | null = null;
 
   constructor(stall: Stall) {
@@ -34,7 +36,8 @@ class Evidence {
  * What this process can do with its store, as events and canaries have shown it lately.
  *
  * An event counts for more than a canary, since it also writes what it can be found by. The first canary that passes after a
- * failure ends that failure. If an event then fails again, only one that passes ends it, or a minute without another failure.
+ * failure ends that failure. If an event then fails again, only one that passes ends it, or a minute without another failure. The
+ * same holds for a failure of events that was told before any canary had tried: otherwise it would be told as over, and once more.
  */
 export class Acts {
   readonly #environment: Environment;
@@ -66,6 +69,7 @@ export class Acts {
     evidence.passed = new Stopwatch(this.#environment);
     evidence.hasFailed = false;
     evidence.isContradicted = false;
+    evidence.hasCanaryFailed = false;
     evidence.doubt = null;
     evidence.stall.passed();
   }
@@ -81,16 +85,22 @@ export class Acts {
   canaryPassed(act: Act): void {
     const evidence = this.#of[act];
     evidence.passed = new Stopwatch(this.#environment);
-    if (evidence.stall.failing === null) return;
+    const { failing } = evidence.stall;
+    if (failing === null) return;
     evidence.isContradicted = evidence.hasFailed;
+    if (failing.isTold && evidence.hasFailed && !evidence.hasCanaryFailed)
+      evidence.doubt ??= new Stopwatch(this.#environment);
     if (evidence.doubt !== null && evidence.doubt.elapsedMs < DOUBT_MS) return;
+    evidence.hasCanaryFailed = false;
     evidence.doubt = null;
     evidence.stall.passed();
   }
 
   /** A canary, or a look for what is due, has failed. */
   canaryFailed(act: Act, cause: unknown): void {
-    if (!this.#isClosed && !isClosing(cause)) this.#of[act].stall.failed(cause);
+    if (this.#isClosed || isClosing(cause)) return;
+    this.#of[act].hasCanaryFailed = true;
+    this.#of[act].stall.failed(cause);
   }
 
   /** Nobody is told anything any more. */

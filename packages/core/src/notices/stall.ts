@@ -25,8 +25,8 @@ export class Stall {
     this.#notify = notify;
   }
 
-  /** Why it failed last; null if it works. */
-  get failing(): { readonly cause: unknown } | null {
+  /** Why it failed last, and whether that was told; null if it works. */
+  get failing(): { readonly cause: unknown; readonly isTold: boolean } | null {
     return this.#failing;
   }
 

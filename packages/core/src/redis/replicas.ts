@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from "ioredis";
 import { PayhooksError } from "../protocol/errors.ts";
+import { type Clock, Stopwatch } from "../time/clock.ts";
 import { isCluster, nodeOf } from "./connections.ts";
 import { byGroup, type Groups } from "./groups.ts";
 import { CONFIRM } from "./scripts.ts";
@@ -16,7 +17,12 @@ export interface WrittenRecord {
 interface Demand {
   readonly replicas: number;
   readonly timeoutMs: number;
+  /** By which a history gets old. */
+  readonly clock: Clock;
 }
+
+/** A record that was written before a failover is asked for within this time after it, or not at all. */
+const ASKED_WITHIN_MS = 10_000;
 
 /** Confirms that replicas have records. Each record is checked on its own node. */
 export class Replicas {
@@ -69,7 +75,7 @@ export class Replicas {
 /** Records that a caller waits for. */
 interface Asked {
   readonly records: readonly WrittenRecord[];
-  /** The node's history when the records were asked for; null if it was not known yet. */
+  /** The history in which the records were written; null if they may be from an earlier one than the node's. */
   readonly history: string | null;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -85,7 +91,7 @@ class NodeReplicas {
   readonly #shards: Shards;
   readonly #groups: Groups;
   readonly #demand: Demand;
-  #history: string | null = null;
+  #history: { readonly id: string | null; readonly since: Stopwatch } | null = null;
   #waiting: Asked[] = [];
   #isBusy = false;
 
@@ -98,9 +104,15 @@ class NodeReplicas {
 
   settled(records: readonly WrittenRecord[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ records, history: this.#history, resolve, reject });
+      this.#waiting.push({ records, history: this.#historyOfWrites, resolve, reject });
       if (!this.#isBusy) void this.#work();
     });
+  }
+
+  /** The history in which everything was written that is asked for now; null right after a failover, or while it is not known. */
+  get #historyOfWrites(): string | null {
+    const known = this.#history;
+    return known !== null && known.since.elapsedMs >= ASKED_WITHIN_MS ? known.id : null;
   }
 
   async #work(): Promise<void> {
@@ -110,7 +122,8 @@ class NodeReplicas {
       try {
         const found = await this.#confirm(round.flatMap(({ records }) => records));
         for (const asked of round) this.#answer(asked, found);
-        this.#history = found.history;
+        if (this.#history?.id !== found.history)
+          this.#history = { id: found.history, since: new Stopwatch(this.#demand.clock) };
       } catch (error) {
         for (const { reject } of round) reject(error);
       }
@@ -120,10 +133,11 @@ class NodeReplicas {
 
   /**
    * A record with another version has usually been changed since, and still contains what is to be confirmed. But if the node's
-   * history has changed, the version may be an older one, and the requested one may be lost.
+   * history has changed since the write, the version may be an older one, and the requested one may be lost. Somebody else may have
+   * been the first to ask in the new history, so a history counts only once it is older than any such write.
    */
   #answer({ records, history, resolve, reject }: Asked, found: Found): void {
-    const isSame = history === found.history;
+    const isSame = history !== null && history === found.history;
     const isThere = ({ key, version }: WrittenRecord): boolean => {
       const state = found.states.get(key + version);
       return state === "as-written" || (state === "changed" && isSame);

@@ -211,7 +211,11 @@ class RedisStore implements RecordStore {
       replicas:
         connection === undefined
           ? null
-          : new Replicas(connection, this.#shards, groups, { replicas, timeoutMs: commandTimeoutMs }),
+          : new Replicas(connection, this.#shards, groups, {
+              replicas,
+              timeoutMs: commandTimeoutMs,
+              clock: environment,
+            }),
     };
     return this.#opened;
   }
