@@ -208,7 +208,7 @@ export class Canary {
     const wasTaking = flight !== undefined && this.#takers.isTaking();
     if (wasTaking) {
       this.#takers.look();
-      await inTime(environment, TAKEN_WITHIN_MS, () => flight.ended, notTaken).catch(() => {});
+      await inTime(environment, TAKEN_WITHIN_MS, () => this.#taken(key, flight), notTaken).catch(() => {});
     }
     this.#flights.delete(key);
     if (flight?.isEnded === true) return;
@@ -220,6 +220,21 @@ export class Canary {
       else if (this.#takers.isTaking() && acts.failing === null) acts.canaryFailed("take", notTaken());
     } catch {
       // It expires, or somebody takes it. The next canary shows what the store does.
+    }
+  }
+
+  /** Waits until a canary was taken. This process hears of one that it takes itself; it asks the store about any other. */
+  async #taken(key: string, flight: Flight): Promise<void> {
+    const { environment, store } = this.#parts;
+    for (;;) {
+      await inTime(environment, AGAIN_MS, () => flight.ended, notTaken).catch(() => {});
+      if (flight.isEnded || this.#parts.isClosing || !this.#flights.has(key)) return;
+      try {
+        const [found = null] = await store.read([key]);
+        if (found === null) return;
+      } catch {
+        // The next look says why.
+      }
     }
   }
 

@@ -2,6 +2,7 @@
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
 import { createInbox } from "../../src/inbox/engine.ts";
+import type { Runner } from "../../src/inbox/inbox.ts";
 import type { RecordStore } from "../../src/inbox/store.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { Loss } from "../../src/notices/notice.ts";
@@ -31,6 +32,32 @@ describe("the health of an inbox", () => {
     expect(await inbox.health()).toMatchObject({ ok: true });
     await vi.waitFor(() => expect(commits() - before).toBe(4));
     await inbox.close({ graceMs: 0 });
+  });
+
+  it("is good again soon after an outage, although another process takes the canary", async () => {
+    const clock = fakeClock();
+    const file = newFile();
+    const store: RecordStore = sqliteStore(file, { clock });
+    const one = createInbox(store, { environment: environmentOf(clock) });
+    const other = sqliteInbox(file, { clock });
+    const runner: Runner = {
+      run: async () => ({ ending: { kind: "done" }, changes: [], written() {} }),
+      firstStep: () => null,
+      handlersOf: () => [],
+      notify() {},
+    };
+    for (const inbox of [one, other]) {
+      await inbox.ready();
+      await inbox.run(runner, { concurrency: 1 });
+    }
+    store.takeDue = () => Promise.reject(new Error("away"));
+    await clock.advance(1_000);
+    expect(await one.health()).toMatchObject({ ok: false, failing: "take" });
+    // It answers again, but the other process is always faster.
+    store.takeDue = () => ({ records: [], left: 0, nextDueAt: null });
+    await clock.advance(4_000);
+    expect(await one.health()).toMatchObject({ ok: true, failing: null });
+    await Promise.all([one.close({ graceMs: 0 }), other.close({ graceMs: 0 })]);
   });
 
   it("is not well while it closes, nor once it has", async () => {
