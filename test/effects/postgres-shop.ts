@@ -88,9 +88,12 @@ export class PostgresShop {
     return (await this.admin.query("SELECT id FROM payhooks_effects ORDER BY id")).rows.map(({ id }) => id);
   }
 
-  /** Ends every connection to the server but the test's own. */
+  /**
+   * Ends every connection to the server but the test's own. Their clients know it afterwards: the server has said so on each before
+   * it answers here. Drizzle would never give back a connection of node-postgres on which its BEGIN fails.
+   */
   async endConnections(): Promise<void> {
-    await this.admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    await this.admin.query(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
       WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`);
   }
 }
