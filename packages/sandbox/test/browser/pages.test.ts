@@ -200,7 +200,9 @@ describe("the dashboard", () => {
     const delivery = page.locator("#deliveries .row");
     await delivery.locator("summary").click();
     await delivery.locator(".attempt").waitFor();
-    expect(await delivery.locator("time").allTextContents()).toEqual(Array(2).fill("22:15:07 / 2 Mar 01:15:07"));
+    expect(await delivery.locator("time").allTextContents()).toEqual(
+      Array(2).fill("22:15:07 / 2 Mar 01:15:07"),
+    );
     expect(await times.first().getAttribute("title")).toContain("2026-03-01T22:15:07.000Z");
   });
 
