@@ -99,10 +99,16 @@ describe.each(CLIENTS)("through $name", { timeout: 60_000 }, (kind) => {
     await client.effects().open();
     await shop.admin.query("ALTER DATABASE postgres SET default_transaction_read_only = on");
     await shop.endConnections();
+    const runs: Promise<unknown>[] = [];
     const t = await shop.harness(client, (receiver) =>
-      receiver.onDeposit((_, ctx) => ctx.transaction(async (tx) => void (await client.run(tx, PAY)))),
+      receiver.onDeposit(async (_, ctx) => {
+        const run = ctx.transaction(async (tx) => void (await client.run(tx, PAY)));
+        runs.push(run);
+        await run;
+      }),
     );
     await t.deposit();
+    await Promise.allSettled(runs);
     expect(t.notices).toContainEqual(
       expect.objectContaining({
         type: "warning",

@@ -3,7 +3,7 @@ import type { EffectContext, Receiver } from "@payhooks/core";
 import { createHarness, createTestKeys, type Harness, type HarnessDelivery } from "@payhooks/core/testing";
 import { Pool } from "pg";
 import { PostgresServer, type ServerOptions } from "../faults/harness/postgres-server.ts";
-import { Scope } from "../faults/harness/scope.ts";
+import { Scope, until } from "../faults/harness/scope.ts";
 import type { Client, ClientKind } from "./postgres-clients.ts";
 
 export type Context = EffectContext<unknown>;
@@ -35,6 +35,11 @@ export class PostgresShop {
 
   async stop(): Promise<void> {
     await this.admin.end();
+    // A transaction that a closed receiver has left behind may still be on its way, and its client hears no error yet.
+    await until("all connections are closed", async () => {
+      const others = "backend_type = 'client backend' AND pid <> pg_backend_pid()";
+      return (await this.server.tell(`SELECT 1 FROM pg_stat_activity WHERE ${others}`)).length === 0;
+    });
     await this.#scope.close();
   }
 
