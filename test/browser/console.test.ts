@@ -330,11 +330,13 @@ describe("without a mouse", () => {
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Replay…");
     await press("Enter");
     await page.keyboard.type("The ledger is back.");
+    // The button waits for what will run.
+    await page.locator("#confirm:enabled").waitFor();
     await tabTo("confirm");
     await press("Enter");
     await page.locator("#life .pill.good", { hasText: "done" }).first().waitFor();
     await expect.poll(() => merchant.credited).toEqual(["order-2"]);
-    expect(await page.evaluate("document.activeElement !== document.body")).toBe(true);
+    await expect.poll(() => page.evaluate("document.activeElement !== document.body")).toBe(true);
   });
 });
 

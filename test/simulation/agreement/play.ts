@@ -76,11 +76,16 @@ export async function play(
 type ListCall = Extract<Call, { readonly kind: "list" }>;
 type Ask = (store: RecordStore, world: World) => Promise<Answer>;
 
+/** For how long a process has to know its primary before it confirms that a changed record contains an earlier write. */
+const TRUSTED_AFTER_MS = 10_000;
+
 class Player {
   readonly #worlds: readonly World[];
   readonly #ledger: Ledger;
   readonly #meet: Meet;
   #now = START;
+  /** Since when each process has asked replicas; null if it has just been opened. */
+  readonly #askedSince: [number | null, number | null] = [0, 0];
   #versions = 0;
 
   constructor(worlds: readonly World[], meet: Meet) {
@@ -132,6 +137,7 @@ class Player {
       case "settled":
         return this.#settled(call.by, call.keys.map(keyOf));
       case "reopen":
+        this.#askedSince[call.by] = null;
         return this.#compare(call.by, (_, world) => world.reopen(call.by));
     }
   }
@@ -263,10 +269,18 @@ class Player {
       const known = at % 2 === 0 ? current : (this.#ledger.earlier(key) ?? current);
       return { key, version: known?.version ?? "never" };
     });
+    const since = this.#askedSince[by];
+    this.#askedSince[by] ??= this.#now;
+    // A process that is new to its primary may not confirm what has been changed since.
+    const isOpen =
+      (since === null || this.#now - since < TRUSTED_AFTER_MS) &&
+      items.some(({ key, version }) => version !== this.#ledger.current(key, this.#now)?.version);
     return this.#compare(by, async (store) => {
       const found = await store.read(keys);
       const areThere = found.every((one) => one !== null);
-      return store.settled === undefined ? areThere : isSettled(() => store.settled?.(items));
+      const isConfirmed =
+        store.settled === undefined ? areThere : await isSettled(() => store.settled?.(items));
+      return isOpen ? "any" : isConfirmed;
     });
   }
 }
