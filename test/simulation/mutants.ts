@@ -272,7 +272,7 @@ export const MUTANTS: readonly Mutant[] = [
     "an effect that was committed before is had again",
     "effects/transaction.ts",
     'if (stored.found === "done") return { ran: false, value: undefined };',
-    "",
+    'if (stored.found === "done") return { ran: true, value: await this.#call(tx) };',
   ),
   mutant(
     "an effect has another id in each run",
