@@ -68,7 +68,7 @@ const REFUSALS: readonly Refusal[] = [
     fix: "Is PostgreSQL running, does it listen there (listen_addresses), and is the port right?",
   },
   {
-    is: /^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)|timeout/,
+    is: /^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)|\btimeout\b/,
     what: "the address does not answer in time",
     fix: "Check host and port, and whether a firewall is in between.",
   },

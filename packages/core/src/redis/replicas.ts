@@ -40,6 +40,12 @@ export class Replicas {
     this.#demand = demand;
   }
 
+  /** Learns the histories of all nodes. To be called before this process writes anything. */
+  async learn(): Promise<void> {
+    const nodes = new Set(this.#shards.all.map((shard) => this.#nodeAt(shard)));
+    await Promise.all([...nodes].map((node) => node.learn()));
+  }
+
   /** Rejects unless the required number of replicas has all of the records in time. */
   async settled(records: readonly WrittenRecord[]): Promise<void> {
     const byNode = new Map<NodeReplicas, WrittenRecord[]>();
@@ -91,7 +97,8 @@ class NodeReplicas {
   readonly #shards: Shards;
   readonly #groups: Groups;
   readonly #demand: Demand;
-  #history: { readonly id: string | null; readonly since: Stopwatch } | null = null;
+  /** `since`: when it was noticed; null if that was before the first write of this process. */
+  #history: { readonly id: string | null; readonly since: Stopwatch | null } | null = null;
   #waiting: Asked[] = [];
   #isBusy = false;
 
@@ -100,6 +107,11 @@ class NodeReplicas {
     this.#shards = shards;
     this.#groups = groups;
     this.#demand = demand;
+  }
+
+  async learn(): Promise<void> {
+    if (this.#history !== null) return;
+    this.#history = { id: historyIn(await this.#node.info("replication")), since: null };
   }
 
   settled(records: readonly WrittenRecord[]): Promise<void> {
@@ -112,7 +124,8 @@ class NodeReplicas {
   /** The history in which everything was written that is asked for now; null right after a failover, or while it is not known. */
   get #historyOfWrites(): string | null {
     const known = this.#history;
-    return known !== null && known.since.elapsedMs >= ASKED_WITHIN_MS ? known.id : null;
+    if (known === null) return null;
+    return known.since === null || known.since.elapsedMs >= ASKED_WITHIN_MS ? known.id : null;
   }
 
   async #work(): Promise<void> {
@@ -169,7 +182,7 @@ class NodeReplicas {
         if (state !== undefined) states.set(key + version, state);
       });
     });
-    return { states, history: /^master_replid:(\w+)/m.exec(String(info))?.[1] ?? null };
+    return { states, history: historyIn(info) };
   }
 
   /** The last answer is the number of replicas that were reached. */
@@ -179,6 +192,10 @@ class NodeReplicas {
     if (reached >= replicas) return;
     throw unconfirmed(`${reached} of ${replicas} replicas have the event after ${timeoutMs} ms`);
   }
+}
+
+function historyIn(info: unknown): string | null {
+  return /^master_replid:(\w+)/m.exec(String(info))?.[1] ?? null;
 }
 
 /** The answers to a pipeline's commands. Throws the first error among them. */

@@ -173,8 +173,9 @@ class RedisStore implements RecordStore {
   }
 
   async #prepare(): Promise<void> {
-    const { groups } = await this.#open();
+    const { groups, replicas } = await this.#open();
     const { existing = false, searchable = false, environment } = this.#settings;
+    await replicas?.learn();
     if (!existing) await checkRights(await this.#oneOfEachNode(groups));
     await this.#identities.learn(await this.#oneOfEachNode(groups), existing ? null : environment.token());
     if (searchable && !existing)
