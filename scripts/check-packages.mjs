@@ -15,7 +15,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/fetch": 5400,
   "@payhooks/core/inbox": 36900,
   "@payhooks/core/postgres": 39400,
-  "@payhooks/core/redis": 39300,
+  "@payhooks/core/redis": 39500,
   "@payhooks/core/sqlite": 34100,
   "@payhooks/core/effects": 5700,
   "@payhooks/core/effects/pg": 8800,
