@@ -85,7 +85,7 @@ it("searchable, a finished record takes at most 400 bytes more, which go when it
     expect([references.length, lists.length]).toEqual([100, 64]);
     const [ofReference, ofList] = [(await bytesOf(references)) / 100, (await bytesOf(lists)) / events];
     console.log(`bytes for each finished event: ${ofReference} by its reference, ${ofList} on its list`);
-    expect(ofReference + ofList).toBeLessThanOrEqual(430);
+    expect(ofReference + ofList).toBeLessThanOrEqual(400);
     for (const name of references) expect(Number(await server.tell("PTTL", name))).toBeGreaterThan(0);
   }));
 

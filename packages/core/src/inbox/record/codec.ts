@@ -151,7 +151,7 @@ export function encodeWhole(record: IdempotencyRecord): string {
   return FORMAT + JSON.stringify(RECORD.write(record));
 }
 
-/** The reverse of {@link encodeWhole}. It takes any text, and never throws. */
+/** The reverse of {@link encodeRecord}. It takes any text, and never throws. */
 export function decodeRecord(given: string): IdempotencyRecord | Unreadable {
   if (!given.startsWith(FORMAT)) {
     const format = JSON.stringify(given.slice(0, 1));
