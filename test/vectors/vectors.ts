@@ -40,7 +40,7 @@ export interface RefusedKey {
 }
 
 export const folder: string = fileURLToPath(new URL(".", import.meta.url));
-const read = (file: string): string => readFileSync(join(folder, file), "utf8");
+export const read = (file: string): string => readFileSync(join(folder, file), "utf8");
 export const readKey = (file: string): string => read(join("keys", file));
 export const publicKey = (name: string): string => readKey(`${name}.public.pem`);
 
