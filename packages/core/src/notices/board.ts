@@ -35,9 +35,8 @@ export class NoticeBoard {
     this.#clock = clock;
     this.#soon = ON_WORKERS ? inNextMicrotask : environmentOf(clock).soon;
     const pass = (error: InboxError): void => this.#add(error);
-    this.#inboxErrors = new Limiter(clock, EQUAL_ERRORS_MS, pass, (error, count) =>
-      pass({ ...error, count }),
-    );
+    const tellRest = (latest: InboxError, count: number): void => pass({ ...latest, count });
+    this.#inboxErrors = new Limiter({ clock, periodMs: EQUAL_ERRORS_MS, restCounts: true, pass, tellRest });
   }
 
   /** False if nobody listens to notices about what goes well. Then they need not even be made. */

@@ -10,6 +10,15 @@ interface Period<Item> {
   cancelTimer: (() => void) | null;
 }
 
+export interface LimiterParts<Item> {
+  readonly clock: Clock;
+  readonly periodMs: number;
+  /** True if what is told of the rest is the first of the next period. */
+  readonly restCounts?: boolean;
+  readonly pass: (item: Item) => void;
+  readonly tellRest: (latest: Item, leftOut: number) => void;
+}
+
 /** How many subjects are known. There are few kinds of them; the oldest one is ended early. */
 const MAX_SUBJECTS = 100;
 
@@ -18,41 +27,30 @@ const MAX_SUBJECTS = 100;
  * away, every call to it fails, and a report of each one would help nobody.
  */
 export class Limiter<Item> {
-  readonly #clock: Clock;
-  readonly #periodMs: number;
-  readonly #pass: (item: Item) => void;
-  readonly #tellRest: (latest: Item, leftOut: number) => void;
+  readonly #parts: LimiterParts<Item>;
   readonly #periods = new Map<string, Period<Item>>();
 
-  constructor(
-    clock: Clock,
-    periodMs: number,
-    pass: (item: Item) => void,
-    tellRest: (latest: Item, leftOut: number) => void,
-  ) {
-    this.#clock = clock;
-    this.#periodMs = periodMs;
-    this.#pass = pass;
-    this.#tellRest = tellRest;
+  constructor(parts: LimiterParts<Item>) {
+    this.#parts = parts;
   }
 
   /** Looks at the time too, since on Workers, timers end with the request that set them. `times`: the item stands for so many. */
   add(subject: string, item: Item, limit: number, times: number): void {
-    const now = this.#clock.now();
+    const { clock, periodMs, pass, restCounts = false } = this.#parts;
+    const now = clock.now();
     const open = this.#periods.get(subject);
-    if (open !== undefined && (now < open.began || now >= open.began + this.#periodMs)) this.#end(subject);
+    if (open !== undefined && (now < open.began || now >= open.began + periodMs)) this.#end(subject);
     const period = this.#periods.get(subject) ?? this.#begin(subject);
     if (period.passed < limit) {
       period.passed++;
-      this.#pass(item);
+      pass(item);
       return;
     }
     period.latest = item;
     period.leftOut += times;
-    period.cancelTimer ??= this.#clock.after(period.began + this.#periodMs - now, () => {
+    period.cancelTimer ??= clock.after(period.began + periodMs - now, () => {
       this.#end(subject);
-      // Where one may pass, what was told just now is that one.
-      if (limit === 1) this.#begin(subject).passed = 1;
+      if (restCounts) this.#begin(subject).passed = 1;
     });
   }
 
@@ -66,7 +64,7 @@ export class Limiter<Item> {
       if (this.#periods.size < MAX_SUBJECTS) break;
       this.#end(oldest);
     }
-    const period = { began: this.#clock.now(), passed: 0, latest: null, leftOut: 0, cancelTimer: null };
+    const period = { began: this.#parts.clock.now(), passed: 0, latest: null, leftOut: 0, cancelTimer: null };
     this.#periods.set(subject, period);
     return period;
   }
@@ -76,6 +74,6 @@ export class Limiter<Item> {
     if (period === undefined) return;
     this.#periods.delete(subject);
     period.cancelTimer?.();
-    if (period.latest !== null) this.#tellRest(period.latest, period.leftOut);
+    if (period.latest !== null) this.#parts.tellRest(period.latest, period.leftOut);
   }
 }

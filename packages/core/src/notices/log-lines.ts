@@ -133,13 +133,13 @@ export class LogLines {
   constructor(log: Logger, level: LogLevel, clock: Clock) {
     this.#log = log;
     this.#level = level;
-    this.#limiter = new Limiter<Line>(
+    this.#limiter = new Limiter({
       clock,
-      MINUTE_MS,
-      (line) => this.#say(line),
-      ({ rule, title }, leftOut) =>
+      periodMs: MINUTE_MS,
+      pass: (line) => this.#say(line),
+      tellRest: ({ rule, title }, leftOut) =>
         this.#say({ rule, message: `${title}: ${leftOut} more within a minute were not written` }),
-    );
+    });
   }
 
   /** True if lines about what goes well are written too. */

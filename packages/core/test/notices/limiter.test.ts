@@ -10,12 +10,13 @@ import { Limiter } from "../../src/notices/limiter.ts";
 function setUp() {
   const clock = fakeClock();
   const told: string[] = [];
-  const limiter = new Limiter<string>(
+  const limiter = new Limiter<string>({
     clock,
-    10_000,
-    (error) => told.push(`${error} 1`),
-    (error, leftOut) => told.push(`${error} ${leftOut}`),
-  );
+    periodMs: 10_000,
+    restCounts: true,
+    pass: (error) => told.push(`${error} 1`),
+    tellRest: (error, leftOut) => told.push(`${error} ${leftOut}`),
+  });
   const add = (during: string, error = "E"): void =>
     limiter.add(`${during} ${error}`, `${during} ${error}`, 1, 1);
   return { clock, told, limiter, add };
@@ -57,12 +58,12 @@ describe("equal errors", () => {
     let now = 0;
     const told: number[] = [];
     const clock = { now: () => now, monotonic: () => now, after: () => () => {} };
-    const limiter = new Limiter(
+    const limiter = new Limiter({
       clock,
-      10_000,
-      () => told.push(1),
-      (_, leftOut) => told.push(leftOut),
-    );
+      periodMs: 10_000,
+      pass: () => told.push(1),
+      tellRest: (_, leftOut) => told.push(leftOut),
+    });
     for (now = 0; now <= 10_000; now += 1_000) limiter.add("take", "E", 1, 1);
     expect(told).toEqual([1, 9, 1]);
   });
