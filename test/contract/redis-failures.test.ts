@@ -129,12 +129,10 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
       expect(kinds(await swapAll(store, again))).toEqual(is("written", 121));
     }));
 
-  it.each([[false], [true]])(
-    "goes on with what it has, until all of it has ended (searchable: %s)",
-    (searchable) =>
+  it("goes on with what it has, until all of it has ended", () =>
       withScope(async (scope) => {
         const server = await RedisServer.start(scope);
-        const ground = redisStoreFixture(() => server.url, { searchable });
+        const ground = redisStoreFixture(() => server.url);
         const connect = () => scope.add(ground.connect(), (one) => one.close());
         const store = connect();
         await store.open();
@@ -178,9 +176,7 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
         expect(kinds(await swapAll(next, ends))).toEqual(is("written", 60));
         expect(await used()).toBeLessThan(before);
         expect(await next.counts()).toMatchObject({ waiting: 0, running: 0 });
-        expect(await next.prune?.(next.now(""))).not.toBe(true);
-      }),
-  );
+      }));
 });
 
 describe("data that vanishes from Redis", { timeout: 60_000 }, () => {
