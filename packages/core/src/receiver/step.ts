@@ -38,7 +38,7 @@ interface Which {
   readonly isFirst: boolean;
 }
 
-/** A call of a handler, or of a question such as `confirm`. */
+/** A call of a handler, or of a question such as `alreadyHandled`. */
 export type Call = (context: HandlerContext) => unknown;
 type Outcome =
   | { readonly ok: true; readonly final: boolean }

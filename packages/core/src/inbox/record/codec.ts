@@ -121,12 +121,10 @@ const DELIVERY_FIELDS = [
   "headers",
   "keyId",
   "receivedAt",
-  "confirmed",
 ] as const satisfies readonly (keyof StoredDelivery)[];
 const OPTIONAL: ReadonlySet<PropertyKey> = new Set([
   "past",
   "decision",
-  "confirmed",
   "again",
   "foundBy",
   "copies",
