@@ -9,13 +9,12 @@ import type { AnyEvent } from "../protocol/events.ts";
 import { type HeldReason, isEntry } from "../protocol/held-reasons.ts";
 import { Stopwatch } from "../time/clock.ts";
 import { endingOf, held, newProgress, type Progress } from "./progress.ts";
-import { type Call, createRunStep, FINAL, type StepParts } from "./step.ts";
+import { type Call, createRunStep, type StepParts } from "./step.ts";
 
 /** What the runner takes from the receiver. */
 export interface RunnerParts extends StepParts {
   readonly registry: Registry;
   readonly flows: { readonly payments: Flow | null; readonly connect: Flow | null };
-  readonly alreadyHandled: ((event: AnyEvent) => boolean | Promise<boolean>) | undefined;
 }
 
 /** A question to the merchant's code, asked under a lease and retried like a handler. */
@@ -25,7 +24,6 @@ const QUESTION: Omit<Registered, "name"> = {
   backoffMs: defaultBackoffMs,
   onCrash: "rerun",
 };
-const ALREADY_HANDLED: Registered = { ...QUESTION, name: "?alreadyHandled" };
 
 /** The detail of an event whose record would have expired by now. Nobody can say whether it ran before. */
 const TOO_OLD =
@@ -66,18 +64,6 @@ export function createRunner(parts: RunnerParts): Runner {
       const isOwn = await lease.claimReference(verified);
       // A person who replays an entry that is held for this very reason has decided that it runs all the same.
       if (!isOwn && lease.data.reason !== "reference-reused") return held("reference-reused", REUSED);
-    }
-    if (parts.alreadyHandled !== undefined) {
-      const { alreadyHandled } = parts;
-      const asked = await runStep(lease, ALREADY_HANDLED, progress, async () => {
-        const answer: unknown = await alreadyHandled(event);
-        // A row, or undefined, would count as "no", and an event that was handled would run again.
-        if (typeof answer !== "boolean")
-          throw new TypeError(`alreadyHandled returned no boolean, but ${typeof answer}`);
-        return answer ? FINAL : undefined;
-      });
-      if (asked === "final") return { kind: "done" };
-      if (asked === "open") return endingOf(progress);
     }
     const calls: { readonly handler: Registered; readonly call: Call }[] = [];
     for (const handler of handlers) {
@@ -211,9 +197,6 @@ export function createRunner(parts: RunnerParts): Runner {
     const { event } = flow.read(delivery);
     if (event === null || registry.isIgnored(event.event)) return undefined;
     const handlers = registry.handlersOf(event.event);
-    if (parts.alreadyHandled !== undefined && !isThrough(data.steps[ALREADY_HANDLED.name])) {
-      return handlers.length === 0 ? undefined : ALREADY_HANDLED;
-    }
     return handlers.find(
       (handler) =>
         (only === null || only.includes(handler.name)) &&
