@@ -1,4 +1,4 @@
-/** The one waiting room (docs/concepts/deduplication.md, Held): what enters it, stays until a person, or `confirm`, decides. */
+/** The one waiting room (docs/concepts/deduplication.md, Held): what enters it, stays until a person decides. */
 import { Reject } from "@payhooks/core";
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";

@@ -46,7 +46,6 @@ const DELIVERY: Shape<StoredDelivery> = objectOf<StoredDelivery>({
   headers: mapOf(text),
   keyId: orNull(text),
   receivedAt: time,
-  confirmed: optional(yes),
 });
 
 const HELD_REASON = oneOf<HeldReason>(HELD_REASONS);
