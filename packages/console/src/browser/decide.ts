@@ -71,8 +71,12 @@ export function listenToButtons(): void {
     stop();
   });
   dialog.addEventListener("close", () => {
+    // The browser tells of a close a little later. The dialog may be open again by then, about another decision.
+    if (dialog.open) return;
     decision = undefined;
-    if (document.activeElement === document.body) inPage("main", HTMLElement).focus();
+    // The button that opened the dialog may be gone. The browser then leaves the focus in the closed dialog until it draws the page.
+    const focused = document.activeElement;
+    if (focused === document.body || dialog.contains(focused)) inPage("main", HTMLElement).focus();
   });
 }
 
