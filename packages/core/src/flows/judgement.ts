@@ -1,6 +1,6 @@
 import { parseTimestamp } from "../protocol/timestamp.ts";
-import { type CallbackBody, type CallbackRules, type CallbackTexts, findMalformedField } from "./callback.ts";
-import { type KnownFields, knownFields, MAX_SIGNED_PARTS, Readings } from "./readings.ts";
+import { type CallbackRules, type CallbackTexts, cutAtNames, findMalformedField } from "./callback.ts";
+import { knownFields, MAX_SIGNED_PARTS, Readings } from "./readings.ts";
 
 /** What an authentic callback certainly says. */
 export type Judgement =
@@ -26,11 +26,11 @@ export type Judgement =
 /** How many references, and how many transaction ids, are kept with an entry. If it has more, the others are left out. */
 const MAX_NAMED = 8;
 
-/** Judges callbacks by the rules of one receiver. */
+/** Judges signed strings by the rules of one receiver. */
 export interface Judge {
-  judge(body: CallbackBody): Judgement;
+  judge(signed: string): Judgement;
   /** The readings that are offered to `payments.confirm`. */
-  readingsOf(body: CallbackBody): Readings;
+  readingsOf(signed: string): Readings;
 }
 
 const NOTHING_LEFT_OUT: readonly string[] = [];
@@ -42,13 +42,14 @@ export function judgeBy(rules: CallbackRules): Judge {
   const always = [...rules.extraFields].flatMap(([name, sent]) => (sent === "always" ? [name] : []));
   const merchantIdNeeded = rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;
 
-  function judge(body: CallbackBody): Judgement {
-    if (body.plain && always.length === 0 && findMalformedField(body.texts, rules) === null) {
-      return { kind: "certain", texts: body.texts, leftOut: NOTHING_LEFT_OUT };
+  function judge(signed: string): Judgement {
+    const cut = cutAtNames(signed);
+    if (cut.plain && always.length === 0 && findMalformedField(cut.texts, rules) === null) {
+      return { kind: "certain", texts: cut.texts, leftOut: NOTHING_LEFT_OUT };
     }
-    const readings = new Readings(body.canonical, fields);
+    const readings = new Readings(signed, fields);
     if (readings.any) {
-      const { texts, leftOut, ...agreement } = readings.agreement(body.texts);
+      const { texts, leftOut, ...agreement } = readings.agreement();
       const isInDoubt = merchantIdNeeded && leftOut.includes("merchantId");
       const contradicted = isInDoubt ? [...agreement.contradicted, "merchantId"] : agreement.contradicted;
       const repeated = contradicted.length > 0 ? [] : readings.repeated();
@@ -56,26 +57,26 @@ export function judgeBy(rules: CallbackRules): Judge {
         return ambiguous(`${repeated.join(", ")} stands in its signed string more than once`, readings);
       if (contradicted.length === 0) {
         const fault = findMalformedField(texts, rules);
-        return fault === null ? { kind: "certain", texts, leftOut } : malformed(fault, body);
+        return fault === null ? { kind: "certain", texts, leftOut } : malformed(fault, signed);
       }
       return ambiguous(
-        `its signature fits events that differ in ${contradicted.join(", ")}${hintOf(body, fields)}`,
+        `its signature fits events that differ in ${contradicted.join(", ")}${hintOf(readings)}`,
         readings,
       );
     }
-    const withoutDeclared = new Readings(body.canonical, offered);
-    if (withoutDeclared.any) return ambiguous(missingIn(body, always), withoutDeclared);
+    const withoutDeclared = new Readings(signed, offered);
+    if (withoutDeclared.any) return ambiguous(missingIn(readings, always), withoutDeclared);
     const detail = readings.tooLong
       ? `the signed string has more than ${MAX_SIGNED_PARTS} parts`
-      : (findMalformedField(body.texts, rules) ?? "its fields cannot be told apart in the signed string");
-    return malformed(detail, body);
+      : (findMalformedField(cut.texts, rules) ?? "its fields cannot be told apart in the signed string");
+    return malformed(detail, signed);
   }
 
-  return { judge, readingsOf: (body) => new Readings(body.canonical, offered) };
+  return { judge, readingsOf: (signed) => new Readings(signed, offered) };
 }
 
-function malformed(detail: string, { canonical }: CallbackBody): Judgement {
-  return { kind: "malformed", detail, signedTimes: timesIn(canonical), mayName: [] };
+function malformed(detail: string, signed: string): Judgement {
+  return { kind: "malformed", detail, signedTimes: timesIn(signed), mayName: [] };
 }
 
 function ambiguous(detail: string, readings: Readings): Judgement {
@@ -85,15 +86,15 @@ function ambiguous(detail: string, readings: Readings): Judgement {
   return { kind: "ambiguous", detail, signedTimes: readings.signedTimes(), mayName: named };
 }
 
-/** A hint about an undocumented field of the body. It is the most common reason, and can be declared. */
-function hintOf(body: CallbackBody, { indexOf }: KnownFields): string {
-  const name = [...body.texts.keys()].find((field) => !indexOf.has(field));
+/** A hint about an undocumented field. It is the most common reason, and can be declared. */
+function hintOf(readings: Readings): string {
+  const name = readings.unknownName();
   if (name === undefined) return "";
   return ` (${name.slice(0, 64)} is not documented: if every callback has it and only the service chooses its value, declare it as "always" in payments.extraFields)`;
 }
 
-function missingIn(body: CallbackBody, always: readonly string[]): string {
-  const missing = always.find((name) => !body.texts.has(name));
+function missingIn(readings: Readings, always: readonly string[]): string {
+  const missing = always.find((name) => !readings.hasName(name));
   if (missing !== undefined) return `${missing} is declared as "always" in payments.extraFields but missing`;
   return "a declared field cannot be told apart in the signed string";
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { label } from "../../inbox/record/index-of.ts";
+import { label } from "../../inbox/record/label.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { Swap } from "../../inbox/store.ts";
 import type { StoreCase } from "./fixture.ts";
