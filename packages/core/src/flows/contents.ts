@@ -100,7 +100,11 @@ function membersOf(text: string): readonly ContentField[] {
     for (const [name, raw] of rawMembers(object)) {
       if (fields.length >= MAX_FIELDS) return;
       if (raw.startsWith("{")) add(raw, `${path}${name}.`);
-      else fields.push({ name: path + name, value: raw.startsWith('"') ? String(JSON.parse(raw) as JsonValue) : raw });
+      else
+        fields.push({
+          name: path + name,
+          value: raw.startsWith('"') ? String(JSON.parse(raw) as JsonValue) : raw,
+        });
     }
   };
   add(body.text.trim(), "");

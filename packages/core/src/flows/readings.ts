@@ -154,7 +154,10 @@ export class Readings {
 
   /** The first name in the string that is neither documented nor declared. */
   unknownName(): string | undefined {
-    return this.#names.find((name) => name !== null && isFieldName(name) && !this.#known.indexOf.has(name)) ?? undefined;
+    return (
+      this.#names.find((name) => name !== null && isFieldName(name) && !this.#known.indexOf.has(name)) ??
+      undefined
+    );
   }
 
   /** What all readings say. They may differ in where the value of `callbackUrl` or `message` ends: see {@link FieldValues.choose}. */

@@ -30,7 +30,6 @@ export type {
   ListOrder,
   RecordStore,
   Scanned,
-  ScannedRecord,
   Swap,
   SwapResult,
   Versioned,

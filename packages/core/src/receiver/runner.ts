@@ -279,5 +279,10 @@ function isThrough(step: Step | undefined): boolean {
 
 function heldEventOf({ data }: Lease, flows: RunnerParts["flows"]): HeldEvent {
   const { reason, detail, delivery } = data;
-  return { ...factsOf(data), reason: reason ?? "malformed", detail, contents: (flows[delivery.flow]?.contents ?? contentsOf)(delivery) };
+  return {
+    ...factsOf(data),
+    reason: reason ?? "malformed",
+    detail,
+    contents: (flows[delivery.flow]?.contents ?? contentsOf)(delivery),
+  };
 }

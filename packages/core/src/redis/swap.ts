@@ -32,9 +32,7 @@ export async function swapRecords(
   const results = new Map<Swap, SwapResult>();
   const sent: Promise<void>[] = [];
   for (const [group, own] of byGroup(groups, items, ({ key }) => shards.of(key))) {
-    for (const together of portionsOf(
-      own.map((item) => ({ item, ...written(shards.of(item.key), item) })),
-    )) {
+    for (const together of portionsOf(own.map((item) => ({ item, ...written(shards.of(item.key), item) })))) {
       sent.push(send(group, together, (item, result) => results.set(item, result)));
     }
   }

@@ -1,7 +1,7 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { Accepted, AcceptOutcome, VerifiedEvent } from "./event.ts";
-import { countCopy, end, type IdempotencyRecord, type Slot } from "./record.ts";
 import { label } from "./label.ts";
+import { countCopy, end, type IdempotencyRecord, type Slot } from "./record.ts";
 import { claimOf, type ReferenceClaim } from "./reference-claim.ts";
 import { decide, type Ruling } from "./table.ts";
 

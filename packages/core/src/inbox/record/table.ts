@@ -72,7 +72,9 @@ function differs(known: Facts, given: Facts): boolean {
 }
 
 function differenceOf(known: Facts, given: Facts): string {
-  const names = Object.keys(given).filter((field) => known[field] !== undefined && known[field] !== given[field]);
+  const names = Object.keys(given).filter(
+    (field) => known[field] !== undefined && known[field] !== given[field],
+  );
   return `${names.join(", ")} ${names.length === 1 ? "differs" : "differ"} from what is recorded`;
 }
 
