@@ -39,7 +39,7 @@ export const eventsCommand: Command = {
   },
   notes: [
     "A date alone means midnight in UTC. A time without a zone is in the time zone of this machine.",
-    "In Redis, finished events are listed only if the application's inbox has searchable: true.",
+    "Redis keeps no list of finished events.",
   ],
   examples: [
     "payhooks events --sqlite payhooks.db --state retrying",

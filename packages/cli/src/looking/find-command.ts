@@ -25,7 +25,7 @@ export const findCommand: Command = {
   },
   notes: [
     "It shows each event with its copies, its attempts and the decisions about it. The exit code is 1 if nothing is found.",
-    "In Redis, finished events are found by their reference only if the application's inbox has searchable: true. Otherwise the command searches the unfinished and held events, and says so.",
+    "Redis does not find finished events by their reference. The command then searches the unfinished and held events, and says so.",
   ],
   examples: [
     "payhooks find --reference order-17 --postgres postgres://localhost/shop",
@@ -45,7 +45,7 @@ export const findCommand: Command = {
       }
       if (!isWhole) {
         terminal.json({ notSearched: "finished" });
-        terminal.line("This Redis is not searchable: finished events were not searched.");
+        terminal.line("Redis does not find finished events by their reference: they were not searched.");
       }
       if (events.length === 0) terminal.line("Nothing was found.");
       return events.length === 0 ? EXIT.failure : EXIT.ok;

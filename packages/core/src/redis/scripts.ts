@@ -22,7 +22,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
  * KEYS, for each record: its own key, then a sorted set for each move. ARGV, for each record: the expected beginning of the
  * stored text ("" if there must be none), the time of the computation (ms), the new text, the expiry (ms since the epoch, ""
  * for none), "1" if the write adds an event, and the number of moves. For each move, a member and its score follow. The score
- * "" removes the member from the set. Returns nil for each record that was written, 0 for one for which there is no room, and for each other one the stored text, or "".
+ * "" removes the member from the set. Returns nil for each record that was written, 0 for one for which there is no room, and
+ * for each other one the stored text, or "".
  */
 export const SWAP: string = `${NOW}
 local answers = {now}
