@@ -44,7 +44,7 @@ const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
   Hono: (options) => onHono(receiver, options),
   "Next.js": (options) => onNext(receiver, options),
   workRoute: (options) => workRoute(receiver, options),
-  "Lists of events": (options) => receiver.events.list({}, options),
+  "Lists of events": (options) => receiver.events.list(options),
   Readiness: (options) => receiver.ready(options),
   Fetch: (options) => onFetch(receiver, options),
 };
@@ -52,16 +52,11 @@ const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
 /** What takes options that other pages describe, or that belong to one call. */
 const OTHERS: Readonly<Record<string, (options: Given) => unknown>> = {
   verifyPaymentCallback: (options) => verifyPaymentCallback(new Uint8Array(), { publicKey, ...options }),
-  "events.list": (filter) => receiver.events.list(filter),
-  "held.list": async (filter) => {
-    for await (const _ of receiver.held.list(filter)) break;
-  },
-  find: (query) => receiver.find({ payTxnId: "1", ...query }),
   work: (options) => receiver.work(options),
   close: (options) => receiver.close(options),
   ingest: (options) => receiver.payments.ingest({} as Given, options),
-  replay: (options) => receiver.held.replay("0".repeat(48), { by: "a", note: "b", ...options }),
-  discard: (options) => receiver.held.discard("0".repeat(48), { by: "a", note: "b", ...options }),
+  replay: (options) => receiver.events.replay("0".repeat(48), { by: "a", note: "b", ...options }),
+  discard: (options) => receiver.events.discard("0".repeat(48), { by: "a", note: "b", ...options }),
   pgEffects: (options) => pgEffects({} as Given, options),
   postgresEffects: (options) => postgresEffects({} as Given, options),
   drizzleEffects: (options) => drizzleEffects({} as Given, options),

@@ -236,7 +236,7 @@ class History {
     chronicle.tell(timeline.now, process.name, () => `is told to ${what} ${eventId.slice(0, 6)}`);
     const deciding = { process };
     this.#deciding.add(deciding);
-    await process.receiver.held[what](eventId, { by: "somebody", note: "simulated" }).catch(() => {});
+    await process.receiver.events[what](eventId, { by: "somebody", note: "simulated" }).catch(() => {});
     this.#deciding.delete(deciding);
   }
 }

@@ -1,4 +1,5 @@
 /** The main job: a receiver on Express, and the sandbox, which sends it everything that can happen. */
+import { eachEvent } from "@payhooks/core/inbox";
 import type { AddressInfo } from "node:net";
 import { payhooksConsole } from "@payhooks/console/express";
 import { createReceiver, memoryInbox, type Notice } from "@payhooks/core";
@@ -116,7 +117,7 @@ async function everythingRan(): Promise<void> {
 
 async function heldEntries(): Promise<readonly string[]> {
   const lines: string[] = [];
-  for await (const { reason, event, id, detail } of receiver.held.list()) {
+  for await (const { reason, event, id, detail } of eachEvent(receiver.events, { state: "held" })) {
     lines.push(
       `${reason.padEnd(10)} ${(event || "?").padEnd(8)} ${id.slice(0, 36)}${detail ? `  ${detail}` : ""}`,
     );

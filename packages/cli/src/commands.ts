@@ -1,8 +1,6 @@
 import type { Command } from "./command-line/command.ts";
 import { doctorCommand } from "./doctor/command.ts";
-import { heldCommand } from "./held/command.ts";
-import { eventsCommand } from "./looking/events-command.ts";
-import { findCommand } from "./looking/find-command.ts";
+import { eventsCommand } from "./events/command.ts";
 import { migrateCommand } from "./migrate/command.ts";
 import { moveCommand } from "./move/command.ts";
 import { devCommand } from "./sandbox/dev-command.ts";
@@ -17,9 +15,7 @@ export const COMMANDS: readonly Command[] = [
   sendCommand,
   verifyCommand,
   doctorCommand,
-  findCommand,
   eventsCommand,
-  heldCommand,
   migrateCommand,
   moveCommand,
 ];

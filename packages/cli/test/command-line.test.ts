@@ -44,15 +44,13 @@ describe("payhooks", () => {
     [["send", "deposit", "--to"], "--to needs a value: --to URL"],
     [["send", "deposit", "--to", "--shuffle"], "--to needs a value: --to URL"],
     [
-      ["held", "list", "--id", "--body"],
+      ["events", "--id", "--body"],
       "--id needs a value: --id TEXT\nIf it begins with -, write --id=VALUE.",
     ],
     [["send", "deposit", "--shuffle=yes"], "--shuffle takes no value."],
-    [["held"], "An argument is missing."],
-    [["held"], "An argument is missing.\nUsage: payhooks held list "],
-    [["find", "order-1"], 'Unexpected argument "order-1".\nUsage: payhooks find --reference TEXT '],
-    [["sandbox", "extra"], 'Unexpected argument "extra".'],
-    [["sandbox", "--port", "http"], '--port must be a whole number from 0 to 65535; it is "http".'],
+    [["doctor"], "An argument is missing.\nUsage: payhooks doctor "],
+    [["dev", "extra"], 'Unexpected argument "extra".\nUsage: payhooks dev '],
+    [["dev", "--port", "http"], '--port must be a whole number from 0 to 65535; it is "http".'],
   ])("%j exits with 2 and says why", async (args, message) => {
     const ended = await payhooks(args);
     expect(ended.code).toBe(2);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { createReceiver, type Held, type Receiver, type ReceiverOptions } from "@payhooks/core";
-import { HELD_REASONS } from "@payhooks/core/inbox";
+import { createReceiver, type Receiver, type ReceiverOptions, type StoredEvent } from "@payhooks/core";
+import { eachEvent, HELD_REASONS } from "@payhooks/core/inbox";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { createTestKeys } from "@payhooks/core/testing";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
@@ -29,7 +29,7 @@ async function application(more: Partial<ReceiverOptions["payments"]> = {}): Pro
   connectUrl: string;
   database: string;
   ran: string[];
-  held: () => Promise<Held[]>;
+  held: () => Promise<StoredEvent[]>;
 }> {
   const database = join(folder, `left behind ${++inboxes}.db`);
   const receiver: Receiver = createReceiver({
@@ -46,9 +46,9 @@ async function application(more: Partial<ReceiverOptions["payments"]> = {}): Pro
   await receiver.start();
   onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
   const url = await listen(app);
-  const held = async (): Promise<Held[]> => {
-    const list: Held[] = [];
-    for await (const entry of receiver.held.list()) list.push(entry);
+  const held = async (): Promise<StoredEvent[]> => {
+    const list: StoredEvent[] = [];
+    for await (const entry of eachEvent(receiver.events, { state: "held" })) list.push(entry);
     return list;
   };
   return { url, connectUrl: url.replace("/hook", "/connect"), database, ran, held };
@@ -72,10 +72,10 @@ describe("what payhooks doctor leaves behind", () => {
     expect(ended.stdout).toMatch(/ unexpected {2}FAILED after PENDING\n/);
 
     const [, id = "", reasons = "", path] =
-      /discard --all --id (\S+) --reason (\S+) --sqlite "(.+)" --by NAME/.exec(ended.stdout) ?? [];
+      /discard --all --id-prefix (\S+) --reason (\S+) --sqlite "(.+)" --by NAME/.exec(ended.stdout) ?? [];
     expect(path).toBe(database);
-    const named = ["--all", "--id", id, "--reason", reasons, "--sqlite", database];
-    const discarded = await payhooks(["held", "discard", ...named, ...who, "--yes"]);
+    const named = ["--all", "--id-prefix", id, "--reason", reasons, "--sqlite", database];
+    const discarded = await payhooks(["events", "discard", ...named, ...who, "--yes"]);
     expect(discarded).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/\n(?:[0-9a-f]{48} {2}discarded\n){11}\n11 discarded\.\n$/),
@@ -119,14 +119,24 @@ describe("what payhooks doctor leaves behind", () => {
     expect(ended.stdout).toContain("11 deliveries were accepted (2xx). They have run, or they are held");
     expect(ended.stdout).toContain("The merchantId was made up");
     const [, id = ""] =
-      /payhooks held list --id (\S+) --sqlite FILE \| --redis URL \| --postgres URL\n/.exec(ended.stdout) ??
-      [];
+      /payhooks events --state held --id-prefix (\S+) --sqlite FILE \| --redis URL \| --postgres URL\n/.exec(
+        ended.stdout,
+      ) ?? [];
     const entries = await held();
-    const listed = await payhooks(["held", "list", "--id", id, "--sqlite", database, "--json"]);
+    const listed = await payhooks([
+      "events",
+      "--state",
+      "held",
+      "--id-prefix",
+      id,
+      "--sqlite",
+      database,
+      "--json",
+    ]);
     expect(listed.json().map(({ eventId }) => eventId)).toEqual(entries.map(({ eventId }) => eventId));
     expect(entries).toHaveLength(11);
     expect(ended.stdout).toContain(
-      `payhooks held discard --all --id ${id} --reason ${Object.keys(HELD_REASONS)} --sqlite FILE | --redis URL | --postgres URL --by NAME`,
+      `payhooks events discard --all --id-prefix ${id} --reason ${Object.keys(HELD_REASONS)} --sqlite FILE | --redis URL | --postgres URL --by NAME`,
     );
     const known = await payhooks(["doctor", url, "--payments", "--state", state]);
     expect(known.stdout).not.toContain("made up");

@@ -11,7 +11,7 @@ import {
   refuseMerchantId,
   SIGNING_OPTIONS,
 } from "../delivery/signing.ts";
-import { INBOX_OPTIONS, openInbox } from "../held/open-inbox.ts";
+import { INBOX_OPTIONS, openInbox } from "../events/open-inbox.ts";
 import { connectProbes } from "./connect-probes.ts";
 import { examine, type Result } from "./examine.ts";
 import type { Finding } from "./findings.ts";

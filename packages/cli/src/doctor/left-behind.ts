@@ -1,12 +1,12 @@
-import type { Held, HeldReason, Inbox } from "@payhooks/core";
+import type { HeldReason, Inbox, StoredEvent } from "@payhooks/core";
 import { HELD_REASONS } from "@payhooks/core/inbox";
 import type { Given } from "../command-line/given.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { isAccepted } from "../delivery/post.ts";
 import { MERCHANT_MADE_UP } from "../delivery/signing.ts";
-import { idsOf } from "../held/entry.ts";
-import { select } from "../held/selection.ts";
+import { idsOf } from "../events/event.ts";
+import { select } from "../events/selection.ts";
 import type { Result } from "./examine.ts";
 import type { Finding } from "./findings.ts";
 
@@ -40,9 +40,9 @@ export async function findLeftBehind(
   for (const { probe } of copies) taken.delete(probe.name);
   if (inbox === null) return { ids, taken: taken.size, held: null, isMerchantMadeUp };
   const held: HeldProbe[] = [];
-  for await (const entry of select(inbox, { reasons: [], id: ids })) {
+  for await (const entry of select(inbox, { query: { state: "held" }, reasons: [], idPrefix: ids })) {
     const { eventId, reason, detail } = entry;
-    held.push({ eventId, reason, detail, probe: probeOf(entry, results) });
+    if (reason !== null) held.push({ eventId, reason, detail, probe: probeOf(entry, results) });
   }
   return { ids, taken: taken.size, held, isMerchantMadeUp };
 }
@@ -50,8 +50,8 @@ export async function findLeftBehind(
 /**
  * The probe with the same body or, if there is none, with the same id. Two probes of one transaction share their id.
  */
-function probeOf(entry: Held, results: readonly Result[]): string {
-  const body = Buffer.from(entry.delivery.rawBody);
+function probeOf(entry: StoredEvent, results: readonly Result[]): string {
+  const body = Buffer.from(entry.delivery?.rawBody ?? []);
   const same = results.find(({ probe }) => body.equals(probe.outgoing.body));
   const alike = results.find(({ probe }) => probe.id !== null && idsOf(entry).includes(probe.id));
   return (same ?? alike)?.probe.name ?? "?";
@@ -75,7 +75,7 @@ export function heldFindings({ held }: LeftBehind): Finding[] {
           : `It answers ${these.length} genuine deliveries with 2xx, and holds them. ${why}.`,
       fix: isUnexpected
         ? "So no handler ran. Give the values that it expects: --merchant-id, --callback-url."
-        : "It may hold the service's own deliveries too. payhooks held list shows what is wrong with these.",
+        : "It may hold the service's own deliveries too. payhooks events --state held shows what is wrong with these.",
     };
   });
 }
@@ -89,7 +89,7 @@ export function printLeftBehind(
   if (taken === 0 && (held?.length ?? 0) === 0) return;
   const inbox = inboxArguments(given);
   const reasons = held === null ? Object.keys(HELD_REASONS) : [...new Set(held.map(({ reason }) => reason))];
-  const discard = `payhooks held discard --all --id ${ids} --reason ${reasons.join(",")} ${inbox} --by NAME --note "payhooks doctor"`;
+  const discard = `payhooks events discard --all --id-prefix ${ids} --reason ${reasons.join(",")} ${inbox} --by NAME --note "payhooks doctor"`;
   if (held === null) {
     const what =
       taken === 1
@@ -97,7 +97,7 @@ export function printLeftBehind(
         : `${taken} deliveries were accepted (2xx). They have run, or they are held: the answer is the same.`;
     line(`\n${paint("bold", "Left behind")}  ${what}`);
     if (isMerchantMadeUp) line(`    ${MERCHANT_MADE_UP}`);
-    line(`    to see what is held: payhooks held list --id ${ids} ${inbox}`);
+    line(`    to see what is held: payhooks events --state held --id-prefix ${ids} ${inbox}`);
     line(`    to discard it:       ${discard}`);
     return;
   }

@@ -32,7 +32,7 @@ const onlyEntry = async (t: Setup): Promise<string> => {
   return entry?.eventId ?? "";
 };
 async function replay(t: Setup, decision: { readonly evenIfExpired?: boolean } = {}): Promise<void> {
-  await t.receiver.held.replay(await onlyEntry(t), { ...BY, ...decision });
+  await t.receiver.events.replay(await onlyEntry(t), { ...BY, ...decision });
   for (let turn = 0; turn < 4; turn++) await t.receiver.work();
   // Notices are told off the path.
   await new Promise((resolve) => setImmediate(resolve));

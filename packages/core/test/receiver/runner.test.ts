@@ -8,6 +8,7 @@ import {
   Reject,
   RetryAfter,
 } from "@payhooks/core";
+import { eachEvent } from "@payhooks/core/inbox";
 import {
   anyCallbackFields,
   createHarness,
@@ -180,7 +181,7 @@ describe("handlers and their time", () => {
     expect(reasons).toEqual([]);
     await t.advance("2s");
     expect(reasons).toEqual(["Error: timed out after 5000 ms"]);
-    expect(await delivering).toMatchObject({ status: 200, outcome: "waiting" });
+    expect(await delivering).toMatchObject({ status: 200, outcome: "retrying" });
     expect(await t.advance("2s")).toEqual(["deposit"]);
     expect(attempts).toEqual([1, 2]);
     expect(noticed(t, "double-risk")).toMatchObject([{ why: "timeout" }]);
@@ -282,7 +283,7 @@ describe("alreadyHandled", () => {
       },
     });
     const delivery = await t.deposit();
-    expect(delivery).toMatchObject({ outcome: "waiting", ran: ["?alreadyHandled"] });
+    expect(delivery).toMatchObject({ outcome: "retrying", ran: ["?alreadyHandled"] });
     expect(ran).toBe(0);
     await t.advance("2s");
     await t.advance("4s");
@@ -297,7 +298,7 @@ describe("alreadyHandled", () => {
       const t = await harness((receiver) => receiver.onDeposit(() => void ran++), {
         alreadyHandled: async () => (isClear ? true : (answer as never)),
       });
-      expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+      expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
       isClear = true;
       await t.advance("2s");
       expect([ran, await t.held()]).toEqual([0, []]);
@@ -427,7 +428,7 @@ describe("confirm, about a body whose signature fits several events", () => {
     const answers = [(): Confirmation => "keep", success];
     const { t, ran } = await forged((callback) => answers.shift()?.(callback) ?? "keep");
     const [entry] = await t.held();
-    await t.receiver.held.replay(entry?.eventId ?? "", { by: "an operator", note: "the service is back" });
+    await t.receiver.events.replay(entry?.eventId ?? "", { by: "an operator", note: "the service is back" });
     await t.advance("1s");
     await t.advance("1s");
     expect(answers).toEqual([]);
@@ -443,7 +444,7 @@ describe("confirm, about a body whose signature fits several events", () => {
     expect(ran).toEqual(["SUCCESS VICTIM-7"]);
     answer = success;
     const [entry] = await t.held();
-    await t.receiver.held.replay(entry?.eventId ?? "", { by: "an operator", note: "asked the service" });
+    await t.receiver.events.replay(entry?.eventId ?? "", { by: "an operator", note: "asked the service" });
     await t.advance("1s");
     await t.advance("1s");
     expect(ran).toEqual(["SUCCESS VICTIM-7"]);
@@ -459,7 +460,7 @@ describe("a replay of named handlers", () => {
       }),
     );
     const { eventId } = await t.deposit();
-    await t.receiver.held.replay(eventId ?? "", {
+    await t.receiver.events.replay(eventId ?? "", {
       by: "an operator",
       note: "a slip",
       handlers: ["depositt"],
@@ -494,7 +495,7 @@ describe("an entry that is released too late", () => {
     };
     const held = async () => {
       const entries = [];
-      for await (const entry of strict.held.list()) entries.push(entry);
+      for await (const entry of eachEvent(strict.events, { state: "held" })) entries.push(entry);
       return entries;
     };
     await deliver(strict, "tx-entry");
@@ -503,7 +504,7 @@ describe("an entry that is released too late", () => {
       await deliver(lenient, `tx-${n}`);
     }
     const [entry] = await held();
-    await lenient.held.replay(entry?.eventId ?? "", { by: "an operator", note: "declared the field" });
+    await lenient.events.replay(entry?.eventId ?? "", { by: "an operator", note: "declared the field" });
     await lenient.work();
     await lenient.work();
     expect(ran).toEqual(["tx-1", "tx-2", "tx-3", "tx-4"]);
