@@ -1,7 +1,7 @@
 /** `npm run bench -- --effects`: what `ctx.transaction` costs per event, beside a transaction that is written by hand. */
 import { readFileSync } from "node:fs";
 import { loadavg } from "node:os";
-import { pgEffects } from "@payhooks/core/effects/pg";
+import { pgEffects } from "@payhooks/core/effects/postgres";
 import { Pool, type PoolClient } from "pg";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope } from "../faults/harness/scope.ts";

@@ -6,7 +6,6 @@ import { COMMANDS } from "../../packages/cli/src/commands.ts";
 import { VARIABLES } from "../../packages/cli/src/sandbox/environment.ts";
 import { root } from "../package/workspace.ts";
 import { namesIn, readDocument, rowsOf, sectionOf } from "./markdown.ts";
-import { VirtualProgram } from "./program.ts";
 
 const page = readDocument("docs/reference/cli.md");
 const plain = (cell: string | undefined): string =>
@@ -50,14 +49,6 @@ describe("the documentation of the command line", () => {
       expect(blocks).toContain(command.examples.map((example) => `${example}\n`).join(""));
     },
   );
-
-  it("lists what the doctor can find", () => {
-    const program = new VirtualProgram({
-      "faults.ts": 'export type { FaultName } from "../../packages/cli/src/doctor/findings.ts";',
-    });
-    const listed = namesIn(sectionOf(page, "What doctor finds")).filter((name) => !name.includes(" "));
-    expect(listed.toSorted()).toEqual(program.literalsOf("faults.ts", "FaultName"));
-  });
 
   const { lines } = sectionOf(page, "What it reads from the environment");
   const tables = lines.join("\n").split("What `payhooks sandbox --write-env` writes");

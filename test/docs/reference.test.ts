@@ -152,7 +152,7 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
   "options of effects": {
     page: "docs/guides/exactly-once.md",
     section: "Options",
-    type: 'keyof import("@payhooks/core/effects/prisma").PrismaEffectsOptions',
+    type: 'keyof import("@payhooks/core/effects/postgres").PrismaEffectsOptions',
   },
   "members of effects": {
     page: "docs/guides/exactly-once.md",

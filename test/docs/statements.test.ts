@@ -122,12 +122,6 @@ const writeCases: readonly WriteCase[] = [
     register: (receiver) => receiver.onDeposit(nothing, { maxAttempts: 1 }),
   },
   {
-    row: "`alreadyHandled`",
-    writes: 3,
-    options: { alreadyHandled: () => false },
-    register: (receiver) => receiver.onDeposit(nothing),
-  },
-  {
     row: "`oneSuccessPerReference`",
     writes: 4,
     payments: { publicKey, oneSuccessPerReference: true },

@@ -1,10 +1,12 @@
 import { payhooksConsole } from "@payhooks/console";
 import { createReceiver, memoryInbox, verifyPaymentCallback } from "@payhooks/core";
-import { drizzleEffects } from "@payhooks/core/effects/drizzle";
-import { kyselyEffects } from "@payhooks/core/effects/kysely";
-import { pgEffects } from "@payhooks/core/effects/pg";
-import { postgresEffects } from "@payhooks/core/effects/postgres";
-import { prismaEffects } from "@payhooks/core/effects/prisma";
+import {
+  drizzleEffects,
+  kyselyEffects,
+  pgEffects,
+  postgresEffects,
+  prismaEffects,
+} from "@payhooks/core/effects/postgres";
 import { sqliteEffects } from "@payhooks/core/effects/sqlite";
 import { paymentCallbacks as onFetch } from "@payhooks/core/fetch";
 import { postgresInbox } from "@payhooks/core/postgres";

@@ -1,7 +1,7 @@
 /** `payhooks migrate`, on a real PostgreSQL. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { pgEffects } from "@payhooks/core/effects/pg";
+import { pgEffects } from "@payhooks/core/effects/postgres";
 import { Pool } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";

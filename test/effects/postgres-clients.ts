@@ -1,10 +1,13 @@
 /** The clients that effects are ready for in PostgreSQL, each as a merchant has it. */
 import type { EffectContext, Effects } from "@payhooks/core";
-import { drizzleEffects } from "@payhooks/core/effects/drizzle";
-import { kyselyEffects } from "@payhooks/core/effects/kysely";
-import { type PostgresEffectsOptions, pgEffects } from "@payhooks/core/effects/pg";
-import { postgresEffects } from "@payhooks/core/effects/postgres";
-import { prismaEffects } from "@payhooks/core/effects/prisma";
+import {
+  drizzleEffects,
+  kyselyEffects,
+  type PostgresEffectsOptions,
+  pgEffects,
+  postgresEffects,
+  prismaEffects,
+} from "@payhooks/core/effects/postgres";
 import { drizzle as drizzleOnPg } from "drizzle-orm/node-postgres";
 import { drizzle as drizzleOnPostgresJs } from "drizzle-orm/postgres-js";
 import { CompiledQuery, Kysely, PostgresDialect } from "kysely";

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import type { PrismaDatabase, PrismaQueries } from "@payhooks/core/effects/prisma";
+import type { PrismaDatabase, PrismaQueries } from "@payhooks/core/effects/postgres";
 import { PrismaPg } from "@prisma/adapter-pg";
 
 /** The part of a generated client that the tests use. */

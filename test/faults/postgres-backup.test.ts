@@ -1,6 +1,6 @@
 /** An inbox that is restored to yesterday: what runs again, and what comes of it. */
 import { createReceiver, type Notice, type Receiver } from "@payhooks/core";
-import { pgEffects } from "@payhooks/core/effects/pg";
+import { pgEffects } from "@payhooks/core/effects/postgres";
 import { postgresInbox } from "@payhooks/core/postgres";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 /** Handlers that have taken every connection of the program's own pool, and wait for one more, keep nobody else waiting. */
 import { createReceiver, type Notice } from "@payhooks/core";
-import { pgEffects } from "@payhooks/core/effects/pg";
+import { pgEffects } from "@payhooks/core/effects/postgres";
 import { type PostgresTarget, postgresInbox } from "@payhooks/core/postgres";
 import pg from "pg";
 import { expect, it } from "vitest";

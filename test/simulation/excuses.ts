@@ -84,21 +84,22 @@ function isBegin({ before, after }: Write): boolean {
 
 /**
  * A store's clock that jumps ends leases early. A machine that slept, or whose store answered late, knows that clock only as it
- * was, and so writes leases that end early; one that was set back as well cannot know that time has passed.
+ * was, and so writes leases that end early.
  */
-export function hadWrongClock(
-  { faults }: Chronicle,
-  process: string,
-  begunAt: number,
-  until: number,
-): boolean {
+function hadWrongClock(chronicle: Chronicle, process: string, begunAt: number, until: number): boolean {
   // What was late when the run was begun has made its lease shorter; what comes later has not.
-  const has = (what: Fault["what"], by: number): boolean =>
-    faults.some((fault) => fault.what === what && fault.process === process && fault.at <= by);
+  const had = (what: Fault["what"]): boolean => has(chronicle, what, process, begunAt - LONGEST_WAY_MS);
+  return couldNotTellTime(chronicle, process, until) || had("sleep") || had("late");
+}
+
+/** Nothing tells a process that time has passed if its machine slept and its wall clock was set back, or if the store's clock jumped. */
+export function couldNotTellTime(chronicle: Chronicle, process: string, until: number): boolean {
   return (
-    faults.some(({ what, at }) => what.startsWith("store-clock") && at <= until) ||
-    has("sleep", begunAt - LONGEST_WAY_MS) ||
-    has("late", begunAt - LONGEST_WAY_MS) ||
-    (has("sleep", until) && has("wall-back", until))
+    chronicle.faults.some(({ what, at }) => what.startsWith("store-clock") && at <= until) ||
+    (has(chronicle, "sleep", process, until) && has(chronicle, "wall-back", process, until))
   );
+}
+
+function has({ faults }: Chronicle, what: Fault["what"], process: string, by: number): boolean {
+  return faults.some((fault) => fault.what === what && fault.process === process && fault.at <= by);
 }

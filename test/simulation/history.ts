@@ -142,8 +142,10 @@ class History {
   }
 
   #start(number: number, life: number): void {
-    const { dice, timeline, chronicle } = this.world;
-    const handlerSet = dice.whole(0, HANDLER_SETS - 1, "version", number, life);
+    const { dice, timeline, chronicle, plan } = this.world;
+    const handlerSet = plan.mixesHandlers
+      ? number % HANDLER_SETS
+      : dice.whole(0, HANDLER_SETS - 1, "version", number, life);
     const process = new SimulatedProcess(this.world, this.#core, this.#links, {
       number,
       life,
@@ -222,7 +224,7 @@ class History {
     applyBlow(this.world, process, fault, restart);
   }
 
-  async #decide({ number, what }: Plan["decisions"][number]): Promise<void> {
+  async #decide({ number, what, isForAll }: Plan["decisions"][number]): Promise<void> {
     const { dice, chronicle, timeline, store } = this.world;
     const process = this.#processes[dice.whole(0, this.#processes.length - 1, "decides", number)];
     if (process === undefined || !process.isAlive) return;
@@ -230,13 +232,14 @@ class History {
     for (const { index } of store.rows()) {
       for (const { eventId, state } of index.events) if (state === "held") held.push(eventId);
     }
-    const eventId = held[dice.whole(0, held.length - 1, "decided", number)];
-    if (eventId === undefined) return;
-    chronicle.decisions.push({ at: timeline.now, what, eventId });
-    chronicle.tell(timeline.now, process.name, () => `is told to ${what} ${eventId.slice(0, 6)}`);
+    const one = held[dice.whole(0, held.length - 1, "decided", number)];
     const deciding = { process };
     this.#deciding.add(deciding);
-    await process.receiver.events[what](eventId, { by: "somebody", note: "simulated" }).catch(() => {});
+    for (const eventId of isForAll || one === undefined ? held : [one]) {
+      chronicle.decisions.push({ at: timeline.now, what, eventId });
+      chronicle.tell(timeline.now, process.name, () => `is told to ${what} ${eventId.slice(0, 6)}`);
+      await process.receiver.events[what](eventId, { by: "somebody", note: "simulated" }).catch(() => {});
+    }
     this.#deciding.delete(deciding);
   }
 }

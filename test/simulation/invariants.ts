@@ -2,7 +2,7 @@
 import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import type { Chronicle, HandlerCall, Write } from "./chronicle.ts";
 import { deliveryOf } from "./deliveries.ts";
-import { begunAt, hadWrongClock, isExplained, lapseOf, lostBetween } from "./excuses.ts";
+import { begunAt, couldNotTellTime, isExplained, lapseOf, lostBetween } from "./excuses.ts";
 import { handlersFor, isBooking, isHeldOnCrash, MAX_ATTEMPTS } from "./merchant.ts";
 import { tableDisagrees } from "./table.ts";
 import { isFinal } from "./written.ts";
@@ -158,7 +158,7 @@ function calledUnderItsLease(chronicle: Chronicle): string | null {
       return `${process} calls ${handler} of ${titleOf(call.eventId)} without having begun it`;
     if (leaseThen === token || lostBetween(chronicle, key, 0, from)) continue;
     if (isReleasedByDecision(chronicle, { ...call, isTelling: true }, call)) continue;
-    if (hadWrongClock(chronicle, process, begunAt(chronicle, call), from)) continue;
+    if (couldNotTellTime(chronicle, process, from)) continue;
     return `${process} calls ${handler} of ${titleOf(call.eventId)} at ${from.toFixed(1)} under ${token}, and the store has ${leaseThen ?? "no lease"}`;
   }
   return null;

@@ -157,10 +157,12 @@ function call(
   const end: End =
     slip === "not-made" ? "threw" : endOf(dice.roll(`${purpose} end`, number), slip === "answer-lost");
   const finish = (): unknown => {
+    // Whatever happens to the process from now on, the handler has had its effect.
+    made.to = Math.max(timeline.now, process.frozenUntil);
+    made.end = end;
     world.meet("handler", "after", process);
     if (!process.isAlive) return new Promise(() => {});
     made.to = Math.max(timeline.now, process.frozenUntil);
-    made.end = end;
     chronicle.tell(timeline.now, process.name, () => `${handler} of ${eventId.slice(0, 6)} ${end}`);
     if (end === "rejected") throw new core.Reject("the simulated merchant does not want it");
     if (end === "threw")

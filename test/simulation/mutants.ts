@@ -155,13 +155,11 @@ export const MUTANTS: readonly Mutant[] = [
     "return this.#leased.elapsedMs + this.#behind() >= this.#parts.leaseMs;",
     "return false;",
   ),
-  rare(
-    mutant(
-      "a lease counts from the answer to its write, not from its sending",
-      ACCEPTOR,
-      "          ...begun,\n          runner,\n          context",
-      "          ...begun,\n          leased: this.#parts.stopwatch(),\n          runner,\n          context",
-    ),
+  mutant(
+    "a lease counts from the answer to its write, not from its sending",
+    ACCEPTOR,
+    "          ...begun,\n          runner,\n          context",
+    "          ...begun,\n          leased: this.#parts.stopwatch(),\n          runner,\n          context",
   ),
   mutant(
     "a lease counts on the clock that stands still while the machine sleeps",
@@ -169,7 +167,6 @@ export const MUTANTS: readonly Mutant[] = [
     "return Math.max(this.#clock.now() - this.#wall, this.#clock.monotonic() - this.#monotonic);",
     "return this.#clock.monotonic() - this.#monotonic;",
   ),
-  // Looking.
   // The end of a run.
   mutant(
     "a retry comes back an hour late",
@@ -251,21 +248,17 @@ export const MUTANTS: readonly Mutant[] = [
       { file: ACCEPT, find: "record: isLater || isNews ? changed : null };", put: "record: changed };" },
     ],
   },
-  rare(
-    mutant(
-      "whoever calls a handler does not look at the store's clock",
-      ACTIVE,
-      "return Math.max(0, store.now(this.data.key) - (this.#until - leaseMs));",
-      "return 0;",
-    ),
+  mutant(
+    "whoever calls a handler does not look at the store's clock",
+    ACTIVE,
+    "return Math.max(0, store.now(this.data.key) - (this.#until - leaseMs));",
+    "return 0;",
   ),
-  rare(
-    mutant(
-      "nobody is told that a handler which is gone may have run",
-      RUNNER,
-      "if (Object.entries(data.steps).some(mayHaveRun)) {",
-      "if (Object.entries(data.steps).every(mayHaveRun) && data.mode === null) {",
-    ),
+  mutant(
+    "nobody is told that a handler which is gone may have run",
+    RUNNER,
+    "if (Object.entries(data.steps).some(mayHaveRun)) {",
+    "if (Object.entries(data.steps).every(mayHaveRun) && data.mode === null) {",
   ),
   // Effects.
   mutant(

@@ -15,11 +15,12 @@ export interface PlannedEvent {
   readonly sentAt: number;
 }
 
-/** A person's decision about one of the entries that are held at that time. */
+/** A person's decision about one of the entries that are held at that time, or about all of them. */
 export interface PlannedDecision {
   readonly number: number;
   readonly at: number;
   readonly what: "replay" | "discard";
+  readonly isForAll: boolean;
 }
 
 /** Everything that a history begins with. The rest is rolled on the way. */
@@ -37,6 +38,11 @@ export interface Plan {
   readonly operation: Operation;
   /** A deploy is under way to a version that writes another format of records, which the old one cannot read. */
   readonly mixesFormats: boolean;
+  /**
+   * Each process has other handlers than the one before it, two die when a handler has returned, and a person replays what is held
+   * once their leases have ended.
+   */
+  readonly mixesHandlers: boolean;
   /** Handlers of payments book in a database, with `ctx.transaction`. */
   readonly hasEffects: boolean;
 }
@@ -64,20 +70,19 @@ const WEBHOOKS = 40;
 export function planOf(seed: number, { processes, events, faults }: Size = DEFAULT_SIZE): Plan {
   const dice = new Dice(seed);
   const numbers = (count: number): number[] => Array.from({ length: count }, (_, number) => number);
+  const mixesHandlers = dice.chance(0.15, "handlers");
   const planned = withClosings(
     dice,
-    numbers(faults).map((number) => faultOf(dice, number)),
+    numbers(faults).map((number) =>
+      mixesHandlers && number < 2 ? deathOf(dice, number) : faultOf(dice, number),
+    ),
   );
   return {
     seed,
     processes,
     events: numbers(events).map((number) => eventOf(dice, number)),
     faults: planned,
-    decisions: numbers(2).map((number) => ({
-      number,
-      at: dice.between(500, SENT_WITHIN_MS * 2, "decided at", number),
-      what: dice.chance(0.6, "decision", number) ? "replay" : "discard",
-    })),
+    decisions: numbers(mixesHandlers ? 4 : 2).map((number) => decisionOf(dice, number)),
     leaseMs: dice.pick([600, 1_500, 4_000], "lease"),
     pollMs: dice.pick([250, 500, 1_000], "poll"),
     concurrency: dice.pick([1, 2, 16], "concurrency"),
@@ -86,6 +91,7 @@ export function planOf(seed: number, { processes, events, faults }: Size = DEFAU
     keepsTexts: dice.chance(0.1, "texts"),
     operation: dice.pick(OPERATIONS, "operation"),
     mixesFormats: dice.chance(0.15, "formats"),
+    mixesHandlers,
     hasEffects: dice.chance(0.3, "effects"),
   };
 }
@@ -135,6 +141,25 @@ const CONNECT_EVENTS = [
   "settlement.approved",
   "settlement.declined",
 ] as const;
+
+/** The first two come while events do, the others once the leases of the dead have ended. */
+function decisionOf(dice: Dice, number: number): PlannedDecision {
+  const isForAll = number >= 2;
+  return {
+    number,
+    at: isForAll
+      ? dice.between(2_000, 10_000, "decided at", number)
+      : dice.between(500, SENT_WITHIN_MS * 2, "decided at", number),
+    what: isForAll || dice.chance(0.6, "decision", number) ? "replay" : "discard",
+    isForAll,
+  };
+}
+
+/** A process dies before it can write that a handler has returned. */
+function deathOf(dice: Dice, number: number): PlannedFault {
+  const nth = dice.whole(1, USUAL_MEETINGS.handler, "died", number);
+  return { what: "death", site: "handler", phase: "after", nth };
+}
 
 function faultOf(dice: Dice, number: number): PlannedFault {
   const cells = dice.chance(0.4, "telling", number) ? TELLING_CELLS : CELLS;

@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { connect, folder, payments, read, refusedKeys, signatureOf } from "./vectors.ts";
+import { connect, folder, payments, refusedKeys, signatureOf } from "./vectors.ts";
 
 const command = "openssl";
 
@@ -52,15 +52,5 @@ describe("the openssl command agrees with the vectors", () => {
   it.each(refusedKeys)("refused keys: $key verifies with openssl: $opensslAccepts", (vector) => {
     const keyFile = join(folder, "keys", vector.key);
     expect(accepts(keyFile, vector.canonical, signatureOf(vector.body))).toBe(vector.opensslAccepts);
-  });
-
-  it("make.sh, run again, writes the committed files byte by byte", () => {
-    const { error, status, stderr } = spawnSync("bash", [join(folder, "make.sh"), work], {
-      encoding: "utf8",
-    });
-    expect({ error, status, stderr }).toEqual({ error: undefined, status: 0, stderr: "" });
-    for (const file of ["payments.json", "connect.json", "refused-keys.json"]) {
-      expect(readFileSync(join(work, file), "utf8"), file).toBe(read(file));
-    }
   });
 });

@@ -1,8 +1,9 @@
 /** The main job: a receiver on Express, and the sandbox, which sends it everything that can happen. */
-import { eachEvent } from "@payhooks/core/inbox";
+
 import type { AddressInfo } from "node:net";
 import { payhooksConsole } from "@payhooks/console/express";
 import { createReceiver, memoryInbox, type Notice } from "@payhooks/core";
+import { eachEvent } from "@payhooks/core/inbox";
 import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/express";
 import express from "express";

@@ -1,5 +1,5 @@
 import { createReceiver, type EffectContext, type Inbox, type Receiver } from "@payhooks/core";
-import { pgEffects } from "@payhooks/core/effects/pg";
+import { pgEffects } from "@payhooks/core/effects/postgres";
 import type { Pool, PoolClient } from "pg";
 
 /** Each deposit pays its order once, however often the handler runs. */

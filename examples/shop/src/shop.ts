@@ -1,5 +1,5 @@
 import { createReceiver } from "@payhooks/core";
-import { pgEffects } from "@payhooks/core/effects/pg";
+import { pgEffects } from "@payhooks/core/effects/postgres";
 import { postgresInbox } from "@payhooks/core/postgres";
 import { paymentCallbacks } from "@payhooks/express";
 import { createSandbox } from "@payhooks/sandbox";

@@ -1,9 +1,7 @@
 import type { Command } from "./command-line/command.ts";
-import { doctorCommand } from "./doctor/command.ts";
 import { eventsCommand } from "./events/command.ts";
 import { migrateCommand } from "./migrate/command.ts";
 import { moveCommand } from "./move/command.ts";
-import { devCommand } from "./sandbox/dev-command.ts";
 import { sandboxCommand } from "./sandbox/sandbox-command.ts";
 import { sendCommand } from "./send/command.ts";
 import { verifyCommand } from "./verify/command.ts";
@@ -11,10 +9,8 @@ import { verifyCommand } from "./verify/command.ts";
 /** In the order of the help. */
 export const COMMANDS: readonly Command[] = [
   sandboxCommand,
-  devCommand,
   sendCommand,
   verifyCommand,
-  doctorCommand,
   eventsCommand,
   migrateCommand,
   moveCommand,

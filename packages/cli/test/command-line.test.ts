@@ -43,10 +43,7 @@ describe("payhooks", () => {
     [["send", "deposit", "--paralel", "3"], "Unknown option --paralel. Did you mean --parallel?"],
     [["send", "deposit", "--to"], "--to needs a value: --to URL"],
     [["send", "deposit", "--to", "--shuffle"], "--to needs a value: --to URL"],
-    [
-      ["events", "--id", "--body"],
-      "--id needs a value: --id TEXT\nIf it begins with -, write --id=VALUE.",
-    ],
+    [["events", "--id", "--body"], "--id needs a value: --id TEXT\nIf it begins with -, write --id=VALUE."],
     [["send", "deposit", "--shuffle=yes"], "--shuffle takes no value."],
     [["doctor"], "An argument is missing.\nUsage: payhooks doctor "],
     [["dev", "extra"], 'Unexpected argument "extra".\nUsage: payhooks dev '],

@@ -67,7 +67,7 @@ describe("payhooks events, about what is held", () => {
         "--sqlite",
         database,
         "--json",
-        "--id-prefix",
+        "--id",
         payTxnId.slice(0, 8),
       ];
       expect((await payhooks(args)).json()).toEqual([expect.objectContaining({ eventId })]);
@@ -314,10 +314,10 @@ describe("payhooks events, about what is held", () => {
     [["replay", "abc", "--all", "--sqlite", "x.db", ...who], /not both/],
     [["replay", "abc", "--reason", "exhausted", "--sqlite", "x.db", ...who], /--reason goes with --all/],
     [
-      ["discard", "--all", "--reason", "exhausted", "--id-prefix", "", "--sqlite", "x.db", ...who],
-      /--id-prefix must not be empty/,
+      ["discard", "--all", "--reason", "exhausted", "--id", "", "--sqlite", "x.db", ...who],
+      /--id must not be empty/,
     ],
-    [["discard", "abc", "--id-prefix", "3f2a", "--sqlite", "x.db", ...who], /--id-prefix goes with --all/],
+    [["discard", "abc", "--id", "3f2a", "--sqlite", "x.db", ...who], /--id goes with --all/],
     [["replay", "abc", "--sqlite", "x.db", "--note", "x"], /--by is missing/],
     [["discard", "abc", "--sqlite", "x.db", "--by", "x"], /--note is missing/],
     [["discard", "abc", "--sqlite", "x.db", "--handlers", "a", ...who], /--handlers is for replay/],

@@ -55,7 +55,7 @@ describe("payhooks send --forge, against a receiver that only checks the signatu
     const [, printed = ""] = /```text\n(app \| .*)\n```/.exec(section) ?? [];
     const state = join(folder, "sandbox.json");
     const program = [process.execPath, "--import=tsx", "examples/express/src/victim.ts"];
-    const dev = new Running(["dev", "--port", "0", "--state", state, "--", ...program], {
+    const dev = new Running(["sandbox", "--port", "0", "--state", state, "--", ...program], {
       cwd: root,
       env: { PORT: "0" },
     });

@@ -1,6 +1,6 @@
 import { ClientError } from "./errors.ts";
 import type { HttpAnswer } from "./http/verdict.ts";
-import { isObject, type JsonObject, type JsonValue, memberText } from "./json.ts";
+import { isObject, type JsonObject, type JsonValue } from "./json.ts";
 
 /** The statuses of a transaction (specification, States and transitions). Callbacks never have `CANCELLED`. */
 export const TRANSACTION_STATUSES = ["SUCCESS", "FAILED", "PENDING", "CANCELLED"] as const;
@@ -117,11 +117,15 @@ export function readTransaction(answer: HttpAnswer, what: string): Transaction |
   });
 }
 
+/**
+ * The text that a number was written with. A quote inside of a string has a backslash before it, so only names of members are found.
+ * If there are several of this name, the value decides, and those that it allows are the same number.
+ */
 function amountTextOf(value: JsonValue | undefined, answer: string): string | undefined {
   if (typeof value === "string" && value !== "") return value;
-  return typeof value === "number"
-    ? memberText(memberText(answer, "data") ?? "{}", "base_amount")
-    : undefined;
+  if (typeof value !== "number") return undefined;
+  const written = [...answer.matchAll(/[{,\s]"base_amount"\s*:\s*(-?[\d.eE+-]+)/g)].map(([, text]) => text);
+  return written.findLast((text) => Number(text) === value) ?? String(value);
 }
 
 function isStatus(text: string): text is TransactionStatus {

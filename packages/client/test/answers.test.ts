@@ -1,7 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createClient, type Transaction } from "../src/index.ts";
-import { memberText } from "../src/json.ts";
 import { keys, notFound, wireTransaction } from "./fixtures.ts";
 import { json, startService } from "./service.ts";
 
@@ -124,28 +122,5 @@ describe("an answer", () => {
       code: "ERR_ANSWER_NOT_JSON",
       httpStatus: 200,
     });
-  });
-});
-
-describe("the raw text of a member", () => {
-  it("is what JSON.parse reads, for any JSON object and any layout", () => {
-    fc.assert(
-      fc.property(
-        fc.dictionary(fc.string(), fc.jsonValue()),
-        fc.constantFrom(0, 1, "\t"),
-        (object, space) => {
-          const text = JSON.stringify(object, null, space);
-          for (const [name, value] of Object.entries(JSON.parse(text) as object)) {
-            expect(memberText(text, name)).toBeDefined();
-            expect(JSON.parse(memberText(text, name) ?? "")).toEqual(value);
-          }
-          expect(memberText(text, "not there at all")).toBeUndefined();
-        },
-      ),
-    );
-  });
-
-  it("is the last one of a name that is given twice", () => {
-    expect(memberText('{"a":1.0,"b":{"a":3},"a":2.00}', "a")).toBe("2.00");
   });
 });

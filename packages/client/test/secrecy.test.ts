@@ -77,7 +77,7 @@ describe("keys and secrets", () => {
   });
 
   it("take no long time to find in a large body that is made for it", async () => {
-    for (const part of ["\\", "%25", "&#0", "s", "c2tf"]) {
+    for (const part of ["\\", "%25", "s"]) {
       const service = await startService((response) => {
         response.writeHead(400);
         response.end(part.repeat(1_000_000 / part.length));

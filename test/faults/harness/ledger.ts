@@ -1,6 +1,6 @@
 /** A ledger in PostgreSQL: what the processes under test book into it, and what is in it afterwards. */
 import type { EffectContext, Effects, HandlerContext } from "@payhooks/core";
-import { pgEffects } from "@payhooks/core/effects/pg";
+import { pgEffects } from "@payhooks/core/effects/postgres";
 import pg from "pg";
 
 /** What the processes under test are told about their ledger. */

@@ -1,9 +1,8 @@
-import { Agent as HttpAgent, request as httpRequest } from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
 
 /** A request to send. */
 export interface Outgoing {
-  readonly method?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
@@ -12,7 +11,6 @@ export interface Outgoing {
 export interface Answer {
   /** Null if there was no answer. */
   readonly status: number | null;
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The beginning of the body. */
   readonly body: string;
   readonly durationMs: number;
@@ -24,62 +22,42 @@ export const isAccepted = ({ status }: Answer): boolean => status !== null && st
 export const isRefused = ({ status }: Answer): boolean => status !== null && status >= 400 && status < 500;
 
 const EXCERPT_BYTES = 2_048;
-const MAX_SOCKETS = 64;
 
-/** Sends requests to one address. Like the service, it does not follow redirects, and it sends nothing twice. */
-export interface Sender {
-  send(outgoing: Outgoing): Promise<Answer>;
-  close(): void;
+/** Posts once. Like the service, it does not follow redirects. `fetch` would refuse ports such as 6000. */
+export function post(url: URL, { headers, body }: Outgoing, timeoutMs: number): Promise<Answer> {
+  const startedAt = performance.now();
+  return new Promise((resolve) => {
+    const end = (answer: Omit<Answer, "durationMs">): void =>
+      resolve({ ...answer, durationMs: Math.round(performance.now() - startedAt) });
+    const sent = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, {
+      method: "POST",
+      headers: { "content-length": String(body.length), ...headers },
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    sent.on("error", ({ code, message }: NodeJS.ErrnoException) =>
+      end({ status: null, body: "", error: code === "ABORT_ERR" ? "timeout" : (code ?? message) }),
+    );
+    sent.on("response", async (response) => {
+      end({ status: response.statusCode ?? null, body: await excerptOf(response), error: null });
+    });
+    sent.end(body);
+  });
 }
 
-export function createSender(url: URL, timeoutMs: number): Sender {
-  const isSecure = url.protocol === "https:";
-  const options = { maxSockets: MAX_SOCKETS, keepAlive: true };
-  const agent = isSecure ? new HttpsAgent(options) : new HttpAgent(options);
-  const request = isSecure ? httpsRequest : httpRequest;
-  return {
-    send({ method = "POST", headers, body }) {
-      const startedAt = performance.now();
-      return new Promise((resolve) => {
-        const end = (answer: Pick<Answer, "status" | "headers" | "body" | "error">): void => {
-          clearTimeout(timer);
-          resolve({ ...answer, durationMs: Math.round(performance.now() - startedAt) });
-        };
-        const none = (error: string): void => end({ status: null, headers: {}, body: "", error });
-        const length = body.length > 0 ? { "content-length": String(body.length) } : {};
-        const sent = request(url, { method, agent, headers: { ...length, ...headers } });
-        const timer = setTimeout(() => {
-          none("timeout");
-          sent.destroy();
-        }, timeoutMs);
-        sent.on("error", (error: NodeJS.ErrnoException) => none(error.code ?? error.message));
-        sent.on("response", (response) => {
-          const chunks: Buffer[] = [];
-          let size = 0;
-          const finish = (): void => {
-            const excerpt = Buffer.concat(chunks).subarray(0, EXCERPT_BYTES).toString("utf8");
-            end({
-              status: response.statusCode ?? null,
-              headers: response.headers,
-              body: excerpt,
-              error: null,
-            });
-          };
-          response.on("data", (chunk: Buffer) => {
-            chunks.push(chunk);
-            size += chunk.length;
-            if (size < EXCERPT_BYTES) return;
-            finish();
-            response.destroy();
-          });
-          response.on("end", finish);
-          response.on("error", finish);
-        });
-        sent.end(body);
-      });
-    },
-    close: () => agent.destroy(),
-  };
+/** The beginning of a body, even if it breaks off. */
+async function excerptOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length >= EXCERPT_BYTES) break;
+    }
+  } catch {
+    // What has come is shown.
+  }
+  return Buffer.concat(chunks).subarray(0, EXCERPT_BYTES).toString("utf8");
 }
 
 /** Runs a task for every item, at most `limit` at a time. The results are in the order of the items. */

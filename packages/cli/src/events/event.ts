@@ -73,21 +73,6 @@ export function stateIn({ state, reason }: Pick<OtherEvent, "state" | "reason">)
   return reason === null ? state : `${state}: ${reason}`;
 }
 
-/** The ids that an event can be found by. They include the ids in its body, even if the body cannot be trusted. */
-export function idsOf(event: StoredEvent): readonly string[] {
-  const { payTxnId, idempotency_key: key } = fieldsOf(event);
-  return [event.id, payTxnId, key].filter((id) => typeof id === "string");
-}
-
-function fieldsOf(event: StoredEvent): Readonly<Record<string, unknown>> {
-  try {
-    const body: unknown = JSON.parse(bodyOf(event) ?? "");
-    return typeof body === "object" && body !== null ? { ...body } : {};
-  } catch {
-    return {};
-  }
-}
-
 function bodyOf({ delivery }: StoredEvent): string | null {
   return delivery === null ? null : Buffer.from(delivery.rawBody).toString("utf8");
 }

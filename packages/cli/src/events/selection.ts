@@ -3,7 +3,6 @@ import { eachEvent, HELD_REASONS } from "@payhooks/core/inbox";
 import { UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
 import { chosen, type Given } from "../command-line/given.ts";
-import { idsOf } from "./event.ts";
 
 const STATES = ["waiting", "retrying", "running", "held", "finished", "unfinished"] as const;
 const REASONS = Object.keys(HELD_REASONS) as HeldReason[];
@@ -28,7 +27,6 @@ export const FILTER_OPTIONS: Readonly<Record<(typeof FILTERS)[number], OptionSpe
   event: { value: "NAME", help: "only events of this name, such as DEPOSIT" },
   reference: { value: "TEXT", help: "only payments with this reference (referenceId)" },
   id: { value: "TEXT", help: "only events with this payTxnId or idempotency_key" },
-  "id-prefix": { value: "TEXT", help: "only events whose payTxnId or idempotency_key begins with this text" },
   since: {
     value: "TIME",
     help: "only events that were accepted at this time or later, such as 2026-03-01T12:00:00Z",
@@ -44,7 +42,6 @@ export const FILTERS = [
   "event",
   "reference",
   "id",
-  "id-prefix",
   "since",
   "until",
 ] as const;
@@ -54,14 +51,12 @@ export interface Selection {
   readonly query: Omit<EventQuery, "reason" | "cursor">;
   /** Why the events are held. Empty: for any reason, or not at all. */
   readonly reasons: readonly HeldReason[];
-  /** The beginning of a payTxnId or an idempotency_key. */
-  readonly idPrefix: string;
 }
 
 /** What the options ask for. */
 export function selectionOf(given: Given): Selection {
-  // Every id begins with the empty text. A shell variable that is not set must not discard everything.
-  for (const name of ["id", "id-prefix", "reference"] as const) {
+  // A shell variable that is not set must not discard everything.
+  for (const name of ["id", "reference"] as const) {
     if (given.text(name) === "") throw new UsageError(`--${name} must not be empty.`);
   }
   const reasons = given.texts("reason").flatMap((text) => text.split(","));
@@ -77,7 +72,6 @@ export function selectionOf(given: Given): Selection {
       until: timeIn(given, "until"),
     },
     reasons: [...new Set(reasons.map((reason) => chosen("--reason", reason.trim(), REASONS)))],
-    idPrefix: given.text("id-prefix") ?? "",
   };
 }
 
@@ -92,14 +86,9 @@ function timeIn(given: Given, name: "since" | "until"): number | undefined {
 }
 
 /** The events that match: reason by reason, and the oldest of each reason first if the query does not say otherwise. */
-export async function* select(
-  { events }: Inbox,
-  { query, reasons, idPrefix }: Selection,
-): AsyncGenerator<StoredEvent> {
+export async function* select({ events }: Inbox, { query, reasons }: Selection): AsyncGenerator<StoredEvent> {
   for (const reason of reasons.length === 0 ? [undefined] : reasons) {
-    for await (const event of eachEvent(events, { ...query, reason })) {
-      if (idPrefix === "" || idsOf(event).some((id) => id.startsWith(idPrefix))) yield event;
-    }
+    yield* eachEvent(events, { ...query, reason });
   }
 }
 

@@ -65,7 +65,7 @@ async function migrate(url: string, table: string | undefined): Promise<void> {
   const { Pool } = await importPg();
   const pool = new Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 10_000 });
   pool.on("error", () => {});
-  const { pgEffects } = await import("@payhooks/core/effects/pg");
+  const { pgEffects } = await import("@payhooks/core/effects/postgres");
   try {
     await pgEffects(pool, { table }).open();
   } catch (error) {

@@ -1,7 +1,5 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { constants } from "node:os";
-import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { CliError } from "../command-line/errors.ts";
 import { aborted } from "../command-line/output.ts";
@@ -29,11 +27,10 @@ export function runApp(
 ): Promise<number> {
   return new Promise((resolve, reject) => {
     const isWindows = process.platform === "win32";
-    const program = isWindows ? programOnWindows(command, args) : { file: command, args, isVerbatim: false };
-    const child = spawn(program.file, program.args, {
+    const child = spawn(isWindows ? lineForWindows([command, ...args]) : command, isWindows ? [] : args, {
       env: { ...process.env, ...environment },
       stdio: ["inherit", "pipe", "pipe"],
-      windowsVerbatimArguments: program.isVerbatim,
+      shell: isWindows,
       // A process group of its own. The server of `npx tsx server.ts` is a grandchild, which a signal to the child may not reach.
       detached: !isWindows,
     });
@@ -104,50 +101,11 @@ class Ending {
   }
 }
 
-/** What to start on Windows. */
-export interface WindowsProgram {
-  readonly file: string;
-  readonly args: readonly string[];
-  /** True if the arguments are quoted already, and Node.js must not quote them again. */
-  readonly isVerbatim: boolean;
-}
-
-/**
- * Finds out what to start on Windows. npm and similar commands are .cmd files, which only cmd.exe runs. It reads one line,
- * so their arguments are quoted here. Other programs get them as they are.
- */
-export function programOnWindows(
-  command: string,
-  args: readonly string[],
-  { PATH = "", PATHEXT = ".COM;.EXE;.BAT;.CMD" }: NodeJS.ProcessEnv = process.env,
-): WindowsProgram {
-  const folders = /[\\/]/.test(command) ? [""] : ["", ...PATH.split(";").filter(Boolean)];
-  const extensions = ["", ...PATHEXT.split(";").map((extension) => extension.toLowerCase())];
-  const found = folders
-    .flatMap((folder) => extensions.map((extension) => join(folder, command + extension)))
-    .find((path) => /\.(?:com|exe|bat|cmd)$/i.test(path) && existsSync(path));
-  if (found === undefined || !/\.(?:bat|cmd)$/i.test(found))
-    return { file: command, args, isVerbatim: false };
-  const line = [escapedForCmd(found), ...args.map(argumentOfBatchFile)].join(" ");
-  return { file: "cmd.exe", args: ["/d", "/s", "/c", `"${line}"`], isVerbatim: true };
-}
-
-/**
- * An argument of a batch file. cmd.exe reads it twice: in our line, and again in the line of the file that passes it on as
- * %*. So it is escaped twice. A plain word stays as it is, since a file may compare it with %1.
- */
-function argumentOfBatchFile(argument: string): string {
-  return /^[\w./\\:@+-]+$/.test(argument) ? argument : escapedForCmd(escapedForCmd(quoted(argument)));
-}
-
-/** An argument in quotes, from which programs on Windows read it again. */
-function quoted(argument: string): string {
-  return `"${argument.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, "$1$1")}"`;
-}
-
-/** A ^ before every character that means something to cmd.exe, quotes included. */
-function escapedForCmd(word: string): string {
-  return word.replace(/[()[\]%!^"`<>&|;, *?]/g, "^$&");
+/** One line for cmd.exe, which alone starts npm and similar commands on Windows. */
+function lineForWindows(words: readonly string[]): string {
+  return words
+    .map((word) => (/^[\w./\\:@+=-]+$/.test(word) ? word : `"${word.replaceAll('"', '\\"')}"`))
+    .join(" ");
 }
 
 /**

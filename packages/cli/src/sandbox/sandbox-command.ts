@@ -3,43 +3,61 @@ import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import { aborted } from "../command-line/output.ts";
+import { usesColour } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
+import { runApp } from "./app.ts";
 import { printAttempts } from "./attempts.ts";
 import { checkSecret, environmentOf, VARIABLES, writeEnvironment } from "./environment.ts";
 import { SANDBOX_OPTIONS, savedNames, startSandbox } from "./options.ts";
 
 export const sandboxCommand: Command = {
   name: "sandbox",
-  summary: "Run the payment service on this machine, with a dashboard",
-  usage: ["[OPTIONS]"],
+  summary: "Run the payment service on this machine, with a dashboard, and your server beside it",
+  usage: ["[OPTIONS]", "[OPTIONS] -- COMMAND [ARGUMENTS …]"],
   options: SANDBOX_OPTIONS,
   notes: [
     "The sandbox has all endpoints of the service and the hosted checkout. It sends signed callbacks and webhooks, retries them, and makes faults happen if you ask for them. It runs until Ctrl-C. Unlike the service, it accepts callback addresses with http:// on this machine.",
     "It prints a line for each attempt to deliver: the delivery, the answer and the time that it took.",
-    `--write-env writes ${VARIABLES.join(", ")}.`,
+    `With COMMAND it also runs your server, with ${VARIABLES.join(", ")} set, even those that are set already. --write-env writes them into a file instead. SIGINT, SIGTERM and SIGHUP are passed on to COMMAND and to everything that COMMAND has started. A second one, or 15 s, ends those that are left. When COMMAND ends, the sandbox ends too, and payhooks ends with the same exit code. If COMMAND cannot be started, the exit code is 127.`,
+    "Lines that COMMAND prints begin with app |. Lines of the sandbox then begin with sandbox |.",
   ],
   examples: [
+    "payhooks sandbox -- node server.js",
     "payhooks sandbox --state sandbox.json --write-env .env.local",
     "payhooks sandbox --fault drop-answer:0.3 --fault duplicate:0.3 --seed 7",
   ],
   arguments: { least: 0, most: 0 },
+  passesOn: true,
   runsUntilStopped: true,
   async run(given, terminal, stop) {
-    const stopped = Promise.race([nextSignal(), aborted(stop)]);
+    const [command, ...args] = given.rest;
+    const stopped = command === undefined ? Promise.race([nextSignal(), aborted(stop)]) : null;
     const sandbox = await startSandbox(given);
+    const own = command === undefined ? terminal : prefixed(terminal);
     try {
-      announce(sandbox, given, terminal);
-      printAttempts(sandbox, terminal);
-      await stopped;
+      announce(sandbox, given, own);
+      printAttempts(sandbox, own);
+      if (command === undefined) {
+        await stopped;
+        return EXIT.ok;
+      }
+      const colour = usesColour(process.stdout) ? { FORCE_COLOR: "1" } : {};
+      const code = await runApp(command, args, { ...environmentOf(sandbox), ...colour }, terminal, stop);
+      terminal.json({ event: "ended", exitCode: code });
+      return code;
     } finally {
       await sandbox.close();
     }
-    return EXIT.ok;
   },
 };
 
+const prefixed = (terminal: Terminal): Terminal => ({
+  ...terminal,
+  line: (text = "") => terminal.line(`${terminal.paint("dim", "sandbox |")} ${text}`),
+});
+
 /** Prints the addresses and what to do next, and writes the file of variables. */
-export function announce(sandbox: Sandbox, given: Given, terminal: Terminal): void {
+function announce(sandbox: Sandbox, given: Given, terminal: Terminal): void {
   const { line, paint } = terminal;
   const file = given.text("write-env");
   if (file !== undefined) writeVariables(file, sandbox, given);

@@ -4,7 +4,7 @@ import { EXIT } from "../command-line/errors.ts";
 import { chosen, type Given, httpUrl } from "../command-line/given.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
-import { type Answer, createSender, inParallel, isAccepted, isRefused } from "../delivery/post.ts";
+import { type Answer, inParallel, isAccepted, isRefused, post } from "../delivery/post.ts";
 import {
   MERCHANT_MADE_UP,
   needPrivateKey,
@@ -109,7 +109,7 @@ async function sendAll(
   },
 ): Promise<number> {
   const { given, terminal, seed, forge, isOurMerchant } = context;
-  const sender = createSender(to, given.number("timeout", { min: 1 }) ?? 10_000);
+  const timeoutMs = given.number("timeout", { min: 1 }) ?? 10_000;
   const isRefusalWanted = forge !== undefined || given.flag("stale");
   const isExpected = (answer: Answer): boolean => {
     if (forge === "resplit") return isAccepted(answer) || isRefused(answer);
@@ -120,7 +120,7 @@ async function sendAll(
     deliveries,
     given.number("parallel", { min: 1, max: 64 }) ?? 1,
     async ({ label, id, status, delivery }, index) => {
-      const answer = await sender.send({ headers: delivery.headers, body: delivery.rawBody });
+      const answer = await post(to, { headers: delivery.headers, body: delivery.rawBody }, timeoutMs);
       const expected = isExpected(answer);
       const body = given.flag("body") ? { sent: Buffer.from(delivery.rawBody).toString("utf8") } : {};
       const { status: answered, body: text, error, durationMs } = answer;
@@ -141,7 +141,6 @@ async function sendAll(
       return { expected, accepted: isAccepted(answer) };
     },
   );
-  sender.close();
   const wrong = answers.filter(({ expected }) => !expected).length;
   if (wrong > 0) {
     const wantedAnswer = forge === "resplit" ? "2xx or 4xx" : isRefusalWanted ? "4xx" : "2xx";

@@ -8,8 +8,8 @@ import {
   createTestKeys,
   type FakeClock,
   type SignedDelivery,
-  type TestKeys,
   signPaymentCallback,
+  type TestKeys,
 } from "@payhooks/core/testing";
 import { expect, onTestFinished } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";

@@ -1,44 +1,25 @@
-import { type JsonValue, parseJson } from "../json.ts";
+import type { JsonValue } from "../json.ts";
 
 /** The text that replaces a secret. */
 const BLOT = "[secret]";
 
-/** Longer JSON is not parsed but shown as text: nobody reads it all, and searching it would take long. */
+/** Longer JSON is not parsed but shown as text: nobody reads it all. */
 const MAX_JSON = 64 * 1024;
 const MAX_TEXT = 2_000;
-/**
- * How much of a text is searched. The end of what was searched is not shown, since it may be the beginning of a secret.
- */
-const MAX_SEARCHED = 20_000;
 
 /**
  * The body of an error without secrets, in case the service, or a proxy before it, repeats what it was sent. JSON of at
- * most 64 KiB is parsed. Of anything else, these are the first 2,000 characters. Secrets are replaced in all forms: as
- * they are, escaped as in JSON, URLs or HTML, within longer base64, and in hex.
+ * most 64 KiB is parsed, which undoes its escapes. Of anything else, these are the first 2,000 characters.
  */
 export function bodyWithout(secrets: readonly string[], text: string): JsonValue {
   const blot = blotter(secrets);
-  const json = text.length > MAX_JSON ? undefined : parseJson(text);
-  if (json !== undefined) return valueWithout(blot, json);
-  const clean = blot(text.slice(0, MAX_SEARCHED));
-  return clean.slice(0, text.length > MAX_SEARCHED ? Math.min(MAX_TEXT, clean.length / 2) : MAX_TEXT);
+  try {
+    if (text.length <= MAX_JSON) return JSON.parse(blot(JSON.stringify(JSON.parse(text)))) as JsonValue;
+  } catch {
+    // Not JSON, or nested too deeply to be written again.
+  }
+  return blot(text).slice(0, MAX_TEXT);
 }
-
-function valueWithout(blot: (text: string) => string, value: JsonValue): JsonValue {
-  const clean = (one: JsonValue, depth: number): JsonValue => {
-    if (typeof one === "string") return blot(one);
-    if (typeof one === "number") return blot(String(one)) === String(one) ? one : BLOT;
-    if (typeof one !== "object" || one === null) return one;
-    if (depth === MAX_DEPTH) return null;
-    if (Array.isArray(one)) return one.map((member) => clean(member, depth + 1));
-    const members = Object.entries(one).map(([name, member]) => [blot(name), clean(member, depth + 1)]);
-    return Object.fromEntries(members) as JsonValue;
-  };
-  return clean(value, 0);
-}
-
-/** Deeper values are left out: nobody reads them, and a hostile answer may be nested without end. */
-const MAX_DEPTH = 100;
 
 /** The members of a network error that contain no data of the request. */
 const FACTS = ["code", "errno", "syscall", "address", "port", "hostname"] as const;
@@ -64,83 +45,16 @@ export function errorWithout(secrets: readonly string[], thrown: unknown, depth 
   return clean;
 }
 
+/** Replaces secrets as they are, and as JSON and URLs write them. */
 function blotter(secrets: readonly string[]): (text: string) => string {
-  const patterns = secrets.filter((secret) => secret !== "").flatMap(patternsOf);
-  if (patterns.length === 0) return (text) => text;
-  const any = new RegExp(patterns.join("|"), "g");
-  return (text) => text.replace(any, BLOT);
+  const forms = secrets
+    .filter((secret) => secret !== "")
+    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), inAddress(secret)])
+    .sort((a, b) => b.length - a.length);
+  return (text) => forms.reduce((rest, form) => rest.replaceAll(form, BLOT), text);
 }
 
-/** Shorter pieces of base64 or hex would be found in innocent texts too. */
-const MIN_BASE64 = 8;
-
-function patternsOf(secret: string): string[] {
-  const bytes = new TextEncoder().encode(secret);
-  const hex = Array.from(bytes, hexOf).join("");
-  const base64 = [0, 1, 2]
-    .map((before) => innerBase64(bytes, before))
-    .filter((text) => text.length >= MIN_BASE64);
-  return [
-    spelt(secret),
-    ...base64.map((text) => spelt(text, BASE64_OTHERS)),
-    ...(hex.length >= MIN_BASE64 ? [eitherCase(hex)] : []),
-  ];
-}
-
-/** The base64 of the bytes after `before` others. Digits that also depend on the bytes around them are left out. */
-function innerBase64(bytes: Uint8Array, before: number): string {
-  const padded = new Uint8Array(before + bytes.length);
-  padded.set(bytes, before);
-  const text = btoa(String.fromCharCode(...padded));
-  return text.slice(Math.ceil((before * 8) / 6), Math.floor((padded.length * 8) / 6));
-}
-
-/** The characters that base64url uses instead. */
-const BASE64_OTHERS: Readonly<Record<string, string>> = { "+": "-", "/": "_" };
-const HTML_NAMES: Readonly<Record<string, string>> = {
-  "&": "amp",
-  "<": "lt",
-  ">": "gt",
-  '"': "quot",
-  "'": "apos",
-};
-
-/**
- * A pattern for a text in which each character may be escaped, in any of several ways, and more than once. Its
- * repetitions are bounded, so that no answer can make the search slow.
- */
-function spelt(text: string, others: Readonly<Record<string, string>> = {}): string {
-  return Array.from(text, (character) => {
-    const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
-    const point = character.codePointAt(0) ?? 0;
-    const forms = [
-      literal(character),
-      `(?<!\\\\)\\\\{1,32}${literal(character)}`,
-      units.map((unit) => `(?<!\\\\)\\\\{1,32}u${eitherCase(unit.toString(16).padStart(4, "0"))}`).join(""),
-      Array.from(
-        new TextEncoder().encode(character),
-        (byte) => `%(?:25){0,3}${eitherCase(hexOf(byte))}`,
-      ).join(""),
-      `&#0{0,6}${point};`,
-      `&#[xX]0{0,6}${eitherCase(point.toString(16))};`,
-    ];
-    if (character === " ") forms.push("\\+");
-    const name = HTML_NAMES[character];
-    if (name !== undefined) forms.push(`&${name};`);
-    const other = others[character];
-    if (other !== undefined) forms.push(literal(other));
-    return `(?:${forms.join("|")})`;
-  }).join("");
-}
-
-function literal(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
-}
-
-function eitherCase(hex: string): string {
-  return hex.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
-}
-
-function hexOf(byte: number): string {
-  return byte.toString(16).padStart(2, "0");
+function inAddress(secret: string): string {
+  // encodeURIComponent throws for half a surrogate pair.
+  return encodeURIComponent(secret.replace(/\p{Surrogate}/gu, "\uFFFD"));
 }

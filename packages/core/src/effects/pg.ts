@@ -1,18 +1,10 @@
-/**
- * Effects through `pg`: `pgEffects(pool)`.
- *
- * @module
- */
 import { saysSpent } from "../postgres/spent.ts";
 import { systemClock } from "../time/clock.ts";
 import type { EffectContext } from "./context.ts";
 import type { Effects } from "./effects.ts";
 import { usedAfterEnd } from "./errors.ts";
-import { effects } from "./own-client.ts";
-import { postgresClient } from "./postgres-binding.ts";
-import { type PostgresEffectsOptions, PostgresTable } from "./postgres-table.ts";
-
-export type { PostgresEffectsOptions } from "./postgres-table.ts";
+import { effectsThrough } from "./postgres-binding.ts";
+import type { PostgresEffectsOptions } from "./postgres-table.ts";
 
 /** A `PoolClient` of `pg`, or a client with the same interface. */
 export interface PgClient {
@@ -47,9 +39,9 @@ export function pgEffects<Client extends PgClient>(
   pool: PgPool<Client>,
   options: PostgresEffectsOptions = {},
 ): Effects<EffectContext<Client>> {
-  const table = new PostgresTable("pgEffects", options);
-  return effects<Client>(
-    postgresClient<Client, PgClient>(table, {
+  return effectsThrough<Client, PgClient>(
+    {
+      of: "pgEffects",
       transaction: (work) =>
         connected(pool, async (client) => {
           await client.query("BEGIN");
@@ -60,7 +52,7 @@ export function pgEffects<Client extends PgClient>(
       outside: (use) => connected(pool, use),
       query: async (on, sql, parameters) => (await on.query(sql, [...parameters])).rows,
       refused: { release: usedAfterEnd, end: usedAfterEnd },
-    }),
+    },
     options,
   );
 }

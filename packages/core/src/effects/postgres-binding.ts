@@ -1,12 +1,17 @@
 /** What the effects in PostgreSQL are made of, whatever the client is: its transactions, its statements, and the table. */
 
-import type { OwnClient } from "./own-client.ts";
+import type { EffectContext } from "./context.ts";
+import type { Effects } from "./effects.ts";
+import { effects, type OwnClient } from "./own-client.ts";
 import { postgresReady } from "./postgres-ready.ts";
 import { isRepeatable, isUnavailable } from "./postgres-states.ts";
-import type { PostgresTable, Query } from "./postgres-table.ts";
+import { type PostgresEffectsOptions, PostgresTable, type Query } from "./postgres-table.ts";
 
 /** A client for PostgreSQL. `Queries` is what runs statements, such as a pool; a transaction does too. */
 export interface PostgresBinding<Tx extends Queries, Queries> {
+  /** The function that was given the options, and options that only it has. */
+  readonly of: string;
+  readonly further?: Readonly<Record<string, true>>;
   /** Like `transaction` of an own client. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Calls `use` with something that runs statements outside of a transaction. */
@@ -16,16 +21,17 @@ export interface PostgresBinding<Tx extends Queries, Queries> {
   readonly refused?: OwnClient<Tx>["refused"];
 }
 
-/** The client for `effects`. */
-export function postgresClient<Tx extends Queries, Queries>(
-  table: PostgresTable,
-  { transaction, outside, query, refused }: PostgresBinding<Tx, Queries>,
-): OwnClient<Tx> {
+/** The effects of a client. Throws `ERR_OPTION_INVALID`. */
+export function effectsThrough<Tx extends Queries, Queries>(
+  { of, further, transaction, outside, query, refused }: PostgresBinding<Tx, Queries>,
+  options: PostgresEffectsOptions,
+): Effects<EffectContext<Tx>> {
+  const table = new PostgresTable(of, options, further);
   const on =
     (queries: Queries): Query =>
     (sql, parameters) =>
       query(queries, sql, parameters);
-  return {
+  const client: OwnClient<Tx> = {
     transaction,
     insert: (tx, id, as) => table.insert(on(tx), id, as),
     finish: (tx, id, stored) => table.finish(on(tx), id, stored),
@@ -40,4 +46,5 @@ export function postgresClient<Tx extends Queries, Queries>(
       }),
     prune: (keepMs, limit) => outside((queries) => table.prune(on(queries), keepMs, limit)),
   };
+  return effects(client, options);
 }

@@ -9,9 +9,6 @@ export interface Missing {
   readonly givenUp: { readonly reason: GivenUp; readonly error: string } | null;
 }
 
-/** A question, such as `?alreadyHandled`, is not a handler. */
-const QUESTION_PREFIX = "?";
-
 /**
  * Finds handlers that this process lacks, or that do not want the event's status here. They were removed or renamed while the event
  * waited, or they are handlers of another process. `registered` are all handlers of the event's name now. `called` are those that
@@ -34,7 +31,7 @@ export function missingHandlers(
 }
 
 function isHandler(name: string): boolean {
-  return !name.startsWith(TELL_PREFIX) && !name.startsWith(QUESTION_PREFIX);
+  return !name.startsWith(TELL_PREFIX);
 }
 
 /** The steps that an entry still needs before its onHeld handlers are done, except those that this process calls. */

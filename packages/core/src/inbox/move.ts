@@ -286,7 +286,7 @@ class Mover {
 
 /** The record in an ended and expired form. Every store treats such a record as absent. */
 function emptied({ key, record }: Moving): Pick<Swap, "key" | "record" | "index"> {
-  const nothing = { lease: null, slots: {}, status: null, statusSlot: null };
+  const nothing = { lease: null, slots: {}, statusSlot: null };
   return {
     key,
     record: { ...record, ...nothing, terminal: true, expiresAt: LONG_AGO },

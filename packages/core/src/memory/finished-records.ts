@@ -1,20 +1,25 @@
 import { LRUCache } from "lru-cache";
-import { pack, signedAtOf, unpack } from "../inbox/record/pack.ts";
+import { decodeRecord, encodeWhole, isUnreadable } from "../inbox/record/codec.ts";
 import { type IdempotencyRecord, isFinished } from "../inbox/record/record.ts";
 import type { Versioned } from "../inbox/store.ts";
 
-/** A finished record as one text: the packed record, and its version on the last line. */
+/** A finished record as one text, with the time of its signature and its version on lines of their own before it. */
 export function fold(version: string, record: IdempotencyRecord): string {
-  return compact(`${pack(record)}\n${version}`);
+  return compact(`${record.signedAt}\n${version}\n${encodeWhole(record)}`);
 }
 
 /** The reverse of {@link fold}; null if the record has expired, or there is none. */
 export function unfold(folded: string | undefined, now: number): Versioned | null {
   if (folded === undefined) return null;
-  const end = folded.lastIndexOf("\n");
-  const record = unpack(folded.slice(0, end));
-  if (isFinished(record) && record.expiresAt <= now) return null;
-  return { version: folded.slice(end + 1), record };
+  const start = folded.indexOf("\n") + 1;
+  const end = folded.indexOf("\n", start);
+  const record = decodeRecord(folded.slice(end + 1));
+  if (!isUnreadable(record) && isFinished(record) && record.expiresAt <= now) return null;
+  return { version: folded.slice(start, end), record };
+}
+
+function signedAtOf(folded: string): number {
+  return Number.parseFloat(folded);
 }
 
 /** How many records are looked at, at each write, whose signed time may have come. */

@@ -7,7 +7,7 @@ import { memoryStore } from "./store.ts";
 
 /** Options of {@link memoryInbox}. */
 export interface MemoryInboxOptions {
-  /** How many finished records are kept to recognise copies. Default 100,000 (about 30 MB). */
+  /** How many finished records are kept to recognise copies. Default 100,000 (about 40 MB). */
   readonly maxRecords?: number | undefined;
   /** How many accepted events may wait or run. Above this, deliveries are answered 503. Default 10,000. */
   readonly maxUnfinished?: number | undefined;

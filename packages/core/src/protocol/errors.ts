@@ -33,8 +33,7 @@ export type DeliveryErrorCode =
   | "ERR_NOT_HANDLED"
   | "ERR_HELD"
   | "ERR_UNAUTHORIZED"
-  | "ERR_MISCONFIGURED"
-  | "ERR_INTERNAL";
+  | "ERR_MISCONFIGURED";
 
 /** Further codes of {@link verifyPaymentCallback} and {@link verifyConnectWebhook}. */
 export type VerificationErrorCode =
@@ -117,7 +116,6 @@ export const ANSWER_STATUS: Readonly<Record<DeliveryErrorCode, number>> = {
   ERR_HELD: 503,
   ERR_UNAUTHORIZED: 401,
   ERR_MISCONFIGURED: 500,
-  ERR_INTERNAL: 500,
 };
 
 /** What an error has besides its code and message. */

@@ -107,7 +107,7 @@ class MountedReceiver implements Receiver {
       payments: payments === undefined ? null : paymentsFlow(payments, context),
       connect: connect === undefined ? null : connectFlow(connect, context),
     };
-    const { alreadyHandled, effects = null } = options;
+    const { effects = null } = options;
     this.effects = effects;
     this.#upkeep = effects === null ? null : new EffectsUpkeep(effects, clock, notices);
     this.#runner = createRunner({
@@ -116,7 +116,6 @@ class MountedReceiver implements Receiver {
       notices,
       logger,
       clock,
-      alreadyHandled,
       effects,
     });
     this.#lifecycle = new Lifecycle({

@@ -8,7 +8,6 @@ import type { GivenLogger } from "../notices/logger.ts";
 import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { checkCount, checkLimit, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import type { AnyEvent } from "../protocol/events.ts";
 import type { Clock } from "../time/clock.ts";
 
 /** Options of {@link createReceiver}. A flow that is left out is off. */
@@ -58,8 +57,6 @@ export interface ReceiverOptions {
   readonly maxBodyBytes?: number | undefined;
   /** Default 10 s. */
   readonly bodyTimeoutMs?: number | undefined;
-  /** For a move from another receiver: returns true for events that it has handled. Called once, before the first attempt. */
-  readonly alreadyHandled?: ((event: AnyEvent) => boolean | Promise<boolean>) | undefined;
   readonly alerts?: AlertOptions | undefined;
   /** Any logger with `info`, `warn` and `error`: the console, winston, pino, bunyan. Default: the console. */
   readonly logger?: GivenLogger | undefined;
@@ -172,7 +169,6 @@ const OPTION_NAMES: OptionNames<ReceiverOptions> = {
   acceptTimeoutMs: true,
   maxBodyBytes: true,
   bodyTimeoutMs: true,
-  alreadyHandled: true,
   alerts: true,
   logger: true,
   logLevel: true,

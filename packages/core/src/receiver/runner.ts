@@ -17,7 +17,6 @@ import { type Call, createRunStep, FINAL, type StepParts } from "./step.ts";
 export interface RunnerParts extends StepParts {
   readonly registry: Registry;
   readonly flows: { readonly payments: PaymentsFlow | null; readonly connect: Flow | null };
-  readonly alreadyHandled: ((event: AnyEvent) => boolean | Promise<boolean>) | undefined;
 }
 
 /** A question to the merchant's code, asked under a lease and retried like a handler. */
@@ -27,7 +26,6 @@ const QUESTION: Omit<Registered, "name"> = {
   backoffMs: defaultBackoffMs,
   onCrash: "rerun",
 };
-const ALREADY_HANDLED: Registered = { ...QUESTION, name: "?alreadyHandled" };
 const CONFIRM: Registered = { ...QUESTION, name: `${TELL_PREFIX}?confirm` };
 
 /** The detail of an event whose record would have expired by now. Nobody can say whether it ran before. */
@@ -67,18 +65,6 @@ export function createRunner(parts: RunnerParts): Runner {
       const isOwn = await lease.claimReference(verified);
       // A person who replays an entry that is held for this very reason has decided that it runs all the same.
       if (!isOwn && lease.data.reason !== "reference-reused") return held("reference-reused", REUSED);
-    }
-    if (parts.alreadyHandled !== undefined) {
-      const { alreadyHandled } = parts;
-      const asked = await runStep(lease, ALREADY_HANDLED, progress, async () => {
-        const answer: unknown = await alreadyHandled(event);
-        // A row, or undefined, would count as "no", and an event that was handled would run again.
-        if (typeof answer !== "boolean")
-          throw new TypeError(`alreadyHandled returned no boolean, but ${typeof answer}`);
-        return answer ? FINAL : undefined;
-      });
-      if (asked === "final") return { kind: "done" };
-      if (asked === "open") return endingOf(progress);
     }
     const calls: { readonly handler: Registered; readonly call: Call }[] = [];
     for (const handler of handlers) {
@@ -249,9 +235,6 @@ export function createRunner(parts: RunnerParts): Runner {
     const { event } = flow.read(delivery);
     if (event === null || registry.isIgnored(event.event)) return undefined;
     const handlers = registry.handlersOf(event.event);
-    if (parts.alreadyHandled !== undefined && !isThrough(data.steps[ALREADY_HANDLED.name])) {
-      return handlers.length === 0 ? undefined : ALREADY_HANDLED;
-    }
     return handlers.find(
       (handler) =>
         (only === null || only.includes(handler.name)) &&

@@ -71,7 +71,7 @@ it("a record that others change all the time is given up at the caller's deadlin
   const environment = environmentOf();
   const memory = memoryStore({ environment });
   const record: IdempotencyRecord = {
-    ...{ flow: "payments", tenant: "", id: "0", status: null, statusSlot: null, terminal: false },
+    ...{ flow: "payments", tenant: "", id: "0", statusSlot: null, terminal: false },
     ...{ identity: {}, lease: null, slots: {}, signedAt: 0, expiresAt: environment.now() + 60_000 },
   };
   let writes = 0;

@@ -251,7 +251,7 @@ describe("writes of one turn", () => {
     const memory = memoryStore({ environment: clock });
     const changes = new Changes({ ...memory, immediate: false }, clock, LEASE_MS);
     const key = "1".padStart(32, "0");
-    const claimed = { flow: "payments", tenant: "", id: "0", status: null, statusSlot: null } as const;
+    const claimed = { flow: "payments", tenant: "", id: "0", statusSlot: null } as const;
     const empty = { ...claimed, terminal: false, identity: {}, lease: null, slots: {}, signedAt: 0 };
     const count = (by: number, fails = false) =>
       changes.change<number>({

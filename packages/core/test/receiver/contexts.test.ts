@@ -103,10 +103,6 @@ describe.each(inboxes)("on %s, a request's context", (_, makeInbox) => {
         logger,
         logLevel: "error",
         effects: client,
-        alreadyHandled: async () => {
-          call("alreadyHandled");
-          return false;
-        },
       });
       receiver.onDeposit(async ({ referenceId }, ctx) => {
         await (ctx as unknown as { transaction(fn: () => unknown): Promise<unknown> }).transaction(async () =>
@@ -115,7 +111,7 @@ describe.each(inboxes)("on %s, a request's context", (_, makeInbox) => {
         ctx.log.info(`handler of ${referenceId}`);
       });
       await Promise.all(NAMES.map((name) => deliver(receiver, name, deposit(name))));
-      const kinds = ["alreadyHandled", "transaction", "insert", "effect", "finish"];
+      const kinds = ["transaction", "insert", "effect", "finish"];
       const expected = NAMES.flatMap((name) =>
         [...kinds, `handler of ${name}`].map((kind) => `${kind} in ${name}`),
       );

@@ -76,17 +76,7 @@ describe("createReceiver", () => {
   });
 
   it("accepts undefined for every option", () => {
-    const names = [
-      ...Object.keys(NUMBERS),
-      "connect",
-      "inbox",
-      "ack",
-      "run",
-      "alreadyHandled",
-      "alerts",
-      "logger",
-      "clock",
-    ];
+    const names = [...Object.keys(NUMBERS), "connect", "inbox", "ack", "run", "alerts", "logger", "clock"];
     const options = Object.fromEntries(names.map((name) => [name, undefined]));
     expect(() => createReceiver({ ...options, payments: { publicKey: undefined } })).not.toThrow();
   });

@@ -24,7 +24,6 @@ import { silent } from "../../../../test/support/silent.ts";
 import type { Confirmation } from "../../src/flows/payments-options.ts";
 
 const keys = createTestKeys();
-const noDelay = { backoffMs: () => 1_000 };
 
 function harness(
   register: HarnessOptions["register"],
@@ -242,89 +241,6 @@ describe("handlers and their time", () => {
     expect((await t.held()).map(({ reason, detail }) => [reason, detail])).toEqual([
       ["rejected", "Error: theirs"],
     ]);
-  });
-});
-
-describe("alreadyHandled", () => {
-  it("true finishes the event and runs no handler; false runs them; it is asked once per event", async () => {
-    const asked: string[] = [];
-    const ran: string[] = [];
-    const t = await harness(
-      (receiver) =>
-        receiver.onDeposit(({ referenceId }, { attempt }) => {
-          ran.push(`${referenceId} ${attempt}`);
-          if (attempt === 1) throw new Error("not yet");
-        }, noDelay),
-      {
-        alreadyHandled: (event) => {
-          const { referenceId } = event as PaymentEvent;
-          asked.push(referenceId);
-          return referenceId === "old";
-        },
-      },
-    );
-    expect(await t.deposit({ referenceId: "old" })).toMatchObject({
-      outcome: "done",
-      ran: ["?alreadyHandled"],
-    });
-    await t.deposit({ referenceId: "new" });
-    await t.advance("2s");
-    expect(ran).toEqual(["new 1", "new 2"]);
-    expect(asked).toEqual(["old", "new"]);
-  });
-
-  it("a throw is a retry, and no handler runs before it has answered", async () => {
-    let calls = 0;
-    let ran = 0;
-    const t = await harness((receiver) => receiver.onDeposit(() => void ran++), {
-      alreadyHandled: async () => {
-        if (++calls < 3) throw new Error("the old database is down");
-        return false;
-      },
-    });
-    const delivery = await t.deposit();
-    expect(delivery).toMatchObject({ outcome: "retrying", ran: ["?alreadyHandled"] });
-    expect(ran).toBe(0);
-    await t.advance("2s");
-    await t.advance("4s");
-    expect({ calls, ran }).toEqual({ calls: 3, ran: 1 });
-  });
-
-  it.each([[undefined], [1], [{ id: "old" }], ["yes"]])(
-    "%o is no answer: it is asked again, and no handler runs",
-    async (answer) => {
-      let isClear = false;
-      let ran = 0;
-      const t = await harness((receiver) => receiver.onDeposit(() => void ran++), {
-        alreadyHandled: async () => (isClear ? true : (answer as never)),
-      });
-      expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
-      isClear = true;
-      await t.advance("2s");
-      expect([ran, await t.held()]).toEqual([0, []]);
-    },
-  );
-
-  it("a death after the answer asks again, rather than forgets it", async () => {
-    let calls = 0;
-    const ran: string[] = [];
-    const t = await harness(
-      (receiver) => receiver.onDeposit(({ referenceId }) => void ran.push(referenceId)),
-      {
-        alreadyHandled: () => {
-          calls++;
-          return calls > 1;
-        },
-      },
-    );
-    const delivery = await t.deposit({ referenceId: "o-1" });
-    expect(ran).toEqual(["o-1"]);
-    // Back to the moment when the first answer was there but not yet stored.
-    expect(await t.crashAfter("?alreadyHandled", delivery)).toMatchObject({
-      outcome: "done",
-      ran: ["?alreadyHandled"],
-    });
-    expect({ calls, ran }).toEqual({ calls: 2, ran: ["o-1"] });
   });
 });
 

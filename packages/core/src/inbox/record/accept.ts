@@ -94,7 +94,6 @@ function newRecord(event: VerifiedEvent): IdempotencyRecord {
     flow: event.delivery.flow,
     tenant: event.delivery.tenant,
     id: event.id,
-    status: null,
     statusSlot: null,
     terminal: false,
     identity: {},
@@ -150,9 +149,8 @@ function claim(
 ): Accepted {
   const run = ruling.verdict === "run";
   const previousAmount = run ? amountBefore(record, event) : null;
-  const previousStatus = run ? record.status : null;
+  const previousStatus = run ? (slotOfStatus(record)?.status ?? null) : null;
   if (run) {
-    record.status = event.status;
     record.statusSlot = ruling.slot;
     record.terminal = event.rank === 1;
     record.identity = { ...record.identity, ...event.identity };
@@ -194,8 +192,12 @@ function claim(
   return { outcome: ruling.outcome, eventId, reason, detail, previousAmount, begun: false, overtaken };
 }
 
+function slotOfStatus({ statusSlot, slots }: IdempotencyRecord): Slot | undefined {
+  return statusSlot === null ? undefined : slots[statusSlot];
+}
+
 function amountBefore(record: IdempotencyRecord, event: VerifiedEvent): string | null {
-  const before = record.statusSlot === null ? undefined : record.slots[record.statusSlot];
+  const before = slotOfStatus(record);
   if (before === undefined || event.amount === null) return null;
   const known = before.amounts[event.delivery.source] ?? Object.values(before.amounts)[0];
   return known === undefined || known === event.amount ? null : known;

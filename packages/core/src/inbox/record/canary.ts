@@ -30,7 +30,6 @@ export function newCanary(now: number, isDue: boolean): IdempotencyRecord {
     flow: "payments",
     tenant: "",
     id: FILLING,
-    status: null,
     statusSlot: null,
     terminal: true,
     identity: {},

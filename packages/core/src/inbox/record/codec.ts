@@ -1,13 +1,135 @@
-import { isUtf8 } from "node:buffer";
-import { describeError } from "../../protocol/foreign-error.ts";
-import type { JsonValue } from "../../protocol/json.ts";
-import { digested } from "./digest.ts";
-import type { StoredDelivery } from "./event.ts";
-import { pack, unpack } from "./pack.ts";
-import { type IdempotencyRecord, isFinished, type Slot, type Work } from "./record.ts";
+/**
+ * Records as texts: a sign for the format, then one JSON text. The shapes below are all that there is to it. A field is written
+ * in the order in which it stands here.
+ */
 
-/** The format in which texts are written. Earlier formats can be read too. */
-const FORMAT = "1";
+import { FLOWS } from "../../protocol/events.ts";
+import { describeError } from "../../protocol/foreign-error.ts";
+import { type GivenUp, HELD_REASONS, type HeldReason } from "../../protocol/held-reasons.ts";
+import { digested } from "./digest.ts";
+import type { SlotState, StoredDelivery } from "./event.ts";
+import type { HistoryEntry, Step } from "./lease.ts";
+import {
+  type IdempotencyRecord,
+  isFinished,
+  isUnfinished,
+  type Past,
+  type RecordLease,
+  type Slot,
+  type Work,
+} from "./record.ts";
+import {
+  bytes,
+  count,
+  flag,
+  listOf,
+  Misshapen,
+  mapOf,
+  objectOf,
+  oneOf,
+  optional,
+  orNull,
+  type Shape,
+  text,
+  time,
+  yes,
+} from "./shape.ts";
+
+/** The format in which texts are written, and the only one that is read. */
+const FORMAT = "2";
+
+const DELIVERY: Shape<StoredDelivery> = objectOf<StoredDelivery>({
+  flow: oneOf(FLOWS),
+  tenant: text,
+  source: oneOf<StoredDelivery["source"]>({ callback: true, lookup: true, webhook: true }),
+  rawBody: bytes,
+  headers: mapOf(text),
+  keyId: orNull(text),
+  receivedAt: time,
+  confirmed: optional(yes),
+});
+
+const HELD_REASON = oneOf<HeldReason>(HELD_REASONS);
+const TEXTS = listOf(text);
+
+const STEP = objectOf<Step>({
+  attempts: count,
+  state: oneOf<Step["state"]>({ started: true, done: true, failed: true, "given-up": true }),
+  dueAt: time,
+  dueInMs: time,
+  error: orNull(text),
+  reason: orNull(oneOf<GivenUp>({ exhausted: true, rejected: true, crashed: true })),
+});
+
+const HISTORY = listOf(
+  objectOf<HistoryEntry>({
+    at: time,
+    what: text,
+    handler: optional(text),
+    attempt: optional(count),
+    error: optional(text),
+    by: optional(text),
+    note: optional(text),
+  }),
+);
+
+const WORK = objectOf<Work>({
+  delivery: DELIVERY,
+  retentionMs: time,
+  reason: orNull(HELD_REASON),
+  detail: orNull(text),
+  heldAt: time,
+  dueAt: time,
+  dueInMs: time,
+  forcedAt: orNull(time),
+  steps: mapOf(STEP),
+  only: orNull(TEXTS),
+  evenIfExpired: flag,
+  previousStatus: orNull(text),
+  previousAmount: orNull(text),
+  history: HISTORY as Shape<HistoryEntry[]>,
+  handlers: optional(TEXTS),
+  foundBy: optional(TEXTS),
+  reference: optional(text),
+  again: optional(yes),
+  copies: optional(count),
+  lastCopyAt: optional(time),
+});
+
+const SLOT = objectOf<Slot>({
+  name: text,
+  status: text,
+  amounts: mapOf(text),
+  verdict: oneOf<Slot["verdict"]>({ run: true, ...HELD_REASONS }),
+  state: oneOf<SlotState>({
+    waiting: true,
+    running: true,
+    done: true,
+    held: true,
+    stale: true,
+    discarded: true,
+  }),
+  replays: count,
+  acceptedAt: time,
+  token: orNull(text),
+  told: flag,
+  work: orNull(WORK),
+  past: optional(objectOf<Past>({ history: HISTORY, copies: count, lastCopyAt: orNull(time) })),
+  decision: optional(text),
+});
+
+const RECORD = objectOf<IdempotencyRecord>({
+  flow: oneOf(FLOWS),
+  tenant: text,
+  id: text,
+  statusSlot: orNull(text),
+  terminal: flag,
+  identity: mapOf(text),
+  signedAt: time,
+  expiresAt: time,
+  slots: mapOf(SLOT, /^[0-9a-f]{16}$/),
+  lease: orNull(objectOf<RecordLease>({ slot: text, token: text, until: time, lengthMs: time })),
+});
 
 /** A record that this version of Payhooks cannot read, and why. Such a record is left alone. */
 export interface Unreadable {
@@ -19,134 +141,43 @@ export function isUnreadable(record: IdempotencyRecord | Unreadable): record is 
   return "unreadable" in record;
 }
 
-/**
- * Writes a record as text. The text begins with the format. `f` follows for a finished record, which is packed. `o` follows for
- * a record with work in it: JSON arrays in which positions stand for names, and then two lines for the delivery of each slot
- * that has work.
- */
+/** Writes a record as a text that every database takes. Long facts of a finished record become digests. */
 export function encodeRecord(record: IdempotencyRecord): string {
-  if (isFinished(record)) {
-    return `${FORMAT}f${shorten(pack({ ...record, identity: digested(record.identity) }))}`;
-  }
-  const values = valuesOf(record, RECORD_FIELDS);
-  let lines = "";
-  for (const key in record.slots) {
-    const slot = record.slots[key];
-    if (slot === undefined) continue;
-    const { work } = slot;
-    values.push(key, valuesOf(slot, SLOT_FIELDS), work === null ? null : valuesOf(work, WORK_FIELDS));
-    if (work !== null) lines += linesOf(work.delivery);
-  }
-  return `${FORMAT}o${JSON.stringify(values)}${lines}`;
+  return encodeWhole(isFinished(record) ? { ...record, identity: digested(record.identity) } : record);
 }
 
-/** The reverse of {@link encodeRecord}, except that long facts of a finished record become digests. */
-export function decodeRecord(text: string): IdempotencyRecord | Unreadable {
-  if (!text.startsWith(FORMAT)) {
-    return { unreadable: `its format is ${JSON.stringify(text.slice(0, 1))}: a newer Payhooks wrote it` };
+/** Like {@link encodeRecord}, without digests. */
+export function encodeWhole(record: IdempotencyRecord): string {
+  return FORMAT + JSON.stringify(RECORD.write(record));
+}
+
+/** The reverse of {@link encodeRecord}. It takes any text, and never throws. */
+export function decodeRecord(given: string): IdempotencyRecord | Unreadable {
+  if (!given.startsWith(FORMAT)) {
+    const format = JSON.stringify(given.slice(0, 1));
+    return { unreadable: `its format is ${format}: another version of Payhooks wrote it` };
   }
   try {
-    return text[1] === "f" ? unpack(lengthen(text.slice(2))) : decodeOpen(text);
+    const record = RECORD.read(JSON.parse(given.slice(FORMAT.length)));
+    check(record);
+    return record;
   } catch (error) {
-    return { unreadable: `its text is damaged: ${describeError(error)}` };
+    const why = error instanceof Misshapen ? error.message : describeError(error);
+    return { unreadable: `its text is damaged: ${why}` };
   }
 }
 
-function decodeOpen(text: string): IdempotencyRecord {
-  const lines = text.split("\n");
-  const values = JSON.parse((lines[0] ?? "").slice(2)) as readonly Value[];
-  let line = 1;
-  const slots: Record<string, Slot> = {};
-  for (let at = RECORD_FIELDS.length; at < values.length; at += 3) {
-    const [key, slot, work] = values.slice(at) as [string, readonly Value[], readonly Value[] | null];
-    slots[key] = { ...objectOf<Slot>(SLOT_FIELDS, slot), work: null };
-    if (work === null) continue;
-    const delivery = deliveryOf(lines[line++] ?? "", lines[line++] ?? "");
-    slots[key].work = { ...objectOf<Work>(WORK_FIELDS, work), delivery };
-  }
-  return { ...objectOf<IdempotencyRecord>(RECORD_FIELDS, values), slots };
+/** Fields that must fit each other. What a run needs is there as long as the event is not finished, and no longer. */
+function check({ slots, statusSlot }: IdempotencyRecord): void {
+  if (statusSlot !== null && slots[statusSlot] === undefined) throw new Misshapen("statusSlot names no slot");
+  for (const slot of Object.values(slots)) checkState(slot);
 }
 
-/** The fields of each part, in the order in which they are written. Optional ones come last. */
-const RECORD_FIELDS = [
-  "flow",
-  "tenant",
-  "id",
-  "status",
-  "statusSlot",
-  "terminal",
-  "identity",
-  "lease",
-  "signedAt",
-  "expiresAt",
-] as const satisfies readonly (keyof IdempotencyRecord)[];
-const SLOT_FIELDS = [
-  "name",
-  "status",
-  "amounts",
-  "verdict",
-  "state",
-  "told",
-  "replays",
-  "acceptedAt",
-  "token",
-  "past",
-  "decision",
-] as const satisfies readonly (keyof Slot)[];
-const WORK_FIELDS = [
-  "retentionMs",
-  "reason",
-  "detail",
-  "heldAt",
-  "dueAt",
-  "dueInMs",
-  "forcedAt",
-  "steps",
-  "only",
-  "evenIfExpired",
-  "previousStatus",
-  "previousAmount",
-  "history",
-  "again",
-  "foundBy",
-  "copies",
-  "lastCopyAt",
-  "handlers",
-  "reference",
-] as const satisfies readonly (keyof Work)[];
-const DELIVERY_FIELDS = [
-  "flow",
-  "tenant",
-  "source",
-  "headers",
-  "keyId",
-  "receivedAt",
-  "confirmed",
-] as const satisfies readonly (keyof StoredDelivery)[];
-const OPTIONAL: ReadonlySet<PropertyKey> = new Set([
-  "past",
-  "decision",
-  "confirmed",
-  "again",
-  "foundBy",
-  "copies",
-  "lastCopyAt",
-  "handlers",
-  "reference",
-]);
-
-type Value = JsonValue | undefined;
-
-function valuesOf<T>(object: T, names: readonly (keyof T)[]): unknown[] {
-  return names.map((name) => object[name]);
-}
-
-function objectOf<T>(names: readonly (keyof T)[], values: readonly Value[]): T {
-  const object: Partial<Record<keyof T, Value>> = {};
-  names.forEach((name, at) => {
-    if (values[at] !== null || !OPTIONAL.has(name)) object[name] = values[at];
-  });
-  return object as T;
+function checkState(slot: Slot): void {
+  if (isUnfinished(slot) !== (slot.work !== null))
+    throw new Misshapen(`work does not fit the state ${slot.state}`);
+  if (slot.state === "held" && slot.work?.reason === null)
+    throw new Misshapen("reason of a held event is missing");
 }
 
 /** A copy that can be changed without changing the original. What no step ever changes is shared. */
@@ -160,62 +191,4 @@ export function copyRecord(record: IdempotencyRecord): IdempotencyRecord {
     };
   }
   return { ...record, lease: record.lease === null ? null : { ...record.lease }, slots };
-}
-
-const LINE_END = 10;
-/** Databases refuse this byte in a text. */
-const NUL = 0;
-const written = new WeakMap<StoredDelivery, string>();
-
-/**
- * A delivery's facts on one line, and its body on the next: as it is, or in base64 if it is not one line of UTF-8. The result
- * is kept, since a record is written several times with the same delivery.
- */
-function linesOf(delivery: StoredDelivery): string {
-  let lines = written.get(delivery);
-  if (lines === undefined) {
-    const { rawBody } = delivery;
-    const bytes = Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
-    const isLine = isUtf8(bytes) && !bytes.includes(LINE_END) && !bytes.includes(NUL);
-    const encoding = isLine ? "utf8" : "base64";
-    const facts = JSON.stringify([encoding, ...valuesOf(delivery, DELIVERY_FIELDS)]);
-    lines = `\n${facts}\n${bytes.toString(encoding)}`;
-    written.set(delivery, lines);
-  }
-  return lines;
-}
-
-function deliveryOf(facts: string, body: string): StoredDelivery {
-  const [encoding, ...values] = JSON.parse(facts) as ["utf8" | "base64", ...Value[]];
-  const delivery = {
-    ...objectOf<StoredDelivery>(DELIVERY_FIELDS, values),
-    rawBody: Buffer.from(body, encoding),
-  };
-  written.set(delivery, `\n${facts}\n${body}`);
-  return delivery;
-}
-
-const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-const SLOT = /^[0-9a-f]{16}$/gm;
-
-/**
- * Writes UUIDs and slot keys in base64, which is shorter. A `~` in the text itself is doubled, so that the signs stay
- * unambiguous.
- */
-function shorten(text: string): string {
-  return text
-    .replaceAll("~", "~~")
-    .replace(UUID, (uuid) => `~u${Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url")}`)
-    .replace(SLOT, (slot) => `~s${Buffer.from(slot, "hex").toString("base64url")}`);
-}
-
-const SIGN = /~(?:u([\w-]{22})|s([\w-]{11})|~)/g;
-
-function lengthen(short: string): string {
-  return short.replace(SIGN, (_, uuid?: string, slot?: string) => {
-    if (slot !== undefined) return Buffer.from(slot, "base64url").toString("hex");
-    if (uuid === undefined) return "~";
-    const hex = Buffer.from(uuid, "base64url").toString("hex");
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-  });
 }

@@ -104,10 +104,9 @@ export interface IdempotencyRecord {
   readonly flow: FlowName;
   readonly tenant: string;
   readonly id: string;
-  /** The highest status of the table so far, and its slot; null while no event was accepted to run. */
-  status: string | null;
+  /** The slot with the highest status of the table so far; null while no event was accepted to run. */
   statusSlot: string | null;
-  /** Whether that status is final. For a record without slots, which claims a reference: whether the claim may expire. */
+  /** Whether the status of that slot is final. For a record without slots, which claims a reference: whether the claim may expire. */
   terminal: boolean;
   identity: Readonly<Record<string, string>>;
   lease: RecordLease | null;

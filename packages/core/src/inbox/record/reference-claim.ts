@@ -64,7 +64,7 @@ export function claimReference(
     return { owner, isOld: false, record: null };
   }
   const expiresAt = Math.max(record?.expiresAt ?? 0, Math.max(now, signedAt) + retentionMs);
-  const nothing = { status: null, statusSlot: null, identity: {}, lease: null, slots: {} };
+  const nothing = { statusSlot: null, identity: {}, lease: null, slots: {} };
   return {
     owner,
     isOld: false,

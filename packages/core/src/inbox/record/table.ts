@@ -33,7 +33,7 @@ export function decide(record: IdempotencyRecord | null, event: VerifiedEvent): 
   }
   const known = atSlot(same, event.slot);
   if (known !== null) return known;
-  if (record.status === null)
+  if (record.statusSlot === null)
     return { row: 4, outcome: firstOutcome(event), slot: event.slot, verdict: event.verdict };
   if (!record.terminal && event.rank === 1) {
     return {

@@ -160,7 +160,6 @@ export function referenceRecord(owner: string, now: number, lifetimeMs: number):
     flow: "payments",
     tenant: "",
     id: owner,
-    status: null,
     statusSlot: null,
     terminal: true,
     identity: {},

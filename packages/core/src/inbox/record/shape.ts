@@ -1,0 +1,152 @@
+/**
+ * Shapes say how a value is written as JSON, and check it when it is read back. What a store returns is input: a disk may have
+ * damaged it, and other programs can write to the database. So whatever is read has the types that it claims, or reading throws.
+ *
+ * An object is written as an array of its fields, in the order in which its shape names them.
+ */
+import { isUtf8 } from "node:buffer";
+
+/** How values of one type are written and read. */
+export interface Shape<T> {
+  /** The value as JSON. */
+  write(value: T): unknown;
+  /** The reverse. Throws {@link Misshapen} for anything that {@link write} does not make. */
+  read(json: unknown): T;
+  /** True for a field that its object may leave out. It is written as null. */
+  readonly isOptional?: true;
+}
+
+/** A value has another shape than it must have. The message says where and what, and repeats nothing of it. */
+export class Misshapen extends Error {}
+
+/** A value that JSON can have as it is, if it fits. */
+function plain<T>(what: string, fits: (json: unknown) => boolean): Shape<T> {
+  return {
+    write: (value) => value,
+    read: (json) => {
+      if (!fits(json)) throw new Misshapen(`is not ${what}`);
+      return json as T;
+    },
+  };
+}
+
+/** Times that a `Date` can have, so that whoever shows one does not fail. */
+const MAX_TIME = 8.64e15;
+
+export const text: Shape<string> = plain("a text", (json) => typeof json === "string");
+export const yes: Shape<true> = plain("true", (json) => json === true);
+export const count: Shape<number> = plain(
+  "a count",
+  (json) => Number.isSafeInteger(json) && (json as number) >= 0,
+);
+/** A time, or a length of time, in milliseconds. */
+export const time: Shape<number> = plain(
+  "a time",
+  (json) => typeof json === "number" && Math.abs(json) <= MAX_TIME,
+);
+
+/** True, or null for false. */
+export const flag: Shape<boolean> = {
+  write: (value) => (value ? true : null),
+  read: (json) => json !== null && yes.read(json),
+};
+
+/** One of some texts. */
+export function oneOf<T extends string>(values: Readonly<Record<T, true>>): Shape<T> {
+  return plain(
+    "one that this version knows",
+    (json) => typeof json === "string" && Object.hasOwn(values, json),
+  );
+}
+
+/** A value, or null. */
+export function orNull<T>({ write, read }: Shape<T>): Shape<T | null> {
+  return {
+    write: (value) => (value === null ? null : write(value)),
+    read: (json) => (json === null ? null : read(json)),
+  };
+}
+
+/** A field that may be absent. */
+export function optional<T>({ write, read }: Shape<T>): Shape<T | undefined> {
+  return {
+    write: (value) => (value === undefined ? null : write(value)),
+    read,
+    isOptional: true,
+  };
+}
+
+export function listOf<T>({ write, read }: Shape<T>): Shape<readonly T[]> {
+  return {
+    write: (values) => values.map(write),
+    read: (json) => {
+      if (!Array.isArray(json)) throw new Misshapen("is not a list");
+      return json.map(read);
+    },
+  };
+}
+
+/** Values by name. */
+export function mapOf<T>({ write, read }: Shape<T>, names: RegExp = /^/): Shape<Readonly<Record<string, T>>> {
+  return {
+    write: (values) => {
+      const written: Record<string, unknown> = {};
+      for (const name in values) written[name] = write(values[name] as T);
+      return written;
+    },
+    read: (json) => {
+      if (typeof json !== "object" || json === null || Array.isArray(json))
+        throw new Misshapen("is not a map");
+      const values: Record<string, T> = {};
+      for (const [name, value] of Object.entries(json)) {
+        if (name === "__proto__" || !names.test(name)) throw new Misshapen("has a name that it cannot have");
+        values[name] = read(value);
+      }
+      return values;
+    },
+  };
+}
+
+/** Bytes: as a text if they are one, else as a list of their base64. */
+export const bytes: Shape<Uint8Array> = {
+  write: (value) => {
+    const buffer = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    return isUtf8(buffer) ? buffer.toString() : [buffer.toString("base64")];
+  },
+  read: (json) => {
+    if (typeof json === "string") return Buffer.from(json);
+    const base64: unknown = Array.isArray(json) ? json[0] : undefined;
+    const buffer = typeof base64 === "string" ? Buffer.from(base64, "base64") : null;
+    if (buffer === null || buffer.toString("base64") !== base64) throw new Misshapen("is not bytes");
+    return buffer;
+  },
+};
+
+/** An object with these fields. Optional ones come last: those that are absent at the end take no room. */
+export function objectOf<T extends object>(
+  shapes: { readonly [Name in keyof T]-?: Shape<T[Name]> },
+): Shape<T> {
+  const fields = Object.entries(shapes) as [keyof T & string, Shape<unknown>][];
+  return {
+    write: (value) => {
+      const written = fields.map(([name, shape]) => shape.write(value[name]));
+      while (written.at(-1) === null) written.pop();
+      return written;
+    },
+    read: (json) => {
+      if (!Array.isArray(json) || json.length > fields.length)
+        throw new Misshapen("is not a list of its fields");
+      const value: Partial<Record<keyof T, unknown>> = {};
+      for (const [at, [name, shape]] of fields.entries()) {
+        const given: unknown = json[at] ?? null;
+        if (given === null && shape.isOptional === true) continue;
+        try {
+          value[name] = shape.read(given);
+        } catch (error) {
+          throw error instanceof Misshapen ? new Misshapen(`${name} ${error.message}`) : error;
+        }
+      }
+      return value as T;
+    },
+  };
+}
