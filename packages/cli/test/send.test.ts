@@ -52,6 +52,7 @@ async function target(
   };
 }
 
+const depositTo = (url: string): string[] => ["send", "deposit", "--to", url, "--private-key", privateKey];
 const bodyOf = ({ body }: Received): Record<string, unknown> => JSON.parse(body.toString("utf8"));
 const isAuthentic = ({ body }: Received): boolean => {
   try {
@@ -64,18 +65,7 @@ const isAuthentic = ({ body }: Received): boolean => {
 describe("payhooks send", () => {
   it("sends a signed deposit and prints the answer", async () => {
     const { url, received } = await target();
-    const args = [
-      "send",
-      "deposit",
-      "--to",
-      url,
-      "--private-key",
-      privateKey,
-      "--reference",
-      "order-7",
-      "--amount",
-      "250.5",
-    ];
+    const args = [...depositTo(url), "--reference", "order-7", "--amount", "250.5"];
     const ended = await payhooks(args);
     expect(ended.stdout).toMatch(/#1 DEPOSIT SUCCESS order-7 250\.500000 → 200 \{"answer":200\} \d+ ms/);
     expect(ended).toMatchObject({ code: 0, stderr: "" });
@@ -115,37 +105,14 @@ describe("payhooks send", () => {
   it("shuffles as the seed says, and makes the same events of the same seed", async () => {
     const order = async (seed: string): Promise<unknown[]> => {
       const { url, received } = await target();
-      await payhooks([
-        "send",
-        "deposit",
-        "--to",
-        url,
-        "--private-key",
-        privateKey,
-        "--events",
-        "12",
-        "--shuffle",
-        "--seed",
-        seed,
-      ]);
+      await payhooks([...depositTo(url), "--events", "12", "--shuffle", "--seed", seed]);
       return received.map((one) => bodyOf(one).payTxnId);
     };
     const [first, again, other] = [await order("7"), await order("7"), await order("8")];
     expect(again).toEqual(first);
     expect(other.filter((id) => first.includes(id))).toEqual([]);
     const { url, received } = await target();
-    await payhooks([
-      "send",
-      "deposit",
-      "--to",
-      url,
-      "--private-key",
-      privateKey,
-      "--events",
-      "12",
-      "--seed",
-      "7",
-    ]);
+    await payhooks([...depositTo(url), "--events", "12", "--seed", "7"]);
     const plain = received.map((one) => bodyOf(one).payTxnId);
     expect(plain).not.toEqual(first);
     expect(plain.toSorted()).toEqual(first.toSorted());
@@ -164,16 +131,7 @@ describe("payhooks send", () => {
 
   it.each(["amount", "signature"])("forges (%s) what is not authentic", async (kind) => {
     const { url, received } = await target(401);
-    const ended = await payhooks([
-      "send",
-      "deposit",
-      "--to",
-      url,
-      "--private-key",
-      privateKey,
-      "--forge",
-      kind,
-    ]);
+    const ended = await payhooks([...depositTo(url), "--forge", kind]);
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining(`(forged: ${kind}) → 401`) });
     expect(received.map(isAuthentic)).toEqual([false]);
     expect(received.map(bodyOf)).toMatchObject([{ status: "SUCCESS" }]);
@@ -195,7 +153,7 @@ describe("payhooks send", () => {
 
   it("dates stale deliveries back, signed properly", async () => {
     const { url, received } = await target(400);
-    const ended = await payhooks(["send", "deposit", "--to", url, "--private-key", privateKey, "--stale"]);
+    const ended = await payhooks([...depositTo(url), "--stale"]);
     expect(ended.code).toBe(0);
     expect(received.map(isAuthentic)).toEqual([true]);
     const age = Date.now() - Date.parse(String(received.map(bodyOf)[0]?.timestamp));

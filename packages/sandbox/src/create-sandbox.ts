@@ -49,7 +49,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     checkoutUrl,
     async () => {
       stream.close();
-      await Promise.all([listening.close(), engine.close()]);
+      engine.close();
+      await listening.close();
     },
   );
   app.route("/", apiRoutes({ ...engine, clock: resolved.clock, checkoutUrl }));
@@ -57,10 +58,13 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   app.route("/", pageRoutes(sandbox, stream, resolved.callbackUrl ?? ""));
   const listening = await listen(app, resolved.host, resolved.port);
   url = listening.url;
-  await engine.start().catch(async (error: unknown) => {
-    await Promise.allSettled([listening.close(), engine.close()]);
+  try {
+    engine.start();
+  } catch (error) {
+    engine.close();
+    await listening.close();
     throw error;
-  });
+  }
   return sandbox;
 }
 

@@ -1,5 +1,5 @@
 import type { OrderRules } from "./api/orders.ts";
-import { type Changes, createChanges } from "./changes.ts";
+import { type Changes, type ChangeTopic, createChanges } from "./changes.ts";
 import { nanosecondStamps } from "./clock.ts";
 import { type Connect, createConnect } from "./connect/connect.ts";
 import type { Delivery } from "./deliveries/delivery.ts";
@@ -17,8 +17,7 @@ import type { Order } from "./payments/order.ts";
 import { createScripts, type Scripts } from "./payments/outcomes.ts";
 import { createTransactions, type TransactionRecord, type Transactions } from "./payments/transactions.ts";
 import { SandboxError } from "./sandbox-error.ts";
-import type { Snapshot } from "./state/snapshot.ts";
-import { createStateFile, readState, type StateFile } from "./state/state-file.ts";
+import { readState, type SavedState, writeState } from "./state/state-file.ts";
 
 /** The payment service without HTTP. */
 export interface Engine {
@@ -31,17 +30,17 @@ export interface Engine {
   readonly transactions: Transactions;
   readonly merchant: () => Merchant;
   readonly key: () => SigningKey;
-  /** Goes on with what is saved in the state file, and keeps the file up to date from then on. */
-  start(): Promise<void>;
+  /** Writes the state file, and keeps it up to date from then on. */
+  start(): void;
   /** Creates the transaction of an order. A magic reference or phone number adds its fault. */
   place(order: Order): TransactionRecord;
   rotateKey(): Promise<SigningKey>;
   /** Clears everything except the keys. With `keys`, it replaces those too. */
   reset(options?: { readonly keys?: boolean | undefined }): Promise<void>;
-  close(): Promise<void>;
+  close(): void;
 }
 
-/** Until {@link Engine.start} is called, nothing is sent, and the state file is only read. */
+/** Until {@link Engine.start} is called, the state file is only read. */
 export async function createEngine(options: ResolvedOptions): Promise<Engine> {
   const { clock, seed, limits } = options;
   const saved = options.state === undefined ? null : readState(options.state);
@@ -104,31 +103,25 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
     },
   });
 
-  const snapshot = (): Snapshot => ({
-    version: 1,
-    merchant,
-    privateKey: privatePem(key),
-    keyCreatedAt: key.createdAt,
-    connect: {
-      settings: connect.settings,
-      accounts: connect.accounts(),
-      settlements: connect.settlements(),
-    },
-    scripts: scripts.list(),
-    transactions: transactions.list(),
-    deliveries: dispatcher.list(),
-  });
+  const save = () => {
+    if (options.state === undefined) return;
+    writeState(options.state, {
+      version: 2,
+      merchant,
+      privateKey: privatePem(key),
+      keyCreatedAt: key.createdAt,
+      connect: { settings: connect.settings },
+    });
+  };
 
   const begin = () => {
     if (options.settings) connect.configure(options.settings);
     for (const fault of options.faults) faults.add(fault);
   };
-  if (saved) connect.restore(saved.connect);
+  if (saved) connect.configure(saved.connect.settings);
   begin();
 
-  let file: StateFile | undefined;
-
-  const stopSaving = changes.subscribe(() => file?.touch());
+  let stopSaving = (): void => {};
   const stop = () => {
     transactions.clear();
     dispatcher.clear();
@@ -144,16 +137,11 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
     transactions,
     merchant: () => merchant,
     key: () => key,
-    async start() {
-      if (saved) {
-        scripts.restore(saved.scripts);
-        transactions.restore(saved.transactions);
-        dispatcher.restore(saved.deliveries);
-      }
-      if (options.state === undefined) return;
-      file = createStateFile(options.state, snapshot);
-      file.touch();
-      await file.flush();
+    start() {
+      save();
+      stopSaving = changes.subscribe(({ topic }) => {
+        if (SAVED.has(topic)) save();
+      });
     },
     place(order) {
       if (isClosed) throw new SandboxError("ERR_CLOSED", "This sandbox is closed.");
@@ -174,22 +162,19 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
       if (keys) merchant = createMerchant();
       begin();
       changes.publish("reset");
-      await file?.flush();
     },
-    async close() {
+    close() {
       if (isClosed) return;
       isClosed = true;
       stopSaving();
-      file?.touch();
-      try {
-        await file?.flush();
-      } finally {
-        stop();
-        transport.close();
-      }
+      stop();
+      transport.close();
     },
   };
 }
+
+/** The changes that the state file is written for. */
+const SAVED: ReadonlySet<ChangeTopic> = new Set(["settings", "keys", "reset"]);
 
 /** True if another delivery has announced the success of this transaction already. */
 function isKnownToSucceed({ history }: TransactionRecord, delivery: Delivery): boolean {
@@ -201,7 +186,7 @@ function isKnownToSucceed({ history }: TransactionRecord, delivery: Delivery): b
 
 function firstKey(
   { clock, merchant, state }: ResolvedOptions,
-  saved: Snapshot | null,
+  saved: SavedState | null,
 ): SigningKey | Promise<SigningKey> {
   const given = merchant.privateKey === undefined ? null : readSigningKey(merchant.privateKey, clock.now());
   if (saved === null) return given ?? generateSigningKey(clock.now());

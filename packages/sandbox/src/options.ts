@@ -73,7 +73,7 @@ export interface SandboxOptions {
    * Decides the jitter, and what faults with a rate happen to. The same seed gives the same run. Default: at random.
    */
   readonly seed?: string | undefined;
-  /** A JSON file that keeps keys and data across restarts. It holds the private key. Default: none. */
+  /** A JSON file that keeps keys, ids and webhook settings across restarts. It holds the private key. Default: none. */
   readonly state?: string | undefined;
   readonly limits?: { readonly [Key in keyof typeof LIMIT_DEFAULTS]?: number | undefined } | undefined;
   /** The source of time for scripts, retries and delays. Default: the platform's clock. */

@@ -77,7 +77,7 @@ export function printPlanned(entry: Entry, plan: Plan, now: number, { line, pain
     line(`  same transaction: ${shown(one)}, ${stateIn(other)}, ${timeOf(other.acceptedAt)}`);
   }
   if (entry.sameReference === null)
-    line("  the other transaction is not shown: this Redis is not searchable");
+    line("  the other transaction is not shown: Redis does not find finished events by their reference");
   for (const other of entry.sameReference ?? []) {
     const one = [other.event, other.status, amountIn(other), other.id].filter(Boolean).join(" ");
     line(`  same reference: ${shown(one)}, ${stateIn(other)}, ${timeOf(other.acceptedAt)}`);

@@ -47,7 +47,10 @@ export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   "strict-https": {
     help: "accept only HTTPS callback addresses, as the service does; otherwise http:// to this machine is accepted too",
   },
-  state: { value: "FILE", help: "keep keys and data across restarts; the file holds the private key" },
+  state: {
+    value: "FILE",
+    help: "keep keys, ids and webhook settings across restarts; the file holds the private key",
+  },
   "write-env": {
     value: "FILE",
     help: "write the variables that a receiver needs into a file such as .env.local; its other lines stay",

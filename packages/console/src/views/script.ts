@@ -299,8 +299,12 @@ function stayOpen(text) {
 }
 
 decide.addEventListener("close", () => {
+  // The browser tells of a close a little later. The dialog may be open again by then, about another decision.
+  if (decide.open) return;
   decision = undefined;
-  if (document.activeElement === document.body) document.getElementById("main").focus();
+  // The button that opened the dialog may be gone. The browser then leaves the focus in the closed dialog until it draws the page.
+  const focused = document.activeElement;
+  if (focused === document.body || decide.contains(focused)) document.getElementById("main").focus();
 });
 
 function tellFailure(eventId, text) {

@@ -2,13 +2,18 @@ import { emptyContext } from "../time/async-context.ts";
 import { isPending } from "../time/awaitable.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
+import { Limiter } from "./limiter.ts";
 import type { LogLines } from "./log-lines.ts";
 import type { Happening, Notice } from "./notice.ts";
-import { Repeats } from "./repeats.ts";
 import { lineOfThrown } from "./thrown.ts";
 
 /** How many notices may wait for a slow observer. Further ones are dropped and counted. */
 const MAX_PENDING = 10_000;
+
+/** Equal errors of a store within this time are told as one, with their count. */
+const EQUAL_ERRORS_MS = 10_000;
+
+type InboxError = Extract<Happening, { readonly type: "inbox-error" }>;
 
 /**
  * Takes notices during a delivery, and hands them to observers afterwards. So an observer can neither slow down nor break a
@@ -18,7 +23,7 @@ export class NoticeBoard {
   readonly #lines: LogLines;
   readonly #clock: Clock;
   readonly #soon: (task: () => void) => void;
-  readonly #repeats: Repeats<Extract<Happening, { readonly type: "inbox-error" }>>;
+  readonly #inboxErrors: Limiter<InboxError>;
   /** One entry for each call of `observe`, even with the same function. */
   readonly #observers = new Set<{ readonly observer: (notice: Notice) => void }>();
   #pending: Notice[] = [];
@@ -29,7 +34,9 @@ export class NoticeBoard {
     this.#lines = lines;
     this.#clock = clock;
     this.#soon = ON_WORKERS ? inNextMicrotask : environmentOf(clock).soon;
-    this.#repeats = new Repeats(clock, (error) => this.#add(error));
+    const pass = (error: InboxError): void => this.#add(error);
+    const tellRest = (latest: InboxError, count: number): void => pass({ ...latest, count });
+    this.#inboxErrors = new Limiter({ clock, periodMs: EQUAL_ERRORS_MS, restCounts: true, pass, tellRest });
   }
 
   /** False if nobody listens to notices about what goes well. Then they need not even be made. */
@@ -46,8 +53,10 @@ export class NoticeBoard {
 
   post(happening: Happening): void {
     if (this.#observers.size === 0 && !this.#lines.tells(happening)) return;
-    if (happening.type === "inbox-error") this.#repeats.add(happening);
-    else this.#add(happening);
+    if (happening.type === "inbox-error") {
+      const { during, error, count } = happening;
+      this.#inboxErrors.add(`${during}\n${error}`, happening, 1, count);
+    } else this.#add(happening);
   }
 
   #add(happening: Happening): void {
@@ -92,7 +101,7 @@ export class NoticeBoard {
 
   /** Hands out the notices that wait, and writes the last lines. */
   close(): void {
-    this.#repeats.close();
+    this.#inboxErrors.close();
     this.flush();
     this.#lines.close();
   }

@@ -1,5 +1,6 @@
 import { emptyContext } from "../time/async-context.ts";
 import type { Clock } from "../time/clock.ts";
+import { Limiter } from "./limiter.ts";
 import type { Logger } from "./logger.ts";
 import type { Alert, Happening, Notice } from "./notice.ts";
 
@@ -120,15 +121,6 @@ interface Line {
   readonly times?: number;
 }
 
-/** What was written about one subject since its minute began. */
-interface Minute {
-  readonly began: number;
-  readonly line: Line;
-  written: number;
-  leftOut: number;
-  cancelTimer: (() => void) | null;
-}
-
 /**
  * Writes notices as log lines. It writes a limited number of lines for each subject within a minute, and at the end of the
  * minute how many were left out.
@@ -136,13 +128,18 @@ interface Minute {
 export class LogLines {
   readonly #log: Logger;
   readonly #level: LogLevel;
-  readonly #clock: Clock;
-  readonly #minutes = new Map<string, Minute>();
+  readonly #limiter: Limiter<Line>;
 
   constructor(log: Logger, level: LogLevel, clock: Clock) {
     this.#log = log;
     this.#level = level;
-    this.#clock = clock;
+    this.#limiter = new Limiter({
+      clock,
+      periodMs: MINUTE_MS,
+      pass: (line) => this.#say(line),
+      tellRest: ({ rule, title }, leftOut) =>
+        this.#say({ rule, message: `${title}: ${leftOut} more within a minute were not written` }),
+    });
   }
 
   /** True if lines about what goes well are written too. */
@@ -173,7 +170,7 @@ export class LogLines {
 
   /** Writes how many lines were left out so far. */
   close(): void {
-    for (const [subject, minute] of this.#minutes) this.#end(subject, minute);
+    this.#limiter.close();
   }
 
   /** Null if it is not written. */
@@ -187,33 +184,9 @@ export class LogLines {
   }
 
   #put(line: Line): void {
-    const { rule, subject } = line;
-    const minute = rule.perMinute === EVERY ? null : this.#minuteOf(line);
-    if (minute === null || minute.written++ < rule.perMinute) this.#say(line);
-    else {
-      minute.leftOut += line.times ?? 1;
-      const ms = minute.began + MINUTE_MS - this.#clock.now();
-      minute.cancelTimer ??= this.#clock.after(ms, () => this.#end(subject, minute));
-    }
-  }
-
-  /** Looks at the time too, since on Workers, timers end with the request that set them. */
-  #minuteOf(line: Line): Minute {
-    const now = this.#clock.now();
-    const open = this.#minutes.get(line.subject);
-    if (open !== undefined && now >= open.began && now < open.began + MINUTE_MS) return open;
-    if (open !== undefined) this.#end(line.subject, open);
-    const minute: Minute = { began: now, line, written: 0, leftOut: 0, cancelTimer: null };
-    this.#minutes.set(line.subject, minute);
-    return minute;
-  }
-
-  #end(subject: string, { line, leftOut, cancelTimer }: Minute): void {
-    this.#minutes.delete(subject);
-    cancelTimer?.();
-    if (leftOut === 0) return;
-    const message = `${line.title}: ${leftOut} more within a minute were not written`;
-    this.#say({ rule: line.rule, message });
+    const { rule, subject, times = 1 } = line;
+    if (rule.perMinute === EVERY) this.#say(line);
+    else this.#limiter.add(subject, line, rule.perMinute, times);
   }
 
   #say({ rule, message, facts }: Pick<Line, "rule" | "message" | "facts">): void {

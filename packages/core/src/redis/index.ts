@@ -38,7 +38,6 @@ export function redisInbox(target: RedisTarget | undefined, options: RedisInboxO
     leaseMs: true,
     pollMs: true,
     commandTimeoutMs: true,
-    searchable: true,
     existing: true,
     logger: true,
     environment: true,

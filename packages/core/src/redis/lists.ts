@@ -21,11 +21,6 @@ export const LISTS: readonly ListName[] = [
   ...(Object.keys(HELD_REASONS) as HeldReason[]).map((reason) => `held:${reason}` as const),
 ];
 
-/** The list of ended events, if the inbox is searchable. Their records expire, and the oldest ones first. */
-export const FINISHED = "finished";
-/** The list of ended events whose records do not expire yet, since another event of the record has not ended. */
-export const KEPT = "finished:kept";
-
 /** The list that an event is on; null for one that has ended. */
 export function listOf({ state, reason }: Pick<EventLabels, "state" | "reason">): ListName | null {
   if (state === "finished") return null;
@@ -56,8 +51,7 @@ export function cursorOf(member: string): ListCursor {
 }
 
 /** The lists that can have an event that matches the filter. */
-function listsOf({ state, reason }: EventFilter): readonly (ListName | typeof FINISHED | typeof KEPT)[] {
-  if (state === "finished") return reason === undefined ? [FINISHED, KEPT] : [];
+function listsOf({ state, reason }: EventFilter): readonly ListName[] {
   return LISTS.filter((name) => {
     const isHeld = name.startsWith("held:");
     if (reason !== undefined && name !== `held:${reason}`) return false;
@@ -69,25 +63,17 @@ function listsOf({ state, reason }: EventFilter): readonly (ListName | typeof FI
 export interface ListParts {
   readonly groups: Groups;
   readonly read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>;
-  /** Whether there is a list of ended events. */
-  readonly isSearchable: () => Promise<boolean>;
-  /** Finds events by a reference, if the inbox is searchable. */
-  readonly find: (text: string) => Promise<readonly ListedEvent[]>;
 }
 
 /** A page of a list. It may be short, since each shard's list is asked only for a share of it. */
 export async function listEvents(
-  { groups, read, isSearchable, find }: ListParts,
+  { groups, read }: ListParts,
   filter: EventFilter,
   cursor: ListCursor | null,
   limit: number,
   first: ListOrder,
 ): Promise<Listed> {
-  if (filter.state === "finished" && !(await isSearchable())) throw notSearchable("This Redis", SEARCHABLE);
-  const { state, referenceId } = filter;
-  // Not every record of an ended event has its reference.
-  if (state === "finished" && referenceId !== undefined)
-    return ended(await find(referenceId), filter, cursor, limit, first);
+  if (filter.state === "finished") throw notSearchable("Redis");
   const names = listsOf(filter);
   if (names.length === 0) return { events: [], next: null };
   const page = { ...boundsOf(filter, cursor, first), limit, first };
@@ -104,10 +90,6 @@ export async function listEvents(
   const last = members.at(-1);
   return { events, next: isLast || last === undefined ? null : cursorOf(last) };
 }
-
-/** The fix if only a searchable inbox could answer. */
-export const SEARCHABLE =
-  "Set searchable: true of redisInbox, which then keeps one for new events. Until then, ";
 
 /** Bounds of members, in the notation of Redis. */
 interface Bounds {
@@ -147,28 +129,6 @@ async function membersBehind(
   const all = lists.flat().sort((a, b) => (isLater(a, b) ? 1 : -1));
   const members = all.filter((member) => certain === null || !isLater(member, certain)).slice(0, limit);
   return { members, isLast: certain === null && members.length === all.length };
-}
-
-/** A page of ended events, from events that were found already. */
-function ended(
-  found: readonly ListedEvent[],
-  filter: EventFilter,
-  cursor: ListCursor | null,
-  limit: number,
-  first: ListOrder,
-): Listed {
-  const { since = 0, until = Number.POSITIVE_INFINITY } = filter;
-  const isBefore = (a: ListCursor, b: ListCursor): boolean =>
-    memberOf(a) < memberOf(b) === (first === "oldest");
-  const fitting = found.filter(({ eventId, acceptedAt, versioned }) => {
-    const isBehind =
-      cursor === null || (cursor.eventId !== eventId && isBefore(cursor, { acceptedAt, eventId }));
-    const isInTime = acceptedAt >= since && acceptedAt < until;
-    return isBehind && isInTime && passes({ ...filter, referenceId: undefined }, eventId, versioned);
-  });
-  const events = fitting.toSorted((a, b) => (isBefore(a, b) ? -1 : 1)).slice(0, limit);
-  const last = events.at(-1);
-  return { events, next: last === undefined || fitting.length <= limit ? null : cursorOf(memberOf(last)) };
 }
 
 /** Whether an event matches the filter. Its record decides, since it may have changed after it was listed. */

@@ -22,8 +22,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
  * KEYS, for each record: its own key, then a sorted set for each move. ARGV, for each record: the expected beginning of the
  * stored text ("" if there must be none), the time of the computation (ms), the new text, the expiry (ms since the epoch, ""
  * for none), "1" if the write adds an event, and the number of moves. For each move, a member and its score follow. The score
- * "" removes the member from the set. With "~" and a time, the set expires together with the last of its members. Returns nil
- * for each record that was written, 0 for one for which there is no room, and for each other one the stored text, or "".
+ * "" removes the member from the set. Returns nil for each record that was written, 0 for one for which there is no room, and
+ * for each other one the stored text, or "".
  */
 export const SWAP: string = `${NOW}
 local answers = {now}
@@ -47,11 +47,6 @@ local function write(key, arg)
     local member, score = ARGV[arg + 4 + move * 2], ARGV[arg + 5 + move * 2]
     if score == '' then
       redis.call('ZREM', KEYS[key + move], member)
-    elseif string.byte(score) == 126 then
-      local set = KEYS[key + move]
-      redis.call('ZADD', set, string.sub(score, 2), member)
-      local last = redis.call('ZRANGE', set, -1, -1, 'WITHSCORES')[2]
-      if last == 'inf' then redis.call('PERSIST', set) else redis.call('PEXPIREAT', set, last) end
     else
       redis.call('ZADD', KEYS[key + move], score, member)
     end
@@ -164,37 +159,9 @@ end
 return answers
 `;
 
-/**
- * Returns the members of sorted sets. KEYS: the sorted sets. ARGV: how many to return of each at most. Returns a list for each
- * set.
- */
-export const ALL_MEMBERS: string = `${NOW}
-local answers = {now}
-for i, key in ipairs(KEYS) do answers[i + 1] = redis.call('ZRANGE', key, 0, ARGV[1] - 1) end
-return answers
-`;
-
-/**
- * Removes members from a sorted set if their records are gone. KEYS: the set, then the records. ARGV: a member for each record.
- * Returns how many were removed.
- */
-export const PRUNE: string = `${NOW}
-local gone = 0
-for i = 2, #KEYS do
-  if redis.call('EXISTS', KEYS[i]) == 0 then gone = gone + redis.call('ZREM', KEYS[1], ARGV[i - 1]) end
-end
-return {now, gone}
-`;
-
 /** Replaces a text. KEYS[1]: the text. ARGV[1]: the new one. */
 export const WRITE: string = `${NOW}
 redis.call('SET', KEYS[1], ARGV[1])
-return {now}
-`;
-
-/** Marks the data as searchable from now on, if it is not marked yet. KEYS[1]: the mark. */
-export const MARK: string = `${NOW}
-if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('SET', KEYS[1], now) end
 return {now}
 `;
 
@@ -244,7 +211,7 @@ local text, set = KEYS[1], KEYS[2]
 local answers = {now}
 for _, command in ipairs({
   {'GET', text}, {'GETRANGE', text, 0, 0}, {'MGET', text}, {'EXISTS', text}, {'SET', text, '', 'PXAT', now + 1},
-  {'ZADD', set, 0, ''}, {'PEXPIREAT', set, now + 1000}, {'PERSIST', set}, {'ZRANGE', set, 0, 0}, {'ZCARD', set},
+  {'ZADD', set, 0, ''}, {'PERSIST', set}, {'ZRANGE', set, 0, 0}, {'ZCARD', set},
   {'ZCOUNT', set, 0, 0}, {'ZRANGEBYSCORE', set, 0, 0}, {'ZRANGEBYLEX', set, '-', '+'}, {'ZREVRANGEBYLEX', set, '+', '-'},
   {'ZREM', set, ''}
 }) do

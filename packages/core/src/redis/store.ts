@@ -9,7 +9,6 @@ import type {
   KnownRecord,
   ListCursor,
   Listed,
-  ListedEvent,
   ListOrder,
   RecordStore,
   Scanned,
@@ -30,15 +29,14 @@ import { takeDue } from "./due.ts";
 import { type Group, Groups } from "./groups.ts";
 import { Hints } from "./hints.ts";
 import { Identities } from "./identities.ts";
-import { listEvents, SEARCHABLE } from "./lists.ts";
+import { listEvents } from "./lists.ts";
 import { isAnyMissing } from "./missing.ts";
-import { findEvents, pruneEnded } from "./names.ts";
 import { readRecords } from "./read.ts";
 import { Replicas, type WrittenRecord } from "./replicas.ts";
 import { checkRights, isForbidden, lackingRights } from "./rights.ts";
 import { scanRecords } from "./scan.ts";
 import { limitedClient, type ScriptClient, scriptClient } from "./script-client.ts";
-import { MARK, READ, WRITE } from "./scripts.ts";
+import { READ, WRITE } from "./scripts.ts";
 import { Shards } from "./shards.ts";
 import { swapRecords } from "./swap.ts";
 
@@ -58,12 +56,6 @@ export interface RedisStoreOptions {
    * For tools that look into an inbox. Default false.
    */
   readonly existing?: boolean | undefined;
-  /**
-   * Keeps about 300 bytes more for each event, so that events can be found by their reference and finished ones can be listed.
-   * Default false. Events that were accepted before are found by their id only. Every process that receives must have this
-   * option.
-   */
-  readonly searchable?: boolean | undefined;
   /** Where warnings at the start are logged. Default: they are notices of the receiver, which its logger gets. */
   readonly logger?: GivenLogger | undefined;
   /** For tests: everything that the store takes from outside, except Redis itself. */
@@ -105,9 +97,6 @@ function isScriptClient(target: RedisTarget | undefined): target is ScriptClient
 /** How many keys are tried to find one for each node. Keys are spread evenly. */
 const CANARIES_TRIED = 1_000;
 
-/** The key that marks the data as searchable. */
-const MARKED = "searchable";
-
 /** How Redis is reached. */
 interface Way {
   /** Null for a client that only runs scripts. */
@@ -132,7 +121,6 @@ class RedisStore implements RecordStore {
   readonly durability: Inbox["durability"];
   readonly settled?: (records: readonly WrittenRecord[]) => Promise<void>;
   readonly onDue?: (wake: () => boolean) => Promise<() => void>;
-  readonly prune?: () => Promise<boolean>;
   readonly #way: Way;
   readonly #settings: Settings;
   readonly #shards: Shards;
@@ -150,7 +138,6 @@ class RedisStore implements RecordStore {
     this.#warnings = new SetupWarnings(settings.logger);
     this.durability = settings.replicas > 0 ? "replicated" : "host";
     if (settings.replicas > 0) this.settled = (records) => this.#settled(records);
-    if (settings.searchable === true) this.prune = () => this.#prune();
     const { connections } = way;
     if (connections !== null) this.onDue = (wake) => this.#onDue(connections, wake);
   }
@@ -174,12 +161,10 @@ class RedisStore implements RecordStore {
 
   async #prepare(): Promise<void> {
     const { groups, replicas } = await this.#open();
-    const { existing = false, searchable = false, environment } = this.#settings;
+    const { existing = false, environment } = this.#settings;
     await replicas?.learn();
     if (!existing) await checkRights(await this.#oneOfEachNode(groups));
     await this.#identities.learn(await this.#oneOfEachNode(groups), existing ? null : environment.token());
-    if (searchable && !existing)
-      await groups.of(this.#shards.all[0]).run(MARK, [this.#shards.all[0].keyOf(MARKED)]);
   }
 
   async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
@@ -248,7 +233,7 @@ class RedisStore implements RecordStore {
 
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
     const { groups, hints } = await this.#open();
-    const results = await swapRecords(this.#shards, groups, items, this.#settings.searchable === true);
+    const results = await swapRecords(this.#shards, groups, items);
     const announced = items.filter(({ announce }, at) => announce && results[at]?.kind === "written");
     if (announced.length > 0) hints.send(announced.length);
     return results;
@@ -271,32 +256,7 @@ class RedisStore implements RecordStore {
     first: ListOrder = "oldest",
   ): Promise<Listed> {
     const { groups } = await this.#open();
-    const parts = {
-      groups,
-      read: (keys: readonly string[]) => this.read(keys),
-      isSearchable: () => this.#isSearchable(groups),
-      find: (text: string) => this.find(text),
-    };
-    return listEvents(parts, filter, cursor, limit, first);
-  }
-
-  async find(text: string): Promise<readonly ListedEvent[]> {
-    const { groups } = await this.#open();
-    if (!(await this.#isSearchable(groups))) throw notSearchable("This Redis", SEARCHABLE);
-    return findEvents(groups, text, (keys) => this.read(keys));
-  }
-
-  /** Whether the data is searchable. A program that only looks, such as the command line, learns this from the data. */
-  async #isSearchable(groups: Groups): Promise<boolean> {
-    if (this.#settings.searchable === true) return true;
-    const [first] = this.#shards.all;
-    const [mark] = await groups.of(first).run(READ, [first.keyOf(MARKED)]);
-    return typeof mark === "string";
-  }
-
-  async #prune(): Promise<boolean> {
-    const { groups } = await this.#open();
-    return pruneEnded(this.#shards, groups);
+    return listEvents({ groups, read: (keys) => this.read(keys) }, filter, cursor, limit, first);
   }
 
   async scan(cursor: string | null, limit: number): Promise<Scanned> {

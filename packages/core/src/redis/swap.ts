@@ -3,8 +3,7 @@ import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
 import type { Swap, SwapResult } from "../inbox/store.ts";
 import { failureOf, isReply, noRoom } from "./answers.ts";
 import { byGroup, type Group, type Groups } from "./groups.ts";
-import { FINISHED, KEPT, listOf as listOfUnfinished, memberOf } from "./lists.ts";
-import { namesOf } from "./names.ts";
+import { listOf, memberOf } from "./lists.ts";
 import { SWAP } from "./scripts.ts";
 import type { Shard, Shards } from "./shards.ts";
 import { beginningOf, textOf, versionedOf } from "./texts.ts";
@@ -29,14 +28,11 @@ export async function swapRecords(
   shards: Shards,
   groups: Groups,
   items: readonly Swap[],
-  isSearchable: boolean,
 ): Promise<readonly SwapResult[]> {
   const results = new Map<Swap, SwapResult>();
   const sent: Promise<void>[] = [];
   for (const [group, own] of byGroup(groups, items, ({ key }) => shards.of(key))) {
-    for (const together of portionsOf(
-      own.map((item) => ({ item, ...written(shards.of(item.key), item, isSearchable) })),
-    )) {
+    for (const together of portionsOf(own.map((item) => ({ item, ...written(shards.of(item.key), item) })))) {
       sent.push(send(group, together, (item, result) => results.set(item, result)));
     }
   }
@@ -92,7 +88,7 @@ function resultOf(answer: unknown): SwapResult {
   return { kind: "conflict", current: versionedOf(answer) };
 }
 
-function written(shard: Shard, item: Swap, isSearchable: boolean): Written {
+function written(shard: Shard, item: Swap): Written {
   const { key, expected, version, record, index, before, at } = item;
   const text = textOf(version, encodeRecord(record));
   const keys = [shard.keyOf(key)];
@@ -105,11 +101,10 @@ function written(shard: Shard, item: Swap, isSearchable: boolean): Written {
   if (index.dueAt !== null || (before?.dueAt ?? null) !== null) {
     move(shard.due, key, index.dueAt === null ? "" : Math.ceil(index.dueAt));
   }
-  for (const { from, to, member } of movesBetween(before, index, isSearchable)) {
+  for (const { from, to, member } of movesBetween(before, index)) {
     if (from !== null) move(shard.keyOf(from), member, "");
     if (to !== null) move(shard.keyOf(to), member, 0);
   }
-  if (isSearchable) for (const { name, until } of namesOf(item)) move(shard.keyOf(name), key, `~${until}`);
   const expiry = index.expiresAt === null ? "" : Math.ceil(index.expiresAt);
   const expectedText = expected === null ? "" : beginningOf(expected);
   return {
@@ -133,28 +128,17 @@ interface Move {
 }
 
 /** The moves of events from list to list. */
-function movesBetween(
-  before: RecordIndex | null,
-  after: RecordIndex,
-  isSearchable: boolean,
-): readonly Move[] {
-  const endedIn = ({ expiresAt }: RecordIndex): string => (expiresAt === null ? KEPT : FINISHED);
-  const listOf = (event: EventLabels, index: RecordIndex): string | null =>
-    listOfUnfinished(event) ?? (isSearchable ? endedIn(index) : null);
+function movesBetween(before: RecordIndex | null, after: RecordIndex): readonly Move[] {
   const moves: Move[] = [];
   const listed = new Map<string, EventLabels>();
   for (const event of before?.events ?? []) listed.set(event.eventId, event);
   for (const event of after.events) {
     const old = listed.get(event.eventId);
     listed.delete(event.eventId);
-    const from = old === undefined || before === null ? null : listOf(old, before);
-    const to = listOf(event, after);
+    const from = old === undefined ? null : listOf(old);
+    const to = listOf(event);
     if (from !== to) moves.push({ member: memberOf(event), from, to });
   }
-  if (before !== null) {
-    for (const gone of listed.values()) {
-      moves.push({ member: memberOf(gone), from: listOf(gone, before), to: null });
-    }
-  }
+  for (const gone of listed.values()) moves.push({ member: memberOf(gone), from: listOf(gone), to: null });
   return moves;
 }

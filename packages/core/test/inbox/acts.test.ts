@@ -8,36 +8,33 @@ function setUp() {
   const acts = new Acts(clock, ({ type }) => told.push(type));
   const fail = (): void => acts.failed("end", new Error("not now"));
   const pass = (): void => acts.canaryPassed("end");
-  return { acts, clock, told, fail, pass };
+  /** Five minutes in which events fail and canaries pass, and then an event that ends well. */
+  const play = async (): Promise<void> => {
+    for (let time = 0; time < 30; time++) {
+      fail();
+      await clock.advance("10s");
+      pass();
+    }
+    expect(told).toEqual(["stalled"]);
+    acts.passed("end");
+    expect(told).toEqual(["stalled", "recovered"]);
+  };
+  return { acts, clock, told, fail, pass, play };
 }
 
 describe("a canary that passes although events fail", () => {
   it("ends a failure that was not told, and is not believed once events fail again", async () => {
-    const { acts, clock, told, fail, pass } = setUp();
+    const { acts, clock, fail, pass, play } = setUp();
     fail();
     await clock.advance("4s");
     pass();
     expect(acts.failing).toBeNull();
-    for (let time = 0; time < 30; time++) {
-      fail();
-      await clock.advance("10s");
-      pass();
-    }
-    expect(told).toEqual(["stalled"]);
-    acts.passed("end");
-    expect(told).toEqual(["stalled", "recovered"]);
+    await play();
   });
 
   it("does not end a failure that was told before any canary had tried", async () => {
-    const { acts, clock, told, fail, pass } = setUp();
-    for (let time = 0; time < 30; time++) {
-      fail();
-      await clock.advance("10s");
-      pass();
-    }
-    expect(told).toEqual(["stalled"]);
-    acts.passed("end");
-    expect(told).toEqual(["stalled", "recovered"]);
+    const { play } = setUp();
+    await play();
   });
 
   it("is believed a minute after the last event that failed", async () => {

@@ -33,14 +33,7 @@ export interface Connect {
   settlements(): Settlement[];
   /** Decides on a settlement. Here a webhook announces the decision, which the service itself does not send today. */
   decideSettlement(id: string, decision: Decision): Settlement;
-  restore(state: ConnectState): void;
   clear(): void;
-}
-
-export interface ConnectState {
-  readonly settings: WebhookSettings;
-  readonly accounts: readonly ConnectedAccount[];
-  readonly settlements: readonly Settlement[];
 }
 
 export interface ConnectParts {
@@ -143,11 +136,6 @@ export function createConnect(parts: ConnectParts): Connect {
       changes.publish("settlement", id);
       emit(`settlement.${decision}`, decided, decision);
       return decided;
-    },
-    restore(state) {
-      settings = state.settings;
-      for (const account of state.accounts) accounts.set(account.id, account);
-      for (const settlement of state.settlements) settlements.set(settlement.id, settlement);
     },
     clear() {
       settings = NO_SETTINGS;

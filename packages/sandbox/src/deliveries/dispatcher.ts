@@ -21,8 +21,6 @@ export interface Dispatcher {
   onAttempt(listener: (delivery: DeliveryRecord, attempt: Attempt) => void): () => void;
   /** Resolves when no attempt is under way. Waiting for a retry or a delay does not count as an attempt. */
   settled(): Promise<void>;
-  /** Takes over the deliveries of an earlier run, and goes on with those that are not finished. */
-  restore(records: readonly DeliveryRecord[]): void;
   /** Aborts the attempts that are under way, and forgets all deliveries. */
   clear(): void;
 }
@@ -248,16 +246,6 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
       return () => listeners.delete(listener);
     },
     settled: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => idle.push(resolve))),
-    restore(records) {
-      for (const record of records) {
-        sequence = Math.max(sequence, record.sequence);
-        log.set(record.id, record);
-      }
-      for (const record of records) {
-        if (record.state === "delivered" || record.state === "gave-up") continue;
-        schedule({ ...record, state: "retrying" }, record.dueAt ?? clock.now());
-      }
-    },
     clear() {
       life.abort();
       life = newLife();

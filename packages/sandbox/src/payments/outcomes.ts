@@ -25,7 +25,6 @@ export interface Script {
 export interface Scripts {
   add(match: ScriptMatch, outcome: Outcome): Script;
   list(): Script[];
-  restore(scripts: readonly Script[]): void;
   clear(): void;
   /**
    * The path of a transaction. The first of these that there is decides: a script for its reference, a magic reference
@@ -54,9 +53,6 @@ export function createScripts(defaults: Outcome): Scripts {
       return script;
     },
     list: () => scripts,
-    restore(restored) {
-      scripts = [...restored];
-    },
     clear() {
       scripts = [];
     },

@@ -52,7 +52,6 @@ export interface Transactions {
   get(id: string): TransactionRecord | undefined;
   byReference(reference: string): TransactionRecord | undefined;
   list(): TransactionRecord[];
-  restore(records: readonly TransactionRecord[]): void;
   clear(): void;
 }
 
@@ -237,12 +236,6 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     get: (id) => records.get(id),
     byReference: (reference) => records.get(idOfReference.get(reference) ?? ""),
     list: () => records.values(),
-    restore(restored) {
-      for (const record of restored) {
-        store(record);
-        proceed(record.transaction.id);
-      }
-    },
     clear() {
       for (const cancel of timers.values()) cancel();
       timers.clear();

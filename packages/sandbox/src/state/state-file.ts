@@ -1,19 +1,23 @@
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { isJsonObject } from "../json.ts";
+import type { Merchant } from "../keys/merchant.ts";
 import { readSigningKey } from "../keys/signing-keys.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { isSnapshot, type Snapshot } from "./snapshot.ts";
+import type { WebhookSettings } from "../wire.ts";
 
-export interface StateFile {
-  /** Writes the present state soon. Many calls in a row cause few writes. */
-  touch(): void;
-  /** Resolves once all changes before the call are on the disk. Rejects if the last write failed. */
-  flush(): Promise<void>;
+/** What survives a restart: all that a receiver and a client are set up with. */
+export interface SavedState {
+  readonly version: 2;
+  readonly merchant: Merchant;
+  /** PEM. */
+  readonly privateKey: string;
+  readonly keyCreatedAt: number;
+  readonly connect: { readonly settings: WebhookSettings };
 }
 
-/** Reads the snapshot in a file. Null if there is no file yet. If the file is unusable, it throws `ERR_STATE_FILE`. */
-export function readState(path: string): Snapshot | null {
+/** Reads a file. Null if there is none yet. If it is unusable, it throws `ERR_STATE_FILE`. */
+export function readState(path: string): SavedState | null {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -25,10 +29,10 @@ export function readState(path: string): Snapshot | null {
   }
   const unusable = `${path} is not a state file of the sandbox, or it is damaged. Give another file, or delete it to start with new keys.`;
   try {
-    const snapshot: unknown = JSON.parse(text);
-    if (isSnapshot(snapshot)) {
-      readSigningKey(snapshot.privateKey, snapshot.keyCreatedAt);
-      return snapshot;
+    const state: unknown = JSON.parse(text);
+    if (isState(state)) {
+      readSigningKey(state.privateKey, state.keyCreatedAt);
+      return state;
     }
   } catch (cause) {
     throw new SandboxError("ERR_STATE_FILE", unusable, { cause });
@@ -36,48 +40,30 @@ export function readState(path: string): Snapshot | null {
   throw new SandboxError("ERR_STATE_FILE", unusable);
 }
 
-/** Every write goes to a new file, which then replaces the old one. So the file is complete at every moment. */
-export function createStateFile(path: string, take: () => Snapshot): StateFile {
-  let isTouched = false;
-  let writing: Promise<void> | undefined;
-  let failure: NodeJS.ErrnoException | undefined;
+const IDS = ["merchantId", "masterMerchantId", "userId", "apiKey", "connectApiKey"] as const;
 
-  const write = async (): Promise<void> => {
-    const temporary = `${path}.${randomUUID()}.tmp`;
-    try {
-      const file = await open(temporary, "wx", 0o600);
-      try {
-        await file.writeFile(`${JSON.stringify(take())}\n`);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await rename(temporary, path);
-      failure = undefined;
-    } catch (error) {
-      failure = error as NodeJS.ErrnoException;
-      await rm(temporary, { force: true });
-    }
-  };
+function isState(value: unknown): value is SavedState {
+  if (!isJsonObject(value) || value.version !== 2) return false;
+  const { merchant, privateKey, keyCreatedAt, connect } = value;
+  if (!isJsonObject(merchant) || !IDS.every((id) => typeof merchant[id] === "string")) return false;
+  if (!isJsonObject(connect) || !isJsonObject(connect.settings)) return false;
+  return (
+    typeof privateKey === "string" &&
+    typeof keyCreatedAt === "number" &&
+    typeof connect.settings.webhook_enabled === "boolean"
+  );
+}
 
-  const run = async (): Promise<void> => {
-    while (isTouched) {
-      isTouched = false;
-      await write();
-    }
-    writing = undefined;
-  };
-
-  return {
-    touch() {
-      isTouched = true;
-      writing ??= Promise.resolve().then(run);
-    },
-    async flush() {
-      await writing;
-      if (failure === undefined) return;
-      const message = `The state file ${path} cannot be written (${failure.code ?? failure.message}). Does its folder exist, and may you write there?`;
-      throw new SandboxError("ERR_STATE_FILE", message, { cause: failure });
-    },
-  };
+/** Writes to a new file, which then replaces the old one. So the file is complete at every moment. */
+export function writeState(path: string, state: SavedState): void {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    writeFileSync(temporary, `${JSON.stringify(state)}\n`, { flag: "wx", mode: 0o600 });
+    renameSync(temporary, path);
+  } catch (cause) {
+    rmSync(temporary, { force: true });
+    const { code, message: why } = cause as NodeJS.ErrnoException;
+    const message = `The state file ${path} cannot be written (${code ?? why}). Does its folder exist, and may you write there?`;
+    throw new SandboxError("ERR_STATE_FILE", message, { cause });
+  }
 }

@@ -5,14 +5,21 @@ import { describe, expect, it } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
 import { Acts } from "../../src/inbox/acts.ts";
 import { Dispatcher } from "../../src/inbox/dispatcher.ts";
-import { Repeats } from "../../src/notices/repeats.ts";
+import { Limiter } from "../../src/notices/limiter.ts";
 
 function setUp() {
   const clock = fakeClock();
   const told: string[] = [];
-  const repeats = new Repeats(clock, ({ during, error, count }) => told.push(`${during} ${error} ${count}`));
-  const add = (during: string, error = "E"): void => repeats.add({ during, error, count: 1 });
-  return { clock, told, repeats, add };
+  const limiter = new Limiter<string>({
+    clock,
+    periodMs: 10_000,
+    restCounts: true,
+    pass: (error) => told.push(`${error} 1`),
+    tellRest: (error, leftOut) => told.push(`${error} ${leftOut}`),
+  });
+  const add = (during: string, error = "E"): void =>
+    limiter.add(`${during} ${error}`, `${during} ${error}`, 1, 1);
+  return { clock, told, limiter, add };
 }
 
 describe("equal errors", () => {
@@ -41,9 +48,9 @@ describe("equal errors", () => {
   });
 
   it("are told to the last one at the close", () => {
-    const { told, add, repeats } = setUp();
+    const { told, add, limiter } = setUp();
     for (let time = 0; time < 5; time++) add("take");
-    repeats.close();
+    limiter.close();
     expect(told).toEqual(["take E 1", "take E 4"]);
   });
 
@@ -51,19 +58,24 @@ describe("equal errors", () => {
     let now = 0;
     const told: number[] = [];
     const clock = { now: () => now, monotonic: () => now, after: () => () => {} };
-    const repeats = new Repeats(clock, ({ count }) => told.push(count));
-    for (now = 0; now <= 10_000; now += 1_000) repeats.add({ during: "take", error: "E", count: 1 });
+    const limiter = new Limiter({
+      clock,
+      periodMs: 10_000,
+      pass: () => told.push(1),
+      tellRest: (_, leftOut) => told.push(leftOut),
+    });
+    for (now = 0; now <= 10_000; now += 1_000) limiter.add("take", "E", 1, 1);
     expect(told).toEqual([1, 9, 1]);
   });
 
   it("of however many kinds are known to a bounded number, and none is left uncounted", () => {
-    const { told, add, repeats } = setUp();
+    const { told, add, limiter } = setUp();
     for (let kind = 0; kind < 1_000; kind++) {
       add("take", `E${kind}`);
       add("take", `E${kind}`);
     }
     expect(told.length).toBeGreaterThanOrEqual(1_900);
-    repeats.close();
+    limiter.close();
     expect(told).toHaveLength(2_000);
   });
 });

@@ -1,0 +1,79 @@
+import type { Clock } from "../time/clock.ts";
+
+/** What came under one subject since its period began. */
+interface Period<Item> {
+  readonly began: number;
+  passed: number;
+  /** The latest that did not pass, and how many those were. */
+  latest: Item | null;
+  leftOut: number;
+  cancelTimer: (() => void) | null;
+}
+
+export interface LimiterParts<Item> {
+  readonly clock: Clock;
+  readonly periodMs: number;
+  /** True if what is told of the rest is the first of the next period. */
+  readonly restCounts?: boolean;
+  readonly pass: (item: Item) => void;
+  readonly tellRest: (latest: Item, leftOut: number) => void;
+}
+
+/** How many subjects are known. There are few kinds of them; the oldest one is ended early. */
+const MAX_SUBJECTS = 100;
+
+/**
+ * Lets the first few items of each subject pass within a period, and tells at its end how many more there were. While a store is
+ * away, every call to it fails, and a report of each one would help nobody.
+ */
+export class Limiter<Item> {
+  readonly #parts: LimiterParts<Item>;
+  readonly #periods = new Map<string, Period<Item>>();
+
+  constructor(parts: LimiterParts<Item>) {
+    this.#parts = parts;
+  }
+
+  /** Looks at the time too, since on Workers, timers end with the request that set them. `times`: the item stands for so many. */
+  add(subject: string, item: Item, limit: number, times: number): void {
+    const { clock, periodMs, pass, restCounts = false } = this.#parts;
+    const now = clock.now();
+    const open = this.#periods.get(subject);
+    if (open !== undefined && (now < open.began || now >= open.began + periodMs)) this.#end(subject);
+    const period = this.#periods.get(subject) ?? this.#begin(subject);
+    if (period.passed < limit) {
+      period.passed++;
+      pass(item);
+      return;
+    }
+    period.latest = item;
+    period.leftOut += times;
+    period.cancelTimer ??= clock.after(period.began + periodMs - now, () => {
+      this.#end(subject);
+      if (restCounts) this.#begin(subject).passed = 1;
+    });
+  }
+
+  /** Tells of what was not told so far. */
+  close(): void {
+    for (const subject of [...this.#periods.keys()]) this.#end(subject);
+  }
+
+  #begin(subject: string): Period<Item> {
+    for (const oldest of this.#periods.keys()) {
+      if (this.#periods.size < MAX_SUBJECTS) break;
+      this.#end(oldest);
+    }
+    const period = { began: this.#parts.clock.now(), passed: 0, latest: null, leftOut: 0, cancelTimer: null };
+    this.#periods.set(subject, period);
+    return period;
+  }
+
+  #end(subject: string): void {
+    const period = this.#periods.get(subject);
+    if (period === undefined) return;
+    this.#periods.delete(subject);
+    period.cancelTimer?.();
+    if (period.latest !== null) this.#parts.tellRest(period.latest, period.leftOut);
+  }
+}
