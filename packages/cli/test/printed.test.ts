@@ -63,7 +63,7 @@ describe("what the command line prints", () => {
       ["events", "--sqlite", inbox],
       ["events", "--reference", `r-${HOSTILE}`, "--sqlite", inbox],
       ["events", HOSTILE, "--sqlite", inbox],
-      ["events", "replay", "--all", "--reason", "ambiguous", "--dry-run", "--sqlite", inbox],
+      ["events", "replay", "--all", "--reason", "exhausted,unrecognized", "--dry-run", "--sqlite", inbox],
       [`unknown-${HOSTILE}`],
       ["verify", `--unknown-${HOSTILE}`],
     ];

@@ -47,7 +47,7 @@ export const eventsCommand: Command = {
   notes: [
     "With --id, --reference or an EVENT_ID, it shows each event with its copies, its attempts and the decisions about it. The exit code is then 1 if nothing is found.",
     "A date alone means midnight in UTC. A time without a zone is in the time zone of this machine.",
-    "In Redis, finished events are found by their reference, and listed, only if the application's inbox has searchable: true. Otherwise --reference searches the unfinished and held events, and says so.",
+    "Redis keeps no list of finished events, and finds them only by their id. --reference then searches the unfinished and held events, and says so.",
     "A decision about all events, or about one whose reason is a question of what is true (ambiguous, malformed, unexpected, unrecognized, conflict, mismatch, reference-reused, crashed), first shows each of them: its amount, what else is known of its transaction, and what will run. Then it asks. Where nobody can be asked, it needs --yes.",
     "Only what was shown is decided. An event that somebody else has decided about meanwhile, or that has changed, is left alone and named. Ctrl-C finishes the event that is under way, and names those that were not tried.",
     "A replayed event waits again until a process of your application runs it, with the handlers that the process has then. A discarded event is kept and never runs.",
@@ -66,8 +66,8 @@ export const eventsCommand: Command = {
   changes: (given) => actionIn(given) !== null && !given.flag("dry-run"),
   async run(given, terminal) {
     const action = actionIn(given);
-    const wanted: Wanted | null = action === null ? null : wantedOf(action, given, terminal);
     const selection = selectionOf(given);
+    const wanted: Wanted | null = action === null ? null : wantedOf(action, given, terminal);
     const limit = given.number("limit", { min: 1 });
     if (wanted === null) checkLook(given);
     const inbox = await openInbox(given);

@@ -26,7 +26,7 @@ export async function list(
     const { code } = error as { code?: unknown };
     if (code !== "ERR_NOT_SEARCHABLE" || state !== undefined) throw error;
     terminal.json({ notSearched: "finished" });
-    terminal.line("This Redis is not searchable: finished events were not searched.");
+    terminal.line("Redis does not find finished events by their reference: they were not searched.");
     const query = { ...selection.query, state: "unfinished" } as const;
     return list(inbox, { ...selection, query }, limit, shown, terminal);
   }

@@ -32,8 +32,6 @@ export interface Application {
   fails(fields: Fields): Promise<void>;
   /** Delivers a payment whose handler succeeds. */
   succeeds(fields: Fields): Promise<void>;
-  /** Its handlers fail meanwhile. */
-  breaks(action: () => Promise<void>): Promise<void>;
   held(): Promise<readonly StoredEvent[]>;
 }
 
@@ -41,13 +39,21 @@ export interface ApplicationOptions {
   readonly payments?: Partial<ReceiverOptions["payments"]> | undefined;
   /** How often a handler is tried. Default once. */
   readonly maxAttempts?: number | undefined;
+  /** Whether an attempt fails, besides those of `fails`. */
+  readonly breaks?: ((referenceId: string, attempt: number) => boolean) | undefined;
   readonly clock?: FakeClock | undefined;
   /** The file of the inbox. Default: a new one. */
   readonly database?: string | undefined;
 }
 
 export async function application(options: ApplicationOptions = {}): Promise<Application> {
-  const { payments, maxAttempts = 1, clock, database = join(folder, `inbox ${++databases}.db`) } = options;
+  const {
+    payments,
+    maxAttempts = 1,
+    breaks = () => false,
+    clock,
+    database = join(folder, `inbox ${++databases}.db`),
+  } = options;
   const ran: string[] = [];
   let isBroken = false;
   const receiver = createReceiver({
@@ -58,8 +64,8 @@ export async function application(options: ApplicationOptions = {}): Promise<App
     logger: silent,
   });
   receiver.onDeposit(
-    ({ referenceId, amount }) => {
-      if (isBroken) throw new Error("the bank is down");
+    ({ referenceId, amount }, { attempt }) => {
+      if (isBroken || breaks(referenceId, attempt)) throw new Error("the bank is down");
       ran.push(`${referenceId} ${amount}`);
     },
     { maxAttempts, backoffMs: () => 1 },
@@ -80,19 +86,17 @@ export async function application(options: ApplicationOptions = {}): Promise<App
   };
   const callback = (fields: Fields): Promise<void> =>
     deliver(signPaymentCallback(callbackFields(fields, clock?.now()), keys.privateKey));
-  const breaks = async (action: () => Promise<void>): Promise<void> => {
-    isBroken = true;
-    await action();
-    isBroken = false;
-  };
   return {
     database,
     receiver,
     ran,
     deliver,
-    fails: (fields) => breaks(() => callback(fields)),
+    async fails(fields) {
+      isBroken = true;
+      await callback(fields);
+      isBroken = false;
+    },
     succeeds: callback,
-    breaks,
     async held() {
       const list: StoredEvent[] = [];
       for await (const event of eachEvent(receiver.events, { state: "held" })) list.push(event);

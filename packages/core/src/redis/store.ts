@@ -1,7 +1,6 @@
 import type { Redis } from "ioredis";
 import type { EventFilter } from "../inbox/events.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import { notSearchable } from "../inbox/look.ts";
 import { canaryKey } from "../inbox/record/canary.ts";
 import type {
   Counts,

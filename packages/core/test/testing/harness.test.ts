@@ -84,7 +84,7 @@ describe("advance", () => {
     );
     const delivery = await t.deposit();
     expect(await t.advance("2d")).toEqual([]);
-    expect(await t.receiver.events.get(delivery.eventId ?? "")).toMatchObject({ state: "waiting" });
+    expect(await t.receiver.events.get(delivery.eventId ?? "")).toMatchObject({ state: "retrying" });
     expect(await t.advance("1d")).toEqual(["deposit"]);
     expect(await t.receiver.events.get(delivery.eventId ?? "")).toMatchObject({ state: "done" });
   });
@@ -101,7 +101,7 @@ describe("advance", () => {
     const fields = { payTxnId: "t-1", referenceId: "order-1", amount: "10.000000" };
     const pending = await t.deposit({ ...fields, status: "PENDING" });
     const success = await t.deposit({ ...fields, status: "SUCCESS" });
-    expect([pending.outcome, success.outcome]).toEqual(["waiting", "done"]);
+    expect([pending.outcome, success.outcome]).toEqual(["retrying", "done"]);
     expect(success.eventId).not.toBe(pending.eventId);
   });
 

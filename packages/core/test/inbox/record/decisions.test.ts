@@ -120,7 +120,8 @@ describe("a person's decision", () => {
       lastDeliveryAt: 1_000,
       copies: 0,
       replays: 0,
-      steps,
+      handlers: steps,
+      heldAt: 1_000,
       delivery: event("SUCCESS").delivery,
       history: [
         { at: 1_000, what: "accepted" },
@@ -141,7 +142,7 @@ describe("a person's decision", () => {
       state: "done",
       reason: null,
       detail: null,
-      steps: {},
+      handlers: {},
       history: [],
     });
   });
