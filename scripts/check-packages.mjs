@@ -26,11 +26,11 @@ const SIZE_BUDGET = {
   "@payhooks/fastify": 5200,
   "@payhooks/hono": 5600,
   "@payhooks/next": 6000,
-  "@payhooks/console": 29600,
-  "@payhooks/console/express": 29800,
-  "@payhooks/console/fastify": 29800,
-  "@payhooks/console/hono": 29600,
-  "@payhooks/console/next": 29600,
+  "@payhooks/console": 30700,
+  "@payhooks/console/express": 30700,
+  "@payhooks/console/fastify": 30700,
+  "@payhooks/console/hono": 30700,
+  "@payhooks/console/next": 30700,
   "@payhooks/sandbox": 35400,
 };
 

@@ -30,9 +30,9 @@ interface Request {
 
 const clock = { ...systemClock, now: () => NOW };
 
-async function startReceiver(confirms: boolean): Promise<Receiver> {
+async function startReceiver(): Promise<Receiver> {
   const receiver = createReceiver({
-    payments: { publicKey: KEYS.publicKey, ...(confirms ? { confirm: () => "keep" as const } : {}) },
+    payments: { publicKey: KEYS.publicKey },
     connect: { secret: SECRET },
     inbox: memoryInbox({ clock, maxRecords: 100 }),
     clock,
@@ -52,8 +52,8 @@ async function startReceiver(confirms: boolean): Promise<Receiver> {
  * The longest time between two turns of the event loop, from a request's arrival until all that it started is done. Of
  * the clock's time and the processor's the lesser one: other processes do not count.
  */
-async function longestStop(request: Request, confirms: boolean): Promise<number> {
-  const receiver = await startReceiver(confirms);
+async function longestStop(request: Request): Promise<number> {
+  const receiver = await startReceiver();
   let isDone = false;
   const work: Promise<unknown>[] = [];
   const { flow, method, headers, body } = request;
@@ -85,10 +85,10 @@ async function longestStop(request: Request, confirms: boolean): Promise<number>
 }
 
 /** The least of several times where one was long. */
-async function stopOf(request: Request, confirms: boolean): Promise<number> {
-  let ms = await longestStop(request, confirms);
+async function stopOf(request: Request): Promise<number> {
+  let ms = await longestStop(request);
   for (let again = 1; again < TIMES && ms > AGAIN_FROM_MS; again++) {
-    ms = Math.min(ms, await longestStop(request, confirms));
+    ms = Math.min(ms, await longestStop(request));
   }
   return ms;
 }
@@ -115,23 +115,21 @@ const heavy = (wanted: "payments" | "connect", signed: boolean): readonly Reques
       body,
     }));
 
-const GROUPS: readonly (readonly [name: string, requests: readonly Request[], confirms: boolean])[] = [
-  ["the fuzzer's requests", fuzzed(), false],
-  ["the same, with confirm", fuzzed(), true],
-  ["callbacks of 64 KiB, not signed", heavy("payments", false), false],
-  ["callbacks of 64 KiB, signed", heavy("payments", true), false],
-  ["the same, with confirm", heavy("payments", true), true],
-  ["webhooks of 64 KiB, not signed", heavy("connect", false), false],
-  ["webhooks of 64 KiB, signed", heavy("connect", true), false],
+const GROUPS: readonly (readonly [name: string, requests: readonly Request[]])[] = [
+  ["the fuzzer's requests", fuzzed()],
+  ["callbacks of 64 KiB, not signed", heavy("payments", false)],
+  ["callbacks of 64 KiB, signed", heavy("payments", true)],
+  ["webhooks of 64 KiB, not signed", heavy("connect", false)],
+  ["webhooks of 64 KiB, signed", heavy("connect", true)],
 ];
 
 // Compiled before it is measured.
-for (const request of fuzzed().slice(0, 300)) await longestStop(request, true);
+for (const request of fuzzed().slice(0, 300)) await longestStop(request);
 
 const rows: string[][] = [];
-for (const [name, requests, confirms] of GROUPS) {
+for (const [name, requests] of GROUPS) {
   const stops: { readonly name: string; readonly ms: number }[] = [];
-  for (const request of requests) stops.push({ name: request.name, ms: await stopOf(request, confirms) });
+  for (const request of requests) stops.push({ name: request.name, ms: await stopOf(request) });
   const times = stops.map(({ ms }) => ms);
   const longest = stops.reduce((a, b) => (b.ms > a.ms ? b : a));
   rows.push([

@@ -223,7 +223,8 @@ export const beginCases: readonly ContractCase[] = [
       await rig.until(last.passed);
       expect(runner.ran).toEqual(["PENDING", "SUCCESS"]);
       await running.stop();
-      expect(process.calls.filter(isWrite)).toEqual([
+      // A busy machine may take so long that the lease is renewed.
+      expect(process.calls.filter((call) => isWrite(call) && call !== "renew")).toEqual([
         "accept+begin",
         "accept",
         "finish done+begin",

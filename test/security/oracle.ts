@@ -305,7 +305,7 @@ export function findForgery(canonical: string, rules: Rules, believes: Believes)
 
 /** As the receiver does it. */
 export const believes: Believes = (body, rules) => {
-  const judgement = judgeBy(rules).judge(readBody(body));
+  const judgement = judgeBy(rules)(readBody(body));
   if (judgement.kind !== "certain") return judgement.kind;
   return known(Object.fromEntries(judgement.texts), rules);
 };

@@ -15,7 +15,7 @@ const HISTORIES = 25_000;
 /** How often each fault must have met each call, at least. */
 const MEETINGS = 100;
 /** How many histories may pass until a rare mistake is found. */
-const RARE_HISTORIES = 25_000;
+const RARE_HISTORIES = 30_000;
 const seed = Number(process.env.PAYHOOKS_SEED ?? 100_001);
 
 // What runs beside this on a real clock goes first.

@@ -34,8 +34,6 @@ export const CLIENT_ERROR_CODES = [
   "ERR_ANSWER_NOT_JSON",
   "ERR_ANSWER_UNREADABLE",
   "ERR_ANSWER_MISMATCH",
-  // The service has not yet decided about the transaction that confirmWithLookup asks for.
-  "ERR_NOT_SETTLED",
 ] as const;
 
 /** A code of {@link ClientError}. */

@@ -5,7 +5,6 @@
  */
 export type { Answer, CheckoutAnswer, PaymentAnswer, WebhookSettingsAnswer } from "./answers.ts";
 export { type ConnectClient, createClient, type PaymentsClient } from "./client.ts";
-export { confirmWithLookup } from "./confirm.ts";
 export { ClientError, type ClientErrorCode, isClientError } from "./errors.ts";
 export type { CallOptions } from "./http/send.ts";
 export type { ClientOptions, ConnectKey, PaymentKeys } from "./options.ts";

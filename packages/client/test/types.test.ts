@@ -1,9 +1,8 @@
-import type { LookupTransaction, PaymentsOptions, Receiver } from "@payhooks/core";
+import type { LookupTransaction, Receiver } from "@payhooks/core";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import {
   type ClientErrorCode,
   type ConnectClient,
-  confirmWithLookup,
   createClient,
   isClientError,
   type LookupSink,
@@ -62,7 +61,6 @@ describe("the types of answers", () => {
 
   it("fit the receiver", () => {
     expectTypeOf<Receiver>().toMatchTypeOf<LookupSink>();
-    expectTypeOf(confirmWithLookup).returns.toMatchTypeOf<NonNullable<PaymentsOptions["confirm"]>>();
   });
 
   it("narrow by outcome and by code", () => {

@@ -152,7 +152,7 @@ function file(c: Context<Env>, name: string): Response {
   const found = ASSETS.get(name);
   return found === undefined
     ? c.text("There is no such file.", 404)
-    : c.body(found.text, 200, { "content-type": found.type });
+    : c.body(found.text(), 200, { "content-type": found.type });
 }
 
 /** The files of a page with a message, which everybody may see. The script is for people who may see the console. */
@@ -160,7 +160,7 @@ function publicAsset({ method, url }: Request): Response | null {
   const name = new URL(url).searchParams.get("asset") ?? "";
   const found = method === "GET" && name !== "console.js" ? ASSETS.get(name) : undefined;
   if (found === undefined) return null;
-  return new Response(found.text, { headers: { ...HEADERS, "content-type": found.type } });
+  return new Response(found.text(), { headers: { ...HEADERS, "content-type": found.type } });
 }
 
 function messagePage(status: number, title: string, text: string): Response {

@@ -1,4 +1,5 @@
 import { isPayhooksError, type Receiver } from "@payhooks/core";
+import type { Answer } from "./answers.ts";
 import { may } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
 import { MAX_EVENTS, outcomesOf, previewOf } from "./preview.ts";
@@ -7,10 +8,10 @@ import { isEventId, readQuery } from "./query.ts";
 const MAX_NOTE_LENGTH = 500;
 const REVISION = /^[0-9a-f]{16}$/;
 
-/** The answer to something that the page's script has sent. `body.message` says why it was refused. */
+/** How something that the page's script has sent is answered. */
 export interface Decided {
   readonly status: 200 | 400 | 403 | 404 | 409 | 503;
-  readonly body: { readonly ok: boolean; readonly message?: string };
+  readonly body: Answer;
 }
 
 /** What the page's script may ask for. */

@@ -1,5 +1,6 @@
 import type { Receiver, StoredEvent } from "@payhooks/core";
 import { eachEvent, successesOfReference } from "@payhooks/core/inbox";
+import type { Outcomes, Preview } from "./answers.ts";
 import { type ConsoleQuery, filterOf } from "./query.ts";
 import type { Decision } from "./views/list.ts";
 import { type Planned, planned } from "./views/planned.ts";
@@ -9,18 +10,6 @@ export const MAX_EVENTS = 500;
 
 /** How many events are read from the store at one time. */
 const AT_ONCE = 25;
-
-/** What a decision would be about. */
-export interface Preview {
-  /** The events, by reason, with what they contradict and what would run. */
-  readonly html: string;
-  /** What the decisions have to name, in the order in which they are to be made. */
-  readonly events: readonly Pick<Planned, "eventId" | "reason" | "revision">[];
-  /** How many of the events that were asked for are no longer held. */
-  readonly gone: number;
-  /** True if more events match than one decision can be about. */
-  readonly more: boolean;
-}
 
 /** Shows the events with these ids, or the oldest that a query lists, before somebody decides about them. */
 export async function previewOf(
@@ -79,10 +68,7 @@ async function listed(
 }
 
 /** What has become of events. An event that is held after a replay was held again. */
-export async function outcomesOf(
-  receiver: Receiver,
-  ids: readonly string[],
-): Promise<{ readonly states: Readonly<Record<string, StoredEvent["state"]>> }> {
+export async function outcomesOf(receiver: Receiver, ids: readonly string[]): Promise<Outcomes> {
   const lives = await livesOf(receiver, ids);
   return { states: Object.fromEntries(lives.map(({ eventId, state }) => [eventId, state])) };
 }

@@ -9,7 +9,7 @@ export type { Effects } from "./effects/effects.ts";
 export type { ConnectOptions } from "./flows/connect.ts";
 export type { KeyResolver } from "./flows/keyring.ts";
 export type { LookupTransaction } from "./flows/lookup.ts";
-export type { AmbiguousCallback, PaymentExpectations, PaymentsOptions } from "./flows/payments-options.ts";
+export type { PaymentExpectations, PaymentsOptions } from "./flows/payments-options.ts";
 export { type VerifiedDelivery, verifyConnectWebhook, verifyPaymentCallback } from "./flows/verify.ts";
 export {
   type Handler,

@@ -8,6 +8,5 @@ export { ICON, MARK, PAGE_HEADERS, type PageParts, pageDocument } from "./docume
 export { hostName, isAddress, isLoopbackHost } from "./hosts.ts";
 export { type Html, html } from "./html.ts";
 export { clockTime, colouredJson, pill, type Tone } from "./parts.ts";
-export { PAGE_SCRIPT } from "./script.ts";
 export { eventStream, type OpenStream } from "./stream.ts";
 export { BASE_CSS, PARTS_CSS } from "./styles.ts";

@@ -66,8 +66,7 @@ export function explainCallback(
 
 /** Why the signed string cannot be trusted, and what a person can do. */
 function causeOfAmbiguous(detail: string): Cause {
-  const lookUp =
-    "Look the transaction up at the service, or let payments.confirm do it. The service knows which event is true.";
+  const lookUp = "Look the transaction up at the service, which knows which event is true.";
   if (detail.includes("declared")) {
     return {
       what: "The signed string has no reading that contains every field that is declared as always sent.",

@@ -43,7 +43,7 @@ export interface Spelling {
 }
 
 /** Writes the characters that a pattern finds as `\u` escapes. */
-export const escaped = (text: string, characters: RegExp): string =>
+const escaped = (text: string, characters: RegExp): string =>
   text.replace(characters, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 const escapedNonAscii = (text: string): string => escaped(text, /[\u007f-\uffff]/g);

@@ -1,4 +1,4 @@
-import { confirmWithLookup, createClient, reconcile } from "@payhooks/client";
+import { createClient, reconcile } from "@payhooks/client";
 import { createReceiver, type Receiver } from "@payhooks/core";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 
@@ -10,7 +10,7 @@ const client = createClient({
 
 /** The receiver of your server. Results that are looked up run its handlers, like callbacks. */
 export const receiver: Receiver = createReceiver({
-  payments: { publicKey: process.env.PAY_PUBLIC_KEY, confirm: confirmWithLookup(client) },
+  payments: { publicKey: process.env.PAY_PUBLIC_KEY },
   inbox: sqliteInbox(process.env.PAYHOOKS_FILE),
 }).onDeposit(async (deposit, ctx) => {
   console.log("credit once:", deposit.referenceId, deposit.amount, ctx.effectId);

@@ -1,15 +1,15 @@
 import { type Html, html, ICON, MARK, pageDocument } from "@payhooks/pages";
 import type { ConsoleUser } from "../options.ts";
 import type { ConsoleQuery } from "../query.ts";
-import { SCRIPT } from "./script.ts";
+import { consoleScript } from "./console.script.ts";
 import { shown } from "./shown.ts";
 import { STYLES } from "./styles.ts";
 
 /** The files of the page, by the names in their addresses. */
-export const ASSETS: ReadonlyMap<string, { readonly type: string; readonly text: string }> = new Map([
-  ["console.css", { type: "text/css; charset=utf-8", text: STYLES }],
-  ["console.js", { type: "text/javascript; charset=utf-8", text: SCRIPT }],
-  ["icon.svg", { type: "image/svg+xml", text: ICON }],
+export const ASSETS: ReadonlyMap<string, { readonly type: string; readonly text: () => string }> = new Map([
+  ["console.css", { type: "text/css; charset=utf-8", text: () => STYLES }],
+  ["console.js", { type: "text/javascript; charset=utf-8", text: consoleScript }],
+  ["icon.svg", { type: "image/svg+xml", text: () => ICON }],
 ]);
 
 const asset = (name: string): string => `?asset=${name}`;
@@ -67,12 +67,12 @@ ${dialog()}
 
 /** The dialog that shows what a decision is about, asks for a note, and shows how far it has come. */
 function dialog(): Html {
-  return html`<dialog id="decide" aria-labelledby="decide-title" aria-describedby="decide-what"><form method="dialog">
+  return html`<dialog id="decide" aria-labelledby="decide-title" aria-describedby="decide-what"><form id="decide-form" method="dialog">
   <h2 id="decide-title">Replay</h2>
   <p id="decide-what" role="status"></p>
   <div id="planned" tabindex="-1"></div>
-  <label>Why? The note is kept with your name.<textarea name="note" id="note" rows="3" maxlength="500" required></textarea></label>
-  <label class="check" id="expired"><input type="checkbox" name="evenIfExpired">Run it even if it is so old that an earlier run may have been forgotten</label>
+  <label>Why? The note is kept with your name.<textarea id="note" rows="3" maxlength="500" required></textarea></label>
+  <label class="check" id="expired"><input type="checkbox" id="even-if-expired">Run it even if it is so old that an earlier run may have been forgotten</label>
   <div class="progress" id="progress" hidden><progress id="bar" value="0" max="1" aria-label="Progress"></progress><p id="progress-text" role="status" aria-live="polite"></p><ul class="failures" id="failures"></ul></div>
   <div class="actions"><button class="primary" id="confirm" value="confirm">Replay</button><button type="button" id="cancel">Cancel</button></div>
 </form></dialog>`;

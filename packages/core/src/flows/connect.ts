@@ -181,6 +181,7 @@ export function connectFlow(
     name: "connect",
     hasTenants: keyring.resolves,
     badSignatureStatus: options.badSignatureStatus ?? 400,
+    windowMs,
     async prepare() {
       if (unsigned) return [UNSIGNED];
       const secrets = await keyring.prepare();
@@ -189,7 +190,6 @@ export function connectFlow(
     },
     verify,
     read: readStored,
-    readAsNew: (stored, now) => withFreshness(readStored(stored), now, windowMs),
   };
 }
 

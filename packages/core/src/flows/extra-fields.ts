@@ -79,7 +79,7 @@ function freeFieldBefore(name: string, rules: CallbackRules): string | null {
 }
 
 /** `event.extra` if there is nothing in it. */
-export const NO_EXTRA: Readonly<Record<string, string>> = Object.freeze(
+const NO_EXTRA: Readonly<Record<string, string>> = Object.freeze(
   Object.create(null) as Record<string, string>,
 );
 

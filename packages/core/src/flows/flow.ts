@@ -93,14 +93,14 @@ export interface Flow {
   readonly hasTenants: boolean;
   /** The HTTP status for a delivery that is not authentic. */
   readonly badSignatureStatus: number;
+  /** How old the signed time of a new event may be, in milliseconds. */
+  readonly windowMs: number;
   /** Checks and loads the keys; throws a set-up error. Returns what should be warned about. */
   prepare(): Promise<readonly SetupWarning[]>;
   /** Verifies a delivery. Asynchronous only if a resolver has to be asked. */
   verify(delivery: Delivery, now: number): Verification | Promise<Verification>;
   /** Reads a stored delivery again, for a run. It was verified when it arrived. */
   read(stored: StoredDelivery): Reading;
-  /** Like {@link read}, but for a release: judged against the window as if it arrived now. */
-  readAsNew(stored: StoredDelivery, now: number): Verified;
 }
 
 /** Signed timestamps may be this far in the future, since clocks differ. */
@@ -203,20 +203,12 @@ export function entryOf(
   return new Reading(verified, null);
 }
 
-/**
- * Compares the signed time with the window. If that time is not certain, `signedSince` is the earliest time at which it may
- * have been signed: an event's record is kept at least until that time + windowMs.
- */
-export function withFreshness(
-  reading: Reading,
-  now: number,
-  windowMs: number,
-  signedSince: number | null = reading.verified.signedAt,
-): Verified {
+/** Compares the signed time with the window. */
+export function withFreshness(reading: Reading, now: number, windowMs: number): Verified {
   const { signedAt } = reading.verified;
-  if (signedAt === null || signedSince === null) return { ok: true, reading, outside: null };
+  if (signedAt === null) return { ok: true, reading, outside: null };
   const outside =
-    Math.min(signedAt, signedSince) < now - windowMs
+    signedAt < now - windowMs
       ? "ERR_TIMESTAMP_EXPIRED"
       : signedAt > now + MAX_FUTURE_MS
         ? "ERR_TIMESTAMP_FUTURE"

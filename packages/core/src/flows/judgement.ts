@@ -26,23 +26,16 @@ export type Judgement =
 /** How many references, and how many transaction ids, are kept with an entry. If it has more, the others are left out. */
 const MAX_NAMED = 8;
 
-/** Judges callbacks by the rules of one receiver. */
-export interface Judge {
-  judge(body: CallbackBody): Judgement;
-  /** The readings that are offered to `payments.confirm`. */
-  readingsOf(body: CallbackBody): Readings;
-}
-
 const NOTHING_LEFT_OUT: readonly string[] = [];
 
 /** Makes the judge of authentic callbacks. `docs/concepts/security.md` explains the attack, and what a reading is. */
-export function judgeBy(rules: CallbackRules): Judge {
+export function judgeBy(rules: CallbackRules): (body: CallbackBody) => Judgement {
   const fields = knownFields(rules, { declared: true });
   const offered = knownFields(rules, { declared: false });
   const always = [...rules.extraFields].flatMap(([name, sent]) => (sent === "always" ? [name] : []));
   const merchantIdNeeded = rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;
 
-  function judge(body: CallbackBody): Judgement {
+  return (body) => {
     if (body.plain && always.length === 0 && findMalformedField(body.texts, rules) === null) {
       return { kind: "certain", texts: body.texts, leftOut: NOTHING_LEFT_OUT };
     }
@@ -69,9 +62,7 @@ export function judgeBy(rules: CallbackRules): Judge {
       ? `the signed string has more than ${MAX_SIGNED_PARTS} parts`
       : (findMalformedField(body.texts, rules) ?? "its fields cannot be told apart in the signed string");
     return malformed(detail, body);
-  }
-
-  return { judge, readingsOf: (body) => new Readings(body.canonical, offered) };
+  };
 }
 
 function malformed(detail: string, { canonical }: CallbackBody): Judgement {

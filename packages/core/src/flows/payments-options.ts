@@ -1,6 +1,5 @@
 import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import type { PaymentEvent } from "../protocol/events.ts";
 import {
   importPublicKeys,
   type OneOrMore,
@@ -16,23 +15,6 @@ import { type KeyResolver, type Keyring, lazyKeys, type ResolverLimits, resolved
 export interface PaymentExpectations {
   readonly merchantId?: string | readonly string[] | undefined;
   readonly callbackUrl?: string | readonly string[] | undefined;
-}
-
-/** What to do with a callback whose signature fits more than one event: run the true one, drop the callback, or keep it held. */
-export type Confirmation = PaymentEvent | "discard" | "keep";
-
-/** A callback whose signature fits more than one event (docs/concepts/security.md). */
-export interface AmbiguousCallback {
-  /**
-   * Up to eight events that the signature fits. At most one of them is what the service meant, and others may be forgeries.
-   * Compare every field that you rely on, including the amount, with the service's look-up.
-   */
-  readonly readings: readonly PaymentEvent[];
-  /** False when the signature fits more events than `readings` has. */
-  readonly complete: boolean;
-  /** The fields in which they differ, in words. */
-  readonly detail: string;
-  readonly tenant: string;
 }
 
 /** Options of the payments flow. */
@@ -52,8 +34,6 @@ export interface PaymentsOptions {
   readonly extraFields?: ExtraFields | undefined;
   /** A second SUCCESS for a reference, under another payTxnId, is held as `reference-reused`. Default false. */
   readonly oneSuccessPerReference?: boolean | undefined;
-  /** Decides about a body whose signature fits more than one event. Ask the service's look-up, which is authoritative. */
-  readonly confirm?: ((callback: AmbiguousCallback) => Confirmation | Promise<Confirmation>) | undefined;
 }
 
 /** The keys that verify callbacks: fixed ones, or those that a resolver finds. */

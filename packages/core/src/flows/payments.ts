@@ -17,7 +17,7 @@ import {
   findMalformedField,
   readCallback,
 } from "./callback.ts";
-import { extraOf, NO_EXTRA, warningsOf } from "./extra-fields.ts";
+import { extraOf, warningsOf } from "./extra-fields.ts";
 import {
   entryOf,
   eventOf,
@@ -29,40 +29,17 @@ import {
   UNKNOWN_TENANT,
   unsetEntries,
   type Verification,
-  type Verified,
   withFreshness,
 } from "./flow.ts";
 import { judgeBy } from "./judgement.ts";
 import type { KeyHint, Keyring, ResolverLimits } from "./keyring.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
-import {
-  type AmbiguousCallback,
-  checkExpectations,
-  keyringOf,
-  type PaymentsOptions,
-  rulesOf,
-} from "./payments-options.ts";
+import { checkExpectations, keyringOf, type PaymentsOptions, rulesOf } from "./payments-options.ts";
 
 /** The payments flow: everything in {@link Flow}, and what only this flow can do. */
 export interface PaymentsFlow extends Flow {
-  readonly confirm: PaymentsOptions["confirm"];
   /** Makes a delivery of a look-up's result. It needs no signature. Throws `ERR_TRANSACTION_INVALID`. */
   fromLookup(transaction: LookupTransaction, tenant: string, now: number): StoredDelivery;
-  /** The events that the signature of an ambiguous delivery fits; null if there is none. */
-  ambiguity(stored: StoredDelivery, now: number): Ambiguity | null;
-  /**
-   * What the inbox is asked to record when `confirm` has chosen this event. `signedSince`, from the {@link Ambiguity}, is
-   * compared with the window, since a forger may have written the chosen event's own timestamp.
-   */
-  released(event: PaymentEvent, stored: StoredDelivery, signedSince: number, now: number): Verified;
-}
-
-/** What `confirm` is given, and how old the callback may be. */
-export interface Ambiguity extends Omit<AmbiguousCallback, "detail" | "tenant"> {
-  /** The earliest time at which it may have been signed, in milliseconds since the epoch. */
-  readonly signedSince: number;
-  /** True if that time is outside of the window. */
-  readonly expired: boolean;
 }
 
 /** What the flow takes from the receiver. */
@@ -81,11 +58,10 @@ export function paymentsFlow(
     expect: true,
     extraFields: true,
     oneSuccessPerReference: true,
-    confirm: true,
   });
   const rules = rulesOf(options, keyring.resolves);
   const warnings = warningsOf(rules);
-  const { judge, readingsOf } = judgeBy(rules);
+  const judge = judgeBy(rules);
   const lookupRules: CallbackRules = { ...rules, merchantIdRequired: false, callbackUrlRequired: false };
 
   function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
@@ -200,7 +176,6 @@ export function paymentsFlow(
   }
 
   function readStored(stored: StoredDelivery): Reading {
-    if (stored.confirmed) return readingOf(textsOf(parseStored(stored) as PaymentEvent), stored);
     if (stored.source === "lookup") {
       return readingOf(textsOfLookup(parseStored(stored) as LookupTransaction), stored);
     }
@@ -216,7 +191,7 @@ export function paymentsFlow(
     name: "payments",
     hasTenants: keyring.resolves,
     badSignatureStatus: 401,
-    confirm: options.confirm,
+    windowMs,
     async prepare() {
       checkExpectations(options);
       await keyring.prepare();
@@ -224,7 +199,6 @@ export function paymentsFlow(
     },
     verify,
     read: readStored,
-    readAsNew: (stored, now) => withFreshness(readStored(stored), now, windowMs),
     fromLookup(transaction, tenant, now) {
       const texts = textsOfLookup(transaction);
       const fault = findMalformedField(texts, lookupRules);
@@ -242,39 +216,6 @@ export function paymentsFlow(
         keyId: null,
         receivedAt: now,
       };
-    },
-    ambiguity(stored, now) {
-      const body = readCallback(stored.rawBody);
-      if (body === null) return null;
-      const found = readingsOf(body);
-      if (!found.any) return null;
-      const { readings, complete } = found.list();
-      // A resolver chose the tenant by the merchantId in the body, so events of other merchants do not belong to this tenant.
-      const merchantId = keyring.resolves ? body.texts.get("merchantId") : undefined;
-      const ofTenant = readings.filter(
-        (texts) => merchantId === undefined || texts.get("merchantId") === merchantId,
-      );
-      const signedSince = Math.min(...found.signedTimes());
-      return {
-        readings: ofTenant.map((texts) => toEvent(texts, NO_EXTRA, "callback")),
-        complete,
-        signedSince,
-        expired: signedSince < now - windowMs,
-      };
-    },
-    released(event, stored, signedSince, now) {
-      const texts = textsOf(event);
-      const fault = findMalformedField(texts, lookupRules);
-      if (fault !== null) {
-        const detail = `what payments.confirm returned is not an event: ${fault}`;
-        const reading = entryOf("malformed", detail, stored.rawBody, null, stored, windowMs);
-        return withFreshness(reading, now, windowMs);
-      }
-      // Stored as the chosen event, so that a later read finds this event and not the ambiguous body.
-      const rawBody = Buffer.from(JSON.stringify(Object.fromEntries(texts)), "utf8");
-      const source = event.source === "lookup" ? "lookup" : "callback";
-      const reading = readingOf(texts, { ...stored, source, rawBody, confirmed: true });
-      return withFreshness(reading, now, windowMs, signedSince);
     },
   };
 }
@@ -330,15 +271,6 @@ function toEvent(
   event.extra = extra;
   event.source = source;
   return Object.freeze(event) as unknown as PaymentEvent;
-}
-
-function textsOf(event: PaymentEvent): CallbackTexts {
-  const texts = new Map<string, string>();
-  for (const name of CALLBACK_FIELDS) {
-    const value: unknown = event[name];
-    if (typeof value === "string" && value !== "") texts.set(name, value);
-  }
-  return texts;
 }
 
 function parseStored({ rawBody }: StoredDelivery): unknown {

@@ -29,7 +29,7 @@ import {
 } from "./callback.ts";
 import { ReadingSearch } from "./reading-search.ts";
 
-/** How many readings an ambiguous entry offers to `payments.confirm` at most. */
+/** How many readings an ambiguous entry lists at most. */
 export const MAX_READINGS = 8;
 /** A string of more parts is not read. A documented callback has eleven parts, and one more for each `&` in a value. */
 export const MAX_SIGNED_PARTS = 128;
@@ -71,7 +71,7 @@ export interface KnownFields {
 const MAY_LOSE_TAIL: ReadonlySet<string> = new Set(["callbackUrl", "message"]);
 
 /**
- * The fields to look for, as the options say. Readings for `payments.confirm` are searched without the declared ones, since the
+ * The fields to look for, as the options say. The readings of a string that is held are searched without the declared ones, since the
  * service may no longer send them.
  *
  * A field that may be missing only adds readings, so fewer values are certain. A field that is said to be always there takes

@@ -1,7 +1,7 @@
 import type { Effects } from "../effects/effects.ts";
 import { EffectsUpkeep } from "../effects/upkeep.ts";
 import { connectFlow } from "../flows/connect.ts";
-import type { Flow } from "../flows/flow.ts";
+import { type Flow, withFreshness } from "../flows/flow.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
 import { type PaymentsFlow, paymentsFlow } from "../flows/payments.ts";
 import type {
@@ -293,7 +293,7 @@ class MountedReceiver implements Receiver {
     const now = this.#clock.now();
     const { maxHeld } = this.#settings;
     const delivery = flow.fromLookup(transaction, tenant ?? ONLY_TENANT, now);
-    const { reading } = flow.readAsNew(delivery, now);
+    const { reading } = withFreshness(flow.read(delivery), now, flow.windowMs);
     const accepted = await this.#inbox.accept(reading.verified, { maxHeld });
     this.#intake.notice(reading, accepted);
     const calls: Promise<unknown>[] = [];

@@ -1,22 +1,20 @@
-import type { Flow, Verified } from "../flows/flow.ts";
-import type { PaymentsFlow } from "../flows/payments.ts";
+import { type Flow, type Verified, withFreshness } from "../flows/flow.ts";
 import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
 import { missingHandlers, missingTells } from "../handlers/missing-handlers.ts";
 import type { Registered, Registry } from "../handlers/registry.ts";
 import type { Lease, RunEnd, Runner } from "../inbox/inbox.ts";
-import type { VerifiedEvent } from "../inbox/record/event.ts";
 import { type Ending, factsOf, type LeaseData, type Step, TELL_PREFIX } from "../inbox/record/lease.ts";
 import { inboxError } from "../notices/notice.ts";
 import type { AnyEvent } from "../protocol/events.ts";
 import { type HeldReason, isEntry } from "../protocol/held-reasons.ts";
 import { Stopwatch } from "../time/clock.ts";
 import { endingOf, held, newProgress, type Progress } from "./progress.ts";
-import { type Call, createRunStep, FINAL, type StepParts } from "./step.ts";
+import { type Call, createRunStep, type StepParts } from "./step.ts";
 
 /** What the runner takes from the receiver. */
 export interface RunnerParts extends StepParts {
   readonly registry: Registry;
-  readonly flows: { readonly payments: PaymentsFlow | null; readonly connect: Flow | null };
+  readonly flows: { readonly payments: Flow | null; readonly connect: Flow | null };
 }
 
 /** A question to the merchant's code, asked under a lease and retried like a handler. */
@@ -26,7 +24,6 @@ const QUESTION: Omit<Registered, "name"> = {
   backoffMs: defaultBackoffMs,
   onCrash: "rerun",
 };
-const CONFIRM: Registered = { ...QUESTION, name: `${TELL_PREFIX}?confirm` };
 
 /** The detail of an event whose record would have expired by now. Nobody can say whether it ran before. */
 const TOO_OLD =
@@ -45,7 +42,9 @@ export function createRunner(parts: RunnerParts): Runner {
     const flow = flows[delivery.flow];
     if (flow === null)
       return unhandled(lease, `the ${delivery.flow} flow is off in the process that runs it`);
-    if (isEntry(verdict)) return release(lease, flow.readAsNew(delivery, clock.now()));
+    if (isEntry(verdict)) {
+      return release(lease, withFreshness(flow.read(delivery), clock.now(), flow.windowMs));
+    }
     const reading = flow.read(delivery);
     const { event, verified } = reading;
     if (event === null) {
@@ -124,36 +123,20 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /** Replays an entry that never entered the table: reads it again, and enters it as if it had just arrived. */
-  async function release(lease: Lease, { reading: { verified }, outside }: Verified): Promise<Ending> {
-    if (isEntry(verified.verdict)) {
-      const isLate = outside !== null && !lease.data.evenIfExpired;
-      return held(
-        verified.verdict as HeldReason,
-        isLate ? `${verified.detail}; ${TOO_OLD}` : verified.detail,
-      );
+  async function release(lease: Lease, { reading: { verified } }: Verified): Promise<Ending> {
+    const { verdict, evenIfExpired } = lease.data;
+    if (isEntry(verified.verdict)) return held(verified.verdict as HeldReason, verified.detail);
+    const { outcome } = await lease.accept(verified);
+    if (outcome === "expired") {
+      if (!evenIfExpired) return held(verdict as HeldReason, TOO_OLD);
+      notices.post({ type: "double-risk", why: "replayed-after-expiry", ...factsOf(lease.data) });
+      await lease.accept({ ...verified, fresh: true, evenIfExpired: true });
     }
-    if (await enter(lease, verified)) return { kind: "done" };
-    return held(lease.data.verdict as HeldReason, TOO_OLD);
+    return { kind: "done" };
   }
 
-  /** Enters a released event into the table. False if it may have run and been forgotten, and nobody asked to run it anyway. */
-  async function enter(lease: Lease, event: VerifiedEvent): Promise<boolean> {
-    const { outcome } = await lease.accept(event);
-    if (outcome !== "expired") return true;
-    if (!lease.data.evenIfExpired) return false;
-    notices.post({ type: "double-risk", why: "replayed-after-expiry", ...factsOf(lease.data) });
-    await lease.accept({ ...event, fresh: true, evenIfExpired: true });
-    return true;
-  }
-
-  /** Runs the onHeld handlers; for an ambiguous entry, `confirm` goes first. */
+  /** Runs the onHeld handlers. */
   async function tell(lease: Lease, progress: Progress): Promise<Ending> {
-    if (lease.data.reason === "ambiguous" && flows.payments?.confirm !== undefined) {
-      const released = await confirm(lease, flows.payments, progress);
-      if (released || progress.retryInMs !== null || progress.lost || progress.released) {
-        return released ? { kind: "done" } : endingOf(progress);
-      }
-    }
     const entry = heldEventOf(lease);
     for (const handler of registry.heldHandlers) {
       const step = { ...handler, name: TELL_PREFIX + handler.name };
@@ -161,7 +144,7 @@ export function createRunner(parts: RunnerParts): Runner {
       if (progress.lost || progress.released) break;
     }
     // Another process has these handlers, or an earlier version had them. So each counts as failed, and is tried again later.
-    for (const name of missingTells(lease.data, tellSteps(lease.data))) {
+    for (const name of missingTells(lease.data, tellSteps())) {
       if (progress.lost || progress.released) break;
       await runStep(lease, { ...QUESTION, name }, progress, () => {
         throw new Error("the process that was to call it has no such handler");
@@ -170,24 +153,6 @@ export function createRunner(parts: RunnerParts): Runner {
     // The event is held already. A handler that has used up its attempts has posted a notice, and makes no second entry.
     const ending = endingOf(progress);
     return ending.kind === "retry" || ending.kind === "released" ? ending : { kind: "told" };
-  }
-
-  /** Asks `confirm` about an ambiguous entry. True when the entry is settled. */
-  async function confirm(lease: Lease, flow: PaymentsFlow, progress: Progress): Promise<boolean> {
-    const { delivery, detail, evenIfExpired } = lease.data;
-    const ambiguity = flow.ambiguity(delivery, clock.now());
-    if (ambiguity === null || (ambiguity.expired && !evenIfExpired)) return false;
-    const { readings, complete, signedSince } = ambiguity;
-    const asked = await runStep(lease, CONFIRM, progress, async () => {
-      const question = { readings, complete, detail: detail ?? "", tenant: delivery.tenant };
-      const answer = (await flow.confirm?.(question)) ?? "keep";
-      if (answer === "keep") return undefined;
-      if (answer === "discard") return FINAL;
-      const { verified } = flow.released(answer, delivery, signedSince, clock.now()).reading;
-      if (verified.verdict === "malformed") throw new Error(verified.detail ?? "not an event");
-      return (await enter(lease, verified)) ? FINAL : undefined;
-    });
-    return asked === "final";
   }
 
   function endOf(lease: Lease, ending: Ending, progress: Progress): RunEnd {
@@ -203,14 +168,12 @@ export function createRunner(parts: RunnerParts): Runner {
         notices.post({ type: "held", ...factsOf(lease.data), reason: ending.reason, detail: ending.detail });
     };
     if (ending.kind !== "held") return { ending, changes: unwritten, written };
-    return { ending: { ...ending, tell: tellSteps(ending) }, changes: unwritten, written };
+    return { ending: { ...ending, tell: tellSteps() }, changes: unwritten, written };
   }
 
-  /** The steps that tell about an entry that is held for this reason: \`confirm\`, and the onHeld handlers. */
-  function tellSteps({ reason }: Pick<LeaseData, "reason">): readonly string[] {
-    const handlers = registry.heldHandlers.map(({ name }) => TELL_PREFIX + name);
-    const asks = reason === "ambiguous" && flows.payments?.confirm !== undefined;
-    return asks ? [CONFIRM.name, ...handlers] : handlers;
+  /** The steps that call the onHeld handlers. */
+  function tellSteps(): readonly string[] {
+    return registry.heldHandlers.map(({ name }) => TELL_PREFIX + name);
   }
 
   /**
@@ -226,7 +189,6 @@ export function createRunner(parts: RunnerParts): Runner {
   function firstOf(data: LeaseData): Registered | undefined {
     const { delivery, verdict, only } = data;
     if (data.mode === "tell") {
-      if (data.reason === "ambiguous" && flows.payments?.confirm !== undefined) return undefined;
       const first = registry.heldHandlers.find(({ name }) => !isThrough(data.steps[TELL_PREFIX + name]));
       return first === undefined ? undefined : { ...first, name: TELL_PREFIX + first.name };
     }
@@ -263,7 +225,7 @@ export function createRunner(parts: RunnerParts): Runner {
     },
     handlersOf(data) {
       const { mode, verdict, name, status, only } = data;
-      if (mode === "tell") return tellSteps(data);
+      if (mode === "tell") return tellSteps();
       if (isEntry(verdict)) return [];
       const names = registry.namesFor(name, status);
       return only === null ? names : names.filter((handler) => only.includes(handler));

@@ -28,9 +28,6 @@ export interface StepParts {
   readonly effects: Effects | null;
 }
 
-/** What a question returns if it has settled the whole event. The return value of a handler has no meaning. */
-export const FINAL: unique symbol = Symbol("final");
-
 /** Which call of a handler it is. */
 interface Which {
   readonly attempt: number;
@@ -38,25 +35,22 @@ interface Which {
   readonly isFirst: boolean;
 }
 
-/** A call of a handler, or of a question such as `confirm`. */
+/** A call of a handler. What it returns has no meaning. */
 export type Call = (context: HandlerContext) => unknown;
-type Outcome =
-  | { readonly ok: true; readonly final: boolean }
-  | { readonly ok: false; readonly error: unknown };
+type Outcome = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
 
 /**
  * Runs one handler, if it may run now. Its end is written together with the start of the next handler, or with the end of the
  * run, so that there is no gap in between.
  *
- * @returns `done`: it need not run again. `open`: it has not finished, and `progress` says what follows from that. `final`: a
- *   question has settled the whole event.
+ * @returns `done`: it need not run again. `open`: it has not finished, and `progress` says what follows from that.
  */
 export type RunStep = (
   lease: Lease,
   handler: Registered,
   progress: Progress,
   call: Call,
-) => Promise<"done" | "final" | "open">;
+) => Promise<"done" | "open">;
 
 export function createRunStep(parts: StepParts): RunStep {
   const { notices, logger, clock, effects } = parts;
@@ -99,7 +93,6 @@ export function createRunStep(parts: StepParts): RunStep {
     const isFirst = before === undefined && lease.data.replays === 0;
     const outcome = await callInTime(lease, handler, { attempt, isFirst }, call);
     if (outcome.ok) {
-      if (outcome.final) return "final";
       progress.unwritten.push({ name, kind: "done", attempt });
       if (notices.observed) {
         const durationMs = clock.now() - startedAt;
@@ -191,8 +184,8 @@ export function createRunStep(parts: StepParts): RunStep {
       try {
         const answer = lease.context.run(() => call(context));
         Promise.resolve(answer)
-          .then((value) => {
-            const ended = (): void => settle({ ok: true, final: value === FINAL });
+          .then(() => {
+            const ended = (): void => settle({ ok: true });
             // A transaction that the handler did not wait for can still fail. Then the handler counts as failed, too.
             const atRest = context.effectsAtRest();
             return atRest === null ? ended() : atRest.then(ended);

@@ -43,7 +43,7 @@ export function memberOf({ acceptedAt, eventId }: ListCursor): string {
 }
 
 /** The reverse of {@link memberOf}. */
-export function cursorOf(member: string): ListCursor {
+function cursorOf(member: string): ListCursor {
   return {
     acceptedAt: Number.parseInt(member.slice(0, TIME_DIGITS), 36),
     eventId: member.slice(TIME_DIGITS),

@@ -1,6 +1,5 @@
 import { verify as verifyRsa } from "node:crypto";
-import { type AmbiguousCallback, verifyPaymentCallback } from "@payhooks/core";
-import { CALLBACK_FIELDS } from "@payhooks/core/signature";
+import { verifyPaymentCallback } from "@payhooks/core";
 import {
   anyCallbackFields,
   asDelivery,
@@ -12,7 +11,6 @@ import {
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import type { Confirmation } from "../../src/flows/payments-options.ts";
 import { setUp, signatureOf, thrownBy } from "../receiving.ts";
 
 const { publicKey, privateKey } = createTestKeys();
@@ -137,14 +135,6 @@ const CASES: readonly Case[] = [
   { what: "(g) a REVERSAL with a message that begins a deposit", ...throughMessage(), malformed: [] },
 ];
 
-/** The documented fields that a body has. */
-function documentedOf(delivery: SignedDelivery): Record<string, string> {
-  const fields = naive(delivery) ?? {};
-  return Object.fromEntries(
-    CALLBACK_FIELDS.filter((name) => fields[name]).map((name) => [name, fields[name] ?? ""]),
-  );
-}
-
 describe.each(CASES)("$what", ({ genuine, forged, malformed }) => {
   it("is accepted by a naive receiver, as another event under the same signature", () => {
     expect(signatureOf(forged)).toBe(signatureOf(genuine));
@@ -182,93 +172,5 @@ describe.each(CASES)("$what", ({ genuine, forged, malformed }) => {
     expect(Buffer.from(entries[0]?.delivery?.rawBody ?? []).equals(sent[0]?.rawBody ?? Buffer.alloc(0))).toBe(
       true,
     );
-  });
-});
-
-describe.each(CASES.filter(({ malformed }) => !malformed.includes("forged")))(
-  "$what",
-  ({ genuine, forged, malformed }) => {
-    it("is shown to confirm with its readings, the forged one and the genuine one", async () => {
-      const asked: AmbiguousCallback[] = [];
-      const confirm = (callback: AmbiguousCallback): Confirmation => {
-        asked.push(callback);
-        return "keep";
-      };
-      const t = await setUp({ payments: { publicKey, confirm } });
-      await t.post("payments", forged);
-      await t.receiver.work();
-      expect(asked).toHaveLength(1);
-      const [question] = asked;
-      expect(question?.detail).toMatch(/differ in/);
-      expect(question?.complete).toBe(true);
-      const shown = (question?.readings ?? []).map(({ extra, source, ...fields }) => fields);
-      expect(shown.length).toBeLessThanOrEqual(8);
-      expect(shown).toContainEqual(documentedOf(forged));
-      if (!malformed.includes("genuine")) expect(shown).toContainEqual(documentedOf(genuine));
-      expect(t.ran).toEqual([]);
-      expect(await t.held()).toMatchObject([{ reason: "ambiguous" }]);
-    });
-  },
-);
-
-describe("confirm", () => {
-  const { genuine, forged } = resplitPair("VICTIM-7", privateKey);
-  const truth = naive(genuine);
-
-  it("with the reading that the service's look-up confirms runs that one and no other", async () => {
-    const confirm = ({ readings }: AmbiguousCallback): Confirmation =>
-      readings.find(({ status }) => status === truth?.status) ?? "keep";
-    const t = await setUp({ payments: { publicKey, confirm } });
-    for (const delivery of [forged, genuine, forged]) await t.post("payments", delivery);
-    await t.receiver.work();
-    expect(t.ran).toHaveLength(1);
-    expect(t.ran[0]).toMatchObject({
-      status: "FAILED",
-      referenceId: truth?.referenceId,
-      userId: truth?.userId,
-    });
-    expect(await t.held()).toEqual([]);
-  });
-
-  it('with "discard" runs nothing and keeps nothing', async () => {
-    const t = await setUp({ payments: { publicKey, confirm: () => "discard" } });
-    await t.post("payments", forged);
-    await t.receiver.work();
-    expect(t.ran).toEqual([]);
-    expect(await t.held()).toEqual([]);
-  });
-
-  it("that throws is asked again later, and nothing runs meanwhile", async () => {
-    let asked = 0;
-    const confirm = (): Confirmation => {
-      asked++;
-      if (asked < 3) throw new Error("the look-up is down");
-      return "keep";
-    };
-    const t = await setUp({ payments: { publicKey, confirm } });
-    await t.post("payments", forged);
-    await t.receiver.work();
-    expect(asked).toBe(1);
-    for (let hour = 0; hour < 3; hour++) {
-      await t.clock.advance("1h");
-      await t.receiver.work();
-    }
-    expect(asked).toBe(3);
-    expect(t.ran).toEqual([]);
-    expect(await t.held()).toMatchObject([{ reason: "ambiguous" }]);
-  });
-
-  it("is not asked about a malformed body, nor about a certain one", async () => {
-    let asked = 0;
-    const confirm = (): Confirmation => {
-      asked++;
-      return "keep";
-    };
-    const t = await setUp({ payments: { publicKey, confirm } });
-    await t.post("payments", signPaymentCallback(callbackFields(), privateKey));
-    await t.post("payments", signPaymentCallback(anyCallbackFields({ status: "success" }), privateKey));
-    await t.receiver.work();
-    expect(t.ran).toHaveLength(1);
-    expect(asked).toBe(0);
   });
 });

@@ -1,10 +1,4 @@
-import {
-  type AmbiguousCallback,
-  type LookupTransaction,
-  memoryInbox,
-  type PaymentEvent,
-  type PaymentsOptions,
-} from "@payhooks/core";
+import { type LookupTransaction, memoryInbox, type PaymentEvent } from "@payhooks/core";
 import {
   anyCallbackFields,
   asDelivery,
@@ -16,7 +10,6 @@ import {
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import type { Confirmation } from "../../src/flows/payments-options.ts";
 import { codeOfReply, rejectedBy, type Setup, setUp, signatureOf } from "../receiving.ts";
 
 const { publicKey, privateKey } = createTestKeys();
@@ -39,20 +32,12 @@ async function replay(t: Setup, decision: { readonly evenIfExpired?: boolean } =
 }
 
 /** A callback with two readings: its reference may be "order-10", with an undocumented `size` behind it. */
-const twofold = (now: number, more: CallbackFields = {}): CallbackFields =>
-  callbackFields({ payTxnId: "txn-10", referenceId: "order-10&size=L", ...more }, now);
-/** What the service's look-up would confirm. */
-const longer = ({ readings }: AmbiguousCallback): Confirmation =>
-  readings.find(({ referenceId }) => referenceId === "order-10&size=L") ?? "keep";
+const twofold = (now: number): CallbackFields =>
+  callbackFields({ payTxnId: "txn-10", referenceId: "order-10&size=L" }, now);
 
 describe("an old callback", () => {
-  it("runs once, however its body is spelt, and whatever confirm says of it", async () => {
-    const asked: AmbiguousCallback[] = [];
-    const confirm = (callback: AmbiguousCallback): Confirmation => {
-      asked.push(callback);
-      return callback.readings[0] ?? "keep";
-    };
-    const t = await setUp({ payments: { publicKey, confirm } });
+  it("runs once, however its body is spelt", async () => {
+    const t = await setUp({ payments: { publicKey } });
     const { message, ...fields } = callbackFields({ payTxnId: "txn-1", message: "ok" }, t.clock.now());
     const genuine = sign({ ...fields, message });
     const other = respelt(genuine, { ...fields, merchantId: `${fields.merchantId}&message=ok` });
@@ -65,20 +50,19 @@ describe("an old callback", () => {
       }
     }
     expect(idsOf(t)).toEqual(["txn-1"]);
-    expect(asked).toEqual([]);
     expect(await t.held()).toEqual([]);
   });
 
-  it("with two readings is refused too, and runs once although confirm releases it", async () => {
-    const t = await setUp({ payments: { publicKey, confirm: longer } });
+  it("with two readings is refused too, once a person has decided about it", async () => {
+    const t = await setUp({ payments: { publicKey } });
     const sent = sign(twofold(t.clock.now()));
     expect((await t.post("payments", sent)).status).toBe(200);
-    await t.receiver.work();
+    await t.receiver.events.discard(await onlyEntry(t), BY);
     for (let month = 0; month < 3; month++) {
       await t.clock.advance("30d");
       expect(codeOfReply(await t.post("payments", sent))).toBe("ERR_TIMESTAMP_EXPIRED");
     }
-    expect(idsOf(t)).toEqual(["txn-10"]);
+    expect([t.ran, await t.held()]).toEqual([[], []]);
   });
 
   it.each([
@@ -118,69 +102,7 @@ describe("an old callback", () => {
 });
 
 describe("an entry that waits longer than the window", () => {
-  const held = async (payments: Partial<PaymentsOptions>, fields = twofold): Promise<Setup> => {
-    const t = await setUp({ payments: { publicKey, ...payments } });
-    expect((await t.post("payments", sign(fields(t.clock.now())))).status).toBe(200);
-    await t.receiver.work();
-    expect(t.ran).toEqual([]);
-    return t;
-  };
-  let answer: (callback: AmbiguousCallback) => Confirmation;
-  const confirm = (callback: AmbiguousCallback): Confirmation => answer(callback);
-
-  it("is released by confirm as long as its record cannot have expired", async () => {
-    answer = () => "keep";
-    const t = await held({ confirm });
-    answer = longer;
-    await t.clock.advance("6d");
-    await replay(t);
-    expect(idsOf(t)).toEqual(["txn-10"]);
-    expect(await t.held()).toEqual([]);
-  });
-
-  it("stays held afterwards, and confirm is not asked; the entry says how to run it all the same", async () => {
-    answer = () => "keep";
-    const t = await held({ confirm });
-    let asked = 0;
-    answer = (callback) => {
-      asked++;
-      return longer(callback);
-    };
-    await t.clock.advance("8d");
-    await replay(t);
-    expect([asked, t.ran]).toEqual([0, []]);
-    const [entry] = await t.held();
-    expect(entry).toMatchObject({ reason: "ambiguous", detail: expect.stringContaining("evenIfExpired") });
-  });
-
-  it("runs when the replay says evenIfExpired, with a notice that it may be a second time", async () => {
-    answer = () => "keep";
-    const t = await held({ confirm });
-    answer = longer;
-    await t.clock.advance("60d");
-    await replay(t, { evenIfExpired: true });
-    expect(idsOf(t)).toEqual(["txn-10"]);
-    expect(await t.held()).toEqual([]);
-    const risks = t.notices.filter(({ type }) => type === "double-risk");
-    expect(risks).toMatchObject([{ why: "replayed-after-expiry", flow: "payments" }]);
-  });
-
-  it("is as old as the oldest of its readings says, so that no forged time makes it younger", async () => {
-    answer = () => "keep";
-    const t = await held({ confirm }, (now) => {
-      const later = new Date(now + 23 * 3_600_000).toISOString();
-      const tail = `order-10&status=SUCCESS&timestamp=${later}&userId=u`;
-      return callbackFields({ payTxnId: "txn-10", referenceId: tail, status: "FAILED" }, now);
-    });
-    answer = ({ readings }) => readings.find(({ status }) => status === "SUCCESS") ?? "keep";
-    await t.clock.advance("7d");
-    await t.clock.advance("1h");
-    await replay(t);
-    expect(t.ran).toEqual([]);
-    expect(await t.held()).toHaveLength(1);
-  });
-
-  it("of a URL that is expected now stays held too, until a replay says evenIfExpired", async () => {
+  it("stays held although its URL is expected now, until a replay says evenIfExpired", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock });
     const early = await setUp(

@@ -1,9 +1,7 @@
 import {
-  type AmbiguousCallback,
   createReceiver,
   type HandlerContext,
   memoryInbox,
-  type PaymentEvent,
   type ReceiverOptions,
   Reject,
   RetryAfter,
@@ -16,12 +14,10 @@ import {
   fakeClock,
   type Harness,
   type HarnessOptions,
-  resplitPair,
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
-import type { Confirmation } from "../../src/flows/payments-options.ts";
 
 const keys = createTestKeys();
 
@@ -241,130 +237,6 @@ describe("handlers and their time", () => {
     expect((await t.held()).map(({ reason, detail }) => [reason, detail])).toEqual([
       ["rejected", "Error: theirs"],
     ]);
-  });
-});
-
-describe("confirm, about a body whose signature fits several events", () => {
-  /** Delivers the forged half of a pair to a receiver that confirms in the given way. */
-  /** The forged reading of the pair. */
-  const success = ({ readings }: AmbiguousCallback): Confirmation =>
-    readings.find(({ status }) => status === "SUCCESS") ?? "keep";
-
-  async function forged(
-    confirm: ((callback: AmbiguousCallback) => Confirmation | Promise<Confirmation>) | undefined,
-    register: (receiver: Parameters<HarnessOptions["register"]>[0]) => unknown = () => {},
-  ) {
-    const ran: string[] = [];
-    const t = await harness((receiver) => {
-      receiver.onDeposit({
-        SUCCESS: ({ referenceId, status }) => void ran.push(`${status} ${referenceId}`),
-        FAILED: ({ referenceId, status }) => void ran.push(`${status} ${referenceId}`),
-      });
-      register(receiver);
-    }, payments({ confirm }));
-    const pair = resplitPair("VICTIM-7", keys.privateKey);
-    const delivery = await t.deliver("payments", pair.forged);
-    return { t, ran, pair, delivery };
-  }
-
-  it("without it the entry is held, and nothing runs", async () => {
-    const { t, ran, delivery } = await forged(undefined);
-    expect(delivery).toMatchObject({ status: 200, outcome: "held" });
-    expect((await t.held()).map(({ reason }) => reason)).toEqual(["ambiguous"]);
-    expect(ran).toEqual([]);
-  });
-
-  it("it is shown what the signature fits; genuine and forged are one entry", async () => {
-    const asked: AmbiguousCallback[] = [];
-    const { t, ran, pair } = await forged((callback) => {
-      asked.push(callback);
-      return "keep";
-    });
-    expect(await t.deliver("payments", pair.genuine)).toMatchObject({ status: 200, ran: [] });
-    expect(asked).toHaveLength(1);
-    expect(asked[0]?.readings.map(({ status }) => status).sort()).toEqual(["FAILED", "SUCCESS"]);
-    expect(asked[0]?.complete).toBe(true);
-    expect(asked[0]?.tenant).toBe("");
-    expect((await t.held()).map(({ reason }) => reason)).toEqual(["ambiguous"]);
-    expect(ran).toEqual([]);
-  });
-
-  it("an event: that reading runs, and nothing else", async () => {
-    const { t, ran } = await forged(({ readings }) => {
-      const genuine = readings.find(({ status }) => status === "FAILED");
-      return genuine ?? "keep";
-    });
-    await t.advance("1s");
-    expect(ran).toHaveLength(1);
-    expect(ran[0]).toMatch(/^FAILED VICTIM-7&status=SUCCESS/);
-    expect(await t.held()).toEqual([]);
-  });
-
-  it("discard: the entry is closed, and its copies run nothing", async () => {
-    let asked = 0;
-    const { t, ran, pair } = await forged(() => {
-      asked++;
-      return "discard";
-    });
-    expect(await t.held()).toEqual([]);
-    expect(await t.deliver("payments", pair.forged)).toMatchObject({ status: 200, ran: [] });
-    expect({ asked, ran }).toEqual({ asked: 1, ran: [] });
-  });
-
-  it("a throw is a retry", async () => {
-    let asked = 0;
-    const { t, ran } = await forged((callback) => {
-      if (++asked === 1) throw new Error("the service is down");
-      return success(callback);
-    });
-    expect(ran).toEqual([]);
-    await t.advance("2s");
-    await t.advance("1s");
-    expect({ asked, ran }).toEqual({ asked: 2, ran: ["SUCCESS VICTIM-7"] });
-  });
-
-  it("what is no event is not run: it is asked again, and kept when the attempts are used up", async () => {
-    let asked = 0;
-    let told = 0;
-    const { t, ran } = await forged(
-      (callback) => {
-        asked++;
-        return { ...(success(callback) as PaymentEvent), amount: "-1" };
-      },
-      (receiver) => receiver.onHeld(() => void told++),
-    );
-    for (let hour = 0; hour < 40; hour++) await t.advance("2h");
-    expect(asked).toBe(25);
-    expect(told).toBe(1);
-    expect(ran).toEqual([]);
-    expect((await t.held()).map(({ reason }) => reason)).toEqual(["ambiguous"]);
-  });
-
-  it("a replay asks again, so that a kept entry can be released later", async () => {
-    const answers = [(): Confirmation => "keep", success];
-    const { t, ran } = await forged((callback) => answers.shift()?.(callback) ?? "keep");
-    const [entry] = await t.held();
-    await t.receiver.events.replay(entry?.eventId ?? "", { by: "an operator", note: "the service is back" });
-    await t.advance("1s");
-    await t.advance("1s");
-    expect(answers).toEqual([]);
-    expect(ran).toEqual(["SUCCESS VICTIM-7"]);
-  });
-
-  it("what is released is a duplicate of what ran already, and runs nothing", async () => {
-    let answer = (_: AmbiguousCallback): Confirmation => "keep";
-    const { t, ran, pair } = await forged((callback) => answer(callback));
-    const body = JSON.parse(Buffer.from(pair.forged.rawBody).toString("utf8")) as Record<string, string>;
-    const { signature: _, userId: __, ...fields } = body;
-    await t.deposit(fields);
-    expect(ran).toEqual(["SUCCESS VICTIM-7"]);
-    answer = success;
-    const [entry] = await t.held();
-    await t.receiver.events.replay(entry?.eventId ?? "", { by: "an operator", note: "asked the service" });
-    await t.advance("1s");
-    await t.advance("1s");
-    expect(ran).toEqual(["SUCCESS VICTIM-7"]);
-    expect(await t.held()).toEqual([]);
   });
 });
 

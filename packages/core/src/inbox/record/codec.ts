@@ -46,7 +46,6 @@ const DELIVERY: Shape<StoredDelivery> = objectOf<StoredDelivery>({
   headers: mapOf(text),
   keyId: orNull(text),
   receivedAt: time,
-  confirmed: optional(yes),
 });
 
 const HELD_REASON = oneOf<HeldReason>(HELD_REASONS);
@@ -168,8 +167,13 @@ export function decodeRecord(given: string): IdempotencyRecord | Unreadable {
 }
 
 /** Fields that must fit each other. What a run needs is there as long as the event is not finished, and no longer. */
-function check({ slots, statusSlot }: IdempotencyRecord): void {
-  if (statusSlot !== null && slots[statusSlot] === undefined) throw new Misshapen("statusSlot names no slot");
+function check({ slots, statusSlot, lease }: IdempotencyRecord): void {
+  if (statusSlot !== null && !Object.hasOwn(slots, statusSlot))
+    throw new Misshapen("statusSlot names no slot");
+  // A canary has a lease, and no slots.
+  if (lease !== null && lease.slot !== "" && !Object.hasOwn(slots, lease.slot)) {
+    throw new Misshapen("lease names no slot");
+  }
   for (const slot of Object.values(slots)) checkState(slot);
 }
 

@@ -18,8 +18,6 @@ export interface StoredDelivery {
   readonly keyId: string | null;
   /** Milliseconds since the epoch, on the receiver's clock. */
   readonly receivedAt: number;
-  /** The body is not what arrived, but the reading of it that `payments.confirm` chose. */
-  readonly confirmed?: true;
 }
 
 /** A verified delivery, with everything that the table of deduplication (docs/concepts/deduplication.md) needs to decide. */

@@ -19,8 +19,8 @@ export function referenceIdOf(delivery: StoredDelivery, verdict: "run" | HeldRea
   return reference;
 }
 
-function readReference({ source, rawBody, confirmed }: StoredDelivery): string | null {
-  const name = source === "lookup" && confirmed === undefined ? "reference" : "referenceId";
+function readReference({ source, rawBody }: StoredDelivery): string | null {
+  const name = source === "lookup" ? "reference" : "referenceId";
   try {
     const { [name]: reference } = JSON.parse(Buffer.from(rawBody).toString("utf8")) as Record<
       string,

@@ -253,6 +253,11 @@ describe("a record as text", () => {
       (text) => text.replace('0123456789abcdef":', '__proto__":'),
       "slots has a name",
     ],
+    [
+      "has a status of no slot",
+      (text) => text.replace('"0123456789abcdef",', '"__proto__",'),
+      "statusSlot names no slot",
+    ],
     ["has a part too many", (text) => text.replace(/\]$/, ",null,null,null]"), "is not a list of its fields"],
   ])("that %s is unreadable, and says why", (_, change, why) => {
     const text = encodeRecord(sample);

@@ -1,0 +1,29 @@
+/** An event that a preview has shown: what a decision about it has to name. */
+export interface Decidable {
+  readonly eventId: string;
+  readonly reason: string;
+  readonly revision: string;
+}
+
+/** What a decision would be about. */
+export interface Preview {
+  /** The events, by reason, with what they contradict and what would run. */
+  readonly html: string;
+  /** In the order in which the decisions are to be made. */
+  readonly events: readonly Decidable[];
+  /** How many of the events that were asked for are no longer held. */
+  readonly gone: number;
+  /** True if more events match than one decision can be about. */
+  readonly more: boolean;
+}
+
+/** The states of replayed events, by their ids. */
+export interface Outcomes {
+  readonly states: Readonly<Record<string, string>>;
+}
+
+/** The answer to what the page's script has sent. `message` says why it was refused. */
+export interface Answer extends Partial<Preview>, Partial<Outcomes> {
+  readonly ok: boolean;
+  readonly message?: string;
+}

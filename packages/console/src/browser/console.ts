@@ -1,0 +1,11 @@
+import { showLocalTimes } from "@payhooks/pages/browser";
+import { listenToButtons } from "./decide.ts";
+import { listen } from "./live.ts";
+import { listenToBoxes } from "./selection.ts";
+
+// Lists, search and single events work without this script, since they are links and a form. It updates the page, and sends decisions.
+
+showLocalTimes();
+listenToBoxes();
+listenToButtons();
+listen();

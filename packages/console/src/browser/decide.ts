@@ -1,0 +1,214 @@
+import { elementsOf, inPage, say } from "@payhooks/pages/browser";
+import type { Decidable } from "../answers.ts";
+import { refresh } from "./live.ts";
+import { outcomeOf } from "./outcome.ts";
+import { post } from "./post.ts";
+import { picked, selectNothing, wantsAll } from "./selection.ts";
+
+type Action = "replay" | "discard";
+
+const WORDS = {
+  replay: {
+    title: "Replay",
+    button: "Replay",
+    done: "replayed",
+    explain: "What is replayed waits again until its handlers run. Handlers that have finished are skipped.",
+  },
+  discard: {
+    title: "Discard",
+    button: "Discard for good",
+    done: "discarded",
+    explain: "No handler will ever run for what is discarded. It cannot be undone.",
+  },
+} as const;
+
+const dialog = inPage("decide", HTMLDialogElement);
+const form = inPage("decide-form", HTMLFormElement);
+const title = inPage("decide-title", HTMLElement);
+const what = inPage("decide-what", HTMLElement);
+const planned = inPage("planned", HTMLElement);
+const note = inPage("note", HTMLTextAreaElement);
+const evenIfExpired = inPage("even-if-expired", HTMLInputElement);
+const progress = inPage("progress", HTMLElement);
+const progressText = inPage("progress-text", HTMLElement);
+const bar = inPage("bar", HTMLProgressElement);
+const failures = inPage("failures", HTMLElement);
+const confirm = inPage("confirm", HTMLButtonElement);
+const cancel = inPage("cancel", HTMLButtonElement);
+
+/** The decision that the dialog asks for. */
+interface Decision {
+  readonly action: Action;
+  /** What the preview has shown. Only this is decided. */
+  events: readonly Decidable[];
+  /** What else the preview has said. */
+  remark: string;
+  isRunning: boolean;
+  isStopped: boolean;
+}
+let decision: Decision | undefined;
+
+/** The page's buttons open the dialog. They say in `data-` attributes what it is about. */
+export function listenToButtons(): void {
+  document.addEventListener("click", ({ target }) => {
+    const button = target instanceof Element ? target.closest<HTMLElement>("[data-decide]") : null;
+    const action = button?.dataset.decide;
+    if (action !== "replay" && action !== "discard") return;
+    const named = button?.dataset.events?.split(" ").filter(Boolean) ?? [];
+    if (named.length > 0) ask(action, { eventIds: named });
+    else ask(action, wantsAll() ? { query: location.search } : { eventIds: picked() });
+  });
+  form.addEventListener("change", ({ target }) => {
+    if (decision && target instanceof HTMLInputElement && target.name === "reason") countChosen(decision);
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (decision && !decision.isRunning) send(decision);
+  });
+  cancel.addEventListener("click", stop);
+  dialog.addEventListener("cancel", (event) => {
+    event.preventDefault();
+    stop();
+  });
+  dialog.addEventListener("close", () => {
+    // The browser tells of a close a little later. The dialog may be open again by then, about another decision.
+    if (dialog.open) return;
+    decision = undefined;
+    // The button that opened the dialog may be gone. The browser then leaves the focus in the closed dialog until it draws the page.
+    const focused = document.activeElement;
+    if (focused === document.body || dialog.contains(focused)) inPage("main", HTMLElement).focus();
+  });
+}
+
+function stop(): void {
+  if (decision?.isRunning) decision.isStopped = true;
+  else dialog.close();
+}
+
+/** Opens the dialog, and shows in it what the server says the decision would be about. */
+async function ask(
+  action: Action,
+  of: { readonly query: string } | { readonly eventIds: readonly string[] },
+): Promise<void> {
+  const asked: Decision = { action, events: [], remark: "", isRunning: false, isStopped: false };
+  decision = asked;
+  form.reset();
+  dialog.classList.remove("running");
+  title.textContent = WORDS[action].title;
+  what.textContent = "Looking at the events…";
+  planned.replaceChildren();
+  inPage("expired", HTMLElement).hidden = action !== "replay";
+  confirm.textContent = WORDS[action].button;
+  confirm.className = action === "discard" ? "danger" : "primary";
+  confirm.hidden = false;
+  confirm.disabled = true;
+  cancel.textContent = "Cancel";
+  progress.hidden = true;
+  progressText.textContent = "";
+  failures.replaceChildren();
+  setDisabled(false);
+  dialog.showModal();
+  note.focus();
+  const { answer, failure } = await post({ action: "preview", decision: action, ...of });
+  if (decision !== asked) return;
+  const { events, html, gone, more } = answer;
+  if (failure !== null || !Array.isArray(events) || typeof html !== "string") {
+    what.textContent = `The events could not be read: nothing was decided. ${failure ?? ""}`;
+    confirm.hidden = true;
+    cancel.textContent = "Close";
+    return;
+  }
+  asked.events = events;
+  if (gone) asked.remark += ` ${gone} of them are no longer held.`;
+  if (more) {
+    asked.remark += ` These are the oldest ${events.length}: decide about them first, then about the rest.`;
+  }
+  planned.replaceChildren(elementsOf(html));
+  countChosen(asked);
+}
+
+/** The events whose reason is ticked. */
+function chosenOf({ events }: Decision): readonly Decidable[] {
+  const ticked = form.querySelectorAll<HTMLInputElement>('input[name="reason"]:checked');
+  const reasons = new Set<string>([...ticked].map(({ value }) => value));
+  return events.filter(({ reason }) => reasons.has(reason));
+}
+
+function countChosen(asked: Decision): void {
+  const { action, events, remark } = asked;
+  const count = chosenOf(asked).length;
+  confirm.disabled = count === 0;
+  confirm.textContent = WORDS[action].button + (events.length > 1 ? ` (${count})` : "");
+  const many =
+    events.length === 1
+      ? "One event."
+      : `${count} of ${events.length} events, by the reasons that are ticked.`;
+  const text =
+    events.length === 0 ? "Nothing of this is held any longer." : `${many} ${WORDS[action].explain}`;
+  what.textContent = text + remark;
+}
+
+/** Sends the decision about one event after the other, and shows how far it has come. */
+async function send(asked: Decision): Promise<void> {
+  const { action } = asked;
+  const events = chosenOf(asked);
+  if (events.length === 0) return;
+  asked.isRunning = true;
+  const how = { note: note.value, evenIfExpired: action === "replay" && evenIfExpired.checked };
+  setDisabled(true);
+  confirm.hidden = true;
+  cancel.textContent = "Stop";
+  cancel.focus();
+  progress.hidden = false;
+  dialog.classList.add("running");
+  bar.max = events.length;
+  const done: Decidable[] = [];
+  let failed = 0;
+  const failedText = () => (failed > 0 ? `, ${failed} failed` : "");
+  for (const event of events) {
+    if (asked.isStopped) break;
+    const { eventId, revision } = event;
+    const { failure } = await post({ action, eventId, revision, ...how });
+    if (failure === null) done.push(event);
+    else {
+      failed++;
+      showFailure(eventId, failure);
+    }
+    bar.value = done.length + failed;
+    progressText.textContent = `${bar.value} of ${events.length}${failedText()}`;
+  }
+  const left = events.length - done.length - failed;
+  let summary = `${done.length} ${WORDS[action].done}${failedText()}`;
+  if (left > 0) summary += `, stopped before the other ${left}`;
+  let isGood = failed === 0 && left === 0;
+  if (action === "replay" && done.length > 0) {
+    cancel.textContent = "Do not wait";
+    asked.isStopped = false;
+    progressText.textContent = `${summary}. Waiting for their handlers…`;
+    const outcome = await outcomeOf(done, () => asked.isStopped);
+    summary += outcome.text;
+    isGood &&= outcome.isGood;
+  }
+  asked.isRunning = false;
+  selectNothing();
+  refresh();
+  if (isGood) {
+    dialog.close();
+    say(summary);
+  } else {
+    cancel.textContent = "Close";
+    progressText.textContent = `${summary}.`;
+  }
+}
+
+function setDisabled(isDisabled: boolean): void {
+  for (const field of form.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>("textarea, input")) {
+    field.disabled = isDisabled;
+  }
+}
+
+function showFailure(eventId: string, text: string): void {
+  const line = document.createElement("li");
+  line.textContent = `${eventId.slice(0, 8)}…: ${text}`;
+  failures.append(line);
+}

@@ -1,0 +1,47 @@
+import type { Decidable } from "../answers.ts";
+import { post } from "./post.ts";
+
+/** Reasons whose events are read again, and then enter as new events. */
+const READ_AGAIN: ReadonlySet<string> = new Set(["ambiguous", "malformed", "unexpected", "unrecognized"]);
+/** How long the dialog waits for the handlers of what was replayed. */
+const LOOKS = 10;
+const EVERY_MS = 500;
+
+/** What has become of replayed events, as far as it is known after a short while, or when somebody stops waiting. */
+export async function outcomeOf(
+  replayed: readonly Decidable[],
+  isStopped: () => boolean,
+): Promise<{ readonly text: string; readonly isGood: boolean }> {
+  const reasons = new Map(replayed.map(({ eventId, reason }) => [eventId, reason]));
+  let states: readonly (readonly [eventId: string, state: string])[] | null = null;
+  for (let look = 0; look < LOOKS && !isStopped(); look++) {
+    await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+    const { answer, failure } = await post({ action: "outcomes", eventIds: [...reasons.keys()] });
+    if (failure !== null || !answer.states) continue;
+    states = Object.entries(answer.states);
+    if (states.every(([, state]) => state !== "waiting" && state !== "running")) break;
+  }
+  if (states === null) return { text: ": what became of them is not known", isGood: false };
+  const counts = new Map<string, number>();
+  for (const [eventId, state] of states) {
+    const word = wordOf(state, reasons.get(eventId));
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  const text = `: ${[...counts].map(([word, count]) => `${count} ${word}`).join(", ")}`;
+  return { text, isGood: !counts.has("held again") && !counts.has("not finished yet") };
+}
+
+function wordOf(state: string, reason = ""): string {
+  switch (state) {
+    case "held":
+      return "held again";
+    case "done":
+      return READ_AGAIN.has(reason) ? "read again and settled" : "finished";
+    case "stale":
+      return "overtaken, without a run";
+    case "discarded":
+      return "discarded by somebody else";
+    default:
+      return "not finished yet";
+  }
+}
