@@ -29,7 +29,7 @@ import {
 } from "./callback.ts";
 import { ReadingSearch } from "./reading-search.ts";
 
-/** How many readings an ambiguous entry lists at most. */
+/** How many readings {@link Readings.list} returns at most. */
 export const MAX_READINGS = 8;
 /** A string of more parts is not read. A documented callback has eleven parts, and one more for each `&` in a value. */
 export const MAX_SIGNED_PARTS = 128;

@@ -17,8 +17,8 @@ export interface RunnerParts extends StepParts {
   readonly flows: { readonly payments: Flow | null; readonly connect: Flow | null };
 }
 
-/** A question to the merchant's code, asked under a lease and retried like a handler. */
-const QUESTION: Omit<Registered, "name"> = {
+/** An onHeld handler that this process does not have is retried by these rules. */
+const MISSING_HANDLER: Omit<Registered, "name"> = {
   timeoutMs: 60_000,
   maxAttempts: 25,
   backoffMs: defaultBackoffMs,
@@ -146,7 +146,7 @@ export function createRunner(parts: RunnerParts): Runner {
     // Another process has these handlers, or an earlier version had them. So each counts as failed, and is tried again later.
     for (const name of missingTells(lease.data, tellSteps())) {
       if (progress.lost || progress.released) break;
-      await runStep(lease, { ...QUESTION, name }, progress, () => {
+      await runStep(lease, { ...MISSING_HANDLER, name }, progress, () => {
         throw new Error("the process that was to call it has no such handler");
       });
     }
