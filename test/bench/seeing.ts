@@ -122,7 +122,7 @@ function heldEvent(n: number): Parameters<Inbox["accept"]>[0] {
     verdict: isAmbiguous ? "ambiguous" : "unexpected",
     detail: "as sampled",
     foundBy: isAmbiguous ? [`reading-${n}`, `reading-${n}&more`] : [],
-    delivery: { ...event.delivery, rawBody: Buffer.from(body) },
+    delivery: { ...event.delivery, content: Buffer.from(body) },
   };
 }
 

@@ -39,8 +39,8 @@ export const heldCases: readonly ContractCase[] = [
       flow: "connect",
       tenant: "b",
     });
-    expect(entry?.delivery).toMatchObject({ source: "webhook", keyId: "key-1", headers: {} });
-    expect([...(entry?.delivery.rawBody ?? [])]).toEqual([...new TextEncoder().encode("{}")]);
+    expect(entry?.delivery).toMatchObject({ source: "webhook", keyId: "key-1", signature: null });
+    expect([...(entry?.delivery.content ?? [])]).toEqual([...new TextEncoder().encode("{}")]);
     expect(Math.abs((entry?.heldAt ?? 0) - rig.now())).toBeLessThan(60_000);
   }),
   onFreshData("a replay makes it wait again by one write, as often as it is held", async (rig) => {

@@ -350,9 +350,9 @@ export const retryCases: readonly ContractCase[] = [
       bodies.push(Buffer.from([0xff, 0x00, 0x0a, 0xc3, 0x28]));
       const tenant = "Łódź, заказ 😀";
       const error = "時間切れ 😀\n";
-      for (const rawBody of bodies) {
+      for (const content of bodies) {
         const sample = sampleEvent(newId(), rig.now(), { tenant, identity: { referenceId: "№ 1\n" } });
-        const event = { ...sample, delivery: { ...sample.delivery, rawBody, headers: { signed: "ß\n" } } };
+        const event = { ...sample, delivery: { ...sample.delivery, content, signature: "ß\n" } };
         const runner = sampleRunner(async (lease) => {
           const attempt = runner.leases.length;
           const failed = ["einzahlung ✓", "deposit"].map(
@@ -368,8 +368,8 @@ export const retryCases: readonly ContractCase[] = [
         }
         expect(runner.leases).toHaveLength(3);
         for (const [at, { data }] of runner.leases.entries()) {
-          expect(Buffer.from(data.delivery.rawBody).equals(rawBody)).toBe(true);
-          expect(data.delivery).toMatchObject({ tenant, headers: { signed: "ß\n" } });
+          expect(Buffer.from(data.delivery.content).equals(content)).toBe(true);
+          expect(data.delivery).toMatchObject({ tenant, signature: "ß\n" });
           expect(data.steps["einzahlung ✓"]).toEqual(
             at === 0
               ? undefined

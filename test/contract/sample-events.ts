@@ -43,7 +43,6 @@ export function newId(): number {
 }
 
 const body = new TextEncoder().encode("{}");
-const NO_HEADERS = {};
 
 /** A verified event as a flow would make it, without signatures: they are not the inbox's business. */
 export function sampleEvent(id: number, now: number, sample: Sample = {}): VerifiedEvent {
@@ -67,12 +66,13 @@ export function sampleEvent(id: number, now: number, sample: Sample = {}): Verif
     verdict,
     detail: verdict === "run" ? null : "as sampled",
     referenceKey: sample.referenceKey ?? null,
+    referenceId: entry ? null : (identity.referenceId ?? null),
     delivery: {
       flow,
       tenant,
       source: source as "callback" | "lookup" | "webhook",
-      rawBody: body,
-      headers: NO_HEADERS,
+      content: body,
+      signature: null,
       keyId: "key-1",
       receivedAt: now,
     },

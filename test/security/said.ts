@@ -91,6 +91,12 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
     pause: { pause: () => receiver.pause() },
     resume: { resume: () => receiver.resume() },
     read: { read: async () => ({ ...(await receiver.read(eventId)), delivery: null }) },
+    contents: {
+      contents: async () => {
+        const life = await receiver.read(eventId);
+        return life?.delivery == null ? null : Object.keys(receiver.contents(life.delivery));
+      },
+    },
     find: {
       id: () => receiver.find({ payTxnId: "t-1" }),
       reference: () => receiver.find({ referenceId: "order-1" }),

@@ -14,7 +14,7 @@ import {
   type Reply,
 } from "@payhooks/core";
 import { type FakeClock, fakeClock, type SignedDelivery, signCanonicalString } from "@payhooks/core/testing";
-import { readCallback } from "../src/flows/callback.ts";
+import { openCallback } from "../src/flows/callback.ts";
 
 export const SECRET = "whsec_test_0123456789abcdef";
 
@@ -135,7 +135,7 @@ export async function rejectedBy(action: Promise<unknown>): Promise<PayhooksErro
 
 /** Signs a body given as JSON text, which may be one that no honest program would write. */
 export function signText(text: string, privateKey: string): SignedDelivery {
-  const body = readCallback(Buffer.from(text, "utf8"));
+  const body = openCallback(Buffer.from(text, "utf8"));
   if (body === null) throw new Error(`not a JSON object: ${text}`);
   return withSignature(text, signCanonicalString(body.canonical, privateKey));
 }

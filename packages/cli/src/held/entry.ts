@@ -1,4 +1,5 @@
 import type { Held } from "@payhooks/core";
+import { contentsOf } from "@payhooks/core/inbox";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
@@ -21,7 +22,7 @@ export function entryAsJson(entry: Held, withBody: boolean): Readonly<Record<str
     replays,
     handlers: steps,
     others: others.map((other) => ({ ...other, acceptedAt: new Date(other.acceptedAt).toISOString() })),
-    ...(withBody && { body: bodyOf(entry), history: entry.history }),
+    ...(withBody && { ...contentsOf(entry.delivery), history: entry.history }),
   };
 }
 
@@ -44,24 +45,18 @@ export function printEntry(entry: Held, withBody: boolean, { line, paint }: Term
     const who = by === undefined ? "" : ` by ${shown(by)}: ${shown(note ?? "")}`;
     line(`  ${new Date(at).toISOString()} ${shown(happened)}${who}`);
   }
-  line(`  ${shown(bodyOf(entry), 100_000)}`);
+  const { fields, signed } = contentsOf(entry.delivery);
+  for (const { name, value } of fields)
+    line(`  ${shown(name)}: ${value === null ? "not certain" : shown(value, 100_000)}`);
+  if (signed.length > 0) line(`  signed: ${shown(signed.map(({ text }) => text).join(""), 100_000)}`);
 }
 
-/** The ids that an entry can be found by. They include the ids in its body, even if the body cannot be trusted. */
+/** The ids that an entry can be found by. They include those that its signed text may have, even if its reading is not certain. */
 export function idsOf(entry: Held): readonly string[] {
-  const { payTxnId, idempotency_key: key } = fieldsOf(entry);
-  return [entry.id, payTxnId, key].filter((id) => typeof id === "string");
-}
-
-function fieldsOf(entry: Held): Readonly<Record<string, unknown>> {
-  try {
-    const body: unknown = JSON.parse(bodyOf(entry));
-    return typeof body === "object" && body !== null ? { ...body } : {};
-  } catch {
-    return {};
-  }
-}
-
-function bodyOf({ delivery }: Held): string {
-  return Buffer.from(delivery.rawBody).toString("utf8");
+  const { fields, signed } = contentsOf(entry.delivery);
+  const ids = fields.flatMap(({ name, value }) =>
+    name === "idempotency_key" && value !== null ? [value] : [],
+  );
+  const named = signed.filter(({ name }) => name === "payTxnId");
+  return [entry.id, ...ids, ...named.map(({ text }) => text.slice(text.indexOf("=") + 1))];
 }

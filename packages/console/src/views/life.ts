@@ -1,5 +1,6 @@
 import type { Life } from "@payhooks/core";
-import { colouredJson, type Html, html, pill, type Tone } from "@payhooks/pages";
+import { contentsOf } from "@payhooks/core/inbox";
+import { type Html, html, pill, type Tone } from "@payhooks/pages";
 import { addressOf, type ConsoleQuery, REASONS } from "../query.ts";
 import { type Redaction, redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
@@ -21,7 +22,7 @@ export interface LifeView {
 /** The cards about one event: its facts, its history, its body and its handlers. */
 export function lifeCards(view: LifeView): Html {
   const { life, query, redact, rights } = view;
-  const redaction = redactionOf(redact, life.delivery?.rawBody ?? null);
+  const redaction = redactionOf(redact, life.delivery === null ? null : contentsOf(life.delivery));
   const isHeld = life.state === "held";
   return html`<section class="card" aria-labelledby="life-title">
   <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(nameOf(life, redact))}</h2><span class="end">${stateOf(life)}</span></header>
@@ -36,7 +37,7 @@ export function lifeCards(view: LifeView): Html {
 ${others(view)}
 <div class="pair-of-cards">
   <section class="card" aria-labelledby="timeline-title"><header><h2 id="timeline-title">What happened</h2></header><div class="inner">${timeline(life, redaction)}</div></section>
-  <section class="card" aria-labelledby="body-title"><header><h2 id="body-title">What arrived</h2></header><div class="inner">${body(life, redaction)}</div></section>
+  <section class="card" aria-labelledby="body-title"><header><h2 id="body-title">What its handlers get</h2></header><div class="inner">${body(life, redaction)}</div></section>
 </div>
 ${handlers(life, redaction)}`;
 }
@@ -140,12 +141,17 @@ function nextAttemptAt({ state, steps }: Life): number | null {
 
 function body({ delivery }: Life, redaction: Redaction): Html {
   if (delivery === null)
-    return html`<p class="hint">The body is kept while the event is unfinished or held.</p>`;
-  const size = html`<p class="hint">${count(delivery.rawBody.byteLength)} bytes, ${delivery.source}, received ${moment(delivery.receivedAt)}${delivery.keyId !== null && html`, verified with key <span class="mono">${shown(delivery.keyId.slice(0, 16))}</span>`}</p>`;
-  if (redaction.body === null) {
-    return html`<p class="hint">The body is not shown, because it is not a readable JSON object, and so nothing in it can be redacted.</p>${size}`;
-  }
-  return html`<pre class="body" tabindex="0" role="region" aria-label="Body">${colouredJson(redaction.body)}</pre>${size}`;
+    return html`<p class="hint">The fields are kept while the event is unfinished or held.</p>`;
+  const size = html`<p class="hint">${count(delivery.content.byteLength)} bytes, ${delivery.source}, received ${moment(delivery.receivedAt)}${delivery.keyId !== null && html`, verified with key <span class="mono">${shown(delivery.keyId.slice(0, 16))}</span>`}</p>`;
+  if (redaction.contents === null)
+    return html`<p class="hint">It has too many redacted values to be shown.</p>${size}`;
+  const { fields, signed } = redaction.contents;
+  return html`${fields.length === 0 && html`<p class="hint">Nothing of it can be read, so its handlers get nothing.</p>`}
+<dl class="facts">${fields.map(
+    ({ name, value }) =>
+      html`<dt>${shown(name)}</dt><dd class="mono">${value === null ? html`<span class="hint">not certain: what was signed can be read in several ways</span>` : shown(value)}</dd>`,
+  )}</dl>
+${signed.length > 0 && html`<h3>What was signed</h3><pre class="body" tabindex="0" role="region" aria-label="What was signed">${signed.map(({ name, text }) => (name === null ? shown(text) : html`${shown(text.slice(0, text.indexOf("=") + 1))}<b>${shown(text.slice(text.indexOf("=") + 1))}</b>`))}</pre>`}${size}`;
 }
 
 const STEP_TONES: Readonly<Record<string, Tone>> = {

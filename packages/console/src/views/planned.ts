@@ -1,5 +1,5 @@
 import type { HeldReason, Life, OtherEvent } from "@payhooks/core";
-import { isAboutTruth } from "@payhooks/core/inbox";
+import { contentsOf, isAboutTruth } from "@payhooks/core/inbox";
 import { type Html, html } from "@payhooks/pages";
 import { REASONS } from "../query.ts";
 import { redactedLabel, redactionOf } from "../redaction/redaction.ts";
@@ -39,7 +39,7 @@ function row(
   redact: readonly string[],
 ): Html {
   const { tenant, detail, acceptedAt, delivery } = entry;
-  const redaction = redactionOf(redact, delivery?.rawBody ?? null);
+  const redaction = redactionOf(redact, delivery === null ? null : contentsOf(delivery));
   const first = decision === "replay" ? firstOfTransaction(entry, entries) : undefined;
   const others = entry.others.filter(
     (other) => isAboutTruth(entry.reason) || other.runsToo || other.eventId === first?.eventId,

@@ -1,4 +1,5 @@
 import type { Logger } from "../notices/logger.ts";
+import type { Contents } from "../protocol/contents.ts";
 import type { FlowName, PaymentStatus } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import { propertyOf } from "../protocol/reading.ts";
@@ -90,7 +91,8 @@ export interface HeldEvent {
   readonly referenceId: string | null;
   readonly reason: HeldReason;
   readonly detail: string | null;
-  readonly rawBody: Uint8Array;
+  /** What its handlers get, field by field, and what was signed. */
+  readonly contents: Contents;
 }
 
 const RETRY_AFTER = Symbol.for("payhooks.RetryAfter");

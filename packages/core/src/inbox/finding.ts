@@ -6,8 +6,9 @@ import type { EventEntries, EventFilter, EventPage, FindQuery, ListOptions } fro
 import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { recordKeyOf } from "./record/event.ts";
-import { EVENT_STATES, type EventLabels, type EventSummary, indexOf, label } from "./record/index-of.ts";
+import { EVENT_STATES, type EventLabels, type EventSummary, indexOf } from "./record/index-of.ts";
 import { ONLY_TENANT, recordKeyFor } from "./record/keys.ts";
+import { label } from "./record/label.ts";
 import type { ListCursor, ListedEvent } from "./store.ts";
 
 const DEFAULT_LIMIT = 50;

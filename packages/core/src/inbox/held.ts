@@ -10,7 +10,7 @@ import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { decideOnce, discard, heldOf, replay } from "./record/decisions.ts";
 import { recordKeyOf, slotKeyOf } from "./record/event.ts";
-import { label } from "./record/index-of.ts";
+import { label } from "./record/label.ts";
 import type { Decision, Held, ReplayDecision } from "./record/life.ts";
 import type { ListCursor } from "./store.ts";
 

@@ -71,12 +71,6 @@ export interface DueRecords {
   readonly nextDueAt: number | null;
 }
 
-/** A record as a scan finds it. */
-export interface ScannedRecord extends DueRecord {
-  /** The references of finished events, by event id, as the store's own lists keep them. The records no longer have them. */
-  readonly references: Readonly<Record<string, string>>;
-}
-
 /** A record that a store was told to keep. If it is gone, the store has lost it. */
 export interface KnownRecord {
   readonly key: string;
@@ -87,7 +81,7 @@ export interface KnownRecord {
 
 /** A page of a scan. */
 export interface Scanned {
-  readonly records: readonly ScannedRecord[];
+  readonly records: readonly DueRecord[];
   /** Where the next page begins; null if this is the last. A page may be empty without being the last. */
   readonly next: string | null;
 }

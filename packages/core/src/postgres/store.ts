@@ -393,11 +393,7 @@ class PostgresStore implements RecordStore {
     const rows = await this.#keepUp(this.#statements.scan, [cursor ?? "0", limit]);
     const records = rows
       .filter((row) => row.is_there === true)
-      .map((row) => ({
-        key: String(row.key),
-        ...versionedOf(row),
-        references: JSON.parse(String(row.references ?? "{}")) as Record<string, string>,
-      }));
+      .map((row) => ({ key: String(row.key), ...versionedOf(row) }));
     return { records, next: rows.length < limit ? null : String(rows.at(-1)?.place) };
   }
 

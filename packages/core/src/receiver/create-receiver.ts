@@ -1,6 +1,7 @@
 import type { Effects } from "../effects/effects.ts";
 import { EffectsUpkeep } from "../effects/upkeep.ts";
 import { connectFlow } from "../flows/connect.ts";
+import { contentsOf } from "../flows/contents.ts";
 import { type Flow, withFreshness } from "../flows/flow.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
 import { type PaymentsFlow, paymentsFlow } from "../flows/payments.ts";
@@ -15,7 +16,7 @@ import { Registry } from "../handlers/registry.ts";
 import type { EventEntries, FindQuery } from "../inbox/events.ts";
 import { withOwnErrors } from "../inbox/failures.ts";
 import type { Health, HeldEntries, Inbox, Runner, Running, WorkReport } from "../inbox/inbox.ts";
-import { isEventId, type RunReport } from "../inbox/record/event.ts";
+import { isEventId, type RunReport, type StoredDelivery } from "../inbox/record/event.ts";
 import type { EventSummary } from "../inbox/record/index-of.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import type { Life, ReplayDecision } from "../inbox/record/life.ts";
@@ -27,6 +28,7 @@ import { consoleLogger, loggerOf } from "../notices/logger.ts";
 import { inboxError, type Notice, type NotReadyCode } from "../notices/notice.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
+import type { Contents } from "../protocol/contents.ts";
 import { isSetupError, PayhooksError } from "../protocol/errors.ts";
 import type {
   ConnectedAccountApprovedEvent,
@@ -337,6 +339,10 @@ class MountedReceiver implements Receiver {
 
   read(eventId: string): Promise<Life | null> {
     return this.#inbox.read(eventId);
+  }
+
+  contents(delivery: StoredDelivery): Contents {
+    return (this.#flows[delivery.flow]?.contents ?? contentsOf)(delivery);
   }
 
   async find(query: FindQuery): Promise<readonly EventSummary[]> {

@@ -10,10 +10,11 @@ import type {
 } from "../handlers/handler.ts";
 import type { EventEntries, FindQuery } from "../inbox/events.ts";
 import type { Health, HeldEntries, WorkReport } from "../inbox/inbox.ts";
-import type { AcceptOutcome, RunReport } from "../inbox/record/event.ts";
+import type { AcceptOutcome, RunReport, StoredDelivery } from "../inbox/record/event.ts";
 import type { EventSummary } from "../inbox/record/index-of.ts";
 import type { Life } from "../inbox/record/life.ts";
 import type { Notice, NotReadyCode } from "../notices/notice.ts";
+import type { Contents } from "../protocol/contents.ts";
 import type {
   ConnectedAccountApprovedEvent,
   ConnectedAccountDeclinedEvent,
@@ -160,6 +161,8 @@ export interface Receiver<Context extends HandlerContext = HandlerContext> {
   resume(): void;
   /** The whole life of one event, or null if the inbox does not know it. */
   read(eventId: string): Promise<Life | null>;
+  /** What a person sees of the delivery of an event or held entry, as this receiver's options read it. */
+  contents(delivery: StoredDelivery): Contents;
   /**
    * The events of one transaction, one webhook or one reference, including finished ones, as far as the inbox remembers them.
    * The earliest accepted comes first. At most 1,000.

@@ -304,7 +304,7 @@ class SqliteStore implements RecordStore {
     const rows = tables.behind(Number(cursor ?? 0), limit);
     const records = rows
       .filter((row) => unexpired(row, now) !== null)
-      .map((row) => ({ key: row.key, ...decoded(row), references: tables.references(row.place) }));
+      .map((row) => ({ key: row.key, ...decoded(row) }));
     return { records, next: rows.length < limit ? null : String(rows.at(-1)?.place) };
   }
 

@@ -1,6 +1,5 @@
 import { overtake } from "./accept.ts";
 import { recordKeyOf, slotKeyOf } from "./event.ts";
-import { referenceOf } from "./index-of.ts";
 import type { Decision, Held, Life, ReplayDecision } from "./life.ts";
 import { amountOf, othersOf, revisionOf } from "./others.ts";
 import { addHistory, end, type IdempotencyRecord } from "./record.ts";
@@ -91,7 +90,7 @@ export function lifeOf(record: IdempotencyRecord | null, eventId: string): Life 
     state: slot.state,
     reason: work?.reason ?? null,
     detail: work?.detail ?? null,
-    referenceId: referenceOf(record, slot),
+    referenceId: slot.referenceId,
     amount: amountOf(slot),
     others: othersOf(record, recordKeyOf(eventId), slotKeyOf(eventId)),
     revision: revisionOf(record, recordKeyOf(eventId), slotKeyOf(eventId)),

@@ -1,8 +1,7 @@
 import type { FlowName } from "../../protocol/events.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
-import { isDigest } from "./digest.ts";
+import { label } from "./label.ts";
 import { type IdempotencyRecord, isFinished, type Slot } from "./record.ts";
-import { referenceIdOf } from "./reference.ts";
 import { dueOf } from "./schedule.ts";
 
 /** The state of an event, as it is counted and listed: `retrying` waits for another attempt, `finished` is any end. */
@@ -17,7 +16,7 @@ export const EVENT_STATES: Readonly<Record<EventState, true>> = {
   finished: true,
 };
 
-/** One event at a glance. Its texts have at most 256 bytes, and neither NUL nor unpaired surrogates. */
+/** One event at a glance. Its texts are labels: a text of more than 512 bytes, or one that no database takes, is its SHA-256. */
 export interface EventSummary {
   /** Names the event: 48 hex digits. */
   readonly eventId: string;
@@ -76,7 +75,6 @@ export function indexOf(key: string, record: IdempotencyRecord): RecordIndex {
 function labelsOf(eventId: string, record: IdempotencyRecord, slot: Slot): EventLabels {
   const { flow, tenant, id } = record;
   const { work } = slot;
-  const referenceId = referenceOf(record, slot);
   return {
     eventId,
     state: stateOf(slot),
@@ -86,20 +84,13 @@ function labelsOf(eventId: string, record: IdempotencyRecord, slot: Slot): Event
     id: label(id),
     event: label(slot.name),
     status: label(slot.status),
-    referenceId: referenceId === null ? null : label(referenceId),
+    referenceId: slot.referenceId,
     acceptedAt: slot.acceptedAt,
     foundBy: work?.foundBy?.map(label) ?? NOTHING,
   };
 }
 
 const NOTHING: readonly string[] = [];
-
-/** The merchant's reference. A finished event keeps it among its facts, unless that is a digest. */
-export function referenceOf({ identity }: IdempotencyRecord, { work, verdict }: Slot): string | null {
-  if (work !== null) return referenceIdOf(work.delivery, verdict);
-  const { referenceId } = identity;
-  return verdict !== "run" || referenceId === undefined || isDigest(referenceId) ? null : referenceId;
-}
 
 function stateOf({ state, work }: Slot): EventState {
   switch (state) {
@@ -116,19 +107,4 @@ function stateOf({ state, work }: Slot): EventState {
 function wasTried(steps: Readonly<Record<string, unknown>>): boolean {
   for (const _ in steps) return true;
   return false;
-}
-
-const LABEL_BYTES = 256;
-/** Texts that no database refuses, and that no limit in bytes can cut. */
-const PLAIN = /^[\x20-\x7e]{0,256}$/;
-
-/** A text as a label: cut to 256 bytes between two characters, and without characters that a database may refuse. */
-export function label(text: string): string {
-  if (PLAIN.test(text)) return text;
-  const clean = text.replace(/\0|\p{Surrogate}/gu, "\uFFFD");
-  const bytes = Buffer.from(clean);
-  if (bytes.byteLength <= LABEL_BYTES) return clean;
-  let end = LABEL_BYTES;
-  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
-  return bytes.subarray(0, end).toString();
 }

@@ -24,6 +24,10 @@ import type { HistoryEntry, Step } from "./lease.ts";
 export interface Slot {
   readonly name: string;
   readonly status: string;
+  /** Rank 0 may be followed by rank 1. Null: the event has no place in the table. */
+  readonly rank: 0 | 1 | null;
+  /** The merchant's reference, as a label. Null if there is none, or if its reading is not certain. */
+  readonly referenceId: string | null;
   /** Amounts that arrived, by source. */
   amounts: Readonly<Record<string, string>>;
   readonly verdict: "run" | HeldReason;

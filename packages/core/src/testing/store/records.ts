@@ -34,8 +34,8 @@ export interface Sample {
   readonly name?: string;
   readonly id?: string;
   readonly referenceId?: string;
-  readonly rawBody?: Uint8Array;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly content?: Uint8Array;
+  readonly signature?: string;
   /** Ids and references of its readings. */
   readonly foundBy?: readonly string[];
   readonly retentionMs?: number;
@@ -64,13 +64,14 @@ function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
     verdict: held ?? "run",
     detail: held === undefined ? null : "as sampled",
     referenceKey: null,
+    referenceId: held === undefined ? referenceId : null,
     foundBy: sample.foundBy ?? [],
     delivery: {
       flow,
       tenant,
       source: flow === "payments" ? "callback" : "webhook",
-      rawBody: sample.rawBody ?? Buffer.from(JSON.stringify({ referenceId })),
-      headers: sample.headers ?? {},
+      content: sample.content ?? Buffer.from(`referenceId=${referenceId}`),
+      signature: sample.signature ?? null,
       keyId: "key-1",
       receivedAt: now,
     },

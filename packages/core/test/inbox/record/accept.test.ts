@@ -31,6 +31,8 @@ describe("what is accepted", () => {
         [SUCCESS]: {
           name: "DEPOSIT",
           status: "SUCCESS",
+          rank: 1,
+          referenceId: "o-1",
           amounts: { callback: "10" },
           verdict: "run",
           state: "waiting",
