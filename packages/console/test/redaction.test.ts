@@ -127,8 +127,8 @@ describe("a redacted field", () => {
       expect((await page.decide({ action, ...events[0], note })).status).toBe(200);
     };
     await decided("replay", `${SECRET} called`);
-    await expect.poll(async () => (await shop.receiver.read(eventId))?.replays).toBe(1);
-    await expect.poll(async () => (await shop.receiver.read(eventId))?.state).toBe("held");
+    await expect.poll(async () => (await shop.receiver.events.get(eventId))?.replays).toBe(1);
+    await expect.poll(async () => (await shop.receiver.events.get(eventId))?.state).toBe("held");
     await seen();
     expect((await page.get(`?event=${eventId}`)).text).toContain(`“<bdi>${REDACTED} called</bdi>”`);
     await decided("discard", `${SECRET} paid`);

@@ -1,4 +1,4 @@
-import type { HeldReason, Life, OtherEvent } from "@payhooks/core";
+import type { HeldReason, OtherEvent, StoredEvent } from "@payhooks/core";
 import { isAboutTruth } from "@payhooks/core/inbox";
 import { type Html, html } from "@payhooks/pages";
 import { REASONS } from "../query.ts";
@@ -8,11 +8,11 @@ import type { Decision } from "./list.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
 /** A held event that somebody is about to decide about. */
-export type Planned = Life & {
+export type Planned = StoredEvent & {
   readonly reason: HeldReason;
   readonly revision: string;
   /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
-  readonly sameReference: readonly Life[] | null;
+  readonly sameReference: readonly StoredEvent[] | null;
 };
 
 /**
@@ -53,7 +53,7 @@ function row(
 }
 
 /** The other transactions that have succeeded with the same reference. */
-export function sameReference(lives: readonly Life[] | null, redact: readonly string[]): Html {
+export function sameReference(lives: readonly StoredEvent[] | null, redact: readonly string[]): Html {
   if (lives === null) {
     return html`<span class="sub">This inbox does not search for references, so the other transaction is not shown.</span>`;
   }
@@ -81,7 +81,7 @@ function runs(entry: Planned, first: Planned | undefined): Html {
 }
 
 /** Which handlers a replay runs, as far as the inbox knows them. */
-function handlersOf({ event, steps }: Life): Html {
+function handlersOf({ event, handlers: steps }: StoredEvent): Html {
   if (event === "") return html`It is read again, as if it had just arrived, and may be held again.`;
   const names = (isDone: boolean): readonly string[] =>
     Object.entries(steps)
@@ -92,7 +92,10 @@ function handlersOf({ event, steps }: Life): Html {
 }
 
 /** The name, the status and the amount of an event. */
-export function factsOf(event: Pick<Life, "event" | "status" | "amount">, redact: readonly string[]): Html {
+export function factsOf(
+  event: Pick<StoredEvent, "event" | "status" | "amount">,
+  redact: readonly string[],
+): Html {
   const name = redactedLabel(redact, "event", event.event) || "unknown event";
   const status = redactedLabel(redact, "status", event.status) ?? "";
   const amount = redactedLabel(redact, "amount", event.amount);
@@ -101,6 +104,7 @@ export function factsOf(event: Pick<Life, "event" | "status" | "amount">, redact
 
 const STATES: Readonly<Record<Exclude<OtherEvent["state"], "held">, string>> = {
   waiting: "waits to run",
+  retrying: "waits for another attempt",
   running: "runs now",
   done: "done",
   stale: "overtaken, has not run",
