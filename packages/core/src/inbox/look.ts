@@ -187,12 +187,12 @@ function checked(query: EventQuery): EventQuery {
 }
 
 /** The error for a search that would have to read everything in the store. */
-export function notSearchable(what: string, fix = ""): PayhooksError {
+export function notSearchable(what: string): PayhooksError {
   return new PayhooksError(
     "ERR_NOT_SEARCHABLE",
     `${what} keeps no index of references and finished events.`,
     {
-      fix: `${fix}receiver.events.list({ referenceId, state: "unfinished" }) searches the events that are unfinished or held, and list({ id }) reads one record.`,
+      fix: 'receiver.events.list({ referenceId, state: "unfinished" }) searches the events that are unfinished or held, and list({ id }) reads one record.',
     },
   );
 }
