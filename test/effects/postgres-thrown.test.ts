@@ -13,30 +13,33 @@ afterAll(() => shop.stop());
 
 describe.each(CLIENTS)("through $name", { timeout: 60_000 }, (kind) => {
   // There are more values than connections.
-  it.each(["throws", "rejects with"])("what the function %s is a failed attempt like any other", async (way) => {
-    await shop.reset();
-    const client = await shop.client(kind);
-    try {
-      for (const [name, make] of Object.entries(HOSTILE)) {
-        await shop.admin.query("UPDATE orders SET paid = 0");
-        let calls = 0;
-        const t = await shop.harness(client, (receiver) =>
-          receiver.onDeposit((_, ctx) =>
-            ctx.transaction(async (tx) => {
-              await client.run(tx, PAY);
-              if (++calls > 1) return;
-              if (way === "throws") throw make();
-              return Promise.reject(make());
-            }),
-          ),
-        );
-        expect(await t.deposit(), name).toMatchObject({ outcome: "waiting" });
-        expect(await shop.timesPaid(), name).toBe(0);
-        await t.advance("1m");
-        expect([calls, await shop.timesPaid()], name).toEqual([2, 1]);
+  it.each(["throws", "rejects with"])(
+    "what the function %s is a failed attempt like any other",
+    async (way) => {
+      await shop.reset();
+      const client = await shop.client(kind);
+      try {
+        for (const [name, make] of Object.entries(HOSTILE)) {
+          await shop.admin.query("UPDATE orders SET paid = 0");
+          let calls = 0;
+          const t = await shop.harness(client, (receiver) =>
+            receiver.onDeposit((_, ctx) =>
+              ctx.transaction(async (tx) => {
+                await client.run(tx, PAY);
+                if (++calls > 1) return;
+                if (way === "throws") throw make();
+                return Promise.reject(make());
+              }),
+            ),
+          );
+          expect(await t.deposit(), name).toMatchObject({ outcome: "waiting" });
+          expect(await shop.timesPaid(), name).toBe(0);
+          await t.advance("1m");
+          expect([calls, await shop.timesPaid()], name).toEqual([2, 1]);
+        }
+      } finally {
+        await shop.close();
       }
-    } finally {
-      await shop.close();
-    }
-  });
+    },
+  );
 });

@@ -94,9 +94,9 @@ function taken<Client extends PgClient>(
       client.on("error", onError);
       resolve(client);
     };
-    const promised = pool.connect((error, client) =>
-      client === undefined ? reject(error) : take(client),
-    ) as undefined | Promise<Client>;
+    const promised = pool.connect((error, client) => (client === undefined ? reject(error) : take(client))) as
+      | undefined
+      | Promise<Client>;
     // A pool around another one may know promises alone.
     if (isPending(promised)) promised.then(take, reject);
   });
