@@ -3,7 +3,7 @@ import { normalizeAmount } from "../protocol/amount.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { EVENT_NAMES, type PaymentEvent, STATUS_RANK } from "../protocol/events.ts";
+import { flowOfEvent, type PaymentEvent, STATUS_RANK } from "../protocol/events.ts";
 import { isUnwieldy, withoutPrototype } from "../protocol/json.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
@@ -249,11 +249,7 @@ function listing(
   name: string,
   status: string,
 ): { readonly name: string; readonly status: string; readonly listed: boolean } {
-  return { name, status, listed: isListedEvent(name) && Object.hasOwn(STATUS_RANK, status) };
-}
-
-function isListedEvent(name: string): name is PaymentEvent["event"] {
-  return (EVENT_NAMES.payments as readonly string[]).includes(name);
+  return { name, status, listed: flowOfEvent(name) === "payments" && Object.hasOwn(STATUS_RANK, status) };
 }
 
 /** A frozen event without a prototype. Event and status must be listed for the type to be true. */
