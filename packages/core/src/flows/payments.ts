@@ -34,12 +34,16 @@ import {
 import { judgeBy } from "./judgement.ts";
 import type { KeyHint, Keyring, ResolverLimits } from "./keyring.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
+import { checkOwner } from "./owner.ts";
 import { checkExpectations, keyringOf, type PaymentsOptions, rulesOf } from "./payments-options.ts";
 
 /** The payments flow: everything in {@link Flow}, and what only this flow can do. */
 export interface PaymentsFlow extends Flow {
-  /** Makes a delivery of a look-up's result. It needs no signature. Throws `ERR_TRANSACTION_INVALID`. */
-  fromLookup(transaction: LookupTransaction, tenant: string, now: number): StoredDelivery;
+  /**
+   * Makes a delivery of a look-up's result. It needs no signature. Rejects with `ERR_TRANSACTION_INVALID`, or as
+   * {@link checkOwner} does.
+   */
+  fromLookup(transaction: LookupTransaction, tenant: string, now: number): Promise<StoredDelivery>;
 }
 
 /** What the flow takes from the receiver. */
@@ -62,7 +66,7 @@ export function paymentsFlow(
   const rules = rulesOf(options, keyring.resolves);
   const warnings = warningsOf(rules);
   const judge = judgeBy(rules);
-  const lookupRules: CallbackRules = { ...rules, merchantIdRequired: false, callbackUrlRequired: false };
+  const lookupRules: CallbackRules = { ...rules, callbackUrlRequired: false };
 
   function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
     if (isUnwieldy(delivery.rawBody)) {
@@ -199,7 +203,7 @@ export function paymentsFlow(
     },
     verify,
     read: readStored,
-    fromLookup(transaction, tenant, now) {
+    async fromLookup(transaction, tenant, now) {
       const texts = textsOfLookup(transaction);
       const fault = findMalformedField(texts, lookupRules);
       if (fault !== null) {
@@ -207,6 +211,7 @@ export function paymentsFlow(
           fix: "Pass the data of a transaction look-up unchanged, with base_amount as its raw JSON text.",
         });
       }
+      await checkOwner(transaction, tenant, keyring, rules);
       return {
         flow: "payments",
         tenant,

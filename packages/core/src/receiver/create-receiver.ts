@@ -237,7 +237,7 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
     await this.#lifecycle.prepare();
     const now = this.#clock.now();
     const { maxHeld } = this.#settings;
-    const delivery = flow.fromLookup(transaction, tenant ?? ONLY_TENANT, now);
+    const delivery = await flow.fromLookup(transaction, tenant ?? ONLY_TENANT, now);
     const { reading } = withFreshness(flow.read(delivery), now, flow.windowMs);
     const accepted = await this.#inbox.accept(reading.verified, { maxHeld });
     this.#intake.notice(reading, accepted);

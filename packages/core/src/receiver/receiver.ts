@@ -17,7 +17,8 @@ export interface PaymentsEndpoint extends Endpoint {
    * Feeds the result of a transaction look-up through the table of deduplication, so that an event that arrives both ways runs
    * once. `updated_at` is its signed time.
    * @param options `tenant` as the resolver names it. Required if a resolver chooses the keys, and refused otherwise.
-   * @throws PayhooksError `ERR_TRANSACTION_INVALID`, `ERR_OPTION_MISSING` or `ERR_OPTION_INVALID` for the tenant, `ERR_CLOSING`
+   * @throws PayhooksError `ERR_TRANSACTION_INVALID`, `ERR_TRANSACTION_FOREIGN` if its `merchant_id` is not of this tenant or not
+   * expected, `ERR_RESOLVER_FAILED`, `ERR_OPTION_MISSING` or `ERR_OPTION_INVALID` for the tenant, `ERR_CLOSING`
    * after `close()`, or what the inbox throws.
    */
   ingest(
