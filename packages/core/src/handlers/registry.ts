@@ -36,6 +36,7 @@ export interface RegisteredHeldHandler extends Registered {
 const STATUSES: ReadonlySet<string> = new Set(Object.keys(STATUS_RANK));
 /** Webhooks of the connect flow have no status. */
 const ANY_STATUS: ReadonlySet<string> = new Set([""]);
+/** Names that every object has, such as `constructor`, are refused too: the steps of an event are found by these names. */
 const HANDLER_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 /** `connected_account.approved` → `connectedAccountApproved`. The first handler of an event has this name. */
@@ -143,14 +144,14 @@ export class Registry {
       onCrash: true,
     });
     const { name = others.length === 0 ? defaultName : undefined } = options;
-    if (name === undefined || typeof name !== "string" || !HANDLER_NAME.test(name)) {
+    if (name === undefined || typeof name !== "string" || !HANDLER_NAME.test(name) || name in {}) {
       throw new PayhooksError(
         "ERR_HANDLER_NAME",
         name === undefined
           ? `A further handler of ${of} has no name.`
           : `A handler of ${of} has the name ${JSON.stringify(name)}.`,
         {
-          fix: 'Give { name } as letters, digits, "_", "." or "-", and keep it: it is part of effectId.',
+          fix: 'Give { name } as letters, digits, "_", "." or "-", and keep it: it is part of effectId. Names that every object has, such as "constructor", are not allowed.',
         },
       );
     }
