@@ -317,6 +317,25 @@ export const heldCases: readonly ContractCase[] = [
     expect(runner.ran).toEqual(["SUCCESS"]);
     expect((await inbox.events.get(eventId))?.state).toBe("stale");
   }),
+  onFreshData(
+    "eight contradictions are kept; further ones are counted, until one was decided about",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const id = newId();
+      const contradiction = (n: number) =>
+        sampleEvent(id, rig.now(), { identity: { referenceId: `other-${n}` } });
+      await inbox.accept(sampleEvent(id, rig.now()));
+      for (let n = 0; n < 12; n++) expect((await inbox.accept(contradiction(n))).outcome).toBe("held");
+      const kept = await heldOf(inbox);
+      expect(kept).toHaveLength(8);
+      expect(kept.flatMap(({ history }) => history.map(({ what }) => what))).toContain("and more: 1");
+      const [first] = kept;
+      await inbox.events.discard(first?.eventId ?? "", BY);
+      expect((await inbox.accept(contradiction(20))).outcome).toBe("held");
+      expect(await heldOf(inbox)).toHaveLength(8);
+      expect(await inbox.events.get(first?.eventId ?? "")).toBeNull();
+    },
+  ),
   onFreshData("maxHeld refuses what a delivery would hold, and nothing else", async (rig) => {
     const { inbox } = rig.start();
     const maxHeld = { maxHeld: 1 };

@@ -1,5 +1,6 @@
 import { PayhooksError } from "@payhooks/core";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { HOSTILE } from "../../../test/support/hostile-values.ts";
 import { heldId, merchant } from "./support/merchant.ts";
 import { MOUNTS } from "./support/mounts.ts";
 
@@ -218,6 +219,16 @@ describe("a decision that fails", () => {
     const [[line]] = log.mock.calls as [[string]];
     expect(line).toMatch(/^payhooks: the console failed: Error\n +at .*decide\.test\.ts/);
     expect(line).not.toContain("secret");
+  });
+
+  it.each(Object.entries(HOSTILE))("is answered 500 when %s was thrown", async (_, value) => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => log.mockRestore());
+    const { receiver, open, eventId, revision } = await held();
+    vi.spyOn(receiver.events, "discard").mockImplementation(() => Promise.reject(value()));
+    const answer = await (await open()).decide({ action: "discard", eventId, revision, note: "n" });
+    expect(answer.status).toBe(500);
+    expect(log).toHaveBeenCalledTimes(1);
   });
 });
 

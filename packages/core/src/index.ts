@@ -35,17 +35,11 @@ export type {
   AnyEvent,
   ConnectEvent,
   ConnectedAccount,
-  ConnectedAccountApprovedEvent,
-  ConnectedAccountDeclinedEvent,
-  DepositEvent,
   EventName,
   FlowName,
   PaymentEvent,
   PaymentStatus,
   Settlement,
-  SettlementApprovedEvent,
-  SettlementDeclinedEvent,
-  WithdrawalEvent,
 } from "./protocol/events.ts";
 export type { HeldReason } from "./protocol/held-reasons.ts";
 export type { JsonObject, JsonValue } from "./protocol/json.ts";

@@ -4,13 +4,8 @@ import { connectFlow } from "../flows/connect.ts";
 import { type Flow, withFreshness } from "../flows/flow.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
 import { type PaymentsFlow, paymentsFlow } from "../flows/payments.ts";
-import type {
-  Handler,
-  HandlerContext,
-  HandlerOptions,
-  HeldEvent,
-  PaymentHandlers,
-} from "../handlers/handler.ts";
+import type { HandlerContext } from "../handlers/handler.ts";
+import { type Registration, registrationIn } from "../handlers/registration.ts";
 import { Registry } from "../handlers/registry.ts";
 import type { EventQuery, Events } from "../inbox/events.ts";
 import { withOwnErrors } from "../inbox/failures.ts";
@@ -27,16 +22,7 @@ import { inboxError, type Notice, type NotReadyCode } from "../notices/notice.ts
 import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import { isSetupError, PayhooksError } from "../protocol/errors.ts";
-import type {
-  ConnectedAccountApprovedEvent,
-  ConnectedAccountDeclinedEvent,
-  DepositEvent,
-  EventName,
-  FlowName,
-  SettlementApprovedEvent,
-  SettlementDeclinedEvent,
-  WithdrawalEvent,
-} from "../protocol/events.ts";
+import type { FlowName } from "../protocol/events.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import { environmentOf } from "../time/environment.ts";
@@ -60,7 +46,12 @@ export function createReceiver<Context extends HandlerContext>(
 ): Receiver<Context>;
 export function createReceiver(options: ReceiverOptions): Receiver;
 export function createReceiver(options: ReceiverOptions): Receiver {
-  return new MountedReceiver(options);
+  const registry = new Registry();
+  const receiver: Receiver = Object.assign(
+    new MountedReceiver(options, registry),
+    registrationIn(registry, () => receiver),
+  );
+  return receiver;
 }
 
 const OK: Probe = { ok: true, code: null, detail: null };
@@ -69,7 +60,8 @@ const CLOSING: Probe = notReady("closing", "the receiver is closing or closed");
 /** For how many values of `maxDueAgeMs` the last answer is remembered. */
 const MAX_TOLD = 10;
 
-class MountedReceiver implements Receiver {
+/** A receiver without the methods that register handlers. */
+class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, HandlerContext>> {
   readonly events: Events;
   readonly effects: Effects | null;
   readonly #upkeep: EffectsUpkeep | null;
@@ -77,7 +69,7 @@ class MountedReceiver implements Receiver {
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #notices: NoticeBoard;
-  readonly #registry = new Registry();
+  readonly #registry: Registry;
   readonly #inbox: Inbox;
   readonly #flows: { readonly payments: PaymentsFlow | null; readonly connect: Flow | null };
   readonly #endpoints: { readonly payments: PaymentsEndpoint | null; readonly connect: Endpoint | null };
@@ -89,7 +81,8 @@ class MountedReceiver implements Receiver {
   /** The last error of the set-up that was told. */
   #toldSetup: string | null = null;
 
-  constructor(options: ReceiverOptions) {
+  constructor(options: ReceiverOptions, registry: Registry) {
+    this.#registry = registry;
     this.#options = options;
     this.#settings = settingsOf(options);
     const { payments, connect } = options;
@@ -111,7 +104,7 @@ class MountedReceiver implements Receiver {
     this.effects = effects;
     this.#upkeep = effects === null ? null : new EffectsUpkeep(effects, clock, notices);
     this.#runner = createRunner({
-      registry: this.#registry,
+      registry,
       flows: this.#flows,
       notices,
       logger,
@@ -166,52 +159,6 @@ class MountedReceiver implements Receiver {
 
   get connect(): Endpoint {
     return this.#endpoints.connect ?? flowOff("connect", "connect: { secret }");
-  }
-
-  onDeposit(handlers: PaymentHandlers<DepositEvent>, options: HandlerOptions = {}): this {
-    this.#registry.addPayment("DEPOSIT", handlers, options);
-    return this;
-  }
-
-  onWithdrawal(handlers: PaymentHandlers<WithdrawalEvent>, options: HandlerOptions = {}): this {
-    this.#registry.addPayment("WITHDRAWAL", handlers, options);
-    return this;
-  }
-
-  onConnectedAccountApproved(
-    handler: Handler<ConnectedAccountApprovedEvent>,
-    options: HandlerOptions = {},
-  ): this {
-    this.#registry.addConnect("connected_account.approved", handler, options);
-    return this;
-  }
-
-  onConnectedAccountDeclined(
-    handler: Handler<ConnectedAccountDeclinedEvent>,
-    options: HandlerOptions = {},
-  ): this {
-    this.#registry.addConnect("connected_account.declined", handler, options);
-    return this;
-  }
-
-  onSettlementApproved(handler: Handler<SettlementApprovedEvent>, options: HandlerOptions = {}): this {
-    this.#registry.addConnect("settlement.approved", handler, options);
-    return this;
-  }
-
-  onSettlementDeclined(handler: Handler<SettlementDeclinedEvent>, options: HandlerOptions = {}): this {
-    this.#registry.addConnect("settlement.declined", handler, options);
-    return this;
-  }
-
-  onHeld(handler: Handler<HeldEvent>, options: HandlerOptions = {}): this {
-    this.#registry.addHeld(handler, options);
-    return this;
-  }
-
-  ignore(event: EventName): this {
-    this.#registry.ignore(event);
-    return this;
   }
 
   observe(observer: (notice: Notice) => void): () => void {
@@ -292,7 +239,7 @@ class MountedReceiver implements Receiver {
     await this.#lifecycle.prepare();
     const now = this.#clock.now();
     const { maxHeld } = this.#settings;
-    const delivery = flow.fromLookup(transaction, tenant ?? ONLY_TENANT, now);
+    const delivery = await flow.fromLookup(transaction, tenant ?? ONLY_TENANT, now);
     const { reading } = withFreshness(flow.read(delivery), now, flow.windowMs);
     const accepted = await this.#inbox.accept(reading.verified, { maxHeld });
     this.#intake.notice(reading, accepted);
