@@ -67,7 +67,7 @@ const unfinishedCases = Object.entries(firsts).flatMap(([begun, first]) =>
       const third = merchantOn(rig.start(), (receiver) =>
         receiver.onDeposit(() => void ran.push("deposit"), { name: "deposit" }),
       );
-      await third.receiver.held.replay(eventId, BY);
+      await third.receiver.events.replay(eventId, BY);
       await third.work();
       expect([await stateOf(third, eventId), ran]).toEqual(["done", ["deposit"]]);
     }),
@@ -136,7 +136,7 @@ export const deployCases: readonly ContractCase[] = [
       );
       const eventId = await rejecting.deliver(depositOf(rig));
       await rejecting.work();
-      await rejecting.receiver.held.replay(eventId, { ...BY, handlers: ["deposit"] });
+      await rejecting.receiver.events.replay(eventId, { ...BY, handlers: ["deposit"] });
       const ignoring = merchantOn(rig.start(), (receiver) =>
         receiver.onWithdrawal(doNothing).ignore("DEPOSIT"),
       );

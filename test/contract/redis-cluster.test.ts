@@ -61,14 +61,10 @@ describe("a cluster", { timeout: 60_000 }, () => {
       await alone[0]?.tell("CONFIG", "SET", "maxmemory", "1");
       const { records } = await store.takeDue(100, HOUR_MS);
       expect(records.length).toBeGreaterThan(0);
-      const ends = keys.map((key) =>
-        swapOf(
-          store,
-          key,
-          written.get(key) ?? null,
-          ended(key, store.now(key), accepted(key, store.now(key))),
-        ),
-      );
+      const ends = keys.map((key) => {
+        const now = store.now(key);
+        return swapOf(store, key, written.get(key) ?? null, ended(key, now, accepted(key, now)));
+      });
       for (const result of await swapAll(store, ends)) expect(result).toEqual({ kind: "written" });
       const others = Array.from({ length: 60 }, (_, n) => keyOf(100 + n));
       const added = others.map((key) => swapOf(store, key, null, accepted(key, store.now(key))));

@@ -30,6 +30,9 @@ export interface ModelSlot {
   readonly previousStatus: string | null;
 }
 
+/** "A record keeps at most eight contradictions." */
+const MAX_CONTRADICTIONS = 8;
+
 const isPending = (status: string): boolean => status === "PENDING";
 
 /** The record of one transaction. */
@@ -55,8 +58,9 @@ export class ReferenceModel {
     if (this.#highest === null) return this.#run(delivery, "new"); // row 4
     if (isPending(this.#highest) && !isPending(status)) return this.#run(delivery, "progress"); // row 5
     if (isPending(status)) return { outcome: "stale", reason: null, slot: status, overtaken: [] }; // row 6
-    this.#amounts.set(amountKey(delivery), delivery.amount);
-    return this.#hold(status, delivery, "conflict"); // row 7
+    const conflict = this.#hold(status, delivery, "conflict"); // row 7
+    if (conflict.slot === status) this.#amounts.set(amountKey(delivery), delivery.amount);
+    return conflict;
   }
 
   /** Everything that waits is run. */
@@ -71,6 +75,10 @@ export class ReferenceModel {
   ): ModelAnswer {
     const known = this.slots.get(name);
     if (known !== undefined) return copyOf(name, known);
+    const kept = [...this.slots].filter(([, { verdict }]) => verdict !== "run");
+    const last = kept.at(-1)?.[0] ?? name;
+    // "A further one is answered like the others. It is not kept."
+    if (kept.length >= MAX_CONTRADICTIONS) return { outcome: "held", reason, slot: last, overtaken: [] };
     this.slots.set(name, { status, verdict: reason, state: "held", previousStatus: null });
     return { outcome: "held", reason, slot: name, overtaken: [] };
   }

@@ -144,7 +144,7 @@ export const retryCases: readonly ContractCase[] = [
       const eventId = await merchant.deliver(depositOf(rig));
       await merchant.work();
       expect(attempts.splice(0)).toEqual([1]);
-      const due = (await merchant.life(eventId))?.steps.deposit?.dueAt;
+      const due = (await merchant.life(eventId))?.handlers.deposit?.dueAt;
       const from = rig.now();
       const runs: RunReport[] = [];
       for (let second = 0; second < 3; second++) {

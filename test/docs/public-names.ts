@@ -61,6 +61,20 @@ export function declaredIn({ file }: Entry): {
   return { names: new Set(exported.map(({ name }) => name)), declared };
 }
 
+/** What an editor shows about a member of an exported type. */
+export function docsOfMember({ file }: Entry, type: string, member: string): string {
+  const source = program.getSourceFile(file);
+  const module = source && checker.getSymbolAtLocation(source);
+  const exported = module && checker.getExportsOfModule(module).find(({ name }) => name === type);
+  if (exported === undefined) throw new Error(`${file} exports no ${type}`);
+  const symbol = checker.getPropertyOfType(
+    checker.getDeclaredTypeOfSymbol(checker.getAliasedSymbol(exported)),
+    member,
+  );
+  const tags = symbol?.getJsDocTags(checker).map(({ text }) => ts.displayPartsToString(text)) ?? [];
+  return [ts.displayPartsToString(symbol?.getDocumentationComment(checker)), ...tags].join("\n");
+}
+
 function kindOf(node: ts.Node): Declared["kind"] {
   if (ts.isFunctionDeclaration(node)) return "function";
   if (ts.isMethodSignature(node) && ts.isInterfaceDeclaration(node.parent)) return "method";

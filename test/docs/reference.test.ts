@@ -87,7 +87,7 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
   "options of events.list": {
     page: "docs/reference/options.md",
     section: "Lists of events",
-    type: 'keyof import("@payhooks/core").ListOptions',
+    type: 'keyof import("@payhooks/core").EventQuery',
   },
   "options of ready": {
     page: "docs/reference/options.md",
@@ -97,7 +97,7 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
   "members of a receiver": {
     page: "docs/reference/receiver.md",
     section: "Members",
-    type: 'keyof import("@payhooks/core").Receiver',
+    type: 'Exclude<keyof import("@payhooks/core").Receiver, keyof typeof import("../../packages/core/src/protocol/events.ts").EVENTS>',
   },
   "fields of the report of work": {
     page: "docs/reference/receiver.md",
@@ -107,7 +107,7 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
   "options of a replay": {
     page: "docs/reference/receiver.md",
     section: "Decisions",
-    type: 'Exclude<keyof Parameters<import("@payhooks/core").Receiver["held"]["replay"]>[1], "by" | "note">',
+    type: 'Exclude<keyof Parameters<import("@payhooks/core").Receiver["events"]["replay"]>[1], "by" | "note">',
   },
   "outcomes of ingest": {
     page: "docs/reference/receiver.md",
@@ -357,7 +357,7 @@ describe("defaults in options.md", () => {
 
   it.each(["timeoutMs", "maxAttempts", "onCrash"] as const)("of a handler's %s is what it gets", (option) => {
     const registry = new Registry();
-    registry.addPayment("DEPOSIT", () => {}, {});
+    registry.add("DEPOSIT", () => {}, {});
     expect(defaultOf(defaultIn("Handlers", option))).toBe(registry.handlersOf("DEPOSIT")[0]?.[option]);
   });
 

@@ -9,7 +9,7 @@ import { toJavaScript, VirtualProgram } from "./program.ts";
 
 /** What a reader has at hand in a snippet that does not say where it comes from. */
 const AT_HAND = `
-import type { DepositEvent, Receiver, WithdrawalEvent } from "@payhooks/core";
+import type { Receiver } from "@payhooks/core";
 import type { Express } from "express";
 
 declare global {
@@ -23,7 +23,7 @@ declare global {
   ): Promise<{ readonly id: string; readonly publicKeys: string[] } | null>;
   function lookUp(payTxnId: string): Promise<{ readonly status: string; readonly reference: string } | null>;
 }
-export type Used = DepositEvent | WithdrawalEvent;
+export {};
 `;
 
 const snippets = documents().flatMap(({ path, blocks }) =>

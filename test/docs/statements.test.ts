@@ -1,10 +1,12 @@
 /** Sentences of the documentation, each beside what the program does. */
+
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createReceiver, memoryInbox, type Receiver, type ReceiverOptions, Reject } from "@payhooks/core";
 import { createInbox, memoryStore, type RecordStore } from "@payhooks/core/inbox";
 import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import { EVENTS } from "../../packages/core/src/protocol/events.ts";
 import { packagesIn, root, sourcesOf } from "../package/workspace.ts";
 import { documents, readDocument, rowsOf, sectionOf } from "./markdown.ts";
 
@@ -57,6 +59,15 @@ describe("operations.md", () => {
     expect((await receiver.payments.receive(delivery)).status).toBe(200);
     await held;
     expect(await receiver.close({ graceMs: 1_000 })).toEqual({ unfinished: 1 });
+  });
+});
+
+describe("handlers.md", () => {
+  it("lists the method of every event", () => {
+    const methods = rowsOf(sectionOf(readDocument("docs/guides/handlers.md"), "Registration")).flatMap(
+      ([cell = ""]) => [...cell.matchAll(/`(on\w+)\(/g)].map(([, method]) => method),
+    );
+    expect(new Set(methods)).toEqual(new Set([...Object.keys(EVENTS), "onHeld"]));
   });
 });
 

@@ -1,7 +1,7 @@
 /** A store loses what it was given, while a process goes on with it: that is noticed, and nothing more is promised for nothing. */
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, truncateSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Receiver } from "@payhooks/core";
+import type { Health, Receiver } from "@payhooks/core";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { describe, expect, it } from "vitest";
 import { silent } from "../support/silent.ts";
@@ -172,10 +172,12 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
       );
       const health = await seen.receiver.health();
       expect(health).toMatchObject({ ok: true, lostAt: null });
-      expect(health.running).toBeGreaterThanOrEqual(2);
+      expect(unfinished(health)).toBeGreaterThanOrEqual(2);
     }),
   );
 
+  /** The events that are there, begun or not: a slow process begins an event some time after its acceptance. */
+  const unfinished = ({ waiting, running }: Health): number => Number(waiting) + Number(running);
   const copyOf = async (scope: Scope, file: string, ends: readonly string[]) => {
     const copy = sqliteIn(newFolder(scope)).file;
     for (const end of ends) if (existsSync(`${file}${end}`)) copyFileSync(`${file}${end}`, `${copy}${end}`);
@@ -205,7 +207,7 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
       if (name.includes("replaces")) renameSync(`${file}-new`, `${file}-wal`);
       expect(await deliver(one.receiver, event())).toBe(200);
       // What a crash of the machine would leave has all four.
-      expect(await copyOf(scope, file, ["", "-wal"])).toMatchObject({ ok: true, running: 4 });
+      expect(unfinished(await copyOf(scope, file, ["", "-wal"]))).toBe(4);
       await expectNoticed(one, "log-removed", since);
       await accepts(one.receiver);
     }),
@@ -222,7 +224,7 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
         detail: expect.stringContaining("-wal or -shm"),
       });
       expect(await deliver(processes[1].receiver, event())).toBe(503);
-      expect((await copyOf(scope, file, [""])).running).toBeGreaterThanOrEqual(2);
+      expect(unfinished(await copyOf(scope, file, [""]))).toBeGreaterThanOrEqual(2);
       await Promise.all(processes.map((one) => expectNoticed(one, "log-removed", since)));
       await Promise.all(processes.map(({ receiver }) => receiver.close({ graceMs: 0 })));
     }));

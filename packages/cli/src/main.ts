@@ -1,7 +1,6 @@
-import { inspect } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import type { Command } from "./command-line/command.ts";
-import { CliError, EXIT, tellable, UsageError } from "./command-line/errors.ts";
+import { cliErrorOf, EXIT, UsageError } from "./command-line/errors.ts";
 import { readArguments } from "./command-line/given.ts";
 import { helpOf, overview } from "./command-line/help.ts";
 import { nearest } from "./command-line/nearest.ts";
@@ -60,7 +59,7 @@ function commandNamed(name: string): Command {
 }
 
 function tell(error: unknown, isJson: boolean): number {
-  const told = tellable(error) ?? unexpected(error);
+  const told = cliErrorOf(error);
   if (isJson) {
     const { code, message, fix } = told;
     printJson({ error: { code, message, ...(fix === "" ? {} : { fix }) } });
@@ -70,10 +69,4 @@ function tell(error: unknown, isJson: boolean): number {
     printText("stderr", `${label} ${told.message}${code}\n${told.fix === "" ? "" : `${told.fix}\n`}`);
   }
   return told.exitCode;
-}
-
-function unexpected(error: unknown): CliError {
-  if (process.env.PAYHOOKS_DEBUG !== undefined) printText("stderr", `${inspect(error)}\n`);
-  const message = error instanceof Error ? error.message : String(error);
-  return new CliError("ERR_UNEXPECTED", message, "Set PAYHOOKS_DEBUG=1 to see where it comes from.");
 }

@@ -87,9 +87,14 @@ export class ClientError extends Error {
 
 /** True if an error is a {@link ClientError}, even of another copy of this package in the same process. */
 export function isClientError(error: unknown): error is ClientError {
-  return (
-    error instanceof Error &&
-    error.name === "ClientError" &&
-    typeof (error as { code?: unknown }).code === "string"
-  );
+  try {
+    return (
+      error instanceof Error &&
+      error.name === "ClientError" &&
+      typeof (error as { code?: unknown }).code === "string"
+    );
+  } catch {
+    // What throws when it is read is none of ours.
+    return false;
+  }
 }

@@ -75,7 +75,12 @@ export function createConsole<Given, Platform = void>(
       } catch (error) {
         return messagePage(503, "Not available", messageOf(error));
       }
-      return app.fetch(request, { user, receiver });
+      try {
+        return await app.fetch(request, { user, receiver });
+      } catch (error) {
+        // Hono passes on what was thrown and is no Error.
+        return messagePage(500, "Failed", messageOf(error));
+      }
     },
   };
 }
@@ -179,7 +184,11 @@ function messageOf(error: unknown): string {
 
 /** An error's class and the calls that led to it. Its message is left out: it may quote what the console must not show. */
 function placeOf(error: unknown): string {
-  if (!(error instanceof Error)) return `a value that is not an Error was thrown, of type ${typeof error}`;
-  const calls = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
-  return [error.name, ...calls.slice(0, 8)].join("\n");
+  try {
+    if (!(error instanceof Error)) return `a value that is not an Error was thrown, of type ${typeof error}`;
+    const calls = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
+    return [error.name, ...calls.slice(0, 8)].join("\n");
+  } catch {
+    return "something was thrown that cannot be read";
+  }
 }

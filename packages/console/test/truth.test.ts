@@ -81,7 +81,7 @@ describe("what the console says", () => {
     const eventId = await heldId(shop.receiver);
     const page = await shop.open();
     const words = wordsOf(await page.get(`?event=${eventId}`));
-    const { id } = (await shop.receiver.read(eventId)) ?? { id: "" };
+    const { id } = (await shop.receiver.events.get(eventId)) ?? { id: "" };
     expect(words).toContain(`hash of what was signed ${id}`);
     expect(words).not.toContain("payTxnId ");
     expect(wordsOf(await page.get())).toContain(`Unnamed (${id.slice(0, 8)})`);

@@ -19,11 +19,10 @@ export {
   Reject,
   RetryAfter,
 } from "./handlers/handler.ts";
-export type { EventCounts, EventFilter, EventPage, FindQuery, ListOptions } from "./inbox/events.ts";
-export type { Health, HeldFilter, Inbox, WorkReport } from "./inbox/inbox.ts";
+export type { EventCounts, EventPage, EventQuery, Events } from "./inbox/events.ts";
+export type { Health, Inbox, WorkReport } from "./inbox/inbox.ts";
 export type { RunReport } from "./inbox/record/event.ts";
-export type { EventState, EventSummary } from "./inbox/record/index-of.ts";
-export type { Held, Life, OtherEvent } from "./inbox/record/life.ts";
+export type { OtherEvent, StoredEvent } from "./inbox/record/life.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
 export type { AlertOptions } from "./notices/alerts.ts";
 
@@ -37,17 +36,11 @@ export type {
   AnyEvent,
   ConnectEvent,
   ConnectedAccount,
-  ConnectedAccountApprovedEvent,
-  ConnectedAccountDeclinedEvent,
-  DepositEvent,
   EventName,
   FlowName,
   PaymentEvent,
   PaymentStatus,
   Settlement,
-  SettlementApprovedEvent,
-  SettlementDeclinedEvent,
-  WithdrawalEvent,
 } from "./protocol/events.ts";
 export type { HeldReason } from "./protocol/held-reasons.ts";
 export type { JsonObject, JsonValue } from "./protocol/json.ts";

@@ -2,13 +2,11 @@ import {
   type AnyEvent,
   type ConnectEvent,
   createReceiver,
-  type DepositEvent,
   type ErrorCode,
   type EventName,
   type HandlerContext,
   type Notice,
   type PaymentEvent,
-  type SettlementApprovedEvent,
   verifyPaymentCallback,
 } from "@payhooks/core";
 import { connectWebhooks, paymentCallbacks } from "@payhooks/core/fetch";
@@ -18,10 +16,10 @@ import type { EventOf } from "../src/protocol/events.ts";
 /** Checked by the compiler (`tsc`, which the check runs); at run time the assertions on types do nothing. */
 describe("types", () => {
   it("look up an event by its name", () => {
-    expectTypeOf<EventOf<"settlement.approved">>().toEqualTypeOf<SettlementApprovedEvent>();
+    expectTypeOf<EventOf<"settlement.approved">>().toEqualTypeOf<ConnectEvent<"settlement.approved">>();
     expectTypeOf<EventOf<"settlement.approved">["data"]["amount"]>().toEqualTypeOf<number>();
     expectTypeOf<EventOf<"connected_account.declined">["data"]["kyc_status"]>().toEqualTypeOf<string>();
-    expectTypeOf<EventOf<"DEPOSIT">>().toEqualTypeOf<DepositEvent>();
+    expectTypeOf<EventOf<"DEPOSIT">>().toEqualTypeOf<PaymentEvent<"DEPOSIT">>();
     expectTypeOf<EventOf<"DEPOSIT" | "WITHDRAWAL">>().toEqualTypeOf<PaymentEvent>();
     expectTypeOf<EventOf<EventName>>().toEqualTypeOf<AnyEvent>();
     // @ts-expect-error: no such event
@@ -72,11 +70,11 @@ describe("types", () => {
     expect(() => receiver.onDeposit({ CANCELLED: () => {} }, { name: "a" })).toThrow();
     // @ts-expect-error: an event's amount is no number
     receiver.onDeposit((event) => void Math.max(event.amount), { name: "b" });
-    const change = (event: DepositEvent): void => {
+    const change = (event: PaymentEvent<"DEPOSIT">): void => {
       // @ts-expect-error: events are read-only
       event.amount = "1";
     };
-    expect(() => change(Object.freeze({}) as DepositEvent)).toThrow(TypeError);
+    expect(() => change(Object.freeze({}) as PaymentEvent<"DEPOSIT">)).toThrow(TypeError);
     expect(receiver.payments.flow).toBe("payments");
   });
 

@@ -1,3 +1,6 @@
+import { inspect } from "node:util";
+import { printText } from "./printer.ts";
+
 /** The exit codes. */
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
 
@@ -33,8 +36,23 @@ export function unavailable(code: string, server: string, why = "it does not ans
   );
 }
 
+/** What the user is told of anything that was thrown, even of what throws when it is read. */
+export function cliErrorOf(error: unknown): CliError {
+  try {
+    return tellable(error) ?? unexpected(error);
+  } catch {
+    return new CliError("ERR_UNEXPECTED", "Something was thrown that cannot be read.");
+  }
+}
+
+function unexpected(error: unknown): CliError {
+  if (process.env.PAYHOOKS_DEBUG !== undefined) printText("stderr", `${inspect(error)}\n`);
+  const message = error instanceof Error ? error.message : String(error);
+  return new CliError("ERR_UNEXPECTED", message, "Set PAYHOOKS_DEBUG=1 to see where it comes from.");
+}
+
 /** The error as a {@link CliError} if the command line, Payhooks or the sandbox threw it. Null for any other error. */
-export function tellable(error: unknown): CliError | null {
+function tellable(error: unknown): CliError | null {
   if (error instanceof CliError) return error;
   if (!(error instanceof Error)) return null;
   const { code, fix } = error as { code?: unknown; fix?: unknown };

@@ -20,6 +20,10 @@ export function bodyWithout(secrets: readonly string[], text: string): JsonValue
   const blot = blotter(secrets);
   const json = text.length > MAX_JSON ? undefined : parseJson(text);
   if (json !== undefined) return valueWithout(blot, json);
+  return textWithout(blot, text);
+}
+
+function textWithout(blot: (text: string) => string, text: string): string {
   const clean = blot(text.slice(0, MAX_SEARCHED));
   return clean.slice(0, text.length > MAX_SEARCHED ? Math.min(MAX_TEXT, clean.length / 2) : MAX_TEXT);
 }
@@ -45,17 +49,27 @@ const FACTS = ["code", "errno", "syscall", "address", "port", "hostname"] as con
 const MAX_CAUSES = 3;
 
 /**
- * The error that `fetch` threw, without secrets in its texts. Other members are dropped, since a custom `fetch` may add
- * any, such as the request with its headers.
+ * The error that `fetch` threw, without secrets in its texts, which are cut after 2,000 characters. Other members are
+ * dropped, since a custom `fetch` may add any, such as the request with its headers. Undefined for an error that throws
+ * when it is read.
  */
 export function errorWithout(secrets: readonly string[], thrown: unknown, depth = 1): unknown {
-  const blot = blotter(secrets);
+  try {
+    return readError(secrets, thrown, depth);
+  } catch {
+    return undefined;
+  }
+}
+
+function readError(secrets: readonly string[], thrown: unknown, depth: number): unknown {
+  const blotted = blotter(secrets);
+  const blot = (text: unknown): string => textWithout(blotted, String(text));
   if (!(thrown instanceof Error)) return typeof thrown === "string" ? blot(thrown) : undefined;
   const inner = thrown.cause ?? (thrown as Partial<AggregateError>).errors?.[0];
   const cause = depth < MAX_CAUSES ? errorWithout(secrets, inner, depth + 1) : undefined;
   const clean = new Error(blot(thrown.message), cause === undefined ? undefined : { cause });
   clean.name = blot(thrown.name);
-  clean.stack = blot(String(thrown.stack));
+  clean.stack = blot(thrown.stack);
   for (const name of FACTS) {
     const value = (thrown as Error & Partial<Record<string, unknown>>)[name];
     if (typeof value === "string") Object.assign(clean, { [name]: blot(value) });

@@ -1,13 +1,18 @@
 /**
  * True only if an error of `fetch` proves that no byte of the request was sent: the name was not found, no connection
  * was made, or a certificate was refused before the request was written. After any other error, the request may have
- * arrived. This includes errors that other runtimes describe differently.
+ * arrived. This includes errors that other runtimes describe differently, and what throws when it is read.
  */
 export function nothingWasSent(error: unknown): boolean {
-  const cause: unknown = error instanceof Error ? error.cause : undefined;
-  // Several addresses were tried. All of them must have failed.
-  if (cause instanceof AggregateError) return cause.errors.length > 0 && cause.errors.every(isConnectFailure);
-  return isConnectFailure(cause);
+  try {
+    const cause: unknown = error instanceof Error ? error.cause : undefined;
+    // Several addresses were tried. All of them must have failed.
+    if (cause instanceof AggregateError)
+      return cause.errors.length > 0 && cause.errors.every(isConnectFailure);
+    return isConnectFailure(cause);
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -4,6 +4,8 @@ import { hideFields } from "@payhooks/core/inbox";
 /** The text that is shown instead of a redacted value. */
 export const REDACTED = "•••";
 
+/** A shorter value is hidden only where it is a whole field: the amount 17.00 does not reveal the id 7. */
+const MIN_PART = 4;
 /** Stored texts are never cut to fewer characters than this. */
 const MAY_BE_CUT = 100;
 /** An event with more values in its redacted fields is not shown, since each value is searched for in every text. */
@@ -26,7 +28,7 @@ const LABELS = {
   referenceId: ["referenceId"],
   event: ["event"],
   status: ["status"],
-  amount: ["amount"],
+  amount: ["amount", "base_amount"],
 } as const;
 
 /** A label, or {@link REDACTED} if the field that it comes from is redacted. */
@@ -44,8 +46,38 @@ export function redactionOf(names: readonly string[], contents: Contents | null)
   const canShow = contents !== null && values.length <= MAX_VALUES;
   const isKnown = names.length === 0 || (canShow && contents.fields.length > 0);
   return {
-    contents: canShow ? hideFields(contents, names) : null,
+    contents: canShow ? withoutParts(contents, names, values) : null,
     text: (text) => (isKnown ? withoutValues(withoutPairs(text, names), values) : null),
+  };
+}
+
+/** The contents without redacted values that stand within other fields, or in what was signed beside their own fields. */
+function withoutParts(contents: Contents, names: readonly string[], values: readonly string[]): Contents {
+  const long = values.filter(({ length }) => length >= MIN_PART);
+  const isHidden = ({ value }: Contents["fields"][number]): boolean =>
+    value?.startsWith("[") === true && hasMember(JSON.parse(value), names);
+  const clean = (text: string): string =>
+    values.includes(text) ? REDACTED : withoutValues(withoutPairs(text, names), long);
+  const hidden = hideFields(contents, names);
+  const fields = hidden.fields.map((field) => ({
+    name: clean(field.name),
+    value: isHidden(field) ? REDACTED : field.value === null ? null : clean(field.value),
+  }));
+  const pieces = hidden.signed.map(({ name, text }) => ({ name, text: clean(text) }));
+  // A value that has an "&" may reach over several pieces.
+  const whole = pieces
+    .map(({ text }) => text)
+    .join("")
+    .toLowerCase();
+  // A webhook is one piece, in which a value may be escaped as in JSON within JSON.
+  const isWhole = pieces.every(({ name }) => name === null);
+  const isChanged = fields.some(
+    ({ name, value }, at) => name !== contents.fields[at]?.name || value !== contents.fields[at]?.value,
+  );
+  const isSplit = long.some((value) => whole.includes(value.toLowerCase()));
+  return {
+    fields,
+    signed: isSplit || (isWhole && isChanged) ? [{ name: null, text: REDACTED }] : pieces,
   };
 }
 
@@ -53,12 +85,28 @@ export function redactionOf(names: readonly string[], contents: Contents | null)
 function valuesOf({ fields, signed }: Contents, names: readonly string[]): readonly string[] {
   const isRedacted = (name: string): boolean => name.split(".").some((one) => names.includes(one));
   const found = new Set<string>();
-  for (const { name, value } of fields) if (value !== null && isRedacted(name)) found.add(value);
+  for (const { name, value } of fields) {
+    if (value === null || !isRedacted(name)) continue;
+    found.add(value);
+    // A list of a webhook is one value; each of its own is as secret.
+    if (value.startsWith("[")) for (const text of innerTexts(value)) found.add(text);
+  }
   for (const { name, text } of signed) {
     if (name !== null && isRedacted(name)) found.add(text.slice(text.indexOf("=") + 1));
   }
   found.delete("");
   return [...found].sort((a, b) => b.length - a.length);
+}
+
+/** Whether an object within a list has one of these members. Bodies are nested at most 16 deep. */
+function hasMember(value: unknown, names: readonly string[]): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).some(([name, inner]) => names.includes(name) || hasMember(inner, names));
+}
+
+function innerTexts(list: string): readonly string[] {
+  const tokens = list.match(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g) ?? [];
+  return tokens.map((token) => (token.startsWith('"') ? String(JSON.parse(token)) : token));
 }
 
 /** Redacts pairs within a text, such as `userId=7` and `"userId": "7"`. */

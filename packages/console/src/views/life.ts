@@ -1,5 +1,4 @@
-import type { Life } from "@payhooks/core";
-import { contentsOf } from "@payhooks/core/inbox";
+import type { Receiver, StoredEvent } from "@payhooks/core";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
 import { addressOf, type ConsoleQuery, REASONS } from "../query.ts";
 import { type Redaction, redactedLabel, redactionOf } from "../redaction/redaction.ts";
@@ -11,21 +10,22 @@ import { count, moment, said, shown } from "./shown.ts";
 /** What the page of one event shows. */
 export interface LifeView {
   readonly query: ConsoleQuery;
-  readonly life: Life;
+  readonly life: StoredEvent;
   /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
-  readonly successes: readonly Life[] | null;
+  readonly successes: readonly StoredEvent[] | null;
   readonly redact: readonly string[];
+  readonly contents: Receiver["contents"];
   /** What the user may do with the event while it is held. */
   readonly rights: readonly Decision[];
 }
 
 /** The cards about one event: its facts, its history, its body and its handlers. */
 export function lifeCards(view: LifeView): Html {
-  const { life, query, redact, rights } = view;
-  const redaction = redactionOf(redact, life.delivery === null ? null : contentsOf(life.delivery));
+  const { life, query, redact, contents, rights } = view;
+  const redaction = redactionOf(redact, life.delivery === null ? null : contents(life.delivery));
   const isHeld = life.state === "held";
   return html`<section class="card" aria-labelledby="life-title">
-  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(nameOf(life, redact))}</h2><span class="end">${stateOf(life)}</span></header>
+  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(nameOf(life, redact))}</h2><span class="end">${statePill(life)}</span></header>
   <div class="inner">
     ${isHeld && life.reason !== null && html`<p class="reason">${REASONS[life.reason]}${life.detail !== null && html` <span class="detail">${said(redaction, life.detail)}</span>`}</p>`}
     ${isHeld && rights.length > 0 && html`<div class="actions" role="group" aria-label="Decide about this event">${decideButtons([life.eventId], rights)}</div>`}
@@ -88,10 +88,10 @@ function facts({ life, redact }: LifeView): Html {
 </dl>`;
 }
 
-type HistoryEntry = Life["history"][number];
+type HistoryEntry = StoredEvent["history"][number];
 
 /** What happened, in the order of time. */
-function timeline(life: Life, redaction: Redaction): Html {
+function timeline(life: StoredEvent, redaction: Redaction): Html {
   const { history, acceptedAt, copies, lastDeliveryAt, state } = life;
   const has = (what: string): boolean => history.some((entry) => entry.what === what);
   const events: { readonly at: number; readonly tone: string; readonly content: Html }[] = [
@@ -132,14 +132,14 @@ function entryText({ what, handler, attempt, error, by, note }: HistoryEntry, re
   }`;
 }
 
-function nextAttemptAt({ state, steps }: Life): number | null {
+function nextAttemptAt({ state, handlers: steps }: StoredEvent): number | null {
   const due = Object.values(steps)
     .filter((step) => step.state === "failed" && step.dueAt > 0)
     .map(({ dueAt }) => dueAt);
   return state === "waiting" && due.length > 0 ? Math.min(...due) : null;
 }
 
-function body({ delivery }: Life, redaction: Redaction): Html {
+function body({ delivery }: StoredEvent, redaction: Redaction): Html {
   if (delivery === null)
     return html`<p class="hint">The fields are kept while the event is unfinished or held.</p>`;
   const size = html`<p class="hint">${count(delivery.content.byteLength)} bytes, ${delivery.source}, received ${moment(delivery.receivedAt)}${delivery.keyId !== null && html`, verified with key <span class="mono">${shown(delivery.keyId.slice(0, 16))}</span>`}</p>`;
@@ -161,7 +161,7 @@ const STEP_TONES: Readonly<Record<string, Tone>> = {
   started: "wait",
 };
 
-function handlers({ steps }: Life, redaction: Redaction): Html {
+function handlers({ handlers: steps }: StoredEvent, redaction: Redaction): Html {
   const all = Object.entries(steps);
   if (all.length === 0) return html``;
   return html`<section class="card" aria-labelledby="handlers-title"><header><h2 id="handlers-title">Handlers</h2></header>
@@ -172,12 +172,4 @@ function handlers({ steps }: Life, redaction: Redaction): Html {
   ${state === "failed" && dueAt > 0 && html`<span class="sub">to be tried again at ${moment(dueAt)}</span>`}
 </div></li>`,
   )}</ul></section>`;
-}
-
-function stateOf({ state, steps, reason }: Life): Html {
-  if (state === "done") return pill(state, "good");
-  if (state === "stale" || state === "discarded") return pill(state, "");
-  if (state === "held") return statePill(state, reason);
-  const isRetrying = state === "waiting" && Object.values(steps).some(({ attempts }) => attempts > 0);
-  return statePill(isRetrying ? "retrying" : state, null);
 }

@@ -1,4 +1,5 @@
 import { saysSpent } from "../postgres/spent.ts";
+import { isPending } from "../time/awaitable.ts";
 import { systemClock } from "../time/clock.ts";
 import type { EffectContext } from "./context.ts";
 import type { Effects } from "./effects.ts";
@@ -22,8 +23,8 @@ export interface PgClient {
 export interface PgPool<Client> {
   /** Takes a connection from the pool. */
   connect(): Promise<Client>;
-  /** The same, with a callback. Not used. */
-  connect(callback: (...given: never[]) => void): void;
+  /** The same, with a callback. */
+  connect(callback: (error: Error | undefined, client: Client | undefined) => void): void;
 }
 
 /** How long to wait for a rollback while another statement does not end. Then the connection is closed instead. */
@@ -62,13 +63,11 @@ async function connected<Client extends PgClient, T>(
   pool: PgPool<Client>,
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const client = await pool.connect();
   let lost: Error | null = null;
-  // An error event without a listener would end the process.
   const onError = (error: Error): void => {
     lost ??= error;
   };
-  client.on("error", onError);
+  const client = await taken(pool, onError);
   try {
     const value = await use(client);
     client.removeListener("error", onError);
@@ -80,6 +79,27 @@ async function connected<Client extends PgClient, T>(
     client.release(!isBack || saysSpent(error));
     throw lost ?? error;
   }
+}
+
+/**
+ * Takes a connection, and listens to its errors: one without a listener would end the process. `pg` stops listening directly before
+ * it calls back. Whoever waits for its promise listens a moment later, and what came in the same packet is lost on the way.
+ */
+function taken<Client extends PgClient>(
+  pool: PgPool<Client>,
+  onError: (error: Error) => void,
+): Promise<Client> {
+  return new Promise((resolve, reject) => {
+    const take = (client: Client): void => {
+      client.on("error", onError);
+      resolve(client);
+    };
+    const promised = pool.connect((error, client) => (client === undefined ? reject(error) : take(client))) as
+      | undefined
+      | Promise<Client>;
+    // A pool around another one may know promises alone.
+    if (isPending(promised)) promised.then(take, reject);
+  });
 }
 
 function rollsBack(client: PgClient): Promise<boolean> {

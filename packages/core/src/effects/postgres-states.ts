@@ -1,27 +1,28 @@
 /** What the errors of the clients for PostgreSQL mean. Some of them put the server's code elsewhere. */
 import { isAway } from "../postgres/spent.ts";
+import { isError, propertyOf, textOf } from "../protocol/reading.ts";
 
 /** The codes of an error and its causes: SQLSTATEs, and those of the clients and of Node.js. */
 export function codesOf(error: unknown): readonly string[] {
   const codes: string[] = [];
   for (let one: unknown = error, depth = 0; isObject(one) && depth < 5; one = nextOf(one), depth++) {
-    const { code, meta } = one;
-    if (typeof code === "string") codes.push(code);
-    if (!isObject(meta)) continue;
-    const { code: inMeta, driverAdapterError: adapter } = meta;
-    if (typeof inMeta === "string") codes.push(inMeta);
-    if (isObject(adapter)) codes.push(...codesOfAdapter(adapter.cause));
+    const meta = propertyOf(one, "meta");
+    const adapter = propertyOf(meta, "driverAdapterError");
+    const found = [propertyOf(one, "code"), propertyOf(meta, "code")];
+    codes.push(...found.filter((code) => typeof code === "string"));
+    codes.push(...codesOfAdapter(propertyOf(adapter, "cause")));
   }
   return codes;
 }
 
 /** An error of Prisma's adapter has its facts in a cause, which is no error itself. */
 function codesOfAdapter(cause: unknown): readonly string[] {
-  if (!isObject(cause)) return [];
-  const { originalCode, code, kind } = cause;
-  return [originalCode, code, typeof kind === "string" ? KINDS[kind] : undefined].filter(
-    (one) => typeof one === "string",
-  );
+  const kind = propertyOf(cause, "kind");
+  return [
+    propertyOf(cause, "originalCode"),
+    propertyOf(cause, "code"),
+    typeof kind === "string" ? KINDS[kind] : undefined,
+  ].filter((one) => typeof one === "string");
 }
 
 /** The kinds of Prisma's adapters that stand for a code. */
@@ -37,9 +38,10 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 /** The cause; of several failures, such as those of the addresses of one host, the first. */
-function nextOf({ cause, errors }: Readonly<Record<string, unknown>>): unknown {
-  if (isObject(cause) && cause.originalCode !== undefined) return { meta: { driverAdapterError: { cause } } };
-  return cause ?? (Array.isArray(errors) ? errors[0] : undefined);
+function nextOf(error: unknown): unknown {
+  const cause = propertyOf(error, "cause");
+  if (propertyOf(cause, "originalCode") !== undefined) return { meta: { driverAdapterError: { cause } } };
+  return cause ?? propertyOf(propertyOf(error, "errors"), 0);
 }
 
 /**
@@ -72,7 +74,7 @@ const UNREACHED_TEXT =
 export function isUnavailable(error: unknown): boolean {
   const codes = codesOf(error);
   if (codes.some((code) => isAway(code) || UNREACHED.test(code))) return true;
-  return codes.length === 0 && error instanceof Error && UNREACHED_TEXT.test(error.message);
+  return codes.length === 0 && isError(error) && UNREACHED_TEXT.test(textOf(propertyOf(error, "message")));
 }
 
 /** A statement was refused because an earlier one of its transaction had failed. */

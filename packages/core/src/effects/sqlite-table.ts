@@ -112,7 +112,7 @@ export function begin(handle: SqliteHandle): void {
   try {
     handle.exec("BEGIN IMMEDIATE");
   } catch (error) {
-    if (isBusy(error) || !/within a transaction/i.test(String(error))) throw error;
+    if (isBusy(error) || !/within a transaction/i.test(wordsOf(error))) throw error;
     throw new PayhooksError("ERR_EFFECT_TRANSACTION", "The handle is in a transaction already.", {
       fix: "Give effects a handle of their own, or call ctx.claimEffect(tx) inside your transaction.",
       cause: error,

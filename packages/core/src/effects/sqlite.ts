@@ -6,6 +6,7 @@
 
 import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+import { propertyOf, textOf } from "../protocol/reading.ts";
 import { isBusy } from "../sqlite/failure.ts";
 import type { SqliteHandle } from "../sqlite/handle.ts";
 import { sleep, systemClock } from "../time/clock.ts";
@@ -154,8 +155,7 @@ function releases(handle: SqliteHandle): boolean {
 
 /** Drivers name SQLite in the class or the code of an error. */
 function isSqliteError(error: unknown): boolean {
-  const { name, code } = (error ?? {}) as { readonly name?: unknown; readonly code?: unknown };
-  return /sqlite/i.test(`${String(name)} ${String(code)}`);
+  return ["name", "code"].some((name) => /sqlite/i.test(textOf(propertyOf(error, name))));
 }
 
 function isPromise(value: unknown): boolean {

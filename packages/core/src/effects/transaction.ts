@@ -82,10 +82,23 @@ export async function transact<Tx, T>(
       const first = once.failure ?? error;
       if (signal.aborted || isEnded(first)) throw first;
       const is = (what: "isRepeatable" | "isUnavailable"): boolean =>
-        client[what]?.(first) === true || client[what]?.(error) === true;
+        says(client, what, first) || says(client, what, error);
       if (!is("isRepeatable")) throw !once.hasCalled && is("isUnavailable") ? databaseAway(first) : first;
       await sleep(clock, backoffMs(repeats));
     }
+  }
+}
+
+/** What a client says about an error. False if it cannot read it: a function may throw anything, even null. */
+export function says<Tx>(
+  client: EffectsClient<Tx>,
+  what: "isRepeatable" | "isUnavailable",
+  error: unknown,
+): boolean {
+  try {
+    return client[what]?.(error) === true;
+  } catch {
+    return false;
   }
 }
 
@@ -189,7 +202,7 @@ class Attempt<Tx, T> {
     try {
       isDone = await this.#client.finish(tx, this.#id, stored);
     } catch (cause) {
-      if (this.#client.isRepeatable?.(cause) === true) throw cause;
+      if (says(this.#client, "isRepeatable", cause)) throw cause;
       throw brokenTransaction(cause);
     }
     if (!isDone) throw swallowedId("its table");

@@ -2,7 +2,7 @@ import type { StoredDelivery } from "../inbox/record/event.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { type ConnectEvent, EVENT_NAMES } from "../protocol/events.ts";
+import { type ConnectEvent, DATA, objectOfEvent } from "../protocol/events.ts";
 import {
   frozen,
   isUnwieldy,
@@ -223,11 +223,6 @@ interface Envelope {
   readonly listed: boolean;
 }
 
-const DATA_FIELDS = {
-  connected_account: ["id", "master_merchant_id", "kyc_status"],
-  settlement: ["id", "connected_account_id", "status"],
-} as const;
-
 /** The envelope, or what is wrong with it. */
 function readEnvelope(object: JsonObject): Envelope | string {
   const { event, idempotency_key, data } = object;
@@ -238,34 +233,34 @@ function readEnvelope(object: JsonObject): Envelope | string {
   if (occurredAt === null) return "occurred_at is not an ISO 8601 date and time with its zone";
   if (typeof data !== "object" || data === null || Array.isArray(data)) return "data is not an object";
   const members = data as JsonObject;
-  const listed = (EVENT_NAMES.connect as readonly string[]).includes(event);
-  const fault = listed
-    ? findDataFault(event.startsWith("settlement.") ? "settlement" : "connected_account", members)
-    : null;
-  return fault ?? { name: event, key: idempotency_key, occurredAt, data: members, listed };
+  const expected = objectOfEvent(event);
+  const fault = expected === null ? null : findDataFault(expected, members);
+  return fault ?? { name: event, key: idempotency_key, occurredAt, data: members, listed: expected !== null };
 }
 
-function findDataFault(object: keyof typeof DATA_FIELDS, data: JsonObject): string | null {
+function findDataFault(object: keyof typeof DATA, data: JsonObject): string | null {
   if (data.object !== object) return `data.object is not "${object}"`;
-  for (const name of DATA_FIELDS[object]) {
-    if (typeof data[name] !== "string" || data[name] === "") return `data.${name} is missing or not text`;
+  for (const [name, example] of Object.entries(DATA[object])) {
+    const value = data[name];
+    if (typeof example === "number") {
+      if (!Number.isSafeInteger(value)) return `data.${name} is not a safe integer`;
+    } else if (typeof value !== "string" || value === "") return `data.${name} is missing or not text`;
   }
-  if (object === "settlement" && !Number.isSafeInteger(data.amount))
-    return "data.amount is not a safe integer";
   return null;
 }
 
-const SETTLEMENT_FIELDS: ReadonlySet<string> = new Set(["object", "amount", ...DATA_FIELDS.settlement]);
-const ACCOUNT_FIELDS: ReadonlySet<string> = new Set(["object", ...DATA_FIELDS.connected_account]);
+/** The members of `data` that the specification lists, by its `object`. */
+const DOCUMENTED: ReadonlyMap<unknown, ReadonlySet<string>> = new Map(
+  Object.entries(DATA).map(([object, members]) => [object, new Set(["object", ...Object.keys(members)])]),
+);
 const ENVELOPE_FIELDS: ReadonlySet<string> = new Set(["event", "idempotency_key", "occurred_at", "data"]);
 
 /** A frozen event without prototypes. Members that the specification does not list go to `extra`. */
 function toEvent(object: JsonObject, data: JsonObject, authenticated: boolean): ConnectEvent {
-  const documented = data.object === "settlement" ? SETTLEMENT_FIELDS : ACCOUNT_FIELDS;
   const event = withoutPrototype();
   const extra = split(object, ENVELOPE_FIELDS, event);
   const eventData = withoutPrototype();
-  eventData.extra = split(data, documented, eventData);
+  eventData.extra = split(data, DOCUMENTED.get(data.object) ?? ENVELOPE_FIELDS, eventData);
   event.data = Object.freeze(eventData);
   event.extra = extra;
   event.authenticated = authenticated;

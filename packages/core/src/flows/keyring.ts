@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
-import { PayhooksError } from "../protocol/errors.ts";
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
 import { emptyContext } from "../time/async-context.ts";
 import type { Clock } from "../time/clock.ts";
 import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
@@ -64,6 +65,17 @@ const MAX_CACHED = 1_000;
 const MAX_HINT_LENGTH = 512;
 const FOUND_TTL_MS = 60_000;
 const UNKNOWN_TTL_MS = 10_000;
+
+/**
+ * The error if a resolver fails. That says nothing about a signature, so the sender has to try again. The resolver's message is not
+ * logged: it may repeat the merchant id, which a stranger may have written.
+ */
+export function resolverFailed(cause: unknown): PayhooksError {
+  if (isPayhooksError(cause) && cause.code === "ERR_OVERLOADED") return cause;
+  const isLate = cause === TIME_IS_UP;
+  const why = isLate ? "no answer within acceptTimeoutMs" : describeError(cause);
+  return new PayhooksError("ERR_RESOLVER_FAILED", `The key resolver failed: ${why}`, isLate ? {} : { cause });
+}
 
 /** A keyring of keys that are ready for use. */
 export function fixedKeys<Imported>(keys: readonly Imported[]): Keyring<Imported> {

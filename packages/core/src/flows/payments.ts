@@ -3,7 +3,7 @@ import { normalizeAmount } from "../protocol/amount.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { EVENT_NAMES, type PaymentEvent, STATUS_RANK } from "../protocol/events.ts";
+import { flowOfEvent, type PaymentEvent, STATUS_RANK } from "../protocol/events.ts";
 import { isUnwieldy, withoutPrototype } from "../protocol/json.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
@@ -35,12 +35,16 @@ import {
 import { judgeBy } from "./judgement.ts";
 import type { KeyHint, Keyring, ResolverLimits } from "./keyring.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
+import { checkOwner } from "./owner.ts";
 import { checkExpectations, keyringOf, type PaymentsOptions, rulesOf } from "./payments-options.ts";
 
 /** The payments flow: everything in {@link Flow}, and what only this flow can do. */
 export interface PaymentsFlow extends Flow {
-  /** Makes a delivery of a look-up's result. It needs no signature. Throws `ERR_TRANSACTION_INVALID`. */
-  fromLookup(transaction: LookupTransaction, tenant: string, now: number): StoredDelivery;
+  /**
+   * Makes a delivery of a look-up's result. It needs no signature. Rejects with `ERR_TRANSACTION_INVALID`, or as
+   * {@link checkOwner} does.
+   */
+  fromLookup(transaction: LookupTransaction, tenant: string, now: number): Promise<StoredDelivery>;
 }
 
 /** What the flow takes from the receiver. */
@@ -63,7 +67,7 @@ export function paymentsFlow(
   const rules = rulesOf(options, keyring.resolves);
   const warnings = warningsOf(rules);
   const judge = judgeBy(rules);
-  const lookupRules: CallbackRules = { ...rules, merchantIdRequired: false, callbackUrlRequired: false };
+  const lookupRules: CallbackRules = { ...rules, callbackUrlRequired: false };
 
   function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
     if (isUnwieldy(delivery.rawBody)) {
@@ -203,7 +207,7 @@ export function paymentsFlow(
     verify,
     read: readStored,
     contents: contentsBy(rules),
-    fromLookup(transaction, tenant, now) {
+    async fromLookup(transaction, tenant, now) {
       const texts = textsOfLookup(transaction);
       const fault = findMalformedField(texts, lookupRules);
       if (fault !== null) {
@@ -211,6 +215,7 @@ export function paymentsFlow(
           fix: "Pass the data of a transaction look-up unchanged, with base_amount as its raw JSON text.",
         });
       }
+      await checkOwner(transaction, tenant, keyring, rules);
       return {
         flow: "payments",
         tenant,
@@ -252,11 +257,7 @@ function listing(
   name: string,
   status: string,
 ): { readonly name: string; readonly status: string; readonly listed: boolean } {
-  return { name, status, listed: isListedEvent(name) && Object.hasOwn(STATUS_RANK, status) };
-}
-
-function isListedEvent(name: string): name is PaymentEvent["event"] {
-  return (EVENT_NAMES.payments as readonly string[]).includes(name);
+  return { name, status, listed: flowOfEvent(name) === "payments" && Object.hasOwn(STATUS_RANK, status) };
 }
 
 /** A frozen event without a prototype. Event and status must be listed for the type to be true. */

@@ -1,6 +1,7 @@
 import type { Logger } from "../notices/logger.ts";
+import type { EventFacts } from "../notices/notice.ts";
 import type { Contents } from "../protocol/contents.ts";
-import type { FlowName, PaymentStatus } from "../protocol/events.ts";
+import type { PaymentStatus } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import { propertyOf } from "../protocol/reading.ts";
 
@@ -79,16 +80,7 @@ export interface HandlerOptions {
 }
 
 /** An event that is kept for a person. */
-export interface HeldEvent {
-  readonly eventId: string;
-  readonly flow: FlowName;
-  readonly tenant: string;
-  readonly id: string;
-  /** Empty if the reading is not certain. */
-  readonly event: string;
-  readonly status: string;
-  /** The merchant's reference of a payment. Null in the connect flow, and if the reading is not certain. */
-  readonly referenceId: string | null;
+export interface HeldEvent extends EventFacts {
   readonly reason: HeldReason;
   readonly detail: string | null;
   /** What its handlers get, field by field, and what was signed. */

@@ -3,19 +3,13 @@ import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import {
   type AnyEvent,
-  EVENT_NAMES,
   type EventName,
+  eventNamesOf,
   type FlowName,
-  type PaymentEvent,
+  flowOfEvent,
   STATUS_RANK,
 } from "../protocol/events.ts";
-import {
-  defaultBackoffMs,
-  type Handler,
-  type HandlerOptions,
-  type HeldEvent,
-  type PaymentHandlers,
-} from "./handler.ts";
+import { defaultBackoffMs, type Handler, type HandlerOptions, type HeldEvent } from "./handler.ts";
 
 /** A registered handler, with its options filled in. */
 export interface Registered {
@@ -40,7 +34,9 @@ export interface RegisteredHeldHandler extends Registered {
 }
 
 const STATUSES: ReadonlySet<string> = new Set(Object.keys(STATUS_RANK));
-const ONE_HANDLER: ReadonlySet<string> = new Set(["handler"]);
+/** Webhooks of the connect flow have no status. */
+const ANY_STATUS: ReadonlySet<string> = new Set([""]);
+/** Names that every object has, such as `constructor`, are refused too: the steps of an event are found by these names. */
 const HANDLER_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 /** `connected_account.approved` → `connectedAccountApproved`. The first handler of an event has this name. */
@@ -55,38 +51,18 @@ export class Registry {
   readonly #ignored = new Set<string>();
   #closed = false;
 
-  /** A function is for SUCCESS only. An object has one for each status that is wanted. */
-  addPayment<Event extends PaymentEvent>(
-    event: Event["event"],
-    handlers: PaymentHandlers<Event>,
-    options: HandlerOptions,
-  ): void {
-    const byStatus = typeof handlers === "function" ? { SUCCESS: handlers } : handlers;
-    checkHandlers(event, byStatus, STATUSES);
-    // Handlers of all events are kept as one type. Each is called only with events that it is for.
-    const wanted = byStatus as Partial<Record<string, Handler<AnyEvent>>>;
-    const statuses = Object.keys(wanted).filter((status) => wanted[status] !== undefined);
-    this.#add(event, statuses, (given) => wanted[(given as PaymentEvent).status] ?? null, options);
-  }
-
-  addConnect<Event extends AnyEvent>(
-    event: Event["event"],
-    handler: Handler<Event>,
-    options: HandlerOptions,
-  ): void {
-    checkHandlers(event, { handler }, ONE_HANDLER);
-    this.#add(event, [""], () => handler as Handler<AnyEvent>, options);
-  }
-
-  #add(
-    event: EventName,
-    statuses: readonly string[],
-    pick: RegisteredHandler["pick"],
-    options: HandlerOptions,
-  ): void {
+  /** Payments: a function is for SUCCESS only, and an object has one for each status that is wanted. */
+  add(event: EventName, given: unknown, options: HandlerOptions): void {
+    const byStatus = flowOfEvent(event) === "payments";
+    const functions = typeof given === "function" ? { [byStatus ? "SUCCESS" : ""]: given } : given;
+    const wanted = checkHandlers(event, functions, byStatus ? STATUSES : ANY_STATUS);
     if (this.#ignored.has(event)) throw contradiction(event);
     const list = this.#handlers.get(event) ?? [];
-    list.push({ ...this.#check(list, event, defaultHandlerName(event), options), statuses, pick });
+    list.push({
+      ...this.#check(list, event, defaultHandlerName(event), options),
+      statuses: [...wanted.keys()],
+      pick: (one) => wanted.get("status" in one ? one.status : "") ?? null,
+    });
     this.#handlers.set(event, list);
   }
 
@@ -139,7 +115,7 @@ export class Registry {
 
   /** The event names of a flow that have no handler and are not ignored. */
   unhandled(flow: FlowName): readonly EventName[] {
-    return EVENT_NAMES[flow].filter((event) => !this.#handlers.has(event) && !this.#ignored.has(event));
+    return eventNamesOf(flow).filter((event) => !this.#handlers.has(event) && !this.#ignored.has(event));
   }
 
   #checkOpen(): void {
@@ -168,14 +144,14 @@ export class Registry {
       onCrash: true,
     });
     const { name = others.length === 0 ? defaultName : undefined } = options;
-    if (name === undefined || typeof name !== "string" || !HANDLER_NAME.test(name)) {
+    if (name === undefined || typeof name !== "string" || !HANDLER_NAME.test(name) || name in {}) {
       throw new PayhooksError(
         "ERR_HANDLER_NAME",
         name === undefined
           ? `A further handler of ${of} has no name.`
           : `A handler of ${of} has the name ${JSON.stringify(name)}.`,
         {
-          fix: 'Give { name } as letters, digits, "_", "." or "-", and keep it: it is part of effectId.',
+          fix: 'Give { name } as letters, digits, "_", "." or "-", and keep it: it is part of effectId. Names that every object has, such as "constructor", are not allowed.',
         },
       );
     }
@@ -207,14 +183,17 @@ function contradiction(event: EventName): PayhooksError {
   });
 }
 
+/** The functions by status. Handlers of all events are kept as one type. Each is called only with events that it is for. */
 function checkHandlers(
   name: EventName,
-  handlers: Readonly<Record<string, unknown>> | null | undefined,
-  keys: ReadonlySet<string>,
-): void {
-  const given = Object.entries(handlers ?? {}).filter(([, handler]) => handler !== undefined);
-  const wrong = given.find(([key, handler]) => typeof handler !== "function" || !keys.has(key));
-  if (given.length > 0 && wrong === undefined) return;
+  handlers: unknown,
+  statuses: ReadonlySet<string>,
+): ReadonlyMap<string, Handler<AnyEvent>> {
+  const given = Object.entries(Object(handlers) as Readonly<Record<string, unknown>>).filter(
+    ([, handler]) => handler !== undefined,
+  );
+  const wrong = given.find(([status, handler]) => typeof handler !== "function" || !statuses.has(status));
+  if (given.length > 0 && wrong === undefined) return new Map(given as [string, Handler<AnyEvent>][]);
   throw new PayhooksError(
     "ERR_OPTION_INVALID",
     wrong === undefined

@@ -3,7 +3,7 @@ import type { AsyncContext } from "../time/async-context.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import { type Stopwatch, sleep } from "../time/clock.ts";
-import type { Step } from "./changes.ts";
+import { isAboutRecord, type Step } from "./changes.ts";
 import type { Inbox, Lease, RunEnd, Runner } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
 import type { Accepted, VerifiedEvent } from "./record/event.ts";
@@ -39,6 +39,7 @@ export class ActiveRun implements Lease {
   #reference: string | null;
   #called = false;
   #lost = false;
+  #broken = false;
   #renewing = false;
   /** The end of the run is being written. From then on, only the answer to that write shows whether the lease was lost. */
   #ending = false;
@@ -71,6 +72,11 @@ export class ActiveRun implements Lease {
   /** The key of the claim that the event has on its reference; null if it has none. */
   get reference(): string | null {
     return this.#reference;
+  }
+
+  /** The record could not be read when something was to be written. Whoever ran the event again would get no further. */
+  get isBroken(): boolean {
+    return this.#broken;
   }
 
   mayCall(): ReturnType<Lease["mayCall"]> {
@@ -167,7 +173,10 @@ export class ActiveRun implements Lease {
     return null;
   }
 
-  /** While the store is down, the write is repeated. The handler is not: its result is kept until then. */
+  /**
+   * While the store is down, the write is repeated. The handler is not: its result is kept until then. If the record has become
+   * unreadable, there is nothing to wait for.
+   */
   async #persist<T>(during: string, step: Step<T>): Promise<T | null> {
     const { acts, changes, environment, leaseMs } = this.#parts;
     for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
@@ -179,8 +188,12 @@ export class ActiveRun implements Lease {
         return answer;
       } catch (error) {
         if (this.#parts.isAbandoned) return null;
-        acts.failed("end", error);
         this.#runner.notify(inboxError(during, error));
+        if (isAboutRecord(error)) {
+          this.#broken = true;
+          return null;
+        }
+        acts.failed("end", error);
         await sleep(environment, delayMs);
       }
     }

@@ -1,4 +1,5 @@
-import { PayhooksError } from "../protocol/errors.ts";
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
 import type { Environment } from "../time/environment.ts";
 import { BatchedStore } from "./batched-store.ts";
 import { InFlight } from "./in-flight.ts";
@@ -23,7 +24,8 @@ export interface StepResult<T> {
 
 /**
  * Computes a change of one record. A step must be synchronous and pure, since it may be computed several times. It gets a copy,
- * which it may change. If it throws, nothing is written, and only its caller gets the error. `mayHaveBeenMade` is true if a write
+ * which it may change. If it throws, nothing is written, and only its caller gets the error. Unless it throws a `PayhooksError`, the
+ * record counts as unreadable. `mayHaveBeenMade` is true if a write
  * of this step was sent before and its outcome is unknown.
  */
 export type Step<T> = (
@@ -185,7 +187,7 @@ export class Changes {
         begins ||= result.begins === true;
         announce ||= result.announce === true;
       } catch (error) {
-        pending.computed = { ok: false, error };
+        pending.computed = { ok: false, error: isPayhooksError(error) ? error : brokenBy(error) };
       }
     }
     const group = computed === asked.length ? asked : asked.slice(0, computed);
@@ -195,16 +197,18 @@ export class Changes {
       else this.#readFor(group);
       return;
     }
-    const item: Swap = {
-      key,
-      expected: base?.version ?? null,
-      version: this.#environment.token(),
-      record,
-      index: indexOf(key, record),
-      before: stored === null ? null : (base?.index ?? indexOf(key, stored)),
-      at: now,
-      announce,
-    };
+    let index: RecordIndex;
+    let before: RecordIndex | null;
+    try {
+      index = indexOf(key, record);
+      before = stored === null ? null : (base?.index ?? indexOf(key, stored));
+    } catch (error) {
+      this.#fail(group, key, brokenBy(error));
+      return;
+    }
+    const version = this.#environment.token();
+    const expected = base?.version ?? null;
+    const item: Swap = { key, expected, version, record, index, before, at: now, announce };
     this.#write(group, base, item, begins ? this.#environment.monotonic() + this.#leaseMs : null, failures);
   }
 
@@ -393,9 +397,23 @@ function overtakenByOthers(): PayhooksError {
   );
 }
 
+const aboutRecords = new WeakSet<object>();
+
 /** The error for a record that cannot be read. Its events wait until somebody has repaired the record or updated Payhooks. */
 export function unreadable(why: string): PayhooksError {
-  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `A record cannot be read: ${why}.`, {
+  const error = new PayhooksError("ERR_INBOX_UNAVAILABLE", `A record cannot be read: ${why}.`, {
     fix: "Is a newer version of Payhooks running on the same data? Update every process to it. Otherwise restore the data from a backup.",
   });
+  aboutRecords.add(error);
+  return error;
+}
+
+/** True for {@link unreadable}: to try again is no use, since it is the record that is at fault, and not the store. */
+export function isAboutRecord(error: unknown): boolean {
+  return typeof error === "object" && error !== null && aboutRecords.has(error);
+}
+
+/** A step has thrown on a record whose fields are all as they must be. */
+function brokenBy(error: unknown): PayhooksError {
+  return unreadable(`it has been changed to something that no step expects (${describeError(error)})`);
 }

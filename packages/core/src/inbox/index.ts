@@ -12,7 +12,7 @@ export type { ContentField, Contents, SignedPiece } from "../protocol/contents.t
 export { HELD_REASONS, type HeldReason, isAboutTruth } from "../protocol/held-reasons.ts";
 export type { Awaitable } from "../time/awaitable.ts";
 export { createInbox, type InboxOptions } from "./engine.ts";
-export type { EventFilter } from "./events.ts";
+export { type EventFilter, eachEvent } from "./events.ts";
 export type { Inbox } from "./inbox.ts";
 export { type MoveOptions, type MoveReport, moveRecords } from "./move.ts";
 export { canaryKey } from "./record/canary.ts";

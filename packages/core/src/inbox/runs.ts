@@ -58,6 +58,8 @@ interface NextRun {
 
 /** A begun run that gets no place within this time is handed back. Handlers have become slower than when it was begun. */
 const PATIENCE_MS = 250;
+/** How many records are remembered that cannot be read. */
+const MAX_BROKEN = 10_000;
 
 /** All runs that this process has begun. Each waits for a place, or runs. A record has at most one run at a time. */
 export class Runs {
@@ -69,6 +71,8 @@ export class Runs {
   readonly #active = new InFlight<string, { run: ActiveRun | null }>();
   readonly #waiting = new FirstInFirstOut<WaitingRun>();
   readonly #interrupted = new OneAtATime();
+  /** Records that could not be read at the end of a run, the latest last. They are not begun again in this process. */
+  readonly #broken = new Set<string>();
   #isStarting = false;
   #isWatching = false;
   #isRenewing = false;
@@ -141,12 +145,14 @@ export class Runs {
       return false;
     }
     if (this.has(key)) return false;
-    if (isUnreadable(due.record)) {
+    const { record } = due;
+    if (isUnreadable(record) || this.#broken.has(key)) {
+      const why = isUnreadable(record) ? record.unreadable : "the end of its last run could not be computed";
       // The record stays hidden for a while, so the next look does not find it again.
-      runner.notify(inboxError("take", unreadable(due.record.unreadable)));
+      runner.notify(inboxError("take", unreadable(why)));
       return false;
     }
-    if (hasInterrupted(due.record) && !(await this.#turnOf(key, isWanted))) return false;
+    if (hasInterrupted(record) && !(await this.#turnOf(key, isWanted))) return false;
     const { changes, leaseMs } = this.#parts;
     this.reserve(key);
     const options = this.beginOptions(key, runner, null);
@@ -313,6 +319,7 @@ export class Runs {
       end.written();
       for (const facts of finished.overtaken) runner.notify({ type: "stale", ...facts });
     }
+    if (run.isBroken) this.#remember(key);
     const hasEnded = finished?.kind === "ended" && end.ending.kind === "done";
     const closing = hasEnded ? this.#closeClaim(run, runner) : null;
     if (finished !== null && next.begun !== null) {
@@ -324,6 +331,14 @@ export class Runs {
     ended?.(reportOf(finished !== null, end.ending, lease), finished === null ? null : end.ending.kind);
     this.giveBack(key);
     if (finished !== null && next.inMs !== null) this.#looker.due(next.inMs);
+  }
+
+  #remember(key: string): void {
+    this.#broken.add(key);
+    for (const oldest of this.#broken) {
+      if (this.#broken.size <= MAX_BROKEN) break;
+      this.#broken.delete(oldest);
+    }
   }
 
   async #closeClaim({ reference, data }: ActiveRun, runner: Runner): Promise<void> {

@@ -3,9 +3,11 @@
  * connection that is spent is thrown away, since the next one may lead to another server, or to this one as it is by then.
  */
 
+import { propertyOf } from "../protocol/reading.ts";
+
 /** PostgreSQL's error code of five characters; null if the server did not send one. */
 export function codeOf(error: unknown): string | null {
-  const code = (error as { readonly code?: unknown } | null)?.code;
+  const code = propertyOf(error, "code");
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : null;
 }
 
@@ -21,7 +23,7 @@ const AWAY = /^(?:25006|08|53|57P|58030)/;
 
 /** The server has answered that the connection is of no more use. It always is after an error that ends the session. */
 export function saysSpent(error: unknown): boolean {
-  const { severity } = (error ?? {}) as { readonly severity?: unknown };
+  const severity = propertyOf(error, "severity");
   return severity === "FATAL" || severity === "PANIC" || SPENT.test(codeOf(error) ?? "");
 }
 

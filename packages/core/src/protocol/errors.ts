@@ -76,6 +76,7 @@ export type SetupErrorCode =
 export type UsageErrorCode =
   | "ERR_AMOUNT_INVALID"
   | "ERR_TRANSACTION_INVALID"
+  | "ERR_TRANSACTION_FOREIGN"
   | "ERR_HELD_NOT_FOUND"
   | "ERR_HELD_CHANGED"
   | "ERR_NOT_SEARCHABLE"

@@ -1,10 +1,115 @@
 import type { JsonObject } from "./json.ts";
 
+/*
+ * Every event is one row of EVENTS. Its type, its method on a receiver, what the flow checks, and what the builders of tests write
+ * follow from the row.
+ */
+
+/**
+ * The members of a webhook's `data` besides `object`, each with an example. A text is never empty, and a number is a safe integer.
+ * A test builder puts a new id in the place of each `_1`, and the decision in the place of `approved`.
+ */
+export const DATA = {
+  /** A connected account (specification, Connected account). */
+  connected_account: { id: "cm_1", master_merchant_id: "mm_1", kyc_status: "approved" },
+  /** A settlement (specification, Settlement). */
+  settlement: {
+    id: "wd_1",
+    connected_account_id: "cm_1",
+    /** The specification does not name its unit. */
+    amount: 125_000,
+    status: "approved",
+  },
+};
+
+/** The events of the specification, in its order, by the method of a receiver that registers a handler. */
+export const EVENTS = {
+  /**
+   * Registers a handler of `DEPOSIT`. A function runs on SUCCESS only. An object has a function for each status that is wanted
+   * (specification, Payment callback events). An event with another status is acknowledged, and counts as done.
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
+  onDeposit: { name: "DEPOSIT", flow: "payments" },
+  /**
+   * Registers a handler of `WITHDRAWAL`, in the same way as `onDeposit`.
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
+  onWithdrawal: { name: "WITHDRAWAL", flow: "payments" },
+  /**
+   * Registers a handler of `connected_account.approved`: the service approved the KYC of a connected merchant
+   * (specification, Connected-account events).
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
+  onConnectedAccountApproved: {
+    name: "connected_account.approved",
+    flow: "connect",
+    object: "connected_account",
+  },
+  /**
+   * Registers a handler of `connected_account.declined`: the service declined the KYC of a connected merchant.
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
+  onConnectedAccountDeclined: {
+    name: "connected_account.declined",
+    flow: "connect",
+    object: "connected_account",
+  },
+  /**
+   * Registers a handler of `settlement.approved`. The service does not send settlement events yet (specification,
+   * Connected-account events).
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
+  onSettlementApproved: { name: "settlement.approved", flow: "connect", object: "settlement" },
+  /**
+   * Registers a handler of `settlement.declined`. The service does not send settlement events yet.
+   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
+  onSettlementDeclined: { name: "settlement.declined", flow: "connect", object: "settlement" },
+} as const;
+
+interface PaymentRow {
+  readonly name: string;
+  readonly flow: "payments";
+}
+
+interface ConnectRow {
+  readonly name: string;
+  readonly flow: "connect";
+  /** The kind of its `data`. */
+  readonly object: keyof typeof DATA;
+}
+
+/** The row of an event. */
+type Row = (typeof EVENTS)[keyof typeof EVENTS];
+
+/** The event names of the specification. */
+export type EventName = Row["name"];
+
 /** The service's two independent flows (specification, Events). */
-export type FlowName = "payments" | "connect";
+export type FlowName = Row["flow"];
 
 /** Every flow. */
 export const FLOWS: Readonly<Record<FlowName, true>> = { payments: true, connect: true };
+
+const ROWS: ReadonlyMap<string, Row & (PaymentRow | ConnectRow)> = new Map(
+  Object.values(EVENTS).map((row) => [row.name, row]),
+);
+
+/** The event names of a flow, in the specification's order. */
+export function eventNamesOf(flow: FlowName): readonly EventName[] {
+  return [...ROWS.values()].filter((row) => row.flow === flow).map(({ name }) => name);
+}
+
+/** The flow of a listed event; null for any other text. */
+export function flowOfEvent(name: string): FlowName | null {
+  return ROWS.get(name)?.flow ?? null;
+}
+
+/** The kind of the `data` of a listed webhook; null for any other text. */
+export function objectOfEvent(name: string): keyof typeof DATA | null {
+  const row = ROWS.get(name);
+  return row?.flow === "connect" ? row.object : null;
+}
 
 /** Statuses of payment callbacks (specification, States and transitions). */
 export type PaymentStatus = "SUCCESS" | "FAILED" | "PENDING";
@@ -35,37 +140,23 @@ interface PaymentFields<Event extends string, Status extends string> {
   readonly source: PaymentSource;
 }
 
-type OfStatus<Event extends string> =
-  | PaymentFields<Event, "SUCCESS">
-  | PaymentFields<Event, "FAILED">
-  | PaymentFields<Event, "PENDING">;
+/** An event of the payments flow: `PaymentEvent<"DEPOSIT">`, in one of three statuses. */
+export type PaymentEvent<Name extends NameOf<"payments"> = NameOf<"payments">> = {
+  [Each in Name]: { [Status in PaymentStatus]: PaymentFields<Each, Status> }[PaymentStatus];
+}[Name];
 
-/** A payment or deposit, in one of three statuses. */
-export type DepositEvent = OfStatus<"DEPOSIT">;
-/** A withdrawal, in one of three statuses. */
-export type WithdrawalEvent = OfStatus<"WITHDRAWAL">;
-/** An event of the payments flow. */
-export type PaymentEvent = DepositEvent | WithdrawalEvent;
+type NameOf<Flow extends FlowName> = Extract<Row, { readonly flow: Flow }>["name"];
+
+/** The data of a webhook, by its `object`. */
+type DataOf<Kind extends keyof typeof DATA> = { readonly object: Kind } & {
+  readonly [Member in keyof (typeof DATA)[Kind]]: (typeof DATA)[Kind][Member];
+} & { readonly extra: JsonObject };
 
 /** A connected account, as event data (specification, Connected account). */
-export interface ConnectedAccount {
-  readonly object: "connected_account";
-  readonly id: string;
-  readonly master_merchant_id: string;
-  readonly kyc_status: string;
-  readonly extra: JsonObject;
-}
+export type ConnectedAccount = DataOf<"connected_account">;
 
-/** A settlement, as event data (specification, Settlement). */
-export interface Settlement {
-  readonly object: "settlement";
-  readonly id: string;
-  readonly connected_account_id: string;
-  /** A safe integer. The specification does not name its unit. */
-  readonly amount: number;
-  readonly status: string;
-  readonly extra: JsonObject;
-}
+/** A settlement, as event data (specification, Settlement). Its `amount` is a safe integer. */
+export type Settlement = DataOf<"settlement">;
 
 /** The envelope of a connected-account webhook (specification, Connected-account events). */
 interface ConnectEnvelope<Event extends string, Data> {
@@ -80,44 +171,21 @@ interface ConnectEnvelope<Event extends string, Data> {
   readonly authenticated: boolean;
 }
 
-/** KYC of a connected merchant approved (specification, Connected-account events). */
-export type ConnectedAccountApprovedEvent = ConnectEnvelope<"connected_account.approved", ConnectedAccount>;
-/** KYC of a connected merchant declined (specification, Connected-account events). */
-export type ConnectedAccountDeclinedEvent = ConnectEnvelope<"connected_account.declined", ConnectedAccount>;
-/** A settlement approved (specification, Connected-account events). */
-export type SettlementApprovedEvent = ConnectEnvelope<"settlement.approved", Settlement>;
-/** A settlement declined (specification, Connected-account events). */
-export type SettlementDeclinedEvent = ConnectEnvelope<"settlement.declined", Settlement>;
+type ObjectOf<Name extends NameOf<"connect">> = Extract<
+  Row,
+  { readonly name: Name; readonly flow: "connect" }
+>["object"];
 
-/** An event of the connect flow. */
-export type ConnectEvent =
-  | ConnectedAccountApprovedEvent
-  | ConnectedAccountDeclinedEvent
-  | SettlementApprovedEvent
-  | SettlementDeclinedEvent;
+/** An event of the connect flow: `ConnectEvent<"settlement.approved">`. */
+export type ConnectEvent<Name extends NameOf<"connect"> = NameOf<"connect">> = {
+  [Each in Name]: ConnectEnvelope<Each, DataOf<ObjectOf<Each>>>;
+}[Name];
 
 /** Any event that a handler can be registered for. */
 export type AnyEvent = PaymentEvent | ConnectEvent;
 
-/** The event names of the specification. */
-export type EventName = AnyEvent["event"];
-
 /** The event type of a name: `EventOf<"settlement.approved">`. */
 export type EventOf<Name extends EventName> = Extract<AnyEvent, { readonly event: Name }>;
-
-/** Event names by flow, in the specification's order. */
-export const EVENT_NAMES: {
-  readonly payments: readonly PaymentEvent["event"][];
-  readonly connect: readonly ConnectEvent["event"][];
-} = {
-  payments: ["DEPOSIT", "WITHDRAWAL"],
-  connect: [
-    "connected_account.approved",
-    "connected_account.declined",
-    "settlement.approved",
-    "settlement.declined",
-  ],
-};
 
 /** The rank of each listed status. A terminal status follows PENDING, never the other way round. */
 export const STATUS_RANK: Readonly<Record<PaymentStatus, 0 | 1>> = { PENDING: 0, SUCCESS: 1, FAILED: 1 };

@@ -5,21 +5,15 @@ import { contentsOf } from "../flows/contents.ts";
 import { type Flow, withFreshness } from "../flows/flow.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
 import { type PaymentsFlow, paymentsFlow } from "../flows/payments.ts";
-import type {
-  Handler,
-  HandlerContext,
-  HandlerOptions,
-  HeldEvent,
-  PaymentHandlers,
-} from "../handlers/handler.ts";
+import type { HandlerContext } from "../handlers/handler.ts";
+import { type Registration, registrationIn } from "../handlers/registration.ts";
 import { Registry } from "../handlers/registry.ts";
-import type { EventEntries, FindQuery } from "../inbox/events.ts";
+import type { EventQuery, Events } from "../inbox/events.ts";
 import { withOwnErrors } from "../inbox/failures.ts";
-import type { Health, HeldEntries, Inbox, Runner, Running, WorkReport } from "../inbox/inbox.ts";
+import type { Health, Inbox, Runner, Running, WorkReport } from "../inbox/inbox.ts";
 import { isEventId, type RunReport, type StoredDelivery } from "../inbox/record/event.ts";
-import type { EventSummary } from "../inbox/record/index-of.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
-import type { Life, ReplayDecision } from "../inbox/record/life.ts";
+import type { ReplayDecision } from "../inbox/record/life.ts";
 import { memoryInbox } from "../memory/index.ts";
 import { Alerts } from "../notices/alerts.ts";
 import { NoticeBoard } from "../notices/board.ts";
@@ -30,16 +24,7 @@ import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import type { Contents } from "../protocol/contents.ts";
 import { isSetupError, PayhooksError } from "../protocol/errors.ts";
-import type {
-  ConnectedAccountApprovedEvent,
-  ConnectedAccountDeclinedEvent,
-  DepositEvent,
-  EventName,
-  FlowName,
-  SettlementApprovedEvent,
-  SettlementDeclinedEvent,
-  WithdrawalEvent,
-} from "../protocol/events.ts";
+import type { FlowName } from "../protocol/events.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import { environmentOf } from "../time/environment.ts";
@@ -63,7 +48,12 @@ export function createReceiver<Context extends HandlerContext>(
 ): Receiver<Context>;
 export function createReceiver(options: ReceiverOptions): Receiver;
 export function createReceiver(options: ReceiverOptions): Receiver {
-  return new MountedReceiver(options);
+  const registry = new Registry();
+  const receiver: Receiver = Object.assign(
+    new MountedReceiver(options, registry),
+    registrationIn(registry, () => receiver),
+  );
+  return receiver;
 }
 
 const OK: Probe = { ok: true, code: null, detail: null };
@@ -72,16 +62,16 @@ const CLOSING: Probe = notReady("closing", "the receiver is closing or closed");
 /** For how many values of `maxDueAgeMs` the last answer is remembered. */
 const MAX_TOLD = 10;
 
-class MountedReceiver implements Receiver {
-  readonly held: HeldEntries;
-  readonly events: EventEntries;
+/** A receiver without the methods that register handlers. */
+class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, HandlerContext>> {
+  readonly events: Events;
   readonly effects: Effects | null;
   readonly #upkeep: EffectsUpkeep | null;
   readonly #options: ReceiverOptions;
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #notices: NoticeBoard;
-  readonly #registry = new Registry();
+  readonly #registry: Registry;
   readonly #inbox: Inbox;
   readonly #flows: { readonly payments: PaymentsFlow | null; readonly connect: Flow | null };
   readonly #endpoints: { readonly payments: PaymentsEndpoint | null; readonly connect: Endpoint | null };
@@ -93,7 +83,8 @@ class MountedReceiver implements Receiver {
   /** The last error of the set-up that was told. */
   #toldSetup: string | null = null;
 
-  constructor(options: ReceiverOptions) {
+  constructor(options: ReceiverOptions, registry: Registry) {
+    this.#registry = registry;
     this.#options = options;
     this.#settings = settingsOf(options);
     const { payments, connect } = options;
@@ -115,7 +106,7 @@ class MountedReceiver implements Receiver {
     this.effects = effects;
     this.#upkeep = effects === null ? null : new EffectsUpkeep(effects, clock, notices);
     this.#runner = createRunner({
-      registry: this.#registry,
+      registry,
       flows: this.#flows,
       notices,
       logger,
@@ -143,18 +134,22 @@ class MountedReceiver implements Receiver {
       payments: this.#flows.payments === null ? null : this.#paymentsEndpoint(this.#flows.payments),
       connect: this.#flows.connect === null ? null : this.#intake.endpoint(this.#flows.connect),
     };
-    const { held, events } = this.#inbox;
-    this.events = events;
-    this.held = {
-      list: (filter) => held.list(filter),
+    const { events } = this.#inbox;
+    this.events = {
+      get: (eventId) => events.get(eventId),
+      list: async (query = {}) => {
+        this.#checkTenantOf(query);
+        return events.list(query);
+      },
+      counts: () => events.counts(),
       replay: async (eventId, decision) => {
         checkReplay(decision);
-        await held.replay(eventId, decision);
+        await events.replay(eventId, decision);
         notices.post({ type: "replayed", eventId, by: decision.by, note: decision.note });
       },
       discard: async (eventId, decision) => {
         checkNames("discard", decision, { by: true, note: true, revision: true });
-        await held.discard(eventId, decision);
+        await events.discard(eventId, decision);
         notices.post({ type: "discarded", eventId, by: decision.by, note: decision.note });
       },
     };
@@ -166,52 +161,6 @@ class MountedReceiver implements Receiver {
 
   get connect(): Endpoint {
     return this.#endpoints.connect ?? flowOff("connect", "connect: { secret }");
-  }
-
-  onDeposit(handlers: PaymentHandlers<DepositEvent>, options: HandlerOptions = {}): this {
-    this.#registry.addPayment("DEPOSIT", handlers, options);
-    return this;
-  }
-
-  onWithdrawal(handlers: PaymentHandlers<WithdrawalEvent>, options: HandlerOptions = {}): this {
-    this.#registry.addPayment("WITHDRAWAL", handlers, options);
-    return this;
-  }
-
-  onConnectedAccountApproved(
-    handler: Handler<ConnectedAccountApprovedEvent>,
-    options: HandlerOptions = {},
-  ): this {
-    this.#registry.addConnect("connected_account.approved", handler, options);
-    return this;
-  }
-
-  onConnectedAccountDeclined(
-    handler: Handler<ConnectedAccountDeclinedEvent>,
-    options: HandlerOptions = {},
-  ): this {
-    this.#registry.addConnect("connected_account.declined", handler, options);
-    return this;
-  }
-
-  onSettlementApproved(handler: Handler<SettlementApprovedEvent>, options: HandlerOptions = {}): this {
-    this.#registry.addConnect("settlement.approved", handler, options);
-    return this;
-  }
-
-  onSettlementDeclined(handler: Handler<SettlementDeclinedEvent>, options: HandlerOptions = {}): this {
-    this.#registry.addConnect("settlement.declined", handler, options);
-    return this;
-  }
-
-  onHeld(handler: Handler<HeldEvent>, options: HandlerOptions = {}): this {
-    this.#registry.addHeld(handler, options);
-    return this;
-  }
-
-  ignore(event: EventName): this {
-    this.#registry.ignore(event);
-    return this;
   }
 
   observe(observer: (notice: Notice) => void): () => void {
@@ -292,7 +241,7 @@ class MountedReceiver implements Receiver {
     await this.#lifecycle.prepare();
     const now = this.#clock.now();
     const { maxHeld } = this.#settings;
-    const delivery = flow.fromLookup(transaction, tenant ?? ONLY_TENANT, now);
+    const delivery = await flow.fromLookup(transaction, tenant ?? ONLY_TENANT, now);
     const { reading } = withFreshness(flow.read(delivery), now, flow.windowMs);
     const accepted = await this.#inbox.accept(reading.verified, { maxHeld });
     this.#intake.notice(reading, accepted);
@@ -337,27 +286,28 @@ class MountedReceiver implements Receiver {
     this.#lifecycle.resume();
   }
 
-  read(eventId: string): Promise<Life | null> {
-    return this.#inbox.read(eventId);
-  }
-
   contents(delivery: StoredDelivery): Contents {
     return (this.#flows[delivery.flow]?.contents ?? contentsOf)(delivery);
   }
 
-  async find(query: FindQuery): Promise<readonly EventSummary[]> {
-    const hasTenants =
-      query.payTxnId === undefined ? this.#flows.connect?.hasTenants : this.#flows.payments?.hasTenants;
-    if (hasTenants === true && query.referenceId === undefined && !query.tenant) {
-      throw new PayhooksError(
-        "ERR_OPTION_MISSING",
-        "find was given no tenant, but a resolver chooses the keys.",
-        {
-          fix: "Pass { tenant } as the resolver names it for this merchant.",
-        },
-      );
-    }
-    return this.#inbox.find(query);
+  /** Ids and references belong to a tenant. Without one, nothing would be found, and that would look like an answer. */
+  #checkTenantOf({ id, referenceId, tenant, flow }: EventQuery): void {
+    if ((id === undefined && referenceId === undefined) || tenant) return;
+    const { payments, connect } = this.#flows;
+    const asked =
+      referenceId !== undefined || flow === "payments"
+        ? [payments]
+        : flow === "connect"
+          ? [connect]
+          : [payments, connect];
+    if (!asked.some((one) => one?.hasTenants === true)) return;
+    throw new PayhooksError(
+      "ERR_OPTION_MISSING",
+      "events.list was given an id or a reference without a tenant, but a resolver chooses the keys.",
+      {
+        fix: "Pass { tenant } as the resolver names it for this merchant. If it chooses the keys of one flow only, { flow } names the other.",
+      },
+    );
   }
 
   async health(): Promise<Health> {

@@ -1,4 +1,5 @@
 import type { Flow, Reading, Verification, Verified } from "../flows/flow.ts";
+import { resolverFailed } from "../flows/keyring.ts";
 import type { Inbox, Runner } from "../inbox/inbox.ts";
 import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
 import type { Alerts } from "../notices/alerts.ts";
@@ -13,7 +14,7 @@ import {
   type Reply,
   refusal,
 } from "../protocol/delivery.ts";
-import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { ANSWER_STATUS, type DeliveryErrorCode, isPayhooksError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import { describeError, originOf } from "../protocol/foreign-error.ts";
 import { currentContext } from "../time/async-context.ts";
@@ -346,18 +347,12 @@ export class Intake {
   }
 }
 
-/**
- * The answer if a resolver fails. A failure says nothing about the signature, so the sender has to try again. The resolver's
- * message is not logged: it may repeat the merchant id, which a stranger may have written.
- */
+/** The time that is up is the delivery's own, too. */
 async function resolving(verifying: Promise<Verification>): Promise<Verification> {
   try {
     return await verifying;
   } catch (cause) {
-    if (cause === TIME_IS_UP) throw cause;
-    throw new PayhooksError("ERR_RESOLVER_FAILED", `The key resolver failed: ${describeError(cause)}`, {
-      cause,
-    });
+    throw cause === TIME_IS_UP ? cause : resolverFailed(cause);
   }
 }
 

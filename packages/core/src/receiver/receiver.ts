@@ -1,29 +1,13 @@
 /** What a receiver offers. create-receiver.ts makes one. */
 import type { Effects } from "../effects/effects.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
-import type {
-  Handler,
-  HandlerContext,
-  HandlerOptions,
-  HeldEvent,
-  PaymentHandlers,
-} from "../handlers/handler.ts";
-import type { EventEntries, FindQuery } from "../inbox/events.ts";
-import type { Health, HeldEntries, WorkReport } from "../inbox/inbox.ts";
+import type { HandlerContext } from "../handlers/handler.ts";
+import type { Registration } from "../handlers/registration.ts";
+import type { Events } from "../inbox/events.ts";
+import type { Health, WorkReport } from "../inbox/inbox.ts";
 import type { AcceptOutcome, RunReport, StoredDelivery } from "../inbox/record/event.ts";
-import type { EventSummary } from "../inbox/record/index-of.ts";
-import type { Life } from "../inbox/record/life.ts";
 import type { Notice, NotReadyCode } from "../notices/notice.ts";
 import type { Contents } from "../protocol/contents.ts";
-import type {
-  ConnectedAccountApprovedEvent,
-  ConnectedAccountDeclinedEvent,
-  DepositEvent,
-  EventName,
-  SettlementApprovedEvent,
-  SettlementDeclinedEvent,
-  WithdrawalEvent,
-} from "../protocol/events.ts";
 import type { Endpoint } from "./intake.ts";
 
 /** The payments flow of a receiver. */
@@ -32,7 +16,8 @@ export interface PaymentsEndpoint extends Endpoint {
    * Feeds the result of a transaction look-up through the table of deduplication, so that an event that arrives both ways runs
    * once. `updated_at` is its signed time.
    * @param options `tenant` as the resolver names it. Required if a resolver chooses the keys, and refused otherwise.
-   * @throws PayhooksError `ERR_TRANSACTION_INVALID`, `ERR_OPTION_MISSING` or `ERR_OPTION_INVALID` for the tenant, `ERR_CLOSING`
+   * @throws PayhooksError `ERR_TRANSACTION_INVALID`, `ERR_TRANSACTION_FOREIGN` if its `merchant_id` is not of this tenant or not
+   * expected, `ERR_RESOLVER_FAILED`, `ERR_OPTION_MISSING` or `ERR_OPTION_INVALID` for the tenant, `ERR_CLOSING`
    * after `close()`, or what the inbox throws.
    */
   ingest(
@@ -63,70 +48,13 @@ export interface Ingested {
 }
 
 /** Receives the service's events. Made by {@link createReceiver}. */
-export interface Receiver<Context extends HandlerContext = HandlerContext> {
+export interface Receiver<Context extends HandlerContext = HandlerContext>
+  extends Registration<Receiver<Context>, Context> {
   /** Throws `ERR_FLOW_OFF` if the options have no `payments`. */
   readonly payments: PaymentsEndpoint;
   /** Throws `ERR_FLOW_OFF` if the options have no `connect`. */
   readonly connect: Endpoint;
 
-  /**
-   * Registers a handler of `DEPOSIT`. A function runs on SUCCESS only. An object has a function for each status that is wanted
-   * (specification, Payment callback events). An event with another status is acknowledged, and counts as done.
-   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
-   */
-  onDeposit(handlers: PaymentHandlers<DepositEvent, Context>, options?: HandlerOptions): Receiver<Context>;
-  /**
-   * Registers a handler of `WITHDRAWAL`, in the same way as `onDeposit`.
-   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
-   */
-  onWithdrawal(
-    handlers: PaymentHandlers<WithdrawalEvent, Context>,
-    options?: HandlerOptions,
-  ): Receiver<Context>;
-  /**
-   * Registers a handler of `connected_account.approved`: the service approved the KYC of a connected merchant
-   * (specification, Connected-account events).
-   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
-   */
-  onConnectedAccountApproved(
-    handler: Handler<ConnectedAccountApprovedEvent, Context>,
-    options?: HandlerOptions,
-  ): Receiver<Context>;
-  /**
-   * Registers a handler of `connected_account.declined`: the service declined the KYC of a connected merchant.
-   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
-   */
-  onConnectedAccountDeclined(
-    handler: Handler<ConnectedAccountDeclinedEvent, Context>,
-    options?: HandlerOptions,
-  ): Receiver<Context>;
-  /**
-   * Registers a handler of `settlement.approved`. The service does not send settlement events yet (specification,
-   * Connected-account events).
-   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
-   */
-  onSettlementApproved(
-    handler: Handler<SettlementApprovedEvent, Context>,
-    options?: HandlerOptions,
-  ): Receiver<Context>;
-  /**
-   * Registers a handler of `settlement.declined`. The service does not send settlement events yet.
-   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
-   */
-  onSettlementDeclined(
-    handler: Handler<SettlementDeclinedEvent, Context>,
-    options?: HandlerOptions,
-  ): Receiver<Context>;
-  /**
-   * Registers a handler that is called about every event that is put on hold. It runs durably and with retries.
-   * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
-   */
-  onHeld(handler: Handler<HeldEvent, Context>, options?: HandlerOptions): Receiver<Context>;
-  /**
-   * Declares that an event name is not wanted. Such an event is then done when it arrives, and not held.
-   * @throws PayhooksError `ERR_OPTION_INVALID` when the event has a handler, `ERR_REGISTRATION_CLOSED`.
-   */
-  ignore(event: EventName): Receiver<Context>;
   /**
    * Adds an observer, which gets a notice of everything that happens until the returned function is called. An observer can
    * neither slow down nor break a delivery.
@@ -159,21 +87,10 @@ export interface Receiver<Context extends HandlerContext = HandlerContext> {
   pause(): void;
   /** Begins to run events again after `pause()`. */
   resume(): void;
-  /** The whole life of one event, or null if the inbox does not know it. */
-  read(eventId: string): Promise<Life | null>;
-  /** What a person sees of the delivery of an event or held entry, as this receiver's options read it. */
+  /** What a person sees of the delivery of an event, as this receiver's options read it. */
   contents(delivery: StoredDelivery): Contents;
-  /**
-   * The events of one transaction, one webhook or one reference, including finished ones, as far as the inbox remembers them.
-   * The earliest accepted comes first. At most 1,000.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for a query that is not valid; `ERR_OPTION_MISSING` for an id without a tenant
-   * if a resolver chooses the keys.
-   */
-  find(query: FindQuery): Promise<readonly EventSummary[]>;
-  /** Lists and counts the events of the inbox. */
-  readonly events: EventEntries;
-  /** The events that are held for a person. */
-  readonly held: HeldEntries;
+  /** The events of the inbox: to look at, and to decide about those that are held for a person. */
+  readonly events: Events;
   /** The option `effects`; null if there was none. */
   readonly effects: Effects<Context> | null;
   /** Whether the receiver has started, if it should, whether events can be accepted and run, and how much waits. */

@@ -1,5 +1,5 @@
 import type { EventFilter } from "../inbox/events.ts";
-import { notSearchable } from "../inbox/finding.ts";
+import { notSearchable } from "../inbox/look.ts";
 import { matches } from "../inbox/matches.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { recordKeyOf } from "../inbox/record/event.ts";

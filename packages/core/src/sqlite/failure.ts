@@ -1,9 +1,10 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
+import { isError, propertyOf, textOf } from "../protocol/reading.ts";
 
 /** The words of an error. Some drivers give a code, others only a text. */
 export function wordsOf(error: unknown): string {
-  return `${(error as { code?: unknown } | null)?.code} ${String(error)}`;
+  return `${textOf(propertyOf(error, "code"))} ${textOf(error)}`;
 }
 
 /** True when another process holds the file. */
@@ -25,7 +26,7 @@ export function isTableMissing(error: unknown): boolean {
 export function isDataRefused(error: unknown): boolean {
   const words = wordsOf(error);
   if (/not open/i.test(words)) return false;
-  const isKind = error instanceof TypeError || error instanceof RangeError;
+  const isKind = isError(error) && (error instanceof TypeError || error instanceof RangeError);
   return isKind || /SQLITE_(?:TOOBIG|CONSTRAINT|MISMATCH)|too big|constraint|datatype mismatch/i.test(words);
 }
 

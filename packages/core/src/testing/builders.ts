@@ -1,10 +1,16 @@
 import { randomUUID } from "node:crypto";
-import type { ConnectEvent, EventOf, PaymentStatus } from "../protocol/events.ts";
+import {
+  type ConnectEvent,
+  DATA,
+  objectOfEvent,
+  type PaymentEvent,
+  type PaymentStatus,
+} from "../protocol/events.ts";
 import { asDelivery, type CallbackFields, type SignedDelivery, signPaymentCallback } from "./signers.ts";
 
 /** The fields of a payment callback, except `signature` (specification, Payment callback events). */
 export type DocumentedFields = {
-  readonly event: "DEPOSIT" | "WITHDRAWAL";
+  readonly event: PaymentEvent["event"];
   readonly referenceId: string;
   readonly payTxnId: string;
   readonly status: PaymentStatus;
@@ -59,11 +65,7 @@ export function anyCallbackFields(fields: CallbackFields = {}, now: number = Dat
 }
 
 /** The `data` of a connected-account webhook, by the event's name. */
-type DataOf<Name extends ConnectEvent["event"]> = Name extends ConnectEvent["event"]
-  ? EventOf<Name> extends { readonly data: infer Data }
-    ? Omit<Data, "extra">
-    : never
-  : never;
+type DataOf<Name extends ConnectEvent["event"]> = Omit<ConnectEvent<Name>["data"], "extra">;
 
 /** A connected-account webhook as the service writes it (specification, Connected-account events). */
 export interface WebhookBody<Name extends ConnectEvent["event"] = ConnectEvent["event"]> {
@@ -102,21 +104,15 @@ export function anyConnectEvent(
   members: Readonly<Record<string, unknown>> = {},
   now: number = Date.now(),
 ): Readonly<Record<string, unknown>> {
+  const object = objectOfEvent(event) ?? "connected_account";
   const decision = event.split(".")[1] ?? "approved";
-  const data = event.startsWith("settlement.")
-    ? {
-        object: "settlement",
-        id: `wd_${randomUUID()}`,
-        connected_account_id: `cm_${randomUUID()}`,
-        amount: 125000,
-        status: decision,
-      }
-    : {
-        object: "connected_account",
-        id: `cm_${randomUUID()}`,
-        master_merchant_id: `mm_${randomUUID()}`,
-        kyc_status: decision,
-      };
+  const data: Record<string, unknown> = { object };
+  for (const [name, example] of Object.entries(DATA[object])) {
+    data[name] =
+      typeof example === "number"
+        ? example
+        : example.replace(/_1$/, `_${randomUUID()}`).replace("approved", decision);
+  }
   return {
     event,
     idempotency_key: `evt_${randomUUID()}`,

@@ -52,7 +52,7 @@ export class MapDatabase {
   readonly accounts: Map<string, number> = new Map();
   readonly ids: Map<string, "begun" | "done"> = new Map();
   /** What the next transactions fail with before they begin. */
-  readonly refusals: Error[] = [];
+  readonly refusals: unknown[] = [];
   /** What the next transactions fail with at their commit. */
   readonly failures: Error[] = [];
   begun = 0;
@@ -62,8 +62,7 @@ export class MapDatabase {
   committing = 0;
 
   async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const refusal = this.refusals.shift();
-    if (refusal !== undefined) throw refusal;
+    if (this.refusals.length > 0) throw this.refusals.shift();
     this.begun++;
     const tx = new Transaction((one) => this.#apply(one));
     try {

@@ -1,3 +1,4 @@
+import { PayhooksError } from "@payhooks/core";
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { Changes } from "../../src/inbox/changes.ts";
@@ -247,6 +248,7 @@ describe("writes of one turn", () => {
   });
 
   it("steps on one record go one after the other, and one that throws changes nothing", async () => {
+    const no = new PayhooksError("ERR_HELD_FULL", "no");
     const clock = fakeClock();
     const memory = memoryStore({ environment: clock });
     const changes = new Changes({ ...memory, immediate: false }, clock, LEASE_MS);
@@ -261,7 +263,7 @@ describe("writes of one turn", () => {
           const before = Number(record?.signedAt ?? 0);
           const signedAt = before + by;
           if (record !== null) record.signedAt = signedAt;
-          if (fails) throw new Error("no");
+          if (fails) throw no;
           const expiresAt = clock.now() + 60_000;
           return { answer: signedAt, record: record ?? { ...empty, signedAt, expiresAt } };
         },
@@ -270,7 +272,7 @@ describe("writes of one turn", () => {
     expect(await Promise.allSettled(asked)).toMatchObject([
       { value: 1 },
       { value: 11 },
-      { reason: new Error("no") },
+      { reason: no },
       { value: 1_011 },
     ]);
     expect(memory.read([key])[0]?.record).toMatchObject({ signedAt: 1_011 });

@@ -37,6 +37,9 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
+/** What every object has. */
+const INHERITED = Object.getOwnPropertyNames(Object.prototype);
+
 describe("createReceiver", () => {
   const REFUSED: readonly (readonly [string, unknown, RegExp])[] = [
     ["no options", undefined, /no options/],
@@ -184,7 +187,7 @@ describe("registration", () => {
     expect(thrownBy(() => receiver.onHeld(() => {})).code).toBe("ERR_HANDLER_NAME");
   });
 
-  it.each(["", " ", "1st", "a b", "a:b", "?confirm", "held:x", "ä", "a".repeat(65), 5, null])(
+  it.each(["", " ", "1st", "a b", "a:b", "?confirm", "held:x", "ä", "a".repeat(65), 5, null, ...INHERITED])(
     "refuses the name %j",
     (name) => {
       const error = thrownBy(() => make().onDeposit(() => {}, { name: name as string }));

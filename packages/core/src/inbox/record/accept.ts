@@ -1,4 +1,5 @@
 import type { EventFacts } from "../../notices/notice.ts";
+import { countFurther, makeRoom } from "./contradictions.ts";
 import type { Accepted, AcceptOutcome, VerifiedEvent } from "./event.ts";
 import { label } from "./label.ts";
 import { countCopy, end, type IdempotencyRecord, type Slot } from "./record.ts";
@@ -61,6 +62,8 @@ export function accept(
   if (slot === undefined && ruling.outcome !== "stale" && !event.fresh) {
     return { accepted: { outcome: "expired", ...plain }, slot: ruling.slot, record: null };
   }
+  const full = slot === undefined && ruling.outcome === "held" && record !== null ? makeRoom(record) : null;
+  if (full !== null && record !== null) return further(record, full, event, ruling, now);
   if (slot === undefined) admit(ruling.outcome);
   const changed = record ?? newRecord(event);
   const isLater = extend(changed, event, now);
@@ -78,6 +81,23 @@ export function accept(
   // If an event of the record runs now, its process will be the first that can run this one too.
   const waitMs = changed.lease === null ? delayMs : 0;
   return { accepted: claim(changed, event, ruling, now, waitMs), slot: ruling.slot, record: changed };
+}
+
+/** One contradiction too many. It is counted, and answered as if it were kept. */
+function further(
+  record: IdempotencyRecord,
+  last: string,
+  event: VerifiedEvent,
+  { verdict, detail }: Ruling,
+  now: number,
+): AcceptStep {
+  const slot = record.slots[last];
+  const isCounted = slot !== undefined && countFurther(slot, now);
+  const eventId = event.key + last;
+  const reason = verdict === "run" ? null : verdict;
+  const why = { reason, detail: detail ?? event.detail };
+  const accepted: Accepted = { outcome: "held", ...NOTHING_MORE, eventId, ...why };
+  return { accepted, slot: last, record: isCounted ? record : null };
 }
 
 const NOTHING_MORE = {

@@ -1,4 +1,4 @@
-import type { FlowName } from "../../protocol/events.ts";
+import type { EventFacts } from "../../notices/notice.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { label } from "./label.ts";
 import { type IdempotencyRecord, isFinished, type Slot } from "./record.ts";
@@ -16,25 +16,11 @@ export const EVENT_STATES: Readonly<Record<EventState, true>> = {
   finished: true,
 };
 
-/** One event at a glance. Its texts are labels: a text of more than 512 bytes, or one that no database takes, is its SHA-256. */
-export interface EventSummary {
-  /** Names the event: 48 hex digits. */
-  readonly eventId: string;
-  /** The state of the event. */
+/** One event in a store's lists. Its texts are labels: a text of more than 512 bytes, or one that no database takes, is its SHA-256. */
+export interface EventSummary extends EventFacts {
   readonly state: EventState;
   /** Why it is held; null otherwise. */
   readonly reason: HeldReason | null;
-  readonly flow: FlowName;
-  /** The tenant, as the key resolver named it. Empty if keys are fixed. */
-  readonly tenant: string;
-  /** `payTxnId` or `idempotency_key`. For a body without a certain reading, a hash of it. */
-  readonly id: string;
-  /** The event's name; empty for a body without a certain reading. */
-  readonly event: string;
-  /** The payment's status; empty in the connect flow. */
-  readonly status: string;
-  /** The merchant's reference of a payment. Null if there is none, or if the inbox no longer knows it. */
-  readonly referenceId: string | null;
   /** When it was accepted, in milliseconds since the epoch, on the store's clock. It never changes. */
   readonly acceptedAt: number;
 }
@@ -75,9 +61,10 @@ export function indexOf(key: string, record: IdempotencyRecord): RecordIndex {
 function labelsOf(eventId: string, record: IdempotencyRecord, slot: Slot): EventLabels {
   const { flow, tenant, id } = record;
   const { work } = slot;
+  const state = stateOf(slot);
   return {
     eventId,
-    state: stateOf(slot),
+    state: isEnd(state) ? "finished" : state,
     reason: slot.state === "held" ? (work?.reason ?? null) : null,
     flow,
     tenant: label(tenant),
@@ -92,16 +79,14 @@ function labelsOf(eventId: string, record: IdempotencyRecord, slot: Slot): Event
 
 const NOTHING: readonly string[] = [];
 
-function stateOf({ state, work }: Slot): EventState {
-  switch (state) {
-    case "waiting":
-      return work !== null && wasTried(work.steps) ? "retrying" : "waiting";
-    case "running":
-    case "held":
-      return state;
-    default:
-      return "finished";
-  }
+/** Whether an event in this state is finished. */
+function isEnd(state: string): state is "done" | "stale" | "discarded" {
+  return state === "done" || state === "stale" || state === "discarded";
+}
+
+/** The state of an event, as people are shown it. */
+export function stateOf({ state, work }: Slot): Slot["state"] | "retrying" {
+  return state === "waiting" && work !== null && wasTried(work.steps) ? "retrying" : state;
 }
 
 function wasTried(steps: Readonly<Record<string, unknown>>): boolean {

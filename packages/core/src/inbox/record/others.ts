@@ -1,3 +1,4 @@
+import { stateOf } from "./index-of.ts";
 import { hashOf } from "./keys.ts";
 import type { OtherEvent } from "./life.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
@@ -17,7 +18,7 @@ export function othersOf(record: IdempotencyRecord, key: string, slotKey: string
       eventId: key + otherKey,
       event,
       status,
-      state,
+      state: stateOf(slot),
       reason: state === "held" ? (work?.reason ?? null) : null,
       amount: amountOf(slot),
       acceptedAt,

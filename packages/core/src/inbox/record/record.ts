@@ -139,6 +139,8 @@ export function isFinished({ slots, terminal, lease }: IdempotencyRecord): boole
  * A history keeps its first line and its latest ones, this many in all. So nobody can make a record grow by replays in a loop.
  */
 const MAX_HISTORY = 50;
+/** And this many characters of each text in it. */
+const MAX_LINE = 500;
 
 /** What is kept of an ended event is below 3 KB: this many lines, and this many characters of each text. */
 const MAX_PAST = 8;
@@ -156,8 +158,8 @@ export function countCopy({ work, acceptedAt }: Slot, now: number): boolean {
 }
 
 /** Adds a line to an event's history. */
-export function addHistory({ history }: Work, entry: HistoryEntry): void {
-  history.push(entry);
+export function addHistory({ history }: Pick<Work, "history">, entry: HistoryEntry): void {
+  history.push(shortened(entry, MAX_LINE));
   if (history.length > MAX_HISTORY) history.splice(1, history.length - MAX_HISTORY);
 }
 
@@ -165,7 +167,7 @@ export function addHistory({ history }: Work, entry: HistoryEntry): void {
 export function checkHeldRoom(held: number, maxHeld: number): void {
   if (held < maxHeld) return;
   throw new PayhooksError("ERR_HELD_FULL", `${held} events are held, which is the limit.`, {
-    fix: "Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
+    fix: 'Look at receiver.events.list({ state: "held" }), replay or discard entries, or raise maxHeld.',
   });
 }
 
@@ -187,15 +189,15 @@ export function end(
 /** What to keep of an event's life. For nearly every event this is nothing: it was accepted and done. */
 function pastOf({ history, copies = 0, lastCopyAt }: Work, ending: HistoryEntry): Past | null {
   if (history.length <= 1 && copies === 0 && ending.by === undefined) return null;
-  const lines = [...history.map(shortened), shortened(ending)];
+  const lines = [...history, ending].map((line) => shortened(line, MAX_TEXT));
   if (lines.length > MAX_PAST) lines.splice(1, lines.length - MAX_PAST);
   return { history: lines, copies, lastCopyAt: lastCopyAt ?? null };
 }
 
-function shortened(line: HistoryEntry): HistoryEntry {
+function shortened(line: HistoryEntry, max: number): HistoryEntry {
   const short = Object.entries(line).map(([name, value]) => [
     name,
-    typeof value === "string" ? value.slice(0, MAX_TEXT) : value,
+    typeof value === "string" ? value.slice(0, max) : value,
   ]);
   return Object.fromEntries(short) as HistoryEntry;
 }

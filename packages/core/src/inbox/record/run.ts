@@ -253,6 +253,8 @@ function apply(work: Work, changes: readonly StepChange[], now: number): void {
 }
 
 const MAX_ERROR = 200;
+/** What a handler has thrown, or rejected with, may have any length. */
+const MAX_DETAIL = 2_000;
 
 /**
  * Adds a failed attempt to the event's history, once: the same change may be applied a second time. One that does not count is left
@@ -282,7 +284,8 @@ function stepAfter(before: Step | undefined, change: StepChange, now: number): S
     state: kind,
     dueAt: kind === "failed" ? now + change.delayMs : 0,
     dueInMs: kind === "failed" ? change.delayMs : 0,
-    error: kind === "failed" || kind === "given-up" ? change.error : (before?.error ?? null),
+    error:
+      kind === "failed" || kind === "given-up" ? change.error.slice(0, MAX_DETAIL) : (before?.error ?? null),
     reason: kind === "given-up" ? change.reason : null,
   };
 }
@@ -327,7 +330,7 @@ export function finish(
       slot.state = "held";
       slot.told = ending.tell.length === 0;
       work.reason = ending.reason;
-      work.detail = ending.detail;
+      work.detail = ending.detail?.slice(0, MAX_DETAIL) ?? null;
       work.heldAt = now;
       work.dueAt = now;
       work.dueInMs = 0;

@@ -1,8 +1,8 @@
 import { type AcceptContext, accept } from "../../../src/inbox/record/accept.ts";
-import { lifeOf } from "../../../src/inbox/record/decisions.ts";
+import { eventIn } from "../../../src/inbox/record/decisions.ts";
 import type { Accepted, VerifiedEvent } from "../../../src/inbox/record/event.ts";
 import type { Ending, LeaseData, StepChange } from "../../../src/inbox/record/lease.ts";
-import type { Life } from "../../../src/inbox/record/life.ts";
+import type { StoredEvent } from "../../../src/inbox/record/life.ts";
 import type { IdempotencyRecord, Slot } from "../../../src/inbox/record/record.ts";
 import {
   type BeginOptions,
@@ -116,9 +116,9 @@ export class Ground {
     return slot;
   }
 
-  life(key: string): Life {
+  life(key: string): StoredEvent {
     if (this.record === null) throw new Error("no record");
-    const life = lifeOf(this.record, KEY + key);
+    const life = eventIn(this.record, KEY + key);
     if (life === null) throw new Error(`nothing is known of ${key}`);
     return life;
   }

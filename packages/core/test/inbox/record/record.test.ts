@@ -71,7 +71,7 @@ describe("oneSuccessPerReference", () => {
     const t = await harness();
     await t.deposit({ referenceId: "o-1", payTxnId: "tx-1" });
     const { eventId } = await t.deposit({ referenceId: "o-1", payTxnId: "tx-2" });
-    await t.receiver.held.replay(eventId ?? "", { by: "an operator", note: "paid twice on purpose" });
+    await t.receiver.events.replay(eventId ?? "", { by: "an operator", note: "paid twice on purpose" });
     await t.advance("1s");
     expect(t.ran).toEqual(["SUCCESS tx-1", "SUCCESS tx-2"]);
   });

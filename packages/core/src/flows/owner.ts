@@ -1,0 +1,39 @@
+import { PayhooksError } from "../protocol/errors.ts";
+import type { CallbackRules } from "./callback.ts";
+import { type Keyring, resolverFailed } from "./keyring.ts";
+import type { LookupTransaction } from "./lookup.ts";
+
+/**
+ * Checks whose transaction a look-up has returned. Nobody has signed it, so only `merchant_id` tells. The resolver is asked by that
+ * alone, since it may believe a tenant. One that knows merchants only together with their tenant is asked for both.
+ *
+ * @throws PayhooksError `ERR_TRANSACTION_FOREIGN`, `ERR_RESOLVER_FAILED`, or `ERR_OVERLOADED` if too many wait for the resolver.
+ */
+export async function checkOwner(
+  { merchant_id: merchantId = "" }: LookupTransaction,
+  tenant: string,
+  keyring: Keyring<unknown>,
+  { pinnedMerchantIds }: CallbackRules,
+): Promise<void> {
+  if (pinnedMerchantIds.size > 0 && !pinnedMerchantIds.has(merchantId)) {
+    throw foreign("merchant_id is none of payments.expect.merchantId");
+  }
+  if (!keyring.resolves) return;
+  const find = async (hint: Parameters<typeof keyring.find>[0]) => {
+    try {
+      return await keyring.find(hint);
+    } catch (cause) {
+      throw resolverFailed(cause);
+    }
+  };
+  const found = (await find({ merchantId })) ?? (await find({ tenant, merchantId }));
+  if (found === null)
+    throw foreign("the resolver in payments.publicKey knows no merchant with its merchant_id");
+  if (found.tenant !== tenant) throw foreign("its merchant_id belongs to another tenant than the given one");
+}
+
+function foreign(why: string): PayhooksError {
+  return new PayhooksError("ERR_TRANSACTION_FOREIGN", `The transaction is another merchant's: ${why}.`, {
+    fix: "Look transactions up with the merchant's own credentials, and pass { tenant } as the resolver names that merchant.",
+  });
+}

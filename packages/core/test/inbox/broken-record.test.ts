@@ -1,0 +1,57 @@
+import { fakeClock } from "@payhooks/core/testing";
+import { expect, it } from "vitest";
+import { createInbox } from "../../src/inbox/engine.ts";
+import type { Runner } from "../../src/inbox/inbox.ts";
+import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
+import { memoryStore } from "../../src/memory/store.ts";
+import type { Happening } from "../../src/notices/notice.ts";
+import { environmentOf } from "../../src/time/environment.ts";
+import { verifiedEvent } from "../verified-event.ts";
+
+it("records on which a step throws give their places back, are not run again, and leave the others alone", async () => {
+  const clock = fakeClock();
+  const environment = environmentOf(clock);
+  const memory = memoryStore({ environment });
+  const inbox = createInbox(memory, { environment, leaseMs: 1_000 });
+  const ran: string[] = [];
+  const notices: Happening[] = [];
+  /** While a handler runs, something else takes a part of the record that its end needs. */
+  function damage(key: string): void {
+    const [found] = memory.read([key]);
+    if (found === null || found === undefined || "unreadable" in found.record) throw new Error("no record");
+    const record = structuredClone(found.record) as IdempotencyRecord;
+    for (const slot of Object.values(record.slots)) Reflect.set(slot.work ?? {}, "history", null);
+    memory.restore(key, { version: "damaged", record });
+  }
+  const runner: Runner = {
+    run: async ({ data }) => {
+      ran.push(data.id);
+      if (data.id !== "tx-9") damage(data.key);
+      return { ending: { kind: "done" }, changes: [], written: () => {} };
+    },
+    firstStep: () => null,
+    handlersOf: () => [],
+    notify: (notice) => void notices.push(notice),
+  };
+  const event = (n: number) => verifiedEvent(n, { signedAt: clock.now() });
+  for (const n of [1, 2, 3]) await inbox.accept(event(n));
+  const working = inbox.work(runner, { deadlineMs: 500, limit: 10, concurrency: 1 });
+  await clock.advance("1s");
+  await working;
+  await inbox.accept(event(9));
+  // The leases of the damaged ones have ended, so they are due again.
+  await clock.advance("1m");
+  const again = inbox.work(runner, { deadlineMs: 500, limit: 10, concurrency: 1 });
+  await clock.advance("1s");
+  await again;
+  expect(ran).toEqual(["tx-1", "tx-2", "tx-3", "tx-9"]);
+  expect(notices).toContainEqual(
+    expect.objectContaining({
+      type: "inbox-error",
+      during: "finish",
+      error: expect.stringMatching(/cannot be read.*TypeError/),
+    }),
+  );
+  // They wait for somebody to repair them.
+  expect((await inbox.close({ graceMs: 0 })).unfinished).toBe(3);
+});

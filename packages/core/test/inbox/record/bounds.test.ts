@@ -1,0 +1,124 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { decodeRecord, encodeRecord, isUnreadable } from "../../../src/inbox/record/codec.ts";
+import { MAX_CONTRADICTIONS } from "../../../src/inbox/record/contradictions.ts";
+import { discard, replay } from "../../../src/inbox/record/decisions.ts";
+import type { VerifiedEvent } from "../../../src/inbox/record/event.ts";
+import { event, Ground, KEY, SUCCESS } from "./ground.ts";
+
+/** A callback that contradicts the others by its reference. */
+function contradicting(n: number, filling = ""): VerifiedEvent {
+  const identity = { event: "DEPOSIT", referenceId: `other-${n}${filling}` };
+  const given = event("SUCCESS", { identity, variantSlot: () => n.toString(16).padStart(16, "0") });
+  return { ...given, delivery: { ...given.delivery, content: Buffer.from(JSON.stringify(identity)) } };
+}
+
+const slotOf = (n: number): string => n.toString(16).padStart(16, "0");
+
+describe("contradictions of one record", () => {
+  /** A SUCCESS with as many contradictions as are kept. */
+  function full(): Ground {
+    const ground = new Ground();
+    ground.accept(event("SUCCESS"));
+    for (let n = 1; n <= MAX_CONTRADICTIONS; n++) {
+      ground.now++;
+      expect(ground.accept(contradicting(n))).toMatchObject({ outcome: "held", eventId: KEY + slotOf(n) });
+    }
+    return ground;
+  }
+
+  it("are kept up to a number; further ones are answered alike, and counted in the history of the last one", () => {
+    const ground = full();
+    for (let n = 100; n < 340; n++) {
+      ground.now += 500;
+      expect(ground.accept(contradicting(n))).toMatchObject({
+        outcome: "held",
+        eventId: KEY + slotOf(MAX_CONTRADICTIONS),
+        reason: "mismatch",
+        detail: "referenceId differs from what is recorded",
+      });
+    }
+    expect(Object.keys(ground.record?.slots ?? {})).toHaveLength(MAX_CONTRADICTIONS + 1);
+    const { history } = ground.life(slotOf(MAX_CONTRADICTIONS));
+    // Those within a second count as one.
+    expect(history.map(({ what }) => what)).toEqual(["held: mismatch", "and more: 120"]);
+  });
+
+  it("that are counted take no room among the held ones", () => {
+    const ground = full();
+    const admit = (): void => {
+      throw new Error("no room");
+    };
+    expect(ground.accept(contradicting(100), { admit }).outcome).toBe("held");
+    expect(() => ground.accept(event("FAILED"), { admit })).not.toThrow();
+  });
+
+  it("make room once they are decided about, the oldest first; copies of the others are duplicates", () => {
+    const ground = full();
+    const by = { by: "an operator", note: "spam" };
+    expect(discard(ground.record, KEY + slotOf(3), by, ground.now)).toBe(true);
+    expect(ground.accept(contradicting(3)).outcome).toBe("duplicate");
+    expect(ground.accept(contradicting(100))).toMatchObject({ outcome: "held", eventId: KEY + slotOf(100) });
+    expect(ground.record?.slots).not.toHaveProperty(slotOf(3));
+    expect(ground.accept(contradicting(4)).outcome).toBe("duplicate");
+    expect(ground.accept(event("SUCCESS")).outcome).toBe("duplicate");
+  });
+});
+
+describe("the size of a record", () => {
+  const BODY_BYTES = 2_000;
+  /** Its events, each with a body and a history whose texts are cut. Nothing in it depends on how often something happens. */
+  const GREATEST = (MAX_CONTRADICTIONS + 2) * (4 * BODY_BYTES + 50 * 1_600 + 10_000);
+
+  it("has a bound, whatever is done to one record, however often", () => {
+    const long = "x".repeat(5_000);
+    const filling = "y".repeat(BODY_BYTES);
+    const by = { by: long, note: long };
+    const act = fc.tuple(
+      fc.constantFrom("contradict", "copy", "pending", "failed", "run", "replay", "discard", "die"),
+      fc.nat(40),
+      fc.constantFrom(0, 10, 2_000),
+    );
+    let greatest = 0;
+    fc.assert(
+      fc.property(fc.array(act, { minLength: 200, maxLength: 400 }), (acts) => {
+        const ground = new Ground();
+        ground.accept(event("SUCCESS"));
+        for (const [what, n, later] of acts) {
+          ground.now += later;
+          const eventId = KEY + slotOf(n);
+          if (what === "contradict") ground.accept(contradicting(n, filling));
+          else if (what === "copy") ground.accept(event("SUCCESS"));
+          else if (what === "pending") ground.accept(event("PENDING"));
+          else if (what === "failed") ground.accept(event("FAILED", { variantSlot: () => slotOf(n) }));
+          else if (what === "replay") replay(ground.record, eventId, by, ground.now);
+          else if (what === "discard") discard(ground.record, eventId, by, ground.now);
+          else {
+            const lease = ground.next();
+            if (lease === null || what === "die") continue;
+            const attempt = (lease.steps.main?.attempts ?? 0) + 1;
+            const failed = { name: "main", attempt, error: long };
+            if (n % 3 === 0) ground.finish(lease.slot, { kind: "done" });
+            else if (n % 3 === 1)
+              ground.finish(lease.slot, { kind: "retry", delayMs: 10 }, [
+                { ...failed, kind: "failed", delayMs: 10 },
+              ]);
+            else
+              ground.finish(lease.slot, { kind: "held", reason: "exhausted", detail: long, tell: [] }, [
+                { ...failed, kind: "given-up", reason: "exhausted" },
+              ]);
+          }
+        }
+        if (ground.record === null) throw new Error("no record");
+        const text = encodeRecord(ground.record);
+        greatest = Math.max(greatest, text.length);
+        expect(text.length).toBeLessThan(GREATEST);
+        expect(isUnreadable(decodeRecord(text))).toBe(false);
+        expect(ground.record.slots).toHaveProperty(SUCCESS);
+      }),
+      { numRuns: 60 },
+    );
+    // The attack does reach the contradictions, or it would show nothing.
+    expect(greatest).toBeGreaterThan(MAX_CONTRADICTIONS * BODY_BYTES);
+  });
+});
