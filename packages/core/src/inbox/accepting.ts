@@ -1,10 +1,11 @@
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Stopwatch } from "../time/clock.ts";
 import type { StepResult } from "./changes.ts";
+import { checkHeldRoom, type HeldRoomLeft } from "./held-room.ts";
 import { accept, claimAtAcceptance } from "./record/accept.ts";
 import type { Accepted, AcceptOutcome, SlotState, VerifiedEvent } from "./record/event.ts";
 import type { LeaseData } from "./record/lease.ts";
-import { checkHeldRoom, type IdempotencyRecord } from "./record/record.ts";
+import type { IdempotencyRecord } from "./record/record.ts";
 import type { ReferenceClaim } from "./record/reference-claim.ts";
 import { type BeginOptions, begin, beginNext, isBegunBy } from "./record/run.ts";
 
@@ -17,8 +18,8 @@ export interface Known {
   readonly referenceReused: boolean | null;
   /** The record that claims the event's reference, if it was asked for. */
   readonly claim: { readonly key: string; readonly version: string } | null;
-  /** How many entries are held; null as long as nobody has asked. */
-  readonly held: number | null;
+  /** What is left of the room for held events; null as long as nobody has asked. */
+  readonly held: HeldRoomLeft | null;
 }
 
 /** How to accept an event. */
@@ -54,7 +55,7 @@ export type AcceptAnswer =
       readonly begun: { readonly lease: LeaseData; readonly leased: Stopwatch } | null;
     };
 
-/** A step throws this if it needs to know how many entries are held. */
+/** A step throws this if it needs to know what is left of the room for held events. */
 const NEEDS_HELD: unique symbol = Symbol("needs held");
 
 /**

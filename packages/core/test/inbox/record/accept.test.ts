@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { checkHeldRoom } from "../../../src/inbox/held-room.ts";
 import { claimAtAcceptance } from "../../../src/inbox/record/accept.ts";
-import { checkHeldRoom } from "../../../src/inbox/record/record.ts";
 import { thrownBy } from "../../receiving.ts";
 import { DAY, event, FAILED, Ground, KEY, lookedUp, OTHER, PENDING, running, SUCCESS } from "./ground.ts";
 
@@ -303,8 +303,8 @@ describe("what is held at once", () => {
   });
 
   it("has no room beyond the bound", () => {
-    checkHeldRoom(4, 5);
-    const error = thrownBy(() => checkHeldRoom(5, 5));
+    checkHeldRoom({ held: 4, isShareTaken: false }, 5);
+    const error = thrownBy(() => checkHeldRoom({ held: 5, isShareTaken: false }, 5));
     expect(error.code).toBe("ERR_HELD_FULL");
     expect(error.message).toBe(
       "5 events are held, which is the limit. Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
