@@ -16,7 +16,7 @@ import { toJavaScript } from "../docs/program.ts";
 import { RunningProgram } from "../e2e/program.ts";
 import { type Scope, until, withScope } from "../faults/harness/scope.ts";
 import { root } from "../package/workspace.ts";
-import { SlowService } from "./slow-service.ts";
+import { SlowService, withSlowDeposits } from "./slow-service.ts";
 
 const { publicKey, privateKey } = createTestKeys();
 const quickstart = readFileSync(join(root, "examples/express/src/quickstart.ts"), "utf8");
@@ -29,9 +29,12 @@ function programOf(text: string): string {
   return `${start}${text.replace("app.listen(3000)", "app.listen(0)")}${listens}`;
 }
 
+/** In documents; what imports a file of its own project is tested there (test/package/next.test.ts). */
 const shown = documents().flatMap(({ path, blocks }) =>
   blocks
-    .filter(({ language, text }) => language === "ts" && text.includes("SIGTERM"))
+    .filter(
+      ({ language, text }) => language === "ts" && text.includes("SIGTERM") && !text.includes('import("./'),
+    )
     .map(({ text }) => ({ path, text })),
 );
 
@@ -39,13 +42,13 @@ const shown = documents().flatMap(({ path, blocks }) =>
 async function start(
   scope: Scope,
   code: string,
-  folder: string,
+  env: Readonly<Record<string, string>>,
 ): Promise<{ readonly program: RunningProgram; readonly port: number }> {
   const program = new RunningProgram({ code: toJavaScript(code), folder: "test" }, [], {
     PAY_PUBLIC_KEY: publicKey,
     CONNECT_WEBHOOK_SECRET: "whsec_0123456789abcdef",
-    PAYHOOKS_FILE: join(folder, "inbox.db"),
     PORT: "0",
+    ...env,
   });
   scope.add(program, async (one) => {
     one.kill();
@@ -80,8 +83,9 @@ describe.each(shown)("the shutdown in $path", ({ text }) => {
         const folder = mkdtempSync(join(tmpdir(), "payhooks-shutdown-"));
         scope.add(folder, (path) => rmSync(path, { recursive: true, force: true }));
         const service = await SlowService.start(scope);
-        const code = service.calledBy(programOf(text));
-        const first = await start(scope, code, folder);
+        const env = { ...service.environment, PAYHOOKS_FILE: join(folder, "inbox.db") };
+        const code = withSlowDeposits(programOf(text));
+        const first = await start(scope, code, env);
         // More than run at the same time.
         const references = Array.from({ length: 20 }, (_, i) => `order-${i}`).sort();
         for (const referenceId of references) {
@@ -101,7 +105,7 @@ describe.each(shown)("the shutdown in $path", ({ text }) => {
           expect(done).toEqual(references);
         } else {
           // What had not begun was handed back.
-          const next = await start(scope, code, folder);
+          const next = await start(scope, code, env);
           await until("the rest", () => credited(next.program).length >= references.length - done.length);
           next.program.signal(signal);
           expect(await next.program.exitCode).toBe(0);

@@ -6,7 +6,8 @@ import type { Scope } from "../faults/harness/scope.ts";
 export class SlowService {
   /** The reference of each call, answered or not. */
   readonly calls: string[] = [];
-  readonly url: string;
+  /** Where the handlers find it. */
+  readonly environment: { readonly SLOW_SERVICE: string };
   #waiting: ServerResponse[] | null = [];
 
   static async start(scope: Scope): Promise<SlowService> {
@@ -20,7 +21,8 @@ export class SlowService {
   }
 
   private constructor(server: Server) {
-    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const { port } = server.address() as AddressInfo;
+    this.environment = { SLOW_SERVICE: `http://127.0.0.1:${port}/` };
     server.on("request", (request, response) => {
       this.calls.push(request.url?.slice(1) ?? "");
       if (this.#waiting === null) response.end();
@@ -33,11 +35,11 @@ export class SlowService {
     for (const response of this.#waiting ?? []) response.end();
     this.#waiting = null;
   }
+}
 
-  /** The example, whose deposits now call this service before they are credited. Nothing else of it is changed. */
-  calledBy(example: string): string {
-    const [before, after, ...others] = example.split("console.log(`credit ");
-    if (after === undefined || others.length > 0) throw new Error("the example credits in one place");
-    return `${before}await fetch("${this.url}" + deposit.referenceId);\n  console.log(\`credit ${after}`;
-  }
+/** The example, whose deposits call the service at SLOW_SERVICE before they are credited. Nothing else of it is changed. */
+export function withSlowDeposits(example: string): string {
+  const [before, after, ...others] = example.split("console.log(`credit ");
+  if (after === undefined || others.length > 0) throw new Error("the example credits in one place");
+  return `${before}await fetch(process.env.SLOW_SERVICE + deposit.referenceId);\n  console.log(\`credit ${after}`;
 }

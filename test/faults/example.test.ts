@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { toJavaScript } from "../docs/program.ts";
 import { type JavaScript, RunningProgram } from "../e2e/program.ts";
-import { SlowService } from "../examples/slow-service.ts";
+import { SlowService, withSlowDeposits } from "../examples/slow-service.ts";
 import { root } from "../package/workspace.ts";
 import { freePort } from "../support/free-port.ts";
 import { type TestEvent, testEvent } from "./harness/events.ts";
@@ -19,9 +19,9 @@ async function start(
   scope: Scope,
   redis: RedisServer,
   program: string | JavaScript,
-  port = 0,
+  given: Readonly<Record<string, string>> = {},
 ): Promise<RunningProgram> {
-  const env = { PAY_PUBLIC_KEY: keys.publicKey, REDIS_URL: redis.url, PORT: String(port) };
+  const env = { PAY_PUBLIC_KEY: keys.publicKey, REDIS_URL: redis.url, ...given };
   const running = scope.add(new RunningProgram(program, [], env), async (one) => {
     one.kill();
     await one.exitCode;
@@ -45,11 +45,11 @@ it.each(SIGNALS)(
     withScope(async (scope) => {
       const redis = await RedisServer.start(scope);
       const port = await freePort();
-      const server = await start(scope, redis, "examples/redis/src/server.ts", port);
+      const server = await start(scope, redis, "examples/redis/src/server.ts", { PORT: String(port) });
       const service = await SlowService.start(scope);
       const source = readFileSync(join(root, "examples/redis/src/worker.ts"), "utf8");
-      const slow = { code: toJavaScript(service.calledBy(source)), folder: "examples/redis/src" };
-      const worker = await start(scope, redis, slow);
+      const slow = { code: toJavaScript(withSlowDeposits(source)), folder: "examples/redis/src" };
+      const worker = await start(scope, redis, slow, service.environment);
       const sender = scope.add(new Sender({ ports: [port] }), (it) => it.close());
       // More than run at the same time.
       await sender.sendAll(Array.from({ length: 20 }, () => testEvent(keys.privateKey)));
@@ -58,7 +58,7 @@ it.each(SIGNALS)(
       worker.signal(signal);
       // As npm does after Ctrl-C.
       worker.signal(signal);
-      const other = await start(scope, redis, slow);
+      const other = await start(scope, redis, slow, service.environment);
       await until("another worker has the rest", () => service.calls.length === 20);
       service.answer();
       expect(await worker.exitCode, worker.output).toBe(0);
@@ -76,8 +76,8 @@ it("a rolling restart of the example by signals loses and repeats nothing", { ti
   withScope(async (scope) => {
     const redis = await RedisServer.start(scope);
     const programs: RunningProgram[] = [];
-    const started = async (name: "server" | "worker", port?: number): Promise<RunningProgram> => {
-      const program = await start(scope, redis, `examples/redis/src/${name}.ts`, port);
+    const started = async (name: "server" | "worker", port = 0): Promise<RunningProgram> => {
+      const program = await start(scope, redis, `examples/redis/src/${name}.ts`, { PORT: String(port) });
       programs.push(program);
       return program;
     };
