@@ -73,7 +73,10 @@ export class Runs {
   readonly #taken = new Set<string>();
   readonly #waiting = new FirstInFirstOut<WaitingRun>();
   readonly #interrupted = new OneAtATime();
-  /** Records that could not be read at the end of a run, the latest last. They are not begun again in this process. */
+  /**
+   * Records that could not be read, or on which a step failed, at the end of a run; the latest last. They are not begun again in
+   * this process, unless a look finds one unreadable first: then it is begun once it can be read.
+   */
   readonly #broken = new Set<string>();
   #isStarting = false;
   #isWatching = false;
@@ -153,6 +156,8 @@ export class Runs {
     }
     const { record } = due;
     if (isUnreadable(record) || this.#broken.has(key)) {
+      // If it can be read again one day, somebody has repaired it.
+      if (isUnreadable(record)) this.#broken.delete(key);
       const why = isUnreadable(record) ? record.unreadable : "the end of its last run could not be computed";
       // The record stays hidden for a while, so the next look does not find it again.
       runner.notify(inboxError("take", unreadable(why)));
