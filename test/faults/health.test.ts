@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Receiver } from "@payhooks/core";
-import { redisInbox } from "@payhooks/core/redis";
+import { type RedisInboxOptions, redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { describe, expect, it } from "vitest";
 import { silent } from "../support/silent.ts";
@@ -31,9 +31,9 @@ async function expectAccepting(receiver: Receiver): Promise<void> {
 }
 
 describe.concurrent("on Redis", { timeout: 60_000 }, () => {
-  async function onRedis(scope: Scope, replicas = 0) {
+  async function onRedis(scope: Scope, options: RedisInboxOptions = { commandTimeoutMs: 500 }) {
     const redis = await RedisServer.start(scope);
-    const inbox = redisInbox(redis.url, { replicas, commandTimeoutMs: 500, logger: silent });
+    const inbox = redisInbox(redis.url, { ...options, logger: silent });
     const { receiver } = await startReceiver(scope, inbox, noHandler);
     return { redis, receiver };
   }
@@ -62,7 +62,7 @@ describe.concurrent("on Redis", { timeout: 60_000 }, () => {
 
   it("that has no replica, and is to have one", () =>
     withScope(async (scope) => {
-      const { redis, receiver } = await onRedis(scope, 1);
+      const { redis, receiver } = await onRedis(scope, { replicas: 1 });
       await expectNotAccepting(receiver, "0 of 1 replicas");
       await RedisServer.startReplica(scope, redis);
       await expectAccepting(receiver);

@@ -56,26 +56,31 @@ function samples(): readonly IdempotencyRecord[] {
 }
 
 const VALUES: readonly unknown[] = [
-  ...[
-    null,
-    true,
-    false,
-    0,
-    -1,
-    0.5,
-    1e12,
-    9e15,
-    1e300,
-    "",
-    "x",
-    "__proto__",
-    "constructor",
-    [],
-    {},
-    [[]],
-    [null],
-  ],
-  ...["held", "running", "done", "waiting", "run", "mismatch", { __proto__: null, x: 1 }, [1, 2, 3]],
+  null,
+  true,
+  false,
+  0,
+  -1,
+  0.5,
+  1e12,
+  9e15,
+  1e300,
+  "",
+  "x",
+  "__proto__",
+  "constructor",
+  "held",
+  "running",
+  "done",
+  "waiting",
+  "run",
+  "mismatch",
+  [],
+  [[]],
+  [null],
+  [1, 2, 3],
+  {},
+  { __proto__: null, x: 1 },
 ];
 const PIECES = [
   "[",
@@ -233,8 +238,7 @@ describe(`damaged texts of seed ${seed}`, { timeout: TIMEOUT_MS }, () => {
   });
 
   it("would find a decoder that lets a hole through", () => {
-    const holes: IdempotencyRecord[] = samples().map((record) => ({ ...record, slots: { ...record.slots } }));
-    const [given] = holes;
+    const [given] = samples();
     if (given === undefined) throw new Error("no sample");
     const broken = { ...given, identity: { referenceId: null as unknown as string } };
     expect(() => encodeRecord({ ...broken, slots: {}, terminal: true, lease: null })).toThrow(TypeError);

@@ -78,8 +78,8 @@ export function createConsole<Given, Platform = void>(
       try {
         return await app.fetch(request, { user, receiver });
       } catch (error) {
-        // Hono passes on what was thrown and is no Error.
-        return messagePage(500, "Failed", messageOf(error));
+        // Hono's onError gets errors only, and anything may be thrown.
+        return failed(error);
       }
     },
   };
@@ -128,7 +128,7 @@ function createApp(redact: readonly string[]): Hono<Env> {
   });
 
   app.all("*", (c) => c.text("The console answers GET and POST.", 405, { allow: "GET, HEAD, POST" }));
-  app.onError((error, c) => c.json({ ok: false, message: messageOf(error) }, 500));
+  app.onError(failed);
   return app;
 }
 
@@ -173,6 +173,10 @@ function messagePage(status: number, title: string, text: string): Response {
     status,
     headers: { ...HEADERS, "content-type": "text/html; charset=UTF-8" },
   });
+}
+
+function failed(error: unknown): Response {
+  return Response.json({ ok: false, message: messageOf(error) }, { status: 500, headers: HEADERS });
 }
 
 /** Only Payhooks' own messages are shown. The messages of other errors may contain anything. */

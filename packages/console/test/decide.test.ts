@@ -228,6 +228,7 @@ describe("a decision that fails", () => {
     vi.spyOn(receiver.events, "discard").mockImplementation(() => Promise.reject(value()));
     const answer = await (await open()).decide({ action: "discard", eventId, revision, note: "n" });
     expect(answer.status).toBe(500);
+    expect(JSON.parse(answer.text)).toMatchObject({ ok: false });
     expect(log).toHaveBeenCalledTimes(1);
   });
 });

@@ -36,7 +36,7 @@ export function unavailable(code: string, server: string, why = "it does not ans
   );
 }
 
-/** What the user is told of anything that was thrown, even of what throws when it is read. */
+/** What the user is told about a value that was thrown. It may be any value, even one that throws when it is read. */
 export function cliErrorOf(error: unknown): CliError {
   try {
     return tellable(error) ?? unexpected(error);

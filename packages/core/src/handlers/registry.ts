@@ -36,7 +36,6 @@ export interface RegisteredHeldHandler extends Registered {
 const STATUSES: ReadonlySet<string> = new Set(Object.keys(STATUS_RANK));
 /** Webhooks of the connect flow have no status. */
 const ANY_STATUS: ReadonlySet<string> = new Set([""]);
-/** Names that every object has, such as `constructor`, are refused too: the steps of an event are found by these names. */
 const HANDLER_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 /** `connected_account.approved` → `connectedAccountApproved`. The first handler of an event has this name. */
@@ -144,7 +143,7 @@ export class Registry {
       onCrash: true,
     });
     const { name = others.length === 0 ? defaultName : undefined } = options;
-    if (name === undefined || typeof name !== "string" || !HANDLER_NAME.test(name) || name in {}) {
+    if (!isHandlerName(name)) {
       throw new PayhooksError(
         "ERR_HANDLER_NAME",
         name === undefined
@@ -181,6 +180,11 @@ function contradiction(event: EventName): PayhooksError {
   return new PayhooksError("ERR_OPTION_INVALID", `${event} has a handler and is ignored.`, {
     fix: "Remove one of the two: an ignored event runs no handler.",
   });
+}
+
+/** An event's steps are found by the names of its handlers, so none has a name that every object has, such as `constructor`. */
+function isHandlerName(name: unknown): name is string {
+  return typeof name === "string" && HANDLER_NAME.test(name) && !(name in {});
 }
 
 /** The functions by status. Handlers of all events are kept as one type. Each is called only with events that it is for. */

@@ -25,8 +25,7 @@ export interface StepResult<T> {
 /**
  * Computes a change of one record. A step must be synchronous and pure, since it may be computed several times. It gets a copy,
  * which it may change. If it throws, nothing is written, and only its caller gets the error. Unless it throws a `PayhooksError`, the
- * record counts as unreadable. `mayHaveBeenMade` is true if a write
- * of this step was sent before and its outcome is unknown.
+ * record counts as unreadable. `mayHaveBeenMade` is true if a write of this step was sent before and its outcome is unknown.
  */
 export type Step<T> = (
   record: IdempotencyRecord | null,

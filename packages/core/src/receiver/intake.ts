@@ -347,7 +347,7 @@ export class Intake {
   }
 }
 
-/** The time that is up is the delivery's own, too. */
+/** Names a resolver that fails. When the time for the delivery is up, that is passed on as it is. */
 async function resolving(verifying: Promise<Verification>): Promise<Verification> {
   try {
     return await verifying;

@@ -139,7 +139,7 @@ export function isFinished({ slots, terminal, lease }: IdempotencyRecord): boole
  * A history keeps its first line and its latest ones, this many in all. So nobody can make a record grow by replays in a loop.
  */
 const MAX_HISTORY = 50;
-/** And this many characters of each text in it. */
+/** A history keeps this many characters of each text. */
 const MAX_LINE = 500;
 
 /** What is kept of an ended event is below 3 KB: this many lines, and this many characters of each text. */
