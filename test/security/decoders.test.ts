@@ -240,10 +240,10 @@ describe(`damaged texts of seed ${seed}`, { timeout: TIMEOUT_MS }, () => {
   it("would find a decoder that lets a hole through", () => {
     const [given] = samples();
     if (given === undefined) throw new Error("no sample");
-    const broken = { ...given, identity: { referenceId: null as unknown as string } };
-    expect(() => encodeRecord({ ...broken, slots: {}, terminal: true, lease: null })).toThrow(TypeError);
+    const broken = { ...given, tenant: 7 as unknown as string };
+    expect(() => use(broken)).toThrow(TypeError);
     expect(decodeRecord(encodeRecord(broken))).toMatchObject({
-      unreadable: expect.stringContaining("identity"),
+      unreadable: expect.stringContaining("tenant"),
     });
   });
 });

@@ -83,7 +83,7 @@ describe("what the console says", () => {
     const words = wordsOf(await page.get(`?event=${eventId}`));
     const { id } = (await shop.receiver.events.get(eventId)) ?? { id: "" };
     expect(words).toContain(`hash of what was signed ${id}`);
-    expect(words).not.toContain("payTxnId ");
+    expect(words).not.toContain(`payTxnId ${id}`);
     expect(wordsOf(await page.get())).toContain(`Unnamed (${id.slice(0, 8)})`);
   });
 

@@ -29,7 +29,7 @@ export const eventsCommand: Command = {
       default: String(DEFAULT_LIMIT),
     },
     count: { help: "count the events that are not finished, by state and reason, instead of listing them" },
-    body: { help: "show the raw body and the history of each event; bodies hold personal data" },
+    body: { help: "show the fields, what was signed, and the history; they hold personal data" },
     all: { help: "replay or discard every held event that matches the filters; needs --reason" },
     "dry-run": { help: "only show what would be replayed or discarded" },
     yes: { help: "do not ask" },

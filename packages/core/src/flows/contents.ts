@@ -1,6 +1,6 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
 import type { ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
-import { type JsonValue, parseJsonBody, rawMembers } from "../protocol/json.ts";
+import { type JsonObject, parseJsonBody } from "../protocol/json.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import { type CallbackRules, isDocumented, isFieldName } from "./callback.ts";
 import { judgeBy } from "./judgement.ts";
@@ -96,17 +96,14 @@ function membersOf(text: string): readonly ContentField[] {
   const body = parseJsonBody(Buffer.from(text));
   if (body === null || body.flaw !== null) return [];
   const fields: ContentField[] = [];
-  const add = (object: string, path: string): void => {
-    for (const [name, raw] of rawMembers(object)) {
+  const add = (object: JsonObject, path: string): void => {
+    for (const [name, value] of Object.entries(object)) {
       if (fields.length >= MAX_FIELDS) return;
-      if (raw.startsWith("{")) add(raw, `${path}${name}.`);
-      else
-        fields.push({
-          name: path + name,
-          value: raw.startsWith('"') ? String(JSON.parse(raw) as JsonValue) : raw,
-        });
+      if (typeof value === "object" && value !== null && !Array.isArray(value))
+        add(value as JsonObject, `${path}${name}.`);
+      else fields.push({ name: path + name, value: typeof value === "string" ? value : JSON.stringify(value) });
     }
   };
-  add(body.text.trim(), "");
+  add(body.object, "");
   return fields;
 }
