@@ -49,7 +49,7 @@ async function begunBy(rig: Rig, register: Register): Promise<{ eventId: string;
   const first = merchantOn(rig.start(), (receiver) => register(receiver, ran));
   const eventId = await first.deliver(depositOf(rig));
   await first.receiver.work({ limit: 1 });
-  expect(await stateOf(first, eventId)).toBe("waiting");
+  expect(await stateOf(first, eventId)).toBe("retrying");
   await rig.advance(SOON_MS + 100);
   return { eventId, ran };
 }

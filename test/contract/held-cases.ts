@@ -12,7 +12,7 @@ const notHeld = { code: "ERR_HELD_NOT_FOUND" };
 const holding = () => sampleRunner(() => ({ kind: "held", reason: "rejected", detail: "no", tell: [] }));
 
 export const heldCases: readonly ContractCase[] = [
-  onFreshData("the held list is filtered by flow, tenant and reason, and bounded by limit", async (rig) => {
+  onFreshData("the held list is filtered by flow, tenant and reason, and read in pages", async (rig) => {
     const { inbox } = rig.start();
     const held = (sample: Parameters<typeof sampleEvent>[2]) => sampleEvent(newId(), rig.now(), sample);
     const events = [
@@ -31,7 +31,8 @@ export const heldCases: readonly ContractCase[] = [
     expect(await ids({ flow: "connect" })).toEqual(expected(3));
     expect(await ids({ flow: "payments", tenant: "b", reason: "malformed" })).toEqual(expected(2));
     expect(await ids({ reason: "conflict" })).toEqual([]);
-    expect(await ids({ limit: 3 })).toHaveLength(3);
+    expect(await ids({ limit: 3 })).toEqual(expected(0, 1, 2, 3));
+    expect((await inbox.events.list({ state: "held", limit: 3 })).events).toHaveLength(3);
     const [entry] = await heldOf(inbox, { flow: "connect" });
     expect(entry).toMatchObject({
       state: "held",

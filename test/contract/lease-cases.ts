@@ -69,7 +69,7 @@ export const leaseCases: readonly ContractCase[] = [
       expect(runner.ran).toEqual([]);
       expect(await other.inbox.events.get(success.key + success.slot)).toMatchObject({
         state: "waiting",
-        steps: {},
+        handlers: {},
       });
       one.letGo();
       expect(await working).toMatchObject({ failed: 0 });
@@ -149,7 +149,10 @@ export const leaseCases: readonly ContractCase[] = [
     });
     expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 1, failed: 1 });
     const before = await other.inbox.events.get(eventId);
-    expect(before).toMatchObject({ state: "waiting", steps: { deposit: { state: "failed", attempts: 2 } } });
+    expect(before).toMatchObject({
+      state: "retrying",
+      handlers: { deposit: { state: "failed", attempts: 2 } },
+    });
     one.letGo();
     one.process.thaw();
     expect(await one.wrote).toBe(false);
@@ -181,7 +184,7 @@ export const leaseCases: readonly ContractCase[] = [
     expect(wrote).toEqual([false]);
     expect(await other.process.inbox.events.get(event.key + event.slot)).toMatchObject({
       state: "running",
-      steps: { deposit: { state: "started", attempts: 2 } },
+      handlers: { deposit: { state: "started", attempts: 2 } },
     });
     other.letGo();
     expect(await other.wrote).toBe(true);

@@ -96,7 +96,7 @@ export const retryCases: readonly ContractCase[] = [
       expect(await noticed(merchant, "given-up")).toMatchObject([
         { handler: "deposit", reason: "rejected", attempt: 1 },
       ]);
-      expect((await merchant.life(eventId))?.state).toBe("waiting");
+      expect((await merchant.life(eventId))?.state).toBe("retrying");
       expect(await noticed(merchant, "held")).toEqual([]);
       await rig.advance(rig.leaseMs * 1.25);
       expect(await merchant.work()).toMatchObject({ ran: 1, failed: 1 });
@@ -159,8 +159,8 @@ export const retryCases: readonly ContractCase[] = [
       // Each would have been the second.
       expect(new Set(attempts)).toEqual(new Set([2]));
       expect(await merchant.life(eventId)).toMatchObject({
-        state: "waiting",
-        steps: {
+        state: "retrying",
+        handlers: {
           deposit: { state: "failed", attempts: 1, dueAt: due, error: "Error: the database is down" },
         },
       });
@@ -331,8 +331,8 @@ export const retryCases: readonly ContractCase[] = [
       expect(aborted).toBe(true);
       free.open();
       expect(await merchant.life(eventId)).toMatchObject({
-        state: "waiting",
-        steps: { deposit: { state: "failed", attempts: 1 } },
+        state: "retrying",
+        handlers: { deposit: { state: "failed", attempts: 1 } },
       });
       expect((await noticed(merchant, "double-risk")).map(({ why }) => why)).toEqual(["timeout"]);
       await rig.advance(rig.leaseMs * 1.25);

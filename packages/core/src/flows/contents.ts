@@ -101,7 +101,8 @@ function membersOf(text: string): readonly ContentField[] {
       if (fields.length >= MAX_FIELDS) return;
       if (typeof value === "object" && value !== null && !Array.isArray(value))
         add(value as JsonObject, `${path}${name}.`);
-      else fields.push({ name: path + name, value: typeof value === "string" ? value : JSON.stringify(value) });
+      else
+        fields.push({ name: path + name, value: typeof value === "string" ? value : JSON.stringify(value) });
     }
   };
   add(body.object, "");

@@ -172,7 +172,7 @@ export function eventOf(facts: CertainReading, delivery: StoredDelivery, windowM
     verdict: hold?.reason ?? "run",
     detail: hold?.detail ?? null,
     referenceKey: reference === null ? null : hashOf([tenant, flow, "reference", name, reference], 32),
-    referenceId,
+    referenceId: referenceId === null ? null : label(referenceId),
     delivery,
   };
 }

@@ -1,8 +1,7 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import { countFurther, makeRoom } from "./contradictions.ts";
 import type { Accepted, AcceptOutcome, VerifiedEvent } from "./event.ts";
-import { label } from "./label.ts";
-import { countCopy, end, type IdempotencyRecord, type Slot } from "./record.ts";
+import { countCopy, end, type IdempotencyRecord, referenceOf, type Slot } from "./record.ts";
 import { claimOf, type ReferenceClaim } from "./reference-claim.ts";
 import { decide, type Ruling } from "./table.ts";
 
@@ -180,7 +179,7 @@ function claim(
     name: event.name,
     status: event.status,
     rank: event.rank,
-    referenceId: event.referenceId === null ? null : label(event.referenceId),
+    referenceId: event.referenceId === record.identity.referenceId ? null : event.referenceId,
     amounts: event.amount === null ? {} : { [event.delivery.source]: event.amount },
     verdict: ruling.verdict,
     state: run ? "waiting" : "held",
@@ -235,7 +234,8 @@ export function overtake(record: IdempotencyRecord, key: string, now: number): r
     if (slot === undefined || slot.work === null || slot.state !== "waiting") continue;
     if (slot.rank !== 0) continue;
     const { flow, tenant, id } = record;
-    const { name: event, status, referenceId } = slot;
+    const { name: event, status } = slot;
+    const referenceId = referenceOf(record, slot);
     overtaken ??= [];
     overtaken.push({ flow, tenant, eventId: key + slotKey, id, event, status, referenceId });
     end(record, slot, { at: now, what: "stale" });

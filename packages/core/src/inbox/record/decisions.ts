@@ -3,7 +3,7 @@ import { recordKeyOf, slotKeyOf } from "./event.ts";
 import { stateOf } from "./index-of.ts";
 import type { Decision, ReplayDecision, StoredEvent } from "./life.ts";
 import { amountOf, othersOf, revisionOf } from "./others.ts";
-import { addHistory, end, type IdempotencyRecord } from "./record.ts";
+import { addHistory, end, type IdempotencyRecord, referenceOf } from "./record.ts";
 
 /**
  * Makes a person's decision once. If it was written before, its token shows that, whatever has become of the event since.
@@ -92,7 +92,7 @@ export function eventIn(record: IdempotencyRecord | null, eventId: string): Stor
     reason: slot.state === "held" ? (work?.reason ?? null) : null,
     detail: work?.detail ?? null,
     heldAt: slot.state === "held" ? (work?.heldAt ?? null) : null,
-    referenceId: slot.referenceId,
+    referenceId: referenceOf(record, slot),
     amount: amountOf(slot),
     others: othersOf(record, recordKeyOf(eventId), slotKeyOf(eventId)),
     revision: revisionOf(record, recordKeyOf(eventId), slotKeyOf(eventId)),

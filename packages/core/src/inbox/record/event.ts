@@ -64,7 +64,7 @@ export interface VerifiedEvent {
   readonly detail: string | null;
   /** With `oneSuccessPerReference`: the key of the record that claims the reference for this id. */
   readonly referenceKey: string | null;
-  /** The merchant's reference, by which the event can be found. Null if it has none, or if its reading is not certain. */
+  /** The merchant's reference, as a label by which the event is found. Null if it has none, or if its reading is not certain. */
   readonly referenceId: string | null;
   /** If the event has several readings: the ids and references of each, by which it can be found. */
   readonly foundBy?: readonly string[];

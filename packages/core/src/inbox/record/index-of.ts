@@ -1,7 +1,7 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { label } from "./label.ts";
-import { type IdempotencyRecord, isFinished, type Slot } from "./record.ts";
+import { type IdempotencyRecord, isFinished, referenceOf, type Slot } from "./record.ts";
 import { dueOf } from "./schedule.ts";
 
 /** The state of an event, as it is counted and listed: `retrying` waits for another attempt, `finished` is any end. */
@@ -71,7 +71,7 @@ function labelsOf(eventId: string, record: IdempotencyRecord, slot: Slot): Event
     id: label(id),
     event: label(slot.name),
     status: label(slot.status),
-    referenceId: slot.referenceId,
+    referenceId: referenceOf(record, slot),
     acceptedAt: slot.acceptedAt,
     foundBy: work?.foundBy?.map(label) ?? NOTHING,
   };

@@ -26,7 +26,7 @@ export interface Slot {
   readonly status: string;
   /** Rank 0 may be followed by rank 1. Null: the event has no place in the table. */
   readonly rank: 0 | 1 | null;
-  /** The merchant's reference, as a label. Null if there is none, or if its reading is not certain. */
+  /** The merchant's reference, as a label. Null: the one of the record's identity, if that has one. See {@link referenceOf}. */
   readonly referenceId: string | null;
   /** Amounts that arrived, by source. */
   amounts: Readonly<Record<string, string>>;
@@ -119,6 +119,11 @@ export interface IdempotencyRecord {
   signedAt: number;
   /** When the record may be forgotten, provided that nothing in it is unfinished. */
   expiresAt: number;
+}
+
+/** The reference of an event, as a label. Null if it has none, or if its reading is not certain. */
+export function referenceOf({ identity }: IdempotencyRecord, { referenceId }: Slot): string | null {
+  return referenceId ?? identity.referenceId ?? null;
 }
 
 /** True while the slot must not be forgotten. */

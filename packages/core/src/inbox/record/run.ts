@@ -2,7 +2,7 @@ import type { EventFacts } from "../../notices/notice.ts";
 import { overtake } from "./accept.ts";
 import type { SlotState } from "./event.ts";
 import { type Ending, type LeaseData, type Step, type StepChange, TELL_PREFIX } from "./lease.ts";
-import { addHistory, end, type IdempotencyRecord, type Slot, type Work } from "./record.ts";
+import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type Work } from "./record.ts";
 import { nextSlot, pullBackTimes } from "./schedule.ts";
 
 /** An event is begun before its time at most this often, however many copies ask for it. */
@@ -109,7 +109,7 @@ function take(
     id: record.id,
     name: slot.name,
     status: slot.status,
-    referenceId: slot.referenceId,
+    referenceId: referenceOf(record, slot),
     delivery: work.delivery,
     steps: { ...work.steps },
     handlers: work.handlers ?? [],

@@ -32,7 +32,7 @@ describe("what is accepted", () => {
           name: "DEPOSIT",
           status: "SUCCESS",
           rank: 1,
-          referenceId: "o-1",
+          referenceId: null,
           amounts: { callback: "10" },
           verdict: "run",
           state: "waiting",
