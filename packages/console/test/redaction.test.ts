@@ -1,6 +1,6 @@
 import type { Contents } from "@payhooks/core";
 import { contentsOf } from "@payhooks/core/inbox";
-import { callbackFields, signConnectWebhook, signPaymentCallback } from "@payhooks/core/testing";
+import { asDelivery, callbackFields, signConnectWebhook, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { REDACTED, type Redaction, redactionOf } from "../src/redaction/redaction.ts";
 import { heldId, keys, merchant } from "./support/merchant.ts";
@@ -25,12 +25,12 @@ const callback = (text: string, ...names: readonly string[]) =>
 const textIn = ({ contents }: Redaction): string => JSON.stringify(contents);
 
 describe("the contents", () => {
-  it("are as they were signed if nothing is redacted", () => {
+  it("are what handlers get, above what was signed, if nothing is redacted", () => {
     const text = '{"amount":10.500000,"big":12345678901234567890,"in":{"a":[1,2]}}';
     expect(of(text).contents).toEqual({
       fields: [
-        { name: "amount", value: "10.500000" },
-        { name: "big", value: "12345678901234567890" },
+        { name: "amount", value: "10.5" },
+        { name: "big", value: "12345678901234567000" },
         { name: "in.a", value: "[1,2]" },
       ],
       signed: [{ name: null, text }],
@@ -167,6 +167,41 @@ describe("a redacted field", () => {
     const page = await shop.open({ redact: [name] });
     for (const query of everyPart(eventId)) expect((await page.get(query)).text).not.toContain(value);
   });
+
+  it.each([
+    ["each in its place", ({ ...fields }) => fields],
+    [
+      "swallowed by the name before it",
+      ({ timestamp, userId, providerTxId, referenceId, ...rest }) => ({
+        ...rest,
+        [`providerTxId=${providerTxId}&referenceId`]: referenceId,
+        [`timestamp=${timestamp}&userId`]: userId,
+      }),
+    ],
+    [
+      "swallowed by the value before it",
+      ({ status, timestamp, userId, ...rest }) => ({
+        ...rest,
+        status: `${status}&timestamp=${timestamp}&userId=${userId}`,
+      }),
+    ],
+  ] satisfies [string, (fields: Record<string, unknown>) => object][])(
+    "is hidden however a sender has spelt the body: %s",
+    async (_, spelt) => {
+      const shop = await merchant();
+      shop.words = "the bank is away";
+      const fields = callbackFields({ referenceId: "order 4711", userId: "Abebe Kebede" });
+      const genuine = signPaymentCallback(fields, keys.privateKey);
+      const { signature } = JSON.parse(genuine.rawBody.toString()) as { signature: string };
+      expect(await shop.deliver(asDelivery({ ...spelt(fields), signature }))).toBe(200);
+      const eventId = await heldId(shop.receiver);
+      const page = await shop.open({ redact: ["userId", "referenceId"] });
+      for (const query of everyPart(eventId)) {
+        expect((await page.get(query)).text).not.toMatch(/4711|Abebe|Kebede/);
+      }
+      expect((await (await shop.open()).get(`?event=${eventId}`)).text).toContain("Kebede");
+    },
+  );
 
   it("is not in a body that has it twice", async () => {
     const shop = await merchant();
