@@ -39,9 +39,9 @@ export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => 
 }
 
 /** What a person sees of a stored delivery, for a program that does not know the receiver's options. */
-export const contentsOf: (delivery: StoredDelivery) => Contents = contentsBy(
-  rulesOf({ publicKey: undefined }, false),
-);
+export function contentsOf(delivery: StoredDelivery): Contents {
+  return contentsBy(rulesOf({ publicKey: undefined }, false))(delivery);
+}
 
 /**
  * The contents without the values of some fields, wherever they stand. From a hidden name on, the signed text is hidden up to the
