@@ -5,8 +5,8 @@ import type { Decision, ReplayDecision, StoredEvent } from "./record/life.ts";
 
 /** Which events to list: those that match all of the fields. */
 export interface EventFilter {
-  /** Default: everything that is not `finished`. */
-  readonly state?: EventState | undefined;
+  /** `any` has the finished ones, too. Default: everything that is not `finished`. */
+  readonly state?: EventState | "any" | undefined;
   readonly flow?: FlowName | undefined;
   readonly tenant?: string | undefined;
   /** The event's name, such as `DEPOSIT`. */

@@ -49,12 +49,22 @@ export class Look {
   async list(query: EventQuery = {}): Promise<EventPage> {
     const { limit = DEFAULT_LIMIT, cursor, first = "oldest", state, ...wanted } = checked(query);
     const part: Part = { limit, cursor: cursorOf(cursor), first };
-    const text = wanted.id ?? wanted.referenceId;
-    const named = text === undefined ? wanted : { ...wanted, tenant: wanted.tenant ?? ONLY_TENANT };
-    const filter: EventFilter = { ...labelled(named), ...(state !== "unfinished" && { state }) };
+    const isNamed = wanted.id !== undefined || wanted.referenceId !== undefined;
+    const named = isNamed ? { ...wanted, tenant: wanted.tenant ?? ONLY_TENANT } : wanted;
+    const wantedState = state ?? (isNamed ? "any" : "unfinished");
+    const filter: EventFilter = {
+      ...labelled(named),
+      ...(wantedState !== "unfinished" && { state: wantedState }),
+    };
     await this.#ready();
-    if (text === undefined || state !== undefined) return this.#listed(filter, part);
-    return pageOf(await this.#named(filter, named.tenant ?? ONLY_TENANT, text), part);
+    try {
+      return await this.#listed(filter, part);
+    } catch (error) {
+      const { id, tenant = ONLY_TENANT } = named;
+      const cannotSearch = isPayhooksError(error) && error.code === "ERR_NOT_SEARCHABLE";
+      if (id === undefined || state !== undefined || !cannotSearch) throw error;
+      return pageOf(await this.#ofRecord(filter, tenant, id), part);
+    }
   }
 
   async counts(): Promise<EventCounts> {
@@ -79,37 +89,16 @@ export class Look {
     return { events, next: cursor === null ? null : textOf(cursor) };
   }
 
-  /**
-   * Everything that has this id or reference, finished or not. If the store cannot search, a search by id reads the record of the
-   * id. Only entries with several readings are missing from that answer.
-   */
-  async #named(filter: EventFilter, tenant: string, text: string): Promise<readonly StoredEvent[]> {
-    const found = new Map<string, StoredEvent>();
-    for (const listed of await this.#search(filter, label(text))) {
-      for (const event of matching(listed, filter)) found.set(event.eventId, event);
-    }
-    if (filter.id === undefined) return [...found.values()];
-    const keys = flowsOf(filter).map((flow) => recordKeyFor(tenant, flow, text));
+  /** What the record of an id has, for a store that does not search. Entries with several readings are not among it. */
+  async #ofRecord(filter: EventFilter, tenant: string, id: string): Promise<readonly StoredEvent[]> {
+    const keys = flowsOf(filter).map((flow) => recordKeyFor(tenant, flow, id));
     const records = await this.#parts.store.read(keys);
-    for (const [i, key] of keys.entries()) {
-      const versioned = records[i] ?? null;
-      if (versioned === null || isUnreadable(versioned.record)) continue;
-      for (const { eventId, acceptedAt } of indexOf(key, versioned.record).events) {
-        for (const event of matching({ eventId, acceptedAt, versioned }, filter)) found.set(eventId, event);
-      }
-    }
-    return [...found.values()];
-  }
-
-  async #search({ id }: EventFilter, text: string): Promise<readonly ListedEvent[]> {
-    const { store } = this.#parts;
-    try {
-      if (store.find === undefined) throw notSearchable("This inbox");
-      return await store.find(text);
-    } catch (error) {
-      if (id !== undefined && isPayhooksError(error) && error.code === "ERR_NOT_SEARCHABLE") return [];
-      throw error;
-    }
+    return keys.flatMap((key, at) => {
+      const record = records[at]?.record;
+      if (record === undefined || isUnreadable(record)) return [];
+      const fitting = indexOf(key, record).events.filter((event) => matches(event, filter));
+      return fitting.flatMap(({ eventId }) => eventIn(record, eventId) ?? []);
+    });
   }
 }
 
@@ -117,17 +106,6 @@ export class Look {
 function storedEvent({ eventId, versioned: { record }, summary }: ListedEvent): readonly StoredEvent[] {
   const event = isUnreadable(record) ? null : eventIn(record, eventId);
   return event === null ? [] : [{ ...event, referenceId: event.referenceId ?? summary?.referenceId ?? null }];
-}
-
-/** The event that a store has found, if it matches the filter in every field but the state. */
-function matching(listed: ListedEvent, filter: EventFilter): readonly StoredEvent[] {
-  const { eventId, versioned, summary } = listed;
-  if (isUnreadable(versioned.record)) return [];
-  const events = indexOf(recordKeyOf(eventId), versioned.record).events;
-  const labels = events.find((event) => event.eventId === eventId);
-  if (labels === undefined) return [];
-  const referenceId = labels.referenceId ?? summary?.referenceId ?? null;
-  return matches({ ...labels, referenceId }, { ...filter, state: labels.state }) ? storedEvent(listed) : [];
 }
 
 function flowsOf({ flow }: EventFilter): readonly NonNullable<EventFilter["flow"]>[] {

@@ -182,8 +182,8 @@ export interface RecordStore {
   onDue?(wake: () => boolean): Promise<() => void>;
   /**
    * Events that match the filter, ordered by their time of acceptance: `limit` at most, after `cursor`, in the order of `first`
-   * (default `oldest`). Finished events are listed only if the filter asks for the state `finished`. A store that does not list
-   * them rejects with `ERR_NOT_SEARCHABLE`.
+   * (default `oldest`). Finished events are listed only if the filter asks for the state `finished` or `any`; `any` is asked for
+   * together with an id or a reference only. A store that does not list finished events rejects with `ERR_NOT_SEARCHABLE`.
    */
   list(filter: EventFilter, cursor: ListCursor | null, limit: number, first?: ListOrder): Promise<Listed>;
   /**
@@ -191,12 +191,6 @@ export interface RecordStore {
    * record that exists from the first page to the last is found, possibly twice. Leave it out if records end with the process.
    */
   scan?(cursor: string | null, limit: number): Promise<Scanned>;
-  /**
-   * Events, including finished ones, whose `referenceId` or one of whose `foundBy` is this text: 1,000 at most, in any order.
-   * Leave it out if the store would have to read all events. A store whose options decide this rejects with
-   * `ERR_NOT_SEARCHABLE`.
-   */
-  find?(text: string): Promise<readonly ListedEvent[]>;
   /** How many events are not finished, over all processes. */
   counts(): Awaitable<Counts>;
   /**

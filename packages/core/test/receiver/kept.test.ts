@@ -1,6 +1,12 @@
 /** What is kept of a callback is what was signed. However a body spells it, people find and see what its handlers get. */
 import { createHash } from "node:crypto";
-import { createReceiver, memoryInbox, type PaymentEvent, type Receiver } from "@payhooks/core";
+import {
+  createReceiver,
+  type EventPage,
+  memoryInbox,
+  type PaymentEvent,
+  type Receiver,
+} from "@payhooks/core";
 import {
   type CallbackFields,
   callbackFields,
@@ -171,6 +177,25 @@ describe("a reference", () => {
     expect((await one.receiver.events.list({ referenceId: reference })).events).toEqual([]);
     const { events } = await one.receiver.events.list({ referenceId: `sha256:${digest}` });
     expect(events.map(({ id }) => id)).toEqual(["stranger"]);
+  });
+
+  it("is found among a thousand others that have it", async () => {
+    const one = await merchant(() => {});
+    for (let n = 0; n < 1_100; n++) await one.callback({ referenceId: "order-17", status: "FAILED" });
+    await one.callback({ payTxnId: "paid", referenceId: "order-17" });
+    const found: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: EventPage = await one.receiver.events.list({
+        referenceId: "order-17",
+        limit: 1_000,
+        cursor,
+      });
+      found.push(...page.events.map(({ id }) => id));
+      cursor = page.next;
+    } while (cursor !== null);
+    expect(new Set(found).size).toBe(1_101);
+    expect(found.filter((id) => id === "paid")).toHaveLength(1);
   });
 
   it("is asked for with a tenant, as an id is", async () => {
