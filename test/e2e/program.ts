@@ -2,6 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { root } from "../package/workspace.ts";
 
+/** A program that is no file. It imports what a file of the folder could. */
+export interface JavaScript {
+  readonly code: string;
+  readonly folder: string;
+}
+
 /** A TypeScript program of the workspace, started from its sources as `npm start` does. */
 export class RunningProgram {
   /** Everything that it has printed. */
@@ -10,10 +16,16 @@ export class RunningProgram {
   readonly #process: ChildProcess;
   #onOutput: () => void = () => {};
 
-  constructor(path: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) {
-    const flags = ["--conditions=payhooks-source", "--import=tsx", join(root, path), ...args];
+  constructor(
+    program: string | JavaScript,
+    args: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+  ) {
+    const isFile = typeof program === "string";
+    const run = isFile ? [join(root, program)] : ["--input-type=module", "--eval", program.code];
+    const flags = ["--conditions=payhooks-source", "--import=tsx", ...run, ...args];
     this.#process = spawn(process.execPath, flags, {
-      cwd: root,
+      cwd: isFile ? root : join(root, program.folder),
       env: { ...process.env, NO_COLOR: "1", ...env },
     });
     for (const stream of [this.#process.stdout, this.#process.stderr]) {

@@ -279,7 +279,7 @@ describe.each(CLIENTS)("effects through $name", { timeout: 60_000 }, ({ open, re
       ),
     );
     const delivery = await t.deposit();
-    if (delivery.outcome === "waiting") await t.advance("1m");
+    if (delivery.outcome === "retrying") await t.advance("1m");
     expect(attempts).toBe(2);
     expect(await timesPaid()).toBe(1);
   });

@@ -1,9 +1,11 @@
 /** The shop: orders, ledger, inbox and effects in one PostgreSQL, and a service that sends every callback twice. */
 import { readdirSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { Pool } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { RunningProgram } from "../e2e/program.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
-import { Scope } from "../faults/harness/scope.ts";
+import { Scope, until } from "../faults/harness/scope.ts";
 import { freePort } from "../support/free-port.ts";
 
 const scope = new Scope();
@@ -23,47 +25,47 @@ interface Sent {
   readonly attempts: readonly { readonly answer: { readonly status: number } | null }[];
 }
 
-it("takes an order, books its payment once, and its refund once", { timeout: 90_000 }, async () => {
-  const port = await freePort();
-  const environment = {
+/** The shop as a process, on this address. */
+async function start(port: number, sandboxPort: number): Promise<RunningProgram> {
+  const program = new RunningProgram("examples/shop/src/shop.ts", [], {
     DATABASE_URL: server.url,
     PORT: String(port),
-    SANDBOX_PORT: String(await freePort()),
-  };
-  const start = async (): Promise<RunningProgram> => {
-    const program = new RunningProgram("examples/shop/src/shop.ts", [], environment);
-    await program.until(/the shop is open/);
-    return program;
-  };
-  const shop = `http://127.0.0.1:${port}`;
-  const post = async (path: string, body: unknown = {}): Promise<number> => {
-    const headers = { "content-type": "application/json" };
-    return (await fetch(shop + path, { method: "POST", headers, body: JSON.stringify(body) })).status;
-  };
-  const books = async (): Promise<Books> => (await fetch(`${shop}/books`)).json() as Promise<Books>;
+    SANDBOX_PORT: String(sandboxPort),
+  });
+  scope.add(program, (one) => one.kill());
+  await program.until(/the shop is open/);
+  return program;
+}
+
+async function post(port: number, path: string, body: unknown = {}): Promise<number> {
+  const headers = { "content-type": "application/json" };
+  const url = `http://127.0.0.1:${port}${path}`;
+  return (await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })).status;
+}
+
+it("takes an order, books its payment once, and its refund once", { timeout: 90_000 }, async () => {
+  const [port, sandboxPort] = [await freePort(), await freePort()];
+  const books = async (): Promise<Books> =>
+    (await fetch(`http://127.0.0.1:${port}/books`)).json() as Promise<Books>;
   /** What the shop answered to the copies of each callback. */
   const answers = async (): Promise<readonly number[][]> => {
-    const response = await fetch(`http://127.0.0.1:${environment.SANDBOX_PORT}/sandbox/deliveries`);
+    const response = await fetch(`http://127.0.0.1:${sandboxPort}/sandbox/deliveries`);
     const { data } = (await response.json()) as { readonly data: readonly Sent[] };
     return data.map(({ attempts }) => attempts.map(({ answer }) => answer?.status ?? 0));
   };
-  const program = await start();
-  try {
-    for (const reference of ["order-1", "order-2"]) {
-      expect(await post("/orders", { reference, amount: "10.50" })).toBe(201);
-    }
-    await program.until(/order-1 is paid/);
-    await program.until(/order-2 is paid/);
-    expect(await post("/orders/order-1/refund")).toBe(202);
-    await program.until(/order-1 is refunded/);
-    const twice = [200, 200];
-    await expect.poll(answers).toEqual([twice, twice, twice]);
-    program.signal("SIGTERM");
-    expect(await program.exitCode).toBe(0);
-    expect(program.output.match(/ is (?:paid|refunded)/g)).toHaveLength(3);
-  } finally {
-    program.kill();
+  const program = await start(port, sandboxPort);
+  for (const reference of ["order-1", "order-2"]) {
+    expect(await post(port, "/orders", { reference, amount: "10.50" })).toBe(201);
   }
+  await program.until(/order-1 is paid/);
+  await program.until(/order-2 is paid/);
+  expect(await post(port, "/orders/order-1/refund")).toBe(202);
+  await program.until(/order-1 is refunded/);
+  const twice = [200, 200];
+  await expect.poll(answers).toEqual([twice, twice, twice]);
+  program.signal("SIGTERM");
+  expect(await program.exitCode).toBe(0);
+  expect(program.output.match(/ is (?:paid|refunded)/g)).toHaveLength(3);
   // What came, what was done for it, and what it has come to: all of it is there to be read with SQL.
   const [events] = await server.tell(
     "SELECT count(*)::int AS count, bool_and(state = 'finished') AS done FROM payhooks.events",
@@ -75,24 +77,54 @@ it("takes an order, books its payment once, and its refund once", { timeout: 90_
     effects: { count: 3 },
     ledger: { sum: 0, count: 6 },
   });
-  const again = await start();
-  try {
-    expect(await books()).toEqual({
-      orders: [
-        { reference: "order-1", state: "refunded" },
-        { reference: "order-2", state: "paid" },
-      ],
-      accounts: [
-        { account: "cash", balance: "10.500000" },
-        { account: "customers", balance: "-10.500000" },
-      ],
-    });
-    again.signal("SIGTERM");
-    expect(await again.exitCode).toBe(0);
-  } finally {
-    again.kill();
-  }
+  const again = await start(port, sandboxPort);
+  expect(await books()).toEqual({
+    orders: [
+      { reference: "order-1", state: "refunded" },
+      { reference: "order-2", state: "paid" },
+    ],
+    accounts: [
+      { account: "cash", balance: "10.500000" },
+      { account: "customers", balance: "-10.500000" },
+    ],
+  });
+  again.signal("SIGTERM");
+  expect(await again.exitCode).toBe(0);
 });
+
+it.each(["SIGTERM", "SIGINT"] as const)(
+  "lets a handler end that is under way, although a connection says nothing: %s",
+  { timeout: 60_000 },
+  async (signal) => {
+    const port = await freePort();
+    const program = await start(port, await freePort());
+    const silent = scope.add(connect(port, "127.0.0.1"), (one) => one.destroy());
+    await new Promise((resolve) => silent.once("connect", resolve));
+    const reference = `slow-${signal}`;
+    const clerk = scope.add(new Pool({ connectionString: server.url, max: 1 }), (pool) => pool.end());
+    // A clerk has the ledger open when the payment comes.
+    await clerk.query("BEGIN; LOCK TABLE ledger");
+    expect(await post(port, "/orders", { reference, amount: "10.50" })).toBe(201);
+    const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    await until("the handler waits", async () => (await server.tell(waiting)).length === 1);
+    program.signal(signal);
+    // As npm does after Ctrl-C.
+    program.signal(signal);
+    await until("it closes", () =>
+      post(port, "/").then(
+        () => false,
+        () => true,
+      ),
+    );
+    expect(program.output).not.toContain("is paid");
+    await clerk.query("COMMIT");
+    expect(await program.exitCode, program.output).toBe(0);
+    expect(program.output.match(/ is paid/g)).toHaveLength(1);
+    const [order] = await server.tell(`SELECT state FROM orders WHERE reference = '${reference}'`);
+    const left = await server.tell("SELECT id FROM payhooks.events WHERE state <> 'finished'");
+    expect({ order, left }).toEqual({ order: { state: "paid" }, left: [] });
+  },
+);
 
 it("is a shop in less than 120 lines", () => {
   const folder = "examples/shop/src";

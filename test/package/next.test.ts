@@ -1,4 +1,4 @@
-/** The documentation's Next.js code in a new project: built, started, started in the background, and edited. */
+/** The documentation's Next.js code in a new project: built, started, started in the background, ended, and edited. */
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,11 +8,12 @@ import { callbackFields, signPaymentCallback } from "@payhooks/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { QUIET } from "../conformance/next.ts";
 import { KEYS, type Server, startServer } from "../conformance/targets.ts";
+import { SlowService, withSlowDeposits } from "../examples/slow-service.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope, until } from "../faults/harness/scope.ts";
 import { install, pack, run, write } from "./pack.ts";
 import { copy, lay, receives } from "./project.ts";
-import { NEXT_APP, NEXT_BACKGROUND } from "./starters.ts";
+import { codeOf, NEXT_APP, NEXT_BACKGROUND } from "./starters.ts";
 import { packagesIn } from "./workspace.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "payhooks-next-")));
@@ -34,15 +35,20 @@ afterAll(async () => {
 });
 
 /** Without any secret, and without Redis. */
-const build = (): Promise<string> => run(next, ["build"], project, QUIET);
+const build = (bundler = "--turbopack"): Promise<string> => run(next, ["build", bundler], project, QUIET);
 
 /** Ended politely: what `next dev` has started is ended by itself. */
-async function serve(command: "start" | "dev"): Promise<Server> {
+async function serve(command: "start" | "dev", env: Readonly<Record<string, string>> = {}): Promise<Server> {
   const server = await startServer({
     command: next,
     args: [command, "--port", "0", "--hostname", "127.0.0.1"],
     cwd: project,
-    env: { ...QUIET, NODE_ENV: command === "dev" ? "development" : "production", REDIS_URL: redis.url },
+    env: {
+      ...QUIET,
+      NODE_ENV: command === "dev" ? "development" : "production",
+      REDIS_URL: redis.url,
+      ...env,
+    },
     listening: /http:\/\/127\.0\.0\.1:(\d+)[\s\S]*Ready/,
   });
   return scope.add(server, (one) => one.stop("SIGTERM"));
@@ -51,12 +57,15 @@ async function serve(command: "start" | "dev"): Promise<Server> {
 const connections = async (): Promise<number> => Number(await redis.info("connected_clients"));
 
 describe("in a new Next.js project", { timeout: 180_000 }, () => {
-  it("the code of the README is built and receives", async () => {
-    await build();
-    const server = await serve("start");
-    await receives(server);
-    await server.stop("SIGTERM");
-  });
+  it.each([["--webpack"], ["--turbopack"]])(
+    "the code of the README is built and receives: %s",
+    async (bundler) => {
+      await build(bundler);
+      const server = await serve("start");
+      await receives(server);
+      await server.stop("SIGTERM");
+    },
+  );
 
   it("with instrumentation.ts, handlers run with no request coming by", async () => {
     copy(NEXT_BACKGROUND, project);
@@ -77,6 +86,49 @@ describe("in a new Next.js project", { timeout: 180_000 }, () => {
     await other.close();
     await receives(server);
     await server.stop("SIGTERM");
+  });
+
+  it("with instrumentation.ts, it starts while Redis is away, and receives once Redis is there", async () => {
+    await redis.kill();
+    const server = await serve("start");
+    const { rawBody, headers } = signPaymentCallback(callbackFields(), KEYS.privateKey);
+    const url = `http://127.0.0.1:${server.port}/callbacks/pay`;
+    const init = { method: "POST", headers, body: Buffer.from(rawBody) };
+    expect((await fetch(url, init)).status).toBe(503);
+    await redis.up();
+    await until("it receives", async () => (await fetch(url, init)).status === 200);
+    await receives(server);
+    await server.stop("SIGTERM");
+  });
+
+  it.each([
+    { where: "after the response", env: {}, codes: { SIGTERM: 143, SIGINT: 130 } },
+    { where: "in the background", env: { NEXT_MANUAL_SIG_HANDLE: "true" }, codes: { SIGTERM: 0, SIGINT: 0 } },
+  ])("at a signal, a handler that is under way $where comes to its end", async ({ where, env, codes }) => {
+    if (where === "in the background") copy(NEXT_BACKGROUND, project);
+    else rmSync(join(project, "instrumentation.ts"), { force: true });
+    write(project, "lib/receiver.ts", withSlowDeposits(codeOf(NEXT_APP.document)[0] ?? ""));
+    await build();
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      const service = await SlowService.start(scope);
+      const server = await serve("start", { ...env, ...service.environment });
+      const fields = callbackFields({ referenceId: "slow" });
+      const { rawBody, headers } = signPaymentCallback(fields, KEYS.privateKey);
+      const deliver = async (): Promise<number> => {
+        const url = `http://127.0.0.1:${server.port}/callbacks/pay`;
+        return (await fetch(url, { method: "POST", headers, body: Buffer.from(rawBody) })).status;
+      };
+      expect(await deliver()).toBe(200);
+      await until("the handler is under way", () => service.calls.length === 1);
+      const ended = new Promise((resolve) => server.process.once("close", resolve));
+      server.process.kill(signal);
+      await until("it closes", async () => (await deliver().catch(() => 503)) === 503);
+      service.answer();
+      expect(await ended, server.output()).toBe(codes[signal]);
+      expect(server.output().match(/credit .* for slow once/g)).toHaveLength(1);
+      expect(service.calls).toHaveLength(1);
+    }
+    copy(NEXT_APP, project);
   });
 
   it("an edited handler replaces the one before, and its connections", async () => {

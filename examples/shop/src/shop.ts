@@ -67,6 +67,7 @@ const server = app.listen(port, "127.0.0.1", () => console.log(`the shop is open
 async function stop(): Promise<void> {
   server.close();
   await receiver.close({ graceMs: 10_000 });
+  server.closeAllConnections();
   await sandbox.close();
   if (!books.ending) await books.end();
 }

@@ -2,7 +2,7 @@ import { inboxError } from "../notices/notice.ts";
 import { type AsyncContext, emptyContext } from "../time/async-context.ts";
 import type { Stopwatch } from "../time/clock.ts";
 import { ActiveRun, type Chain } from "./active-run.ts";
-import { unreadable } from "./changes.ts";
+import { type Step, unreadable } from "./changes.ts";
 import { InFlight } from "./in-flight.ts";
 import type { Inbox, RunEnd, Runner } from "./inbox.ts";
 import { FirstInFirstOut } from "./line.ts";
@@ -15,7 +15,7 @@ import { type RunReport, recordKeyOf, slotKeyOf } from "./record/event.ts";
 import type { Ending, LeaseData, StepChange } from "./record/lease.ts";
 import { type BeginOptions, type Begun, begin, beginNext, hasInterrupted, isBegunBy } from "./record/run.ts";
 import { dueOf } from "./record/schedule.ts";
-import type { DueRecord } from "./store.ts";
+import type { DueRecord, Versioned } from "./store.ts";
 
 /** The dispatcher, as the runs see it. */
 export interface Looker {
@@ -67,11 +67,16 @@ export class Runs {
   readonly #parts: InboxParts;
   readonly #looker: Looker;
   readonly #accept: Inbox["accept"];
-  /** The runs by the key of their record; `run` is null until the handlers may be called. */
+  /** The runs by the key of their record; `run` is null until the handlers may be called, and once their end is written. */
   readonly #active = new InFlight<string, { run: ActiveRun | null }>();
+  /** Records with a run that a look was given meanwhile, and so has hidden. */
+  readonly #taken = new Set<string>();
   readonly #waiting = new FirstInFirstOut<WaitingRun>();
   readonly #interrupted = new OneAtATime();
-  /** Records that could not be read at the end of a run, the latest last. They are not begun again in this process. */
+  /**
+   * Records that could not be read, or on which a step failed, at the end of a run; the latest last. They are not begun again in
+   * this process, unless a look finds one unreadable first: then it is begun once it can be read.
+   */
   readonly #broken = new Set<string>();
   #isStarting = false;
   #isWatching = false;
@@ -104,6 +109,7 @@ export class Runs {
   /** Gives the record and the place back: nothing was begun, or the run has ended. */
   giveBack(key: string): void {
     this.#active.delete(key);
+    this.#taken.delete(key);
     this.#interrupted.release(key);
     this.#parts.changes.release(key);
     this.places.giveBack();
@@ -144,12 +150,24 @@ export class Runs {
       await this.#looker.canary({ key, ...due });
       return false;
     }
-    if (this.has(key)) return false;
+    if (this.has(key)) {
+      this.#taken.add(key);
+      return false;
+    }
     const { record } = due;
     if (isUnreadable(record) || this.#broken.has(key)) {
+      // If it can be read again one day, somebody has repaired it.
+      if (isUnreadable(record)) this.#broken.delete(key);
       const why = isUnreadable(record) ? record.unreadable : "the end of its last run could not be computed";
       // The record stays hidden for a while, so the next look does not find it again.
       runner.notify(inboxError("take", unreadable(why)));
+      return false;
+    }
+    // A look that was under way at the stop has found it.
+    if (this.#parts.isClosing || (inBackground && !this.#looker.isTaking())) {
+      this.reserve(key);
+      await this.#unhide(key, runner, due);
+      this.giveBack(key);
       return false;
     }
     if (hasInterrupted(record) && !(await this.#turnOf(key, isWanted))) return false;
@@ -328,6 +346,7 @@ export class Runs {
       return;
     }
     if (closing !== null) await closing;
+    if (!run.isBroken) await this.#unhideIfTaken(key, runner);
     ended?.(reportOf(finished !== null, end.ending, lease), finished === null ? null : end.ending.kind);
     this.giveBack(key);
     if (finished !== null && next.inMs !== null) this.#looker.due(next.inMs);
@@ -386,8 +405,36 @@ export class Runs {
     const next: NextRun = { begun: null, inMs: null };
     const end: RunEnd = { ending: { kind: "released" }, changes, written: () => {} };
     await run.finish(end, this.#chain(lease, runner, false, next));
+    if (!run.isBroken) await this.#unhideIfTaken(key, runner);
     this.giveBack(key);
     if (next.inMs !== null) this.#looker.due(next.inMs);
+  }
+
+  /** A look may have taken the record after the end of its run was written, and before this process knew. */
+  async #unhideIfTaken(key: string, runner: Runner): Promise<void> {
+    while (this.#taken.delete(key)) {
+      this.#active.set(key, { run: null });
+      await this.#unhide(key, runner);
+    }
+  }
+
+  /** Writes a record again that a look of this process has hidden, so that whoever looks next is given it. */
+  async #unhide(key: string, runner: Runner, guess?: Versioned): Promise<void> {
+    if (this.#parts.isAbandoned) return;
+    const { changes, hideMs } = this.#parts;
+    const step: Step<void> = (record, now) => {
+      const due = record === null ? null : dueOf(record);
+      return {
+        answer: undefined,
+        record: due === null ? null : record,
+        announce: due !== null && due.at <= now,
+      };
+    };
+    try {
+      await changes.change({ key, guess, step, deadlineMs: hideMs });
+    } catch (error) {
+      if (!this.#parts.isAbandoned) runner.notify(inboxError("release", error));
+    }
   }
 
   /** Added to the end of a run: begins the next event of the record here, or announces it to other processes. */

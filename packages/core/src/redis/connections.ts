@@ -260,7 +260,9 @@ function missingTarget(): PayhooksError {
 
 async function loadIoredis(): Promise<typeof Redis> {
   try {
-    return (await import("ioredis")).Redis;
+    const ioredis = await import("ioredis");
+    // The webpack of Next.js gives a module that is a function its default name alone.
+    return ioredis.Redis ?? ioredis.default;
   } catch (cause) {
     throw new PayhooksError(
       "ERR_PEER_MISSING",

@@ -48,7 +48,7 @@ export interface HarnessDelivery {
   readonly status: number;
   /** The error code of the answer, or null. */
   readonly code: string | null;
-  /** The event's state afterwards: `waiting` if a retry is due later, `refused` if it was not accepted. */
+  /** The event's state afterwards: `retrying` if a retry is due later, `refused` if it was not accepted. */
   readonly outcome: StoredEvent["state"] | "refused";
   /** Handlers that were started by this call, in order. */
   readonly ran: readonly string[];

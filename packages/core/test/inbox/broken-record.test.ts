@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { createInbox } from "../../src/inbox/engine.ts";
 import type { Runner } from "../../src/inbox/inbox.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
+import type { RecordStore, Versioned } from "../../src/inbox/store.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { Happening } from "../../src/notices/notice.ts";
 import { environmentOf } from "../../src/time/environment.ts";
@@ -54,4 +55,47 @@ it("records on which a step throws give their places back, are not run again, an
   );
   // They wait for somebody to repair them.
   expect((await inbox.close({ graceMs: 0 })).unfinished).toBe(3);
+});
+
+it("a record that is damaged while its event runs is run once somebody has repaired it", async () => {
+  const clock = fakeClock();
+  const environment = environmentOf(clock);
+  const memory = memoryStore({ environment });
+  let isDamaged = false;
+  const seen = <V extends Versioned>(found: V): V =>
+    isDamaged ? { ...found, record: { unreadable: "its text is damaged" } } : found;
+  const read = (key: string): Versioned | null => {
+    const [found = null] = memory.read([key]);
+    return found && seen(found);
+  };
+  const store: RecordStore = {
+    ...memory,
+    read: (keys) => keys.map(read),
+    swap: (items) =>
+      isDamaged ? items.map(({ key }) => ({ kind: "conflict", current: read(key) })) : memory.swap(items),
+    takeDue(limit, hideMs) {
+      const due = memory.takeDue(limit, hideMs);
+      return { ...due, records: due.records.map(seen) };
+    },
+  };
+  const inbox = createInbox(store, { environment, leaseMs: 1_000 });
+  let runs = 0;
+  const runner: Runner = {
+    run: async () => {
+      runs++;
+      isDamaged = runs === 1;
+      return { ending: { kind: "done" }, changes: [], written: () => {} };
+    },
+    firstStep: () => null,
+    handlersOf: () => [],
+    notify: () => {},
+  };
+  await inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
+  await inbox.run(runner, { concurrency: 1 });
+  await clock.advance("1m");
+  expect(runs).toBe(1);
+  isDamaged = false;
+  await clock.advance("1m");
+  expect(runs).toBe(2);
+  expect(await inbox.close({ graceMs: 0 })).toEqual({ unfinished: 0 });
 });

@@ -1,0 +1,204 @@
+import { fakeClock } from "@payhooks/core/testing";
+import { expect, it } from "vitest";
+import { createInbox } from "../../src/inbox/engine.ts";
+import type { Inbox, Lease, Runner } from "../../src/inbox/inbox.ts";
+import type { Ending } from "../../src/inbox/record/lease.ts";
+import type { RecordStore } from "../../src/inbox/store.ts";
+import { memoryStore } from "../../src/memory/store.ts";
+import type { Happening } from "../../src/notices/notice.ts";
+import { settle } from "../../src/testing/clock.ts";
+import { verifiedEvent } from "../verified-event.ts";
+
+const LEASE_MS = 30_000;
+/** For how long a look hides what it has found. */
+const HIDDEN_MS = 5_000;
+
+/** What waits until it is let through. */
+class Gate {
+  #waiting: (() => void)[] = [];
+  #isOpen = true;
+  async pass(): Promise<void> {
+    if (!this.#isOpen) await new Promise<void>((go) => this.#waiting.push(go));
+  }
+  close(): void {
+    this.#isOpen = false;
+  }
+  async open(): Promise<void> {
+    this.#isOpen = true;
+    for (const go of this.#waiting.splice(0)) go();
+    await settle();
+  }
+}
+
+/** A process whose looks and the answers to whose writes can be held up, and others beside it on the same data. */
+function start() {
+  const clock = fakeClock();
+  const shared: RecordStore = {
+    ...memoryStore({ environment: clock }),
+    immediate: false,
+    endsWithProcess: false,
+  };
+  const [looks, answers] = [new Gate(), new Gate()];
+  let hint = (): unknown => undefined;
+  const slow: RecordStore = {
+    ...shared,
+    async onDue(wake) {
+      hint = wake;
+      return () => {};
+    },
+    async takeDue(limit, hideMs) {
+      await looks.pass();
+      return shared.takeDue(limit, hideMs);
+    },
+    async swap(items) {
+      const results = await shared.swap(items);
+      await answers.pass();
+      return results;
+    },
+  };
+  const inboxOn = (store: RecordStore): Inbox =>
+    createInbox(store, { leaseMs: LEASE_MS, environment: clock });
+  return {
+    clock,
+    looks,
+    answers,
+    inbox: inboxOn(slow),
+    other: () => inboxOn(shared),
+    /** Lets the process look once more. The look stands at its gate. */
+    async look(): Promise<void> {
+      looks.close();
+      hint();
+      await settle();
+    },
+    event: (n: number) => verifiedEvent(n, { signedAt: clock.now() }),
+    /** The events that another process is given now. */
+    async ranElsewhere(): Promise<readonly string[]> {
+      const runner = runnerOf(async () => ({ kind: "done" }));
+      await inboxOn(shared).work(runner, { deadlineMs: 1_000, limit: 10, concurrency: 1 });
+      return runner.ran;
+    },
+  };
+}
+
+function runnerOf(run: (lease: Lease) => Promise<Ending>): Runner & {
+  readonly ran: string[];
+  readonly notices: Happening[];
+} {
+  const ran: string[] = [];
+  const notices: Happening[] = [];
+  return {
+    ran,
+    notices,
+    run: async (lease) => {
+      ran.push(lease.data.id);
+      return { ending: await run(lease), changes: [], written: () => {} };
+    },
+    firstStep: () => null,
+    handlersOf: () => [],
+    notify: (notice) => notices.push(notice),
+  };
+}
+
+it("what a close hands back is due at once, even if a look of the closing process has taken it since", async () => {
+  const t = start();
+  const free = new Gate();
+  free.close();
+  await t.inbox.accept(t.event(1));
+  const runner = runnerOf(async (lease) => {
+    await free.pass();
+    return lease.mayCall() === "hand-back" ? { kind: "released" } : { kind: "done" };
+  });
+  await t.inbox.run(runner, { concurrency: 1 });
+  await settle();
+  await t.look();
+  const closing = t.inbox.close({ graceMs: 10_000 });
+  t.answers.close();
+  // It is handed back, and the process does not know yet. Then its look finds it.
+  await free.open();
+  await t.looks.open();
+  await t.answers.open();
+  expect(await closing).toEqual({ unfinished: 0 });
+  expect(await t.ranElsewhere()).toEqual(["tx-1"]);
+  expect([runner.ran, runner.notices]).toEqual([["tx-1"], []]);
+});
+
+it("so is what a pause hands back", async () => {
+  const t = start();
+  for (const n of [1, 2]) await t.inbox.accept(t.event(n));
+  const runner = runnerOf(() => new Promise(() => {}));
+  const running = await t.inbox.run(runner, { concurrency: 1 });
+  await settle();
+  await t.look();
+  t.answers.close();
+  // The second one is begun, and waits for a place.
+  running.pause();
+  await settle();
+  await t.looks.open();
+  await t.answers.open();
+  expect(await t.ranElsewhere()).toEqual(["tx-2"]);
+  expect([runner.ran, runner.notices]).toEqual([["tx-1"], []]);
+});
+
+it("so is what follows a run of work on the same record", async () => {
+  const t = start();
+  await t.inbox.accept({ ...t.event(1), slot: "0".repeat(16), status: "PENDING", rank: 0 });
+  await t.inbox.accept(t.event(2));
+  const free = new Gate();
+  free.close();
+  const runner = runnerOf(async ({ data }) => {
+    if (data.status === "PENDING") await free.pass();
+    if (data.id === "tx-2") t.looks.close();
+    return { kind: "done" };
+  });
+  const working = t.inbox.work(runner, { deadlineMs: 60_000, limit: 10, concurrency: 2 });
+  await settle();
+  await t.inbox.accept(t.event(1));
+  t.answers.close();
+  await free.open();
+  // One lane has written that PENDING is done, and does not know yet. The other one looks, and is given the record.
+  await t.looks.open();
+  await t.answers.open();
+  expect(await working).toMatchObject({ ran: 3, remaining: 0 });
+  expect(runner.ran).toEqual(["tx-1", "tx-2", "tx-1"]);
+});
+
+it("what a late look finds is left to others, even an event that may have killed its process", async () => {
+  const t = start();
+  const dying = runnerOf(async (lease) => {
+    await lease.write([{ name: "handler", kind: "started", attempt: 2 }]);
+    return new Promise(() => {});
+  });
+  const dead = t.other();
+  await dead.accept(t.event(1));
+  void dead.work(dying, { deadlineMs: 1_000, limit: 1, concurrency: 1 });
+  await settle();
+  void dead.close({ graceMs: 0 });
+  await t.clock.advance(LEASE_MS);
+  await t.inbox.accept(t.event(2));
+  t.looks.close();
+  const runner = runnerOf(async () => ({ kind: "done" }));
+  await t.inbox.run(runner, { concurrency: 2 });
+  await settle();
+  const closing = t.inbox.close({ graceMs: 10_000 });
+  await t.looks.open();
+  expect(await closing).toEqual({ unfinished: 0 });
+  expect(await t.ranElsewhere()).toEqual(["tx-1", "tx-2"]);
+  expect([runner.ran, runner.notices]).toEqual([[], []]);
+});
+
+it("a look that ends after the grace hides what it finds for a few seconds, and nothing more is asked of the store", async () => {
+  const t = start();
+  t.looks.close();
+  await t.inbox.accept(t.event(1));
+  const runner = runnerOf(async () => ({ kind: "done" }));
+  await t.inbox.run(runner, { concurrency: 1 });
+  await settle();
+  const closing = t.inbox.close({ graceMs: 1_000 });
+  await t.clock.advance("1s");
+  expect(await closing).toEqual({ unfinished: 0 });
+  await t.looks.open();
+  expect(await t.ranElsewhere()).toEqual([]);
+  await t.clock.advance(HIDDEN_MS);
+  expect(await t.ranElsewhere()).toEqual(["tx-1"]);
+  expect([runner.ran, runner.notices]).toEqual([[], []]);
+});
