@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
-import { asDelivery, callbackFields } from "@payhooks/core/testing";
+import { canonicalString } from "@payhooks/core/signature";
+import { callbackFields } from "@payhooks/core/testing";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 
 const RETENTION_MS = 8 * 86_400_000;
@@ -31,12 +32,13 @@ export function benchEvent(): VerifiedEvent {
     verdict: "run",
     detail: null,
     referenceKey: null,
+    referenceId: String(fields.referenceId),
     delivery: {
       flow: "payments",
       tenant: "",
       source: "callback",
-      rawBody: asDelivery({ ...fields, signature: "A".repeat(344) }).rawBody,
-      headers: {},
+      content: Buffer.from(canonicalString({ ...fields })),
+      signature: "A".repeat(344),
       keyId: "0123456789abcdef",
       receivedAt: now,
     },

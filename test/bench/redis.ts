@@ -113,7 +113,7 @@ async function handWay(server: RedisServer): Promise<Way> {
         const jobId = randomUUID();
         const end = new Promise<void>((resolve) => ended.set(jobId, resolve));
         if ((await connection.set(`seen:${jobId}`, "1", "PX", WINDOW_MS, "NX")) === null) return;
-        const body = Buffer.from(delivery.rawBody).toString();
+        const body = Buffer.from(delivery.content).toString();
         await queue.add("event", body, { jobId, removeOnComplete: true });
         await end;
         ended.delete(jobId);

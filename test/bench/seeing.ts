@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ConsoleHandler, payhooksConsole } from "@payhooks/console";
-import { createReceiver } from "@payhooks/core";
+import { createReceiver, type EventQuery } from "@payhooks/core";
 import { createInbox, type Inbox, type RecordStore } from "@payhooks/core/inbox";
 import { postgresStore } from "@payhooks/core/postgres";
 import { sqliteStore } from "@payhooks/core/sqlite";
@@ -53,8 +53,8 @@ const questions: readonly Question[] = [
   },
   { what: "find, by a held payment's reference", ask: (inbox) => found(inbox, { referenceId: "held-5000" }) },
   { what: "find, by what a reading names", ask: (inbox) => found(inbox, { referenceId: "reading-5001" }) },
-  { what: "find, by a transaction", ask: (inbox) => found(inbox, { payTxnId: "held-tx-5000" }) },
-  { what: "find, nothing there", ask: (inbox) => inbox.find({ referenceId: "nobody's" }) },
+  { what: "find, by a transaction", ask: (inbox) => found(inbox, { id: "held-tx-5000" }) },
+  { what: "find, nothing there", ask: (inbox) => inbox.events.list({ referenceId: "nobody's" }) },
   { what: "list: everything unfinished", ask: (inbox) => page(inbox, {}, "oldest") },
   { what: "list: everything unfinished, newest first", ask: (inbox) => page(inbox, {}, "newest") },
   { what: "list: held", ask: (inbox) => page(inbox, { state: "held" }, "oldest") },
@@ -94,17 +94,13 @@ function consoleOver(inbox: Inbox): Asked["page"] {
   return payhooksConsole(receiver, { authorize: () => ({ by: "bench", can: ["view"] }) });
 }
 
-async function found(inbox: Inbox, query: Parameters<Inbox["find"]>[0]): Promise<void> {
-  const events = await inbox.find(query);
+async function found(inbox: Inbox, query: EventQuery): Promise<void> {
+  const { events } = await inbox.events.list(query);
   if (events.length !== 1) throw new Error(`${events.length} events for ${JSON.stringify(query)}`);
 }
 
-async function page(
-  inbox: Inbox,
-  filter: Parameters<Inbox["events"]["list"]>[0],
-  first: "oldest" | "newest",
-): Promise<void> {
-  const { events } = await inbox.events.list(filter, { first });
+async function page(inbox: Inbox, filter: EventQuery, first: "oldest" | "newest"): Promise<void> {
+  const { events } = await inbox.events.list({ ...filter, first });
   if (events.length !== 50) throw new Error(`${events.length} events of ${JSON.stringify(filter)}`);
 }
 
@@ -122,7 +118,7 @@ function heldEvent(n: number): Parameters<Inbox["accept"]>[0] {
     verdict: isAmbiguous ? "ambiguous" : "unexpected",
     detail: "as sampled",
     foundBy: isAmbiguous ? [`reading-${n}`, `reading-${n}&more`] : [],
-    delivery: { ...event.delivery, rawBody: Buffer.from(body) },
+    delivery: { ...event.delivery, content: Buffer.from(body) },
   };
 }
 

@@ -92,8 +92,8 @@ export async function startConsoleMerchant({
     forged: (reference) => resplitPair(reference, keys.privateKey).forged,
     post,
     async discardOne() {
-      for await (const { eventId } of receiver.held.list({ limit: 1 })) {
-        await receiver.held.discard(eventId, { by: "a colleague", note: "Paid by hand." });
+      for await (const { eventId } of (await receiver.events.list({ state: "held", limit: 1 })).events) {
+        await receiver.events.discard(eventId, { by: "a colleague", note: "Paid by hand." });
       }
     },
     lockOut() {

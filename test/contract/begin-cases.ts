@@ -263,7 +263,7 @@ export const beginCases: readonly ContractCase[] = [
       free.open();
       await rig.until(running.stop());
       expect(runner.ran).toEqual(["SUCCESS"]);
-      expect((await process.inbox.read(event.key + event.slot))?.state).toBe("done");
+      expect((await process.inbox.events.get(event.key + event.slot))?.state).toBe("done");
     },
   ),
   onFreshData("an event that is to be handled before its answer is begun whatever else runs", async (rig) => {

@@ -1,6 +1,8 @@
 /** The asynchronous context that handlers find (docs/guides/handlers.md, Context). */
+
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Reject } from "@payhooks/core";
+import { eachEvent } from "@payhooks/core/inbox";
 import { signPaymentCallback } from "@payhooks/core/testing";
 import { expect } from "vitest";
 import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
@@ -93,10 +95,11 @@ export const contextCases: readonly ContractCase[] = [
       expect(seen.splice(0).sort()).toEqual(expected);
       const held: string[] = [];
       await asked(async () => {
-        for await (const { eventId } of merchant.receiver.held.list()) held.push(eventId);
+        for await (const { eventId } of eachEvent(merchant.receiver.events, { state: "held" }))
+          held.push(eventId);
       });
       const [eventId = expect.fail("nothing is held")] = held;
-      await asked(() => merchant.receiver.held.replay(eventId, { by: "a person", note: "looked into it" }));
+      await asked(() => merchant.receiver.events.replay(eventId, { by: "a person", note: "looked into it" }));
       await asked(() => merchant.receiver.run(eventId));
       expect(seen).toEqual([`order-0 in ${EMPTY}`]);
     },

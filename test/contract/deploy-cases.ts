@@ -49,7 +49,7 @@ async function begunBy(rig: Rig, register: Register): Promise<{ eventId: string;
   const first = merchantOn(rig.start(), (receiver) => register(receiver, ran));
   const eventId = await first.deliver(depositOf(rig));
   await first.receiver.work({ limit: 1 });
-  expect(await stateOf(first, eventId)).toBe("waiting");
+  expect(await stateOf(first, eventId)).toBe("retrying");
   await rig.advance(SOON_MS + 100);
   return { eventId, ran };
 }
@@ -67,7 +67,7 @@ const unfinishedCases = Object.entries(firsts).flatMap(([begun, first]) =>
       const third = merchantOn(rig.start(), (receiver) =>
         receiver.onDeposit(() => void ran.push("deposit"), { name: "deposit" }),
       );
-      await third.receiver.held.replay(eventId, BY);
+      await third.receiver.events.replay(eventId, BY);
       await third.work();
       expect([await stateOf(third, eventId), ran]).toEqual(["done", ["deposit"]]);
     }),
@@ -136,7 +136,7 @@ export const deployCases: readonly ContractCase[] = [
       );
       const eventId = await rejecting.deliver(depositOf(rig));
       await rejecting.work();
-      await rejecting.receiver.held.replay(eventId, { ...BY, handlers: ["deposit"] });
+      await rejecting.receiver.events.replay(eventId, { ...BY, handlers: ["deposit"] });
       const ignoring = merchantOn(rig.start(), (receiver) =>
         receiver.onWithdrawal(doNothing).ignore("DEPOSIT"),
       );

@@ -24,9 +24,9 @@ export const expiryCases: readonly ContractCase[] = [
       await inbox.accept(event);
       await workAll(inbox, sampleRunner());
       await rig.advance(RETENTION_MS - HOUR_MS);
-      expect((await inbox.read(eventId))?.state).toBe("done");
+      expect((await inbox.events.get(eventId))?.state).toBe("done");
       await rig.advance(2 * HOUR_MS);
-      expect(await inbox.read(eventId)).toBeNull();
+      expect(await inbox.events.get(eventId)).toBeNull();
       expect(await outcomes(inbox, [{ ...event, fresh: false }])).toEqual(["expired"]);
       expect(await outcomes(inbox, [{ ...event, signedAt: rig.now() }])).toEqual(["new"]);
     },
@@ -41,9 +41,9 @@ export const expiryCases: readonly ContractCase[] = [
       await inbox.accept({ ...event, signedAt: rig.now() });
       await workAll(inbox, sampleRunner());
       await rig.advance(RETENTION_MS + 11 * HOUR_MS);
-      expect((await inbox.read(event.key + event.slot))?.state).toBe("done");
+      expect((await inbox.events.get(event.key + event.slot))?.state).toBe("done");
       await rig.advance(2 * HOUR_MS);
-      expect(await inbox.read(event.key + event.slot)).toBeNull();
+      expect(await inbox.events.get(event.key + event.slot)).toBeNull();
     },
     timeTravel,
   ),
@@ -61,7 +61,7 @@ export const expiryCases: readonly ContractCase[] = [
       }
       await rig.advance(RETENTION_MS - HOUR_MS);
       const event = sampleEvent(id, rig.now());
-      expect((await inbox.read(event.key + event.slot))?.state).toBe("done");
+      expect((await inbox.events.get(event.key + event.slot))?.state).toBe("done");
     },
     timeTravel,
   ),
@@ -97,9 +97,9 @@ export const expiryCases: readonly ContractCase[] = [
       const runner = sampleRunner();
       await workAll(inbox, runner);
       expect(runner.ran.filter((name) => !name.startsWith("tell"))).toEqual(["SUCCESS"]);
-      await inbox.held.discard(heldId, { by: "an operator", note: "old" });
+      await inbox.events.discard(heldId, { by: "an operator", note: "old" });
       for (const eventId of [waiting.key + waiting.slot, heldId])
-        expect(await inbox.read(eventId)).not.toBeNull();
+        expect(await inbox.events.get(eventId)).not.toBeNull();
       await rig.advance(RETENTION_MS - HOUR_MS);
       // The service may sign the event anew after all that time: it is still known. What does not say when it was signed is too.
       expect(await outcomes(inbox, [{ ...waiting, signedAt: rig.now() }, held])).toEqual([

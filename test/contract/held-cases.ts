@@ -1,5 +1,6 @@
 /** The one waiting room (docs/concepts/deduplication.md, Held): what enters it, stays until a person decides. */
 import { Reject } from "@payhooks/core";
+import { eachEvent } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";
 import { type ContractCase, onFreshData } from "./rig.ts";
@@ -11,7 +12,7 @@ const notHeld = { code: "ERR_HELD_NOT_FOUND" };
 const holding = () => sampleRunner(() => ({ kind: "held", reason: "rejected", detail: "no", tell: [] }));
 
 export const heldCases: readonly ContractCase[] = [
-  onFreshData("the held list is filtered by flow, tenant and reason, and bounded by limit", async (rig) => {
+  onFreshData("the held list is filtered by flow, tenant and reason, and read in pages", async (rig) => {
     const { inbox } = rig.start();
     const held = (sample: Parameters<typeof sampleEvent>[2]) => sampleEvent(newId(), rig.now(), sample);
     const events = [
@@ -30,7 +31,8 @@ export const heldCases: readonly ContractCase[] = [
     expect(await ids({ flow: "connect" })).toEqual(expected(3));
     expect(await ids({ flow: "payments", tenant: "b", reason: "malformed" })).toEqual(expected(2));
     expect(await ids({ reason: "conflict" })).toEqual([]);
-    expect(await ids({ limit: 3 })).toHaveLength(3);
+    expect(await ids({ limit: 3 })).toEqual(expected(0, 1, 2, 3));
+    expect((await inbox.events.list({ state: "held", limit: 3 })).events).toHaveLength(3);
     const [entry] = await heldOf(inbox, { flow: "connect" });
     expect(entry).toMatchObject({
       state: "held",
@@ -39,8 +41,8 @@ export const heldCases: readonly ContractCase[] = [
       flow: "connect",
       tenant: "b",
     });
-    expect(entry?.delivery).toMatchObject({ source: "webhook", keyId: "key-1", headers: {} });
-    expect([...(entry?.delivery.rawBody ?? [])]).toEqual([...new TextEncoder().encode("{}")]);
+    expect(entry?.delivery).toMatchObject({ source: "webhook", keyId: "key-1", signature: null });
+    expect([...(entry?.delivery?.content ?? [])]).toEqual([...new TextEncoder().encode("{}")]);
     expect(Math.abs((entry?.heldAt ?? 0) - rig.now())).toBeLessThan(60_000);
   }),
   onFreshData("a replay makes it wait again by one write, as often as it is held", async (rig) => {
@@ -49,25 +51,25 @@ export const heldCases: readonly ContractCase[] = [
     const eventId = event.key + event.slot;
     await inbox.accept(event);
     await workAll(inbox, holding());
-    expect(await inbox.read(eventId)).toMatchObject({
+    expect(await inbox.events.get(eventId)).toMatchObject({
       state: "held",
       reason: "rejected",
       detail: "no",
       replays: 0,
     });
-    await inbox.held.replay(eventId, BY);
+    await inbox.events.replay(eventId, BY);
     expect(calls.at(-1)).toBe("replay");
-    expect(await inbox.read(eventId)).toMatchObject({ state: "waiting", replays: 1 });
+    expect(await inbox.events.get(eventId)).toMatchObject({ state: "waiting", replays: 1 });
     expect(await heldOf(inbox)).toEqual([]);
     const runner = holding();
     await workAll(inbox, runner);
     expect(runner.ran).toEqual(["SUCCESS"]);
-    await inbox.held.replay(eventId, BY);
+    await inbox.events.replay(eventId, BY);
     const last = sampleRunner();
     await workAll(inbox, last);
     expect(last.ran).toEqual(["SUCCESS"]);
-    expect(await inbox.read(eventId)).toMatchObject({ state: "done", replays: 2 });
-    await expect(inbox.held.replay(eventId, BY)).rejects.toMatchObject(notHeld);
+    expect(await inbox.events.get(eventId)).toMatchObject({ state: "done", replays: 2 });
+    await expect(inbox.events.replay(eventId, BY)).rejects.toMatchObject(notHeld);
   }),
   onFreshData("who replays and why is kept in the entry's history", async (rig) => {
     const { inbox } = rig.start();
@@ -75,9 +77,9 @@ export const heldCases: readonly ContractCase[] = [
     const eventId = event.key + event.slot;
     await inbox.accept(event);
     await workAll(inbox, holding());
-    await inbox.held.replay(eventId, BY);
+    await inbox.events.replay(eventId, BY);
     await workAll(inbox, holding());
-    const history = (await inbox.read(eventId))?.history ?? [];
+    const history = (await inbox.events.get(eventId))?.history ?? [];
     expect(history.map(({ what }) => what)).toEqual([
       "accepted",
       "held: rejected",
@@ -95,7 +97,7 @@ export const heldCases: readonly ContractCase[] = [
       const eventId = event.key + event.slot;
       await inbox.accept(event);
       await workAll(inbox, holding());
-      const seen = async () => (await inbox.read(eventId))?.revision ?? undefined;
+      const seen = async () => (await inbox.events.get(eventId))?.revision ?? undefined;
       const first = await seen();
       expect(first).toMatch(/^[0-9a-f]{16}$/);
       expect((await heldOf(inbox))[0]?.revision).toBe(first);
@@ -104,21 +106,21 @@ export const heldCases: readonly ContractCase[] = [
       expect(await seen()).toBe(first);
 
       // A colleague replays it, and it is held again.
-      await inbox.held.replay(eventId, { ...BY, revision: first });
+      await inbox.events.replay(eventId, { ...BY, revision: first });
       await workAll(inbox, holding());
       const changed = { code: "ERR_HELD_CHANGED" };
-      await expect(inbox.held[what](eventId, { ...BY, revision: first })).rejects.toMatchObject(changed);
-      expect(await inbox.read(eventId)).toMatchObject({ state: "held", replays: 1 });
+      await expect(inbox.events[what](eventId, { ...BY, revision: first })).rejects.toMatchObject(changed);
+      expect(await inbox.events.get(eventId)).toMatchObject({ state: "held", replays: 1 });
 
       // Another event of the transaction is held, which changes nothing. Then a colleague replays it.
       const second = await seen();
       const other = sampleEvent(id, rig.now(), { amount: "9999" });
       const { eventId: otherId } = await inbox.accept(other);
       expect(await seen()).toBe(second);
-      await inbox.held.replay(otherId, BY);
-      await expect(inbox.held[what](eventId, { ...BY, revision: second })).rejects.toMatchObject(changed);
-      await inbox.held[what](eventId, { ...BY, revision: await seen() });
-      await expect(inbox.held[what](eventId, { ...BY, revision: second })).rejects.toMatchObject(notHeld);
+      await inbox.events.replay(otherId, BY);
+      await expect(inbox.events[what](eventId, { ...BY, revision: second })).rejects.toMatchObject(changed);
+      await inbox.events[what](eventId, { ...BY, revision: await seen() });
+      await expect(inbox.events[what](eventId, { ...BY, revision: second })).rejects.toMatchObject(notHeld);
       expect(await seen()).toBeUndefined();
     }),
   ),
@@ -139,7 +141,7 @@ export const heldCases: readonly ContractCase[] = [
       { status: "PENDING", state: "done", amount: "10.5", runsToo: false },
     ]);
     // The other one has run, and this one has not.
-    expect((await inbox.read(paid.key + paid.slot))?.others).toMatchObject([
+    expect((await inbox.events.get(paid.key + paid.slot))?.others).toMatchObject([
       { status: "PENDING", runsToo: false },
       { eventId: entry?.eventId, state: "held", reason: "mismatch", amount: "9999", runsToo: false },
     ]);
@@ -154,10 +156,10 @@ export const heldCases: readonly ContractCase[] = [
       const eventId = event.key + event.slot;
       await inbox.accept(event);
       await workAll(inbox, holding());
-      await expect(rig.until(inbox.held[what](eventId, BY))).resolves.toBeUndefined();
+      await expect(rig.until(inbox.events[what](eventId, BY))).resolves.toBeUndefined();
       expect(lost).toBe(1);
       expect(calls.filter((call) => call !== "list").slice(-2)).toEqual([what, "conflict"]);
-      expect(await inbox.read(eventId)).toMatchObject(
+      expect(await inbox.events.get(eventId)).toMatchObject(
         what === "replay" ? { state: "waiting", replays: 1 } : { state: "discarded" },
       );
     }),
@@ -179,13 +181,13 @@ export const heldCases: readonly ContractCase[] = [
           await workAll(inbox, holding());
           broken = true;
           const before = rig.now();
-          await expect(rig.until(inbox.held[what](eventId, BY))).rejects.toMatchObject({
+          await expect(rig.until(inbox.events[what](eventId, BY))).rejects.toMatchObject({
             code: "ERR_INBOX_UNAVAILABLE",
           });
           expect(rig.now() - before).toBeLessThan(rig.leaseMs * 2);
           broken = false;
           expect(await heldOf(inbox)).toMatchObject([{ eventId, reason: "rejected" }]);
-          await inbox.held[what](eventId, BY);
+          await inbox.events[what](eventId, BY);
           const runner = sampleRunner();
           await workAll(inbox, runner);
           expect(runner.ran).toEqual(what === "replay" ? ["SUCCESS"] : []);
@@ -200,13 +202,13 @@ export const heldCases: readonly ContractCase[] = [
     await one.inbox.accept(event);
     await workAll(one.inbox, holding());
     const made = await Promise.allSettled(
-      [one, other, one, other].map(({ inbox }) => inbox.held.replay(eventId, BY)),
+      [one, other, one, other].map(({ inbox }) => inbox.events.replay(eventId, BY)),
     );
     expect(made.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     const runner = sampleRunner();
     await workAll(one.inbox, runner);
     expect(runner.ran).toEqual(["SUCCESS"]);
-    expect(await one.inbox.read(eventId)).toMatchObject({ state: "done", replays: 1 });
+    expect(await one.inbox.events.get(eventId)).toMatchObject({ state: "done", replays: 1 });
   }),
   onFreshData(
     "who is told about an entry while it is replayed loses the lease, and changes nothing",
@@ -221,7 +223,7 @@ export const heldCases: readonly ContractCase[] = [
         ...plain,
         async run(lease) {
           if (lease.data.mode === "run") return plain.run(lease);
-          await inbox.held.replay(eventId, BY);
+          await inbox.events.replay(eventId, BY);
           wrote.push(await lease.write([{ name: "held:mail", kind: "done", attempt: 1 }]));
           return plain.run(lease);
         },
@@ -229,7 +231,7 @@ export const heldCases: readonly ContractCase[] = [
       expect(wrote).toEqual([false]);
       await workAll(inbox, plain);
       expect(plain.ran.filter((name) => !name.startsWith("tell"))).toHaveLength(1);
-      expect(await inbox.read(eventId)).toMatchObject({ state: "done", replays: 1 });
+      expect(await inbox.events.get(eventId)).toMatchObject({ state: "done", replays: 1 });
     },
   ),
   onFreshData(
@@ -241,9 +243,9 @@ export const heldCases: readonly ContractCase[] = [
       );
       await Promise.all(events.map((event) => inbox.accept(event)));
       const seen: string[] = [];
-      for await (const { eventId } of inbox.held.list()) {
+      for await (const { eventId } of eachEvent(inbox.events, { state: "held" })) {
         seen.push(eventId);
-        await inbox.held[seen.length % 2 === 0 ? "replay" : "discard"](eventId, BY);
+        await inbox.events[seen.length % 2 === 0 ? "replay" : "discard"](eventId, BY);
       }
       expect(seen.sort()).toEqual(events.map((event) => event.key + event.variantSlot()).sort());
       expect(await heldOf(inbox)).toEqual([]);
@@ -255,12 +257,12 @@ export const heldCases: readonly ContractCase[] = [
     const eventId = event.key + event.slot;
     await inbox.accept(event);
     await workAll(inbox, holding());
-    await inbox.held.discard(eventId, BY);
+    await inbox.events.discard(eventId, BY);
     expect(await heldOf(inbox)).toEqual([]);
-    expect((await inbox.read(eventId))?.state).toBe("discarded");
+    expect((await inbox.events.get(eventId))?.state).toBe("discarded");
     expect(await outcomes(inbox, [event])).toEqual(["duplicate"]);
-    await expect(inbox.held.discard(eventId, BY)).rejects.toMatchObject(notHeld);
-    await expect(inbox.held.replay(eventId, BY)).rejects.toMatchObject(notHeld);
+    await expect(inbox.events.discard(eventId, BY)).rejects.toMatchObject(notHeld);
+    await expect(inbox.events.replay(eventId, BY)).rejects.toMatchObject(notHeld);
     const runner = sampleRunner();
     await workAll(inbox, runner);
     expect(runner.ran).toEqual([]);
@@ -270,8 +272,8 @@ export const heldCases: readonly ContractCase[] = [
     const event = sampleEvent(newId(), rig.now());
     await inbox.accept(event);
     for (const eventId of [event.key + event.slot, "f".repeat(48)]) {
-      await expect(inbox.held.replay(eventId, BY)).rejects.toMatchObject(notHeld);
-      await expect(inbox.held.discard(eventId, BY)).rejects.toMatchObject(notHeld);
+      await expect(inbox.events.replay(eventId, BY)).rejects.toMatchObject(notHeld);
+      await expect(inbox.events.discard(eventId, BY)).rejects.toMatchObject(notHeld);
     }
     const runner = sampleRunner();
     await workAll(inbox, runner);
@@ -311,10 +313,10 @@ export const heldCases: readonly ContractCase[] = [
     await inbox.accept(sampleEvent(id, rig.now()));
     const runner = sampleRunner();
     await workAll(inbox, runner);
-    await inbox.held.replay(eventId, BY);
+    await inbox.events.replay(eventId, BY);
     await workAll(inbox, runner);
     expect(runner.ran).toEqual(["SUCCESS"]);
-    expect((await inbox.read(eventId))?.state).toBe("stale");
+    expect((await inbox.events.get(eventId))?.state).toBe("stale");
   }),
   onFreshData(
     "eight contradictions are kept; further ones are counted, until one was decided about",
@@ -329,10 +331,10 @@ export const heldCases: readonly ContractCase[] = [
       expect(kept).toHaveLength(8);
       expect(kept.flatMap(({ history }) => history.map(({ what }) => what))).toContain("and more: 1");
       const [first] = kept;
-      await inbox.held.discard(first?.eventId ?? "", BY);
+      await inbox.events.discard(first?.eventId ?? "", BY);
       expect((await inbox.accept(contradiction(20))).outcome).toBe("held");
       expect(await heldOf(inbox)).toHaveLength(8);
-      expect(await inbox.read(first?.eventId ?? "")).toBeNull();
+      expect(await inbox.events.get(first?.eventId ?? "")).toBeNull();
     },
   ),
   onFreshData("maxHeld refuses what a delivery would hold, and nothing else", async (rig) => {
@@ -346,7 +348,7 @@ export const heldCases: readonly ContractCase[] = [
     await expect((async () => inbox.accept(conflict, maxHeld))()).rejects.toMatchObject({
       code: "ERR_HELD_FULL",
     });
-    expect(await inbox.read(conflict.key + conflict.slot)).toBeNull();
+    expect(await inbox.events.get(conflict.key + conflict.slot)).toBeNull();
     expect((await inbox.accept(entry, maxHeld)).outcome).toBe("duplicate");
     // Other deliveries go on, and what has been accepted is held when its run ends so.
     const newcomer = rig.start().inbox;
@@ -359,7 +361,7 @@ export const heldCases: readonly ContractCase[] = [
       "rejected",
       "rejected",
     ]);
-    for (const { eventId } of await heldOf(inbox)) await inbox.held.discard(eventId, BY);
+    for (const { eventId } of await heldOf(inbox)) await inbox.events.discard(eventId, BY);
     expect((await inbox.accept(conflict, maxHeld)).outcome).toBe("held");
   }),
   onFreshData(
@@ -401,7 +403,7 @@ export const heldCases: readonly ContractCase[] = [
     await merchant.work();
     expect(ran.splice(0)).toEqual(["books", "mail", "stock"]);
     rejects = false;
-    await merchant.receiver.held.replay(eventId, { ...BY, handlers: ["mail", "stock"] });
+    await merchant.receiver.events.replay(eventId, { ...BY, handlers: ["mail", "stock"] });
     await merchant.work();
     expect(ran.splice(0)).toEqual(["mail", "stock"]);
     expect((await merchant.life(eventId))?.state).toBe("done");
@@ -424,7 +426,7 @@ export const heldCases: readonly ContractCase[] = [
     const eventId = await merchant.deliver(fields);
     await merchant.work();
     rejects = false;
-    await merchant.receiver.held.replay(eventId, BY);
+    await merchant.receiver.events.replay(eventId, BY);
     await merchant.work();
     await merchant.deliver(fields);
     await merchant.work();
@@ -504,7 +506,7 @@ export const heldCases: readonly ContractCase[] = [
         [eventId, "rejected"],
       ]);
       // Held anew after a replay, it is told anew.
-      await merchant.receiver.held.replay(eventId, BY);
+      await merchant.receiver.events.replay(eventId, BY);
       await merchant.work();
       expect(attempts).toBe(4);
     },
@@ -525,7 +527,7 @@ export const heldCases: readonly ContractCase[] = [
       const lenient = merchantOn(rig.start(), register, {
         payments: { publicKey: undefined, extraFields: { region: "always" } },
       });
-      await strict.receiver.held.replay(entryId, BY);
+      await strict.receiver.events.replay(entryId, BY);
       await lenient.work();
       await lenient.work();
       expect(ran).toEqual(["o-1"]);
@@ -552,13 +554,13 @@ export const heldCases: readonly ContractCase[] = [
         payments: { publicKey: undefined, extraFields: { region: "always" } },
         windowMs: 86_400_000,
       });
-      await strict.receiver.held.replay(entryId, BY);
+      await strict.receiver.events.replay(entryId, BY);
       await lenient.work();
       expect(ran).toEqual([]);
       expect(await heldOf(lenient.receiver)).toMatchObject([
         { eventId: entryId, reason: "ambiguous", detail: expect.stringContaining("evenIfExpired") },
       ]);
-      await strict.receiver.held.replay(entryId, { ...BY, evenIfExpired: true });
+      await strict.receiver.events.replay(entryId, { ...BY, evenIfExpired: true });
       await lenient.work();
       await lenient.work();
       expect(ran).toEqual(["o-1"]);
@@ -582,7 +584,7 @@ export const heldCases: readonly ContractCase[] = [
     await lenient.deliver(fields);
     await lenient.work();
     expect(ran).toEqual(["o-1"]);
-    await lenient.receiver.held.replay(entryId, BY);
+    await lenient.receiver.events.replay(entryId, BY);
     await lenient.work();
     await lenient.work();
     expect(ran).toEqual(["o-1"]);
@@ -601,7 +603,7 @@ export const heldCases: readonly ContractCase[] = [
       const withOne = merchantOn(rig.start(), (receiver) =>
         receiver.onWithdrawal(({ payTxnId }) => void ran.push(payTxnId)),
       );
-      await withOne.receiver.held.replay(eventId, BY);
+      await withOne.receiver.events.replay(eventId, BY);
       await withOne.work();
       expect(ran).toHaveLength(1);
       expect((await withOne.life(eventId))?.state).toBe("done");

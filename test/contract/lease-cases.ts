@@ -67,9 +67,9 @@ export const leaseCases: readonly ContractCase[] = [
       const runner = sampleRunner();
       expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 0, failed: 0 });
       expect(runner.ran).toEqual([]);
-      expect(await other.inbox.read(success.key + success.slot)).toMatchObject({
+      expect(await other.inbox.events.get(success.key + success.slot)).toMatchObject({
         state: "waiting",
-        steps: {},
+        handlers: {},
       });
       one.letGo();
       expect(await working).toMatchObject({ failed: 0 });
@@ -105,7 +105,7 @@ export const leaseCases: readonly ContractCase[] = [
     one.letGo();
     expect(await one.wrote).toBe(true);
     expect(await working).toMatchObject({ ran: 1, failed: 0 });
-    expect((await other.inbox.read(event.key + event.slot))?.state).toBe("done");
+    expect((await other.inbox.events.get(event.key + event.slot))?.state).toBe("done");
     expect(doubleRisks(one.runner)).toEqual([]);
   }),
   onFreshData(
@@ -148,13 +148,16 @@ export const leaseCases: readonly ContractCase[] = [
       return endOf({ kind: "retry", delayMs: rig.leaseMs }, [failed]);
     });
     expect(await workAll(other.inbox, runner)).toMatchObject({ ran: 1, failed: 1 });
-    const before = await other.inbox.read(eventId);
-    expect(before).toMatchObject({ state: "waiting", steps: { deposit: { state: "failed", attempts: 2 } } });
+    const before = await other.inbox.events.get(eventId);
+    expect(before).toMatchObject({
+      state: "retrying",
+      handlers: { deposit: { state: "failed", attempts: 2 } },
+    });
     one.letGo();
     one.process.thaw();
     expect(await one.wrote).toBe(false);
     await working;
-    expect(await other.inbox.read(eventId)).toEqual(before);
+    expect(await other.inbox.events.get(eventId)).toEqual(before);
     expect(doubleRisks(one.runner)).toEqual(["lease-lost"]);
     expect(one.runner.leases[0]?.cancellation.isCancelled).toBe(true);
   }),
@@ -179,9 +182,9 @@ export const leaseCases: readonly ContractCase[] = [
     frozen.thaw();
     await late;
     expect(wrote).toEqual([false]);
-    expect(await other.process.inbox.read(event.key + event.slot)).toMatchObject({
+    expect(await other.process.inbox.events.get(event.key + event.slot)).toMatchObject({
       state: "running",
-      steps: { deposit: { state: "started", attempts: 2 } },
+      handlers: { deposit: { state: "started", attempts: 2 } },
     });
     other.letGo();
     expect(await other.wrote).toBe(true);
@@ -199,11 +202,11 @@ export const leaseCases: readonly ContractCase[] = [
     await other.started;
     frozen.thaw();
     await late;
-    expect((await other.process.inbox.read(event.key + event.slot))?.state).toBe("running");
+    expect((await other.process.inbox.events.get(event.key + event.slot))?.state).toBe("running");
     other.letGo();
     expect(await other.wrote).toBe(true);
     await working;
-    expect((await other.process.inbox.read(event.key + event.slot))?.state).toBe("done");
+    expect((await other.process.inbox.events.get(event.key + event.slot))?.state).toBe("done");
   }),
   onFreshData("a late renewal does not take the lease back from its successor", async (rig) => {
     const [one, other] = [hanging(rig), hanging(rig)];
@@ -252,7 +255,7 @@ export const leaseCases: readonly ContractCase[] = [
       await rig.until(working);
       expect(handled).toBe(1);
       expect(broken).toBeGreaterThan(3);
-      expect((await process.inbox.read(event.key + event.slot))?.state).toBe("done");
+      expect((await process.inbox.events.get(event.key + event.slot))?.state).toBe("done");
       // Nobody else took it meanwhile; but for that this process could not know.
       expect(doubleRisks(runner)).toEqual(["lease-lost"]);
     },

@@ -6,7 +6,6 @@ describe("the store contract: memory", () => {
   for (const { name, run } of storeContract(memoryStoreFixture, {
     oldestOfAll: true,
     listsFinished: true,
-    finds: true,
     announces: false,
     distrustsClock: true,
   }))

@@ -1,9 +1,9 @@
 import {
   createReceiver,
-  type Life,
   type Notice,
   type Receiver,
   type ReceiverOptions,
+  type StoredEvent,
   type WorkReport,
 } from "@payhooks/core";
 import {
@@ -30,7 +30,7 @@ export interface Merchant {
   /** Delivers a signed callback that must be answered 200, and returns its eventId. */
   deliver(fields: CallbackFields): Promise<string>;
   work(): Promise<WorkReport>;
-  life(eventId: string): Promise<Life | null>;
+  life(eventId: string): Promise<StoredEvent | null>;
 }
 
 /** The fields of a deposit, to be delivered as often as one likes. */
@@ -83,7 +83,7 @@ export function merchantOn(
         : expect.fail("no notice names the event");
     },
     work: () => receiver.work({ deadlineMs: 3_600_000, limit: 1_000 }),
-    life: (eventId) => receiver.read(eventId),
+    life: (eventId) => receiver.events.get(eventId),
   };
 }
 

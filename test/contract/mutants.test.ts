@@ -471,8 +471,8 @@ const mutants: readonly Mutant[] = [
     name: "a replay forgets that it is to run what may have expired",
     caughtBy: "an entry that was signed too long ago",
     mistake: withInbox((inbox) => ({
-      held: withOverrides(inbox.held, {
-        replay: (eventId, decision) => inbox.held.replay(eventId, { ...decision, evenIfExpired: false }),
+      events: withOverrides(inbox.events, {
+        replay: (eventId, decision) => inbox.events.replay(eventId, { ...decision, evenIfExpired: false }),
       }),
     })),
   },
@@ -480,9 +480,9 @@ const mutants: readonly Mutant[] = [
     name: "a decision does not ask whether the entry is as it was seen",
     caughtBy: "a replay is refused if the entry is no longer as it was seen",
     mistake: withInbox((inbox) => ({
-      held: withOverrides(inbox.held, {
-        replay: (eventId, { revision: _, ...decision }) => inbox.held.replay(eventId, decision),
-        discard: (eventId, { revision: _, ...decision }) => inbox.held.discard(eventId, decision),
+      events: withOverrides(inbox.events, {
+        replay: (eventId, { revision: _, ...decision }) => inbox.events.replay(eventId, decision),
+        discard: (eventId, { revision: _, ...decision }) => inbox.events.discard(eventId, decision),
       }),
     })),
   },
@@ -493,7 +493,7 @@ const mutants: readonly Mutant[] = [
       async accept(event, options) {
         const accepted = await inbox.accept(event, options);
         const isCopy = accepted.outcome === "duplicate" && accepted.reason !== null;
-        if (isCopy) await inbox.held.replay(accepted.eventId, { by: "nobody", note: "a copy came" });
+        if (isCopy) await inbox.events.replay(accepted.eventId, { by: "nobody", note: "a copy came" });
         return accepted;
       },
     })),

@@ -190,8 +190,8 @@ it("a write that PostgreSQL cannot take is refused alone, and those beside it ar
     await server.tell(`ALTER TABLE ${schema}.records ADD CHECK (length(text) < 100000)`);
     const [first, ...others] = newOnes(10);
     if (first === undefined) expect.fail("no write");
-    const rawBody = Buffer.alloc(200_000, "a");
-    const long = swapOf(store, first.key, null, accepted(first.key, store.now(first.key), { rawBody }));
+    const content = Buffer.alloc(200_000, "a");
+    const long = swapOf(store, first.key, null, accepted(first.key, store.now(first.key), { content }));
     const [refused, ...made] = await swapAll(store, [long, ...others]);
     expect(refused?.kind).toBe("refused");
     expect(kindsOf(made)).toEqual(["written"]);

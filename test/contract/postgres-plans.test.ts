@@ -147,7 +147,7 @@ async function live(n: number): Promise<void> {
   await store.takeDue(10, HOUR_MS);
   await store.takeDue(0, 0);
   await store.findLoss?.(others);
-  await store.find?.("o-1-none");
+  await store.list({ referenceId: "o-1-none", state: "any" }, null, 10);
   await sendCanary(store);
   await store.prune?.(store.now(""));
 }

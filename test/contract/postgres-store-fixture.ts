@@ -10,7 +10,6 @@ let grounds = 0;
 export const postgresTraits: StoreTraits = {
   oldestOfAll: true,
   listsFinished: true,
-  finds: true,
   announces: true,
   distrustsClock: false,
   scans: true,

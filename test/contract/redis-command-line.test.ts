@@ -11,14 +11,14 @@ const command = "packages/cli/src/payhooks.ts";
 const keys = createTestKeys();
 
 it(
-  "payhooks held lists what a Redis inbox holds, and queues its replay for the application's worker",
+  "payhooks events lists what a Redis inbox holds, and queues its replay for the application's worker",
   { timeout: 120_000 },
   () =>
     withScope(async (scope) => {
       const server = await RedisServer.start(scope);
       const url = `redis://127.0.0.1:${server.port}`;
       const startHeld = (...args: string[]): RunningProgram =>
-        scope.add(new RunningProgram(command, ["held", ...args, "--redis", url, "--json"]), (one) =>
+        scope.add(new RunningProgram(command, ["events", ...args, "--redis", url, "--json"]), (one) =>
           one.kill(),
         );
       const held = async (...args: string[]): Promise<string> => {
@@ -48,7 +48,9 @@ it(
       await expect.poll(async () => (await receiver.health()).held).toBe(1);
       isBroken = false;
 
-      const entry: { eventId: string; reason: string; body?: string } = JSON.parse(await held("list"));
+      const entry: { eventId: string; reason: string; body?: string } = JSON.parse(
+        await held("--state", "held"),
+      );
       expect(entry).toMatchObject({
         reason: "exhausted",
         handlers: { deposit: { error: expect.stringContaining("bank is down") } },
@@ -57,9 +59,9 @@ it(
       const queued = await held("replay", entry.eventId, "--by", "amina", "--note", "the bank is back");
       expect(JSON.parse(queued)).toEqual({ eventId: entry.eventId, outcome: "queued" });
       await expect.poll(() => ran).toEqual(["order-1"]);
-      expect(await held("list")).toBe("");
+      expect(await held("--state", "held")).toBe("");
 
-      const other = startHeld("list", "--prefix", "other");
+      const other = startHeld("--state", "held", "--prefix", "other");
       expect(await other.exitCode, other.output).toBe(1);
       expect(other.output).toMatch(/ERR_INBOX_UNUSED/);
       expect(await server.tell("KEYS", "other*")).toEqual([]);

@@ -137,8 +137,8 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
       const store = connect();
       await store.open();
       const keys = Array.from({ length: 60 }, (_, n) => keyOf(n));
-      const rawBody = Buffer.alloc(2_000, "a");
-      await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key), { rawBody })])));
+      const content = Buffer.alloc(2_000, "a");
+      await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key), { content })])));
       /** What all keys take. The server's own total also has buffers and scripts. */
       const used = async (): Promise<number> => {
         const sizes = ((await server.tell("KEYS", "*")) as readonly string[]).map((key) =>
@@ -261,8 +261,8 @@ describe("a write that Redis cannot take", { timeout: 60_000 }, () => {
       const swaps = newOnes(store, 10);
       const [first, ...others] = swaps;
       if (first === undefined) expect.fail("no write");
-      const rawBody = Buffer.alloc(2 * 1024 * 1024, "a");
-      const long = swapOf(store, first.key, null, accepted(first.key, store.now(first.key), { rawBody }));
+      const content = Buffer.alloc(2 * 1024 * 1024, "a");
+      const long = swapOf(store, first.key, null, accepted(first.key, store.now(first.key), { content }));
       const [refused, ...made] = await swapAll(store, [long, ...others]);
       expect(refused?.kind).toBe("refused");
       expect(areMade(others, made)).toBe(true);

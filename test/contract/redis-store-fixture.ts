@@ -10,7 +10,6 @@ let grounds = 0;
 export const redisTraits: StoreTraits = {
   oldestOfAll: true,
   listsFinished: false,
-  finds: false,
   announces: true,
   distrustsClock: false,
   scans: true,

@@ -47,7 +47,7 @@ function merchantOf(process: Process, credited: string[], isOpen: () => boolean 
 }
 
 async function stateOf({ receiver }: Merchant, eventId: string): Promise<string> {
-  const life = await receiver.read(eventId);
+  const life = await receiver.events.get(eventId);
   return [life?.state, life?.reason].filter((word) => word != null).join(" ");
 }
 
@@ -159,7 +159,7 @@ export const referenceCases: readonly ContractCase[] = [
       await rig.advance(3 * RETENTION_MS);
       expect(await stateOf(merchant, await another("tx-3"))).toBe("held reference-reused");
       isOpen = true;
-      await merchant.receiver.held.replay(first, BY);
+      await merchant.receiver.events.replay(first, BY);
       await merchant.work();
       expect(credited).toEqual(["tx-1"]);
       await rig.advance(RETENTION_MS - HOUR_MS);
@@ -179,7 +179,7 @@ export const referenceCases: readonly ContractCase[] = [
       const first = await merchant.deliver(depositOf(rig, { payTxnId: "tx-1", referenceId: "order-17" }));
       await merchant.work();
       await rig.advance(3 * RETENTION_MS);
-      await merchant.receiver.held.discard(first, BY);
+      await merchant.receiver.events.discard(first, BY);
       await rig.advance(RETENTION_MS - HOUR_MS);
       const next = (payTxnId: string): Promise<string> =>
         merchant.deliver(depositOf(rig, { payTxnId, referenceId: "order-17" }));
@@ -194,7 +194,7 @@ export const referenceCases: readonly ContractCase[] = [
     const merchant = merchantOf(rig.start(), credited);
     const conflict = await conflictOf(rig, merchant, "tx-1");
     await merchant.work();
-    await merchant.receiver.held.replay(conflict, BY);
+    await merchant.receiver.events.replay(conflict, BY);
     await merchant.work();
     const second = await merchant.deliver(depositOf(rig, { payTxnId: "tx-2", referenceId: "order-17" }));
     expect(await stateOf(merchant, second)).toBe("held reference-reused");
@@ -207,11 +207,11 @@ export const referenceCases: readonly ContractCase[] = [
     const conflict = await conflictOf(rig, merchant, "tx-1");
     await merchant.deliver(depositOf(rig, { payTxnId: "tx-2", referenceId: "order-17" }));
     await merchant.work();
-    await merchant.receiver.held.replay(conflict, BY);
+    await merchant.receiver.events.replay(conflict, BY);
     await merchant.work();
     expect([await stateOf(merchant, conflict), credited]).toEqual(["held reference-reused", ["tx-2"]]);
     expect((await merchant.notices()).at(-1)).toMatchObject({ type: "held", reason: "reference-reused" });
-    await merchant.receiver.held.replay(conflict, BY);
+    await merchant.receiver.events.replay(conflict, BY);
     await merchant.work();
     expect([await stateOf(merchant, conflict), credited]).toEqual(["done", ["tx-2", "tx-1"]]);
   }),

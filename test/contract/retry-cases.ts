@@ -96,7 +96,7 @@ export const retryCases: readonly ContractCase[] = [
       expect(await noticed(merchant, "given-up")).toMatchObject([
         { handler: "deposit", reason: "rejected", attempt: 1 },
       ]);
-      expect((await merchant.life(eventId))?.state).toBe("waiting");
+      expect((await merchant.life(eventId))?.state).toBe("retrying");
       expect(await noticed(merchant, "held")).toEqual([]);
       await rig.advance(rig.leaseMs * 1.25);
       expect(await merchant.work()).toMatchObject({ ran: 1, failed: 1 });
@@ -144,7 +144,7 @@ export const retryCases: readonly ContractCase[] = [
       const eventId = await merchant.deliver(depositOf(rig));
       await merchant.work();
       expect(attempts.splice(0)).toEqual([1]);
-      const due = (await merchant.life(eventId))?.steps.deposit?.dueAt;
+      const due = (await merchant.life(eventId))?.handlers.deposit?.dueAt;
       const from = rig.now();
       const runs: RunReport[] = [];
       for (let second = 0; second < 3; second++) {
@@ -159,8 +159,8 @@ export const retryCases: readonly ContractCase[] = [
       // Each would have been the second.
       expect(new Set(attempts)).toEqual(new Set([2]));
       expect(await merchant.life(eventId)).toMatchObject({
-        state: "waiting",
-        steps: {
+        state: "retrying",
+        handlers: {
           deposit: { state: "failed", attempts: 1, dueAt: due, error: "Error: the database is down" },
         },
       });
@@ -331,8 +331,8 @@ export const retryCases: readonly ContractCase[] = [
       expect(aborted).toBe(true);
       free.open();
       expect(await merchant.life(eventId)).toMatchObject({
-        state: "waiting",
-        steps: { deposit: { state: "failed", attempts: 1 } },
+        state: "retrying",
+        handlers: { deposit: { state: "failed", attempts: 1 } },
       });
       expect((await noticed(merchant, "double-risk")).map(({ why }) => why)).toEqual(["timeout"]);
       await rig.advance(rig.leaseMs * 1.25);
@@ -350,9 +350,9 @@ export const retryCases: readonly ContractCase[] = [
       bodies.push(Buffer.from([0xff, 0x00, 0x0a, 0xc3, 0x28]));
       const tenant = "Łódź, заказ 😀";
       const error = "時間切れ 😀\n";
-      for (const rawBody of bodies) {
+      for (const content of bodies) {
         const sample = sampleEvent(newId(), rig.now(), { tenant, identity: { referenceId: "№ 1\n" } });
-        const event = { ...sample, delivery: { ...sample.delivery, rawBody, headers: { signed: "ß\n" } } };
+        const event = { ...sample, delivery: { ...sample.delivery, content, signature: "ß\n" } };
         const runner = sampleRunner(async (lease) => {
           const attempt = runner.leases.length;
           const failed = ["einzahlung ✓", "deposit"].map(
@@ -368,8 +368,8 @@ export const retryCases: readonly ContractCase[] = [
         }
         expect(runner.leases).toHaveLength(3);
         for (const [at, { data }] of runner.leases.entries()) {
-          expect(Buffer.from(data.delivery.rawBody).equals(rawBody)).toBe(true);
-          expect(data.delivery).toMatchObject({ tenant, headers: { signed: "ß\n" } });
+          expect(Buffer.from(data.delivery.content).equals(content)).toBe(true);
+          expect(data.delivery).toMatchObject({ tenant, signature: "ß\n" });
           expect(data.steps["einzahlung ✓"]).toEqual(
             at === 0
               ? undefined

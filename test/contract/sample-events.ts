@@ -1,6 +1,6 @@
-import type { Held } from "@payhooks/core";
-import type { Inbox } from "@payhooks/core/inbox";
-import type { HeldFilter, Lease, RunEnd, Runner } from "../../packages/core/src/inbox/inbox.ts";
+import type { EventQuery, StoredEvent } from "@payhooks/core";
+import { eachEvent, type Inbox } from "@payhooks/core/inbox";
+import type { Lease, RunEnd, Runner } from "../../packages/core/src/inbox/inbox.ts";
 import type { AcceptOutcome, VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import type { Ending, StepChange } from "../../packages/core/src/inbox/record/lease.ts";
 import type { ModelDelivery } from "./reference-model.ts";
@@ -43,7 +43,6 @@ export function newId(): number {
 }
 
 const body = new TextEncoder().encode("{}");
-const NO_HEADERS = {};
 
 /** A verified event as a flow would make it, without signatures: they are not the inbox's business. */
 export function sampleEvent(id: number, now: number, sample: Sample = {}): VerifiedEvent {
@@ -67,12 +66,13 @@ export function sampleEvent(id: number, now: number, sample: Sample = {}): Verif
     verdict,
     detail: verdict === "run" ? null : "as sampled",
     referenceKey: sample.referenceKey ?? null,
+    referenceId: entry ? null : (identity.referenceId ?? null),
     delivery: {
       flow,
       tenant,
       source: source as "callback" | "lookup" | "webhook",
-      rawBody: body,
-      headers: NO_HEADERS,
+      content: body,
+      signature: null,
       keyId: "key-1",
       receivedAt: now,
     },
@@ -145,12 +145,12 @@ export async function outcomes(inbox: Inbox, events: readonly VerifiedEvent[]): 
   return list;
 }
 
-/** The held list as an array. */
+/** Everything that is held. */
 export async function heldOf(
-  { held }: Pick<Inbox, "held">,
-  filter: HeldFilter = {},
-): Promise<readonly Held[]> {
-  const list: Held[] = [];
-  for await (const entry of held.list(filter)) list.push(entry);
+  { events }: Pick<Inbox, "events">,
+  query: EventQuery = {},
+): Promise<readonly StoredEvent[]> {
+  const list: StoredEvent[] = [];
+  for await (const event of eachEvent(events, { ...query, state: "held" })) list.push(event);
   return list;
 }

@@ -12,7 +12,6 @@ const MEMORY_DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 export const sqliteTraits: StoreTraits = {
   oldestOfAll: true,
   listsFinished: true,
-  finds: true,
   announces: false,
   distrustsClock: true,
   scans: true,

@@ -3,7 +3,13 @@
 import { type StoreFixture, type StoreTraits, storeContract } from "@payhooks/core/testing/store";
 import { describe, expect, it } from "vitest";
 import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
-import type { RecordStore, Swap, SwapResult, Versioned } from "../../packages/core/src/inbox/store.ts";
+import type {
+  ListedEvent,
+  RecordStore,
+  Swap,
+  SwapResult,
+  Versioned,
+} from "../../packages/core/src/inbox/store.ts";
 import { type MemoryStore, memoryStore } from "../../packages/core/src/memory/store.ts";
 import { environmentOf } from "../../packages/core/src/time/environment.ts";
 
@@ -354,19 +360,21 @@ const mutants: readonly Mutant[] = [
     name: "finds what is not finished",
     caughtBy: "events are found by what they name",
     change: (store) => ({
-      find: async (text) => (await store.list({ referenceId: text }, null, 100)).events,
+      list: ({ state, ...filter }, cursor, limit, first) =>
+        store.list(state === "any" ? filter : { ...filter, state }, cursor, limit, first),
     }),
   },
   {
     name: "finds events by their own references only",
     caughtBy: "events are found by what they name",
     change: (store) => ({
-      find: async (text) =>
-        ((await store.find?.(text)) ?? []).filter(
-          ({ versioned: { record } }) =>
-            "identity" in record &&
-            !Object.values(record.slots).some(({ verdict }) => verdict === "ambiguous"),
-        ),
+      async list(filter, cursor, limit, first) {
+        const page = await store.list(filter, cursor, limit, first);
+        if (filter.state !== "any") return page;
+        const isOwn = ({ versioned: { record } }: ListedEvent): boolean =>
+          "identity" in record && !Object.values(record.slots).some(({ verdict }) => verdict === "ambiguous");
+        return { ...page, events: page.events.filter(isOwn) };
+      },
     }),
   },
   {
@@ -509,7 +517,6 @@ function mutantFixture(change: Mutant["change"]): StoreFixture {
 const EVERY_TRAIT: StoreTraits = {
   oldestOfAll: true,
   listsFinished: true,
-  finds: true,
   announces: true,
   distrustsClock: true,
   scans: true,

@@ -350,7 +350,7 @@ export const tableCases: readonly ContractCase[] = [
         sampleEvent(known, rig.now(), { ...stale, amount: "11" }),
       ]),
     ).toEqual(["duplicate", "expired", "expired", "expired", "expired"]);
-    expect(await inbox.read(sampleEvent(unknown, 0).key + sampleEvent(unknown, 0).slot)).toBeNull();
+    expect(await inbox.events.get(sampleEvent(unknown, 0).key + sampleEvent(unknown, 0).slot)).toBeNull();
     expect(await heldOf(inbox)).toEqual([]);
     // Nothing of what was refused was recorded: signed anew, it is new.
     expect(await outcomes(inbox, [sampleEvent(unknown, rig.now())])).toEqual(["new"]);
@@ -373,7 +373,7 @@ export const tableCases: readonly ContractCase[] = [
         ],
       });
       expect(calls.at(-1)).toBe("accept+stale");
-      expect((await inbox.read(pending.key + pending.slot))?.state).toBe("stale");
+      expect((await inbox.events.get(pending.key + pending.slot))?.state).toBe("stale");
       const runner = sampleRunner();
       expect(await workAll(inbox, runner)).toMatchObject({ ran: 1, failed: 0, remaining: 0 });
       expect(runner.ran).toEqual(["FAILED"]);
@@ -405,7 +405,7 @@ export const tableCases: readonly ContractCase[] = [
         await working;
         await workAll(inbox, runner);
         expect(runner.ran).toEqual(["PENDING", "SUCCESS"]);
-        const state = (await inbox.read(pending.key + pending.slot))?.state;
+        const state = (await inbox.events.get(pending.key + pending.slot))?.state;
         expect(state).toBe(ending === "done" ? "done" : "stale");
         expect(runner.notices.filter(({ type }) => type === "stale")).toHaveLength(ending === "done" ? 0 : 1);
       }

@@ -128,12 +128,13 @@ export function tableStore(
     },
     now,
     async list({ since = 0, until = Number.MAX_SAFE_INTEGER, ...filter }, cursor, limit, first = "oldest") {
-      const { id = null, referenceId = null, ...labels } = filter;
+      const { id = null, referenceId = null, state, ...others } = filter;
+      const labels = state === "any" ? others : { ...others, state };
       const [order, isBehind] = first === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
       const list = `
         SELECT event ->> 'eventId' AS id, (event ->> 'acceptedAt')::float8 AS accepted_at, version, record
         FROM ${records}, jsonb_array_elements(events) AS event
-        WHERE event @> $1 AND (event ->> 'state' <> 'finished' OR $1 ->> 'state' = 'finished')
+        WHERE event @> $1 AND (event ->> 'state' <> 'finished' OR $10)
           AND (expires_at IS NULL OR expires_at > $2)
           AND ($3::text IS NULL OR event ->> 'id' = $3 OR event -> 'foundBy' ? $3)
           AND ($4::text IS NULL OR event ->> 'referenceId' = $4 OR event -> 'foundBy' ? $4)
@@ -141,7 +142,17 @@ export function tableStore(
           AND ($7::float8 IS NULL OR ((event ->> 'acceptedAt')::float8, event ->> 'eventId') ${isBehind} ($7, $8))
         ORDER BY accepted_at ${order}, id ${order} LIMIT $9`;
       const behind = [cursor?.acceptedAt ?? null, cursor?.eventId ?? null];
-      const values = [JSON.stringify(labels), now(), id, referenceId, since, until, ...behind, limit + 1];
+      const values = [
+        JSON.stringify(labels),
+        now(),
+        id,
+        referenceId,
+        since,
+        until,
+        ...behind,
+        limit + 1,
+        state === "finished" || state === "any",
+      ];
       const rows = await query<Row & { readonly id: string; readonly accepted_at: number }>(list, values);
       const events = rows.map((row) => ({
         eventId: row.id,

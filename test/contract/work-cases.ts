@@ -218,12 +218,12 @@ export const workCases: readonly ContractCase[] = [
     const closing = one.inbox.close({ graceMs: rig.leaseMs * 10 });
     expect(one.inbox.close({ graceMs: 1 })).toBe(closing);
     await rig.advance(rig.leaseMs / 2);
-    expect((await other.inbox.read(event.key + event.slot))?.state).toBe("running");
+    expect((await other.inbox.events.get(event.key + event.slot))?.state).toBe("running");
     expect(runner.leases[0]?.cancellation.isCancelled).toBe(false);
     free.open();
     await rig.advance(rig.leaseMs / 2);
     expect(await closing).toEqual({ unfinished: 0 });
-    expect((await other.inbox.read(event.key + event.slot))?.state).toBe("done");
+    expect((await other.inbox.events.get(event.key + event.slot))?.state).toBe("done");
     expect(runner.ran).toEqual(["SUCCESS"]);
   }),
   onFreshData(

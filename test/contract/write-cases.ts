@@ -140,7 +140,7 @@ export const writeCases: readonly ContractCase[] = [
           expect(lost).toBeGreaterThanOrEqual(1);
           expect(runner.ran).toEqual([first, "SUCCESS"]);
           await rig.until(running.stop());
-          expect((await other.inbox.read(success.key + success.slot))?.state).toBe("done");
+          expect((await other.inbox.events.get(success.key + success.slot))?.state).toBe("done");
           expect(runner.notices.filter(({ type }) => type === "double-risk")).toEqual([]);
         },
       ),
@@ -192,7 +192,7 @@ export const writeCases: readonly ContractCase[] = [
       for (const item of late) expect(await landing([item])).toMatchObject([{ kind: "conflict" }]);
       await workAll(other.inbox, runner);
       expect(runner.ran).toEqual(["SUCCESS"]);
-      expect((await other.inbox.read(event.key + event.slot))?.state).toBe("done");
+      expect((await other.inbox.events.get(event.key + event.slot))?.state).toBe("done");
     },
   ),
   onFreshData("nothing is acknowledged while nobody knows whether it was written", async (rig) => {
@@ -216,7 +216,7 @@ export const writeCases: readonly ContractCase[] = [
       const accepting = process.inbox.accept(event, { deadlineMs: rig.leaseMs / 4 });
       await expect(rig.until(accepting)).rejects.toMatchObject(unavailable);
       const { inbox } = rig.start();
-      expect(await inbox.read(event.key + event.slot)).toBeNull();
+      expect(await inbox.events.get(event.key + event.slot)).toBeNull();
       expect(await inbox.accept(event)).toMatchObject({ outcome: "new" });
     },
   ),
@@ -405,7 +405,7 @@ export const writeCases: readonly ContractCase[] = [
       const older = rig.start(undefined, { store: unreadable((key) => key === strange.key) });
       await older.inbox.accept(known);
       await expect((async () => older.inbox.accept(strange))()).rejects.toMatchObject(unavailable);
-      await expect(older.inbox.read(strange.key + strange.slot)).rejects.toMatchObject(unavailable);
+      await expect(older.inbox.events.get(strange.key + strange.slot)).rejects.toMatchObject(unavailable);
       const runner = sampleRunner();
       await workAll(older.inbox, runner);
       expect(runner.ran).toEqual(["SUCCESS"]);

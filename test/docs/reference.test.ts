@@ -87,7 +87,7 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
   "options of events.list": {
     page: "docs/reference/options.md",
     section: "Lists of events",
-    type: 'keyof import("@payhooks/core").ListOptions',
+    type: 'keyof import("@payhooks/core").EventQuery',
   },
   "options of ready": {
     page: "docs/reference/options.md",
@@ -107,7 +107,7 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
   "options of a replay": {
     page: "docs/reference/receiver.md",
     section: "Decisions",
-    type: 'Exclude<keyof Parameters<import("@payhooks/core").Receiver["held"]["replay"]>[1], "by" | "note">',
+    type: 'Exclude<keyof Parameters<import("@payhooks/core").Receiver["events"]["replay"]>[1], "by" | "note">',
   },
   "outcomes of ingest": {
     page: "docs/reference/receiver.md",

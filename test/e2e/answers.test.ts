@@ -66,8 +66,6 @@ function delegate(inbox: Inbox): Inbox {
   return {
     durability: inbox.durability,
     events: inbox.events,
-    held: inbox.held,
-    find: (query) => inbox.find(query),
     observe: (notify) => inbox.observe(notify),
     ready: () => inbox.ready(),
     introduce: (handlers) => inbox.introduce(handlers),
@@ -75,7 +73,6 @@ function delegate(inbox: Inbox): Inbox {
     run: (runner, options) => inbox.run(runner, options),
     work: (runner, options) => inbox.work(runner, options),
     runEvent: (runner, eventId) => inbox.runEvent(runner, eventId),
-    read: (eventId) => inbox.read(eventId),
     health: () => inbox.health(),
     close: (options) => inbox.close(options),
   };

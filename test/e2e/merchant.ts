@@ -1,14 +1,16 @@
 /** A merchant's server: Express, both flows mounted, on a real socket, with everything that happens on record. */
+
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
   createReceiver,
-  type Held,
   memoryInbox,
   type Notice,
   type Receiver,
   type ReceiverOptions,
+  type StoredEvent,
 } from "@payhooks/core";
+import { eachEvent } from "@payhooks/core/inbox";
 import {
   anyCallbackFields,
   anyConnectEvent,
@@ -61,7 +63,7 @@ export interface Merchant {
   webhook(event?: string, overrides?: Readonly<Record<string, unknown>>): SignedDelivery;
   /** Sends it to the flow's path, on a connection of its own. */
   send(flow: keyof typeof PATHS, delivery: SignedDelivery): Promise<Answer>;
-  held(): Promise<readonly Held[]>;
+  held(): Promise<readonly StoredEvent[]>;
 }
 
 /** The bytes of a delivery's request. */
@@ -159,8 +161,8 @@ export async function startMerchant({
       signConnectWebhook(anyConnectEvent(event, overrides, clock.now()), SECRET),
     send: (flow, delivery) => exchange(port, requestOf(PATHS[flow], delivery)),
     async held() {
-      const entries: Held[] = [];
-      for await (const entry of receiver.held.list()) entries.push(entry);
+      const entries: StoredEvent[] = [];
+      for await (const entry of eachEvent(receiver.events, { state: "held" })) entries.push(entry);
       return entries;
     },
   };

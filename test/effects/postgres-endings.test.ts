@@ -130,7 +130,7 @@ describe.each(CLIENTS)("through $name", { timeout: 60_000 }, (kind) => {
     const delivery = await t.deposit();
     // A client may repeat it at once after a lost connection.
     if (calls === 1) {
-      expect(delivery).toMatchObject({ outcome: "waiting" });
+      expect(delivery).toMatchObject({ outcome: "retrying" });
       expect(await shop.timesPaid()).toBe(0);
       expect(await shop.ids()).toEqual([]);
       await t.advance("1m");
@@ -199,7 +199,7 @@ describe.each(CLIENTS)("through $name", { timeout: 60_000 }, (kind) => {
     await shop.admin.query(`CREATE OR REPLACE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RETURN NULL; END $$;
       CREATE TRIGGER quiet BEFORE ${what} ON payhooks_effects FOR EACH ROW EXECUTE FUNCTION nothing()`);
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     expect(errorsOf(t)).toEqual([expect.stringContaining("although the statement succeeded")]);
     expect(await shop.timesPaid()).toBe(0);
     await shop.admin.query("DROP TRIGGER quiet ON payhooks_effects");

@@ -59,7 +59,7 @@ describe.each(CLIENTS)("through $name", { timeout: 60_000 }, (kind) => {
     );
     await shop.admin.query("ALTER DATABASE postgres SET default_transaction_read_only = on");
     await shop.endConnections();
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     await t.advance("5m");
     expect(errorsOf(t).length).toBeGreaterThan(5);
     expect(new Set(errorsOf(t).slice(1))).toEqual(

@@ -32,7 +32,7 @@ describe.each(CLIENTS)("through $name", { timeout: 60_000 }, (kind) => {
               }),
             ),
           );
-          expect(await t.deposit(), name).toMatchObject({ outcome: "waiting" });
+          expect(await t.deposit(), name).toMatchObject({ outcome: "retrying" });
           expect(await shop.timesPaid(), name).toBe(0);
           await t.advance("1m");
           expect([calls, await shop.timesPaid()], name).toEqual([2, 1]);

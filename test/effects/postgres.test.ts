@@ -106,7 +106,7 @@ describe.each(CLIENTS)("effects through $name", { timeout: 60_000 }, ({ open, re
         }),
       ),
     );
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     expect(errorsOf(t)).toEqual([expect.stringContaining("before it could be committed")]);
     expect(await ids()).toEqual([]);
     isWrong = false;
@@ -261,7 +261,7 @@ describe.each(CLIENTS)("effects through $name", { timeout: 60_000 }, ({ open, re
       "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(0.5)%' AND state = 'active'";
     await expect.poll(async () => (await admin.query(sleeping)).rowCount, { timeout: 10_000 }).toBe(1);
     await t.clock.advance(1_001);
-    expect(await delivering).toMatchObject({ outcome: "waiting" });
+    expect(await delivering).toMatchObject({ outcome: "retrying" });
     await t.advance("1m");
     expect(await timesPaid()).toBe(1);
   });
@@ -279,7 +279,7 @@ describe.each(CLIENTS)("effects through $name", { timeout: 60_000 }, ({ open, re
       ),
     );
     const delivery = await t.deposit();
-    if (delivery.outcome === "waiting") await t.advance("1m");
+    if (delivery.outcome === "retrying") await t.advance("1m");
     expect(attempts).toBe(2);
     expect(await timesPaid()).toBe(1);
   });

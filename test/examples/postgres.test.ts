@@ -93,7 +93,7 @@ describe("the recipe for PostgreSQL", { timeout: 30_000 }, () => {
   it("stores nothing of an attempt that failed, so that the next one pays", async () => {
     const t = await harness();
     const delivery = await t.deposit({ referenceId: "order-1", amount: "10.500000" });
-    expect(delivery.outcome).toBe("waiting");
+    expect(delivery.outcome).toBe("retrying");
     expect(t.notices).toContainEqual(
       expect.objectContaining({ type: "retry", error: "Error: no order order-1 over 10.500000" }),
     );
@@ -128,7 +128,7 @@ describe("the recipe for PostgreSQL", { timeout: 30_000 }, () => {
     const t = await harness();
     const delivery = await t.deposit({ referenceId: "order-1", amount: "10.500000" });
     await breaking;
-    expect(delivery.outcome).toBe("waiting");
+    expect(delivery.outcome).toBe("retrying");
     expect(said).toHaveBeenCalledWith(expect.stringMatching(/^a connection to PostgreSQL broke: /));
     expect(await t.advance("1m")).toEqual(["deposit"]);
     expect(await timesPaid()).toEqual([{ reference: "order-1", paid: true, times: 1 }]);

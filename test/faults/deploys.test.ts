@@ -55,8 +55,11 @@ describe.each(DURABLE)("a deploy on %s", (_, makeInbox) => {
         );
         expect(new Set(ran).size).toBe(EVENTS);
         const [first] = held;
-        await receiver.held.replay(first?.eventId ?? "", { by: "the test", note: "ledger has it" });
-        await until("it is done", async () => (await receiver.read(first?.eventId ?? ""))?.state === "done");
+        await receiver.events.replay(first?.eventId ?? "", { by: "the test", note: "ledger has it" });
+        await until(
+          "it is done",
+          async () => (await receiver.events.get(first?.eventId ?? ""))?.state === "done",
+        );
         // What had finished before does not run again.
         expect(ran).toHaveLength(EVENTS);
       },

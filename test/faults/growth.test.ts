@@ -1,8 +1,10 @@
 /** Nothing that grows without bound stays in a store: what is finished goes with its time, and leaves no trace. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createReceiver, type Inbox, type Receiver } from "@payhooks/core";
+import { eachEvent } from "@payhooks/core/inbox";
 import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { callbackFields, signPaymentCallback } from "@payhooks/core/testing";
@@ -56,20 +58,21 @@ async function playEveryWay(inbox: Inbox, now: () => number): Promise<void> {
   }
   const entries = async (): Promise<readonly { readonly eventId: string; readonly id: string }[]> => {
     const found: { readonly eventId: string; readonly id: string }[] = [];
-    for await (const { eventId, id } of receiver.held.list()) found.push({ eventId, id });
+    for await (const { eventId, id } of eachEvent(receiver.events, { state: "held" }))
+      found.push({ eventId, id });
     return found;
   };
   await until("60 are held", async () => (await entries()).length === 60, { withinMs: 30_000 });
   // One of them is replayed again and again.
   const { eventId = "" } = (await entries()).find(({ id }) => id === "held-0") ?? {};
   for (let replay = 0; replay < REPLAYS; replay++) {
-    await receiver.held.replay(eventId, BY);
-    await until("it is held again", async () => (await receiver.read(eventId))?.state === "held");
+    await receiver.events.replay(eventId, BY);
+    await until("it is held again", async () => (await receiver.events.get(eventId))?.state === "held");
   }
-  const life = await receiver.read(eventId);
+  const life = await receiver.events.get(eventId);
   expect(life).toMatchObject({ replays: REPLAYS, history: { length: 50 } });
   expect(life?.history[0]?.what).toBe("accepted");
-  for (const entry of await entries()) await receiver.held.discard(entry.eventId, BY);
+  for (const entry of await entries()) await receiver.events.discard(entry.eventId, BY);
   await until("all have ended", async () => {
     const { waiting, retrying, running, held } = await receiver.health();
     return waiting === 0 && retrying === 0 && running === 0 && held === 0;

@@ -121,6 +121,14 @@ describe("the layers of core", () => {
     expect(found).toEqual([]);
   });
 
+  it("a record knows no status by its name, and reads no body: only the codec parses, and only what it wrote", () => {
+    const record = [...imports.keys()].filter((file) => folderOf(file) === "inbox/record");
+    const found = (pattern: RegExp): string[] =>
+      record.filter((file) => pattern.test(readFileSync(join(sources, file), "utf8")));
+    expect(found(/"(?:PENDING|SUCCESS|FAILED)"/)).toEqual([]);
+    expect(found(/JSON\.parse|parseJson/)).toEqual(["inbox/record/codec.ts"]);
+  });
+
   it("an import up and a circle would be found", () => {
     const bad = new Map([
       ["time/clock.ts", ["receiver/receiver.ts"]],

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { introduce } from "../../packages/core/src/inbox/handler-sets.ts";
 import { newCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import { copyRecord } from "../../packages/core/src/inbox/record/codec.ts";
-import { discard, heldOf, lifeOf, replay } from "../../packages/core/src/inbox/record/decisions.ts";
+import { discard, eventIn, replay } from "../../packages/core/src/inbox/record/decisions.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
 import { beginNext, finish } from "../../packages/core/src/inbox/record/run.ts";
@@ -31,9 +31,9 @@ function samples(): readonly IdempotencyRecord[] {
   const waiting = accepted(KEY, NOW, {
     status: "PENDING",
     foundBy: ["a", "b"],
-    headers: { "x-signature": "s" },
+    signature: "s",
   });
-  const both = accepted(KEY, NOW, { rawBody: Buffer.from([0, 255, 10]) }, waiting);
+  const both = accepted(KEY, NOW, { content: Buffer.from([0, 255, 10]) }, waiting);
   const held = accepted(KEY, NOW, { held: "mismatch" });
   const failed = ended(KEY, NOW, waiting, {
     kind: "held",
@@ -156,9 +156,8 @@ function use(record: IdempotencyRecord): void {
   indexOf(KEY, record);
   for (const slot in record.slots) {
     const eventId = KEY + slot;
-    const life = lifeOf(record, eventId);
-    if (life !== null) new Date(life.acceptedAt).toISOString();
-    heldOf(record, eventId);
+    const event = eventIn(record, eventId);
+    if (event !== null) new Date(event.acceptedAt).toISOString();
     const by = { by: "an operator", note: "n" };
     replay(copy(), eventId, by, NOW);
     discard(copy(), eventId, by, NOW);
@@ -230,7 +229,7 @@ describe(`damaged texts of seed ${seed}`, { timeout: TIMEOUT_MS }, () => {
       const note = damaged(random, '[["a","b"],["c"]]', page);
       await introduce({ readNote: async () => note, writeNote: async () => {} }, ["a"], () => true);
       const cursor = damaged(random, page, note);
-      await inbox.events.list({}, { cursor }).catch((error: unknown) => {
+      await inbox.events.list({ cursor }).catch((error: unknown) => {
         expect(error).toMatchObject({ code: "ERR_OPTION_INVALID" });
       });
     }
@@ -241,10 +240,10 @@ describe(`damaged texts of seed ${seed}`, { timeout: TIMEOUT_MS }, () => {
   it("would find a decoder that lets a hole through", () => {
     const [given] = samples();
     if (given === undefined) throw new Error("no sample");
-    const broken = { ...given, identity: { referenceId: null as unknown as string } };
-    expect(() => encodeRecord({ ...broken, slots: {}, terminal: true, lease: null })).toThrow(TypeError);
+    const broken = { ...given, tenant: 7 as unknown as string };
+    expect(() => use(broken)).toThrow(TypeError);
     expect(decodeRecord(encodeRecord(broken))).toMatchObject({
-      unreadable: expect.stringContaining("identity"),
+      unreadable: expect.stringContaining("tenant"),
     });
   });
 });

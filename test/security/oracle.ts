@@ -6,8 +6,8 @@
 import { CALLBACK_FIELDS } from "@payhooks/core/signature";
 import fc from "fast-check";
 import {
-  type CallbackBody,
   type CallbackRules,
+  type CallbackTexts,
   findMalformedField,
   isDocumented,
 } from "../../packages/core/src/flows/callback.ts";
@@ -125,19 +125,7 @@ function arrivingOf(canonical: string): readonly Body[] {
   return bodies;
 }
 
-const readBody = (body: Body): CallbackBody => {
-  const texts = new Map(
-    Object.keys(body)
-      .sort()
-      .map((name) => [name, body[name] ?? ""]),
-  );
-  return {
-    json: { object: body, text: "", flaw: null },
-    texts,
-    canonical: canonicalOf(body),
-    plain: [...texts].every(([name, text]) => isDocumented(name) && !text.includes("&")),
-  };
-};
+const textsOf = (body: Body): CallbackTexts => new Map(Object.entries(body));
 
 /**
  * The bodies that the service could have signed a string for: names are names, every field is there that always is, and
@@ -161,7 +149,7 @@ export function genuineOf(canonical: string, rules: Rules, deviating = false): r
     (fields) => {
       const body = Object.fromEntries(fields);
       if (always.some((name) => body[name] === undefined)) return;
-      if (deviating || findMalformedField(readBody(body).texts, sent) === null) genuine.push(body);
+      if (deviating || findMalformedField(textsOf(body), sent) === null) genuine.push(body);
     },
   );
   const pinned = new Set(
@@ -305,7 +293,7 @@ export function findForgery(canonical: string, rules: Rules, believes: Believes)
 
 /** As the receiver does it. */
 export const believes: Believes = (body, rules) => {
-  const judgement = judgeBy(rules)(readBody(body));
+  const judgement = judgeBy(rules)(canonicalOf(body));
   if (judgement.kind !== "certain") return judgement.kind;
   return known(Object.fromEntries(judgement.texts), rules);
 };

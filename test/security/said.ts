@@ -1,4 +1,5 @@
 import { createReceiver, type Inbox, type LookupTransaction, type Receiver } from "@payhooks/core";
+import { eachEvent } from "@payhooks/core/inbox";
 import {
   anyConnectEvent,
   callbackFields,
@@ -68,32 +69,30 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
     receive: () => delivered("connect", webhook()),
     refuse: () => receiver.connect.refuse("ERR_BODY_INCOMPLETE", "a test"),
   };
-  const held: Record<keyof Receiver["held"], () => unknown> = {
-    list: async () => {
-      for await (const entry of receiver.held.list()) return { ...entry, delivery: null };
-      return null;
-    },
-    replay: () => receiver.held.replay(eventId, decision),
-    discard: () => receiver.held.discard(eventId, decision),
-  };
   const events: Record<keyof Receiver["events"], () => unknown> = {
-    list: () => receiver.events.list({ referenceId: "order-1" }),
+    get: async () => ({ ...(await receiver.events.get(eventId)), delivery: null }),
+    list: async () => {
+      const { events } = await receiver.events.list({ referenceId: "order-1" });
+      return events.map((event) => ({ ...event, delivery: null }));
+    },
     counts: () => receiver.events.counts(),
+    replay: () => receiver.events.replay(eventId, decision),
+    discard: () => receiver.events.discard(eventId, decision),
   };
   return {
     payments,
     connect,
-    held,
     events,
     start: { start: () => receiver.start() },
     work: { work: () => receiver.work({ deadlineMs: 100 }) },
     run: { run: () => receiver.run(eventId) },
     pause: { pause: () => receiver.pause() },
     resume: { resume: () => receiver.resume() },
-    read: { read: async () => ({ ...(await receiver.read(eventId)), delivery: null }) },
-    find: {
-      id: () => receiver.find({ payTxnId: "t-1" }),
-      reference: () => receiver.find({ referenceId: "order-1" }),
+    contents: {
+      contents: async () => {
+        const event = await receiver.events.get(eventId);
+        return event?.delivery == null ? null : Object.keys(receiver.contents(event.delivery));
+      },
     },
     health: { health: () => receiver.health() },
     live: { live: () => receiver.live() },
@@ -139,7 +138,7 @@ export async function everythingSaid({
   const headers = { get: (name: string) => malformed.headers[name] ?? null };
   said.push(await receiver.payments.receive({ method: "POST", url: "/", headers, rawBody }));
   let entry = "";
-  for await (const { eventId } of receiver.held.list()) entry = eventId;
+  for await (const { eventId } of eachEvent(receiver.events, { state: "held" })) entry = eventId;
   expect(entry).not.toBe("");
 
   await fail();

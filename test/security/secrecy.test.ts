@@ -15,7 +15,7 @@ import {
   verifyPaymentCallback,
 } from "@payhooks/core";
 import { sharedReceiver } from "@payhooks/core/adapter";
-import { createInbox, memoryStore } from "@payhooks/core/inbox";
+import { createInbox, eachEvent, memoryStore } from "@payhooks/core/inbox";
 import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import {
@@ -90,7 +90,7 @@ describe("planted secrets", () => {
     ];
     const shown = { client, receiver, inboxes };
     expect(
-      canariesIn([shown, receiver, client, receiver.payments, receiver.connect, receiver.held, ...inboxes]),
+      canariesIn([shown, receiver, client, receiver.payments, receiver.connect, receiver.events, ...inboxes]),
     ).toEqual([]);
     await receiver.close({ graceMs: 0 });
   });
@@ -115,7 +115,8 @@ describe("planted secrets", () => {
       said.push(await receiver[flow].receive({ ...delivery, waitUntil: (one) => void work.push(one) }));
       await Promise.all(work);
     }
-    for await (const entry of receiver.held.list()) said.push({ ...entry, delivery: null });
+    for await (const entry of eachEvent(receiver.events, { state: "held" }))
+      said.push({ ...entry, delivery: null });
     said.push(await receiver.health());
     await receiver.close({ graceMs: 0 });
     expect(said.length).toBeGreaterThan(20);
@@ -218,8 +219,8 @@ describe("an address of Redis that cannot be read", () => {
       [
         () => redisInbox(address).ready(),
         () => receiver.start(),
-        () => receiver.read("0"),
-        () => receiver.held.list()[Symbol.asyncIterator]().next(),
+        () => receiver.events.get("0"),
+        () => receiver.events.list({ state: "held" }),
       ].map(thrownBy),
     );
     said.push(await receiver.health(), ...errors);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { canonicalString, verifyRsaSignature } from "@payhooks/core/signature";
 import { createTestKeys, signCanonicalString } from "@payhooks/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
-import { readCallback } from "../../packages/core/src/flows/callback.ts";
+import { openCallback } from "../../packages/core/src/flows/callback.ts";
 import { randomBody } from "./bodies.ts";
 import { Random, seedOfRun } from "./random.ts";
 import { lengthOf, report, TIMEOUT_MS } from "./report.ts";
@@ -29,7 +29,7 @@ function findDisagreement(bodies: number, read: (body: Uint8Array) => string | u
   return null;
 }
 
-const canonicalOf = (body: Uint8Array): string | undefined => readCallback(body)?.canonical;
+const canonicalOf = (body: Uint8Array): string | undefined => openCallback(body)?.canonical;
 
 /** Ways of getting the canonical string wrong that look right on most bodies. */
 const MUTANTS: readonly (readonly [string, (body: Uint8Array) => string | undefined])[] = [

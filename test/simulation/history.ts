@@ -238,7 +238,7 @@ class History {
     for (const eventId of isForAll || one === undefined ? held : [one]) {
       chronicle.decisions.push({ at: timeline.now, what, eventId });
       chronicle.tell(timeline.now, process.name, () => `is told to ${what} ${eventId.slice(0, 6)}`);
-      await process.receiver.held[what](eventId, { by: "somebody", note: "simulated" }).catch(() => {});
+      await process.receiver.events[what](eventId, { by: "somebody", note: "simulated" }).catch(() => {});
     }
     this.#deciding.delete(deciding);
   }

@@ -19,7 +19,6 @@ describe("the store contract: the simulated store", () => {
   for (const { name, run } of storeContract(simulatedStoreFixture, {
     oldestOfAll: true,
     listsFinished: true,
-    finds: false,
     announces: false,
     distrustsClock: true,
   }))

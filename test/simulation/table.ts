@@ -1,5 +1,4 @@
 import type { IdempotencyRecord } from "@payhooks/core/inbox";
-import { digestOf } from "../../packages/core/src/inbox/record/digest.ts";
 import { type ModelDelivery, ReferenceModel } from "../contract/reference-model.ts";
 import type { Chronicle, Write } from "./chronicle.ts";
 import { deliveryOf, type SimulatedDelivery } from "./deliveries.ts";
@@ -48,8 +47,7 @@ function isOf(
   const { identity, amount, delivery } = verified;
   const hasItsFacts = Object.entries(identity).every(([name, value]) => {
     const fact = facts[name];
-    // A finished record may keep a long fact as its digest only.
-    return fact === undefined || fact === value || fact === digestOf(value);
+    return fact === undefined || fact === value;
   });
   return (
     eventId === key + slot && hasItsFacts && slots[slot]?.amounts[delivery.source] === (amount ?? undefined)

@@ -130,14 +130,14 @@ describe("payment callbacks", () => {
     expect(eventIn(body)).toEqual(eventIn(other.body));
   });
 
-  it("bodies of one signed string run alike or not at all, and differ in nothing but a tail", () => {
+  it("bodies of one signed string run alike or not at all", () => {
     const outcomes = new Map<string, Set<string>>();
     const certain = payments.filter((vector) => vector.valid && vector.readable !== false);
     for (const { body, canonical, publicKey: name } of certain) {
       const verify = (): PaymentEvent =>
         verifyPaymentCallback(Buffer.from(body), { publicKey: publicKey(name) }).event;
       const code = codeOf(verify);
-      const outcome = code === "none" ? { ...verify(), callbackUrl: "", message: "" } : code;
+      const outcome = code === "none" ? verify() : code;
       outcomes.set(canonical, (outcomes.get(canonical) ?? new Set()).add(JSON.stringify(outcome)));
     }
     for (const [canonical, found] of outcomes) expect([...found], canonical).toHaveLength(1);
@@ -171,7 +171,7 @@ describe("payment callbacks", () => {
         });
         const plain = eventWith({});
         expect(plain).not.toHaveProperty(field);
-        expect(plain).toMatchObject({ extra: {}, [host]: fieldsOf(vector.body)[host] });
+        expect(plain).toMatchObject({ extra: {}, [host]: whole });
         expect(eventWith({ [field]: "always" })).toMatchObject({ extra: { [field]: value }, [host]: cut });
       }
     },

@@ -1,4 +1,5 @@
 /** The main job: a receiver on Express, and the sandbox, which sends it everything that can happen. */
+
 import type { AddressInfo } from "node:net";
 import { payhooksConsole } from "@payhooks/console/express";
 import { createReceiver, memoryInbox, type Notice } from "@payhooks/core";
@@ -115,13 +116,11 @@ async function everythingRan(): Promise<void> {
 }
 
 async function heldEntries(): Promise<readonly string[]> {
-  const lines: string[] = [];
-  for await (const { reason, event, id, detail } of receiver.held.list()) {
-    lines.push(
-      `${reason.padEnd(10)} ${(event || "?").padEnd(8)} ${id.slice(0, 36)}${detail ? `  ${detail}` : ""}`,
-    );
-  }
-  return lines;
+  const { events } = await receiver.events.list({ state: "held" });
+  return events.map(
+    ({ reason, event, id, detail }) =>
+      `${(reason ?? "").padEnd(10)} ${(event || "?").padEnd(8)} ${id.slice(0, 36)}${detail ? `  ${detail}` : ""}`,
+  );
 }
 
 /** A webhook to send by hand, signed with this run's secret. */

@@ -43,7 +43,7 @@ export function printSummary(results: readonly Result[], held: readonly string[]
   ];
   console.log(`\n${paint(1, "Summary")}`);
   for (const [name, value] of rows) console.log(`  ${name.padEnd(20)} ${String(value).padStart(3)}`);
-  console.log(`\n${paint(1, "Held")} (receiver.held: list, replay, discard)`);
+  console.log(`\n${paint(1, "Held")} (receiver.events: list, replay, discard)`);
   for (const line of held) console.log(`  ${line}`);
   return results.every(isExpected);
 }

@@ -32,7 +32,7 @@ it("books nothing when a deposit fails", async () => {
 });
 
 it("looks again every hour for an order that is not there yet", async () => {
-  expect(await t.deposit({ referenceId: "order-2" })).toMatchObject({ status: 200, outcome: "waiting" });
+  expect(await t.deposit({ referenceId: "order-2" })).toMatchObject({ status: 200, outcome: "retrying" });
   expect(await t.advance("2h")).toEqual(["deposit", "deposit"]);
   orders.open("order-2");
   expect(await t.advance("1h")).toEqual(["deposit"]);

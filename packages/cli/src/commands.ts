@@ -1,7 +1,5 @@
 import type { Command } from "./command-line/command.ts";
-import { heldCommand } from "./held/command.ts";
-import { eventsCommand } from "./looking/events-command.ts";
-import { findCommand } from "./looking/find-command.ts";
+import { eventsCommand } from "./events/command.ts";
 import { migrateCommand } from "./migrate/command.ts";
 import { moveCommand } from "./move/command.ts";
 import { sandboxCommand } from "./sandbox/sandbox-command.ts";
@@ -13,9 +11,7 @@ export const COMMANDS: readonly Command[] = [
   sandboxCommand,
   sendCommand,
   verifyCommand,
-  findCommand,
   eventsCommand,
-  heldCommand,
   migrateCommand,
   moveCommand,
 ];

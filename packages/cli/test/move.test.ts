@@ -57,10 +57,10 @@ it("moves an inbox: what is finished is known there, and what is held is held", 
   expect(moved.stdout).toContain(`SQLite ${from} → SQLite ${to}`);
 
   expect(await receiving(to, deliveries)).toEqual([]);
-  const held = await payhooks(["held", "list", "--sqlite", to]);
-  expect(held.stdout).toMatch(/exhausted {2}DEPOSIT SUCCESS \S+ reference order-bad /);
-  const left = await payhooks(["held", "list", "--sqlite", from]);
-  expect(left.stdout).toContain("Nothing is held.");
+  const held = await payhooks(["events", "--state", "held", "--sqlite", to]);
+  expect(held.stdout).toMatch(/exhausted {2}DEPOSIT SUCCESS amount \S+ \S+ reference order-bad /);
+  const left = await payhooks(["events", "--state", "held", "--sqlite", from]);
+  expect(left.stdout).toContain("There are no such events.");
 
   const again = await payhooks(["move", "--from", from, "--to", to, "--json"]);
   expect(again.json()).toMatchObject([{ dryRun: false, records: 0, thereBefore: 0, left: [] }]);

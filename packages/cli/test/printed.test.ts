@@ -60,10 +60,10 @@ describe("what the command line prints", () => {
       ["verify", "--key", publicKey, body],
       ["verify", "--secret", "whsec_0123456789abcdef", "--header", `sha256=${HOSTILE}`, body],
       ["verify", "--key", publicKey, `missing-${HOSTILE}`],
-      ["held", "list", "--sqlite", inbox],
       ["events", "--sqlite", inbox],
-      ["find", "--reference", `r-${HOSTILE}`, "--sqlite", inbox],
-      ["held", "show", HOSTILE, "--sqlite", inbox],
+      ["events", "--reference", `r-${HOSTILE}`, "--sqlite", inbox],
+      ["events", HOSTILE, "--sqlite", inbox],
+      ["events", "replay", "--all", "--reason", "exhausted,unrecognized", "--dry-run", "--sqlite", inbox],
       [`unknown-${HOSTILE}`],
       ["verify", `--unknown-${HOSTILE}`],
     ];

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { createReceiver, type Held, type Receiver } from "@payhooks/core";
+import { createReceiver, type Receiver, type StoredEvent } from "@payhooks/core";
+import { eachEvent } from "@payhooks/core/inbox";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { createTestKeys } from "@payhooks/core/testing";
 import { paymentCallbacks } from "@payhooks/express";
@@ -24,7 +25,7 @@ let inboxes = 0;
 async function application(): Promise<{
   url: string;
   ran: string[];
-  held: () => Promise<Held[]>;
+  held: () => Promise<StoredEvent[]>;
 }> {
   const database = join(folder, `merchant ${++inboxes}.db`);
   const receiver: Receiver = createReceiver({
@@ -39,9 +40,9 @@ async function application(): Promise<{
   await receiver.start();
   onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
   const url = await listen(app);
-  const held = async (): Promise<Held[]> => {
-    const list: Held[] = [];
-    for await (const entry of receiver.held.list()) list.push(entry);
+  const held = async (): Promise<StoredEvent[]> => {
+    const list: StoredEvent[] = [];
+    for await (const entry of eachEvent(receiver.events, { state: "held" })) list.push(entry);
     return list;
   };
   return { url, ran, held };

@@ -52,8 +52,8 @@ export async function decide(
       return { status: 200, body: { ok: true, ...(await previewOf(receiver, decision, of, redact)) } };
     }
     const { eventId, revision, note, evenIfExpired } = wanted;
-    if (decision === "discard") await receiver.held.discard(eventId, { by: user.by, note, revision });
-    else await receiver.held.replay(eventId, { by: user.by, note, revision, evenIfExpired });
+    if (decision === "discard") await receiver.events.discard(eventId, { by: user.by, note, revision });
+    else await receiver.events.replay(eventId, { by: user.by, note, revision, evenIfExpired });
     return { status: 200, body: { ok: true } };
   } catch (error) {
     if (!isPayhooksError(error)) throw error;

@@ -1,7 +1,7 @@
-import type { Life, Receiver } from "@payhooks/core";
-import { successesOfReference } from "@payhooks/core/inbox";
+import type { Receiver, StoredEvent } from "@payhooks/core";
+import { eachEvent, successesOfReference } from "@payhooks/core/inbox";
 import type { Outcomes, Preview } from "./answers.ts";
-import type { ConsoleQuery } from "./query.ts";
+import { type ConsoleQuery, filterOf } from "./query.ts";
 import type { Decision } from "./views/list.ts";
 import { type Planned, planned } from "./views/planned.ts";
 
@@ -22,7 +22,7 @@ export async function previewOf(
     ? { entries: await named(receiver, of), more: false }
     : await listed(receiver, of);
   return {
-    html: String(planned(entries, decision, redact)),
+    html: String(planned(entries, decision, redact, (delivery) => receiver.contents(delivery))),
     events: entries.map(({ eventId, reason, revision }) => ({ eventId, reason, revision })),
     gone: isIds(of) ? new Set(of).size - entries.length : 0,
     more,
@@ -38,21 +38,31 @@ async function named(receiver: Receiver, ids: readonly string[]): Promise<readon
   for (const life of await livesOf(receiver, ids)) {
     const { reason, revision } = life;
     if (reason === null || revision === null) continue;
-    entries.push({ ...life, reason, revision, sameReference: await successesOfReference(receiver, life) });
+    entries.push({
+      ...life,
+      reason,
+      revision,
+      sameReference: await successesOfReference(receiver.events, life),
+    });
   }
   return entries;
 }
 
 async function listed(
   receiver: Receiver,
-  { flow, tenant, reason, name }: ConsoleQuery,
+  query: ConsoleQuery,
 ): Promise<{ readonly entries: readonly Planned[]; readonly more: boolean }> {
   const entries: Planned[] = [];
-  const filter = { flow: flow ?? undefined, tenant: tenant ?? undefined, reason: reason ?? undefined };
-  for await (const entry of receiver.held.list(filter)) {
-    if (name !== null && entry.event !== name) continue;
+  for await (const entry of eachEvent(receiver.events, filterOf({ ...query, state: "held" }))) {
+    const { reason, revision } = entry;
+    if (reason === null || revision === null) continue;
     if (entries.length === MAX_EVENTS) return { entries, more: true };
-    entries.push({ ...entry, sameReference: await successesOfReference(receiver, entry) });
+    entries.push({
+      ...entry,
+      reason,
+      revision,
+      sameReference: await successesOfReference(receiver.events, entry),
+    });
   }
   return { entries, more: false };
 }
@@ -63,11 +73,13 @@ export async function outcomesOf(receiver: Receiver, ids: readonly string[]): Pr
   return { states: Object.fromEntries(lives.map(({ eventId, state }) => [eventId, state])) };
 }
 
-async function livesOf(receiver: Receiver, ids: readonly string[]): Promise<readonly Life[]> {
+async function livesOf(receiver: Receiver, ids: readonly string[]): Promise<readonly StoredEvent[]> {
   const unique = [...new Set(ids)];
-  const lives: Life[] = [];
+  const lives: StoredEvent[] = [];
   for (let i = 0; i < unique.length; i += AT_ONCE) {
-    const read = await Promise.all(unique.slice(i, i + AT_ONCE).map((eventId) => receiver.read(eventId)));
+    const read = await Promise.all(
+      unique.slice(i, i + AT_ONCE).map((eventId) => receiver.events.get(eventId)),
+    );
     lives.push(...read.filter((life) => life !== null));
   }
   return lives;

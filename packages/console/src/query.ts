@@ -1,9 +1,9 @@
-import type { EventFilter, EventSummary, HeldReason } from "@payhooks/core";
+import type { EventCounts, EventQuery, HeldReason } from "@payhooks/core";
 
-/** The state of an event. */
-export type EventState = EventSummary["state"];
+/** A state to list events of. */
+export type EventState = Extract<keyof EventCounts, "held" | "retrying" | "waiting" | "running"> | "finished";
 /** The flow of an event. */
-export type FlowName = EventSummary["flow"];
+export type FlowName = NonNullable<EventQuery["flow"]>;
 
 /** What the query of the page's address asks for. Everything is optional, and invalid values are ignored. */
 export interface ConsoleQuery {
@@ -87,7 +87,7 @@ export function addressOf(query: ConsoleQuery, changes: Partial<ConsoleQuery> = 
 }
 
 /** The filter for the list of events. */
-export function filterOf({ state, flow, reason, name, tenant }: ConsoleQuery): EventFilter {
+export function filterOf({ state, flow, reason, name, tenant }: ConsoleQuery): EventQuery {
   return {
     state,
     flow: flow ?? undefined,

@@ -1,4 +1,10 @@
-import { type EventPage, type EventSummary, isPayhooksError, type Receiver } from "@payhooks/core";
+import {
+  type EventPage,
+  type EventQuery,
+  isPayhooksError,
+  type Receiver,
+  type StoredEvent,
+} from "@payhooks/core";
 import { successesOfReference } from "@payhooks/core/inbox";
 import type { Activity } from "./activity/activity.ts";
 import { may } from "./guard.ts";
@@ -41,13 +47,20 @@ export async function regionsOf(request: PageRequest): Promise<{
   const always = { counts: countTiles(counts, query), health: healthNotes(health, receiver.live().ok) };
   if (query.eventId !== null) {
     const problemsOfRead = new Problems();
-    const life = await problemsOfRead.orElse(receiver.read(query.eventId), null);
+    const life = await problemsOfRead.orElse(receiver.events.get(query.eventId), null);
     problems.add(problemsOfRead);
-    const successes = life && (await problems.orElse(successesOfReference(receiver, life), null));
+    const successes = life && (await problems.orElse(successesOfReference(receiver.events, life), null));
     const cards =
       life === null
         ? noLife(query, problemsOfRead.text === null)
-        : lifeCards({ query, life, successes, redact, rights });
+        : lifeCards({
+            query,
+            life,
+            successes,
+            redact,
+            contents: (delivery) => receiver.contents(delivery),
+            rights,
+          });
     const status = problems.text === null && life === null ? 404 : problems.status;
     return { regions: { ...always, life: cards }, problem: problems.text, status };
   }
@@ -64,7 +77,7 @@ export async function regionsOf(request: PageRequest): Promise<{
 
 interface Listed {
   /** Null if the inbox did not answer. */
-  readonly events: readonly EventSummary[] | null;
+  readonly events: readonly StoredEvent[] | null;
   readonly next: string | null;
   /** Which events a search has not looked through, in words; null if it has looked through all. */
   readonly unsearched: string | null;
@@ -73,7 +86,7 @@ interface Listed {
 async function listed({ receiver, query }: PageRequest, problems: Problems): Promise<Listed> {
   const { search, cursor, tenant } = query;
   if (search !== null) return found(receiver, search, tenant ?? undefined, problems);
-  const page = receiver.events.list(filterOf(query), { limit: PAGE_SIZE, cursor, first: "newest" });
+  const page = receiver.events.list({ ...filterOf(query), limit: PAGE_SIZE, cursor, first: "newest" });
   return { ...(await problems.orElse(page, { events: null, next: null })), unsearched: null };
 }
 
@@ -85,10 +98,12 @@ async function found(
   problems: Problems,
 ): Promise<Listed> {
   const unsearched = new Set<string>();
+  const named = (query: EventQuery): Promise<readonly StoredEvent[] | null> =>
+    problems.orElse(searched(receiver, { ...query, tenant }, unsearched), null);
   const answers = await Promise.all([
-    ofId(receiver.find({ payTxnId: text, tenant }), problems, unsearched),
-    ofId(receiver.find({ idempotencyKey: text, tenant }), problems, unsearched),
-    ofReference(receiver, text, tenant, problems, unsearched),
+    named({ id: text, flow: "payments" }),
+    named({ id: text, flow: "connect" }),
+    named({ referenceId: text }),
     isEventId(text) ? problems.orElse(ofEventId(receiver, text), null) : [],
   ]);
   const events = answers.flatMap((one) => one ?? []);
@@ -101,47 +116,33 @@ async function found(
   };
 }
 
-/** Finds events by an id. Ids belong to a tenant: if there are several tenants and none is given, none is looked through. */
-function ofId(
-  asked: Promise<readonly EventSummary[]>,
-  problems: Problems,
-  unsearched: Set<string>,
-): Promise<readonly EventSummary[] | null> {
-  const known = asked.catch((error: unknown) => {
-    if (!isPayhooksError(error) || error.code !== "ERR_OPTION_MISSING") throw error;
-    unsearched.add("The id of a transaction or webhook is found together with its tenant: name the tenant.");
-    return [];
-  });
-  return problems.orElse(known, null);
-}
-
 /** How many pages of unfinished events are looked through where the inbox cannot search. */
 const MOST_PAGES = 20;
 
 /**
- * Finds events by their reference. In an inbox that cannot search for references, it looks through what is unfinished or held.
+ * The events of one id or reference, which belongs to a tenant: if there are several and none is given, none is looked through.
+ * In an inbox that cannot search for references, it looks through what is unfinished or held.
  */
-async function ofReference(
+async function searched(
   receiver: Receiver,
-  referenceId: string,
-  tenant: string | undefined,
-  problems: Problems,
+  query: EventQuery,
   unsearched: Set<string>,
-): Promise<readonly EventSummary[] | null> {
+): Promise<readonly StoredEvent[]> {
   try {
-    return await receiver.find({ referenceId, tenant });
+    return (await receiver.events.list({ ...query, limit: MOST_PER_PAGE })).events;
   } catch (error) {
-    if (!isPayhooksError(error) || error.code !== "ERR_NOT_SEARCHABLE") {
-      return problems.orElse(Promise.reject(error), null);
+    if (isPayhooksError(error) && error.code === "ERR_OPTION_MISSING") {
+      unsearched.add("An id or a reference is found together with its tenant: name the tenant.");
+      return [];
     }
+    if (!isPayhooksError(error) || error.code !== "ERR_NOT_SEARCHABLE") throw error;
   }
   unsearched.add("Finished events were not looked through: this inbox does not search for references.");
-  const events: EventSummary[] = [];
+  const events: StoredEvent[] = [];
+  const unfinished = { ...query, state: "unfinished", limit: MOST_PER_PAGE } as const;
   let cursor: string | null = null;
   for (let pages = 0; pages < MOST_PAGES; pages++) {
-    const asked = receiver.events.list({ referenceId, tenant }, { limit: MOST_PER_PAGE, cursor });
-    const page: EventPage | null = await problems.orElse(asked, null);
-    if (page === null) return null;
+    const page: EventPage = await receiver.events.list({ ...unfinished, cursor });
     events.push(...page.events);
     cursor = page.next;
     if (cursor === null) return events;
@@ -150,14 +151,9 @@ async function ofReference(
   return events;
 }
 
-async function ofEventId(receiver: Receiver, eventId: string): Promise<readonly EventSummary[]> {
-  const life = await receiver.read(eventId);
-  if (life === null) return [];
-  const { flow, id, tenant } = life;
-  const all = await receiver.find(
-    flow === "payments" ? { payTxnId: id, tenant } : { idempotencyKey: id, tenant },
-  );
-  return all.filter((event) => event.eventId === eventId);
+async function ofEventId(receiver: Receiver, eventId: string): Promise<readonly StoredEvent[]> {
+  const event = await receiver.events.get(eventId);
+  return event === null ? [] : [event];
 }
 
 /** Collects what went wrong. Only the first message is kept, and it may be shown. */

@@ -85,7 +85,7 @@ describe("a preview", () => {
     expect(await reasons("?state=held&tenant=other")).toEqual([]);
     const { events } = await page.preview({ query: "" });
     const eventIds = events.map(({ eventId }) => eventId);
-    await shop.receiver.held.discard(eventIds[0] ?? "", { by: "somebody else", note: "n" });
+    await shop.receiver.events.discard(eventIds[0] ?? "", { by: "somebody else", note: "n" });
     expect(await page.preview({ eventIds: [...eventIds, ...eventIds] })).toMatchObject({
       gone: 1,
       events: [{ eventId: eventIds[1] }],

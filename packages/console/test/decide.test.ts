@@ -10,7 +10,7 @@ const held = async () => {
   await shop.callback({ referenceId: "order-7" });
   shop.words = null;
   const eventId = await heldId(shop.receiver);
-  return { ...shop, eventId, revision: (await shop.receiver.read(eventId))?.revision };
+  return { ...shop, eventId, revision: (await shop.receiver.events.get(eventId))?.revision };
 };
 
 describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
@@ -29,7 +29,7 @@ describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
     await expect
       .poll(async () => (await page.get()).text)
       .toMatch(/replayed[\s\S]*marta[\s\S]*the bank is back/);
-    expect((await receiver.read(eventId))?.state).toBe("done");
+    expect((await receiver.events.get(eventId))?.state).toBe("done");
   });
 
   it("is made when its body comes in chunks, and refused when they are too many", async () => {
@@ -38,9 +38,9 @@ describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
     const inChunks = (note: string) =>
       new Blob([JSON.stringify({ action: "discard", eventId, revision, note })]).stream();
     expect((await page.decide(inChunks("n".repeat(70_000)))).status).toBe(413);
-    expect((await receiver.read(eventId))?.state).toBe("held");
+    expect((await receiver.events.get(eventId))?.state).toBe("held");
     expect((await page.decide(inChunks("paid by hand, ብር"))).status).toBe(200);
-    expect((await receiver.read(eventId))?.history.at(-1)).toMatchObject({ note: "paid by hand, ብር" });
+    expect((await receiver.events.get(eventId))?.history.at(-1)).toMatchObject({ note: "paid by hand, ብር" });
   });
 
   it("is made once: whoever comes second is told so", async () => {
@@ -54,7 +54,7 @@ describe.each(Object.keys(MOUNTS))("a decision on %s", (on) => {
       ok: false,
       message: expect.stringContaining("no longer held"),
     });
-    const life = await receiver.read(eventId);
+    const life = await receiver.events.get(eventId);
     expect(life?.state).toBe("discarded");
     expect(life?.history.filter(({ by }) => by === "marta")).toHaveLength(1);
   });
@@ -91,7 +91,7 @@ describe("a request that comes from another site", () => {
       body: JSON.stringify({ action: "discard", eventId, revision, note: "evil" }),
     });
     expect(response.status).toBe(403);
-    expect((await receiver.read(eventId))?.state).toBe("held");
+    expect((await receiver.events.get(eventId))?.state).toBe("held");
   });
 
   it("learns what its proxy must do, if it comes from this site after all", async () => {
@@ -144,8 +144,8 @@ describe("a decision on something that changed", () => {
     const eventId = await heldId(shop.receiver);
     const page = await shop.open();
     const { events } = await page.preview({ eventIds: [eventId] });
-    await shop.receiver.held.replay(eventId, { by: "somebody else", note: "trying" });
-    await expect.poll(async () => (await shop.receiver.read(eventId))?.state).toBe("held");
+    await shop.receiver.events.replay(eventId, { by: "somebody else", note: "trying" });
+    await expect.poll(async () => (await shop.receiver.events.get(eventId))?.state).toBe("held");
     for (const action of ["replay", "discard"]) {
       const answer = await page.decide({ action, ...events[0], note: "n" });
       expect([answer.status, JSON.parse(answer.text)]).toMatchObject([
@@ -153,7 +153,7 @@ describe("a decision on something that changed", () => {
         { ok: false, message: expect.stringContaining("has changed since it was shown") },
       ]);
     }
-    expect((await shop.receiver.read(eventId))?.replays).toBe(1);
+    expect((await shop.receiver.events.get(eventId))?.replays).toBe(1);
   });
 });
 
@@ -175,7 +175,7 @@ describe("rights", () => {
         expect((await page.get(query)).text).not.toContain(`data-decide="${action}"`);
       }
     }
-    expect((await receiver.read(eventId))?.state).toBe("held");
+    expect((await receiver.events.get(eventId))?.state).toBe("held");
   });
 
   it("without view nothing is shown, whatever is asked for", async () => {
@@ -212,7 +212,7 @@ describe("a decision that fails", () => {
     onTestFinished(() => log.mockRestore());
     const { receiver, open, eventId, revision } = await held();
     const failure = new Error("marta's secret");
-    vi.spyOn(receiver.held, "discard").mockRejectedValue(failure);
+    vi.spyOn(receiver.events, "discard").mockRejectedValue(failure);
     const answer = await (await open()).decide({ action: "discard", eventId, revision, note: "n" });
     expect(answer.status).toBe(500);
     expect(JSON.parse(answer.text).message).toBe("Something went wrong. The server's log says where.");
@@ -225,7 +225,7 @@ describe("a decision that fails", () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => {});
     onTestFinished(() => log.mockRestore());
     const { receiver, open, eventId, revision } = await held();
-    vi.spyOn(receiver.held, "discard").mockImplementation(() => Promise.reject(value()));
+    vi.spyOn(receiver.events, "discard").mockImplementation(() => Promise.reject(value()));
     const answer = await (await open()).decide({ action: "discard", eventId, revision, note: "n" });
     expect(answer.status).toBe(500);
     expect(JSON.parse(answer.text)).toMatchObject({ ok: false });
@@ -300,7 +300,7 @@ describe("what is sent instead of a decision", () => {
     const answer = await (await open()).decide(body);
     expect(answer.status).toBe(status);
     expect(JSON.parse(answer.text)).toMatchObject({ ok: false, message: expect.stringMatching(/\w/) });
-    expect((await receiver.read(eventId))?.state).toBe("held");
+    expect((await receiver.events.get(eventId))?.state).toBe("held");
   });
 
   it.each(["PUT", "DELETE", "PATCH"])("is refused: %s", async (method) => {

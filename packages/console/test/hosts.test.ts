@@ -52,7 +52,7 @@ describe.each(Object.keys(MOUNTS))(
         );
         expect([status, text]).toEqual([421, expect.not.stringContaining("order-7")]);
       }
-      expect((await receiver.read(eventId))?.state).toBe("held");
+      expect((await receiver.events.get(eventId))?.state).toBe("held");
     });
 
     it("is told apart from this machine, however the name is written", async () => {

@@ -1,73 +1,89 @@
-import { callbackFields, signConnectWebhook, signPaymentCallback } from "@payhooks/core/testing";
+import type { Contents } from "@payhooks/core";
+import { contentsOf } from "@payhooks/core/inbox";
+import { asDelivery, callbackFields, signConnectWebhook, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { REDACTED, redactionOf } from "../src/redaction/redaction.ts";
+import { REDACTED, type Redaction, redactionOf } from "../src/redaction/redaction.ts";
 import { heldId, keys, merchant } from "./support/merchant.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const contentsIn = (flow: "payments" | "connect", text: string): Contents =>
+  contentsOf({
+    flow,
+    source: flow === "payments" ? "callback" : "webhook",
+    content: bytes(text),
+    signature: null,
+    keyId: null,
+    tenant: "",
+    receivedAt: 0,
+  });
+/** A webhook. */
 const of = (body: unknown, ...names: readonly string[]) =>
-  redactionOf(names, bytes(typeof body === "string" ? body : JSON.stringify(body)));
+  redactionOf(names, contentsIn("connect", typeof body === "string" ? body : JSON.stringify(body)));
+/** The signed text of a callback. */
+const callback = (text: string, ...names: readonly string[]) =>
+  redactionOf(names, contentsIn("payments", text));
+const textIn = ({ contents }: Redaction): string => JSON.stringify(contents);
 
-describe("the body", () => {
-  it("is indented, and its numbers and strings are as they were written", () => {
-    const { body } = of(
-      '{"amount":10.500000,"big":12345678901234567890,"name":"caf\\u00e9","none":[],"in":{"a":[1,2]}}',
-    );
-    expect(body).toBe(
-      '{\n  "amount": 10.500000,\n  "big": 12345678901234567890,\n  "name": "caf\\u00e9",\n  "none": [],\n  "in": {\n    "a": [\n      1,\n      2\n    ]\n  }\n}',
-    );
+describe("the contents", () => {
+  it("are what handlers get, above what was signed, if nothing is redacted", () => {
+    const text = '{"amount":10.500000,"big":12345678901234567890,"in":{"a":[1,2]}}';
+    expect(of(text).contents).toEqual({
+      fields: [
+        { name: "amount", value: "10.5" },
+        { name: "big", value: "12345678901234567000" },
+        { name: "in.a", value: "[1,2]" },
+      ],
+      signed: [{ name: null, text }],
+    });
   });
 
-  it("has no value of a redacted field, at any depth and of any kind", () => {
-    const { body } = of(
+  it("have no value of a redacted field, at any depth and of any kind", () => {
+    const redacted = of(
       {
         userId: "alice-42",
-        data: { userId: { first: "Alice", card: [4111, 5500] }, list: [{ userId: true }] },
+        data: { userId: { first: "Alice", card: [4111, 5500] } },
+        list: [{ userId: true, "also-secret": { userId: { a: "deep-1", b: "deep-2" } } }],
+        cards: "4111 and 5500",
         kept: "yes",
       },
       "userId",
     );
-    expect(body).toContain('"kept": "yes"');
-    for (const secret of ["alice-42", "Alice", "4111", "5500", "true"]) expect(body).not.toContain(secret);
+    expect(redacted.contents?.fields).toContainEqual({ name: "kept", value: "yes" });
+    for (const secret of ["alice-42", "Alice", "4111", "5500", "true", "deep"]) {
+      expect(textIn(redacted)).not.toContain(secret);
+    }
   });
 
   it.each([
-    ["given twice", '{"userId":"alice-42","userId":"bob-4242"}'],
-    ["written with escapes", '{"\\u0075serId":"alice-42","x":"bob-4242","userId":"bob-4242"}'],
     ["in another field", '{"userId":"alice-42","message":"for alice-42 and ALICE-42"}'],
     ["in a name", '{"userId":"alice-42","of alice-42":1}'],
-    ["in a field that swallowed it", '{"message":"u&userId=alice-42&status=FAILED"}'],
     ["in JSON within a string", '{"message":"{\\"userId\\": \\"alice-42\\"}"}'],
     ["in an address", '{"userId":"alice 42/x","callbackUrl":"https://a.example/?u=alice%2042%2Fx"}'],
-  ])("has none that is %s", (_where, text) => {
-    expect(of(text, "userId").body).not.toMatch(/alice|bob/i);
-  });
-
-  it("never has a signature", () => {
-    expect(of({ signature: "c2lnbmF0dXJl" }).body).not.toContain("c2lnbmF0dXJl");
+    ["written with escapes", '{"\\u0075serId":"alice-42","x":"for alice-42"}'],
+  ])("of a webhook have none that is %s", (_where, text) => {
+    expect(textIn(of(text))).toMatch(/alice/i);
+    expect(textIn(of(text, "userId"))).not.toMatch(/alice/i);
   });
 
   it.each([
-    ["not JSON", "userId=alice"],
-    ["no object", '["alice"]'],
-    ["no UTF-8", Uint8Array.of(0x7b, 0xff, 0x7d)],
-  ])("is not shown when it is %s", (_what, body) => {
-    const raw = typeof body === "string" ? bytes(body) : body;
-    expect(redactionOf([], raw).body).toBeNull();
+    ["in its own field", "amount=1&userId=alice-42"],
+    ["in another field", "message=for alice-42&userId=alice-42"],
+    ["there twice", "userId=alice-42&userId=alice-43"],
+    ["before an &", "message=of alice&b&userId=alice&b"],
+  ])("of a callback have none that is %s", (_where, text) => {
+    expect(textIn(callback(text))).toMatch(/alice/i);
+    expect(textIn(callback(text, "userId"))).not.toMatch(/alice/i);
   });
 
-  it("is not shown when its redacted fields have more values than can be looked for", () => {
+  it("leave no part of a value that reaches over several pieces", () => {
+    const text = "message=alice&status=4242&userId=alice&status=4242";
+    expect(textIn(callback(text, "userId"))).not.toMatch(/alice/i);
+  });
+
+  it("are not shown when the redacted fields have more values than can be looked for", () => {
     const userId = Array.from({ length: 201 }, (_, n) => `user-${n}`);
-    expect(of({ userId }, "userId").body).toBeNull();
+    expect(of({ userId }, "userId").contents).toBeNull();
     expect(of({ userId }, "userId").text("user-7")).toBeNull();
-  });
-
-  it("may be nested as deeply as it fits into a body", () => {
-    const deep = `{"a":${"[".repeat(30_000)}${"]".repeat(30_000)}}`;
-    expect((of(deep).body ?? "").length).toBeLessThan(deep.length * 40);
-  });
-
-  it("shows characters without a shape by their codes", () => {
-    expect(of({ m: "a\u202eb\u200bc" }).body).toContain('"a\\u202eb\\u200bc"');
   });
 });
 
@@ -127,8 +143,8 @@ describe("a redacted field", () => {
       expect((await page.decide({ action, ...events[0], note })).status).toBe(200);
     };
     await decided("replay", `${SECRET} called`);
-    await expect.poll(async () => (await shop.receiver.read(eventId))?.replays).toBe(1);
-    await expect.poll(async () => (await shop.receiver.read(eventId))?.state).toBe("held");
+    await expect.poll(async () => (await shop.receiver.events.get(eventId))?.replays).toBe(1);
+    await expect.poll(async () => (await shop.receiver.events.get(eventId))?.state).toBe("held");
     await seen();
     expect((await page.get(`?event=${eventId}`)).text).toContain(`“<bdi>${REDACTED} called</bdi>”`);
     await decided("discard", `${SECRET} paid`);
@@ -151,6 +167,41 @@ describe("a redacted field", () => {
     const page = await shop.open({ redact: [name] });
     for (const query of everyPart(eventId)) expect((await page.get(query)).text).not.toContain(value);
   });
+
+  it.each([
+    ["each in its place", ({ ...fields }) => fields],
+    [
+      "swallowed by the name before it",
+      ({ timestamp, userId, providerTxId, referenceId, ...rest }) => ({
+        ...rest,
+        [`providerTxId=${providerTxId}&referenceId`]: referenceId,
+        [`timestamp=${timestamp}&userId`]: userId,
+      }),
+    ],
+    [
+      "swallowed by the value before it",
+      ({ status, timestamp, userId, ...rest }) => ({
+        ...rest,
+        status: `${status}&timestamp=${timestamp}&userId=${userId}`,
+      }),
+    ],
+  ] satisfies [string, (fields: Record<string, unknown>) => object][])(
+    "is hidden however a sender has spelt the body: %s",
+    async (_, spelt) => {
+      const shop = await merchant();
+      shop.words = "the bank is away";
+      const fields = callbackFields({ referenceId: "order 4711", userId: "Abebe Kebede" });
+      const genuine = signPaymentCallback(fields, keys.privateKey);
+      const { signature } = JSON.parse(genuine.rawBody.toString()) as { signature: string };
+      expect(await shop.deliver(asDelivery({ ...spelt(fields), signature }))).toBe(200);
+      const eventId = await heldId(shop.receiver);
+      const page = await shop.open({ redact: ["userId", "referenceId"] });
+      for (const query of everyPart(eventId)) {
+        expect((await page.get(query)).text).not.toMatch(/4711|Abebe|Kebede/);
+      }
+      expect((await (await shop.open()).get(`?event=${eventId}`)).text).toContain("Kebede");
+    },
+  );
 
   it("is not in a body that has it twice", async () => {
     const shop = await merchant();

@@ -1,5 +1,5 @@
 import { createReceiver, type Inbox, memoryInbox } from "@payhooks/core";
-import { resplitPair } from "@payhooks/core/testing";
+import { callbackFields, resplitPair, signPaymentCallback } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
 import { heldId, keys, merchant } from "./support/merchant.ts";
@@ -17,11 +17,7 @@ async function away() {
   const inbox: Inbox = { ...memoryInbox() };
   const broken = new Proxy(inbox, {
     get: (target, name, self) =>
-      name === "events"
-        ? { list: gone, counts: gone }
-        : name === "read" || name === "find"
-          ? gone
-          : Reflect.get(target, name, self),
+      name === "events" ? { get: gone, list: gone, counts: gone } : Reflect.get(target, name, self),
   });
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
@@ -75,15 +71,31 @@ describe("what the console says", () => {
     expect(life.words).not.toContain("There is no record");
   });
 
+  it("shows what was signed, and nothing that a sender put in front of it", async () => {
+    const shop = await merchant();
+    shop.words = "the order is paid already";
+    const fields = callbackFields({ amount: "1.000000", referenceId: "order-17" });
+    const { rawBody, headers } = signPaymentCallback(fields, keys.privateKey);
+    const forged = `{"amount":"99999.000000","referenceId":"order-99","signature":"${"ab".repeat(1_500)}",`;
+    const body = Buffer.from(rawBody.toString().replace("{", forged));
+    expect(await shop.deliver({ rawBody: body, headers })).toBe(200);
+    const page = await shop.open();
+    const { text } = await page.get(`?event=${await heldId(shop.receiver)}`);
+    expect(text).not.toMatch(/99999|order-99|abab/);
+    const words = wordsOf({ text });
+    expect(words).toContain("What its handlers get amount 1.000000");
+    expect(words).toContain("What was signed amount= 1.000000");
+  });
+
   it("calls a hash a hash, and not the id of a transaction", async () => {
     const shop = await merchant();
     await shop.deliver(resplitPair("order-7", keys.privateKey).forged);
     const eventId = await heldId(shop.receiver);
     const page = await shop.open();
     const words = wordsOf(await page.get(`?event=${eventId}`));
-    const { id } = (await shop.receiver.read(eventId)) ?? { id: "" };
+    const { id } = (await shop.receiver.events.get(eventId)) ?? { id: "" };
     expect(words).toContain(`hash of what was signed ${id}`);
-    expect(words).not.toContain("payTxnId ");
+    expect(words).not.toContain(`payTxnId ${id}`);
     expect(wordsOf(await page.get())).toContain(`Unnamed (${id.slice(0, 8)})`);
   });
 

@@ -19,17 +19,17 @@ export {
   Reject,
   RetryAfter,
 } from "./handlers/handler.ts";
-export type { EventCounts, EventFilter, EventPage, FindQuery, ListOptions } from "./inbox/events.ts";
-export type { Health, HeldFilter, Inbox, WorkReport } from "./inbox/inbox.ts";
+export type { EventCounts, EventPage, EventQuery, Events } from "./inbox/events.ts";
+export type { Health, Inbox, WorkReport } from "./inbox/inbox.ts";
 export type { RunReport } from "./inbox/record/event.ts";
-export type { EventState, EventSummary } from "./inbox/record/index-of.ts";
-export type { Held, Life, OtherEvent } from "./inbox/record/life.ts";
+export type { OtherEvent, StoredEvent } from "./inbox/record/life.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
 export type { AlertOptions } from "./notices/alerts.ts";
 
 export type { GivenLogger, Logger } from "./notices/logger.ts";
 export type { Alert, Notice } from "./notices/notice.ts";
 export { formatAmount, parseAmount } from "./protocol/amount.ts";
+export type { ContentField, Contents, SignedPiece } from "./protocol/contents.ts";
 export type { Delivery, Reply } from "./protocol/delivery.ts";
 export { type ErrorCode, isPayhooksError, PayhooksError } from "./protocol/errors.ts";
 export type {

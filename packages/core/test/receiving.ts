@@ -3,7 +3,6 @@ import {
   createReceiver,
   type Delivery,
   type FlowName,
-  type Held,
   isPayhooksError,
   type Logger,
   memoryInbox,
@@ -12,9 +11,11 @@ import {
   type Receiver,
   type ReceiverOptions,
   type Reply,
+  type StoredEvent,
 } from "@payhooks/core";
+import { eachEvent } from "@payhooks/core/inbox";
 import { type FakeClock, fakeClock, type SignedDelivery, signCanonicalString } from "@payhooks/core/testing";
-import { readCallback } from "../src/flows/callback.ts";
+import { openCallback } from "../src/flows/callback.ts";
 
 export const SECRET = "whsec_test_0123456789abcdef";
 
@@ -31,7 +32,7 @@ export interface Setup {
   readonly lines: Line[];
   /** Sends a delivery and waits until all that it started has come to rest. */
   post(flow: FlowName, sent: SignedDelivery, more?: Partial<Delivery>): Promise<Reply>;
-  held(): Promise<readonly Held[]>;
+  held(): Promise<readonly StoredEvent[]>;
 }
 
 export function handleEverything(receiver: Receiver, ran: AnyEvent[]): void {
@@ -77,8 +78,8 @@ export async function setUp(options: ReceiverOptions, clock: FakeClock = fakeClo
       return reply;
     },
     async held() {
-      const entries: Held[] = [];
-      for await (const entry of receiver.held.list()) entries.push(entry);
+      const entries: StoredEvent[] = [];
+      for await (const entry of eachEvent(receiver.events, { state: "held" })) entries.push(entry);
       return entries;
     },
   };
@@ -135,7 +136,7 @@ export async function rejectedBy(action: Promise<unknown>): Promise<PayhooksErro
 
 /** Signs a body given as JSON text, which may be one that no honest program would write. */
 export function signText(text: string, privateKey: string): SignedDelivery {
-  const body = readCallback(Buffer.from(text, "utf8"));
+  const body = openCallback(Buffer.from(text, "utf8"));
   if (body === null) throw new Error(`not a JSON object: ${text}`);
   return withSignature(text, signCanonicalString(body.canonical, privateKey));
 }

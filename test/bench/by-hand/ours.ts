@@ -39,7 +39,7 @@ export const openOurs =
       server: await onExpress.ours(PATHS.rsa, "rsa", receiver),
       async recorded() {
         for (const eventId of newest) {
-          while ((await receiver.read(eventId))?.state !== "done") await pause(1);
+          while ((await receiver.events.get(eventId))?.state !== "done") await pause(1);
         }
       },
     };

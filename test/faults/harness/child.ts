@@ -1,7 +1,7 @@
 /** A process under test: Express, a receiver, and handlers that write what they do into an append-only log. */
 import { openSync, writeSync } from "node:fs";
 import { createReceiver, type HandlerContext, Reject } from "@payhooks/core";
-import { createInbox } from "@payhooks/core/inbox";
+import { createInbox, eachEvent } from "@payhooks/core/inbox";
 import { paymentCallbacks } from "@payhooks/express";
 import express from "express";
 import { silent } from "../../support/silent.ts";
@@ -134,9 +134,9 @@ const { decision } = config;
 if (decision !== undefined) setInterval(() => void decideAll(decision).catch(() => {}), 100);
 
 async function decideAll(what: "replay" | "discard"): Promise<void> {
-  for await (const { id, status, eventId } of receiver.held.list()) {
+  for await (const { id, status, eventId } of eachEvent(receiver.events, { state: "held" })) {
     if (what === "discard") write("discards", `${id} ${status}`, eventId, "");
-    await receiver.held[what](eventId, { by: "the test", note: "it is held" });
+    await receiver.events[what](eventId, { by: "the test", note: "it is held" });
   }
 }
 // A test that died must not leave a process behind.

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createReceiver, type Held, type Inbox, type Notice, type Receiver } from "@payhooks/core";
-import { createInbox } from "@payhooks/core/inbox";
+import { createReceiver, type Inbox, type Notice, type Receiver, type StoredEvent } from "@payhooks/core";
+import { createInbox, eachEvent } from "@payhooks/core/inbox";
 import { silent } from "../../support/silent.ts";
 import type { InboxConfig } from "./child-config.ts";
 import type { TestEvent } from "./events.ts";
@@ -70,8 +70,8 @@ export async function deliver(receiver: Receiver, { delivery }: TestEvent): Prom
 }
 
 /** Everything that is held. */
-export async function heldOf(receiver: Receiver): Promise<readonly Held[]> {
-  const held: Held[] = [];
-  for await (const entry of receiver.held.list()) held.push(entry);
+export async function heldOf(receiver: Receiver): Promise<readonly StoredEvent[]> {
+  const held: StoredEvent[] = [];
+  for await (const entry of eachEvent(receiver.events, { state: "held" })) held.push(entry);
   return held;
 }

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { eachEvent } from "@payhooks/core/inbox";
 import { createTestKeys, type TestKeys } from "@payhooks/core/testing";
 import { freePort } from "../../support/free-port.ts";
 import type { ChildConfig, InboxConfig } from "./child-config.ts";
@@ -123,10 +124,11 @@ export class System {
     const inbox = openInbox(this.inbox);
     try {
       const held = new Set<string>();
-      for await (const { id, status } of inbox.held.list()) held.add(`${id} ${status}`);
+      for await (const { id, status } of eachEvent(inbox.events, { state: "held" }))
+        held.add(`${id} ${status}`);
       const discarded = new Set<string>();
       for (const { key, detail: eventId } of this.lines("discards")) {
-        if ((await inbox.read(eventId))?.state === "discarded") discarded.add(key);
+        if ((await inbox.events.get(eventId))?.state === "discarded") discarded.add(key);
       }
       return { held, discarded };
     } finally {

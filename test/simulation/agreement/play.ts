@@ -1,6 +1,6 @@
 /** Plays a history on several stores, and finds the first call to which their answers differ. */
 
-import { label } from "../../../packages/core/src/inbox/record/index-of.ts";
+import { label } from "../../../packages/core/src/inbox/record/label.ts";
 import type {
   DueRecord,
   ListCursor,

@@ -34,9 +34,9 @@ function sampleOf({ status, held, delayMs, retentionMs, text }: AcceptChange): S
   const common = { status, delayMs, retentionMs, ...(held === null ? {} : { held }) };
   const odd = TEXTS[text];
   if (odd === "") return common;
-  const rawBody = Buffer.from(text === "quotes" ? "\n\0\r\n'\"\\" : JSON.stringify({ referenceId: odd }));
+  const content = Buffer.from(text === "quotes" ? "\n\0\r\n'\"\\" : JSON.stringify({ referenceId: odd }));
   const texts = { tenant: text === "other" ? "a" : odd, name: odd, id: odd, referenceId: odd };
-  return { ...common, ...texts, rawBody, headers: { "x-odd": odd } };
+  return { ...common, ...texts, content, signature: odd };
 }
 
 /** One write as it is given to every store, and what it makes of its record. */

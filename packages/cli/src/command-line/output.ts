@@ -13,7 +13,7 @@ export class Output {
 
   constructor() {
     process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-      // The program that reads our output may stop early, as in `payhooks held list | head`.
+      // The program that reads our output may stop early, as in `payhooks events | head`.
       if (error.code !== "EPIPE") this.#break(error);
       else if (!this.#goesOn) process.exit(EXIT.ok);
     });

@@ -51,7 +51,7 @@ export const sendCommand: Command = {
   },
   notes: [
     "It prints every answer. A genuine delivery should get 2xx, and a forged or stale one 4xx. The exit code is 1 if any delivery gets another answer.",
-    "A 2xx says that the delivery was received, not that a handler ran. The event may be held, for instance because the receiver expects another merchantId or callbackUrl; payhooks held list shows it. A re-split forgery may get a 2xx for the same reason: check that no handler ran for it.",
+    "A 2xx says that the delivery was received, not that a handler ran. The event may be held, for instance because the receiver expects another merchantId or callbackUrl; payhooks events --state held shows it. A re-split forgery may get a 2xx for the same reason: check that no handler ran for it.",
   ],
   examples: [
     "payhooks send deposit --to http://127.0.0.1:3000/callbacks/pay --state sandbox.json --reference order-1",
@@ -92,7 +92,7 @@ export const sendCommand: Command = {
 };
 
 const MAY_BE_HELD =
-  "A 2xx means received: the event may have run, or it may be held. payhooks held list shows what is held.";
+  "A 2xx means received: the event may have run, or it may be held. payhooks events --state held shows what is held.";
 const MUST_BE_HELD =
   "This forgery must be held: if a handler has run, your receiver credits re-split callbacks.";
 

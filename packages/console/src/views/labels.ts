@@ -1,13 +1,13 @@
-import type { Life } from "@payhooks/core";
+import type { StoredEvent } from "@payhooks/core";
 import { redactedLabel } from "../redaction/redaction.ts";
 
 /** What names an event on a page. */
-type Named = Pick<Life, "id" | "event" | "referenceId">;
+type Named = Pick<StoredEvent, "id" | "event" | "referenceId">;
 
 /**
  * Whether the reading of an event is certain. If it is not, its `id` is no id of the service, but a hash of what was signed.
  */
-export function isCertain({ event }: Pick<Life, "event">): boolean {
+export function isCertain({ event }: Pick<StoredEvent, "event">): boolean {
   return event !== "";
 }
 

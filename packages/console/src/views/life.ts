@@ -1,5 +1,5 @@
-import type { Life } from "@payhooks/core";
-import { colouredJson, type Html, html, pill, type Tone } from "@payhooks/pages";
+import type { Receiver, StoredEvent } from "@payhooks/core";
+import { type Html, html, pill, type Tone } from "@payhooks/pages";
 import { addressOf, type ConsoleQuery, REASONS } from "../query.ts";
 import { type Redaction, redactedLabel, redactionOf } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
@@ -10,21 +10,22 @@ import { count, moment, said, shown } from "./shown.ts";
 /** What the page of one event shows. */
 export interface LifeView {
   readonly query: ConsoleQuery;
-  readonly life: Life;
+  readonly life: StoredEvent;
   /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
-  readonly successes: readonly Life[] | null;
+  readonly successes: readonly StoredEvent[] | null;
   readonly redact: readonly string[];
+  readonly contents: Receiver["contents"];
   /** What the user may do with the event while it is held. */
   readonly rights: readonly Decision[];
 }
 
 /** The cards about one event: its facts, its history, its body and its handlers. */
 export function lifeCards(view: LifeView): Html {
-  const { life, query, redact, rights } = view;
-  const redaction = redactionOf(redact, life.delivery?.rawBody ?? null);
+  const { life, query, redact, contents, rights } = view;
+  const redaction = redactionOf(redact, life.delivery === null ? null : contents(life.delivery));
   const isHeld = life.state === "held";
   return html`<section class="card" aria-labelledby="life-title">
-  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(nameOf(life, redact))}</h2><span class="end">${stateOf(life)}</span></header>
+  <header><a class="back" id="back" href="${addressOf(query, { eventId: null })}">← All events</a><h2 id="life-title">${shown(nameOf(life, redact))}</h2><span class="end">${statePill(life)}</span></header>
   <div class="inner">
     ${isHeld && life.reason !== null && html`<p class="reason">${REASONS[life.reason]}${life.detail !== null && html` <span class="detail">${said(redaction, life.detail)}</span>`}</p>`}
     ${isHeld && rights.length > 0 && html`<div class="actions" role="group" aria-label="Decide about this event">${decideButtons([life.eventId], rights)}</div>`}
@@ -36,7 +37,7 @@ export function lifeCards(view: LifeView): Html {
 ${others(view)}
 <div class="pair-of-cards">
   <section class="card" aria-labelledby="timeline-title"><header><h2 id="timeline-title">What happened</h2></header><div class="inner">${timeline(life, redaction)}</div></section>
-  <section class="card" aria-labelledby="body-title"><header><h2 id="body-title">What arrived</h2></header><div class="inner">${body(life, redaction)}</div></section>
+  <section class="card" aria-labelledby="body-title"><header><h2 id="body-title">What its handlers get</h2></header><div class="inner">${body(life, redaction)}</div></section>
 </div>
 ${handlers(life, redaction)}`;
 }
@@ -87,10 +88,10 @@ function facts({ life, redact }: LifeView): Html {
 </dl>`;
 }
 
-type HistoryEntry = Life["history"][number];
+type HistoryEntry = StoredEvent["history"][number];
 
 /** What happened, in the order of time. */
-function timeline(life: Life, redaction: Redaction): Html {
+function timeline(life: StoredEvent, redaction: Redaction): Html {
   const { history, acceptedAt, copies, lastDeliveryAt, state } = life;
   const has = (what: string): boolean => history.some((entry) => entry.what === what);
   const events: { readonly at: number; readonly tone: string; readonly content: Html }[] = [
@@ -131,21 +132,26 @@ function entryText({ what, handler, attempt, error, by, note }: HistoryEntry, re
   }`;
 }
 
-function nextAttemptAt({ state, steps }: Life): number | null {
+function nextAttemptAt({ state, handlers: steps }: StoredEvent): number | null {
   const due = Object.values(steps)
     .filter((step) => step.state === "failed" && step.dueAt > 0)
     .map(({ dueAt }) => dueAt);
   return state === "waiting" && due.length > 0 ? Math.min(...due) : null;
 }
 
-function body({ delivery }: Life, redaction: Redaction): Html {
+function body({ delivery }: StoredEvent, redaction: Redaction): Html {
   if (delivery === null)
-    return html`<p class="hint">The body is kept while the event is unfinished or held.</p>`;
-  const size = html`<p class="hint">${count(delivery.rawBody.byteLength)} bytes, ${delivery.source}, received ${moment(delivery.receivedAt)}${delivery.keyId !== null && html`, verified with key <span class="mono">${shown(delivery.keyId.slice(0, 16))}</span>`}</p>`;
-  if (redaction.body === null) {
-    return html`<p class="hint">The body is not shown, because it is not a readable JSON object, and so nothing in it can be redacted.</p>${size}`;
-  }
-  return html`<pre class="body" tabindex="0" role="region" aria-label="Body">${colouredJson(redaction.body)}</pre>${size}`;
+    return html`<p class="hint">The fields are kept while the event is unfinished or held.</p>`;
+  const size = html`<p class="hint">${count(delivery.content.byteLength)} bytes, ${delivery.source}, received ${moment(delivery.receivedAt)}${delivery.keyId !== null && html`, verified with key <span class="mono">${shown(delivery.keyId.slice(0, 16))}</span>`}</p>`;
+  if (redaction.contents === null)
+    return html`<p class="hint">It has too many redacted values to be shown.</p>${size}`;
+  const { fields, signed } = redaction.contents;
+  return html`${fields.length === 0 && html`<p class="hint">Nothing of it can be read, so its handlers get nothing.</p>`}
+<dl class="facts">${fields.map(
+    ({ name, value }) =>
+      html`<dt>${shown(name)}</dt><dd class="mono">${value === null ? html`<span class="hint">not certain: what was signed can be read in several ways</span>` : shown(value)}</dd>`,
+  )}</dl>
+${signed.length > 0 && html`<h3>What was signed</h3><pre class="body" tabindex="0" role="region" aria-label="What was signed">${signed.map(({ name, text }) => (name === null ? shown(text) : html`${shown(text.slice(0, text.indexOf("=") + 1))}<b>${shown(text.slice(text.indexOf("=") + 1))}</b>`))}</pre>`}${size}`;
 }
 
 const STEP_TONES: Readonly<Record<string, Tone>> = {
@@ -155,7 +161,7 @@ const STEP_TONES: Readonly<Record<string, Tone>> = {
   started: "wait",
 };
 
-function handlers({ steps }: Life, redaction: Redaction): Html {
+function handlers({ handlers: steps }: StoredEvent, redaction: Redaction): Html {
   const all = Object.entries(steps);
   if (all.length === 0) return html``;
   return html`<section class="card" aria-labelledby="handlers-title"><header><h2 id="handlers-title">Handlers</h2></header>
@@ -166,12 +172,4 @@ function handlers({ steps }: Life, redaction: Redaction): Html {
   ${state === "failed" && dueAt > 0 && html`<span class="sub">to be tried again at ${moment(dueAt)}</span>`}
 </div></li>`,
   )}</ul></section>`;
-}
-
-function stateOf({ state, steps, reason }: Life): Html {
-  if (state === "done") return pill(state, "good");
-  if (state === "stale" || state === "discarded") return pill(state, "");
-  if (state === "held") return statePill(state, reason);
-  const isRetrying = state === "waiting" && Object.values(steps).some(({ attempts }) => attempts > 0);
-  return statePill(isRetrying ? "retrying" : state, null);
 }

@@ -1,6 +1,6 @@
-import type { EventSummary, HeldReason } from "@payhooks/core";
+import type { StoredEvent } from "@payhooks/core";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
-import { addressOf, type ConsoleQuery, type EventState, FLOWS, STATES } from "../query.ts";
+import { addressOf, type ConsoleQuery, FLOWS, STATES } from "../query.ts";
 import { redactedLabel } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
 import { moment, shown, shownAsText } from "./shown.ts";
@@ -12,7 +12,7 @@ export type Decision = "replay" | "discard";
 export interface ListView {
   readonly query: ConsoleQuery;
   /** Null if the inbox did not answer. */
-  readonly events: readonly EventSummary[] | null;
+  readonly events: readonly StoredEvent[] | null;
   /** Which events a search has not looked through, in words; null if it has looked through all. */
   readonly unsearched: string | null;
   /** The cursor of the next page. */
@@ -22,16 +22,18 @@ export interface ListView {
   readonly rights: readonly Decision[];
 }
 
-const TONES: Readonly<Record<EventState, Tone>> = {
+const TONES: Readonly<Record<StoredEvent["state"], Tone>> = {
   held: "bad",
   retrying: "wait",
   waiting: "",
   running: "wait",
-  finished: "good",
+  done: "good",
+  stale: "",
+  discarded: "",
 };
 
 /** A label with the reason why an event is held or, if it is not held, with its state. */
-export function statePill(state: EventState, reason: HeldReason | null): Html {
+export function statePill({ state, reason }: Pick<StoredEvent, "state" | "reason">): Html {
   return reason === null ? pill(state, TONES[state]) : pill(reason, "bad", "held: ");
 }
 
@@ -102,8 +104,8 @@ export function decideButtons(eventIds: readonly string[], rights: readonly Deci
   return html`${button("replay", "Replay…")}${button("discard", "Discard…")}`;
 }
 
-function row(summary: EventSummary, { query, redact, rights }: ListView): Html {
-  const { eventId, flow, tenant, state, reason, acceptedAt } = summary;
+function row(summary: StoredEvent, { query, redact, rights }: ListView): Html {
+  const { eventId, flow, tenant, state, acceptedAt } = summary;
   const id = redactedLabel(redact, "id", summary.id) ?? "";
   const reference = redactedLabel(redact, "referenceId", summary.referenceId);
   const event = redactedLabel(redact, "event", summary.event) || "unknown event";
@@ -112,7 +114,7 @@ function row(summary: EventSummary, { query, redact, rights }: ListView): Html {
   return html`<li class="row">
   ${rights.length > 0 && state === "held" ? html`<input type="checkbox" class="pick" id="pick-${eventId}" value="${eventId}" aria-label="Select ${shownAsText(name)}">` : html`<span class="pick"></span>`}
   <a class="event" id="open-${eventId}" href="${addressOf(query, { eventId })}">
-    <span class="line"><span class="name">${shown(name)}</span><span class="end">${statePill(state, reason)}</span></span>
+    <span class="line"><span class="name">${shown(name)}</span><span class="end">${statePill(summary)}</span></span>
     <span class="line"><span class="sub">${shown(event)}${status !== "" && html` · ${shown(status)}`}${reference !== null && isCertain(summary) && html` · <span class="mono">${shown(id)}</span>`}${tenant !== "" && html` · ${shown(tenant)}`}${flow === "connect" && " · connect"}</span><span class="end sub">${moment(acceptedAt)}</span></span>
   </a>
 </li>`;

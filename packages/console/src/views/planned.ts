@@ -1,4 +1,4 @@
-import type { HeldReason, Life, OtherEvent } from "@payhooks/core";
+import type { HeldReason, OtherEvent, Receiver, StoredEvent } from "@payhooks/core";
 import { isAboutTruth } from "@payhooks/core/inbox";
 import { type Html, html } from "@payhooks/pages";
 import { REASONS } from "../query.ts";
@@ -8,18 +8,23 @@ import type { Decision } from "./list.ts";
 import { count, moment, said, shown } from "./shown.ts";
 
 /** A held event that somebody is about to decide about. */
-export type Planned = Life & {
+export type Planned = StoredEvent & {
   readonly reason: HeldReason;
   readonly revision: string;
   /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
-  readonly sameReference: readonly Life[] | null;
+  readonly sameReference: readonly StoredEvent[] | null;
 };
 
 /**
  * The events that a decision is about, by reason. Each reason has a box that includes its events. Where there are several events, the
  * boxes of reasons that are questions of truth are empty: somebody has to tick them.
  */
-export function planned(entries: readonly Planned[], decision: Decision, redact: readonly string[]): Html {
+export function planned(
+  entries: readonly Planned[],
+  decision: Decision,
+  redact: readonly string[],
+  contents: Receiver["contents"],
+): Html {
   const groups = new Map<HeldReason, Planned[]>();
   for (const entry of entries) groups.set(entry.reason, [...(groups.get(entry.reason) ?? []), entry]);
   return html`${[...groups].map(([reason, group]) => {
@@ -27,7 +32,7 @@ export function planned(entries: readonly Planned[], decision: Decision, redact:
     return html`<fieldset class="planned" data-reason="${reason}">
   <legend><label class="check"><input type="checkbox" name="reason" value="${reason}" data-count="${group.length}" ${isTicked && html`checked`}>${reason} <span class="count">${count(group.length)}</span></label></legend>
   <p class="hint">${REASONS[reason]}</p>
-  <ul>${group.map((entry) => row(entry, entries, decision, redact))}</ul>
+  <ul>${group.map((entry) => row(entry, entries, decision, redact, contents))}</ul>
 </fieldset>`;
   })}`;
 }
@@ -37,9 +42,10 @@ function row(
   entries: readonly Planned[],
   decision: Decision,
   redact: readonly string[],
+  contents: Receiver["contents"],
 ): Html {
   const { tenant, detail, acceptedAt, delivery } = entry;
-  const redaction = redactionOf(redact, delivery?.rawBody ?? null);
+  const redaction = redactionOf(redact, delivery === null ? null : contents(delivery));
   const first = decision === "replay" ? firstOfTransaction(entry, entries) : undefined;
   const others = entry.others.filter(
     (other) => isAboutTruth(entry.reason) || other.runsToo || other.eventId === first?.eventId,
@@ -53,7 +59,7 @@ function row(
 }
 
 /** The other transactions that have succeeded with the same reference. */
-export function sameReference(lives: readonly Life[] | null, redact: readonly string[]): Html {
+export function sameReference(lives: readonly StoredEvent[] | null, redact: readonly string[]): Html {
   if (lives === null) {
     return html`<span class="sub">This inbox does not search for references, so the other transaction is not shown.</span>`;
   }
@@ -81,7 +87,7 @@ function runs(entry: Planned, first: Planned | undefined): Html {
 }
 
 /** Which handlers a replay runs, as far as the inbox knows them. */
-function handlersOf({ event, steps }: Life): Html {
+function handlersOf({ event, handlers: steps }: StoredEvent): Html {
   if (event === "") return html`It is read again, as if it had just arrived, and may be held again.`;
   const names = (isDone: boolean): readonly string[] =>
     Object.entries(steps)
@@ -92,7 +98,10 @@ function handlersOf({ event, steps }: Life): Html {
 }
 
 /** The name, the status and the amount of an event. */
-export function factsOf(event: Pick<Life, "event" | "status" | "amount">, redact: readonly string[]): Html {
+export function factsOf(
+  event: Pick<StoredEvent, "event" | "status" | "amount">,
+  redact: readonly string[],
+): Html {
   const name = redactedLabel(redact, "event", event.event) || "unknown event";
   const status = redactedLabel(redact, "status", event.status) ?? "";
   const amount = redactedLabel(redact, "amount", event.amount);
@@ -101,6 +110,7 @@ export function factsOf(event: Pick<Life, "event" | "status" | "amount">, redact
 
 const STATES: Readonly<Record<Exclude<OtherEvent["state"], "held">, string>> = {
   waiting: "waits to run",
+  retrying: "waits for another attempt",
   running: "runs now",
   done: "done",
   stale: "overtaken, has not run",

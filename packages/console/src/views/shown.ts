@@ -25,7 +25,7 @@ export function shown(text: string): Html {
 export function said(redaction: Redaction, text: string): Html {
   const left = redaction.text(text);
   return left === null
-    ? html`<span class="hint">not shown: without the body, nobody knows what must be redacted</span>`
+    ? html`<span class="hint">not shown: without its fields, nobody knows what must be redacted</span>`
     : shown(left);
 }
 

@@ -1,22 +1,19 @@
 import { isAmount } from "../protocol/amount.ts";
-import { type JsonBody, parseJsonBody, rawMembers } from "../protocol/json.ts";
+import { type JsonBody, type JsonValue, parseJsonBody, rawMembers } from "../protocol/json.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
 
 /** A callback's fields as the canonical string has them: every field but `signature` that is not null, as text. */
 export type CallbackTexts = ReadonlyMap<string, string>;
 
-/** A payment callback's body, read but not yet judged. */
+/** The envelope of a payment callback: what its body says about its signature. Everything else is read from what was signed. */
 export interface CallbackBody {
-  readonly json: JsonBody;
-  readonly texts: CallbackTexts;
   /** What the signature covers, as its UTF-8 bytes read: an unpaired surrogate has become U+FFFD. */
   readonly canonical: string;
-  /**
-   * True if every field is in the specification and no value contains an `&`. The string can then be read in one way only.
-   * Nearly all callbacks are like this.
-   */
-  readonly plain: boolean;
+  /** The field `signature`, whatever it is. */
+  readonly signature: JsonValue | undefined;
+  /** `merchantId` as the body spells it, by which a resolver finds the keys. */
+  readonly merchantId: string | undefined;
 }
 
 /** How often the service sends a field: with every callback, or with some. */
@@ -103,17 +100,14 @@ export function isFieldName(name: string): boolean {
   return NAME.test(name) && name !== "constructor" && name !== "prototype";
 }
 
-/** Reads a callback's body; null when it is not a JSON object, so that there is nothing to verify. */
-export function readCallback(rawBody: Uint8Array): CallbackBody | null {
+/** Opens a callback's body; null when it is not a JSON object, so that there is nothing to verify. */
+export function openCallback(rawBody: Uint8Array): CallbackBody | null {
   const json = parseJsonBody(rawBody);
   if (json === null) return null;
-  const texts = new Map<string, string>();
   let canonical = "";
+  let merchantId: string | undefined;
   let raw: Map<string, string> | null = null;
-  let plain = true;
-  const names = sortedNames(json);
-  if (names !== CALLBACK_FIELDS) plain = false;
-  for (const name of names) {
+  for (const name of sortedNames(json)) {
     const value = json.object[name];
     if (value === null || value === undefined) continue;
     let text: string;
@@ -122,16 +116,44 @@ export function readCallback(rawBody: Uint8Array): CallbackBody | null {
       raw ??= rawMembers(json.text);
       text = raw.get(name) ?? "";
     }
-    if (text.includes("&")) plain = false;
-    texts.set(name, text);
+    if (name === "merchantId") merchantId = text;
     canonical += canonical === "" ? `${name}=${text}` : `&${name}=${text}`;
   }
   // UTF-8 has no surrogates, so only an escape can write an unpaired one. In UTF-8 they all become the same character, which no
   // signature tells apart.
   if (json.text.includes("\\u") && hasLoneSurrogate(canonical)) {
-    return { json, texts, canonical: Buffer.from(canonical, "utf8").toString("utf8"), plain: false };
+    canonical = Buffer.from(canonical, "utf8").toString("utf8");
   }
-  return { json, texts, canonical, plain };
+  return { canonical, signature: json.object.signature, merchantId };
+}
+
+/** A signed string, cut where a documented field may begin. */
+export interface Cut {
+  readonly texts: CallbackTexts;
+  /**
+   * True if every part is a documented field, in their order. No other body has this string then, since each free text is followed
+   * by a field that every body has. Nearly all callbacks are like this.
+   */
+  readonly plain: boolean;
+}
+
+/** Cuts a signed string at the documented names that follow each other in their order. */
+export function cutAtNames(signed: string): Cut {
+  const texts = new Map<string, string>();
+  let plain = true;
+  let last = "";
+  for (const part of signed.split("&")) {
+    const equals = part.indexOf("=");
+    const name = equals < 0 ? "" : part.slice(0, equals);
+    if (documented.has(name) && name > last) {
+      texts.set(name, part.slice(equals + 1));
+      last = name;
+    } else {
+      plain = false;
+      if (last !== "") texts.set(last, `${texts.get(last)}&${part}`);
+    }
+  }
+  return { texts, plain };
 }
 
 /** The names except `signature`, sorted by code unit. The documented ones are sorted already, and there is seldom another. */

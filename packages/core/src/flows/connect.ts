@@ -22,6 +22,7 @@ import {
   type VerifyingSecret,
 } from "../signature/keys.ts";
 import { isPending } from "../time/awaitable.ts";
+import { contentsOf } from "./contents.ts";
 import {
   entryOf,
   eventOf,
@@ -109,8 +110,8 @@ export function connectFlow(
       flow: "connect",
       tenant,
       source: "webhook",
-      rawBody,
-      headers: header === undefined ? {} : { [SIGNATURE_HEADER]: header },
+      content: rawBody,
+      signature: header ?? null,
       keyId,
       receivedAt: now,
     };
@@ -123,11 +124,11 @@ export function connectFlow(
 
   /** Null when the body is not a JSON object. */
   function readingOf(stored: StoredDelivery): Reading | null {
-    if (isUnwieldy(stored.rawBody, MAX_WEBHOOK_PARTS)) {
+    if (isUnwieldy(stored.content, MAX_WEBHOOK_PARTS)) {
       const detail = "the body has more than 8 KiB and 5,000 parts";
-      return entryOf("malformed", detail, stored.rawBody, null, stored, windowMs);
+      return entryOf("malformed", detail, stored.content, null, stored, windowMs);
     }
-    const body = parseJsonBody(stored.rawBody);
+    const body = parseJsonBody(stored.content);
     return body === null ? null : read(body, stored);
   }
 
@@ -137,7 +138,7 @@ export function connectFlow(
       return entryOf(
         "malformed",
         envelope,
-        stored.rawBody,
+        stored.content,
         parseTimestamp(body.object.occurred_at),
         stored,
         windowMs,
@@ -173,7 +174,7 @@ export function connectFlow(
   function readStored(stored: StoredDelivery): Reading {
     const read = keptReading(stored, keyring) ?? readingOf(stored);
     return (
-      read ?? entryOf("malformed", "the stored body is not JSON", stored.rawBody, null, stored, windowMs)
+      read ?? entryOf("malformed", "the stored body is not JSON", stored.content, null, stored, windowMs)
     );
   }
 
@@ -190,6 +191,7 @@ export function connectFlow(
     },
     verify,
     read: readStored,
+    contents: contentsOf,
   };
 }
 

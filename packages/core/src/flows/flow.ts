@@ -1,5 +1,7 @@
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
 import { hashOf, recordKeyFor } from "../inbox/record/keys.ts";
+import { label } from "../inbox/record/label.ts";
+import type { Contents } from "../protocol/contents.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
 import type { AnyEvent, FlowName } from "../protocol/events.ts";
@@ -101,6 +103,8 @@ export interface Flow {
   verify(delivery: Delivery, now: number): Verification | Promise<Verification>;
   /** Reads a stored delivery again, for a run. It was verified when it arrived. */
   read(stored: StoredDelivery): Reading;
+  /** What a person sees of a stored delivery. */
+  contents(stored: StoredDelivery): Contents;
 }
 
 /** Signed timestamps may be this far in the future, since clocks differ. */
@@ -118,6 +122,13 @@ function slotKey(name: string, status: string): string {
     normalSlots.set(label, key);
   }
   return key;
+}
+
+/** Facts as labels, so that a record stays short. */
+function labelsOf(facts: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const labels: Record<string, string> = {};
+  for (const name in facts) labels[name] = label(facts[name] ?? "");
+  return labels;
 }
 
 /** An event as the table of deduplication takes it: its reading is certain. */
@@ -142,7 +153,8 @@ export interface CertainReading {
 /** What the inbox records for an event whose reading is certain. */
 export function eventOf(facts: CertainReading, delivery: StoredDelivery, windowMs: number): VerifiedEvent {
   const { tenant, flow } = delivery;
-  const { id, name, status, identity, amount, signedAt, hold, reference, referenceId } = facts;
+  const { id, name, status, amount, signedAt, hold, reference, referenceId } = facts;
+  const identity = labelsOf(facts.identity);
   return {
     key: recordKeyFor(tenant, flow, id),
     // A name or status that is not listed can be any text, so only slots of listed ones are kept.
@@ -160,7 +172,7 @@ export function eventOf(facts: CertainReading, delivery: StoredDelivery, windowM
     verdict: hold?.reason ?? "run",
     detail: hold?.detail ?? null,
     referenceKey: reference === null ? null : hashOf([tenant, flow, "reference", name, reference], 32),
-    referenceId,
+    referenceId: referenceId === null ? null : label(referenceId),
     delivery,
   };
 }
@@ -197,6 +209,7 @@ export function entryOf(
     verdict: reason,
     detail,
     referenceKey: null,
+    referenceId: null,
     foundBy,
     delivery,
   };

@@ -1,6 +1,6 @@
 import { parseTimestamp } from "../protocol/timestamp.ts";
-import { type CallbackBody, type CallbackRules, type CallbackTexts, findMalformedField } from "./callback.ts";
-import { type KnownFields, knownFields, MAX_SIGNED_PARTS, Readings } from "./readings.ts";
+import { type CallbackRules, type CallbackTexts, cutAtNames, findMalformedField } from "./callback.ts";
+import { knownFields, MAX_SIGNED_PARTS, Readings } from "./readings.ts";
 
 /** What an authentic callback certainly says. */
 export type Judgement =
@@ -29,19 +29,20 @@ const MAX_NAMED = 8;
 const NOTHING_LEFT_OUT: readonly string[] = [];
 
 /** Makes the judge of authentic callbacks. `docs/concepts/security.md` explains the attack, and what a reading is. */
-export function judgeBy(rules: CallbackRules): (body: CallbackBody) => Judgement {
+export function judgeBy(rules: CallbackRules): (signed: string) => Judgement {
   const fields = knownFields(rules, { declared: true });
   const offered = knownFields(rules, { declared: false });
   const always = [...rules.extraFields].flatMap(([name, sent]) => (sent === "always" ? [name] : []));
   const merchantIdNeeded = rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;
 
-  return (body) => {
-    if (body.plain && always.length === 0 && findMalformedField(body.texts, rules) === null) {
-      return { kind: "certain", texts: body.texts, leftOut: NOTHING_LEFT_OUT };
+  return (signed) => {
+    const cut = cutAtNames(signed);
+    if (cut.plain && always.length === 0 && findMalformedField(cut.texts, rules) === null) {
+      return { kind: "certain", texts: cut.texts, leftOut: NOTHING_LEFT_OUT };
     }
-    const readings = new Readings(body.canonical, fields);
+    const readings = new Readings(signed, fields);
     if (readings.any) {
-      const { texts, leftOut, ...agreement } = readings.agreement(body.texts);
+      const { texts, leftOut, ...agreement } = readings.agreement();
       const isInDoubt = merchantIdNeeded && leftOut.includes("merchantId");
       const contradicted = isInDoubt ? [...agreement.contradicted, "merchantId"] : agreement.contradicted;
       const repeated = contradicted.length > 0 ? [] : readings.repeated();
@@ -49,24 +50,24 @@ export function judgeBy(rules: CallbackRules): (body: CallbackBody) => Judgement
         return ambiguous(`${repeated.join(", ")} stands in its signed string more than once`, readings);
       if (contradicted.length === 0) {
         const fault = findMalformedField(texts, rules);
-        return fault === null ? { kind: "certain", texts, leftOut } : malformed(fault, body);
+        return fault === null ? { kind: "certain", texts, leftOut } : malformed(fault, signed);
       }
       return ambiguous(
-        `its signature fits events that differ in ${contradicted.join(", ")}${hintOf(body, fields)}`,
+        `its signature fits events that differ in ${contradicted.join(", ")}${hintOf(readings)}`,
         readings,
       );
     }
-    const withoutDeclared = new Readings(body.canonical, offered);
-    if (withoutDeclared.any) return ambiguous(missingIn(body, always), withoutDeclared);
+    const withoutDeclared = new Readings(signed, offered);
+    if (withoutDeclared.any) return ambiguous(missingIn(readings, always), withoutDeclared);
     const detail = readings.tooLong
       ? `the signed string has more than ${MAX_SIGNED_PARTS} parts`
-      : (findMalformedField(body.texts, rules) ?? "its fields cannot be told apart in the signed string");
-    return malformed(detail, body);
+      : (findMalformedField(cut.texts, rules) ?? "its fields cannot be told apart in the signed string");
+    return malformed(detail, signed);
   };
 }
 
-function malformed(detail: string, { canonical }: CallbackBody): Judgement {
-  return { kind: "malformed", detail, signedTimes: timesIn(canonical), mayName: [] };
+function malformed(detail: string, signed: string): Judgement {
+  return { kind: "malformed", detail, signedTimes: timesIn(signed), mayName: [] };
 }
 
 function ambiguous(detail: string, readings: Readings): Judgement {
@@ -76,15 +77,15 @@ function ambiguous(detail: string, readings: Readings): Judgement {
   return { kind: "ambiguous", detail, signedTimes: readings.signedTimes(), mayName: named };
 }
 
-/** A hint about an undocumented field of the body. It is the most common reason, and can be declared. */
-function hintOf(body: CallbackBody, { indexOf }: KnownFields): string {
-  const name = [...body.texts.keys()].find((field) => !indexOf.has(field));
+/** A hint about an undocumented field. It is the most common reason, and can be declared. */
+function hintOf(readings: Readings): string {
+  const name = readings.unknownName();
   if (name === undefined) return "";
   return ` (${name.slice(0, 64)} is not documented: if every callback has it and only the service chooses its value, declare it as "always" in payments.extraFields)`;
 }
 
-function missingIn(body: CallbackBody, always: readonly string[]): string {
-  const missing = always.find((name) => !body.texts.has(name));
+function missingIn(readings: Readings, always: readonly string[]): string {
+  const missing = always.find((name) => !readings.hasName(name));
   if (missing !== undefined) return `${missing} is declared as "always" in payments.extraFields but missing`;
   return "a declared field cannot be told apart in the signed string";
 }

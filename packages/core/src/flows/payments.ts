@@ -15,8 +15,9 @@ import {
   type CallbackRules,
   type CallbackTexts,
   findMalformedField,
-  readCallback,
+  openCallback,
 } from "./callback.ts";
+import { contentsBy } from "./contents.ts";
 import { extraOf, warningsOf } from "./extra-fields.ts";
 import {
   entryOf,
@@ -75,36 +76,37 @@ export function paymentsFlow(
         "the body has more than 8 KiB and 1,000 parts: no payment callback",
       );
     }
-    const body = readCallback(delivery.rawBody);
+    const body = openCallback(delivery.rawBody);
     if (body === null)
       return refused("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
     const signature = readSignature(body);
     if (!(signature instanceof Uint8Array)) return signature;
     const found = keyring.find(keyring.resolves ? hintOf(delivery, body) : NO_HINT);
-    if (isPending(found)) return found.then((keys) => verifyWith(keys, body, signature, delivery, now));
-    return verifyWith(found, body, signature, delivery, now);
+    if (isPending(found)) return found.then((keys) => verifyWith(keys, body, signature, now));
+    return verifyWith(found, body, signature, now);
   }
 
   function verifyWith(
     found: Awaited<ReturnType<Keyring<VerifyingKey>["find"]>>,
     body: CallbackBody,
     signature: Uint8Array,
-    { rawBody }: Delivery,
     now: number,
   ): Verification {
     if (found === null) return refused("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT);
-    const key = findRsaKey(Buffer.from(body.canonical, "utf8"), signature, found.keys);
+    const content = Buffer.from(body.canonical, "utf8");
+    const key = findRsaKey(content, signature, found.keys);
     if (key === null) return refused("ERR_SIGNATURE_INVALID", "the signature fits none of the keys");
     const stored: StoredDelivery = {
       flow: "payments",
       tenant: found.tenant,
       source: "callback",
-      rawBody,
-      headers: {},
+      content,
+      signature: Buffer.from(signature).toString("base64"),
       keyId: key.keyId,
       receivedAt: now,
+      ...(keyring.resolves && { merchantId: body.merchantId ?? "" }),
     };
-    const reading = read(body, stored);
+    const reading = read(body.canonical, stored);
     if (reading === null) {
       return refused(
         "ERR_SIGNATURE_INVALID",
@@ -116,19 +118,20 @@ export function paymentsFlow(
   }
 
   /**
-   * Reads the signed string, however the body spells it. Null if the body spells its merchantId so that a resolver chose the
-   * keys of another tenant, under which the event would run a second time.
+   * Reads the signed string. Null if a resolver was asked for another merchant than the one that was signed, and chose the keys of
+   * another tenant, under which the event would run a second time.
    */
-  function read(body: CallbackBody, stored: StoredDelivery): Reading | null {
-    const judgement = judge(body);
+  function read(signed: string, stored: StoredDelivery): Reading | null {
+    const judgement = judge(signed);
     if (judgement.kind === "certain") {
       const { texts, leftOut } = judgement;
-      if (keyring.resolves && texts.get("merchantId") !== body.texts.get("merchantId")) return null;
+      const { merchantId } = stored;
+      if (merchantId !== undefined && merchantId !== (texts.get("merchantId") ?? "")) return null;
       return readingOf(texts, stored, leftOut);
     }
     const { kind, detail, signedTimes, mayName } = judgement;
     const signedAt = latestTime(signedTimes, stored.receivedAt);
-    return entryOf(kind, detail, body.canonical, signedAt, stored, windowMs, mayName);
+    return entryOf(kind, detail, signed, signedAt, stored, windowMs, mayName);
   }
 
   /** Makes a reading of fields that are certain. The event may be unlisted or unexpected. */
@@ -181,14 +184,14 @@ export function paymentsFlow(
 
   function readStored(stored: StoredDelivery): Reading {
     if (stored.source === "lookup") {
-      return readingOf(textsOfLookup(parseStored(stored) as LookupTransaction), stored);
+      return readingOf(new Map(Object.entries(JSON.parse(signedTextOf(stored)) as object)), stored);
     }
     const known = keptReading(stored, rules);
     if (known !== undefined) return known;
-    const body = readCallback(stored.rawBody);
-    const reading = body === null ? null : read(body, stored);
+    const reading = read(signedTextOf(stored), stored);
     if (reading !== null) return reading;
-    return entryOf("malformed", "the stored body cannot be read", stored.rawBody, null, stored, windowMs);
+    const detail = "its keys were chosen by another merchantId than the one that was signed";
+    return entryOf("malformed", detail, stored.content, null, stored, windowMs);
   }
 
   return {
@@ -203,6 +206,7 @@ export function paymentsFlow(
     },
     verify,
     read: readStored,
+    contents: contentsBy(rules),
     async fromLookup(transaction, tenant, now) {
       const texts = textsOfLookup(transaction);
       const fault = findMalformedField(texts, lookupRules);
@@ -216,8 +220,8 @@ export function paymentsFlow(
         flow: "payments",
         tenant,
         source: "lookup",
-        rawBody: Buffer.from(JSON.stringify(transaction), "utf8"),
-        headers: {},
+        content: Buffer.from(JSON.stringify(Object.fromEntries(texts)), "utf8"),
+        signature: null,
         keyId: null,
         receivedAt: now,
       };
@@ -232,8 +236,7 @@ function latestTime(times: readonly number[], now: number): number | null {
   return Math.max(...(past.length > 0 ? past : times));
 }
 
-function readSignature({ json }: CallbackBody): Uint8Array | Verification {
-  const field = json.object.signature;
+function readSignature({ signature: field }: CallbackBody): Uint8Array | Verification {
   if (field === undefined || field === null || field === "")
     return refused("ERR_SIGNATURE_MISSING", "the body has no signature");
   const bytes = typeof field === "string" ? decodeCanonicalBase64(field) : null;
@@ -243,7 +246,7 @@ function readSignature({ json }: CallbackBody): Uint8Array | Verification {
 const NO_HINT: KeyHint = {};
 
 function hintOf(delivery: Delivery, body: CallbackBody): KeyHint {
-  const merchantId = body.texts.get("merchantId");
+  const { merchantId } = body;
   return {
     ...(delivery.tenant === undefined ? {} : { tenant: delivery.tenant }),
     ...(merchantId === undefined ? {} : { merchantId }),
@@ -274,8 +277,8 @@ function toEvent(
   return Object.freeze(event) as unknown as PaymentEvent;
 }
 
-function parseStored({ rawBody }: StoredDelivery): unknown {
-  return JSON.parse(Buffer.from(rawBody).toString("utf8"));
+function signedTextOf({ content }: StoredDelivery): string {
+  return Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8");
 }
 
 function refused(code: Extract<Verification, { ok: false }>["code"], why: string): Verification {

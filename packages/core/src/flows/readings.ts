@@ -25,6 +25,7 @@ import {
   type CallbackTexts,
   FIELD_FORMS,
   type FieldForm,
+  isFieldName,
   mayEndInHost,
 } from "./callback.ts";
 import { ReadingSearch } from "./reading-search.ts";
@@ -146,11 +147,21 @@ export class Readings {
     return [...values];
   }
 
-  /**
-   * What all readings say. Readings may differ in where the value of `callbackUrl` or `message` ends. The value is then as in
-   * `spelling`, the body that arrived, or otherwise as long as possible.
-   */
-  agreement(spelling: CallbackTexts): Agreement {
+  /** Whether a part of the string begins with this name. */
+  hasName(name: string): boolean {
+    return this.#names.includes(name);
+  }
+
+  /** The first name in the string that is neither documented nor declared. */
+  unknownName(): string | undefined {
+    return (
+      this.#names.find((name) => name !== null && isFieldName(name) && !this.#known.indexOf.has(name)) ??
+      undefined
+    );
+  }
+
+  /** What all readings say. They may differ in where the value of `callbackUrl` or `message` ends: see {@link FieldValues.choose}. */
+  agreement(): Agreement {
     const { fields } = this.#known;
     const values = fields.map(({ name }) => new FieldValues(MAY_LOSE_TAIL.has(name)));
     const optional = fields.flatMap(({ required }, i) => (required ? [] : [i]));
@@ -171,7 +182,7 @@ export class Readings {
     fields.forEach(({ name, required }, i) => {
       const found = values[i];
       if (found === undefined || !found.any) return;
-      if (found.agreed) texts.set(name, found.choose(spelling.get(name)));
+      if (found.agreed) texts.set(name, found.choose(name === "callbackUrl"));
       else (required ? contradicted : leftOut).push(name);
     });
     return { texts, leftOut, contradicted };
@@ -342,9 +353,14 @@ class FieldValues {
     if (this.#agreed || !this.any) this.#values.push(value);
   }
 
-  choose(spelt: string | undefined): string {
-    if (spelt !== undefined && this.#values.includes(spelt)) return spelt;
-    return this.#values.reduce((longest, value) => (value.length > longest.length ? value : longest));
+  /**
+   * The value. Of several that differ in their ends, this is the longest: what follows an `&` belongs to the message, or to the query
+   * of the URL. Of a URL without a query it is the shortest: the rest is a field that nobody has documented.
+   */
+  choose(isUrl: boolean): string {
+    const byLength = this.#values.toSorted((a, b) => a.length - b.length);
+    const [shortest = ""] = byLength;
+    return isUrl && !shortest.includes("?") ? shortest : (byLength.at(-1) ?? "");
   }
 }
 

@@ -1,5 +1,7 @@
 import type { Logger } from "../notices/logger.ts";
-import type { FlowName, PaymentStatus } from "../protocol/events.ts";
+import type { EventFacts } from "../notices/notice.ts";
+import type { Contents } from "../protocol/contents.ts";
+import type { PaymentStatus } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import { propertyOf } from "../protocol/reading.ts";
 
@@ -78,19 +80,11 @@ export interface HandlerOptions {
 }
 
 /** An event that is kept for a person. */
-export interface HeldEvent {
-  readonly eventId: string;
-  readonly flow: FlowName;
-  readonly tenant: string;
-  readonly id: string;
-  /** Empty if the reading is not certain. */
-  readonly event: string;
-  readonly status: string;
-  /** The merchant's reference of a payment. Null in the connect flow, and if the reading is not certain. */
-  readonly referenceId: string | null;
+export interface HeldEvent extends EventFacts {
   readonly reason: HeldReason;
   readonly detail: string | null;
-  readonly rawBody: Uint8Array;
+  /** What its handlers get, field by field, and what was signed. */
+  readonly contents: Contents;
 }
 
 const RETRY_AFTER = Symbol.for("payhooks.RetryAfter");

@@ -7,17 +7,15 @@ import { sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { Acceptor } from "./acceptor.ts";
 import { Canary } from "./canary.ts";
-import { Changes, unreadable } from "./changes.ts";
+import { Changes } from "./changes.ts";
+import { decisions } from "./decide.ts";
 import { Dispatcher } from "./dispatcher.ts";
-import type { EventEntries, FindQuery } from "./events.ts";
+import type { Events } from "./events.ts";
 import { withOwnErrors } from "./failures.ts";
-import { Finding } from "./finding.ts";
 import { introduce } from "./handler-sets.ts";
 import { HealthCheck } from "./health.ts";
-import { heldEntries } from "./held.ts";
 import type {
   AcceptOptions,
-  HeldEntries,
   Inbox,
   RunEventOptions,
   Runner,
@@ -26,14 +24,12 @@ import type {
   WorkReport,
 } from "./inbox.ts";
 import { KnownRecords } from "./known-records.ts";
+import { Look } from "./look.ts";
 import { LossWatch } from "./loss-watch.ts";
 import { InboxParts } from "./parts.ts";
 import { Pruning } from "./pruning.ts";
-import { isUnreadable } from "./record/codec.ts";
-import { lifeOf } from "./record/decisions.ts";
-import { type Accepted, isEventId, type RunReport, recordKeyOf, type VerifiedEvent } from "./record/event.ts";
+import { type Accepted, isEventId, type RunReport, type VerifiedEvent } from "./record/event.ts";
 import type { Ending } from "./record/lease.ts";
-import type { Life } from "./record/life.ts";
 import { Runs } from "./runs.ts";
 import type { DueRecord, ListCursor, RecordStore } from "./store.ts";
 
@@ -66,9 +62,7 @@ export function createInbox(store: RecordStore, options: InboxOptions = {}): Inb
 
 class Engine implements Inbox {
   readonly durability: Inbox["durability"];
-  readonly held: HeldEntries;
-  readonly events: EventEntries;
-  readonly #finding: Finding;
+  readonly events: Events;
   readonly #parts: InboxParts;
   readonly #store: RecordStore;
   readonly #pollMs: number;
@@ -130,10 +124,8 @@ class Engine implements Inbox {
     });
     this.#losses = new LossWatch(parts, known, () => canary.suspect());
     this.#pruning = new Pruning(parts);
-    this.#finding = new Finding(parts, () => this.ready());
-    this.events = this.#finding;
-    this.#health = new HealthCheck(parts, () => this.ready(), this.#losses, canary, this.#finding);
-    this.held = heldEntries({
+    const look = new Look(parts, () => this.ready());
+    const decided = decisions({
       parts,
       ready: () => this.ready(),
       decided: () => {
@@ -141,6 +133,13 @@ class Engine implements Inbox {
         this.#dispatcher?.wake(0);
       },
     });
+    this.events = {
+      get: (eventId) => look.get(eventId),
+      list: (query) => look.list(query),
+      counts: () => look.counts(),
+      ...decided,
+    };
+    this.#health = new HealthCheck(parts, () => this.ready(), this.#losses, canary, look);
   }
 
   observe(notify: (notice: Happening) => void): void {
@@ -277,19 +276,6 @@ class Engine implements Inbox {
     this.#runner ??= runner;
     if (!isEventId(eventId)) return { state: null, ran: false };
     return this.#runs.runNow(runner, eventId, "asked", context);
-  }
-
-  async read(eventId: string): Promise<Life | null> {
-    await this.ready();
-    if (!isEventId(eventId)) return null;
-    const [found = null] = await this.#store.read([recordKeyOf(eventId)]);
-    if (found === null) return null;
-    if (isUnreadable(found.record)) throw unreadable(found.record.unreadable);
-    return lifeOf(found.record, eventId);
-  }
-
-  find(query: FindQuery): ReturnType<Inbox["find"]> {
-    return this.#finding.find(query);
   }
 
   health(): ReturnType<Inbox["health"]> {

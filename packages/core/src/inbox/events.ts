@@ -1,24 +1,12 @@
 import type { FlowName } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
-import type { EventState, EventSummary } from "./record/index-of.ts";
-
-/**
- * What to look for: a payment by its transaction or by the merchant's reference, or a webhook by its key. An entry that is
- * held because it can be read in several ways is found by what any of its readings says.
- */
-export type FindQuery = (
-  | { readonly payTxnId: string; readonly idempotencyKey?: never; readonly referenceId?: never }
-  | { readonly idempotencyKey: string; readonly payTxnId?: never; readonly referenceId?: never }
-  | { readonly referenceId: string; readonly payTxnId?: never; readonly idempotencyKey?: never }
-) & {
-  /** The tenant, as the key resolver names it. Required with an id if a resolver chooses the keys. */
-  readonly tenant?: string | undefined;
-};
+import type { EventState } from "./record/index-of.ts";
+import type { Decision, ReplayDecision, StoredEvent } from "./record/life.ts";
 
 /** Which events to list: those that match all of the fields. */
 export interface EventFilter {
-  /** Default: everything that is not `finished`. */
-  readonly state?: EventState | undefined;
+  /** `any` has the finished ones, too. Default: everything that is not `finished`. */
+  readonly state?: EventState | "any" | undefined;
   readonly flow?: FlowName | undefined;
   readonly tenant?: string | undefined;
   /** The event's name, such as `DEPOSIT`. */
@@ -34,8 +22,14 @@ export interface EventFilter {
   readonly until?: number | undefined;
 }
 
-/** Which part of a list to return. */
-export interface ListOptions {
+/**
+ * Which events to list, and which part of that list. With `id` or `referenceId`, events of every state are found unless `state`
+ * says otherwise, and `tenant` belongs to it: without one, only events without a tenant are found. An event that is held because
+ * it can be read in several ways is found by what any of its readings says.
+ */
+export interface EventQuery extends Omit<EventFilter, "state"> {
+  /** `finished` is any end. Default: `unfinished`; with `id` or `referenceId`: any. */
+  readonly state?: EventState | "unfinished" | undefined;
   /** How many events one page has at most, from 1 to 1,000. Default 50. */
   readonly limit?: number | undefined;
   /** The `next` of the previous page. Default: the first page. */
@@ -47,7 +41,7 @@ export interface ListOptions {
 /** A page of a list. */
 export interface EventPage {
   /** A page may have fewer events than `limit`, or none, and still not be the last. See `next`. */
-  readonly events: readonly EventSummary[];
+  readonly events: readonly StoredEvent[];
   /** The cursor of the next page; null if this is the last. */
   readonly next: string | null;
 }
@@ -66,13 +60,41 @@ export interface EventCounts {
   readonly oldestDueMs: number | null;
 }
 
-/** The events of an inbox, for looking at them. */
-export interface EventEntries {
+/** The events of an inbox: to look at, and to decide about. */
+export interface Events {
+  /** One event, or null if the inbox does not know it. */
+  get(eventId: string): Promise<StoredEvent | null>;
   /**
-   * One page of the events that match the filter.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for a filter, a limit or a cursor that is not valid.
+   * One page of the events that match. When others decide about events meanwhile, no event is skipped.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for a query that is not valid; `ERR_OPTION_MISSING` for an id or a reference
+   * without a tenant if a resolver chooses the keys; `ERR_NOT_SEARCHABLE` if the inbox does not list what is asked for.
    */
-  list(filter?: EventFilter, options?: ListOptions): Promise<EventPage>;
+  list(query?: EventQuery): Promise<EventPage>;
   /** How many events are not finished, and how long the oldest has waited. */
   counts(): Promise<EventCounts>;
+  /**
+   * Makes a held event wait again.
+   * @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has another
+   * `revision` than the decision names.
+   */
+  replay(eventId: string, decision: ReplayDecision): Promise<void>;
+  /**
+   * Drops a held event for good. Its copies stay duplicates.
+   * @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has another
+   * `revision` than the decision names.
+   */
+  discard(eventId: string, decision: Decision): Promise<void>;
+}
+
+/** Every event that matches, page by page. */
+export async function* eachEvent(
+  events: Pick<Events, "list">,
+  query: Omit<EventQuery, "cursor"> = {},
+): AsyncGenerator<StoredEvent> {
+  let cursor: string | null = null;
+  do {
+    const page: EventPage = await events.list({ limit: 100, ...query, cursor });
+    yield* page.events;
+    cursor = page.next;
+  } while (cursor !== null);
 }

@@ -13,7 +13,7 @@ const guarded = new WeakSet<Inbox>();
  */
 export function withOwnErrors(inbox: Inbox): Inbox {
   if (guarded.has(inbox)) return inbox;
-  const { held, events } = inbox;
+  const { events } = inbox;
   let closing: ReturnType<Inbox["close"]> | null = null;
   const safe: Inbox = {
     durability: inbox.durability,
@@ -38,27 +38,12 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     },
     work: (runner, options) => owned(() => inbox.work(runner, options)),
     runEvent: (runner, eventId, options) => owned(() => inbox.runEvent(runner, eventId, options)),
-    read: (eventId) => owned(() => inbox.read(eventId)),
-    find: (query) => owned(() => inbox.find(query)),
     events: {
-      list: (filter, options) => owned(() => events.list(filter, options)),
+      get: (eventId) => owned(() => events.get(eventId)),
+      list: (query) => owned(() => events.list(query)),
       counts: () => owned(() => events.counts()),
-    },
-    held: {
-      async *list(filter) {
-        const entries = await owned(() => held.list(filter)[Symbol.asyncIterator]());
-        try {
-          for (;;) {
-            const next = await owned(() => entries.next());
-            if (next.done === true) return;
-            yield next.value;
-          }
-        } finally {
-          await owned(() => entries.return?.());
-        }
-      },
-      replay: (eventId, decision) => owned(() => held.replay(eventId, decision)),
-      discard: (eventId, decision) => owned(() => held.discard(eventId, decision)),
+      replay: (eventId, decision) => owned(() => events.replay(eventId, decision)),
+      discard: (eventId, decision) => owned(() => events.discard(eventId, decision)),
     },
     health: () => owned(() => inbox.health()),
     close(options) {

@@ -2,7 +2,7 @@ import { describeError } from "../protocol/foreign-error.ts";
 import type { Stopwatch } from "../time/clock.ts";
 import { describeAct } from "./acts.ts";
 import type { Canary } from "./canary.ts";
-import type { EventEntries } from "./events.ts";
+import type { Events } from "./events.ts";
 import type { Health } from "./inbox.ts";
 import type { LossWatch } from "./loss-watch.ts";
 import type { InboxParts } from "./parts.ts";
@@ -35,7 +35,7 @@ export class HealthCheck {
   readonly #ready: () => Promise<void>;
   readonly #losses: LossWatch;
   readonly #canary: Canary;
-  readonly #events: Pick<EventEntries, "counts">;
+  readonly #events: Pick<Events, "counts">;
   #counting: Promise<CountsOfHealth> | null = null;
   #counted: { readonly counts: CountsOfHealth; readonly since: Stopwatch } | null = null;
 
@@ -44,7 +44,7 @@ export class HealthCheck {
     ready: () => Promise<void>,
     losses: LossWatch,
     canary: Canary,
-    events: Pick<EventEntries, "counts">,
+    events: Pick<Events, "counts">,
   ) {
     this.#parts = parts;
     this.#events = events;

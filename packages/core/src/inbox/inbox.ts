@@ -1,40 +1,11 @@
 import type { Happening, StallKind } from "../notices/notice.ts";
-import type { FlowName } from "../protocol/events.ts";
-import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { AsyncContext } from "../time/async-context.ts";
 import type { Awaitable } from "../time/awaitable.ts";
 import type { Cancellation } from "../time/cancellation.ts";
-import type { EventEntries, FindQuery } from "./events.ts";
+import type { Events } from "./events.ts";
 import type { HandlerChange } from "./handler-sets.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "./record/event.ts";
-import type { EventSummary } from "./record/index-of.ts";
 import type { Ending, LeaseData, StepChange } from "./record/lease.ts";
-import type { Decision, Held, Life, ReplayDecision } from "./record/life.ts";
-
-/** Filter of the held list. */
-export interface HeldFilter {
-  readonly flow?: FlowName | undefined;
-  readonly tenant?: string | undefined;
-  readonly reason?: HeldReason | undefined;
-  /** How many entries to list at most. Default: all. */
-  readonly limit?: number | undefined;
-}
-
-/** The held list of an inbox. */
-export interface HeldEntries {
-  /** The entries that match the filter. */
-  list(filter?: HeldFilter): AsyncIterable<Held>;
-  /**
-   * @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held entry has this eventId, `ERR_HELD_CHANGED` when it has another
-   * `revision` than the decision names.
-   */
-  replay(eventId: string, decision: ReplayDecision): Promise<void>;
-  /**
-   * @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held entry has this eventId, `ERR_HELD_CHANGED` when it has another
-   * `revision` than the decision names.
-   */
-  discard(eventId: string, decision: Decision): Promise<void>;
-}
 
 /** What an operator wants to know. Counts are null where the inbox did not answer. */
 export interface Health {
@@ -203,12 +174,7 @@ export interface Inbox {
    * run it. An attempt before its time counts only if the process dies in it.
    */
   runEvent(runner: Runner, eventId: string, options?: RunEventOptions): Promise<RunReport>;
-  /** The whole life of one event, or null when there is no record of it. */
-  read(eventId: string): Promise<Life | null>;
-  /** The events of one transaction, one webhook or one reference, the earliest accepted first. */
-  find(query: FindQuery): Promise<readonly EventSummary[]>;
-  readonly events: EventEntries;
-  readonly held: HeldEntries;
+  readonly events: Events;
   /** Whether the inbox answers, and how much waits in it. */
   health(): Promise<Health>;
   /** Hands back the events whose handlers were not called yet. Waits for the others until `graceMs` is over. */

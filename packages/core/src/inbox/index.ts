@@ -5,12 +5,14 @@
  * @module
  */
 
+export { contentsOf, hideFields } from "../flows/contents.ts";
 export { type MemoryStoreOptions, memoryStore } from "../memory/store.ts";
 export type { Loss } from "../notices/notice.ts";
+export type { ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
 export { HELD_REASONS, type HeldReason, isAboutTruth } from "../protocol/held-reasons.ts";
 export type { Awaitable } from "../time/awaitable.ts";
 export { createInbox, type InboxOptions } from "./engine.ts";
-export type { EventFilter } from "./events.ts";
+export { type EventFilter, eachEvent } from "./events.ts";
 export type { Inbox } from "./inbox.ts";
 export { type MoveOptions, type MoveReport, moveRecords } from "./move.ts";
 export { canaryKey } from "./record/canary.ts";
@@ -28,7 +30,6 @@ export type {
   ListOrder,
   RecordStore,
   Scanned,
-  ScannedRecord,
   Swap,
   SwapResult,
   Versioned,

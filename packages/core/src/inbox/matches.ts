@@ -1,10 +1,11 @@
 import type { EventFilter } from "./events.ts";
 import type { EventLabels } from "./record/index-of.ts";
 
-/** Whether an event matches the filter. Finished events match only if the filter asks for them. */
+/** Whether an event matches the filter. Finished events match only if the filter asks for `finished` or `any`. */
 export function matches(event: EventLabels, filter: EventFilter): boolean {
   const { state, since, until } = filter;
-  if (state === undefined ? event.state === "finished" : event.state !== state) return false;
+  if (state === undefined ? event.state === "finished" : state !== "any" && event.state !== state)
+    return false;
   for (const field of ["flow", "tenant", "event", "reason"] as const) {
     if (filter[field] !== undefined && filter[field] !== event[field]) return false;
   }

@@ -11,7 +11,7 @@ import { isCanary } from "./record/canary.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { type EventState, indexOf, type RecordIndex } from "./record/index-of.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
-import type { RecordStore, Scanned, ScannedRecord, Swap, SwapResult, Versioned } from "./store.ts";
+import type { DueRecord, RecordStore, Scanned, Swap, SwapResult, Versioned } from "./store.ts";
 
 /** How many records are moved together. */
 const TOGETHER = 100;
@@ -112,7 +112,7 @@ function checkStores(from: RecordStore, to: RecordStore): void {
   });
 }
 
-async function* pagesOf(store: RecordStore): AsyncIterable<readonly ScannedRecord[]> {
+async function* pagesOf(store: RecordStore): AsyncIterable<readonly DueRecord[]> {
   let cursor: string | null = null;
   do {
     const page: Scanned | undefined = await store.scan?.(cursor, TOGETHER);
@@ -123,14 +123,9 @@ async function* pagesOf(store: RecordStore): AsyncIterable<readonly ScannedRecor
 }
 
 /** Null for a record that cannot be read. */
-function movingOf({ key, version, record, references }: ScannedRecord): Moving | null {
+function movingOf({ key, version, record }: DueRecord): Moving | null {
   if (isUnreadable(record)) return null;
-  const index = indexOf(key, record);
-  const events = index.events.map((labels) => ({
-    ...labels,
-    referenceId: labels.referenceId ?? references[labels.eventId] ?? null,
-  }));
-  return { key, version, record, index: { ...index, events } };
+  return { key, version, record, index: indexOf(key, record) };
 }
 
 function isLeased({ key, record }: Moving, store: RecordStore): boolean {
@@ -182,7 +177,7 @@ class Mover {
     this.#tally = tally;
   }
 
-  async move(page: readonly ScannedRecord[]): Promise<void> {
+  async move(page: readonly DueRecord[]): Promise<void> {
     const wanted = new Map<string, Moving>();
     for (const one of page) {
       const moving = movingOf(one);

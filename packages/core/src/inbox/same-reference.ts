@@ -1,7 +1,7 @@
 import { isPayhooksError } from "../protocol/errors.ts";
-import type { Inbox } from "./inbox.ts";
+import { type Events, eachEvent } from "./events.ts";
 import { recordKeyOf } from "./record/event.ts";
-import type { Life } from "./record/life.ts";
+import type { StoredEvent } from "./record/life.ts";
 
 /** A reference has few transactions, unless something goes very wrong. */
 const MAX_READ = 10;
@@ -11,17 +11,17 @@ const MAX_READ = 10;
  * as `reference-reused`. Empty for every other event. Null if the inbox cannot search for references.
  */
 export async function successesOfReference(
-  inbox: Pick<Inbox, "find" | "read">,
-  { eventId, reason, referenceId, tenant }: Life,
-): Promise<readonly Life[] | null> {
+  events: Pick<Events, "list">,
+  { eventId, reason, referenceId, tenant }: StoredEvent,
+): Promise<readonly StoredEvent[] | null> {
   if (reason !== "reference-reused" || referenceId === null) return [];
+  const others: StoredEvent[] = [];
   try {
-    const found = await inbox.find({ referenceId, ...(tenant !== "" && { tenant }) });
-    const others = found.filter(
-      (one) => one.status === "SUCCESS" && recordKeyOf(one.eventId) !== recordKeyOf(eventId),
-    );
-    const lives = await Promise.all(others.slice(0, MAX_READ).map((one) => inbox.read(one.eventId)));
-    return lives.filter((life) => life !== null);
+    for await (const one of eachEvent(events, { referenceId, tenant })) {
+      if (one.status !== "SUCCESS" || recordKeyOf(one.eventId) === recordKeyOf(eventId)) continue;
+      if (others.push(one) === MAX_READ) break;
+    }
+    return others;
   } catch (error) {
     if (isPayhooksError(error) && error.code === "ERR_NOT_SEARCHABLE") return null;
     throw error;

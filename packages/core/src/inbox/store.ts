@@ -71,12 +71,6 @@ export interface DueRecords {
   readonly nextDueAt: number | null;
 }
 
-/** A record as a scan finds it. */
-export interface ScannedRecord extends DueRecord {
-  /** The references of finished events, by event id, as the store's own lists keep them. The records no longer have them. */
-  readonly references: Readonly<Record<string, string>>;
-}
-
 /** A record that a store was told to keep. If it is gone, the store has lost it. */
 export interface KnownRecord {
   readonly key: string;
@@ -87,7 +81,7 @@ export interface KnownRecord {
 
 /** A page of a scan. */
 export interface Scanned {
-  readonly records: readonly ScannedRecord[];
+  readonly records: readonly DueRecord[];
   /** Where the next page begins; null if this is the last. A page may be empty without being the last. */
   readonly next: string | null;
 }
@@ -188,8 +182,8 @@ export interface RecordStore {
   onDue?(wake: () => boolean): Promise<() => void>;
   /**
    * Events that match the filter, ordered by their time of acceptance: `limit` at most, after `cursor`, in the order of `first`
-   * (default `oldest`). Finished events are listed only if the filter asks for the state `finished`. A store that does not list
-   * them rejects with `ERR_NOT_SEARCHABLE`.
+   * (default `oldest`). Finished events are listed only if the filter asks for the state `finished` or `any`; `any` is asked for
+   * together with an id or a reference only. A store that does not list finished events rejects with `ERR_NOT_SEARCHABLE`.
    */
   list(filter: EventFilter, cursor: ListCursor | null, limit: number, first?: ListOrder): Promise<Listed>;
   /**
@@ -197,12 +191,6 @@ export interface RecordStore {
    * record that exists from the first page to the last is found, possibly twice. Leave it out if records end with the process.
    */
   scan?(cursor: string | null, limit: number): Promise<Scanned>;
-  /**
-   * Events, including finished ones, whose `referenceId` or one of whose `foundBy` is this text: 1,000 at most, in any order.
-   * Leave it out if the store would have to read all events. A store whose options decide this rejects with
-   * `ERR_NOT_SEARCHABLE`.
-   */
-  find?(text: string): Promise<readonly ListedEvent[]>;
   /** How many events are not finished, over all processes. */
   counts(): Awaitable<Counts>;
   /**

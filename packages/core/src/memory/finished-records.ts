@@ -1,11 +1,11 @@
 import { LRUCache } from "lru-cache";
-import { decodeRecord, encodeWhole, isUnreadable } from "../inbox/record/codec.ts";
+import { decodeRecord, encodeRecord, isUnreadable } from "../inbox/record/codec.ts";
 import { type IdempotencyRecord, isFinished } from "../inbox/record/record.ts";
 import type { Versioned } from "../inbox/store.ts";
 
 /** A finished record as one text, with the time of its signature and its version on lines of their own before it. */
 export function fold(version: string, record: IdempotencyRecord): string {
-  return compact(`${record.signedAt}\n${version}\n${encodeWhole(record)}`);
+  return compact(`${record.signedAt}\n${version}\n${encodeRecord(record)}`);
 }
 
 /** The reverse of {@link fold}; null if the record has expired, or there is none. */

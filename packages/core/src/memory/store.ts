@@ -2,15 +2,7 @@ import { InFlight } from "../inbox/in-flight.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { type EventLabels, indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
-import type {
-  Counts,
-  DueRecords,
-  ListedEvent,
-  RecordStore,
-  Swap,
-  SwapResult,
-  Versioned,
-} from "../inbox/store.ts";
+import type { Counts, DueRecords, RecordStore, Swap, SwapResult, Versioned } from "../inbox/store.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { DueTimes } from "./due-times.ts";
@@ -26,7 +18,6 @@ const OUTDATED_MS = 5_000;
 const LOOKED_AT_ONCE = 500;
 
 /** How many events are found for one text at most. */
-const MAX_FOUND = 1_000;
 
 const WRITTEN: SwapResult = { kind: "written" };
 
@@ -179,27 +170,17 @@ export function memoryStore({
     async list(filter, cursor, limit, first = "oldest") {
       const listing = new Listing(filter, cursor, first);
       for (const [, entry] of open.entries()) listing.add(entry, entry.index.events);
-      if (filter.state === "finished") {
+      if (filter.state === "finished" || filter.state === "any") {
+        // Most records need not be decoded to see that they do not contain what is looked for. They have digests of no id.
+        const texts = [filter.id ?? "", filter.referenceId ?? ""]
+          .filter((text) => !text.startsWith("sha256:"))
+          .map((text) => JSON.stringify(text).slice(1, -1));
         await throughFinished(
-          () => true,
+          (folded) => texts.every((text) => folded.includes(text)),
           (versioned, events) => listing.add(versioned, events),
         );
       }
       return listing.page(limit);
-    },
-    async find(text) {
-      const found: ListedEvent[] = [];
-      const take = (versioned: Versioned, events: readonly EventLabels[]): void => {
-        for (const { eventId, acceptedAt, referenceId, foundBy } of events) {
-          const fits = referenceId === text || foundBy.includes(text);
-          if (fits && found.length < MAX_FOUND) found.push({ eventId, acceptedAt, versioned });
-        }
-      };
-      for (const [, entry] of open.entries()) take(entry, entry.index.events);
-      // Most records need not be decoded to see that they do not contain the text.
-      const written = JSON.stringify(text).slice(1, -1);
-      await throughFinished((folded) => folded.includes(written), take);
-      return found;
     },
     counts: () => ({ ...tally.counts, oldestDueAt: dueTimes.oldest(environment.now()) }),
     forgottenBefore: () => finished.forgottenBefore,

@@ -9,7 +9,6 @@ const LOOKED_AT = 500;
 /** How many events are passed over at most to find finished ones, which have no index of their own. */
 const PASSED_OVER = 20_000;
 /** How many events are found for one text at most. */
-const MAX_FOUND = 1_000;
 const UNFINISHED = ["waiting", "retrying", "running", "held"] as const;
 
 /** Terms of a query, joined by AND. The bound values are numbered across the whole query. */
@@ -64,7 +63,7 @@ export async function listEvents(
   const { id, referenceId, state } = filter;
   const [order, behind] = first === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
   const isNamed = id !== undefined || referenceId !== undefined;
-  const isByState = !isNamed && state !== "finished";
+  const isByState = !isNamed && state !== "finished" && state !== "any";
   if (id !== undefined) looked.add(named(schema, "l.id"), id, id);
   else if (referenceId !== undefined) looked.add(named(schema, "l.reference_id"), referenceId, referenceId);
   // Both tables have this column. The index of the table that leads the query is used.
@@ -78,7 +77,7 @@ export async function listEvents(
   );
   if (referenceId !== undefined) passes.add(named(schema, "l.reference_id"), referenceId, referenceId);
   if (state === undefined) passes.add("u.state IS NOT NULL");
-  passes.add("coalesce(u.state, 'finished') = ?", state);
+  passes.add("coalesce(u.state, 'finished') = ?", state === "any" ? undefined : state);
   passes.add("l.flow = ?", filter.flow);
   passes.add("l.tenant = ?", filter.tenant);
   passes.add("l.event = ?", filter.event);
@@ -114,24 +113,6 @@ export async function listEvents(
   // It has no name, since it differs for each filter, and a stored plan would not be used again.
   const rows = await run({ name: "", text }, values);
   return pageOf(rows, limit, rows.length === atMost || Number(rows.at(-1)?.n) === PASSED_OVER);
-}
-
-/** The events that have this reference, or a reading that has it. */
-export async function findEvents(schema: string, text: string, run: Run): Promise<readonly ListedEvent[]> {
-  const rows = await run(
-    {
-      name: "",
-      text: `
-        SELECT ${SUMMARY}, r.version, r.text FROM ${schema}.labels l
-        LEFT JOIN ${schema}.unfinished u ON u.record = l.record AND u.event_id = l.event_id
-        JOIN ${schema}.records r ON r.place = l.record AND ${UNEXPIRED}
-        WHERE l.reference_id = $1
-          OR l.record = ANY (ARRAY(SELECT record FROM ${schema}.readings WHERE text = $1))
-        LIMIT ${MAX_FOUND}`,
-    },
-    [text],
-  );
-  return rows.flatMap((row) => eventOf(row) ?? []);
 }
 
 function pageOf(rows: readonly Row[], limit: number, isMore: boolean): Listed {

@@ -86,9 +86,7 @@ export function statementsFor(schema: string): Statements {
     ),
     scan: statement(
       "scan",
-      `SELECT place::text AS place, key, version, text, ${unexpired} AS is_there,
-        (SELECT json_object_agg(event_id, reference_id)::text FROM ${tables}.labels l
-          WHERE l.record = r.place AND reference_id IS NOT NULL) AS references
+      `SELECT place::text AS place, key, version, text, ${unexpired} AS is_there
       FROM ${tables}.records r WHERE r.place > $1::bigint ORDER BY r.place LIMIT $2::int`,
     ),
     takeDue: statement(

@@ -8,7 +8,6 @@ import type {
   KnownRecord,
   ListCursor,
   Listed,
-  ListedEvent,
   ListOrder,
   RecordStore,
   Scanned,
@@ -27,7 +26,7 @@ import { clientMaker, isPool, type PostgresTarget, type Row, type Statement, typ
 import { DueBound, type Found } from "./due-bound.ts";
 import { isForbidden, isMissing, isPooled, isReadOnly } from "./failure.ts";
 import { Hints } from "./hints.ts";
-import { findEvents, listEvents } from "./listing.ts";
+import { listEvents } from "./listing.ts";
 import { explainedStart } from "./refusal.ts";
 import {
   checkSchemaName,
@@ -393,16 +392,8 @@ class PostgresStore implements RecordStore {
     const rows = await this.#keepUp(this.#statements.scan, [cursor ?? "0", limit]);
     const records = rows
       .filter((row) => row.is_there === true)
-      .map((row) => ({
-        key: String(row.key),
-        ...versionedOf(row),
-        references: JSON.parse(String(row.references ?? "{}")) as Record<string, string>,
-      }));
+      .map((row) => ({ key: String(row.key), ...versionedOf(row) }));
     return { records, next: rows.length < limit ? null : String(rows.at(-1)?.place) };
-  }
-
-  async find(text: string): Promise<readonly ListedEvent[]> {
-    return findEvents(quoted(this.#schema), text, (statement, values) => this.#keepUp(statement, values));
   }
 
   async counts(): Promise<Counts> {

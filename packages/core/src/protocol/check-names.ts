@@ -26,7 +26,7 @@ export function checkNames<Options extends object>(
 export function checkChoice<Value extends string>(
   option: string,
   given: Value | undefined,
-  values: Readonly<Record<Value, true>>,
+  values: Readonly<Record<Value, unknown>>,
 ): void {
   if (given === undefined || Object.hasOwn(values, given)) return;
   throw new PayhooksError("ERR_OPTION_INVALID", `${option} is ${JSON.stringify(given)}.`, {

@@ -16,35 +16,23 @@ export type HeldReason =
   | "crashed"
   | "unhandled";
 
-/** Every reason to hold an event. */
-export const HELD_REASONS: Readonly<Record<HeldReason, true>> = {
-  ambiguous: true,
-  malformed: true,
-  unexpected: true,
-  unrecognized: true,
-  conflict: true,
-  mismatch: true,
-  "reference-reused": true,
-  exhausted: true,
-  rejected: true,
-  crashed: true,
-  unhandled: true,
-};
-
 /**
- * The reasons about which a person has to find out what is true: which event is genuine, which amount is right, or whether an
- * effect has happened. A replay runs the event as it is, perhaps beside another one that has run. For the other reasons,
- * something has to be repaired, and a replay repeats what failed.
+ * What a person has to do about a held event, for each reason. For `truth`, somebody finds out which event is genuine, which amount
+ * is right, or whether an effect has happened: a replay runs the event as it is, perhaps beside another one that has run. For
+ * `repair`, something has to be mended, and a replay repeats what failed.
  */
-const ABOUT_TRUTH: Readonly<Partial<Record<HeldReason, true>>> = {
-  ambiguous: true,
-  malformed: true,
-  unexpected: true,
-  unrecognized: true,
-  conflict: true,
-  mismatch: true,
-  "reference-reused": true,
-  crashed: true,
+export const HELD_REASONS: Readonly<Record<HeldReason, "truth" | "repair">> = {
+  ambiguous: "truth",
+  malformed: "truth",
+  unexpected: "truth",
+  unrecognized: "truth",
+  conflict: "truth",
+  mismatch: "truth",
+  "reference-reused": "truth",
+  exhausted: "repair",
+  rejected: "repair",
+  crashed: "truth",
+  unhandled: "repair",
 };
 
 /**
@@ -52,7 +40,7 @@ const ABOUT_TRUTH: Readonly<Partial<Record<HeldReason, true>>> = {
  * decided about together with others unless somebody names the reason.
  */
 export function isAboutTruth(reason: HeldReason): boolean {
-  return ABOUT_TRUTH[reason] === true;
+  return HELD_REASONS[reason] === "truth";
 }
 
 /** True for an event that never entered the table of deduplication. A replay reads it again, as if it had just arrived. */

@@ -1,19 +1,19 @@
 import type { Effects } from "../effects/effects.ts";
 import { EffectsUpkeep } from "../effects/upkeep.ts";
 import { connectFlow } from "../flows/connect.ts";
+import { contentsOf } from "../flows/contents.ts";
 import { type Flow, withFreshness } from "../flows/flow.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
 import { type PaymentsFlow, paymentsFlow } from "../flows/payments.ts";
 import type { HandlerContext } from "../handlers/handler.ts";
 import { type Registration, registrationIn } from "../handlers/registration.ts";
 import { Registry } from "../handlers/registry.ts";
-import type { EventEntries, FindQuery } from "../inbox/events.ts";
+import type { EventQuery, Events } from "../inbox/events.ts";
 import { withOwnErrors } from "../inbox/failures.ts";
-import type { Health, HeldEntries, Inbox, Runner, Running, WorkReport } from "../inbox/inbox.ts";
-import { isEventId, type RunReport } from "../inbox/record/event.ts";
-import type { EventSummary } from "../inbox/record/index-of.ts";
+import type { Health, Inbox, Runner, Running, WorkReport } from "../inbox/inbox.ts";
+import { isEventId, type RunReport, type StoredDelivery } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
-import type { Life, ReplayDecision } from "../inbox/record/life.ts";
+import type { ReplayDecision } from "../inbox/record/life.ts";
 import { memoryInbox } from "../memory/index.ts";
 import { Alerts } from "../notices/alerts.ts";
 import { NoticeBoard } from "../notices/board.ts";
@@ -22,6 +22,7 @@ import { consoleLogger, loggerOf } from "../notices/logger.ts";
 import { inboxError, type Notice, type NotReadyCode } from "../notices/notice.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
+import type { Contents } from "../protocol/contents.ts";
 import { isSetupError, PayhooksError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import { describeError } from "../protocol/foreign-error.ts";
@@ -63,8 +64,7 @@ const MAX_TOLD = 10;
 
 /** A receiver without the methods that register handlers. */
 class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, HandlerContext>> {
-  readonly held: HeldEntries;
-  readonly events: EventEntries;
+  readonly events: Events;
   readonly effects: Effects | null;
   readonly #upkeep: EffectsUpkeep | null;
   readonly #options: ReceiverOptions;
@@ -134,18 +134,22 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
       payments: this.#flows.payments === null ? null : this.#paymentsEndpoint(this.#flows.payments),
       connect: this.#flows.connect === null ? null : this.#intake.endpoint(this.#flows.connect),
     };
-    const { held, events } = this.#inbox;
-    this.events = events;
-    this.held = {
-      list: (filter) => held.list(filter),
+    const { events } = this.#inbox;
+    this.events = {
+      get: (eventId) => events.get(eventId),
+      list: async (query = {}) => {
+        this.#checkTenantOf(query);
+        return events.list(query);
+      },
+      counts: () => events.counts(),
       replay: async (eventId, decision) => {
         checkReplay(decision);
-        await held.replay(eventId, decision);
+        await events.replay(eventId, decision);
         notices.post({ type: "replayed", eventId, by: decision.by, note: decision.note });
       },
       discard: async (eventId, decision) => {
         checkNames("discard", decision, { by: true, note: true, revision: true });
-        await held.discard(eventId, decision);
+        await events.discard(eventId, decision);
         notices.post({ type: "discarded", eventId, by: decision.by, note: decision.note });
       },
     };
@@ -282,23 +286,28 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
     this.#lifecycle.resume();
   }
 
-  read(eventId: string): Promise<Life | null> {
-    return this.#inbox.read(eventId);
+  contents(delivery: StoredDelivery): Contents {
+    return (this.#flows[delivery.flow]?.contents ?? contentsOf)(delivery);
   }
 
-  async find(query: FindQuery): Promise<readonly EventSummary[]> {
-    const hasTenants =
-      query.payTxnId === undefined ? this.#flows.connect?.hasTenants : this.#flows.payments?.hasTenants;
-    if (hasTenants === true && query.referenceId === undefined && !query.tenant) {
-      throw new PayhooksError(
-        "ERR_OPTION_MISSING",
-        "find was given no tenant, but a resolver chooses the keys.",
-        {
-          fix: "Pass { tenant } as the resolver names it for this merchant.",
-        },
-      );
-    }
-    return this.#inbox.find(query);
+  /** Ids and references belong to a tenant. Without one, nothing would be found, and that would look like an answer. */
+  #checkTenantOf({ id, referenceId, tenant, flow }: EventQuery): void {
+    if ((id === undefined && referenceId === undefined) || tenant) return;
+    const { payments, connect } = this.#flows;
+    const asked =
+      referenceId !== undefined || flow === "payments"
+        ? [payments]
+        : flow === "connect"
+          ? [connect]
+          : [payments, connect];
+    if (!asked.some((one) => one?.hasTenants === true)) return;
+    throw new PayhooksError(
+      "ERR_OPTION_MISSING",
+      "events.list was given an id or a reference without a tenant, but a resolver chooses the keys.",
+      {
+        fix: "Pass { tenant } as the resolver names it for this merchant. If it chooses the keys of one flow only, { flow } names the other.",
+      },
+    );
   }
 
   async health(): Promise<Health> {

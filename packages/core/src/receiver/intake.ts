@@ -133,9 +133,8 @@ export class Intake {
     const { outcome, eventId, reason, previousAmount } = accepted;
     const { notices } = this.#parts;
     if (!notices.observed && outcome !== "held" && previousAmount === null) return;
-    const { delivery, id, name, status, amount } = verified;
+    const { delivery, id, name, status, amount, referenceId } = verified;
     const { flow, tenant, keyId } = delivery;
-    const referenceId = verified.identity.referenceId ?? null;
     const facts: EventFacts = { flow, tenant, eventId, id, event: name, status, referenceId };
     if (previousAmount !== null && amount !== null) {
       notices.post({ type: "amount-changed", ...facts, previousAmount, amount });

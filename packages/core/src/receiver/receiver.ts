@@ -3,12 +3,11 @@ import type { Effects } from "../effects/effects.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
 import type { HandlerContext } from "../handlers/handler.ts";
 import type { Registration } from "../handlers/registration.ts";
-import type { EventEntries, FindQuery } from "../inbox/events.ts";
-import type { Health, HeldEntries, WorkReport } from "../inbox/inbox.ts";
-import type { AcceptOutcome, RunReport } from "../inbox/record/event.ts";
-import type { EventSummary } from "../inbox/record/index-of.ts";
-import type { Life } from "../inbox/record/life.ts";
+import type { Events } from "../inbox/events.ts";
+import type { Health, WorkReport } from "../inbox/inbox.ts";
+import type { AcceptOutcome, RunReport, StoredDelivery } from "../inbox/record/event.ts";
 import type { Notice, NotReadyCode } from "../notices/notice.ts";
+import type { Contents } from "../protocol/contents.ts";
 import type { Endpoint } from "./intake.ts";
 
 /** The payments flow of a receiver. */
@@ -88,19 +87,10 @@ export interface Receiver<Context extends HandlerContext = HandlerContext>
   pause(): void;
   /** Begins to run events again after `pause()`. */
   resume(): void;
-  /** The whole life of one event, or null if the inbox does not know it. */
-  read(eventId: string): Promise<Life | null>;
-  /**
-   * The events of one transaction, one webhook or one reference, including finished ones, as far as the inbox remembers them.
-   * The earliest accepted comes first. At most 1,000.
-   * @throws PayhooksError `ERR_OPTION_INVALID` for a query that is not valid; `ERR_OPTION_MISSING` for an id without a tenant
-   * if a resolver chooses the keys.
-   */
-  find(query: FindQuery): Promise<readonly EventSummary[]>;
-  /** Lists and counts the events of the inbox. */
-  readonly events: EventEntries;
-  /** The events that are held for a person. */
-  readonly held: HeldEntries;
+  /** What a person sees of the delivery of an event, as this receiver's options read it. */
+  contents(delivery: StoredDelivery): Contents;
+  /** The events of the inbox: to look at, and to decide about those that are held for a person. */
+  readonly events: Events;
   /** The option `effects`; null if there was none. */
   readonly effects: Effects<Context> | null;
   /** Whether the receiver has started, if it should, whether events can be accepted and run, and how much waits. */

@@ -1,3 +1,4 @@
+import { contentsOf } from "../flows/contents.ts";
 import { type Flow, type Verified, withFreshness } from "../flows/flow.ts";
 import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
 import { missingHandlers, missingTells } from "../handlers/missing-handlers.ts";
@@ -137,7 +138,7 @@ export function createRunner(parts: RunnerParts): Runner {
 
   /** Runs the onHeld handlers. */
   async function tell(lease: Lease, progress: Progress): Promise<Ending> {
-    const entry = heldEventOf(lease);
+    const entry = heldEventOf(lease, flows);
     for (const handler of registry.heldHandlers) {
       const step = { ...handler, name: TELL_PREFIX + handler.name };
       await runStep(lease, step, progress, (context) => handler.handle(entry, context));
@@ -238,7 +239,12 @@ function isThrough(step: Step | undefined): boolean {
   return step?.state === "done" || step?.state === "given-up";
 }
 
-function heldEventOf({ data }: Lease): HeldEvent {
+function heldEventOf({ data }: Lease, flows: RunnerParts["flows"]): HeldEvent {
   const { reason, detail, delivery } = data;
-  return { ...factsOf(data), reason: reason ?? "malformed", detail, rawBody: delivery.rawBody };
+  return {
+    ...factsOf(data),
+    reason: reason ?? "malformed",
+    detail,
+    contents: (flows[delivery.flow]?.contents ?? contentsOf)(delivery),
+  };
 }

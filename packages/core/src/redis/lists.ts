@@ -1,5 +1,5 @@
 import type { EventFilter } from "../inbox/events.ts";
-import { notSearchable } from "../inbox/finding.ts";
+import { notSearchable } from "../inbox/look.ts";
 import { matches } from "../inbox/matches.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { recordKeyOf } from "../inbox/record/event.ts";
@@ -73,7 +73,7 @@ export async function listEvents(
   limit: number,
   first: ListOrder,
 ): Promise<Listed> {
-  if (filter.state === "finished") throw notSearchable("Redis");
+  if (filter.state === "finished" || filter.state === "any") throw notSearchable("Redis");
   const names = listsOf(filter);
   if (names.length === 0) return { events: [], next: null };
   const page = { ...boundsOf(filter, cursor, first), limit, first };

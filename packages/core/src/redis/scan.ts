@@ -29,7 +29,7 @@ export async function scanRecords(
   const found = await read(keys);
   const records = keys.flatMap((key, at) => {
     const versioned = found[at] ?? null;
-    return versioned === null ? [] : [{ key, ...versioned, references: {} }];
+    return versioned === null ? [] : [{ key, ...versioned }];
   });
   if (String(next) !== "0") return { records, next: `${node} ${String(next)}` };
   const isLast = Number(node) + 1 >= nodes.length;

@@ -7,7 +7,6 @@ import type { SqliteDatabase } from "./handle.ts";
 /** How many events one page looks at, even if few of them match the filter. */
 const LOOKED_AT = 500;
 /** How many events are found for one text at most. */
-const MAX_FOUND = 1_000;
 
 interface EventRow extends Omit<EventSummary, "eventId" | "referenceId" | "acceptedAt"> {
   readonly event_id: string;
@@ -63,13 +62,14 @@ export function listEvents(
   // Worded like the condition of the partial index of unfinished events, so that SQLite uses it.
   else if (state === undefined) looked.add("state <> 'finished'");
   else if (state === "finished") looked.add("state = 'finished'");
+  else if (state === "any") looked.add("true");
   else looked.add("state <> 'finished' AND state = ?", state);
   looked.add("accepted_at >= ?", filter.since);
   looked.add("accepted_at < ?", filter.until);
   looked.add(`(accepted_at, event_id) ${behind} (?, ?)`, cursor?.acceptedAt, cursor?.eventId);
   passes.add(named("reference_id"), referenceId, referenceId);
   if (state === undefined) passes.add("state <> 'finished'");
-  passes.add("state = ?", state);
+  passes.add("state = ?", state === "any" ? undefined : state);
   passes.add("flow = ?", filter.flow);
   passes.add("tenant = ?", filter.tenant);
   passes.add("event = ?", filter.event);
@@ -86,19 +86,6 @@ export function listEvents(
     )
     .all(...passes.values, ...looked.values, atMost, now) as EventRow[];
   return pageOf(rows, limit, rows.length === atMost);
-}
-
-/** The events that have this reference, or a reading that has it. */
-export function findEvents(database: SqliteDatabase, text: string, now: number): readonly ListedEvent[] {
-  const rows = database
-    .prepare(
-      `SELECT ${LABELS}, version, text FROM events JOIN records ON place = record
-       WHERE ${named("reference_id")}
-         AND (expires_at IS NULL OR expires_at > ?)
-       LIMIT ${MAX_FOUND}`,
-    )
-    .all(text, text, now) as EventRow[];
-  return rows.flatMap(eventOf);
 }
 
 function pageOf(rows: readonly EventRow[], limit: number, isMore: boolean): Listed {

@@ -7,7 +7,6 @@ import type {
   KnownRecord,
   ListCursor,
   Listed,
-  ListedEvent,
   ListOrder,
   RecordStore,
   Scanned,
@@ -23,7 +22,7 @@ import { type Environment, environmentOf } from "../time/environment.ts";
 import { openDatabase } from "./driver.ts";
 import { isBusy, isDataRefused, isTableMissing, unavailable } from "./failure.ts";
 import type { SqliteDatabase, SqliteHandle } from "./handle.ts";
-import { findEvents, listEvents } from "./listing.ts";
+import { listEvents } from "./listing.ts";
 import { closeOrPark, staysOpen } from "./parked.ts";
 import { FileGone, FilePlace, LogGone } from "./place.ts";
 import { identityOf, prepareSchema, readNote, unused, writeNote } from "./schema.ts";
@@ -292,11 +291,6 @@ class SqliteStore implements RecordStore {
     return listEvents(this.#opened.database, filter, cursor, limit, first, this.now());
   }
 
-  async find(text: string): Promise<readonly ListedEvent[]> {
-    await this.#nextTurn();
-    return findEvents(this.#opened.database, text, this.now());
-  }
-
   async scan(cursor: string | null, limit: number): Promise<Scanned> {
     await this.#nextTurn();
     const { tables } = this.#opened;
@@ -304,7 +298,7 @@ class SqliteStore implements RecordStore {
     const rows = tables.behind(Number(cursor ?? 0), limit);
     const records = rows
       .filter((row) => unexpired(row, now) !== null)
-      .map((row) => ({ key: row.key, ...decoded(row), references: tables.references(row.place) }));
+      .map((row) => ({ key: row.key, ...decoded(row) }));
     return { records, next: rows.length < limit ? null : String(rows.at(-1)?.place) };
   }
 

@@ -67,7 +67,6 @@ export class Tables {
   readonly #expired: SqliteStatement;
   readonly #counts: SqliteStatement;
   readonly #behind: SqliteStatement;
-  readonly #references: SqliteStatement;
   readonly #labels: SqliteStatement;
 
   constructor(database: SqliteDatabase) {
@@ -104,9 +103,6 @@ export class Tables {
     this.#behind = database.prepare(`SELECT ${COLUMNS} FROM records WHERE place > ? ORDER BY place LIMIT ?`);
     this.#labels = database.prepare(
       "SELECT count(*) AS n, total(state <> 'finished') AS open FROM events WHERE record = ?",
-    );
-    this.#references = database.prepare(
-      "SELECT event_id, reference_id FROM events WHERE record = ? AND state = 'finished' AND reference_id IS NOT NULL",
     );
   }
 
@@ -209,12 +205,6 @@ export class Tables {
   /** Records in the order of their places, including expired ones. */
   behind(place: number, limit: number): readonly RecordRow[] {
     return this.#behind.all(place, limit) as RecordRow[];
-  }
-
-  /** The references of a record's finished events, by event id. */
-  references(place: number): Readonly<Record<string, string>> {
-    const rows = this.#references.all(place) as { event_id: string; reference_id: string }[];
-    return Object.fromEntries(rows.map((row) => [row.event_id, row.reference_id]));
   }
 
   counts(): readonly CountRow[] {

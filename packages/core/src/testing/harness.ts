@@ -1,8 +1,9 @@
 import type { Effects } from "../effects/effects.ts";
 import type { HandlerContext } from "../handlers/handler.ts";
 import { createInbox } from "../inbox/engine.ts";
-import { recordKeyOf, type SlotState } from "../inbox/record/event.ts";
-import type { Held } from "../inbox/record/life.ts";
+import { eachEvent } from "../inbox/events.ts";
+import { recordKeyOf } from "../inbox/record/event.ts";
+import type { StoredEvent } from "../inbox/record/life.ts";
 import type { RecordStore, Versioned } from "../inbox/store.ts";
 import { memoryStore } from "../memory/store.ts";
 import type { Logger } from "../notices/logger.ts";
@@ -47,8 +48,8 @@ export interface HarnessDelivery {
   readonly status: number;
   /** The error code of the answer, or null. */
   readonly code: string | null;
-  /** The event's state afterwards: `waiting` if a retry is due later, `refused` if it was not accepted. */
-  readonly outcome: SlotState | "refused";
+  /** The event's state afterwards: `retrying` if a retry is due later, `refused` if it was not accepted. */
+  readonly outcome: StoredEvent["state"] | "refused";
   /** Handlers that were started by this call, in order. */
   readonly ran: readonly string[];
   /** Null when it was refused. */
@@ -94,8 +95,8 @@ export interface Harness {
    * process take over. This is the window in which a handler does run twice. The second run has the same `effectId`.
    */
   crashAfter(handler: string, delivery: HarnessDelivery): Promise<HarnessDelivery>;
-  /** The held entries. */
-  held(): Promise<readonly Held[]>;
+  /** The held events. */
+  held(): Promise<readonly StoredEvent[]>;
   /** Closes the receiver at once, without a grace period. */
   close(): Promise<void>;
 }
@@ -195,7 +196,7 @@ export async function createHarness(given: HarnessOptions): Promise<Harness> {
     const eventId =
       notices.slice(from).flatMap((notice) => ("eventId" in notice ? [notice.eventId] : []))[0] ?? null;
     const accepted = reply.status === 200 ? eventId : null;
-    const state = accepted === null ? undefined : (await receiver.read(accepted))?.state;
+    const state = accepted === null ? undefined : (await receiver.events.get(accepted))?.state;
     return {
       status: reply.status,
       code: (JSON.parse(reply.body) as { error?: { code: string } }).error?.code ?? null,
@@ -244,12 +245,12 @@ export async function createHarness(given: HarnessOptions): Promise<Harness> {
         await clock.advance(LEASE_MS + 1);
         await receiver.run(eventId);
       }, eventId);
-      return { ...delivery, ran, outcome: (await receiver.read(eventId))?.state ?? "stale" };
+      return { ...delivery, ran, outcome: (await receiver.events.get(eventId))?.state ?? "stale" };
     },
     async held() {
-      const entries: Held[] = [];
-      for await (const entry of receiver.held.list()) entries.push(entry);
-      return entries;
+      const events: StoredEvent[] = [];
+      for await (const event of eachEvent(receiver.events, { state: "held" })) events.push(event);
+      return events;
     },
     async close() {
       isClosing = true;

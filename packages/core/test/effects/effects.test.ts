@@ -55,7 +55,7 @@ describe("ctx.transaction", () => {
         }),
       ),
     );
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     expect(database.ids.size).toBe(0);
     expect(await t.advance("1m")).toEqual(["deposit"]);
     expect(database.accounts.get("cash")).toBe(10);
@@ -72,7 +72,7 @@ describe("ctx.transaction", () => {
         }),
       ),
     );
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     expect(errorsOf(t)).toEqual([expect.stringContaining("was aborted, before it could be committed")]);
     await t.advance("1m");
     expect(database.accounts.get("cash")).toBe(10);
@@ -150,7 +150,7 @@ describe("ctx.transaction", () => {
     const delivering = t.deposit();
     await expect.poll(() => calls).toBe(1);
     await t.clock.advance(1_001);
-    expect(await delivering).toMatchObject({ outcome: "waiting" });
+    expect(await delivering).toMatchObject({ outcome: "retrying" });
     await t.advance("1m");
     expect(await t.held()).toMatchObject([{ reason: "rejected" }]);
     expect(calls).toBe(1);
@@ -171,10 +171,10 @@ describe("ctx.transaction", () => {
     );
     const eventId = (await t.deposit()).eventId ?? "";
     const decision = { by: "amina", note: "nothing of it is there", handlers: ["deposit"] };
-    await t.receiver.held.replay(eventId, decision);
+    await t.receiver.events.replay(eventId, decision);
     await t.advance("1s");
     expect(await t.held()).toHaveLength(1);
-    await t.receiver.held.replay(eventId, { ...decision, again: true });
+    await t.receiver.events.replay(eventId, { ...decision, again: true });
     await t.advance("1s");
     expect(await t.held()).toEqual([]);
     expect(database.accounts.get("cash")).toBe(10);
@@ -204,7 +204,7 @@ describe("ctx.transaction", () => {
     expect(calls).toBe(tries + 1);
     expect(database.accounts.get("cash")).toBe(10);
     expect(Math.max(...retries().map(({ delayMs }) => delayMs))).toBeLessThanOrEqual(45_000);
-    const life = await t.receiver.read(eventId);
+    const life = await t.receiver.events.get(eventId);
     expect(life?.state).toBe("done");
     expect(life?.history.filter(({ what }) => what === "failed")).toEqual([]);
   });
@@ -297,7 +297,7 @@ describe("ctx.transaction", () => {
           .catch(() => {});
       }),
     );
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     isOpen = true;
     await t.advance("1m");
     expect(database.accounts.get("cash")).toBe(10);
@@ -325,8 +325,8 @@ describe("ctx.transaction", () => {
           await rest();
         }),
     );
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
-    expect(await t.withdrawal()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
+    expect(await t.withdrawal()).toMatchObject({ outcome: "retrying" });
     await new Promise((resolve) => setImmediate(resolve));
     expect(errorsOf(t)).toEqual([
       "Error: closed on Sundays",
@@ -399,7 +399,7 @@ describe("ctx.transaction", () => {
     const delivering = t.deposit();
     await expect.poll(() => database.begun).toBe(1);
     await t.clock.advance(1_001);
-    expect(await delivering).toMatchObject({ outcome: "waiting" });
+    expect(await delivering).toMatchObject({ outcome: "retrying" });
     await expect.poll(() => database.rolledBack).toBe(1);
     late();
     await t.advance("1m");
@@ -564,7 +564,7 @@ describe("a replay", () => {
 
   it("of a finished handler says that its effect is skipped", async () => {
     const { t, database, eventId } = await heldAfterItsEffect();
-    await t.receiver.held.replay(eventId, { ...decision, handlers: ["deposit"] });
+    await t.receiver.events.replay(eventId, { ...decision, handlers: ["deposit"] });
     await t.advance("1s");
     expect(skippedIn(t)).toEqual([`${eventId}.deposit`]);
     expect(database.accounts.get("cash")).toBe(10);
@@ -572,7 +572,7 @@ describe("a replay", () => {
 
   it("has the effect once more with again, under a new id", async () => {
     const { t, database, eventId } = await heldAfterItsEffect();
-    await t.receiver.held.replay(eventId, { ...decision, handlers: ["deposit"], again: true });
+    await t.receiver.events.replay(eventId, { ...decision, handlers: ["deposit"], again: true });
     await t.advance("1s");
     expect(skippedIn(t)).toEqual([]);
     expect(database.accounts.get("cash")).toBe(20);
@@ -581,7 +581,7 @@ describe("a replay", () => {
 
   it("with again wants the handlers named", async () => {
     const { t, eventId } = await heldAfterItsEffect();
-    await expect(t.receiver.held.replay(eventId, { ...decision, again: true })).rejects.toMatchObject({
+    await expect(t.receiver.events.replay(eventId, { ...decision, again: true })).rejects.toMatchObject({
       code: "ERR_OPTION_INVALID",
     });
   });
@@ -589,9 +589,9 @@ describe("a replay", () => {
   it("on day 60 still finds the effect", async () => {
     const { t, database, eventId } = await heldAfterItsEffect();
     await t.clock.advance(60 * DAY_MS);
-    await t.receiver.held.replay(eventId, { ...decision, handlers: ["deposit", "mail"] });
+    await t.receiver.events.replay(eventId, { ...decision, handlers: ["deposit", "mail"] });
     await t.advance("1s");
-    expect((await t.receiver.read(eventId))?.state).toBe("done");
+    expect((await t.receiver.events.get(eventId))?.state).toBe("done");
     expect(database.accounts.get("cash")).toBe(10);
   });
 
@@ -599,12 +599,12 @@ describe("a replay", () => {
     const { t, database, eventId } = await heldAfterItsEffect();
     await t.clock.advance(401 * DAY_MS);
     database.ids.clear();
-    await t.receiver.held.replay(eventId, { ...decision, handlers: ["deposit"] });
+    await t.receiver.events.replay(eventId, { ...decision, handlers: ["deposit"] });
     await t.advance("1s");
     const [entry] = await t.held();
     expect(entry).toMatchObject({ reason: "rejected", detail: expect.stringContaining("400 days") });
     expect(database.accounts.get("cash")).toBe(10);
-    await t.receiver.held.replay(eventId, { ...decision, handlers: ["deposit"], evenIfExpired: true });
+    await t.receiver.events.replay(eventId, { ...decision, handlers: ["deposit"], evenIfExpired: true });
     await t.advance("1s");
     expect(await t.held()).toEqual([]);
     expect(database.accounts.get("cash")).toBe(20);
@@ -625,7 +625,7 @@ describe("onHeld handlers", () => {
         .onHeld((_, ctx) => ctx.transaction((tx) => tx.add("tickets", 1))),
     );
     const { eventId } = await t.deposit();
-    await t.receiver.held.replay(eventId ?? "", { by: "amina", note: "again" });
+    await t.receiver.events.replay(eventId ?? "", { by: "amina", note: "again" });
     await t.advance("1m");
     expect(database.accounts.get("tickets")).toBe(2);
   });

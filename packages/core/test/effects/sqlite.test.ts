@@ -67,7 +67,7 @@ describe("effects in SQLite", () => {
         }),
       ),
     );
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     expect(errorsOf(t)).toEqual([expect.stringContaining("The function of ctx.transaction is async")]);
     expect(isCalled).toBe(false);
     expect(timesPaid()).toBe(0);
@@ -96,7 +96,7 @@ describe("effects in SQLite", () => {
         }),
       ),
     );
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     expect(timesPaid()).toBe(0);
     await t.advance("1m");
     expect(timesPaid()).toBe(1);
@@ -155,7 +155,7 @@ describe("effects in SQLite", () => {
         }),
       ),
     );
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     expect([timesPaid(), ids()]).toEqual([0, []]);
     await t.advance("1m");
     expect(timesPaid()).toBe(1);
@@ -270,7 +270,7 @@ describe("effects in SQLite", () => {
       receiver.onDeposit((_, ctx) => ctx.transaction((tx) => tx.exec(PAY)), { maxAttempts: 1 }),
     );
     db.exec("PRAGMA query_only = ON");
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     await t.advance("2m");
     expect(await t.held()).toEqual([]);
     db.exec("PRAGMA query_only = OFF");

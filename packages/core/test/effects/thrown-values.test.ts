@@ -29,7 +29,7 @@ describe.each(Object.entries(HOSTILE))("%s", (_, make) => {
           }),
         ),
     });
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     expect(errorsOf(t)).toEqual([lineOfThrown(make())]);
     expect([database.rolledBack, database.ids.size]).toEqual([1, 0]);
     await t.advance("1m");
@@ -53,7 +53,7 @@ describe.each(Object.entries(HOSTILE))("%s", (_, make) => {
           }),
         ),
     });
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     expect(errorsOf(t)).toEqual([lineOfThrown(make())]);
     await t.advance("1m");
     expect(calls).toBe(2);
@@ -69,7 +69,7 @@ describe.each(Object.entries(HOSTILE))("%s", (_, make) => {
       receiver: { effects: database.effects() },
       register: (receiver) => receiver.onDeposit((_, ctx) => ctx.transaction((tx) => tx.add("cash", 10))),
     });
-    expect(await t.deposit()).toMatchObject({ outcome: "waiting" });
+    expect(await t.deposit()).toMatchObject({ outcome: "retrying" });
     await t.advance("1m");
     expect(database.accounts.get("cash")).toBe(10);
     await t.close();

@@ -65,7 +65,7 @@ const UNREADABLE: readonly Row[] = [
   ["a name with & in front of all", bodyWith('"a&b":"1"'), /cannot be told apart/],
   ["& in an amount", bodyOf({ amount: "10&a=1" }), /amount/],
   ["& in an event", bodyOf({ event: "DEPOSIT&A" }), /event/],
-  ["& in a status", bodyOf({ status: "SUCCESS&timestamp=x" }), /status/],
+  ["& in a status", bodyOf({ status: "SUCCESS&timestamp=x" }), /timestamp/],
   ["& in payTxnId", bodyOf({ payTxnId: "a&b" }), /cannot be told apart/],
   ["& in merchantId", bodyOf({ merchantId: "a&" }), /cannot be told apart/],
   ["more than 128 parts", bodyOf({ message: `a${"&a=1".repeat(130)}` }), /more than 128 parts/],

@@ -138,11 +138,13 @@ describe("a decision whose answer is lost while another process writes", () => {
     const inbox = createInbox(store);
     await inbox.ready();
     loseNext();
-    await inbox.held[what](eventId, DECISION);
-    expect(await other.read(eventId)).toMatchObject({ state: what === "replay" ? "done" : "discarded" });
+    await inbox.events[what](eventId, DECISION);
+    expect(await other.events.get(eventId)).toMatchObject({
+      state: what === "replay" ? "done" : "discarded",
+    });
     expect(runs).toBe(what === "replay" ? 1 : 0);
     // Whoever decides anew is told that there is nothing.
-    const again = await failure(inbox.held[what](eventId, DECISION));
+    const again = await failure(inbox.events[what](eventId, DECISION));
     expect(isPayhooksError(again) && again.code).toBe("ERR_HELD_NOT_FOUND");
   });
 });

@@ -245,10 +245,10 @@ describe("lines about one thing", () => {
   it("have no text of more than 500 characters but a stack", async () => {
     const t = await setUp({ payments: { publicKey } });
     const long = "r".repeat(5_000);
-    await t.post("payments", sign({ referenceId: long, status: "REVERSED" }));
+    await t.post("payments", sign({ payTxnId: long, status: "REVERSED" }));
     const [, , facts] = t.lines.at(-1) ?? [];
-    expect(facts).toMatchObject({ reason: "unrecognized", referenceId: `${"r".repeat(500)}…` });
-    expect(t.notices.at(-1)).toMatchObject({ referenceId: long });
+    expect(facts).toMatchObject({ reason: "unrecognized", id: `${"r".repeat(500)}…` });
+    expect(t.notices.at(-1)).toMatchObject({ id: long });
   });
 
   it("of an observer that throws are one a minute", async () => {

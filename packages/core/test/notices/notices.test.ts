@@ -69,7 +69,7 @@ describe("the observer", () => {
       }),
     );
     const [entry] = await t.held();
-    await t.receiver.held.discard(entry?.eventId ?? "", { by: "ada", note: "a test" });
+    await t.receiver.events.discard(entry?.eventId ?? "", { by: "ada", note: "a test" });
     await noticed();
     expect(t.notices.at(-1)).toEqual({
       at: t.clock.now(),
@@ -417,8 +417,8 @@ describe("what a handler throws", () => {
       expect.objectContaining({ stack: retry?.stack }),
       null,
     ]);
-    const life = await broken.read(retry?.eventId ?? "");
-    expect(life?.steps.deposit).toMatchObject({ state: "failed", error: "Error: no such order" });
+    const life = await broken.events.get(retry?.eventId ?? "");
+    expect(life?.handlers.deposit).toMatchObject({ state: "failed", error: "Error: no such order" });
     expect(JSON.stringify(life)).not.toContain("notices.test");
   });
 

@@ -37,7 +37,7 @@ describe("what another copy of the package throws", () => {
       },
     });
     const delivery = await t.deposit();
-    expect(delivery).toMatchObject({ status: 200, outcome: "waiting", ran: ["deposit"] });
+    expect(delivery).toMatchObject({ status: 200, outcome: "retrying", ran: ["deposit"] });
     expect(await t.advance(89_999)).toEqual([]);
     expect(await t.advance(1)).toEqual(["deposit"]);
     expect(await t.held()).toMatchObject([{ reason: "rejected", detail: "Reject: unknown customer" }]);

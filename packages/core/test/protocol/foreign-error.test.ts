@@ -131,15 +131,13 @@ describe("an inbox", () => {
     expect(await health()).toMatchObject({ ok: false, detail: "Error: E_STORE" });
     const eventId = "0".repeat(48);
     const decision = { by: "ada", note: "a test" };
-    const replaying = inbox.held.replay(eventId, decision);
+    const replaying = inbox.events.replay(eventId, decision);
     const gone = rejectedBy(replaying);
     expect(await health()).toMatchObject({ ok: false, detail: "Error: E_STORE" });
     const errors = await Promise.all(
-      [
-        inbox.read(eventId),
-        inbox.held.list()[Symbol.asyncIterator]().next(),
-        inbox.close({ graceMs: 0 }),
-      ].map(rejectedBy),
+      [inbox.events.get(eventId), inbox.events.list({ state: "held" }), inbox.close({ graceMs: 0 })].map(
+        rejectedBy,
+      ),
     );
     errors.push(await gone);
     for (const error of errors) {

@@ -164,8 +164,8 @@ describe("start", () => {
       () => receiver.start(),
       () => receiver.work(),
       () => receiver.run("0".repeat(48)),
-      () => receiver.read("0".repeat(48)),
-      () => receiver.held.discard("0".repeat(48), { by: "me", note: "" }),
+      () => receiver.events.get("0".repeat(48)),
+      () => receiver.events.discard("0".repeat(48), { by: "me", note: "" }),
     ];
     for (const call of calls) expect((await rejectedBy(call())).code).toBe("ERR_CLOSING");
     expect(await receiver.health()).toMatchObject({ ok: false, detail: expect.stringContaining("closed") });

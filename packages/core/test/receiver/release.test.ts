@@ -25,7 +25,7 @@ const onlyEntry = async (t: Setup): Promise<string> => {
   return entry?.eventId ?? "";
 };
 async function replay(t: Setup, decision: { readonly evenIfExpired?: boolean } = {}): Promise<void> {
-  await t.receiver.held.replay(await onlyEntry(t), { ...BY, ...decision });
+  await t.receiver.events.replay(await onlyEntry(t), { ...BY, ...decision });
   for (let turn = 0; turn < 4; turn++) await t.receiver.work();
   // Notices are told off the path.
   await new Promise((resolve) => setImmediate(resolve));
@@ -57,7 +57,7 @@ describe("an old callback", () => {
     const t = await setUp({ payments: { publicKey } });
     const sent = sign(twofold(t.clock.now()));
     expect((await t.post("payments", sent)).status).toBe(200);
-    await t.receiver.held.discard(await onlyEntry(t), BY);
+    await t.receiver.events.discard(await onlyEntry(t), BY);
     for (let month = 0; month < 3; month++) {
       await t.clock.advance("30d");
       expect(codeOfReply(await t.post("payments", sent))).toBe("ERR_TIMESTAMP_EXPIRED");

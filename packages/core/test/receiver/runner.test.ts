@@ -6,6 +6,7 @@ import {
   Reject,
   RetryAfter,
 } from "@payhooks/core";
+import { eachEvent } from "@payhooks/core/inbox";
 import {
   anyCallbackFields,
   createHarness,
@@ -175,7 +176,7 @@ describe("handlers and their time", () => {
     expect(reasons).toEqual([]);
     await t.advance("2s");
     expect(reasons).toEqual(["Error: timed out after 5000 ms"]);
-    expect(await delivering).toMatchObject({ status: 200, outcome: "waiting" });
+    expect(await delivering).toMatchObject({ status: 200, outcome: "retrying" });
     expect(await t.advance("2s")).toEqual(["deposit"]);
     expect(attempts).toEqual([1, 2]);
     expect(noticed(t, "double-risk")).toMatchObject([{ why: "timeout" }]);
@@ -247,7 +248,7 @@ describe("a replay of named handlers", () => {
       }),
     );
     const { eventId } = await t.deposit();
-    await t.receiver.held.replay(eventId ?? "", {
+    await t.receiver.events.replay(eventId ?? "", {
       by: "an operator",
       note: "a slip",
       handlers: ["depositt"],
@@ -282,7 +283,7 @@ describe("an entry that is released too late", () => {
     };
     const held = async () => {
       const entries = [];
-      for await (const entry of strict.held.list()) entries.push(entry);
+      for await (const entry of eachEvent(strict.events, { state: "held" })) entries.push(entry);
       return entries;
     };
     await deliver(strict, "tx-entry");
@@ -291,7 +292,7 @@ describe("an entry that is released too late", () => {
       await deliver(lenient, `tx-${n}`);
     }
     const [entry] = await held();
-    await lenient.held.replay(entry?.eventId ?? "", { by: "an operator", note: "declared the field" });
+    await lenient.events.replay(entry?.eventId ?? "", { by: "an operator", note: "declared the field" });
     await lenient.work();
     await lenient.work();
     expect(ran).toEqual(["tx-1", "tx-2", "tx-3", "tx-4"]);

@@ -55,9 +55,9 @@ export async function openStore(file: string | SqliteHandle): Promise<RecordStor
 }
 
 /** The write of record number `n`, in which an event waits. */
-export function waiting(store: RecordStore, n: number, rawBody?: Uint8Array): Swap {
+export function waiting(store: RecordStore, n: number, content?: Uint8Array): Swap {
   const key = keyOf(n);
-  const sample = { id: `tx-${n}`, ...(rawBody === undefined ? {} : { rawBody }) };
+  const sample = { id: `tx-${n}`, ...(content === undefined ? {} : { content }) };
   return swapOf(store, key, null, accepted(key, store.now(key), sample));
 }
 

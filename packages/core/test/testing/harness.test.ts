@@ -84,9 +84,9 @@ describe("advance", () => {
     );
     const delivery = await t.deposit();
     expect(await t.advance("2d")).toEqual([]);
-    expect(await t.receiver.read(delivery.eventId ?? "")).toMatchObject({ state: "waiting" });
+    expect(await t.receiver.events.get(delivery.eventId ?? "")).toMatchObject({ state: "retrying" });
     expect(await t.advance("1d")).toEqual(["deposit"]);
-    expect(await t.receiver.read(delivery.eventId ?? "")).toMatchObject({ state: "done" });
+    expect(await t.receiver.events.get(delivery.eventId ?? "")).toMatchObject({ state: "done" });
   });
 
   it("tells what became of a SUCCESS, and not of the waiting PENDING that it overtook", async () => {
@@ -101,7 +101,7 @@ describe("advance", () => {
     const fields = { payTxnId: "t-1", referenceId: "order-1", amount: "10.000000" };
     const pending = await t.deposit({ ...fields, status: "PENDING" });
     const success = await t.deposit({ ...fields, status: "SUCCESS" });
-    expect([pending.outcome, success.outcome]).toEqual(["waiting", "done"]);
+    expect([pending.outcome, success.outcome]).toEqual(["retrying", "done"]);
     expect(success.eventId).not.toBe(pending.eventId);
   });
 
@@ -127,7 +127,7 @@ describe("advance", () => {
     const delivering = t.deposit();
     expect(await t.advance("5m")).toEqual(["deposit", "deposit"]);
     // Its own attempt was over then, and the retry still due.
-    expect(await delivering).toMatchObject({ status: 200, outcome: "waiting" });
+    expect(await delivering).toMatchObject({ status: 200, outcome: "retrying" });
     expect(await t.receiver.health()).toMatchObject({ waiting: 0, running: 0 });
     expect(t.notices).toContainEqual(expect.objectContaining({ type: "double-risk", why: "timeout" }));
   });
@@ -140,7 +140,7 @@ describe("advance", () => {
     );
     const { eventId } = await t.deposit();
     await t.clock.advance("5s");
-    expect(await t.receiver.read(eventId ?? "")).toMatchObject({ state: "done" });
+    expect(await t.receiver.events.get(eventId ?? "")).toMatchObject({ state: "done" });
   });
 
   it.each(["2 days", "1w", "", -1, Number.NaN])("refuses %j", async (duration) => {

@@ -1,9 +1,7 @@
 import type { EventFacts } from "../../notices/notice.ts";
-import { isEntry } from "../../protocol/held-reasons.ts";
 import { countFurther, makeRoom } from "./contradictions.ts";
 import type { Accepted, AcceptOutcome, VerifiedEvent } from "./event.ts";
-import { countCopy, end, type IdempotencyRecord, type Slot } from "./record.ts";
-import { knowReferenceId, referenceIdOf } from "./reference.ts";
+import { countCopy, end, type IdempotencyRecord, referenceOf, type Slot } from "./record.ts";
 import { claimOf, type ReferenceClaim } from "./reference-claim.ts";
 import { decide, type Ruling } from "./table.ts";
 
@@ -177,10 +175,11 @@ function claim(
   }
   const reason = ruling.verdict === "run" ? null : ruling.verdict;
   const detail = ruling.detail ?? (reason === event.verdict ? event.detail : null);
-  if (event.referenceId !== undefined) knowReferenceId(event.delivery, event.referenceId);
   record.slots[ruling.slot] = {
     name: event.name,
     status: event.status,
+    rank: event.rank,
+    referenceId: event.referenceId === record.identity.referenceId ? null : event.referenceId,
     amounts: event.amount === null ? {} : { [event.delivery.source]: event.amount },
     verdict: ruling.verdict,
     state: run ? "waiting" : "held",
@@ -224,7 +223,7 @@ function amountBefore(record: IdempotencyRecord, event: VerifiedEvent): string |
 }
 
 /**
- * Once a terminal status is recorded, a PENDING that waits is stale, even as a replay, and ends in the same write. An entry
+ * Once a terminal status is recorded, an event of rank 0 that waits is stale, even as a replay, and ends in the same write. An entry
  * that is being released is left alone: it has not entered the table yet, and will do so by itself.
  */
 export function overtake(record: IdempotencyRecord, key: string, now: number): readonly EventFacts[] {
@@ -233,10 +232,10 @@ export function overtake(record: IdempotencyRecord, key: string, now: number): r
   for (const slotKey in record.slots) {
     const slot = record.slots[slotKey];
     if (slot === undefined || slot.work === null || slot.state !== "waiting") continue;
-    if (slot.status !== "PENDING" || isEntry(slot.verdict)) continue;
+    if (slot.rank !== 0) continue;
     const { flow, tenant, id } = record;
-    const { name: event, status, verdict, work } = slot;
-    const referenceId = referenceIdOf(work.delivery, verdict);
+    const { name: event, status } = slot;
+    const referenceId = referenceOf(record, slot);
     overtaken ??= [];
     overtaken.push({ flow, tenant, eventId: key + slotKey, id, event, status, referenceId });
     end(record, slot, { at: now, what: "stale" });

@@ -6,12 +6,10 @@
 import { FLOWS } from "../../protocol/events.ts";
 import { describeError } from "../../protocol/foreign-error.ts";
 import { type GivenUp, HELD_REASONS, type HeldReason } from "../../protocol/held-reasons.ts";
-import { digested } from "./digest.ts";
 import type { SlotState, StoredDelivery } from "./event.ts";
 import type { HistoryEntry, Step } from "./lease.ts";
 import {
   type IdempotencyRecord,
-  isFinished,
   isUnfinished,
   type Past,
   type RecordLease,
@@ -42,11 +40,20 @@ const DELIVERY: Shape<StoredDelivery> = objectOf<StoredDelivery>({
   flow: oneOf(FLOWS),
   tenant: text,
   source: oneOf<StoredDelivery["source"]>({ callback: true, lookup: true, webhook: true }),
-  rawBody: bytes,
-  headers: mapOf(text),
+  content: bytes,
+  signature: orNull(text),
   keyId: orNull(text),
   receivedAt: time,
+  merchantId: optional(text),
 });
+
+const RANK: Shape<0 | 1> = {
+  write: (rank) => rank,
+  read: (json) => {
+    if (json !== 0 && json !== 1) throw new Misshapen("is not 0 or 1");
+    return json;
+  },
+};
 
 const HELD_REASON = oneOf<HeldReason>(HELD_REASONS);
 const TEXTS = listOf(text);
@@ -99,6 +106,8 @@ const SLOT = objectOf<Slot>({
   name: text,
   status: text,
   amounts: mapOf(text),
+  rank: orNull(RANK),
+  referenceId: orNull(text),
   verdict: oneOf<Slot["verdict"]>({ run: true, ...HELD_REASONS }),
   state: oneOf<SlotState>({
     waiting: true,
@@ -140,13 +149,8 @@ export function isUnreadable(record: IdempotencyRecord | Unreadable): record is 
   return "unreadable" in record;
 }
 
-/** Writes a record as a text that every database takes. Long facts of a finished record become digests. */
+/** Writes a record as a text that every database takes. */
 export function encodeRecord(record: IdempotencyRecord): string {
-  return encodeWhole(isFinished(record) ? { ...record, identity: digested(record.identity) } : record);
-}
-
-/** Like {@link encodeRecord}, without digests. */
-export function encodeWhole(record: IdempotencyRecord): string {
   return FORMAT + JSON.stringify(RECORD.write(record));
 }
 

@@ -1,9 +1,9 @@
 import { overtake } from "./accept.ts";
 import { recordKeyOf, slotKeyOf } from "./event.ts";
-import { referenceOf } from "./index-of.ts";
-import type { Decision, Held, Life, ReplayDecision } from "./life.ts";
+import { stateOf } from "./index-of.ts";
+import type { Decision, ReplayDecision, StoredEvent } from "./life.ts";
 import { amountOf, othersOf, revisionOf } from "./others.ts";
-import { addHistory, end, type IdempotencyRecord } from "./record.ts";
+import { addHistory, end, type IdempotencyRecord, referenceOf } from "./record.ts";
 
 /**
  * Makes a person's decision once. If it was written before, its token shows that, whatever has become of the event since.
@@ -76,8 +76,8 @@ export function discard(
   return true;
 }
 
-/** The event's life, as far as the record still has it; null when the record does not know the event. */
-export function lifeOf(record: IdempotencyRecord | null, eventId: string): Life | null {
+/** The event, as far as the record still has it; null when the record does not know the event. */
+export function eventIn(record: IdempotencyRecord | null, eventId: string): StoredEvent | null {
   const slot = record?.slots[slotKeyOf(eventId)];
   if (record === null || slot === undefined) return null;
   const { work } = slot;
@@ -88,9 +88,10 @@ export function lifeOf(record: IdempotencyRecord | null, eventId: string): Life 
     id: record.id,
     event: slot.name,
     status: slot.status,
-    state: slot.state,
-    reason: work?.reason ?? null,
+    state: stateOf(slot),
+    reason: slot.state === "held" ? (work?.reason ?? null) : null,
     detail: work?.detail ?? null,
+    heldAt: slot.state === "held" ? (work?.heldAt ?? null) : null,
     referenceId: referenceOf(record, slot),
     amount: amountOf(slot),
     others: othersOf(record, recordKeyOf(eventId), slotKeyOf(eventId)),
@@ -99,18 +100,8 @@ export function lifeOf(record: IdempotencyRecord | null, eventId: string): Life 
     lastDeliveryAt: work?.lastCopyAt ?? slot.past?.lastCopyAt ?? slot.acceptedAt,
     copies: work?.copies ?? slot.past?.copies ?? 0,
     replays: slot.replays,
-    steps: { ...work?.steps },
+    handlers: { ...work?.steps },
     history: work?.history.slice() ?? slot.past?.history ?? [],
     delivery: work?.delivery ?? null,
   };
-}
-
-/** The event as an entry of the held list, or null when it is not held. */
-export function heldOf(record: IdempotencyRecord | null, eventId: string): Held | null {
-  const life = lifeOf(record, eventId);
-  const slot = record?.slots[slotKeyOf(eventId)];
-  const work = slot?.work ?? null;
-  if (life?.state !== "held" || life.reason === null || life.revision === null || work === null) return null;
-  const { heldAt, delivery } = work;
-  return { ...life, state: "held", reason: life.reason, revision: life.revision, heldAt, delivery };
 }

@@ -5,19 +5,27 @@ import type { HeldReason } from "../../protocol/held-reasons.ts";
 /** The state of a slot. `stale` and `discarded` are ends, like `done`. */
 export type SlotState = "waiting" | "running" | "done" | "held" | "stale" | "discarded";
 
-/** A delivery as it is stored until its event is done. A replay parses it again. */
+/**
+ * What is stored of a delivery until its event is done: what was signed, and not how a body spelt it. Today's rules read it again at
+ * a run.
+ */
 export interface StoredDelivery {
   readonly flow: FlowName;
   readonly tenant: string;
   readonly source: "callback" | "lookup" | "webhook";
-  /** The exact bytes that arrived. */
-  readonly rawBody: Uint8Array;
-  /** The header fields that the flow needs. The payments flow needs none. */
-  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * Of a callback, the canonical string, which is what its signature covers. Of a webhook, the bytes of its body, for the same
+   * reason. Of a look-up, its fields as JSON.
+   */
+  readonly content: Uint8Array;
+  /** The signature, as it was sent; null if it was not signed. */
+  readonly signature: string | null;
   /** The fingerprint of the key that verified it; null if it was not signed (`unsafeAllowUnsigned`, look-ups). */
   readonly keyId: string | null;
   /** Milliseconds since the epoch, on the receiver's clock. */
   readonly receivedAt: number;
+  /** The `merchantId` by which a resolver was asked for the keys. Left out if keys are fixed. */
+  readonly merchantId?: string;
 }
 
 /** A verified delivery, with everything that the table of deduplication (docs/concepts/deduplication.md) needs to decide. */
@@ -56,8 +64,8 @@ export interface VerifiedEvent {
   readonly detail: string | null;
   /** With `oneSuccessPerReference`: the key of the record that claims the reference for this id. */
   readonly referenceKey: string | null;
-  /** The merchant's reference, by which the event can be found. Left out if nobody has read it yet. */
-  readonly referenceId?: string | null;
+  /** The merchant's reference, as a label by which the event is found. Null if it has none, or if its reading is not certain. */
+  readonly referenceId: string | null;
   /** If the event has several readings: the ids and references of each, by which it can be found. */
   readonly foundBy?: readonly string[];
   readonly delivery: StoredDelivery;

@@ -1,8 +1,7 @@
-import type { FlowName } from "../../protocol/events.ts";
+import type { EventFacts } from "../../notices/notice.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
-import { isDigest } from "./digest.ts";
-import { type IdempotencyRecord, isFinished, type Slot } from "./record.ts";
-import { referenceIdOf } from "./reference.ts";
+import { label } from "./label.ts";
+import { type IdempotencyRecord, isFinished, referenceOf, type Slot } from "./record.ts";
 import { dueOf } from "./schedule.ts";
 
 /** The state of an event, as it is counted and listed: `retrying` waits for another attempt, `finished` is any end. */
@@ -17,25 +16,11 @@ export const EVENT_STATES: Readonly<Record<EventState, true>> = {
   finished: true,
 };
 
-/** One event at a glance. Its texts have at most 256 bytes, and neither NUL nor unpaired surrogates. */
-export interface EventSummary {
-  /** Names the event: 48 hex digits. */
-  readonly eventId: string;
-  /** The state of the event. */
+/** One event in a store's lists. Its texts are labels: a text of more than 512 bytes, or one that no database takes, is its SHA-256. */
+export interface EventSummary extends EventFacts {
   readonly state: EventState;
   /** Why it is held; null otherwise. */
   readonly reason: HeldReason | null;
-  readonly flow: FlowName;
-  /** The tenant, as the key resolver named it. Empty if keys are fixed. */
-  readonly tenant: string;
-  /** `payTxnId` or `idempotency_key`. For a body without a certain reading, a hash of it. */
-  readonly id: string;
-  /** The event's name; empty for a body without a certain reading. */
-  readonly event: string;
-  /** The payment's status; empty in the connect flow. */
-  readonly status: string;
-  /** The merchant's reference of a payment. Null if there is none, or if the inbox no longer knows it. */
-  readonly referenceId: string | null;
   /** When it was accepted, in milliseconds since the epoch, on the store's clock. It never changes. */
   readonly acceptedAt: number;
 }
@@ -76,17 +61,17 @@ export function indexOf(key: string, record: IdempotencyRecord): RecordIndex {
 function labelsOf(eventId: string, record: IdempotencyRecord, slot: Slot): EventLabels {
   const { flow, tenant, id } = record;
   const { work } = slot;
-  const referenceId = referenceOf(record, slot);
+  const state = stateOf(slot);
   return {
     eventId,
-    state: stateOf(slot),
+    state: isEnd(state) ? "finished" : state,
     reason: slot.state === "held" ? (work?.reason ?? null) : null,
     flow,
     tenant: label(tenant),
     id: label(id),
     event: label(slot.name),
     status: label(slot.status),
-    referenceId: referenceId === null ? null : label(referenceId),
+    referenceId: referenceOf(record, slot),
     acceptedAt: slot.acceptedAt,
     foundBy: work?.foundBy?.map(label) ?? NOTHING,
   };
@@ -94,41 +79,17 @@ function labelsOf(eventId: string, record: IdempotencyRecord, slot: Slot): Event
 
 const NOTHING: readonly string[] = [];
 
-/** The merchant's reference. A finished event keeps it among its facts, unless that is a digest. */
-export function referenceOf({ identity }: IdempotencyRecord, { work, verdict }: Slot): string | null {
-  if (work !== null) return referenceIdOf(work.delivery, verdict);
-  const { referenceId } = identity;
-  return verdict !== "run" || referenceId === undefined || isDigest(referenceId) ? null : referenceId;
+/** Whether an event in this state is finished. */
+function isEnd(state: string): state is "done" | "stale" | "discarded" {
+  return state === "done" || state === "stale" || state === "discarded";
 }
 
-function stateOf({ state, work }: Slot): EventState {
-  switch (state) {
-    case "waiting":
-      return work !== null && wasTried(work.steps) ? "retrying" : "waiting";
-    case "running":
-    case "held":
-      return state;
-    default:
-      return "finished";
-  }
+/** The state of an event, as people are shown it. */
+export function stateOf({ state, work }: Slot): Slot["state"] | "retrying" {
+  return state === "waiting" && work !== null && wasTried(work.steps) ? "retrying" : state;
 }
 
 function wasTried(steps: Readonly<Record<string, unknown>>): boolean {
   for (const _ in steps) return true;
   return false;
-}
-
-const LABEL_BYTES = 256;
-/** Texts that no database refuses, and that no limit in bytes can cut. */
-const PLAIN = /^[\x20-\x7e]{0,256}$/;
-
-/** A text as a label: cut to 256 bytes between two characters, and without characters that a database may refuse. */
-export function label(text: string): string {
-  if (PLAIN.test(text)) return text;
-  const clean = text.replace(/\0|\p{Surrogate}/gu, "\uFFFD");
-  const bytes = Buffer.from(clean);
-  if (bytes.byteLength <= LABEL_BYTES) return clean;
-  let end = LABEL_BYTES;
-  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
-  return bytes.subarray(0, end).toString();
 }

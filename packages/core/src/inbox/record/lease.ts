@@ -1,7 +1,6 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { GivenUp, HeldReason } from "../../protocol/held-reasons.ts";
 import type { StoredDelivery } from "./event.ts";
-import { referenceIdOf } from "./reference.ts";
 
 /** The state of one handler for one event. */
 export interface Step {
@@ -64,6 +63,7 @@ export interface LeaseData {
   readonly id: string;
   readonly name: string;
   readonly status: string;
+  readonly referenceId: string | null;
   readonly delivery: StoredDelivery;
   /** The states of the handlers before this run. */
   readonly steps: Readonly<Record<string, Step>>;
@@ -92,9 +92,8 @@ export interface LeaseData {
 }
 
 /** What notices say about the event that is run. */
-export function factsOf({ eventId, id, name, status, verdict, delivery }: LeaseData): EventFacts {
+export function factsOf({ eventId, id, name, status, referenceId, delivery }: LeaseData): EventFacts {
   const { flow, tenant } = delivery;
-  const referenceId = referenceIdOf(delivery, verdict);
   return { flow, tenant, eventId, id, event: name, status, referenceId };
 }
 

@@ -1,41 +1,27 @@
-import type { FlowName } from "../../protocol/events.ts";
+import type { EventFacts } from "../../notices/notice.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery } from "./event.ts";
 import type { HistoryEntry, Step } from "./lease.ts";
 
 /** Another event of the same transaction, or of the same webhook. */
-export interface OtherEvent {
-  readonly eventId: string;
-  readonly event: string;
-  readonly status: string;
-  readonly state: SlotState;
-  /** Why it is held; null otherwise. */
-  readonly reason: HeldReason | null;
-  /** In its normal spelling; null if it has none, or if none is known. */
-  readonly amount: string | null;
-  readonly acceptedAt: number;
+export interface OtherEvent
+  extends Pick<StoredEvent, "eventId" | "event" | "status" | "state" | "reason" | "amount" | "acceptedAt"> {
   /** True if its handlers have run or will run, so that a replay runs a second event of the transaction. */
   readonly runsToo: boolean;
 }
 
-/** The whole life of one event. */
-export interface Life {
-  readonly eventId: string;
-  readonly flow: FlowName;
-  readonly tenant: string;
-  readonly id: string;
-  readonly event: string;
-  readonly status: string;
-  readonly state: SlotState;
+/** An event as the inbox has it, with its whole life. */
+export interface StoredEvent extends EventFacts {
+  /** `retrying` waits for another attempt. `done`, `stale` and `discarded` are ends: the event is finished. */
+  readonly state: SlotState | "retrying";
+  /** Why it is held; null otherwise. */
   readonly reason: HeldReason | null;
+  /** What is wrong with it, in words, while it is held. */
   readonly detail: string | null;
-  /**
-   * The merchant's reference of a payment. Null if there is none, if the reading is not certain, or if the inbox no longer
-   * knows it.
-   */
-  readonly referenceId: string | null;
   /** The amount in its normal spelling. Null if the event has none, or if its reading is not certain. */
   readonly amount: string | null;
+  /** Since when it is held; null if it is not. */
+  readonly heldAt: number | null;
   /** The other events of the transaction, at most 10: first those that have run or will run, then the earliest. */
   readonly others: readonly OtherEvent[];
   /**
@@ -43,15 +29,15 @@ export interface Life {
    * replayed, its amount, and which other events of its transaction run too. Null if it is not held. A decision may name it.
    */
   readonly revision: string | null;
-  /** When its first delivery was accepted (milliseconds since the epoch, on the store's clock). */
+  /** When its first delivery was accepted (milliseconds since the epoch, on the store's clock). It never changes. */
   readonly acceptedAt: number;
   /** When the last delivery that was counted arrived: see `copies`. */
   readonly lastDeliveryAt: number;
   /** How many further deliveries of it arrived while it was unfinished or held. Deliveries within a second count as one. */
   readonly copies: number;
   readonly replays: number;
-  /** The state of each handler. Empty once the event is done. */
-  readonly steps: Readonly<Record<string, Step>>;
+  /** The state of each handler. Empty once the event is finished. */
+  readonly handlers: Readonly<Record<string, Step>>;
   /**
    * What has happened, oldest first: attempts that failed, with their errors, and who replayed or discarded the event, and why. At
    * most 50 lines, or 8 shortened ones once the event has ended. Nothing is kept of an event that was done at its first attempt.
@@ -59,15 +45,6 @@ export interface Life {
   readonly history: readonly HistoryEntry[];
   /** The delivery as it arrived, while the event is unfinished or held; null once it is done. */
   readonly delivery: StoredDelivery | null;
-}
-
-/** An entry of the held list: the life of an event, and the delivery as it arrived. */
-export interface Held extends Life {
-  readonly state: "held";
-  readonly reason: HeldReason;
-  readonly heldAt: number;
-  readonly revision: string;
-  readonly delivery: StoredDelivery;
 }
 
 /** Who decides about a held entry, and why. Both are kept in the entry's history. */

@@ -1,3 +1,4 @@
+import { stateOf } from "./index-of.ts";
 import { hashOf } from "./keys.ts";
 import type { OtherEvent } from "./life.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
@@ -17,7 +18,7 @@ export function othersOf(record: IdempotencyRecord, key: string, slotKey: string
       eventId: key + otherKey,
       event,
       status,
-      state,
+      state: stateOf(slot),
       reason: state === "held" ? (work?.reason ?? null) : null,
       amount: amountOf(slot),
       acceptedAt,
@@ -29,10 +30,10 @@ export function othersOf(record: IdempotencyRecord, key: string, slotKey: string
     .slice(0, MAX_OTHERS);
 }
 
-/** Whether two events of a transaction both count as its outcome. A PENDING comes before the outcome, and is none. */
-function runsBeside(self: Slot, { state, status }: Slot): boolean {
+/** Whether two events of a transaction both count as its outcome. An event of rank 0 comes before the outcome, and is none. */
+function runsBeside(self: Slot, { state, status, rank }: Slot): boolean {
   if (state !== "done" && state !== "waiting" && state !== "running") return false;
-  return status === self.status || (status !== "PENDING" && self.status !== "PENDING");
+  return status === self.status || (rank !== 0 && self.rank !== 0);
 }
 
 /** The amount of an event, preferably as its own delivery gave it. */

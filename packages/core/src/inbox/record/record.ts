@@ -24,6 +24,10 @@ import type { HistoryEntry, Step } from "./lease.ts";
 export interface Slot {
   readonly name: string;
   readonly status: string;
+  /** Rank 0 may be followed by rank 1. Null: the event has no place in the table. */
+  readonly rank: 0 | 1 | null;
+  /** The merchant's reference, as a label. Null: the one of the record's identity, if that has one. See {@link referenceOf}. */
+  readonly referenceId: string | null;
   /** Amounts that arrived, by source. */
   amounts: Readonly<Record<string, string>>;
   readonly verdict: "run" | HeldReason;
@@ -117,6 +121,11 @@ export interface IdempotencyRecord {
   expiresAt: number;
 }
 
+/** The reference of an event, as a label. Null if it has none, or if its reading is not certain. */
+export function referenceOf({ identity }: IdempotencyRecord, { referenceId }: Slot): string | null {
+  return referenceId ?? identity.referenceId ?? null;
+}
+
 /** True while the slot must not be forgotten. */
 export function isUnfinished(slot: Slot): boolean {
   return slot.state === "waiting" || slot.state === "running" || slot.state === "held";
@@ -163,7 +172,7 @@ export function addHistory({ history }: Pick<Work, "history">, entry: HistoryEnt
 export function checkHeldRoom(held: number, maxHeld: number): void {
   if (held < maxHeld) return;
   throw new PayhooksError("ERR_HELD_FULL", `${held} events are held, which is the limit.`, {
-    fix: "Look at receiver.held.list(), replay or discard entries, or raise maxHeld.",
+    fix: 'Look at receiver.events.list({ state: "held" }), replay or discard entries, or raise maxHeld.',
   });
 }
 

@@ -2,7 +2,7 @@ import type { EventFacts } from "../../notices/notice.ts";
 import { overtake } from "./accept.ts";
 import type { SlotState } from "./event.ts";
 import { type Ending, type LeaseData, type Step, type StepChange, TELL_PREFIX } from "./lease.ts";
-import { addHistory, end, type IdempotencyRecord, type Slot, type Work } from "./record.ts";
+import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type Work } from "./record.ts";
 import { nextSlot, pullBackTimes } from "./schedule.ts";
 
 /** An event is begun before its time at most this often, however many copies ask for it. */
@@ -93,8 +93,8 @@ function take(
 ): LeaseData {
   record.lease = { slot: slotKey, token, until: now + leaseMs, lengthMs: leaseMs };
   slot.token = token;
-  // A PENDING that was running when the terminal status came, and whose lease has lapsed since, must not run after it.
-  const overtaken = slot.status === "PENDING" ? [] : overtake(record, key, now);
+  // An event of rank 0 that was running when the terminal status came, and whose lease has lapsed since, must not run after it.
+  const overtaken = slot.rank === 0 ? [] : overtake(record, key, now);
   const mode = slot.state === "held" ? "tell" : "run";
   if (mode === "run") slot.state = "running";
   const lease: LeaseData = {
@@ -109,6 +109,7 @@ function take(
     id: record.id,
     name: slot.name,
     status: slot.status,
+    referenceId: referenceOf(record, slot),
     delivery: work.delivery,
     steps: { ...work.steps },
     handlers: work.handlers ?? [],

@@ -60,7 +60,7 @@ export function dueOf({ lease, slots }: IdempotencyRecord): Due | null {
 }
 
 /**
- * The slot that runs next. Events to run come before held ones whose onHeld handlers are to be called, PENDING comes before
+ * The slot that runs next. Events to run come before held ones whose onHeld handlers are to be called, rank 0 comes before
  * what follows it, and older ones come first.
  */
 export function nextSlot({ slots }: IdempotencyRecord, now: number): string | null {
@@ -77,8 +77,6 @@ export function nextSlot({ slots }: IdempotencyRecord, now: number): string | nu
 
 function isBefore(a: Slot, b: Slot): boolean {
   if (a.state !== b.state) return a.state === "waiting";
-  if (a.status !== b.status && (a.status === "PENDING" || b.status === "PENDING")) {
-    return a.status === "PENDING";
-  }
+  if ((a.rank === 0) !== (b.rank === 0)) return a.rank === 0;
   return a.acceptedAt < b.acceptedAt;
 }

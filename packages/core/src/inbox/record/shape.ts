@@ -52,7 +52,7 @@ export const flag: Shape<boolean> = {
 };
 
 /** One of some texts. */
-export function oneOf<T extends string>(values: Readonly<Record<T, true>>): Shape<T> {
+export function oneOf<T extends string>(values: Readonly<Record<T, unknown>>): Shape<T> {
   return plain(
     "one that this version knows",
     (json) => typeof json === "string" && Object.hasOwn(values, json),

@@ -1,5 +1,4 @@
 import type { HeldReason } from "../../protocol/held-reasons.ts";
-import { digestOf } from "./digest.ts";
 import type { AcceptOutcome, VerifiedEvent } from "./event.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
@@ -68,17 +67,14 @@ function mismatch(row: 1 | 2, record: IdempotencyRecord, event: VerifiedEvent, d
 type Facts = Readonly<Record<string, string>>;
 
 function differs(known: Facts, given: Facts): boolean {
-  for (const field in given) if (isOther(known[field], given[field] ?? "")) return true;
+  for (const field in given) if (known[field] !== undefined && known[field] !== given[field]) return true;
   return false;
 }
 
-function isOther(value: string | undefined, other: string): boolean {
-  // A finished record may keep only the digest of a long fact.
-  return value !== undefined && value !== other && value !== digestOf(other);
-}
-
 function differenceOf(known: Facts, given: Facts): string {
-  const names = Object.keys(given).filter((field) => isOther(known[field], given[field] ?? ""));
+  const names = Object.keys(given).filter(
+    (field) => known[field] !== undefined && known[field] !== given[field],
+  );
   return `${names.join(", ")} ${names.length === 1 ? "differs" : "differ"} from what is recorded`;
 }
 

@@ -18,10 +18,8 @@ export interface StoreFixture {
 export interface StoreTraits {
   /** `takeDue` finds the records that wait longest of all. Without this trait, it finds the longest waiting of some of them. */
   readonly oldestOfAll?: boolean;
-  /** `list` finds finished events if the filter asks for the state `finished`. */
+  /** `list` finds finished events if the filter asks for the state `finished` or `any`. */
   readonly listsFinished?: boolean;
-  /** `find` finds events by their texts, including finished ones. */
-  readonly finds?: boolean;
   /** A write with `announce` wakes other processes through `onDue`. */
   readonly announces?: boolean;
   /** If a due time is further away than when it was written, a wrong clock has set it. The record then counts as due. */

@@ -4,6 +4,7 @@ import { accept } from "../../inbox/record/accept.ts";
 import { copyRecord } from "../../inbox/record/codec.ts";
 import { discard, replay } from "../../inbox/record/decisions.ts";
 import type { VerifiedEvent } from "../../inbox/record/event.ts";
+import { label } from "../../inbox/record/label.ts";
 import type { Ending } from "../../inbox/record/lease.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import { beginNext, finish } from "../../inbox/record/run.ts";
@@ -34,8 +35,8 @@ export interface Sample {
   readonly name?: string;
   readonly id?: string;
   readonly referenceId?: string;
-  readonly rawBody?: Uint8Array;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly content?: Uint8Array;
+  readonly signature?: string;
   /** Ids and references of its readings. */
   readonly foundBy?: readonly string[];
   readonly retentionMs?: number;
@@ -48,6 +49,8 @@ export interface Sample {
 function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
   const { status = "SUCCESS", flow = "payments", tenant = "", name = "DEPOSIT", id = "tx-1" } = sample;
   const { referenceId = "o-1", retentionMs = 8 * DAY_MS, held } = sample;
+  const isCertain = flow === "payments" && held !== "malformed" && held !== "ambiguous";
+  const known = isCertain ? label(referenceId) : null;
   return {
     key,
     slot: slotOf(status),
@@ -56,7 +59,7 @@ function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
     name,
     status,
     rank: held === undefined ? (status === "PENDING" ? 0 : 1) : null,
-    identity: { referenceId },
+    identity: known === null ? {} : { referenceId: known },
     amount: "10",
     signedAt: now,
     fresh: true,
@@ -64,13 +67,14 @@ function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
     verdict: held ?? "run",
     detail: held === undefined ? null : "as sampled",
     referenceKey: null,
+    referenceId: known,
     foundBy: sample.foundBy ?? [],
     delivery: {
       flow,
       tenant,
       source: flow === "payments" ? "callback" : "webhook",
-      rawBody: sample.rawBody ?? Buffer.from(JSON.stringify({ referenceId })),
-      headers: sample.headers ?? {},
+      content: sample.content ?? Buffer.from(`referenceId=${referenceId}`),
+      signature: sample.signature ?? null,
       keyId: "key-1",
       receivedAt: now,
     },

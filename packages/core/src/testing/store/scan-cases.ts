@@ -1,7 +1,7 @@
 /** Cases about scans, which find every record. */
 import assert from "node:assert/strict";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
-import type { RecordStore, Scanned, ScannedRecord } from "../../inbox/store.ts";
+import type { DueRecord, RecordStore, Scanned } from "../../inbox/store.ts";
 import type { StoreCase } from "./fixture.ts";
 import { accepted, begun, ended, HOUR_MS, keyOf, referenceRecord, SHORT_MS } from "./records.ts";
 import { expectSame, put, putAll } from "./writes.ts";
@@ -11,8 +11,8 @@ async function scanned(
   store: RecordStore,
   limit: number,
   between: () => Promise<void> = async () => {},
-): Promise<ReadonlyMap<string, ScannedRecord>> {
-  const found = new Map<string, ScannedRecord>();
+): Promise<ReadonlyMap<string, DueRecord>> {
+  const found = new Map<string, DueRecord>();
   let cursor: string | null = null;
   for (let pages = 1; ; pages++) {
     const page: Scanned | undefined = await store.scan?.(cursor, limit);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { label } from "../../inbox/record/index-of.ts";
+import { label } from "../../inbox/record/label.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { Swap } from "../../inbox/store.ts";
 import type { StoreCase } from "./fixture.ts";
@@ -243,7 +243,7 @@ export const swapCases: readonly StoreCase[] = [
         "{tag}\n:*?[a]",
       ];
       let n = 0;
-      for (const rawBody of bodies) {
+      for (const content of bodies) {
         for (const text of oddTexts) {
           const key = keyOf(++n);
           const now = store.now(key);
@@ -253,15 +253,10 @@ export const swapCases: readonly StoreCase[] = [
             name: text,
             status: text,
             referenceId: text,
-            rawBody,
+            content,
+            signature: text,
           };
-          const headers = { "x-odd": text };
-          const open = await put(
-            store,
-            key,
-            null,
-            accepted(key, now, { ...sample, headers, held: "malformed" }),
-          );
+          const open = await put(store, key, null, accepted(key, now, { ...sample, held: "malformed" }));
           expectSame(await readOne(store, key), open);
           const { events } = await store.list(
             { state: "held", tenant: label(text), event: label(text) },

@@ -10,7 +10,7 @@ import { event, Ground, KEY, SUCCESS } from "./ground.ts";
 function contradicting(n: number, filling = ""): VerifiedEvent {
   const identity = { event: "DEPOSIT", referenceId: `other-${n}${filling}` };
   const given = event("SUCCESS", { identity, variantSlot: () => n.toString(16).padStart(16, "0") });
-  return { ...given, delivery: { ...given.delivery, rawBody: Buffer.from(JSON.stringify(identity)) } };
+  return { ...given, delivery: { ...given.delivery, content: Buffer.from(JSON.stringify(identity)) } };
 }
 
 const slotOf = (n: number): string => n.toString(16).padStart(16, "0");

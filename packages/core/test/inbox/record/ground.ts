@@ -1,8 +1,8 @@
 import { type AcceptContext, accept } from "../../../src/inbox/record/accept.ts";
-import { lifeOf } from "../../../src/inbox/record/decisions.ts";
+import { eventIn } from "../../../src/inbox/record/decisions.ts";
 import type { Accepted, VerifiedEvent } from "../../../src/inbox/record/event.ts";
 import type { Ending, LeaseData, StepChange } from "../../../src/inbox/record/lease.ts";
-import type { Life } from "../../../src/inbox/record/life.ts";
+import type { StoredEvent } from "../../../src/inbox/record/life.ts";
 import type { IdempotencyRecord, Slot } from "../../../src/inbox/record/record.ts";
 import {
   type BeginOptions,
@@ -41,12 +41,13 @@ export function event(status: string, changes: Partial<VerifiedEvent> = {}): Ver
     verdict: "run",
     detail: null,
     referenceKey: null,
+    referenceId: "o-1",
     delivery: {
       flow: "payments",
       tenant: "t",
       source: "callback",
-      rawBody: new TextEncoder().encode('{"referenceId":"o-1"}'),
-      headers: {},
+      content: new TextEncoder().encode("referenceId=o-1"),
+      signature: null,
       keyId: "k",
       receivedAt: 900,
     },
@@ -115,9 +116,9 @@ export class Ground {
     return slot;
   }
 
-  life(key: string): Life {
+  life(key: string): StoredEvent {
     if (this.record === null) throw new Error("no record");
-    const life = lifeOf(this.record, KEY + key);
+    const life = eventIn(this.record, KEY + key);
     if (life === null) throw new Error(`nothing is known of ${key}`);
     return life;
   }

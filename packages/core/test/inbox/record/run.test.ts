@@ -27,6 +27,7 @@ describe("taking an event", () => {
         id: "tx-1",
         name: "DEPOSIT",
         status: "SUCCESS",
+        referenceId: "o-1",
         delivery: given.delivery,
         steps: {},
         handlers: [],

@@ -68,7 +68,7 @@ export async function carryOut(
     throw new CliError(
       "ERR_HELD_NOT_FOUND",
       "None of these events is held.",
-      "payhooks held list shows what is.",
+      "payhooks events --state held shows what is.",
     );
   }
   return told.every((outcome) => GOOD.has(outcome)) ? EXIT.ok : EXIT.failure;
@@ -82,8 +82,8 @@ async function decided(
 ): Promise<Outcome> {
   const { by, note, revision } = choice;
   try {
-    if (action === "replay") await inbox.held.replay(eventId, choice);
-    else await inbox.held.discard(eventId, { by, note, revision });
+    if (action === "replay") await inbox.events.replay(eventId, choice);
+    else await inbox.events.discard(eventId, { by, note, revision });
     return action === "replay" ? "queued" : "discarded";
   } catch (error) {
     const { code } = error as { code?: unknown };
@@ -98,7 +98,9 @@ function summarize(told: readonly Outcome[], action: Action, { line }: Terminal)
   for (const outcome of told) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
   line(`\n${[...counts].map(([outcome, count]) => `${count} ${outcome.replace("-", " ")}`).join(", ")}.`);
   if (action === "replay" && counts.has("queued")) {
-    line("Your application runs what is queued. What fails again is held again: see payhooks held list.");
+    line(
+      "Your application runs what is queued. What fails again is held again: see payhooks events --state held.",
+    );
   }
 }
 

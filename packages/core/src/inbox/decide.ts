@@ -1,59 +1,26 @@
 import { inboxError } from "../notices/notice.ts";
-import { checkChoice, checkNames } from "../protocol/check-names.ts";
-import { checkLimit } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { FLOWS } from "../protocol/events.ts";
-import { HELD_REASONS } from "../protocol/held-reasons.ts";
-import type { EventFilter } from "./events.ts";
-import type { HeldEntries, HeldFilter } from "./inbox.ts";
+import type { Events } from "./events.ts";
 import type { InboxParts } from "./parts.ts";
-import { isUnreadable } from "./record/codec.ts";
-import { decideOnce, discard, heldOf, replay } from "./record/decisions.ts";
+import { decideOnce, discard, replay } from "./record/decisions.ts";
 import { recordKeyOf, slotKeyOf } from "./record/event.ts";
-import { label } from "./record/index-of.ts";
-import type { Decision, Held, ReplayDecision } from "./record/life.ts";
-import type { ListCursor } from "./store.ts";
+import type { Decision, ReplayDecision } from "./record/life.ts";
 
-const PAGE = 100;
-
-/** What the held list takes from its inbox. */
-export interface HeldParts {
+/** What decisions take from their inbox. */
+export interface DecideParts {
   readonly parts: InboxParts;
   ready(): Promise<void>;
   /** Called after a decision was written, since it changes what is due and how many entries are held. */
   decided(): void;
 }
 
-/** The held list of a store. Listing skips no entry when others are replayed or discarded meanwhile. */
-export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): HeldEntries {
-  const { store, changes, environment, leaseMs: deadlineMs } = parts;
-
-  async function* list(wanted: HeldFilter = {}): AsyncGenerator<Held> {
-    checkNames("held.list", wanted, { flow: true, tenant: true, reason: true, limit: true });
-    const { flow, tenant, reason, limit = Number.POSITIVE_INFINITY } = wanted;
-    checkChoice("The flow of held.list", flow, FLOWS);
-    checkChoice("The reason of held.list", reason, HELD_REASONS);
-    checkLimit("The limit of held.list", limit);
-    const filter: EventFilter = {
-      state: "held",
-      flow,
-      reason,
-      tenant: tenant === undefined ? tenant : label(tenant),
-    };
-    await ready();
-    let left = limit;
-    let cursor: ListCursor | null = null;
-    do {
-      const page = await store.list(filter, cursor, Math.min(PAGE, left));
-      for (const { eventId, versioned } of page.events) {
-        const entry = isUnreadable(versioned.record) ? null : heldOf(versioned.record, eventId);
-        if (entry === null) continue;
-        if (left-- <= 0) return;
-        yield entry;
-      }
-      cursor = page.next;
-    } while (cursor !== null && left > 0);
-  }
+/** The decisions that people make about held events. */
+export function decisions({
+  parts,
+  ready,
+  decided: onDecided,
+}: DecideParts): Pick<Events, "replay" | "discard"> {
+  const { changes, environment, leaseMs: deadlineMs } = parts;
 
   async function decide(
     eventId: string,
@@ -80,7 +47,6 @@ export function heldEntries({ parts, ready, decided: onDecided }: HeldParts): He
   }
 
   return {
-    list,
     async replay(eventId: string, decision: ReplayDecision) {
       await decide(eventId, decision.revision, (record, now) => replay(record, eventId, decision, now));
     },
@@ -100,7 +66,7 @@ function notHeld(eventId: string): PayhooksError {
     "ERR_HELD_NOT_FOUND",
     `No held entry has the eventId ${JSON.stringify(String(eventId).slice(0, 64))}.`,
     {
-      fix: "List them with receiver.held.list(); it may have been replayed or discarded already.",
+      fix: 'List them with receiver.events.list({ state: "held" }); it may have been replayed or discarded already.',
     },
   );
 }

@@ -1,97 +1,20 @@
 import { spawn } from "node:child_process";
-import { join } from "node:path";
-import { createReceiver, type Held, type Receiver } from "@payhooks/core";
+import type { StoredEvent } from "@payhooks/core";
 import { HELD_REASONS, type HeldReason, isAboutTruth } from "@payhooks/core/inbox";
-import { sqliteInbox } from "@payhooks/core/sqlite";
-import {
-  callbackFields,
-  createTestKeys,
-  resplitPair,
-  type SignedDelivery,
-  signPaymentCallback,
-} from "@payhooks/core/testing";
+import { resplitPair } from "@payhooks/core/testing";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { silent } from "../../../test/support/silent.ts";
-import { folder } from "./support/files.ts";
+import { type Application, application, keys, who } from "./support/application.ts";
 import { payhooks, Running } from "./support/run.ts";
 
-const keys = createTestKeys();
-let databases = 0;
-const who = ["--by", "amina", "--note", "bank was down"];
-
-interface Application {
-  readonly database: string;
-  readonly receiver: Receiver;
-  readonly ran: string[];
-  deliver(delivery: SignedDelivery): Promise<void>;
-  /** Delivers a payment whose handler fails. */
-  fails(fields: Parameters<typeof callbackFields>[0]): Promise<void>;
-  /** Delivers a payment whose handler succeeds. */
-  succeeds(fields: Parameters<typeof callbackFields>[0]): Promise<void>;
-  held(): Promise<readonly Held[]>;
-}
-
-/** An application on an inbox in a file, in this process. */
-async function application(tenant?: string, oneSuccessPerReference = false): Promise<Application> {
-  const database = join(folder, `bulk ${++databases}.db`);
-  const ran: string[] = [];
-  let isBroken = false;
-  const receiver = createReceiver({
-    payments: {
-      publicKey: tenant === undefined ? keys.publicKey : () => ({ tenant, keys: keys.publicKey }),
-      oneSuccessPerReference,
-    },
-    inbox: sqliteInbox(database),
-    run: "after-response",
-    logger: silent,
-  });
-  receiver.onDeposit(
-    ({ referenceId, amount }) => {
-      if (isBroken) throw new Error("the bank is down");
-      ran.push(`${referenceId} ${amount}`);
-    },
-    { maxAttempts: 1 },
-  );
-  await receiver.start();
-  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
-  const deliver = async ({ headers, rawBody }: SignedDelivery): Promise<void> => {
-    const work: Promise<unknown>[] = [];
-    const reply = await receiver.payments.receive({
-      method: "POST",
-      url: "/callbacks",
-      headers: { get: (name) => headers[name] ?? null },
-      rawBody,
-      waitUntil: (promise) => work.push(promise),
-    });
-    expect(reply.status).toBe(200);
-    await Promise.all(work);
-  };
-  const callback = async (fields: Parameters<typeof callbackFields>[0], broken: boolean): Promise<void> => {
-    isBroken = broken;
-    await deliver(signPaymentCallback(callbackFields(fields), keys.privateKey));
-    isBroken = false;
-  };
-  return {
-    database,
-    receiver,
-    ran,
-    deliver,
-    fails: (fields) => callback(fields, true),
-    succeeds: (fields) => callback(fields, false),
-    async held() {
-      const entries: Held[] = [];
-      for await (const entry of receiver.held.list()) entries.push(entry);
-      return entries;
-    },
-  };
-}
-
 const held = (app: Application, args: readonly string[]) =>
-  payhooks(["held", ...args, "--sqlite", app.database]);
+  payhooks(["events", ...args, "--sqlite", app.database]);
+
+const ofTenant = (tenant: string | undefined) =>
+  tenant === undefined ? {} : { publicKey: () => ({ tenant, keys: keys.publicKey }) };
 
 /** One transaction that was credited with 10.50 and is then said to be 9999.00, beside others that failed. */
-async function contradicted(tenant?: string): Promise<Application & { readonly mismatch: Held }> {
-  const app = await application(tenant);
+async function contradicted(tenant?: string): Promise<Application & { readonly mismatch: StoredEvent }> {
+  const app = await application({ payments: ofTenant(tenant) });
   await app.succeeds({ payTxnId: "pay-1", referenceId: "order-1", amount: "10.500000" });
   await app.succeeds({ payTxnId: "pay-1", referenceId: "order-1", amount: "9999.000000" });
   await app.fails({ payTxnId: "pay-2", referenceId: "order-2", amount: "20.000000" });
@@ -148,7 +71,7 @@ describe("a decision about all held events", () => {
   it.each([undefined, "shop-7"])(
     "shows the payment that has used a reference before, of the tenant %s",
     async (tenant) => {
-      const app = await application(tenant, true);
+      const app = await application({ payments: { ...ofTenant(tenant), oneSuccessPerReference: true } });
       await app.succeeds({ payTxnId: "pay-1", referenceId: "order-1", amount: "10.500000" });
       await app.succeeds({ payTxnId: "pay-2", referenceId: "order-1", amount: "11.000000" });
       const args = ["replay", "--all", "--reason", "reference-reused", "--dry-run"];
@@ -256,7 +179,7 @@ class OnTerminal {
 describe.skipIf(process.platform !== "linux")("on a terminal", () => {
   const asked = async (app: Application) => {
     const args = ["replay", "--all", "--reason", "exhausted", "--sqlite", app.database, ...who];
-    const terminal = new OnTerminal(["held", ...args]);
+    const terminal = new OnTerminal(["events", ...args]);
     await terminal.until("Type replay 2 to go on: ");
     return terminal;
   };
@@ -290,10 +213,10 @@ describe.skipIf(process.platform !== "linux")("on a terminal", () => {
     const terminal = await asked(app);
     const [first, second] = (await app.held()).filter(({ reason }) => reason === "exhausted");
     // A colleague discards one of them, and replays another event of the other's transaction, which has just arrived.
-    await app.receiver.held.discard(first?.eventId ?? "", { by: "marta", note: "paid by hand" });
+    await app.receiver.events.discard(first?.eventId ?? "", { by: "marta", note: "paid by hand" });
     await app.succeeds({ payTxnId: "pay-3", referenceId: "order-3", amount: "31.000000" });
     const newest = (await app.held()).find(({ amount }) => amount === "31.000000");
-    await app.receiver.held.replay(newest?.eventId ?? "", { by: "marta", note: "31 is right" });
+    await app.receiver.events.replay(newest?.eventId ?? "", { by: "marta", note: "31 is right" });
     await app.receiver.work();
     expect(app.ran.splice(0)).toEqual(["order-3 31.000000"]);
     await app.fails({ payTxnId: "pay-4", referenceId: "order-4" });
@@ -314,7 +237,7 @@ describe("a decision about many events that is interrupted", () => {
     const app = await application();
     for (let n = 0; n < 400; n++) await app.fails({ payTxnId: `pay-${n}` });
     const args = ["discard", "--all", "--reason", "exhausted", "--yes", "--json", ...who];
-    const running = new Running(["held", ...args, "--sqlite", app.database]);
+    const running = new Running(["events", ...args, "--sqlite", app.database]);
     await running.until(/"outcome":"discarded"/);
     running.process.kill("SIGINT");
     const ended = await running.ended;

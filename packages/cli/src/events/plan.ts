@@ -1,21 +1,22 @@
-import type { Inbox, Life, OtherEvent } from "@payhooks/core";
+import type { Inbox, StoredEvent } from "@payhooks/core";
 import { type HeldReason, isAboutTruth, successesOfReference } from "@payhooks/core/inbox";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
+import { amountIn, eventAsJson, stateIn, timeOf, whatIs } from "./event.ts";
 
 /** What can be decided about a held event. */
 export type Action = "replay" | "discard";
 
 /** A held event that a decision is about, as it was when it was read. */
-export type Entry = Life & {
+export type Entry = StoredEvent & {
   readonly reason: HeldReason;
   readonly revision: string;
   /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
-  readonly sameReference: readonly Life[] | null;
+  readonly sameReference: readonly StoredEvent[] | null;
 };
 
 /** The event as an entry, without its body: thousands of them would fill the memory. Null if it is not held. */
-export async function entryOf(inbox: Inbox, life: Life | null): Promise<Entry | null> {
+export async function entryOf(inbox: Inbox, life: StoredEvent | null): Promise<Entry | null> {
   if (life === null || life.reason === null || life.revision === null) return null;
   const { reason, revision } = life;
   return {
@@ -23,7 +24,7 @@ export async function entryOf(inbox: Inbox, life: Life | null): Promise<Entry | 
     delivery: null,
     reason,
     revision,
-    sameReference: await successesOfReference(inbox, life),
+    sameReference: await successesOfReference(inbox.events, life),
   };
 }
 
@@ -52,57 +53,34 @@ export function countsOf(entries: readonly Entry[]): string {
   return [...counts].map(([reason, count]) => `${count} ${reason}`).join(", ");
 }
 
-/** One entry of a plan as JSON. */
+/** One entry of a plan as JSON: the event, and what would become of it. */
 export function planAsJson(entry: Entry, plan: Plan): Readonly<Record<string, unknown>> {
-  const { eventId, flow, tenant, id, referenceId, event, status, amount, reason, detail } = entry;
+  const { sameReference, ...event } = entry;
   return {
-    eventId,
+    ...eventAsJson(event),
     outcome: plan.action === "replay" ? "would-be-queued" : "would-be-discarded",
-    flow,
-    tenant,
-    id,
-    referenceId,
-    event,
-    status,
-    amount,
-    reason,
-    detail,
-    acceptedAt: timeOf(entry.acceptedAt),
-    handlers: entry.steps,
-    others: entry.others.map((other) => ({ ...other, acceptedAt: timeOf(other.acceptedAt) })),
-    sameReference:
-      entry.sameReference?.map((life) => ({
-        eventId: life.eventId,
-        id: life.id,
-        status: life.status,
-        state: life.state,
-        amount: life.amount,
-        acceptedAt: timeOf(life.acceptedAt),
-      })) ?? null,
+    sameReference: sameReference?.map((other) => eventAsJson(other)) ?? null,
     leftAloneAfter: firstOfTransaction(entry, plan)?.eventId ?? null,
   };
 }
 
 /** Prints one entry of a plan: what the event says, what it contradicts, and what a replay would run. */
 export function printPlanned(entry: Entry, plan: Plan, now: number, { line, paint }: Terminal): void {
-  const { eventId, tenant, id, referenceId, event, status, reason, detail, others, acceptedAt } = entry;
-  const reference = referenceId === null ? "" : `reference ${referenceId}`;
-  const of = tenant === "" ? "" : `tenant ${tenant}`;
-  const what = [event || "?", status, amountIn(entry), id, reference, of].filter(Boolean).join(" ");
+  const { eventId, reason, detail, others, acceptedAt } = entry;
   const age = `${timeOf(acceptedAt)}, ${ageOf(now - acceptedAt)} ago`;
-  line(`${eventId}  ${paint("yellow", reason)}  ${shown(what)}  ${age}`);
+  line(`${eventId}  ${paint("yellow", reason)}  ${shown(whatIs(entry))}  ${age}`);
   if (detail !== null) line(`  ${shown(detail)}`);
   const first = firstOfTransaction(entry, plan);
   for (const other of others) {
     if (!isAboutTruth(reason) && !other.runsToo && other.eventId !== first?.eventId) continue;
     const one = [other.event || "?", other.status, amountIn(other)].filter(Boolean).join(" ");
-    line(`  same transaction: ${shown(one)}, ${stateOf(other)}, ${timeOf(other.acceptedAt)}`);
+    line(`  same transaction: ${shown(one)}, ${stateIn(other)}, ${timeOf(other.acceptedAt)}`);
   }
   if (entry.sameReference === null)
     line("  the other transaction is not shown: Redis does not find finished events by their reference");
   for (const other of entry.sameReference ?? []) {
     const one = [other.event, other.status, amountIn(other), other.id].filter(Boolean).join(" ");
-    line(`  same reference: ${shown(one)}, ${stateOf(other)}, ${timeOf(other.acceptedAt)}`);
+    line(`  same reference: ${shown(one)}, ${stateIn(other)}, ${timeOf(other.acceptedAt)}`);
   }
   if (plan.action === "discard") return;
   if (others.some(({ runsToo }) => runsToo)) {
@@ -117,16 +95,8 @@ export function printPlanned(entry: Entry, plan: Plan, now: number, { line, pain
   line(`  ${runsOf(entry, plan)}`);
 }
 
-function amountIn({ amount }: { readonly amount: string | null }): string {
-  return amount === null ? "" : `amount ${amount}`;
-}
-
-function stateOf({ state, reason }: Pick<OtherEvent, "state" | "reason">): string {
-  return reason === null ? state : `held: ${reason}`;
-}
-
 /** Which handlers a replay runs, as far as the inbox knows. Their names are in the application. */
-function runsOf({ event, steps }: Entry, { only }: Plan): string {
+function runsOf({ event, handlers: steps }: Entry, { only }: Plan): string {
   if (event === "") return "it is read again, as if it had just arrived, and may be held again";
   if (only !== null) return `runs only: ${shown(only.join(", "))}`;
   const names = (isDone: boolean): string =>
@@ -139,10 +109,6 @@ function runsOf({ event, steps }: Entry, { only }: Plan): string {
   const [again, skipped] = [names(false), names(true)];
   const failed = again === "" ? "" : `, ${again} among them`;
   return `runs every handler of ${shown(event)} that has not finished${failed}${skipped === "" ? "" : `; finished: ${skipped}`}`;
-}
-
-function timeOf(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 /** A time span in its largest unit. A clock that is behind the store's gives none. */

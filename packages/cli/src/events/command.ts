@@ -1,0 +1,109 @@
+import type { Command } from "../command-line/command.ts";
+import { EXIT, UsageError } from "../command-line/errors.ts";
+import type { Given } from "../command-line/given.ts";
+import { decide, type Wanted, wantedOf } from "./decide.ts";
+import { list, printCounts, show } from "./list.ts";
+import { INBOX_OPTIONS, openInbox } from "./open-inbox.ts";
+import type { Action } from "./plan.ts";
+import { FILTER_OPTIONS, FILTERS, selectionOf } from "./selection.ts";
+
+const DEFAULT_LIMIT = 50;
+const DECIDING = ["all", "dry-run", "yes", "by", "note", "handlers", "again", "even-if-expired"] as const;
+
+export const eventsCommand: Command = {
+  name: "events",
+  summary: "Find, list and count the events of an inbox; replay and discard those that are held",
+  usage: [
+    "[EVENT_ID …] --redis URL | --sqlite FILE | --postgres URL [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--newest] [--limit N] [--body]",
+    "--count --redis URL | --sqlite FILE | --postgres URL",
+    "replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--again] [--even-if-expired] --redis URL | --sqlite FILE | --postgres URL",
+    "discard EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] --redis URL | --sqlite FILE | --postgres URL",
+  ],
+  options: {
+    ...INBOX_OPTIONS,
+    ...FILTER_OPTIONS,
+    newest: { help: "list the event that was accepted last first" },
+    limit: {
+      value: "N",
+      help: "at most N events; a decision about --all has no limit",
+      default: String(DEFAULT_LIMIT),
+    },
+    count: { help: "count the events that are not finished, by state and reason, instead of listing them" },
+    body: { help: "show the fields, what was signed, and the history; they hold personal data" },
+    all: { help: "replay or discard every held event that matches the filters; needs --reason" },
+    "dry-run": { help: "only show what would be replayed or discarded" },
+    yes: { help: "do not ask" },
+    by: { value: "NAME", help: "who decides; kept in the event's history" },
+    note: { value: "TEXT", help: "why; kept in the event's history" },
+    handlers: {
+      value: "NAMES",
+      help: "run only these handlers again, even finished ones; separate their names with commas",
+    },
+    "even-if-expired": {
+      help: "replay an event even if it was signed longer ago than windowMs, when it may have run already and been forgotten",
+    },
+    again: { help: "with --handlers: let the effects of these handlers happen once more, under new ids" },
+  },
+  notes: [
+    "With --id, --reference or an EVENT_ID, it shows each event with its copies, its attempts and the decisions about it. The exit code is then 1 if nothing is found.",
+    "A date alone means midnight in UTC. A time without a zone is in the time zone of this machine.",
+    "Redis keeps no list of finished events, and finds them only by their id. --reference then searches the unfinished and held events, and says so.",
+    "A decision about all events, or about one whose reason is a question of what is true (ambiguous, malformed, unexpected, unrecognized, conflict, mismatch, reference-reused, crashed), first shows each of them: its amount, what else is known of its transaction, and what will run. Then it asks. Where nobody can be asked, it needs --yes.",
+    "Only what was shown is decided. An event that somebody else has decided about meanwhile, or that has changed, is left alone and named. Ctrl-C finishes the event that is under way, and names those that were not tried.",
+    "A replayed event waits again until a process of your application runs it, with the handlers that the process has then. A discarded event is kept and never runs.",
+    "EVENT_ID is the first thing that a list shows for an event. Its beginning is enough if the event is held, and no other held event begins with it.",
+  ],
+  examples: [
+    "payhooks events --reference order-17 --postgres postgres://localhost/shop",
+    "payhooks events --sqlite payhooks.db --state held --reason exhausted",
+    "payhooks events --postgres postgres://localhost/shop --state finished --newest --limit 20",
+    "payhooks events --count --redis redis://127.0.0.1:6379",
+    'payhooks events replay 3f0c… --sqlite payhooks.db --by amina --note "bank was down"',
+    "payhooks events replay --all --reason exhausted,unhandled --dry-run --sqlite payhooks.db",
+    'payhooks events discard --all --reason ambiguous --redis redis://127.0.0.1:6379 --by amina --note "forgeries, checked"',
+  ],
+  arguments: { least: 0, most: 1_000 },
+  changes: (given) => actionIn(given) !== null && !given.flag("dry-run"),
+  async run(given, terminal) {
+    const action = actionIn(given);
+    const selection = selectionOf(given);
+    const wanted: Wanted | null = action === null ? null : wantedOf(action, given, terminal);
+    const limit = given.number("limit", { min: 1 });
+    if (wanted === null) checkLook(given);
+    const inbox = await openInbox(given);
+    try {
+      if (wanted !== null) return await decide(inbox, wanted, selection, limit, given, terminal);
+      if (given.flag("count")) {
+        printCounts(await inbox.events.counts(), terminal);
+        return EXIT.ok;
+      }
+      const shown = { history: given.flag("body"), body: given.flag("body") };
+      if (given.positionals.length > 0) return await show(inbox, given.positionals, shown, terminal);
+      const query = { ...selection.query, first: given.flag("newest") ? "newest" : "oldest" } as const;
+      return await list(inbox, { ...selection, query }, limit ?? DEFAULT_LIMIT, shown, terminal);
+    } finally {
+      await inbox.close({ graceMs: 0 });
+    }
+  },
+};
+
+function actionIn({ positionals: [word] }: Given): Action | null {
+  return word === "replay" || word === "discard" ? word : null;
+}
+
+/** Checks the options of a command that only looks. */
+function checkLook(given: Given): void {
+  const deciding = DECIDING.find((name) => given.flag(name));
+  if (deciding !== undefined) throw new UsageError(`--${deciding} is for replay and discard.`);
+  const word = given.positionals.find((text) => !/^[0-9a-f]+(?:…|\.{3})?$/.test(text));
+  if (word !== undefined) {
+    throw new UsageError(
+      `${JSON.stringify(word)} is no event id, and neither replay nor discard.`,
+      "An event id is what a list shows first for an event.",
+    );
+  }
+  const other = [...FILTERS, "newest", "limit"].find((name) => given.flag(name));
+  if (other === undefined) return;
+  if (given.flag("count")) throw new UsageError(`--count counts everything: leave --${other} out.`);
+  if (given.positionals.length > 0) throw new UsageError(`Give event ids or --${other}, not both.`);
+}

@@ -1,0 +1,160 @@
+import type { Inbox } from "@payhooks/core";
+import { isAboutTruth } from "@payhooks/core/inbox";
+import { ask, canAsk } from "../command-line/ask.ts";
+import { EXIT, UsageError } from "../command-line/errors.ts";
+import type { Given } from "../command-line/given.ts";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
+import { type Choice, carryOut } from "./carry-out.ts";
+import { type Action, countsOf, type Entry, entryOf, type Plan, planAsJson, printPlanned } from "./plan.ts";
+import { eventIdsOf, FILTERS, type Selection, select } from "./selection.ts";
+
+/** What somebody has decided, and about which events. */
+export interface Wanted {
+  readonly action: Action;
+  /** Empty: about all that match. */
+  readonly ids: readonly string[];
+  readonly choice: Choice;
+}
+
+/** Reads a decision from the command line. */
+export function wantedOf(action: Action, given: Given, terminal: Terminal): Wanted {
+  const [, ...ids] = given.positionals;
+  checkWhich(given, ids, terminal);
+  refuse(given, ["count", "newest", "body"], "lists");
+  if (action !== "replay") refuse(given, ["handlers", "again", "even-if-expired"], "replay");
+  return { action, ids, choice: choiceOf(given) };
+}
+
+/** Shows what the decision is about, asks, and carries it out. Resolves with the exit code. */
+export async function decide(
+  inbox: Inbox,
+  { action, ids, choice }: Wanted,
+  selection: Selection,
+  limit: number | undefined,
+  given: Given,
+  terminal: Terminal,
+): Promise<number> {
+  const { entries, missing } =
+    ids.length === 0
+      ? { entries: await selected(inbox, selection, limit ?? Number.POSITIVE_INFINITY), missing: [] }
+      : await named(inbox, ids);
+  const plan: Plan = { action, only: choice.handlers ?? null, entries };
+  if (given.flag("dry-run")) return dryRun(plan, missing, terminal);
+  if (entries.length + missing.length === 0) terminal.line("Nothing that matches is held.");
+  if (!(await isWanted(plan, given, terminal))) {
+    terminal.line("Nothing was decided.");
+    return EXIT.failure;
+  }
+  return carryOut(inbox, plan, missing, choice, terminal);
+}
+
+function refuse(given: Given, options: readonly string[], place: string): void {
+  for (const option of options) {
+    if (given.flag(option)) throw new UsageError(`--${option} is for ${place}.`);
+  }
+}
+
+/** Checks how a command says which events it is about. */
+function checkWhich(given: Given, ids: readonly string[], terminal: Terminal): void {
+  const isAll = given.flag("all");
+  if (given.flag("state") && given.text("state") !== "held")
+    throw new UsageError("Only what is held can be decided about: leave --state out.");
+  if (ids.length === 0 && !isAll) {
+    throw new UsageError("Name the events (payhooks events --state held shows their ids), or give --all.");
+  }
+  if (ids.length > 0 && isAll) throw new UsageError("Give event ids or --all, not both.");
+  const filters = [...FILTERS, "limit"].filter((name) => given.flag(name));
+  if (ids.length > 0 && filters.length > 0) throw new UsageError(`--${filters[0]} goes with --all.`);
+  if (isAll && !given.flag("reason")) {
+    throw new UsageError(
+      "--all needs the reasons named: --reason exhausted,unhandled",
+      "An event that contradicts another one must not run along with those that only failed. payhooks events --count shows how many are held for which reason.",
+    );
+  }
+  if (isAll && !given.flag("dry-run") && !given.flag("yes") && !canAsk(terminal)) throw nobodyToAsk();
+}
+
+function nobodyToAsk(): UsageError {
+  return new UsageError(
+    "Nothing was decided, since nobody can be asked here.",
+    "Look at the events with --dry-run, then give --yes.",
+  );
+}
+
+/** Who decides, and how. A dry run decides nothing, and needs neither a name nor a note. */
+function choiceOf(given: Given): Choice {
+  if (given.flag("again") && !given.flag("handlers")) throw new UsageError("--again goes with --handlers.");
+  const isDry = given.flag("dry-run");
+  const by = isDry ? "" : given.required("by", "who decides");
+  const note = isDry ? "" : given.required("note", "why");
+  const handlers = given
+    .text("handlers")
+    ?.split(",")
+    .map((name) => name.trim())
+    .filter(Boolean);
+  return {
+    by,
+    note,
+    ...(handlers !== undefined && { handlers }),
+    ...(given.flag("even-if-expired") && { evenIfExpired: true }),
+    ...(given.flag("again") && { again: true }),
+  };
+}
+
+async function selected(inbox: Inbox, selection: Selection, limit: number): Promise<readonly Entry[]> {
+  const entries: Entry[] = [];
+  const query = { ...selection.query, state: "held" } as const;
+  for await (const entry of select(inbox, { ...selection, query })) {
+    const read = await entryOf(inbox, entry);
+    if (read !== null) entries.push(read);
+    if (entries.length >= limit) break;
+  }
+  return entries;
+}
+
+/** The events that were named, and the ids under which nothing is held. */
+async function named(
+  inbox: Inbox,
+  ids: readonly string[],
+): Promise<{ readonly entries: readonly Entry[]; readonly missing: readonly string[] }> {
+  const entries: Entry[] = [];
+  const missing: string[] = [];
+  for (const eventId of await eventIdsOf(inbox, ids)) {
+    const entry = await entryOf(inbox, await inbox.events.get(eventId));
+    if (entry === null) missing.push(eventId);
+    else entries.push(entry);
+  }
+  return { entries, missing };
+}
+
+/** Shows what a decision is about and asks, unless it is about named events that only failed. */
+async function isWanted(plan: Plan, given: Given, terminal: Terminal): Promise<boolean> {
+  const { action, entries } = plan;
+  const isAsked = given.flag("all") || entries.some(({ reason }) => isAboutTruth(reason));
+  if (entries.length === 0 || !isAsked) return true;
+  print(plan, terminal);
+  if (given.flag("yes")) return true;
+  if (!canAsk(terminal)) throw nobodyToAsk();
+  const words = `${action} ${entries.length}`;
+  return (await ask(`Type ${words} to go on: `)) === words;
+}
+
+function print(plan: Plan, terminal: Terminal): void {
+  const { action, entries } = plan;
+  const now = Date.now();
+  for (const entry of entries) printPlanned(entry, plan, now, terminal);
+  terminal.line(`\nTo ${action}: ${countsOf(entries)}.`);
+}
+
+function dryRun(plan: Plan, missing: readonly string[], terminal: Terminal): number {
+  for (const entry of plan.entries) terminal.json(planAsJson(entry, plan));
+  for (const eventId of missing) {
+    terminal.json({ eventId, outcome: "not-found" });
+    terminal.line(`${shown(eventId)}  is not held`);
+  }
+  if (plan.entries.length > 0) print(plan, terminal);
+  else terminal.line("Nothing that matches is held.");
+  terminal.line("Nothing was decided.");
+  return missing.length === 0 ? EXIT.ok : EXIT.failure;
+}

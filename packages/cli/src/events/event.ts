@@ -1,0 +1,94 @@
+import type { OtherEvent, StoredEvent } from "@payhooks/core";
+import { contentsOf } from "@payhooks/core/inbox";
+import { shown } from "../command-line/printer.ts";
+import type { Terminal } from "../command-line/terminal.ts";
+
+/** What of an event is printed beside its line. */
+export interface Shown {
+  /** Its copies, and what has happened to it. */
+  readonly history: boolean;
+  /** The fields of its delivery, and what was signed: personal data. */
+  readonly body: boolean;
+}
+
+const TIMES = ["acceptedAt", "heldAt", "lastDeliveryAt"] as const;
+
+/** An event as JSON, with its times as text. Its body is in it only if somebody asks for it, since it holds personal data. */
+export function eventAsJson(event: StoredEvent, withBody = false): Readonly<Record<string, unknown>> {
+  const { delivery: _, ...facts } = event;
+  const times = TIMES.map((name) => [name, event[name] === null ? null : timeOf(event[name])]);
+  return {
+    ...facts,
+    ...Object.fromEntries(times),
+    others: event.others.map((other) => ({ ...other, acceptedAt: timeOf(other.acceptedAt) })),
+    ...(withBody && { contents: event.delivery === null ? null : contentsOf(event.delivery) }),
+  };
+}
+
+/** Prints an event: its state, what it is, when it was accepted, and what is wrong with it. */
+export function printEvent(event: StoredEvent, { history, body }: Shown, { line, paint }: Terminal): void {
+  const { eventId, state, acceptedAt, detail, handlers, replays, copies } = event;
+  const where = paint(COLOURS[state], stateIn(event));
+  line(`${eventId}  ${where}  ${shown(whatIs(event))}  ${timeOf(acceptedAt)}`);
+  if (detail !== null) line(`  ${shown(detail)}`);
+  for (const [name, { attempts, state: of, error }] of Object.entries(handlers)) {
+    line(
+      `  ${shown(name)}: ${of}, ${times(attempts, "attempt")}${error === null ? "" : `, ${shown(error)}`}`,
+    );
+  }
+  if (replays > 0) line(`  replayed ${times(replays, "time")}`);
+  if (copies > 0 && history) {
+    line(`  delivered ${times(copies, "time")} more, last at ${timeOf(event.lastDeliveryAt)}`);
+  }
+  for (const { at, what, handler, attempt, error, by, note } of history ? event.history : []) {
+    const of = handler === undefined ? "" : ` (${shown(handler)}, attempt ${attempt ?? "?"})`;
+    const why = error === undefined ? "" : `: ${shown(error)}`;
+    const who = by === undefined ? "" : ` by ${shown(by)}: ${shown(note ?? "")}`;
+    line(`  ${timeOf(at)} ${shown(what)}${of}${why}${who}`);
+  }
+  if (body) printContents(event, line);
+}
+
+const COLOURS = {
+  waiting: "cyan",
+  retrying: "yellow",
+  running: "cyan",
+  held: "red",
+  done: "green",
+  stale: "green",
+  discarded: "green",
+} as const;
+
+/** The facts that tell an event from others, in one line. */
+export function whatIs({ event, status, amount, id, referenceId, tenant }: StoredEvent): string {
+  const reference = referenceId === null ? "" : `reference ${referenceId}`;
+  const of = tenant === "" ? "" : `tenant ${tenant}`;
+  return [event || "?", status, amountIn({ amount }), id, reference, of].filter(Boolean).join(" ");
+}
+
+export function amountIn({ amount }: Pick<StoredEvent, "amount">): string {
+  return amount === null ? "" : `amount ${amount}`;
+}
+
+export function stateIn({ state, reason }: Pick<OtherEvent, "state" | "reason">): string {
+  return reason === null ? state : `${state}: ${reason}`;
+}
+
+function printContents({ delivery }: StoredEvent, line: Terminal["line"]): void {
+  if (delivery === null) {
+    line("  its fields are no longer kept");
+    return;
+  }
+  const { fields, signed } = contentsOf(delivery);
+  for (const { name, value } of fields)
+    line(`  ${shown(name)}: ${value === null ? "not certain" : shown(value, 100_000)}`);
+  if (signed.length > 0) line(`  signed: ${shown(signed.map(({ text }) => text).join(""), 100_000)}`);
+}
+
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function times(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,81 @@
+import type { EventCounts, Inbox, StoredEvent } from "@payhooks/core";
+import { EXIT } from "../command-line/errors.ts";
+import type { Terminal } from "../command-line/terminal.ts";
+import { eventAsJson, printEvent, type Shown } from "./event.ts";
+import { eventIdsOf, type Selection, select } from "./selection.ts";
+
+/** Prints the events that match, at most `limit` of them. Resolves with the exit code. */
+export async function list(
+  inbox: Inbox,
+  selection: Selection,
+  limit: number,
+  shown: Shown,
+  terminal: Terminal,
+): Promise<number> {
+  const { id, referenceId, state } = selection.query;
+  const isNamed = (id ?? referenceId) !== undefined;
+  try {
+    return await printed(
+      select(inbox, selection),
+      limit,
+      isNamed,
+      { ...shown, history: isNamed || shown.history },
+      terminal,
+    );
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code !== "ERR_NOT_SEARCHABLE" || state !== undefined) throw error;
+    terminal.json({ notSearched: "finished" });
+    terminal.line("Redis does not find finished events by their reference: they were not searched.");
+    const query = { ...selection.query, state: "unfinished" } as const;
+    return list(inbox, { ...selection, query }, limit, shown, terminal);
+  }
+}
+
+/** Prints the events with these ids, or beginnings of the ids of held events. */
+export async function show(
+  inbox: Inbox,
+  ids: readonly string[],
+  shown: Shown,
+  terminal: Terminal,
+): Promise<number> {
+  const whole = await eventIdsOf(inbox, ids);
+  const events = await Promise.all(whole.map((eventId) => inbox.events.get(eventId)));
+  const known = events.filter((event) => event !== null);
+  const code = await printed(known, known.length, true, { ...shown, history: true }, terminal);
+  return known.length < whole.length ? EXIT.failure : code;
+}
+
+async function printed(
+  events: AsyncIterable<StoredEvent> | Iterable<StoredEvent>,
+  limit: number,
+  isNamed: boolean,
+  shown: Shown,
+  terminal: Terminal,
+): Promise<number> {
+  let count = 0;
+  let isWhole = true;
+  for await (const event of events) {
+    if (count === limit) {
+      isWhole = false;
+      break;
+    }
+    count++;
+    terminal.json(eventAsJson(event, shown.body));
+    printEvent(event, shown, terminal);
+  }
+  const more = isWhole ? "" : ", and there are more: --limit shows them";
+  if (count > 0) terminal.line(`\n${count} ${count === 1 ? "event" : "events"}${more}.`);
+  else terminal.line(isNamed ? "Nothing was found." : "There are no such events.");
+  return count === 0 && isNamed ? EXIT.failure : EXIT.ok;
+}
+
+export function printCounts(counts: EventCounts, terminal: Terminal): void {
+  terminal.json(counts);
+  const { waiting, retrying, running, held, heldBy, oldestDueMs } = counts;
+  for (const [state, count] of Object.entries({ waiting, retrying, running, held })) {
+    terminal.line(`${state.padEnd(10)}${count}`);
+  }
+  for (const [reason, count] of Object.entries(heldBy)) terminal.line(`  ${reason}: ${count}`);
+  if (oldestDueMs !== null) terminal.line(`the oldest has been due for ${Math.round(oldestDueMs / 1_000)} s`);
+}

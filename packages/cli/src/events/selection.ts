@@ -1,0 +1,119 @@
+import type { EventQuery, HeldReason, Inbox, StoredEvent } from "@payhooks/core";
+import { eachEvent, HELD_REASONS } from "@payhooks/core/inbox";
+import { UsageError } from "../command-line/errors.ts";
+import type { OptionSpec } from "../command-line/form.ts";
+import { chosen, type Given } from "../command-line/given.ts";
+
+const STATES = ["waiting", "retrying", "running", "held", "finished", "unfinished"] as const;
+const REASONS = Object.keys(HELD_REASONS) as HeldReason[];
+
+/** Options that say which events a command is about. */
+export const FILTER_OPTIONS: Readonly<Record<(typeof FILTERS)[number], OptionSpec>> = {
+  state: {
+    value: "STATE",
+    help: `only events in this state: ${STATES.join(", ")}`,
+    default: "unfinished; any with --id or --reference",
+  },
+  reason: {
+    value: "REASONS",
+    multiple: true,
+    help: `only events that are held for one of these reasons, with commas between them: ${REASONS.join(", ")}`,
+  },
+  flow: { value: "FLOW", help: "only events of payments or connect" },
+  tenant: {
+    value: "TENANT",
+    help: "only events of this tenant, as the key resolver names it; --id and --reference need it if a resolver chooses the keys",
+  },
+  event: { value: "NAME", help: "only events of this name, such as DEPOSIT" },
+  reference: { value: "TEXT", help: "only payments with this reference (referenceId)" },
+  id: { value: "TEXT", help: "only events with this payTxnId or idempotency_key" },
+  since: {
+    value: "TIME",
+    help: "only events that were accepted at this time or later, such as 2026-03-01T12:00:00Z",
+  },
+  until: { value: "TIME", help: "only events that were accepted before this time" },
+};
+
+export const FILTERS = [
+  "state",
+  "reason",
+  "flow",
+  "tenant",
+  "event",
+  "reference",
+  "id",
+  "since",
+  "until",
+] as const;
+
+/** Which events a command is about. */
+export interface Selection {
+  readonly query: Omit<EventQuery, "reason" | "cursor">;
+  /** Why the events are held. Empty: for any reason, or not at all. */
+  readonly reasons: readonly HeldReason[];
+}
+
+/** What the options ask for. */
+export function selectionOf(given: Given): Selection {
+  // A shell variable that is not set must not discard everything.
+  for (const name of ["id", "reference"] as const) {
+    if (given.text(name) === "") throw new UsageError(`--${name} must not be empty.`);
+  }
+  const reasons = given.texts("reason").flatMap((text) => text.split(","));
+  return {
+    query: {
+      state: given.choice("state", STATES),
+      flow: given.choice("flow", ["payments", "connect"]),
+      tenant: given.text("tenant"),
+      event: given.text("event"),
+      referenceId: given.text("reference"),
+      id: given.text("id"),
+      since: timeIn(given, "since"),
+      until: timeIn(given, "until"),
+    },
+    reasons: [...new Set(reasons.map((reason) => chosen("--reason", reason.trim(), REASONS)))],
+  };
+}
+
+function timeIn(given: Given, name: "since" | "until"): number | undefined {
+  const text = given.text(name);
+  if (text === undefined) return undefined;
+  const time = Date.parse(text);
+  if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(time)) return time;
+  throw new UsageError(
+    `--${name} must be a time such as 2026-03-01 or 2026-03-01T12:00:00Z; it is ${JSON.stringify(text)}.`,
+  );
+}
+
+/** The events that match: reason by reason, and the oldest of each reason first if the query does not say otherwise. */
+export async function* select({ events }: Inbox, { query, reasons }: Selection): AsyncGenerator<StoredEvent> {
+  for (const reason of reasons.length === 0 ? [undefined] : reasons) {
+    yield* eachEvent(events, { ...query, reason });
+  }
+}
+
+const WHOLE_ID = /^[0-9a-f]{48}$/;
+const LEAST_CHARACTERS = 4;
+
+/**
+ * Completes the beginnings of event ids. A beginning that no held event has is returned as it is. A beginning that
+ * several held events have is an error, so that no decision is made about the wrong one.
+ */
+export async function eventIdsOf({ events }: Inbox, given: readonly string[]): Promise<readonly string[]> {
+  // An id that was shortened for display, as in the help, ends with dots.
+  const beginnings = given.map((text) => text.replace(/(?:…|\.{3})$/, ""));
+  for (const beginning of beginnings) {
+    if (beginning.length >= LEAST_CHARACTERS) continue;
+    throw new UsageError(`${JSON.stringify(beginning)} is too short: give at least 4 characters of the id.`);
+  }
+  if (beginnings.every((beginning) => WHOLE_ID.test(beginning))) return beginnings;
+  const held: string[] = [];
+  for await (const { eventId } of eachEvent(events, { state: "held" })) held.push(eventId);
+  const found = beginnings.map((beginning) => {
+    const fitting = held.filter((eventId) => eventId.startsWith(beginning));
+    if (fitting.length < 2) return fitting[0] ?? beginning;
+    const list = fitting.slice(0, 5).join("\n");
+    throw new UsageError(`${fitting.length} held events begin with ${beginning}: give more of the id.`, list);
+  });
+  return [...new Set(found)];
+}

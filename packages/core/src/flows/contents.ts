@@ -1,0 +1,110 @@
+import type { StoredDelivery } from "../inbox/record/event.ts";
+import type { ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
+import { type JsonObject, parseJsonBody } from "../protocol/json.ts";
+import { CALLBACK_FIELDS } from "../signature/canonical.ts";
+import { type CallbackRules, isDocumented, isFieldName } from "./callback.ts";
+import { judgeBy } from "./judgement.ts";
+import { rulesOf } from "./payments-options.ts";
+
+/** What is shown in place of a hidden value. */
+const HIDDEN = "•••";
+/** A webhook may have thousands of members. A person needs the first ones. */
+const MAX_FIELDS = 200;
+
+/**
+ * What a person sees of a stored delivery. `rules` are those of the receiver; without them, no undocumented field counts as
+ * declared. It takes a time that grows with the delivery's length, and not faster.
+ */
+export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => Contents {
+  const judge = judgeBy(rules);
+  return ({ flow, source, content }) => {
+    const text = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8");
+    if (flow === "connect") return { fields: membersOf(text), signed: [{ name: null, text }] };
+    if (source === "lookup") return { fields: membersOf(text), signed: [] };
+    const signed = piecesOf(text);
+    const judgement = judge(text);
+    const isKnown = (name: string): boolean => isDocumented(name) || rules.extraFields.has(name);
+    if (judgement.kind !== "certain") {
+      const names = new Set(signed.flatMap(({ name }) => (name !== null && isKnown(name) ? [name] : [])));
+      return { fields: [...names].map((name) => ({ name, value: null })), signed };
+    }
+    const names = [...CALLBACK_FIELDS, ...rules.extraFields.keys()];
+    const fields = names.flatMap((name): readonly ContentField[] => {
+      const value = judgement.texts.get(name);
+      if (value !== undefined) return [{ name, value }];
+      return judgement.leftOut.includes(name) ? [{ name, value: null }] : [];
+    });
+    return { fields, signed };
+  };
+}
+
+/** What a person sees of a stored delivery, for a program that does not know the receiver's options. */
+export function contentsOf(delivery: StoredDelivery): Contents {
+  return contentsBy(rulesOf({ publicKey: undefined }, false))(delivery);
+}
+
+/**
+ * The contents without the values of some fields, wherever they stand. From a hidden name on, the signed text is hidden up to the
+ * next documented name, since the value may reach that far. A webhook's text is hidden if it has such a member, or cannot be read.
+ */
+export function hideFields({ fields, signed }: Contents, names: readonly string[]): Contents {
+  if (names.length === 0) return { fields, signed };
+  const isHidden = (path: string): boolean => path.split(".").some((name) => names.includes(name));
+  const hidesText = fields.length === 0 || fields.some(({ name }) => isHidden(name));
+  return {
+    fields: fields.map(({ name, value }) => {
+      if (value === null) return { name, value };
+      return { name, value: isHidden(name) ? HIDDEN : textOf(hidePieces(piecesOf(value), names)) };
+    }),
+    signed: signed.map(({ name }) => name).every((name) => name === null)
+      ? signed.map(({ name, text }) => ({ name, text: hidesText ? HIDDEN : text }))
+      : hidePieces(signed, names),
+  };
+}
+
+function hidePieces(pieces: readonly SignedPiece[], names: readonly string[]): readonly SignedPiece[] {
+  let isHidden = false;
+  return pieces.map(({ name, text }) => {
+    const begins = name !== null && names.includes(name);
+    if (begins || (name !== null && isDocumented(name))) isHidden = begins;
+    if (!isHidden) return { name, text };
+    const separator = text.startsWith("&") ? "&" : "";
+    return { name, text: begins ? `${separator}${name}=${HIDDEN}` : `${separator}${HIDDEN}` };
+  });
+}
+
+function textOf(pieces: readonly SignedPiece[]): string {
+  return pieces.map(({ text }) => text).join("");
+}
+
+/** A text, cut before every `&` that a name may follow. */
+function piecesOf(text: string): readonly SignedPiece[] {
+  const pieces: { name: string | null; text: string }[] = [];
+  for (const [at, part] of text.split("&").entries()) {
+    const equals = part.indexOf("=");
+    const name = equals > 0 && isFieldName(part.slice(0, equals)) ? part.slice(0, equals) : null;
+    const last = pieces.at(-1);
+    const whole = at === 0 ? part : `&${part}`;
+    if (name === null && last !== undefined) last.text += whole;
+    else pieces.push({ name, text: whole });
+  }
+  return pieces;
+}
+
+/** The members of a JSON object that are no objects themselves, by their path. Empty if the text is no such object. */
+function membersOf(text: string): readonly ContentField[] {
+  const body = parseJsonBody(Buffer.from(text));
+  if (body === null || body.flaw !== null) return [];
+  const fields: ContentField[] = [];
+  const add = (object: JsonObject, path: string): void => {
+    for (const [name, value] of Object.entries(object)) {
+      if (fields.length >= MAX_FIELDS) return;
+      if (typeof value === "object" && value !== null && !Array.isArray(value))
+        add(value as JsonObject, `${path}${name}.`);
+      else
+        fields.push({ name: path + name, value: typeof value === "string" ? value : JSON.stringify(value) });
+    }
+  };
+  add(body.object, "");
+  return fields;
+}

@@ -1,0 +1,202 @@
+import { checkChoice, checkNames } from "../protocol/check-names.ts";
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { FLOWS } from "../protocol/events.ts";
+import { HELD_REASONS } from "../protocol/held-reasons.ts";
+import { unreadable } from "./changes.ts";
+import type { EventCounts, EventFilter, EventPage, EventQuery } from "./events.ts";
+import { matches } from "./matches.ts";
+import type { InboxParts } from "./parts.ts";
+import { isUnreadable } from "./record/codec.ts";
+import { eventIn } from "./record/decisions.ts";
+import { isEventId, recordKeyOf } from "./record/event.ts";
+import { EVENT_STATES, type EventState, indexOf } from "./record/index-of.ts";
+import { ONLY_TENANT, recordKeyFor } from "./record/keys.ts";
+import { label } from "./record/label.ts";
+import type { StoredEvent } from "./record/life.ts";
+import type { ListCursor, ListedEvent, ListOrder } from "./store.ts";
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 1_000;
+/** How many pages of the store one call reads at most. A filter that few events match would make the call long otherwise. */
+const MAX_LOOKS = 20;
+
+/** Which part of a list to return. */
+interface Part {
+  readonly limit: number;
+  readonly cursor: ListCursor | null;
+  readonly first: ListOrder;
+}
+
+/** Looks at the events of a store. */
+export class Look {
+  readonly #parts: InboxParts;
+  readonly #ready: () => Promise<void>;
+
+  constructor(parts: InboxParts, ready: () => Promise<void>) {
+    this.#parts = parts;
+    this.#ready = ready;
+  }
+
+  async get(eventId: string): Promise<StoredEvent | null> {
+    await this.#ready();
+    if (!isEventId(eventId)) return null;
+    const [found = null] = await this.#parts.store.read([recordKeyOf(eventId)]);
+    if (found === null) return null;
+    if (isUnreadable(found.record)) throw unreadable(found.record.unreadable);
+    return eventIn(found.record, eventId);
+  }
+
+  async list(query: EventQuery = {}): Promise<EventPage> {
+    const { limit = DEFAULT_LIMIT, cursor, first = "oldest", state, ...wanted } = checked(query);
+    const part: Part = { limit, cursor: cursorOf(cursor), first };
+    const isNamed = wanted.id !== undefined || wanted.referenceId !== undefined;
+    const named = isNamed ? { ...wanted, tenant: wanted.tenant ?? ONLY_TENANT } : wanted;
+    const wantedState = state ?? (isNamed ? "any" : "unfinished");
+    const filter: EventFilter = {
+      ...labelled(named),
+      ...(wantedState !== "unfinished" && { state: wantedState }),
+    };
+    await this.#ready();
+    try {
+      return await this.#listed(filter, part);
+    } catch (error) {
+      const { id, tenant = ONLY_TENANT } = named;
+      const cannotSearch = isPayhooksError(error) && error.code === "ERR_NOT_SEARCHABLE";
+      if (id === undefined || state !== undefined || !cannotSearch) throw error;
+      return pageOf(await this.#ofRecord(filter, tenant, id), part);
+    }
+  }
+
+  async counts(): Promise<EventCounts> {
+    await this.#ready();
+    const { store } = this.#parts;
+    const { oldestDueAt, ...counts } = await store.counts();
+    const { waiting, retrying, running, held } = counts;
+    // Without an event, only a canary is due.
+    const isDue = oldestDueAt !== null && waiting + retrying + running + held > 0;
+    return { ...counts, oldestDueMs: isDue ? Math.max(0, store.now("") - oldestDueAt) : null };
+  }
+
+  async #listed(filter: EventFilter, { limit, first, ...part }: Part): Promise<EventPage> {
+    let { cursor } = part;
+    const events: StoredEvent[] = [];
+    for (let looks = 0; looks < MAX_LOOKS && events.length < limit; looks++) {
+      const page = await this.#parts.store.list(filter, cursor, limit - events.length, first);
+      events.push(...page.events.flatMap(storedEvent));
+      cursor = page.next;
+      if (cursor === null) break;
+    }
+    return { events, next: cursor === null ? null : textOf(cursor) };
+  }
+
+  /** What the record of an id has, for a store that does not search. Entries with several readings are not among it. */
+  async #ofRecord(filter: EventFilter, tenant: string, id: string): Promise<readonly StoredEvent[]> {
+    const keys = flowsOf(filter).map((flow) => recordKeyFor(tenant, flow, id));
+    const records = await this.#parts.store.read(keys);
+    return keys.flatMap((key, at) => {
+      const record = records[at]?.record;
+      if (record === undefined || isUnreadable(record)) return [];
+      const fitting = indexOf(key, record).events.filter((event) => matches(event, filter));
+      return fitting.flatMap(({ eventId }) => eventIn(record, eventId) ?? []);
+    });
+  }
+}
+
+/** The event that a store has found. Its lists may still know the reference, when the record does not. */
+function storedEvent({ eventId, versioned: { record }, summary }: ListedEvent): readonly StoredEvent[] {
+  const event = isUnreadable(record) ? null : eventIn(record, eventId);
+  return event === null ? [] : [{ ...event, referenceId: event.referenceId ?? summary?.referenceId ?? null }];
+}
+
+function flowsOf({ flow }: EventFilter): readonly NonNullable<EventFilter["flow"]>[] {
+  return flow === undefined ? ["payments", "connect"] : [flow];
+}
+
+/** One part of events that are all known. */
+function pageOf(events: readonly StoredEvent[], { limit, cursor, first }: Part): EventPage {
+  const sign = first === "oldest" ? 1 : -1;
+  const compare = (a: ListCursor, b: ListCursor): number =>
+    sign * (a.acceptedAt - b.acceptedAt || (a.eventId < b.eventId ? -1 : a.eventId > b.eventId ? 1 : 0));
+  const left = events.filter((event) => cursor === null || compare(event, cursor) > 0).toSorted(compare);
+  const page = left.slice(0, limit);
+  const last = page.at(-1);
+  return { events: page, next: last === undefined || left.length <= limit ? null : textOf(last) };
+}
+
+const STATES: Readonly<Record<EventState | "unfinished", true>> = { ...EVENT_STATES, unfinished: true };
+
+/** A value that no event can have would find nothing, and look like an answer. */
+function checked(query: EventQuery): EventQuery {
+  checkNames("events.list", query, {
+    state: true,
+    flow: true,
+    tenant: true,
+    event: true,
+    reason: true,
+    referenceId: true,
+    id: true,
+    since: true,
+    until: true,
+    limit: true,
+    cursor: true,
+    first: true,
+  });
+  checkChoice("The state of events.list", query.state, STATES);
+  checkChoice("The flow of events.list", query.flow, FLOWS);
+  checkChoice("The reason of events.list", query.reason, HELD_REASONS);
+  checkChoice("first", query.first, { oldest: true, newest: true });
+  for (const name of ["since", "until"] as const) {
+    const time = query[name];
+    if (time === undefined || Number.isFinite(time)) continue;
+    throw invalid(`${name} is ${String(time)}.`, "Use milliseconds since the epoch, such as Date.now().");
+  }
+  for (const name of ["id", "referenceId"] as const) {
+    const text: unknown = query[name];
+    if (text === undefined || (typeof text === "string" && text !== "")) continue;
+    throw invalid(
+      `The ${name} of events.list is ${text === "" ? "empty" : `a ${typeof text}`}.`,
+      "Give a text, or leave it out.",
+    );
+  }
+  const { limit } = query;
+  if (limit !== undefined && (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)) {
+    throw invalid(`limit is ${String(limit)}.`, `Use a whole number from 1 to ${MAX_LIMIT}.`);
+  }
+  return query;
+}
+
+/** The error for a search that would have to read everything in the store. */
+export function notSearchable(what: string): PayhooksError {
+  return new PayhooksError(
+    "ERR_NOT_SEARCHABLE",
+    `${what} keeps no index of references and finished events.`,
+    {
+      fix: 'receiver.events.list({ referenceId, state: "unfinished" }) searches the events that are unfinished or held, and list({ id }) reads one record.',
+    },
+  );
+}
+
+/** The filter with its texts as labels, the form in which stores know them. */
+function labelled(filter: EventFilter): EventFilter {
+  const { tenant, event, referenceId, id } = filter;
+  const texts = { tenant, event, referenceId, id };
+  const labels = Object.entries(texts).map(([name, text]) => [name, text === undefined ? text : label(text)]);
+  return { ...filter, ...Object.fromEntries(labels) };
+}
+
+function textOf({ acceptedAt, eventId }: ListCursor): string {
+  return `${acceptedAt}-${eventId}`;
+}
+
+function cursorOf(text: string | null | undefined): ListCursor | null {
+  if (text === null || text === undefined) return null;
+  const [, acceptedAt, eventId] = /^(\d{1,16}(?:\.\d+)?)-([0-9a-f]{48})$/.exec(String(text)) ?? [];
+  if (acceptedAt === undefined || eventId === undefined) {
+    throw invalid("The cursor does not come from a page of a list.", "Pass the `next` of the previous page.");
+  }
+  return { acceptedAt: Number(acceptedAt), eventId };
+}
+
+function invalid(what: string, fix: string): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
+}

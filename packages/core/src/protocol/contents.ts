@@ -1,0 +1,22 @@
+/** One field of an event, as a person sees it. */
+export interface ContentField {
+  /** The field's name; within a webhook its path, such as `data.status`. */
+  readonly name: string;
+  /** What its handlers get. Null if they do not get it, since what was signed can be read in more than one way. */
+  readonly value: string | null;
+}
+
+/** A piece of what was signed, which begins with the name of a field. */
+export interface SignedPiece {
+  /** The field whose name the piece begins with. Null for a webhook, which is one piece, and for what begins with no name. */
+  readonly name: string | null;
+  readonly text: string;
+}
+
+/** What a person sees of an event: what its handlers get, field by field, and what was signed. Never the body as it was spelt. */
+export interface Contents {
+  /** Empty if nothing of it can be read. */
+  readonly fields: readonly ContentField[];
+  /** In its order; together, the pieces are the signed text. Empty for a look-up, which nobody has signed. */
+  readonly signed: readonly SignedPiece[];
+}
