@@ -5,7 +5,7 @@ import { readArguments } from "./command-line/given.ts";
 import { helpOf, overview } from "./command-line/help.ts";
 import { nearest } from "./command-line/nearest.ts";
 import { Output } from "./command-line/output.ts";
-import { printJson, printText, usesColour } from "./command-line/printer.ts";
+import { paint, printJson, printText, shown } from "./command-line/printer.ts";
 import { createTerminal } from "./command-line/terminal.ts";
 import { COMMANDS } from "./commands.ts";
 
@@ -64,9 +64,12 @@ function tell(error: unknown, isJson: boolean): number {
     const { code, message, fix } = told;
     printJson({ error: { code, message, ...(fix === "" ? {} : { fix }) } });
   } else {
-    const label = usesColour(process.stderr) ? "\u001b[31mpayhooks:\u001b[0m" : "payhooks:";
     const code = told.code === "ERR_USAGE" ? "" : ` [${told.code}]`;
-    printText("stderr", `${label} ${told.message}${code}\n${told.fix === "" ? "" : `${told.fix}\n`}`);
+    const message = shown(told.message, 2_000);
+    printText(
+      "stderr",
+      `${paint("red", "payhooks:")} ${message}${code}\n${told.fix === "" ? "" : `${told.fix}\n`}`,
+    );
   }
   return told.exitCode;
 }

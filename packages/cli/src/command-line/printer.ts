@@ -1,23 +1,35 @@
 /**
  * Everything that the command line prints goes through here. A text from outside, such as the name of a field in a body that
- * was refused, may contain characters that control a terminal, hide text, or turn its direction round. They are printed as
- * escapes.
+ * was refused, may contain characters that control a terminal, colour or hide text, or turn its direction round. They are
+ * printed as escapes. Only what `paint` has coloured here is in colour.
  */
+import { randomUUID } from "node:crypto";
 
 /** Control and format characters, with the separators of lines and paragraphs. A line end is not one of them in a text. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-/** The colours and styles that `paint` writes. */
-const COLOUR = new RegExp(`(${"\u001b"}\\[(?:0|1|2|31|32|33|36)m)`);
+const CODES = { red: 31, green: 32, yellow: 33, cyan: 36, bold: 1, dim: 2 } as const;
+/** Precedes the code of a colour. Nobody outside of this process can know it, so no text from outside contains it. */
+const MARK = randomUUID();
+const PAINT = new RegExp(`${MARK}(\\d+);`);
+
+export type Colour = keyof typeof CODES;
 
 /** The two streams of the process. */
 export type Stream = "stdout" | "stderr";
 
-/** Prints a text. Only line ends, tabs and, on a screen, the colours of the command line are left as they are. */
+/** The text in a colour, for `printText` alone. */
+export function paint(colour: Colour, text: string): string {
+  return `${MARK}${CODES[colour]};${text}${MARK}0;`;
+}
+
+/** Prints a text. Only line ends, tabs and, on a screen, what is painted are left as they are. */
 export function printText(stream: Stream, text: string): void {
-  const keepsColour = usesColour(process[stream]);
-  const parts = keepsColour ? text.split(COLOUR) : [text];
-  const clean = parts.map((part, i) => (i % 2 === 1 ? part : part.replace(UNSAFE, escapedInText)));
-  process[stream].write(clean.join(""));
+  const isScreen = usesColour(stream);
+  const parts = text.split(PAINT).map((part, i) => {
+    if (i % 2 === 0) return part.replace(UNSAFE, escapedInText);
+    return isScreen ? `\u001b[${part}m` : "";
+  });
+  process[stream].write(parts.join(""));
 }
 
 /** Prints a line of JSON. It is the same value to every parser, with the characters above as escapes. */
@@ -26,9 +38,9 @@ export function printJson(value: unknown): void {
 }
 
 /** True if a person reads the stream on a screen and has not switched colours off. */
-export function usesColour(stream: { readonly isTTY?: boolean }): boolean {
+function usesColour(stream: Stream): boolean {
   const { NO_COLOR, TERM } = process.env;
-  return stream.isTTY === true && (NO_COLOR ?? "") === "" && TERM !== "dumb";
+  return process[stream].isTTY === true && (NO_COLOR ?? "") === "" && TERM !== "dumb";
 }
 
 /** A character as JSON escapes it, by its code units. */

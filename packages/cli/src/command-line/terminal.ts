@@ -1,4 +1,4 @@
-import { printJson, printText, usesColour } from "./printer.ts";
+import { type Colour, paint, printJson, printText } from "./printer.ts";
 
 /** Where a command prints. */
 export interface Terminal {
@@ -11,12 +11,7 @@ export interface Terminal {
   paint(colour: Colour, text: string): string;
 }
 
-export type Colour = "red" | "green" | "yellow" | "bold" | "dim" | "cyan";
-
-const CODES: Readonly<Record<Colour, number>> = { red: 31, green: 32, yellow: 33, cyan: 36, bold: 1, dim: 2 };
-
 export function createTerminal(isJson: boolean): Terminal {
-  const colour = usesColour(process.stdout);
   return {
     isJson,
     line(text = "") {
@@ -25,6 +20,6 @@ export function createTerminal(isJson: boolean): Terminal {
     json(value) {
       if (isJson) printJson(value);
     },
-    paint: (name, text) => (colour ? `\u001b[${CODES[name]}m${text}\u001b[0m` : text),
+    paint,
   };
 }

@@ -2,6 +2,7 @@ import { type MoveReport, moveRecords } from "@payhooks/core/inbox";
 import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
+import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { nameOf, openStore, type Place } from "./open-store.ts";
 
@@ -69,12 +70,12 @@ function print(
 ): void {
   const { records, events, thereBefore, left } = report;
   json({ from, to, dryRun, ...report });
-  line(`${from} → ${to}`);
+  line(`${shown(from, 1_000)} → ${shown(to, 1_000)}`);
   const unfinished = events.waiting + events.retrying + events.running;
   const what = `${unfinished} unfinished, ${events.held} held and ${events.finished} finished events in ${records} records`;
   line(dryRun ? `${what} would be moved.` : paint("green", `${what} were moved, and read back.`));
   if (thereBefore > 0) line(`${thereBefore} of the records were there from an earlier move.`);
-  for (const { key, why } of left) line(`${paint("red", "left")}  ${key}  ${WHY[why]}`);
+  for (const { key, why } of left) line(`${paint("red", "left")}  ${shown(key)}  ${WHY[why]}`);
   if (left.length > 0) {
     line(`${left.length} ${left.length === 1 ? "record stays" : "records stay"} in the old inbox.`);
   }

@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import { CliError } from "../command-line/errors.ts";
 import { aborted } from "../command-line/output.ts";
+import { printText, type Stream } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -42,8 +43,8 @@ export function runApp(
       ending.forget();
       for (const signal of SIGNALS) process.off(signal, forward);
     };
-    prefix(child.stdout, process.stdout, terminal);
-    prefix(child.stderr, process.stderr, terminal);
+    prefix(child.stdout, "stdout", terminal);
+    prefix(child.stderr, "stderr", terminal);
     child.on("error", (error: NodeJS.ErrnoException) => {
       forget();
       const why = error.code === "ENOENT" ? "there is no such command" : (error.code ?? error.message);
@@ -108,20 +109,25 @@ function lineForWindows(words: readonly string[]): string {
     .join(" ");
 }
 
+/** The colours of an application that writes them to no screen as well, and the carriage return of Windows. */
+const DECORATION = new RegExp(`${"\u001b"}\\[[\\d;:]*m|\r$`, "g");
+
 /**
- * Passes lines on behind a prefix. They are the application's own, and as safe as without Payhooks, so they are not cleaned. With --json they go to the standard error as they are, and the JSON stays apart.
+ * Passes lines on behind a prefix. They may have texts in them that somebody has sent to the application. With --json they go to
+ * the standard error without a prefix, and the JSON stays apart.
  */
-function prefix(from: Readable, to: NodeJS.WriteStream, terminal: Terminal): void {
+function prefix(from: Readable, to: Stream, terminal: Terminal): void {
   const mark = terminal.isJson ? "" : `${terminal.paint("cyan", "app |")} `;
-  const target = terminal.isJson ? process.stderr : to;
+  const print = (line: string): void =>
+    printText(terminal.isJson ? "stderr" : to, `${mark}${line.replace(DECORATION, "")}\n`);
   let rest = "";
   from.setEncoding("utf8");
   from.on("data", (text: string) => {
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
-    for (const line of lines) target.write(`${mark}${line}\n`);
+    for (const line of lines) print(line);
   });
   from.on("end", () => {
-    if (rest !== "") target.write(`${mark}${rest}\n`);
+    if (rest !== "") print(rest);
   });
 }

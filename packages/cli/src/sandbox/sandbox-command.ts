@@ -3,7 +3,7 @@ import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import { aborted } from "../command-line/output.ts";
-import { usesColour } from "../command-line/printer.ts";
+import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { runApp } from "./app.ts";
 import { printAttempts } from "./attempts.ts";
@@ -19,7 +19,7 @@ export const sandboxCommand: Command = {
     "The sandbox has all endpoints of the service and the hosted checkout. It sends signed callbacks and webhooks, retries them, and makes faults happen if you ask for them. It runs until Ctrl-C. Unlike the service, it accepts callback addresses with http:// on this machine.",
     "It prints a line for each attempt to deliver: the delivery, the answer and the time that it took.",
     `With COMMAND it also runs your server, with ${VARIABLES.join(", ")} set, even those that are set already. --write-env writes them into a file instead. SIGINT, SIGTERM and SIGHUP are passed on to COMMAND and to everything that COMMAND has started. A second one, or 15 s, ends those that are left. When COMMAND ends, the sandbox ends too, and payhooks ends with the same exit code. If COMMAND cannot be started, the exit code is 127.`,
-    "Lines that COMMAND prints begin with app |. Lines of the sandbox then begin with sandbox |.",
+    "Lines that COMMAND prints begin with app |. They have no colours, and control characters in them are printed as escapes. Lines of the sandbox then begin with sandbox |.",
   ],
   examples: [
     "payhooks sandbox -- node server.js",
@@ -41,8 +41,7 @@ export const sandboxCommand: Command = {
         await stopped;
         return EXIT.ok;
       }
-      const colour = usesColour(process.stdout) ? { FORCE_COLOR: "1" } : {};
-      const code = await runApp(command, args, { ...environmentOf(sandbox), ...colour }, terminal, stop);
+      const code = await runApp(command, args, environmentOf(sandbox), terminal, stop);
       terminal.json({ event: "ended", exitCode: code });
       return code;
     } finally {
@@ -73,10 +72,10 @@ function announce(sandbox: Sandbox, given: Given, terminal: Terminal): void {
   });
   line(`${paint("bold", "Payhooks sandbox")}  ${paint("cyan", sandbox.url)}`);
   line(`  dashboard  ${sandbox.url}/`);
-  line(`  webhooks   ${webhookUrl ?? "off: give --webhook-url"}`);
+  line(`  webhooks   ${shown(webhookUrl ?? "off: give --webhook-url")}`);
   line(`  key        ${sandbox.keys.keyId}, ${sandbox.url}/sandbox/keys/public.pem`);
-  line(`  seed       ${sandbox.seed}`);
-  if (file !== undefined) line(`  variables  ${file}`);
+  line(`  seed       ${shown(sandbox.seed)}`);
+  if (file !== undefined) line(`  variables  ${shown(file, 1_000)}`);
   line('  next       press "Take a deposit" on the dashboard to send a first event, or run');
   line(`             curl -X POST ${sandbox.url}/sandbox/deposits`);
 }

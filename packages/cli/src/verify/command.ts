@@ -118,10 +118,10 @@ function print(explanation: Explanation, { line, paint }: Terminal): void {
     line(shown(summary, 500));
   }
   for (const { what, fix, certain } of causes) {
-    line(`\n${paint("bold", certain ? "Cause:" : "Perhaps:")} ${what}`);
-    line(`  ${fix}`);
+    line(`\n${paint("bold", certain ? "Cause:" : "Perhaps:")} ${shown(what, 1_000)}`);
+    line(`  ${shown(fix, 1_000)}`);
   }
   if (canonicalString !== null)
     line(`\n${paint("bold", "Canonical string:")}\n${shown(canonicalString, 10_000)}`);
-  for (const note of notes) line(`\nNote: ${note}`);
+  for (const note of notes) line(`\nNote: ${shown(note, 1_000)}`);
 }
