@@ -24,7 +24,7 @@ function mountPayhooks(on: Express): void {
     payments: { publicKey: process.env.PAY_PUBLIC_KEY },
     connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
     inbox: memoryInbox(),
-    bodyTimeoutMs: 2_000,
+    limits: { bodyTimeoutMs: 2_000 },
     logger: silent,
   });
   receiver.onDeposit(() => {}).ignore("WITHDRAWAL");

@@ -91,7 +91,7 @@ function makeReceiver(kind: Kind, { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET }: Se
     ack: kind === "handled" ? "handled" : "enqueued",
     alerts: { threshold: 1_000 },
     logger: silent,
-    ...(kind === "bounded" ? BOUNDED : {}),
+    ...(kind === "bounded" ? { limits: BOUNDED } : {}),
   });
   const seen = async (event: { readonly message?: string }, { attempt }: { attempt: number }) => {
     effects.push(`ran ${JSON.stringify(event)}`);

@@ -9,6 +9,11 @@ import { declaredIn, entries } from "./public-names.ts";
 
 /** Where each name of a type has its row, and no other name has one. */
 const tables: Readonly<Record<string, { page: string; section: string; type: string }>> = {
+  limits: {
+    page: "docs/reference/options.md",
+    section: "limits",
+    type: 'keyof NonNullable<import("@payhooks/core").ReceiverOptions["limits"]>',
+  },
   "options of createReceiver": {
     page: "docs/reference/options.md",
     section: "createReceiver",
@@ -351,7 +356,8 @@ describe("defaults in options.md", () => {
   it.each(Object.entries(settingsOf({ payments: { publicKey: undefined } })))(
     "of %s is what a receiver that is not told otherwise uses",
     (option, value) => {
-      expect(defaultOf(defaultIn("createReceiver", option))).toBe(value);
+      const given = defaultIn("createReceiver", option) || defaultIn("limits", option);
+      expect(defaultOf(given)).toBe(value);
     },
   );
 

@@ -32,6 +32,7 @@ receiver.onDeposit(() => {});
 /** What takes the options of each section of options.md. */
 const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
   createReceiver: (options) => createReceiver({ payments: { publicKey }, ...options }),
+  limits: (limits) => createReceiver({ payments: { publicKey }, limits }),
   payments: (payments) => createReceiver({ payments }),
   "payments.expect": (expected) => createReceiver({ payments: { publicKey, expect: expected } }),
   connect: (connect) => createReceiver({ connect }),

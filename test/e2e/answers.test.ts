@@ -234,7 +234,7 @@ describe.each(FLOWS)("%s: refused by the head alone", (flow) => {
   );
 
   it("413 for a length over the bound, with the body still to come", async () => {
-    const t = await startMerchant({ receiver: () => ({ maxBodyBytes: 1_000 }) });
+    const t = await startMerchant({ receiver: () => ({ limits: { maxBodyBytes: 1_000 } }) });
     const wire = await Wire.open(t.port);
     await wire.write(request("POST", path, [...JSON_TYPE, ["Content-Length", "1001"]]));
     const answer = await wire.answer();
@@ -251,7 +251,9 @@ describe.each(FLOWS)("%s: refused by the body", (flow) => {
   it("takes a body of exactly the bound and refuses one byte more, chunked or not", async () => {
     const probe = await startMerchant();
     const delivery = genuine(probe, flow);
-    const t = await startMerchant({ receiver: () => ({ maxBodyBytes: delivery.rawBody.byteLength }) });
+    const t = await startMerchant({
+      receiver: () => ({ limits: { maxBodyBytes: delivery.rawBody.byteLength } }),
+    });
     expectReceived(await t.send(flow, delivery));
     const halves = [delivery.rawBody.subarray(0, 100), delivery.rawBody.subarray(100)];
     const headers = [...Object.entries(delivery.headers), ["Transfer-Encoding", "chunked"]] as HeaderLines;
@@ -263,7 +265,7 @@ describe.each(FLOWS)("%s: refused by the body", (flow) => {
   });
 
   it("408 for a body that is not complete in time, and the connection is closed", async () => {
-    const t = await startMerchant({ receiver: () => ({ bodyTimeoutMs: 50 }) });
+    const t = await startMerchant({ receiver: () => ({ limits: { bodyTimeoutMs: 50 } }) });
     const wire = await Wire.open(t.port);
     await wire.write(request("POST", path, [...JSON_TYPE, ["Content-Length", "10"]], Buffer.from("{")));
     const answer = await wire.answer();
@@ -420,7 +422,7 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
   });
 
   it("held entries at their bound, while others go on", async () => {
-    const t = await startMerchant({ receiver: () => ({ maxHeld: 1 }) });
+    const t = await startMerchant({ receiver: () => ({ limits: { maxHeld: 1 } }) });
     const odd = (id: string): SignedDelivery =>
       flow === "payments"
         ? t.callback({ event: "REFUND", payTxnId: id })
@@ -433,7 +435,7 @@ describe.each(FLOWS)("%s: 503, and the sender comes again", (flow) => {
 
   it("overloaded", async () => {
     const t = await startMerchant({
-      receiver: () => ({ ...accepting(() => new Promise(() => {}))(), maxInFlight: 1 }),
+      receiver: () => ({ ...accepting(() => new Promise(() => {}))(), limits: { maxInFlight: 1 } }),
     });
     const first = t.send(flow, genuine(t, flow));
     first.catch(() => {});

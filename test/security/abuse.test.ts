@@ -53,10 +53,12 @@ async function startGround(adapter: string): Promise<Ground> {
     },
     connect: { secret: SECRET },
     inbox: memoryInbox({ maxRecords: BOUND.records }),
-    maxInFlight: BOUND.inFlight,
-    maxResolving: BOUND.resolving,
-    maxHeld: BOUND.held,
-    bodyTimeoutMs: BOUND.bodyTimeoutMs,
+    limits: {
+      maxInFlight: BOUND.inFlight,
+      maxResolving: BOUND.resolving,
+      maxHeld: BOUND.held,
+      bodyTimeoutMs: BOUND.bodyTimeoutMs,
+    },
     logger: silent,
   });
   receiver.onDeposit(({ payTxnId }) => void ran.push(payTxnId));

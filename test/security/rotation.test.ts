@@ -31,7 +31,7 @@ function deploy(publicKeys: readonly string[], secrets: readonly string[]) {
     connect: { secret: secrets },
     inbox: memoryInbox(),
     run: "elsewhere",
-    maxInFlight: 100_000,
+    limits: { maxInFlight: 100_000 },
     logger: silent,
   });
   receiver.observe((notice) => notices.push(notice));
@@ -115,7 +115,7 @@ describe("a rotation under load", { timeout: TIMEOUT_MS }, () => {
         },
       },
       // All merchants are new at once here, and none of them is to be put off.
-      maxResolving: 1_000,
+      limits: { maxResolving: 1_000 },
       inbox: memoryInbox(),
       run: "elsewhere",
       logger: silent,

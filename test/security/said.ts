@@ -115,7 +115,7 @@ export async function everythingSaid({
     inbox,
     logger: { info: write, warn: write, error: write },
     logLevel: "info",
-    acceptTimeoutMs: 1_000,
+    limits: { acceptTimeoutMs: 1_000 },
   });
   receiver.observe((notice) => {
     said.push(notice);

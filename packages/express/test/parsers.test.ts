@@ -186,7 +186,7 @@ describe.each([
 
     it("bounds what a parser has kept", async () => {
       const t = await startMerchant({
-        receiver: () => ({ maxBodyBytes: 100 }),
+        receiver: () => ({ limits: { maxBodyBytes: 100 } }),
         app: (receiver) =>
           express()
             .use(express.raw({ type: "*/*" }))

@@ -73,7 +73,7 @@ const UNKNOWN_TTL_MS = 10_000;
 export function resolverFailed(cause: unknown): PayhooksError {
   if (isPayhooksError(cause) && cause.code === "ERR_OVERLOADED") return cause;
   const isLate = cause === TIME_IS_UP;
-  const why = isLate ? "no answer within acceptTimeoutMs" : describeError(cause);
+  const why = isLate ? "no answer within limits.acceptTimeoutMs" : describeError(cause);
   return new PayhooksError("ERR_RESOLVER_FAILED", `The key resolver failed: ${why}`, isLate ? {} : { cause });
 }
 
@@ -163,7 +163,7 @@ export function resolvedKeys<Key, Imported>(
           "ERR_OVERLOADED",
           `${room.waiting} deliveries wait for the resolver in ${option}, which is the limit.`,
           {
-            fix: "It is slow, or flooded with unknown merchants: make it answer from a cache or an index, or raise maxResolving.",
+            fix: "It is slow, or flooded with unknown merchants: make it answer from a cache or an index, or raise limits.maxResolving.",
           },
         );
       }

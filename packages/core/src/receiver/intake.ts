@@ -375,7 +375,7 @@ function codeOf(error: unknown): DeliveryErrorCode {
 }
 
 function describe(error: unknown): string {
-  if (error === TIME_IS_UP) return "no answer within acceptTimeoutMs";
+  if (error === TIME_IS_UP) return "no answer within limits.acceptTimeoutMs";
   const isAnswer = isPayhooksError(error) && error.code === codeOf(error);
   return isAnswer ? error.message : describeError(error);
 }

@@ -40,6 +40,20 @@ export interface ReceiverOptions {
   readonly notifyWorker?: ((eventId: string) => void | Promise<void>) | undefined;
   /** How many events run at one time in this process. Default 16. */
   readonly concurrency?: number | undefined;
+  readonly limits?: Limits | undefined;
+  /** How long ago an event may have been signed. Default 7 days. */
+  readonly windowMs?: number | undefined;
+  readonly alerts?: AlertOptions | undefined;
+  /** Any logger with `info`, `warn` and `error`: the console, winston, pino, bunyan. Default: the console. */
+  readonly logger?: GivenLogger | undefined;
+  /** The lowest level that is logged. `"info"` also logs what goes well. Default `"warn"`. */
+  readonly logLevel?: LogLevel | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+/** How much one process takes on at one time. What is more is refused, so that the service sends it again. */
+interface Limits {
   /** How many deliveries may be between verification and answer at one time. Further ones are answered 503. Default 1,000. */
   readonly maxInFlight?: number | undefined;
   /**
@@ -49,21 +63,12 @@ export interface ReceiverOptions {
   readonly maxResolving?: number | undefined;
   /** How many entries may be held. A delivery that would add another one is answered 503. Default 10,000. */
   readonly maxHeld?: number | undefined;
-  /** How long ago an event may have been signed. Default 7 days. */
-  readonly windowMs?: number | undefined;
+  /** The size of a body. Larger ones are answered 413. Default 64 KiB. */
+  readonly maxBodyBytes?: number | undefined;
+  /** How long the whole body may take. After that the answer is 408. Default 10 s. */
+  readonly bodyTimeoutMs?: number | undefined;
   /** The deadline from verification to acceptance. Default 2 s. */
   readonly acceptTimeoutMs?: number | undefined;
-  /** Default 64 KiB. */
-  readonly maxBodyBytes?: number | undefined;
-  /** Default 10 s. */
-  readonly bodyTimeoutMs?: number | undefined;
-  readonly alerts?: AlertOptions | undefined;
-  /** Any logger with `info`, `warn` and `error`: the console, winston, pino, bunyan. Default: the console. */
-  readonly logger?: GivenLogger | undefined;
-  /** The lowest level that is logged. `"info"` also logs what goes well. Default `"warn"`. */
-  readonly logLevel?: LogLevel | undefined;
-  /** For tests. */
-  readonly clock?: Clock | undefined;
 }
 
 /** Options that have a default, filled in. */
@@ -128,9 +133,11 @@ export function settingsOf(options: ReceiverOptions): Settings {
   if (notifyWorker !== undefined && typeof notifyWorker !== "function") {
     throw invalid("notifyWorker is not a function.", "Give it (eventId) => …, or leave it out.");
   }
+  const { limits = {} } = options;
+  checkNames("limits", limits, LIMIT_NAMES);
   const number = (name: NumberOption, check: (option: string, value: number) => void): number => {
-    const value = options[name];
-    if (value !== undefined) check(name, value);
+    const value = isLimit(name) ? limits[name] : options[name];
+    if (value !== undefined) check(isLimit(name) ? `limits.${name}` : name, value);
     return value ?? DEFAULTS[name];
   };
   return {
@@ -152,6 +159,19 @@ export function settingsOf(options: ReceiverOptions): Settings {
 
 type NumberOption = Exclude<keyof Settings, "ack" | "run" | "logLevel" | "notifyWorker">;
 
+const LIMIT_NAMES: OptionNames<Limits> = {
+  maxInFlight: true,
+  maxResolving: true,
+  maxHeld: true,
+  maxBodyBytes: true,
+  bodyTimeoutMs: true,
+  acceptTimeoutMs: true,
+};
+
+function isLimit(name: string): name is keyof Limits {
+  return Object.hasOwn(LIMIT_NAMES, name);
+}
+
 const OPTION_NAMES: OptionNames<ReceiverOptions> = {
   payments: true,
   connect: true,
@@ -162,13 +182,8 @@ const OPTION_NAMES: OptionNames<ReceiverOptions> = {
   run: true,
   notifyWorker: true,
   concurrency: true,
-  maxInFlight: true,
-  maxResolving: true,
-  maxHeld: true,
+  limits: true,
   windowMs: true,
-  acceptTimeoutMs: true,
-  maxBodyBytes: true,
-  bodyTimeoutMs: true,
   alerts: true,
   logger: true,
   logLevel: true,

@@ -184,7 +184,7 @@ describe("an answer that comes late", () => {
 
 describe("strangers, while the resolver hangs,", () => {
   /** Merchants "alpha" and "beta" were found a while ago; since then nothing is answered. */
-  async function hanging(options: { readonly maxResolving?: number } = {}) {
+  async function hanging(limits: { readonly maxResolving?: number } = {}) {
     const asked: string[] = [];
     let hangs = false;
     const answerOf = (name: string): Promise<Answer> => {
@@ -195,7 +195,7 @@ describe("strangers, while the resolver hangs,", () => {
       payments: { publicKey: ({ merchantId = "" }) => answerOf(merchantId) },
       connect: { secret: ({ tenant = "" }) => ({ tenant, keys: SECRET }) },
       alerts: { threshold: 1_000_000 },
-      ...options,
+      limits,
     });
     expect(short(await t.post("payments", callback("beta")))).toBe("200");
     await t.clock.advance("30s");
@@ -291,7 +291,7 @@ describe("deliveries that waited for a resolver", () => {
       swap: (items) => gate.then(() => store.swap(items)),
     } satisfies RecordStore;
     const inbox = createInbox(slow, { environment: clock });
-    const t = await setUp({ payments: { publicKey: resolve }, inbox, maxInFlight: 2 }, clock);
+    const t = await setUp({ payments: { publicKey: resolve }, inbox, limits: { maxInFlight: 2 } }, clock);
     const posting = Array.from({ length: 5 }, () => t.post("payments", callback("alpha")));
     const forged = t.post("payments", callback("alpha", rotated));
     await noticed();

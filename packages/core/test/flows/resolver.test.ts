@@ -122,7 +122,7 @@ describe("a resolver", () => {
   it("that outlasts the deadline is answered 503", async () => {
     const t = await setUp({
       payments: { publicKey: () => new Promise<null>(() => {}) },
-      acceptTimeoutMs: 2_000,
+      limits: { acceptTimeoutMs: 2_000 },
     });
     const posting = t.post("payments", callback());
     await t.clock.advance(1_999);
@@ -168,7 +168,7 @@ describe("what a resolver answered", () => {
   it("is asked for once by deliveries that arrive together", async () => {
     const waiting: (() => void)[] = [];
     const t = await setUp({
-      maxResolving: 1_000,
+      limits: { maxResolving: 1_000 },
       payments: {
         publicKey: () =>
           new Promise((resolve) => {

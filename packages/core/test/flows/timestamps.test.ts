@@ -237,7 +237,7 @@ describe("what a receiver makes of a time", () => {
 
   it("that cannot be read takes a place among the held ones once, and none beyond maxHeld", async () => {
     const clock = fakeClock(AT);
-    const t = await setUp({ payments: { publicKey }, connect: { secret }, maxHeld: 3 }, clock);
+    const t = await setUp({ payments: { publicKey }, connect: { secret }, limits: { maxHeld: 3 } }, clock);
     const undated = callback("yesterday");
     for (let i = 0; i < 4; i++) await t.post("payments", undated);
     expect(await t.held()).toHaveLength(1);

@@ -7,7 +7,7 @@ import { silent } from "../../../../test/support/silent.ts";
 const keys = createTestKeys();
 const url = "https://merchant.example/callbacks/pay";
 
-function start(options: { readonly bodyTimeoutMs?: number; readonly maxBodyBytes?: number } = {}): {
+function start(limits: { readonly bodyTimeoutMs?: number; readonly maxBodyBytes?: number } = {}): {
   readonly receiver: Receiver;
   readonly notices: Notice[];
 } {
@@ -15,7 +15,7 @@ function start(options: { readonly bodyTimeoutMs?: number; readonly maxBodyBytes
     payments: { publicKey: keys.publicKey },
     inbox: memoryInbox(),
     logger: silent,
-    ...options,
+    limits,
   });
   const notices: Notice[] = [];
   receiver.onDeposit(async () => {}).observe((notice) => notices.push(notice));

@@ -267,7 +267,7 @@ describe("a receiver", () => {
   });
 
   it("answers 503 and alerts when it holds too many, while other deliveries go on", async () => {
-    const t = await setUp({ payments: { publicKey }, maxHeld: 2 });
+    const t = await setUp({ payments: { publicKey }, limits: { maxHeld: 2 } });
     const malformed = () => signPaymentCallback(anyCallbackFields({ status: "success" }), privateKey);
     const codes = [];
     for (let i = 0; i < 4; i++) codes.push(codeOfReply(await t.post("payments", malformed())));

@@ -24,13 +24,15 @@ const ENDLESS = Number.POSITIVE_INFINITY;
 const NUMBERS: Readonly<Record<string, readonly number[]>> = {
   handledBudgetMs: [ENDLESS],
   concurrency: [FRACTION, ENDLESS],
+  windowMs: [ENDLESS],
+};
+const LIMITS: Readonly<Record<string, readonly number[]>> = {
   maxInFlight: [FRACTION],
   maxResolving: [FRACTION],
   maxHeld: [FRACTION],
-  windowMs: [ENDLESS],
-  acceptTimeoutMs: [ENDLESS],
   maxBodyBytes: [FRACTION],
   bodyTimeoutMs: [ENDLESS],
+  acceptTimeoutMs: [ENDLESS],
 };
 
 afterEach(() => {
@@ -47,7 +49,14 @@ describe("createReceiver", () => {
     ["no flow", {}, /Both flows are off/],
     ["flows of undefined", { payments: undefined, connect: undefined }, /Both flows are off/],
     ["an unknown option", { payments, retries: 3 }, /no option "retries".*payments, connect, inbox/],
-    ["a misspelled option", { payments, maxbodybytes: 3 }, /no option "maxbodybytes"/],
+    ["a misspelled option", { payments, loglevel: "info" }, /no option "loglevel"/],
+    [
+      "a limit that is no limit",
+      { payments, limits: { maxbodybytes: 3 } },
+      /limits has no option "maxbodybytes"/,
+    ],
+    ["a limit outside of limits", { payments, maxBodyBytes: 3 }, /no option "maxBodyBytes".*limits/],
+    ["limits that are none", { payments, limits: null }, /options of limits are not an object/],
     ["an unknown ack", { payments, ack: "done" }, /ack is "done".*"enqueued" or "handled"/],
     ["an unknown run", { payments, run: "now" }, /run is "now".*"background"/],
     ["run elsewhere with ack handled", { payments, run: "elsewhere", ack: "handled" }, /is not possible/],
@@ -56,6 +65,13 @@ describe("createReceiver", () => {
         `${name}: ${String(value)}`,
         { payments, [name]: value },
         new RegExp(name),
+      ]),
+    ),
+    ...Object.entries(LIMITS).flatMap(([name, more]) =>
+      [0, -1, Number.NaN, "5", null, ...more].map((value): readonly [string, unknown, RegExp] => [
+        `limits.${name}: ${String(value)}`,
+        { payments, limits: { [name]: value } },
+        new RegExp(`limits\\.${name}`),
       ]),
     ),
   ];
@@ -79,7 +95,17 @@ describe("createReceiver", () => {
   });
 
   it("accepts undefined for every option", () => {
-    const names = [...Object.keys(NUMBERS), "connect", "inbox", "ack", "run", "alerts", "logger", "clock"];
+    const names = [
+      ...Object.keys(NUMBERS),
+      "limits",
+      "connect",
+      "inbox",
+      "ack",
+      "run",
+      "alerts",
+      "logger",
+      "clock",
+    ];
     const options = Object.fromEntries(names.map((name) => [name, undefined]));
     expect(() => createReceiver({ ...options, payments: { publicKey: undefined } })).not.toThrow();
   });

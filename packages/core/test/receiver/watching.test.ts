@@ -221,7 +221,7 @@ describe("a deadline that ends the attempts", () => {
     await receiver.start();
     expect(codeOfReply(await deliver(false))).toBe("ERR_ACCEPT_TIMEOUT");
     await noticed();
-    expect(typed("refused")).toMatchObject([{ why: "no answer within acceptTimeoutMs" }]);
+    expect(typed("refused")).toMatchObject([{ why: "no answer within limits.acceptTimeoutMs" }]);
     await close();
   });
 });

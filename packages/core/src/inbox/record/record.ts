@@ -172,7 +172,7 @@ export function addHistory({ history }: Pick<Work, "history">, entry: HistoryEnt
 export function checkHeldRoom(held: number, maxHeld: number): void {
   if (held < maxHeld) return;
   throw new PayhooksError("ERR_HELD_FULL", `${held} events are held, which is the limit.`, {
-    fix: 'Look at receiver.events.list({ state: "held" }), replay or discard entries, or raise maxHeld.',
+    fix: 'Look at receiver.events.list({ state: "held" }), replay or discard entries, or raise limits.maxHeld.',
   });
 }
 

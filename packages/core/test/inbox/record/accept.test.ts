@@ -309,7 +309,7 @@ describe("what is held at once", () => {
     const error = thrownBy(() => checkHeldRoom(5, 5));
     expect(error.code).toBe("ERR_HELD_FULL");
     expect(error.message).toBe(
-      '5 events are held, which is the limit. Look at receiver.events.list({ state: "held" }), replay or discard entries, or raise maxHeld.',
+      '5 events are held, which is the limit. Look at receiver.events.list({ state: "held" }), replay or discard entries, or raise limits.maxHeld.',
     );
   });
 });
