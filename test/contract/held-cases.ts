@@ -1,6 +1,6 @@
 /** The one waiting room (docs/concepts/deduplication.md, Held): what enters it, stays until a person decides. */
 import { Reject } from "@payhooks/core";
-import { eachEvent } from "@payhooks/core/inbox";
+import { eachEvent, type Inbox } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";
 import { type ContractCase, onFreshData } from "./rig.ts";
@@ -384,6 +384,29 @@ export const heldCases: readonly ContractCase[] = [
       });
     },
   ),
+  onFreshData("no tenant takes the whole room, in whichever process", async (rig) => {
+    const [one, other] = [rig.start().inbox, rig.start().inbox];
+    const entry = (tenant: string) => sampleEvent(newId(), rig.now(), { verdict: "malformed", tenant });
+    const accept = async (inbox: Inbox, event = entry("a")) =>
+      (await inbox.accept(event, { maxHeld: 8 })).outcome;
+    const full = { code: "ERR_HELD_FULL" };
+    for (const inbox of [one, other, one, other]) expect(await accept(inbox)).toBe("held");
+    await rig.advance(1_100);
+    const refused = entry("a");
+    for (const inbox of [one, other]) await expect(accept(inbox, refused)).rejects.toMatchObject(full);
+    expect(await one.events.get(refused.key + refused.variantSlot())).toBeNull();
+    // Half of the room is left for others. They have to leave something, too.
+    for (const inbox of [one, one]) expect(await accept(inbox, entry("b"))).toBe("held");
+    await expect(accept(one, entry("b"))).rejects.toMatchObject(full);
+    // Events without a tenant may take what is left.
+    expect(await accept(one, entry(""))).toBe("held");
+
+    const [first, second, third] = await heldOf(one, { tenant: "a" });
+    await one.events.replay(first?.eventId ?? "", BY);
+    for (const held of [second, third]) await one.events.discard(held?.eventId ?? "", BY);
+    expect(await accept(one, refused)).toBe("held");
+    expect(await heldOf(one, { tenant: "a" })).toHaveLength(2);
+  }),
   onFreshData("a replay of named handlers runs these, finished or not, and no other", async (rig) => {
     const ran: string[] = [];
     let rejects = true;

@@ -507,6 +507,11 @@ const mutants: readonly Mutant[] = [
     ),
   },
   {
+    name: "one tenant may take the whole room",
+    caughtBy: "no tenant takes the whole room",
+    mistake: accepting((event) => ({ ...event, delivery: { ...event.delivery, tenant: "" } })),
+  },
+  {
     name: "maxHeld refuses everything",
     caughtBy: "maxHeld refuses",
     mistake: withInbox((inbox) => ({

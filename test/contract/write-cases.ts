@@ -278,7 +278,7 @@ export const writeCases: readonly ContractCase[] = [
       ]);
     },
   ),
-  onFreshData("a step that throws fails its caller alone, whatever travels with it", async (rig) => {
+  onFreshData("a delivery that is refused fails its caller alone, whatever travels with it", async (rig) => {
     const { inbox } = rig.start();
     const id = newId();
     const success = sampleEvent(id, rig.now());

@@ -4,7 +4,7 @@ import type { StepResult } from "./changes.ts";
 import { accept, claimAtAcceptance } from "./record/accept.ts";
 import type { Accepted, AcceptOutcome, SlotState, VerifiedEvent } from "./record/event.ts";
 import type { LeaseData } from "./record/lease.ts";
-import { checkHeldRoom, type IdempotencyRecord } from "./record/record.ts";
+import type { IdempotencyRecord } from "./record/record.ts";
 import type { ReferenceClaim } from "./record/reference-claim.ts";
 import { type BeginOptions, begin, beginNext, isBegunBy } from "./record/run.ts";
 
@@ -17,8 +17,8 @@ export interface Known {
   readonly referenceReused: boolean | null;
   /** The record that claims the event's reference, if it was asked for. */
   readonly claim: { readonly key: string; readonly version: string } | null;
-  /** How many entries are held; null as long as nobody has asked. */
-  readonly held: number | null;
+  /** There is room for one more held event of the tenant. False as long as nobody has asked. */
+  readonly mayBeHeld: boolean;
 }
 
 /** How to accept an event. */
@@ -54,7 +54,7 @@ export type AcceptAnswer =
       readonly begun: { readonly lease: LeaseData; readonly leased: Stopwatch } | null;
     };
 
-/** A step throws this if it needs to know how many entries are held. */
+/** A step throws this if it needs to know whether one more event may be held. */
 const NEEDS_HELD: unique symbol = Symbol("needs held");
 
 /**
@@ -156,7 +156,5 @@ function expired({ event, forgottenBefore }: AcceptPlan): AcceptAnswer {
 }
 
 function admit(outcome: AcceptOutcome, { known, maxHeld }: AcceptPlan): void {
-  if (outcome !== "held" || maxHeld === Number.POSITIVE_INFINITY) return;
-  if (known.held === null) throw NEEDS_HELD;
-  checkHeldRoom(known.held, maxHeld);
+  if (outcome === "held" && maxHeld !== Number.POSITIVE_INFINITY && !known.mayBeHeld) throw NEEDS_HELD;
 }

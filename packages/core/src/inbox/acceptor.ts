@@ -1,17 +1,15 @@
 import { isPayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
 import { type Awaitable, awaitableOf, type Settle } from "../time/awaitable.ts";
-import type { Stopwatch } from "../time/clock.ts";
 import { type AcceptAnswer, type AcceptPlan, acceptStep, type Known, type Need } from "./accepting.ts";
+import { HeldRoom } from "./held-room.ts";
 import type { AcceptOptions, Runner } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "./record/event.ts";
 import type { BegunRun, Runs } from "./runs.ts";
 
 const DEFAULT_DEADLINE_MS = 2_000;
-/** The store is asked how many entries are held at most this often. */
-const HELD_KNOWN_FOR_MS = 1_000;
-const NOTHING_KNOWN: Known = { referenceReused: null, claim: null, held: null };
+const NOTHING_KNOWN: Known = { referenceReused: null, claim: null, mayBeHeld: false };
 
 /** The part of the inbox that runs events, as the acceptor sees it. */
 export interface BackgroundRuns {
@@ -36,7 +34,7 @@ export class Acceptor {
   readonly #parts: InboxParts;
   readonly #runs: Runs;
   readonly #background: BackgroundRuns;
-  #heldKnown: { count: number; readonly since: Stopwatch } | null = null;
+  readonly #heldRoom: HeldRoom;
   #underWay = 0;
   #whenAtRest: (() => void)[] = [];
 
@@ -44,6 +42,7 @@ export class Acceptor {
     this.#parts = parts;
     this.#runs = runs;
     this.#background = background;
+    this.#heldRoom = new HeldRoom(parts);
   }
 
   accept(event: VerifiedEvent, options: AcceptOptions): Awaitable<Accepted> {
@@ -69,9 +68,9 @@ export class Acceptor {
     return new Promise((resolve) => this.#whenAtRest.push(resolve));
   }
 
-  /** Forgets the number of held entries, since somebody else has held or released some. */
+  /** A person has decided about an entry. */
   heldChanged(): void {
-    this.#heldKnown = null;
+    this.#heldRoom.changed();
   }
 
   #ended(): void {
@@ -117,7 +116,7 @@ export class Acceptor {
         } else if (outcome.answer.kind === "accepted") {
           this.#accepted(acceptance, outcome.answer, outcome.version, runner, known, onFailure);
         } else {
-          const finding = this.#findOut(outcome.answer.need, event, known, onFailure);
+          const finding = this.#findOut(outcome.answer.need, acceptance, known, onFailure);
           finding.then((more) => this.#ask(acceptance, more), settle.fail);
         }
       },
@@ -140,10 +139,10 @@ export class Acceptor {
     { accepted, state, begun }: Extract<AcceptAnswer, { kind: "accepted" }>,
     version: string | null,
     runner: Runner | null,
-    { claim }: Known,
+    { claim, mayBeHeld }: Known,
     onFailure: (cause: unknown) => void,
   ): void {
-    if (accepted.outcome === "held" && this.#heldKnown !== null) this.#heldKnown.count++;
+    if (accepted.outcome === "held" && mayBeHeld) this.#heldRoom.added(event.delivery.tenant);
     const { handle, delayMs = 0, context } = options;
     let ended: BegunRun["ended"] = null;
     let answer = accepted;
@@ -192,25 +191,16 @@ export class Acceptor {
 
   async #findOut(
     need: Need,
-    event: VerifiedEvent,
+    { event, options: { maxHeld = Number.POSITIVE_INFINITY } }: Acceptance,
     known: Known,
     onFailure: (cause: unknown) => void,
   ): Promise<Known> {
-    if (need === "held") return { ...known, held: await this.#countHeld() };
+    if (need === "held") {
+      await this.#heldRoom.check(event.delivery.tenant, maxHeld);
+      return { ...known, mayBeHeld: true };
+    }
     const { owner, claim } = await this.#parts.claims.take(need.claim, onFailure);
     return { ...known, referenceReused: owner !== event.key, claim };
-  }
-
-  async #countHeld(): Promise<number> {
-    const known = this.#heldKnown;
-    const { store } = this.#parts;
-    if (known !== null && store.immediate !== true && known.since.elapsedMs < HELD_KNOWN_FOR_MS) {
-      return known.count;
-    }
-    const since = this.#parts.stopwatch();
-    const { held } = await store.counts();
-    this.#heldKnown = { count: held, since };
-    return held;
   }
 }
 

@@ -125,8 +125,9 @@ export interface AcceptOptions {
   /** For how long nobody else runs the event, since the caller will: {@link Inbox.runEvent}. Default 0. */
   readonly delayMs?: number | undefined;
   /**
-   * How many entries may be held. Once there are this many, an event that would be held at its acceptance is refused. Where
-   * other processes use the store too, the count is up to a second old, so a few more entries may be held.
+   * How many entries may be held. Once there are this many, an event that would be held at its acceptance is refused. So is one of
+   * a tenant that has as many as it leaves free. Where other processes use the store too, the count is up to a second old, so a
+   * few more entries may be held.
    */
   readonly maxHeld?: number | undefined;
   /** How long the caller waits for the answer. A write that has not succeeded by then is not tried again. Default 2 s. */

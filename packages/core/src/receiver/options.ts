@@ -61,7 +61,10 @@ interface Limits {
    * has found before have the same number of places of their own. Waiting deliveries do not count as in flight. Default 100.
    */
   readonly maxResolving?: number | undefined;
-  /** How many entries may be held. A delivery that would add another one is answered 503. Default 10,000. */
+  /**
+   * How many entries may be held. A delivery that would add another one is answered 503, and so is one of a tenant that has as
+   * many as it leaves free. Default 10,000.
+   */
   readonly maxHeld?: number | undefined;
   /** The size of a body. Larger ones are answered 413. Default 64 KiB. */
   readonly maxBodyBytes?: number | undefined;

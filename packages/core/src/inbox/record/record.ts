@@ -14,7 +14,6 @@
  * without I/O. The engine calls them on a copy, and then swaps the copy for the stored record. `docs/concepts/deduplication.md`
  * has the table that `table.ts` follows.
  */
-import { PayhooksError } from "../../protocol/errors.ts";
 import type { FlowName } from "../../protocol/events.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery } from "./event.ts";
@@ -166,14 +165,6 @@ export function countCopy({ work, acceptedAt }: Slot, now: number): boolean {
 export function addHistory({ history }: Pick<Work, "history">, entry: HistoryEntry): void {
   history.push(shortened(entry, MAX_LINE));
   if (history.length > MAX_HISTORY) history.splice(1, history.length - MAX_HISTORY);
-}
-
-/** Throws `ERR_HELD_FULL` if no further event may be held at its acceptance. */
-export function checkHeldRoom(held: number, maxHeld: number): void {
-  if (held < maxHeld) return;
-  throw new PayhooksError("ERR_HELD_FULL", `${held} events are held, which is the limit.`, {
-    fix: 'Look at receiver.events.list({ state: "held" }), replay or discard entries, or raise limits.maxHeld.',
-  });
 }
 
 /** Ends a slot. From then on it only serves to recognise copies, for as long as if the event had just been delivered. */

@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { claimAtAcceptance } from "../../../src/inbox/record/accept.ts";
-import { checkHeldRoom } from "../../../src/inbox/record/record.ts";
-import { thrownBy } from "../../receiving.ts";
 import { DAY, event, FAILED, Ground, KEY, lookedUp, OTHER, PENDING, running, SUCCESS } from "./ground.ts";
 
 describe("what is accepted", () => {
@@ -302,15 +300,6 @@ describe("what is held at once", () => {
     });
     const broken = event("SUCCESS", { verdict: "unexpected" });
     expect(new Ground().accept(broken, { referenceReused: true })).toMatchObject({ reason: "unexpected" });
-  });
-
-  it("has no room beyond the bound", () => {
-    checkHeldRoom(4, 5);
-    const error = thrownBy(() => checkHeldRoom(5, 5));
-    expect(error.code).toBe("ERR_HELD_FULL");
-    expect(error.message).toBe(
-      '5 events are held, which is the limit. Look at receiver.events.list({ state: "held" }), replay or discard entries, or raise limits.maxHeld.',
-    );
   });
 });
 

@@ -1,0 +1,132 @@
+import { type FakeClock, fakeClock } from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { createInbox } from "../../src/inbox/engine.ts";
+import type { Inbox } from "../../src/inbox/inbox.ts";
+import type { RecordStore } from "../../src/inbox/store.ts";
+import { memoryInbox } from "../../src/memory/index.ts";
+import { memoryStore } from "../../src/memory/store.ts";
+import { environmentOf } from "../../src/time/environment.ts";
+import { verifiedEvent } from "../verified-event.ts";
+
+let ids = 0;
+
+/** An event of this tenant that has to be held. */
+function entry(clock: FakeClock, tenant: string) {
+  const event = verifiedEvent(++ids, { signedAt: clock.now(), verdict: "malformed", rank: null });
+  return { ...event, delivery: { ...event.delivery, tenant } };
+}
+
+/** Offers events until one is refused, and says how many were held and why the last one was not. */
+async function fill(inbox: Inbox, clock: FakeClock, tenant: string, maxHeld: number) {
+  for (let held = 0; ; held++) {
+    try {
+      expect((await inbox.accept(entry(clock, tenant), { maxHeld })).outcome).toBe("held");
+    } catch (error) {
+      return { held, error };
+    }
+  }
+}
+
+/** Inboxes of several processes on one store that all of them reach over a network. */
+async function processes(clock: FakeClock, count: number, changed: Partial<RecordStore> = {}) {
+  const environment = environmentOf(clock);
+  const store: RecordStore = { ...memoryStore({ environment }), immediate: false, ...changed };
+  const inboxes = Array.from({ length: count }, () => createInbox(store, { environment }));
+  for (const inbox of inboxes) await inbox.ready();
+  return inboxes as [Inbox, ...Inbox[]];
+}
+
+describe("the room for held events", () => {
+  it("is a tenant's as far as it leaves as much free, so that no number of tenants fills it", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock });
+    const held: number[] = [];
+    for (const tenant of ["a", "b", "c", "d"]) held.push((await fill(inbox, clock, tenant, 100)).held);
+    expect(held).toEqual([50, 25, 13, 6]);
+    expect((await fill(inbox, clock, "a", 100)).error).toMatchObject({
+      code: "ERR_HELD_FULL",
+      status: 503,
+      message:
+        '50 held events are of the tenant "a", which has to leave as many places to others, and 6 are left. Look at receiver.events.list({ state: "held", tenant }), replay or discard entries, or raise limits.maxHeld.',
+    });
+  });
+
+  it("is one room if there are no tenants", async () => {
+    const clock = fakeClock();
+    const { held, error } = await fill(memoryInbox({ clock }), clock, "", 100);
+    expect(held).toBe(100);
+    expect(error).toMatchObject({
+      code: "ERR_HELD_FULL",
+      message:
+        '100 events are held, which is the limit. Look at receiver.events.list({ state: "held" }), replay or discard entries, or raise limits.maxHeld.',
+    });
+  });
+
+  it("has all entries counted by tenant, however many pages they are, and a tenant of any name", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock });
+    const strange = `\0${"x".repeat(600)}`;
+    for (let n = 0; n < 1_200; n++) await inbox.accept(entry(clock, n < 1_100 ? strange : "b"));
+    expect((await fill(inbox, clock, strange, 2_200)).held).toBe(0);
+    expect((await fill(inbox, clock, "b", 2_200)).held).toBe(450);
+  });
+
+  it("counts what others held in the meantime for the tenant that asks, until it looks again", async () => {
+    const clock = fakeClock();
+    const [one, other] = (await processes(clock, 2)) as [Inbox, Inbox];
+    for (let n = 0; n < 50; n++) await one.accept(entry(clock, "a"));
+    expect((await fill(one, clock, "b", 100)).held).toBe(25);
+    for (let n = 0; n < 10; n++) await other.accept(entry(clock, "c"));
+    await clock.advance("2s");
+    // At most 10 of these are of "d", and 15 places are free.
+    expect((await fill(one, clock, "d", 100)).held).toBe(3);
+    await clock.advance("10s");
+    expect((await fill(one, clock, "d", 100)).held).toBe(5);
+  });
+
+  it("sees within ten seconds what another process has discarded, and its own decisions at once", async () => {
+    const clock = fakeClock();
+    const [one, other] = (await processes(clock, 2)) as [Inbox, Inbox];
+    const { held } = await fill(one, clock, "a", 10);
+    expect(held).toBe(5);
+    const discardOne = async (inbox: Inbox) => {
+      const [first] = (await inbox.events.list({ state: "held" })).events;
+      await inbox.events.discard(first?.eventId ?? "", { by: "an operator", note: "seen" });
+    };
+    await discardOne(one);
+    expect((await fill(one, clock, "a", 10)).held).toBe(1);
+    for (let n = 0; n < 3; n++) await one.accept(entry(clock, "b"));
+    await discardOne(other);
+    await discardOne(other);
+    await clock.advance("10s");
+    expect((await fill(one, clock, "a", 10)).held).toBe(1);
+  });
+
+  it("is looked at once for many that ask, not below its half, and again after a failure", async () => {
+    const clock = fakeClock();
+    let lists = 0;
+    let fails = true;
+    const memory = memoryStore({ environment: environmentOf(clock) });
+    const [inbox] = await processes(clock, 1, {
+      ...memory,
+      immediate: false,
+      list: (...given) => {
+        lists++;
+        return fails ? Promise.reject(new Error("gone")) : memory.list(...given);
+      },
+    });
+    for (let n = 0; n < 50; n++) await inbox.accept(entry(clock, "a"), { maxHeld: 101 });
+    expect(lists).toBe(0);
+    await inbox.accept(entry(clock, "a"));
+    await clock.advance("2s");
+    const ask = () =>
+      Promise.allSettled(
+        ["a", "b", "c"].map(async (tenant) => inbox.accept(entry(clock, tenant), { maxHeld: 101 })),
+      );
+    expect((await ask()).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+    fails = false;
+    lists = 0;
+    expect((await ask()).map(({ status }) => status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
+    expect(lists).toBe(1);
+  });
+});
