@@ -6,7 +6,7 @@ export default {
   mutate: [
     "packages/core/src/protocol/json.ts",
     "packages/core/src/signature/{canonical,rsa,hmac,keys}.ts",
-    "packages/core/src/flows/{callback,flow,judgement,keyring,reading-search,readings}.ts",
+    "packages/core/src/flows/{callback,flow,judgement,keyring,readings}.ts",
     "packages/core/src/inbox/record/{accept,decisions,record,reference-claim,run,schedule,table}.ts",
   ],
   coverageAnalysis: "perTest",

@@ -3,6 +3,7 @@ import { asDelivery, createTestKeys, signCanonicalString } from "@payhooks/core/
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Verification } from "../../packages/core/src/flows/flow.ts";
+import { judgeBy } from "../../packages/core/src/flows/judgement.ts";
 import { fixedKeys, type Keyring } from "../../packages/core/src/flows/keyring.ts";
 import { paymentsFlow } from "../../packages/core/src/flows/payments.ts";
 import type { VerifyingKey } from "../../packages/core/src/signature/keys.ts";
@@ -14,6 +15,7 @@ import {
   believes,
   findFault,
   findForgery,
+  genuineOf,
   hostileTo,
   MUTANTS,
   type Rules,
@@ -106,6 +108,26 @@ describe(`what is believed, against every body of a canonical string, seed ${see
       }),
       { numRuns: lengthOf(300, 5_000), seed },
     );
+  });
+
+  it.each(SETTINGS)("is among the candidates otherwise, if they are complete, %s", (_, rules) => {
+    let complete = 0;
+    fc.assert(
+      fc.property(hostileTo(rules), (canonical) => {
+        strings++;
+        const judgement = judgeBy(rules)(canonical);
+        if (judgement.kind !== "ambiguous") return;
+        const { ids = [], complete: isComplete = false } = judgement.candidates ?? {};
+        const sent = (deviating: boolean) =>
+          genuineOf(canonical, rules, deviating).map(({ payTxnId = "" }) => payTxnId);
+        expect(ids).toEqual(expect.arrayContaining(sent(false)));
+        if (!isComplete) return;
+        complete++;
+        expect(ids).toEqual(expect.arrayContaining(sent(true)));
+      }),
+      { numRuns: lengthOf(300, 5_000), seed },
+    );
+    expect(complete).toBeGreaterThan(20);
   });
 
   it("would be forged then by a receiver that does not look for names that stand twice", () => {

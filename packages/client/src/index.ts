@@ -14,6 +14,7 @@ export {
   type ReconcileReport,
   type ReconcileResult,
   reconcile,
+  type ToReconcile,
 } from "./reconcile.ts";
 export type { Checkout } from "./requests/checkout.ts";
 export type { DirectPayment } from "./requests/direct-payment.ts";

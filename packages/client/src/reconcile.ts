@@ -14,36 +14,54 @@ export interface LookupSink {
   };
 }
 
+type Texts = Iterable<string> | AsyncIterable<string>;
+
+/** What {@link reconcile} looks up: either references or ids. */
+export type ToReconcile =
+  | {
+      readonly client: Pick<PaymentsClient, "transactionByReference">;
+      /** References that have had no final callback, such as those of your open orders. */
+      readonly references: Texts;
+      readonly ids?: undefined;
+    }
+  | {
+      readonly client: Pick<PaymentsClient, "transactionById">;
+      /** Ids of transactions (`payTxnId`), such as the candidates of an ambiguous event. */
+      readonly ids: Texts;
+      readonly references?: undefined;
+    };
+
 /** The options of {@link reconcile}. */
-export interface ReconcileOptions {
-  readonly client: Pick<PaymentsClient, "transactionByReference">;
-  /** References that have had no final callback, such as those of your open orders. */
-  readonly references: Iterable<string> | AsyncIterable<string>;
+export type ReconcileOptions = ToReconcile & {
   /** How many look-ups run at the same time, from 1 to 100. Default: 4. */
   readonly concurrency?: number | undefined;
   /** The time limit of each attempt of a look-up, in milliseconds. Default: the client's. */
   readonly timeoutMs?: number | undefined;
   /** Stops the run: no further look-up begins, and those under way are aborted. */
   readonly signal?: AbortSignal | undefined;
-  /** The tenant of these references, for a receiver of many merchants. */
+  /** The tenant whose transactions these are, for a receiver of many merchants. */
   readonly tenant?: string | undefined;
   /** Called with each result as soon as there is one. If it throws, the run stops. */
   readonly onResult?: ((result: ReconcileResult) => void | Promise<void>) | undefined;
-}
+};
 
-/** What became of one reference. */
-export type ReconcileResult =
-  | {
-      readonly reference: string;
-      /** The receiver's decision: `new` and `progress` run, `duplicate` was known before, `held` waits for a person. */
-      readonly outcome: Ingested["outcome"];
-      readonly eventId: string;
-      readonly transaction: Transaction;
-    }
-  /** No callback ever has this status, so there is no event. Close the order yourself. */
-  | { readonly reference: string; readonly outcome: "cancelled"; readonly transaction: Transaction }
-  | { readonly reference: string; readonly outcome: "not-found" }
-  | { readonly reference: string; readonly outcome: "error"; readonly error: unknown };
+/** What became of one reference, or of one id. */
+export type ReconcileResult = (
+  | { readonly reference: string; readonly id?: undefined }
+  | { readonly id: string; readonly reference?: undefined }
+) &
+  (
+    | {
+        /** The receiver's decision: `new` and `progress` run, `duplicate` was known before, `held` waits for a person. */
+        readonly outcome: Ingested["outcome"];
+        readonly eventId: string;
+        readonly transaction: Transaction;
+      }
+    /** No callback ever has this status, so there is no event. Close the order yourself. */
+    | { readonly outcome: "cancelled"; readonly transaction: Transaction }
+    | { readonly outcome: "not-found" }
+    | { readonly outcome: "error"; readonly error: unknown }
+  );
 
 /** What {@link reconcile} did. */
 export interface ReconcileReport {
@@ -51,65 +69,67 @@ export interface ReconcileReport {
   readonly results: readonly ReconcileResult[];
   /** How many results have each outcome. */
   readonly counts: Readonly<Partial<Record<ReconcileResult["outcome"], number>>>;
-  /** The references for the next run: those that failed, and those that an abort left over. */
+  /**
+   * Those that the service says are SUCCESS or FAILED, and the receiver knows as such: their handlers have run or will run, or
+   * their events are held.
+   */
+  readonly settled: readonly string[];
+  /** The references or ids for the next run: those that failed, and those that an abort left over. */
   readonly remaining: readonly string[];
   /** True if the signal stopped the run. An asynchronous source has then not been read to its end. */
   readonly aborted: boolean;
 }
 
 /**
- * Looks up transactions that had no final callback, and passes them to `receiver.payments.ingest`. The receiver
- * deduplicates them, so a result that also arrives as a callback runs only once. An error with one reference does not
+ * Looks up transactions that had no final callback, or that an ambiguous event may be about, and passes them to `receiver.payments.ingest`. The receiver
+ * deduplicates them, so a result that also arrives as a callback runs only once. An error with one does not
  * stop the others. A run can be repeated at any time.
  *
- * @throws ClientError `ERR_OPTION_INVALID`. Apart from that, only what `references` or `onResult` throw.
+ * @throws ClientError `ERR_OPTION_INVALID`. Apart from that, only what the list or `onResult` throws.
  * @example
  * const { counts, remaining } = await reconcile(receiver, { client, references: openOrders });
  */
 export async function reconcile(receiver: LookupSink, options: ReconcileOptions): Promise<ReconcileReport> {
-  const { client, references, concurrency = 4, timeoutMs, signal, tenant, onResult } = options;
+  const { concurrency = 4, timeoutMs, signal, tenant, onResult } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 100) {
-    throw new ClientError("ERR_OPTION_INVALID", `concurrency is ${String(concurrency)}.`, {
-      fix: "Give a whole number from 1 to 100.",
-      field: "concurrency",
-    });
+    const what = `concurrency is ${String(concurrency)}.`;
+    throw invalid("concurrency", what, "Give a whole number from 1 to 100.");
   }
-  if (typeof references === "string") {
-    throw new ClientError("ERR_OPTION_INVALID", "references is one string.", {
-      fix: "Pass a list: [reference].",
-      field: "references",
-    });
-  }
-  const source = queueOf(references);
+  const { texts, lookUp, asked } = lookUpsOf(options);
+  const source = queueOf(texts);
   const results: ReconcileResult[] = [];
+  const settled: string[] = [];
   const leftOver: string[] = [];
   const failed: string[] = [];
   let broken: { readonly error: unknown } | null = null;
   const isAborted = (): boolean => signal?.aborted === true;
 
-  async function settle(reference: string): Promise<ReconcileResult> {
+  async function settle(text: string): Promise<ReconcileResult> {
     try {
-      const transaction = await client.transactionByReference(reference, { signal, timeoutMs });
-      if (transaction === null) return { reference, outcome: "not-found" };
-      if (transaction.status === "CANCELLED") return { reference, outcome: "cancelled", transaction };
+      const transaction = await lookUp(text, { signal, timeoutMs });
+      if (transaction === null) return { ...asked(text), outcome: "not-found" };
+      const { status } = transaction;
+      if (status === "CANCELLED") return { ...asked(text), outcome: "cancelled", transaction };
       const { outcome, eventId } = await receiver.payments.ingest(transaction, { tenant });
-      return { reference, outcome, eventId, transaction };
+      const isFinal = status === "SUCCESS" || status === "FAILED";
+      if (isFinal && outcome !== "expired" && outcome !== "stale") settled.push(text);
+      return { ...asked(text), outcome, eventId, transaction };
     } catch (error) {
-      return { reference, outcome: "error", error };
+      return { ...asked(text), outcome: "error", error };
     }
   }
 
   async function work(): Promise<void> {
     while (broken === null && !isAborted()) {
-      const reference = await source.next();
-      if (reference === undefined) return;
-      const result = await settle(reference);
+      const text = await source.next();
+      if (text === undefined) return;
+      const result = await settle(text);
       if (result.outcome === "error" && isAborted()) {
-        leftOver.push(reference);
+        leftOver.push(text);
         return;
       }
       results.push(result);
-      if (result.outcome === "error") failed.push(reference);
+      if (result.outcome === "error") failed.push(text);
       await onResult?.(result);
     }
   }
@@ -128,21 +148,55 @@ export async function reconcile(receiver: LookupSink, options: ReconcileOptions)
   }
   const counts: Partial<Record<ReconcileResult["outcome"], number>> = {};
   for (const { outcome } of results) counts[outcome] = (counts[outcome] ?? 0) + 1;
-  return { results, counts, remaining: [...failed, ...leftOver], aborted: isAborted() };
+  return { results, counts, settled, remaining: [...failed, ...leftOver], aborted: isAborted() };
 }
 
-/** Hands references to several workers, one by one. */
-interface ReferenceQueue {
-  /** The next reference. Undefined at the end. */
+/** What is looked up, and how. */
+interface LookUps {
+  readonly texts: Texts;
+  readonly lookUp: PaymentsClient["transactionById"];
+  readonly asked: (text: string) => { readonly reference: string } | { readonly id: string };
+}
+
+function lookUpsOf({ client, references, ids }: ToReconcile): LookUps {
+  if ((ids === undefined) === (references === undefined)) {
+    throw invalid("ids", "reconcile needs references or ids, and not both.", "Pass one of them.");
+  }
+  if (ids !== undefined) {
+    return {
+      texts: listOf("ids", ids),
+      lookUp: (id, options) => client.transactionById(id, options),
+      asked: (id) => ({ id }),
+    };
+  }
+  return {
+    texts: listOf("references", references),
+    lookUp: (reference, options) => client.transactionByReference(reference, options),
+    asked: (reference) => ({ reference }),
+  };
+}
+
+function listOf(field: "references" | "ids", texts: Texts): Texts {
+  if (typeof texts !== "string") return texts;
+  throw invalid(field, `${field} is one string.`, "Pass a list of one: [text].");
+}
+
+function invalid(field: string, what: string, fix: string): ClientError {
+  return new ClientError("ERR_OPTION_INVALID", what, { fix, field });
+}
+
+/** Hands references or ids to several workers, one by one. */
+interface TextQueue {
+  /** The next one. Undefined at the end. */
   next(): Promise<string | undefined>;
-  /** The references that are left over after a stop. An asynchronous source is not read for them. */
+  /** Those that are left over after a stop. An asynchronous source is not read for them. */
   rest(): string[];
   close(): Promise<void>;
 }
 
-function queueOf(references: Iterable<string> | AsyncIterable<string>): ReferenceQueue {
-  if (Symbol.iterator in references) {
-    const iterator = references[Symbol.iterator]();
+function queueOf(texts: Texts): TextQueue {
+  if (Symbol.iterator in texts) {
+    const iterator = texts[Symbol.iterator]();
     const take = (): string | undefined => {
       const { done, value } = iterator.next();
       return done === true ? undefined : value;
@@ -157,7 +211,7 @@ function queueOf(references: Iterable<string> | AsyncIterable<string>): Referenc
       close: async () => {},
     };
   }
-  const iterator = references[Symbol.asyncIterator]();
+  const iterator = texts[Symbol.asyncIterator]();
   // Generators queue overlapping calls themselves. Other iterators may not.
   let last: Promise<unknown> = Promise.resolve();
   let ended = false;

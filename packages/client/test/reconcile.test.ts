@@ -1,6 +1,12 @@
 import { createHarness, createTestKeys, type Harness } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createClient, type PaymentsClient, type ReconcileResult, reconcile } from "../src/index.ts";
+import {
+  createClient,
+  type PaymentsClient,
+  type ReconcileOptions,
+  type ReconcileResult,
+  reconcile,
+} from "../src/index.ts";
 import { keys, notFound, wireTransaction } from "./fixtures.ts";
 import { errorOf, json, type Service, startService, testClock } from "./service.ts";
 
@@ -14,7 +20,7 @@ interface Setup {
   readonly handled: string[];
 }
 
-/** A real receiver beside a service that knows the given transactions by their reference. */
+/** A real receiver beside a service that knows the given transactions by their reference `r`, and by their id `t-r`. */
 async function setUp(known: Readonly<Record<string, object | number>>): Promise<Setup> {
   const handled: string[] = [];
   const t = await createHarness({
@@ -31,7 +37,7 @@ async function setUp(known: Readonly<Record<string, object | number>>): Promise<
   onTestFinished(() => t.close());
   const now = new Date(t.clock.now()).toISOString();
   const service = await startService((response, seen, count) => {
-    const reference = decodeURIComponent(seen.path.split("/").at(-1) ?? "");
+    const reference = decodeURIComponent(seen.path.split("/").at(-1) ?? "").replace(/^t-/, "");
     const one = known[reference];
     if (typeof one === "number") json({ error: "x" }, one)(response, seen, count);
     else if (one === undefined) json(notFound)(response, seen, count);
@@ -120,6 +126,39 @@ describe("reconcile", () => {
     expect(remaining).toEqual([]);
   });
 
+  it("looks ids up as well, and says which of them are settled", async () => {
+    const old = new Date(0).toISOString();
+    const { t, client, service, handled } = await setUp({
+      ...{ a: {}, b: { status: "FAILED" }, c: { status: "PENDING" }, d: { status: "CANCELLED" }, e: 401 },
+      ...{ f: { updated_at: old }, g: { type: "REFUND" } },
+    });
+    const ids = ["t-a", "t-b", "t-c", "t-d", "t-e", "t-f", "t-g", "t-h"];
+    const { results, settled, remaining } = await reconcile(t.receiver, { client, ids, concurrency: 1 });
+    await t.advance(0);
+    expect(service.seen.map(({ path }) => path)).toEqual(
+      ids.map((id) => `/api/v2/payment/transaction/${id}`),
+    );
+    expect(results.map(({ id, outcome }) => `${id} ${outcome}`)).toEqual([
+      ...["t-a new", "t-b new", "t-c new", "t-d cancelled", "t-e error", "t-f expired", "t-g held"],
+      "t-h not-found",
+    ]);
+    expect(settled).toEqual(["t-a", "t-b", "t-g"]);
+    expect(remaining).toEqual(["t-e"]);
+    expect(handled).toEqual(["SUCCESS t-a 10.5 lookup", "FAILED t-b 10.5 lookup", "PENDING t-c 10.5 lookup"]);
+    const again = await reconcile(t.receiver, { client, ids });
+    expect(again.settled.toSorted()).toEqual(settled);
+  });
+
+  it("needs references or ids, and one of them only", async () => {
+    const { t, client } = await setUp({});
+    for (const lists of [{}, { references: [], ids: [] }]) {
+      const running = reconcile(t.receiver, { client, ...lists } as unknown as ReconcileOptions);
+      await expect(running).rejects.toMatchObject({ code: "ERR_OPTION_INVALID", field: "ids" });
+    }
+    const one = reconcile(t.receiver, { client, ids: "t-a" });
+    await expect(one).rejects.toMatchObject({ code: "ERR_OPTION_INVALID", field: "ids" });
+  });
+
   it("keeps to its concurrency and tells of each result as it comes", async () => {
     const known = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`r${i}`, {}]));
     const { t, client } = await setUp(known);
@@ -197,7 +236,10 @@ describe("reconcile", () => {
     });
     await arrived;
     abort.abort();
-    expect(await running).toEqual({ results: [], counts: {}, remaining: ["a"], aborted: true });
+    expect(await running).toEqual({
+      ...{ results: [], counts: {}, settled: [], remaining: ["a"] },
+      aborted: true,
+    });
   });
 
   it("ends with the error of the source or of onResult, after what is under way", async () => {

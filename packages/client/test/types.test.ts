@@ -66,9 +66,11 @@ describe("the types of answers", () => {
   it("narrow by outcome and by code", () => {
     const read = (result: ReconcileResult): string => {
       if (result.outcome === "error") return String(result.error);
-      return result.outcome === "not-found" ? result.reference : result.transaction.id;
+      if (result.outcome !== "not-found") return result.transaction.id;
+      return result.id === undefined ? result.reference : result.id;
     };
     expect(read({ reference: "r", outcome: "not-found" })).toBe("r");
+    expect(read({ id: "t", outcome: "not-found" })).toBe("t");
     const error: unknown = new Error("x");
     if (isClientError(error)) expectTypeOf(error.code).toEqualTypeOf<ClientErrorCode>();
     expect(isClientError(error)).toBe(false);

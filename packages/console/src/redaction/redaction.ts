@@ -1,4 +1,4 @@
-import type { Contents } from "@payhooks/core";
+import type { ShownContents } from "@payhooks/core";
 import { hideFields } from "@payhooks/core/inbox";
 
 /** The text that is shown instead of a redacted value. */
@@ -14,7 +14,7 @@ const MAX_VALUES = 200;
 /** The parts of one event that may leave the server. */
 export interface Redaction {
   /** Its fields and what was signed. Null if it has ended, or cannot be redacted. */
-  readonly contents: Contents | null;
+  readonly contents: ShownContents | null;
   /**
    * Removes the values of redacted fields from a text about the event, such as a note or an error. Null if these values
    * are not known, because there are fields to redact and the event has ended or cannot be read.
@@ -41,7 +41,7 @@ export function redactedLabel(
 }
 
 /** Redacts one event: its contents, and the texts about it. */
-export function redactionOf(names: readonly string[], contents: Contents | null): Redaction {
+export function redactionOf(names: readonly string[], contents: ShownContents | null): Redaction {
   const values = contents === null ? [] : valuesOf(contents, names);
   const canShow = contents !== null && values.length <= MAX_VALUES;
   const isKnown = names.length === 0 || (canShow && contents.fields.length > 0);
@@ -52,9 +52,9 @@ export function redactionOf(names: readonly string[], contents: Contents | null)
 }
 
 /** The contents without redacted values that stand within other fields, or in what was signed beside their own fields. */
-function withoutParts(contents: Contents, names: readonly string[], values: readonly string[]): Contents {
+function withoutParts(contents: ShownContents, names: readonly string[], values: readonly string[]): ShownContents {
   const long = values.filter(({ length }) => length >= MIN_PART);
-  const isHidden = ({ value }: Contents["fields"][number]): boolean =>
+  const isHidden = ({ value }: ShownContents["fields"][number]): boolean =>
     value?.startsWith("[") === true && hasMember(JSON.parse(value), names);
   const clean = (text: string): string =>
     values.includes(text) ? REDACTED : withoutValues(withoutPairs(text, names), long);
@@ -82,7 +82,7 @@ function withoutParts(contents: Contents, names: readonly string[], values: read
 }
 
 /** All values of the redacted fields, longest first: those that handlers get, and those that the signed text may have. */
-function valuesOf({ fields, signed }: Contents, names: readonly string[]): readonly string[] {
+function valuesOf({ fields, signed }: ShownContents, names: readonly string[]): readonly string[] {
   const isRedacted = (name: string): boolean => name.split(".").some((one) => names.includes(one));
   const found = new Set<string>();
   for (const { name, value } of fields) {

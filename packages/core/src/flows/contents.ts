@@ -1,5 +1,5 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
-import type { ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
+import type { ContentField, Contents, ShownContents, SignedPiece } from "../protocol/contents.ts";
 import { type JsonObject, parseJsonBody } from "../protocol/json.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import { type CallbackRules, isDocumented, isFieldName } from "./callback.ts";
@@ -19,14 +19,16 @@ export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => 
   const judge = judgeBy(rules);
   return ({ flow, source, content }) => {
     const text = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8");
-    if (flow === "connect") return { fields: membersOf(text), signed: [{ name: null, text }] };
-    if (source === "lookup") return { fields: membersOf(text), signed: [] };
+    if (flow === "connect")
+      return { fields: membersOf(text), signed: [{ name: null, text }], candidates: null };
+    if (source === "lookup") return { fields: membersOf(text), signed: [], candidates: null };
     const signed = piecesOf(text);
     const judgement = judge(text);
     const isKnown = (name: string): boolean => isDocumented(name) || rules.extraFields.has(name);
     if (judgement.kind !== "certain") {
       const names = new Set(signed.flatMap(({ name }) => (name !== null && isKnown(name) ? [name] : [])));
-      return { fields: [...names].map((name) => ({ name, value: null })), signed };
+      const fields = [...names].map((name) => ({ name, value: null }));
+      return { fields, signed, candidates: judgement.candidates };
     }
     const names = [...CALLBACK_FIELDS, ...rules.extraFields.keys()];
     const fields = names.flatMap((name): readonly ContentField[] => {
@@ -34,7 +36,7 @@ export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => 
       if (value !== undefined) return [{ name, value }];
       return judgement.leftOut.includes(name) ? [{ name, value: null }] : [];
     });
-    return { fields, signed };
+    return { fields, signed, candidates: null };
   };
 }
 
@@ -47,7 +49,7 @@ export function contentsOf(delivery: StoredDelivery): Contents {
  * The contents without the values of some fields, wherever they stand. From a hidden name on, the signed text is hidden up to the
  * next documented name, since the value may reach that far. A webhook's text is hidden if it has such a member, or cannot be read.
  */
-export function hideFields({ fields, signed }: Contents, names: readonly string[]): Contents {
+export function hideFields({ fields, signed }: ShownContents, names: readonly string[]): ShownContents {
   if (names.length === 0) return { fields, signed };
   const isHidden = (path: string): boolean => path.split(".").some((name) => names.includes(name));
   const hidesText = fields.length === 0 || fields.some(({ name }) => isHidden(name));

@@ -1,3 +1,4 @@
+import type { Candidates } from "../protocol/contents.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { type CallbackRules, type CallbackTexts, cutAtNames, findMalformedField } from "./callback.ts";
 import { knownFields, MAX_SIGNED_PARTS, Readings } from "./readings.ts";
@@ -21,6 +22,8 @@ export type Judgement =
       readonly signedTimes: readonly number[];
       /** The references and transaction ids of its readings, at most 16. Empty if it has no reading. */
       readonly mayName: readonly string[];
+      /** The transactions that it may be about. Null if it has no reading. */
+      readonly candidates: Candidates | null;
     };
 
 /** How many references, and how many transaction ids, are kept with an entry. If it has more, the others are left out. */
@@ -67,14 +70,15 @@ export function judgeBy(rules: CallbackRules): (signed: string) => Judgement {
 }
 
 function malformed(detail: string, signed: string): Judgement {
-  return { kind: "malformed", detail, signedTimes: timesIn(signed), mayName: [] };
+  return { kind: "malformed", detail, signedTimes: timesIn(signed), mayName: [], candidates: null };
 }
 
 function ambiguous(detail: string, readings: Readings): Judgement {
-  const named = (["referenceId", "payTxnId"] as const).flatMap((field) =>
-    readings.valuesOf(field).slice(0, MAX_NAMED),
-  );
-  return { kind: "ambiguous", detail, signedTimes: readings.signedTimes(), mayName: named };
+  const all = readings.valuesOf("payTxnId");
+  const ids = all.slice(0, MAX_NAMED);
+  const mayName = [...readings.valuesOf("referenceId").slice(0, MAX_NAMED), ...ids];
+  const candidates = { ids, complete: ids.length === all.length && readings.hasEach("payTxnId") };
+  return { kind: "ambiguous", detail, signedTimes: readings.signedTimes(), mayName, candidates };
 }
 
 /** A hint about an undocumented field. It is the most common reason, and can be declared. */

@@ -28,10 +28,7 @@ import {
   isFieldName,
   mayEndInHost,
 } from "./callback.ts";
-import { ReadingSearch } from "./reading-search.ts";
 
-/** How many readings {@link Readings.list} returns at most. */
-export const MAX_READINGS = 8;
 /** A string of more parts is not read. A documented callback has eleven parts, and one more for each `&` in a value. */
 export const MAX_SIGNED_PARTS = 128;
 
@@ -43,15 +40,6 @@ export interface Agreement {
   readonly leftOut: readonly string[];
   /** Required fields in which the readings contradict each other. If there is one, nothing in the string is certain. */
   readonly contradicted: readonly string[];
-}
-
-/** The documented fields of the readings of a string. */
-export interface ReadingList {
-  readonly readings: readonly CallbackTexts[];
-  /** False when there are more than these. */
-  readonly complete: boolean;
-  /** How many steps the search took, at most `MAX_STEPS`. */
-  readonly steps: number;
 }
 
 /** A field that readings are searched for: a documented or a declared one. */
@@ -147,6 +135,14 @@ export class Readings {
     return [...values];
   }
 
+  /**
+   * Whether some reading has each part that begins with this name. If not, the service may have written a field in an undocumented
+   * way, and the genuine value may be the one that no reading has.
+   */
+  hasEach(field: CallbackField): boolean {
+    return this.#names.every((name, part) => name !== field || this.#hasStep(part));
+  }
+
   /** Whether a part of the string begins with this name. */
   hasName(name: string): boolean {
     return this.#names.includes(name);
@@ -214,23 +210,6 @@ export class Readings {
       if (name > "callbackUrl" && name < "event" && elsewhere.has(name)) repeated.add(name);
     }
     return [...repeated];
-  }
-
-  /**
-   * The readings that differ in their documented fields, at most {@link MAX_READINGS}. Readings come first if few of their
-   * values contain an `&`, above all values that seldom do. In what the service signed, the only such value is one that a
-   * customer could choose. In a forgery, another value swallows the rest of the string.
-   */
-  list(): ReadingList {
-    const search = new ReadingSearch(this.#steps, this.#names);
-    const found = new Map<string, CallbackTexts>();
-    const complete = search.run((path) => {
-      const texts = new Map(path.map(([i, end]) => [this.#names[i] ?? "", this.#valueAt(i, end)]));
-      found.set(JSON.stringify([...texts]), texts);
-      return found.size <= MAX_READINGS;
-    });
-    const readings = [...found.values()].slice(0, MAX_READINGS);
-    return { readings, complete: complete && !this.tooLong, steps: search.steps };
   }
 
   #hasStep(part: number): boolean {
