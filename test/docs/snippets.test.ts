@@ -83,6 +83,15 @@ describe("the code in the documentation", () => {
     ]);
   });
 
+  it("in handlers.md is the recipe for ambiguous events that is tested on their forgeries, to the letter", () => {
+    const shown = readDocument("docs/guides/handlers.md").blocks.filter(({ text }) =>
+      text.includes("candidates"),
+    );
+    expect(shown.map(({ text }) => text)).toEqual([
+      readFileSync(join(root, "test/e2e/settle-ambiguous.ts"), "utf8"),
+    ]);
+  });
+
   it("in adding-a-store.md is the store that the contract is run on, and its test, to the letter", () => {
     const shown = readDocument("docs/guides/adding-a-store.md").blocks.filter(
       ({ language }) => language === "ts",

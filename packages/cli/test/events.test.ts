@@ -50,6 +50,7 @@ describe("payhooks events, about what is held", () => {
         contents: {
           fields: expect.arrayContaining([{ name: "referenceId", value: "order-1" }]),
           signed: expect.arrayContaining([{ name: "referenceId", text: "&referenceId=order-1" }]),
+          candidates: null,
         },
       }),
     ]);

@@ -29,7 +29,7 @@ export type { AlertOptions } from "./notices/alerts.ts";
 export type { GivenLogger, Logger } from "./notices/logger.ts";
 export type { Alert, Notice } from "./notices/notice.ts";
 export { formatAmount, parseAmount } from "./protocol/amount.ts";
-export type { Candidates, ContentField, Contents, ShownContents, SignedPiece } from "./protocol/contents.ts";
+export type { Candidates, ContentField, Contents, SignedPiece } from "./protocol/contents.ts";
 export type { Delivery, Reply } from "./protocol/delivery.ts";
 export { type ErrorCode, isPayhooksError, PayhooksError } from "./protocol/errors.ts";
 export type {

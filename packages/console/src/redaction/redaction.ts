@@ -1,5 +1,7 @@
-import type { ShownContents } from "@payhooks/core";
 import { hideFields } from "@payhooks/core/inbox";
+
+/** What a page shows of an event. */
+type ShownContents = ReturnType<typeof hideFields>;
 
 /** The text that is shown instead of a redacted value. */
 export const REDACTED = "•••";
@@ -52,7 +54,11 @@ export function redactionOf(names: readonly string[], contents: ShownContents | 
 }
 
 /** The contents without redacted values that stand within other fields, or in what was signed beside their own fields. */
-function withoutParts(contents: ShownContents, names: readonly string[], values: readonly string[]): ShownContents {
+function withoutParts(
+  contents: ShownContents,
+  names: readonly string[],
+  values: readonly string[],
+): ShownContents {
   const long = values.filter(({ length }) => length >= MIN_PART);
   const isHidden = ({ value }: ShownContents["fields"][number]): boolean =>
     value?.startsWith("[") === true && hasMember(JSON.parse(value), names);

@@ -1,5 +1,5 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
-import type { ContentField, Contents, ShownContents, SignedPiece } from "../protocol/contents.ts";
+import type { ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
 import { type JsonObject, parseJsonBody } from "../protocol/json.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import { type CallbackRules, isDocumented, isFieldName } from "./callback.ts";
@@ -49,7 +49,10 @@ export function contentsOf(delivery: StoredDelivery): Contents {
  * The contents without the values of some fields, wherever they stand. From a hidden name on, the signed text is hidden up to the
  * next documented name, since the value may reach that far. A webhook's text is hidden if it has such a member, or cannot be read.
  */
-export function hideFields({ fields, signed }: ShownContents, names: readonly string[]): ShownContents {
+export function hideFields(
+  { fields, signed }: Omit<Contents, "candidates">,
+  names: readonly string[],
+): Omit<Contents, "candidates"> {
   if (names.length === 0) return { fields, signed };
   const isHidden = (path: string): boolean => path.split(".").some((name) => names.includes(name));
   const hidesText = fields.length === 0 || fields.some(({ name }) => isHidden(name));

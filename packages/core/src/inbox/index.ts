@@ -8,7 +8,7 @@
 export { contentsOf, hideFields } from "../flows/contents.ts";
 export { type MemoryStoreOptions, memoryStore } from "../memory/store.ts";
 export type { Loss } from "../notices/notice.ts";
-export type { Candidates, ContentField, Contents, ShownContents, SignedPiece } from "../protocol/contents.ts";
+export type { Candidates, ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
 export { HELD_REASONS, type HeldReason, isAboutTruth } from "../protocol/held-reasons.ts";
 export type { Awaitable } from "../time/awaitable.ts";
 export { createInbox, type InboxOptions } from "./engine.ts";

@@ -13,14 +13,6 @@ export interface SignedPiece {
   readonly text: string;
 }
 
-/** What a page shows of an event. */
-export interface ShownContents {
-  /** Empty if nothing of it can be read. */
-  readonly fields: readonly ContentField[];
-  /** In its order; together, the pieces are the signed text. Empty for a look-up, which nobody has signed. */
-  readonly signed: readonly SignedPiece[];
-}
-
 /** The transactions that an ambiguous event may be about, to be looked up at the service. */
 export interface Candidates {
   /** The `payTxnId` of each reading, at most 8. Some of them may be made up. */
@@ -30,7 +22,11 @@ export interface Candidates {
 }
 
 /** What a person sees of an event: what its handlers get, field by field, and what was signed. Never the body as it was spelt. */
-export interface Contents extends ShownContents {
+export interface Contents {
+  /** Empty if nothing of it can be read. */
+  readonly fields: readonly ContentField[];
+  /** In its order; together, the pieces are the signed text. Empty for a look-up, which nobody has signed. */
+  readonly signed: readonly SignedPiece[];
   /** Null if the event is not ambiguous by today's rules. */
   readonly candidates: Candidates | null;
 }
