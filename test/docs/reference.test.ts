@@ -361,11 +361,14 @@ describe("defaults in options.md", () => {
     },
   );
 
-  it.each(["timeoutMs", "maxAttempts", "onCrash"] as const)("of a handler's %s is what it gets", (option) => {
-    const registry = new Registry();
-    registry.add("DEPOSIT", () => {}, {});
-    expect(defaultOf(defaultIn("Handlers", option))).toBe(registry.handlersOf("DEPOSIT")[0]?.[option]);
-  });
+  it.each(["timeoutMs", "maxAttempts", "onCrash", "onTimeout"] as const)(
+    "of a handler's %s is what it gets",
+    (option) => {
+      const registry = new Registry();
+      registry.add("DEPOSIT", () => {}, {});
+      expect(defaultOf(defaultIn("Handlers", option))).toBe(registry.handlersOf("DEPOSIT")[0]?.[option]);
+    },
+  );
 
   const UNITS: Readonly<Record<string, number>> = {
     "": 1,

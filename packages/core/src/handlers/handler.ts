@@ -66,7 +66,7 @@ export interface HandlerOptions {
    * not change it.
    */
   readonly name?: string | undefined;
-  /** An attempt that takes longer counts as failed, and may still be running. Default 60 s. */
+  /** An attempt that takes longer counts as failed, and may still be running: see `onTimeout`. Default 60 s. */
   readonly timeoutMs?: number | undefined;
   /**
    * How often the handler is started at most, crashes included. If the last attempt fails, the handler is given up. The event is
@@ -77,6 +77,11 @@ export interface HandlerOptions {
   readonly backoffMs?: ((attempt: number) => number) | undefined;
   /** What to do if the process died while the handler ran: run it again (default), or hold the event. */
   readonly onCrash?: "rerun" | "hold" | undefined;
+  /**
+   * What to do if a further attempt is due while the call of an earlier one still runs in this process, past its `timeoutMs`: let
+   * the attempt fail without a call (default), or call the handler all the same.
+   */
+  readonly onTimeout?: "wait" | "rerun" | undefined;
 }
 
 /** An event that is kept for a person. */

@@ -18,6 +18,7 @@ export interface Registered {
   readonly maxAttempts: number;
   readonly backoffMs: (attempt: number) => number;
   readonly onCrash: "rerun" | "hold";
+  readonly onTimeout: "wait" | "rerun";
 }
 
 /** A handler of events. */
@@ -141,6 +142,7 @@ export class Registry {
       maxAttempts: true,
       backoffMs: true,
       onCrash: true,
+      onTimeout: true,
     });
     const { name = others.length === 0 ? defaultName : undefined } = options;
     if (!isHandlerName(name)) {
@@ -159,7 +161,8 @@ export class Registry {
         fix: "Give each handler of an event its own { name }; was this module loaded twice?",
       });
     }
-    const { timeoutMs = 60_000, maxAttempts = 25, backoffMs = defaultBackoffMs, onCrash = "rerun" } = options;
+    const { timeoutMs = 60_000, maxAttempts = 25, backoffMs = defaultBackoffMs } = options;
+    const { onCrash = "rerun", onTimeout = "wait" } = options;
     checkTime("timeoutMs", timeoutMs);
     checkLimit("maxAttempts", maxAttempts);
     if (typeof backoffMs !== "function") {
@@ -172,7 +175,12 @@ export class Registry {
         fix: 'Use "rerun" or "hold".',
       });
     }
-    return { name, timeoutMs, maxAttempts, backoffMs, onCrash };
+    if (onTimeout !== "wait" && onTimeout !== "rerun") {
+      throw new PayhooksError("ERR_OPTION_INVALID", `onTimeout of ${of} is ${JSON.stringify(onTimeout)}.`, {
+        fix: 'Use "wait" or "rerun".',
+      });
+    }
+    return { name, timeoutMs, maxAttempts, backoffMs, onCrash, onTimeout };
   }
 }
 

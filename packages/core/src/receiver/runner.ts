@@ -24,6 +24,7 @@ const MISSING_HANDLER: Omit<Registered, "name"> = {
   maxAttempts: 25,
   backoffMs: defaultBackoffMs,
   onCrash: "rerun",
+  onTimeout: "wait",
 };
 
 /** The detail of an event whose record would have expired by now. Nobody can say whether it ran before. */

@@ -54,6 +54,8 @@ export type RunStep = (
 
 export function createRunStep(parts: StepParts): RunStep {
   const { notices, logger, clock, effects } = parts;
+  /** The calls that are over time and have not ended, by event and handler, with their attempt. */
+  const overdue = new Map<string, number>();
 
   const runStep: RunStep = async (lease, handler, progress, call) => {
     const { name } = handler;
@@ -78,20 +80,23 @@ export function createRunStep(parts: StepParts): RunStep {
     }
     const attempt = attempts + 1;
     if (progress.unopened === name) progress.unopened = null;
-    const isStarted = lease.data.started === name || (await start(lease, name, attempt, progress));
-    const may = isStarted ? lease.mayCall() : "lost";
-    if (may !== "yes") {
-      // The handler was not called, so the next process to run the event starts it as if this had not happened.
-      if (isStarted) progress.unwritten.push({ name, kind: "undone", before: before ?? null });
-      if (may === "lost") return lose(progress);
-      progress.released = true;
-      return "open";
-    }
-    if (notices.observed) notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
     const startedAt = clock.now();
-    lease.called();
-    const isFirst = before === undefined && lease.data.replays === 0;
-    const outcome = await callInTime(lease, handler, { attempt, isFirst }, call);
+    let outcome = overdueOf(lease, handler);
+    if (outcome === null) {
+      const isStarted = lease.data.started === name || (await start(lease, name, attempt, progress));
+      const may = isStarted ? lease.mayCall() : "lost";
+      if (may !== "yes") {
+        // The handler was not called, so the next process to run the event starts it as if this had not happened.
+        if (isStarted) progress.unwritten.push({ name, kind: "undone", before: before ?? null });
+        if (may === "lost") return lose(progress);
+        progress.released = true;
+        return "open";
+      }
+      if (notices.observed) notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
+      lease.called();
+      const isFirst = before === undefined && lease.data.replays === 0;
+      outcome = await callInTime(lease, handler, { attempt, isFirst }, call);
+    }
     if (outcome.ok) {
       progress.unwritten.push({ name, kind: "done", attempt });
       if (notices.observed) {
@@ -126,6 +131,16 @@ export function createRunStep(parts: StepParts): RunStep {
     retryIn(progress, delayMs);
     return "open";
   };
+
+  /** A failed attempt, if an earlier call of the handler is over time and has not ended. Null: it may be called. */
+  function overdueOf({ data }: Lease, { name, onTimeout }: Registered): Outcome | null {
+    const attempt = onTimeout === "wait" ? overdue.get(`${data.eventId} ${name}`) : undefined;
+    if (attempt === undefined) return null;
+    const error = new Error(
+      `attempt ${attempt} is over time and has not ended, so the handler was not called again`,
+    );
+    return { ok: false, error };
+  }
 
   /** Writes that a handler starts, together with the ends of those before it. False if the lease is lost. */
   async function start(lease: Lease, name: string, attempt: number, progress: Progress): Promise<boolean> {
@@ -163,20 +178,23 @@ export function createRunStep(parts: StepParts): RunStep {
 
   /**
    * Calls the handler with a signal and a time limit. If the handler ignores both, it continues to run, but its result is no
-   * longer used.
+   * longer used, and it is not called for this event again before it has ended.
    */
   function callInTime(lease: Lease, handler: Registered, which: Which, call: Call): Promise<Outcome> {
     const cancellation = lease.cancellation.derive();
     const context = contextOf(lease, handler, which, cancellation);
+    const key = `${lease.data.eventId} ${handler.name}`;
     return new Promise((resolve) => {
       const cancelTimer = clock.after(handler.timeoutMs, () => {
         const error = new Error(`timed out after ${handler.timeoutMs} ms`);
         notices.post({ type: "double-risk", why: "timeout", ...factsOf(lease.data) });
         cancellation.cancel(error);
+        overdue.set(key, which.attempt);
         resolve({ ok: false, error });
       });
       const settle = (outcome: Outcome): void => {
         cancelTimer();
+        if (overdue.get(key) === which.attempt) overdue.delete(key);
         resolve(outcome);
       };
       // The handler cannot make an effect good whose outcome a person has to look at, so its own error matters less.

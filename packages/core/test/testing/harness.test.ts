@@ -122,7 +122,9 @@ describe("advance", () => {
 
   it("lets the time of a handler that hangs run out, where its delivery is not awaited", async () => {
     const t = await harness((receiver) =>
-      receiver.onDeposit((_, { attempt }) => (attempt === 1 ? new Promise(() => {}) : undefined)),
+      receiver.onDeposit((_, { attempt }) => (attempt === 1 ? new Promise(() => {}) : undefined), {
+        onTimeout: "rerun",
+      }),
     );
     const delivering = t.deposit();
     expect(await t.advance("5m")).toEqual(["deposit", "deposit"]);
