@@ -132,6 +132,7 @@ describe.each(sendings)("an ambiguous event is settled by the service: %s", (_, 
     await shop.t.advance("2h");
     expect(shop.handled).toEqual([`FAILED ${fields.payTxnId} order-1 10.5`]);
     expect(await shop.t.held()).toEqual([]);
+    expect(shop.t.notices.map(({ type }) => type)).not.toContain("double-risk");
   });
 
   it("an amount is the one that was paid", async () => {

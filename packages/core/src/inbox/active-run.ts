@@ -10,7 +10,7 @@ import type { Accepted, VerifiedEvent } from "./record/event.ts";
 import { factsOf, type LeaseData, type StepChange } from "./record/lease.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
 import { claimOf } from "./record/reference-claim.ts";
-import { type Finished, finish, noteClaim, renew, writeSteps } from "./record/run.ts";
+import { type Finished, finish, isDecided, noteClaim, renew, writeSteps } from "./record/run.ts";
 
 /** Added to the step that ends a run, so that the same write also begins the next run. */
 export interface Chain {
@@ -39,6 +39,8 @@ export class ActiveRun implements Lease {
   #reference: string | null;
   #called = false;
   #lost = false;
+  /** Somebody has decided about the event, which took the lease from this process. */
+  #decided = false;
   #broken = false;
   #renewing = false;
   /** The end of the run is being written. From then on, only the answer to that write shows whether the lease was lost. */
@@ -146,6 +148,7 @@ export class ActiveRun implements Lease {
     if (this.#lost) return false;
     const holds = await this.#persist(during, (record, now) => {
       const answer = change(record, now);
+      this.#decided = isDecided(record, this.data);
       return { answer, record: answer ? record : null };
     });
     if (holds !== true) this.#lose();
@@ -161,6 +164,7 @@ export class ActiveRun implements Lease {
       mayHaveEnded = mayHaveBeenMade;
       if (chain.isMade(record)) return { answer: made, record: null };
       made = finish(record, this.data, ending, changes, now);
+      this.#decided = made.kind === "lost" && isDecided(record, this.data);
       if (made.kind === "lost") return { answer: made, record: null };
       const { begins = false, announce = false } = chain.step(record, now, mayHaveBeenMade);
       return { answer: made, record, begins, announce };
@@ -214,6 +218,7 @@ export class ActiveRun implements Lease {
           sent = this.#parts.stopwatch();
           until = now + leaseMs;
           const answer = renew(record, this.data, leaseMs, now);
+          this.#decided = isDecided(record, this.data);
           return { answer, record: answer ? record : null };
         },
       });
@@ -235,7 +240,9 @@ export class ActiveRun implements Lease {
   #lose(): void {
     if (this.#lost) return;
     this.#lost = true;
-    if (!this.#parts.isAbandoned) this.warnOfDouble("lease-lost");
+    if (this.#parts.isAbandoned) return;
+    if (this.#decided) this.cancellation.cancel(new Error("somebody has decided about the held event"));
+    else this.warnOfDouble("lease-lost");
   }
 
   warnOfDouble(why: Extract<Notice, { type: "double-risk" }>["why"]): void {

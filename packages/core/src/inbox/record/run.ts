@@ -290,6 +290,12 @@ function stepAfter(before: Step | undefined, change: StepChange, now: number): S
   };
 }
 
+/** True if somebody has replayed or discarded a held event while its onHeld handlers were called. They are not called again for it. */
+export function isDecided(record: IdempotencyRecord | null, { mode, slot }: LeaseData): boolean {
+  const state = record?.slots[slot]?.state;
+  return mode === "tell" && state !== undefined && state !== "held";
+}
+
 /** The result of ending a run. */
 export type Finished =
   | { readonly kind: "lost" }
