@@ -101,7 +101,7 @@ export class Acceptor {
         event,
         delayMs: options.delayMs ?? 0,
         maxHeld: options.maxHeld ?? Number.POSITIVE_INFINITY,
-        forgottenBefore: () => store.forgottenBefore?.() ?? Number.NEGATIVE_INFINITY,
+        forgottenBefore: () => store.forgottenBefore?.(event.delivery.tenant) ?? Number.NEGATIVE_INFINITY,
         known,
         begin,
         stopwatch: () => this.#parts.stopwatch(),

@@ -212,10 +212,10 @@ export interface RecordStore {
    */
   canaryKeys?(token: string): Promise<readonly string[]>;
   /**
-   * For a store that may drop finished records before they expire: it may no longer know events that were signed before this
-   * time. Leave it out if the store keeps all of them.
+   * For a store that may drop finished records before they expire: it may no longer know events of this tenant that were
+   * signed before this time. Leave it out if the store keeps all of them.
    */
-  forgottenBefore?(): number;
+  forgottenBefore?(tenant: string): number;
   /** Closes what the store holds open, and what `open` is still opening. Called once, after every other call. */
   close(): Promise<void>;
 }

@@ -1,7 +1,9 @@
 import { LRUCache } from "lru-cache";
 import { decodeRecord, encodeRecord, isUnreadable } from "../inbox/record/codec.ts";
 import { type IdempotencyRecord, isFinished } from "../inbox/record/record.ts";
+import { mayHaveOneMore } from "../inbox/shares.ts";
 import type { Versioned } from "../inbox/store.ts";
+import { EarliestFirst, type Placed } from "./earliest-first.ts";
 
 /** A finished record as one text, with the time of its signature and its version on lines of their own before it. */
 export function fold(version: string, record: IdempotencyRecord): string {
@@ -25,44 +27,45 @@ function signedAtOf(folded: string): number {
 /** How many records are looked at, at each write, whose signed time may have come. */
 const LOOKED_AT = 2;
 
+/** What is kept of one tenant. It stays when no record is left in it, since it knows what was forgotten. */
+interface Share extends Placed {
+  /** Its records that may make room. */
+  readonly folded: LRUCache<string, string>;
+  /** How many of its records were signed in the future. */
+  ahead: number;
+  forgottenBefore: number;
+}
+
 /**
- * A bounded number of finished records. The least recently used one makes room for a new one, and an event that was signed no
- * later than it is then refused. So a record that was signed in the future makes no room before that time has come: all events
- * of the present would be refused until then.
+ * A bounded number of finished records. The tenant that has most of them makes room for a new one: its least recently used record
+ * goes, and an event of this tenant that was signed no later than it is then refused. So a flood of one tenant forgets nothing of
+ * a tenant that has less. A record that was signed in the future makes no room before that time has come: all events of the present
+ * would be refused until then.
  */
 export class FinishedRecords {
   readonly #max: number;
-  readonly #folded: LRUCache<string, string>;
+  readonly #shares = new Map<string, Share>();
+  readonly #shareOf = new Map<string, Share>();
+  readonly #largest = new EarliestFirst<Share>((a, b) => a.folded.size > b.folded.size);
   /** Records that were signed in the future when they were last looked at. The next to be looked at comes first. */
   readonly #ahead = new Map<string, string>();
-  #forgottenBefore = Number.NEGATIVE_INFINITY;
 
   constructor(max: number) {
     this.#max = max;
-    this.#folded = new LRUCache({
-      max,
-      dispose: (folded, _key, reason) => {
-        if (reason === "evict") this.#forgottenBefore = Math.max(this.#forgottenBefore, signedAtOf(folded));
-      },
-    });
   }
 
-  /** The latest signed time of any record that had to make room. It is never in the future. */
-  get forgottenBefore(): number {
-    return this.#forgottenBefore;
+  /** The latest signed time of any record of this tenant that had to make room. It is never in the future. */
+  forgottenBefore(tenant: string): number {
+    return this.#shares.get(tenant)?.forgottenBefore ?? Number.NEGATIVE_INFINITY;
   }
 
-  get size(): number {
-    return this.#folded.size + this.#ahead.size;
-  }
-
-  /** False if as many records as are kept were signed in the future, so that no further one can be taken in. */
-  get hasRoomAhead(): boolean {
-    return this.#ahead.size < this.#max;
+  /** Whether a further record of this tenant may be signed in the future. None of these makes room for another. */
+  hasRoomAhead(tenant: string): boolean {
+    return mayHaveOneMore(tenant, this.#shares.get(tenant)?.ahead ?? 0, this.#max - this.#ahead.size);
   }
 
   get(key: string, now: number): Versioned | null {
-    return unfold(this.#folded.get(key) ?? this.#ahead.get(key), now);
+    return unfold(this.#shareOf.get(key)?.folded.get(key) ?? this.#ahead.get(key), now);
   }
 
   /** Like {@link get}, but the record does not count as used. */
@@ -78,31 +81,69 @@ export class FinishedRecords {
 
   set(key: string, version: string, record: IdempotencyRecord, now: number): void {
     this.delete(key);
-    this.#put(compact(key), fold(version, record), now);
+    this.#put(compact(key), fold(version, record), this.#shareFor(record.tenant), now);
     let left = LOOKED_AT;
     for (const [known, folded] of this.#ahead) {
       if (left-- === 0) break;
-      this.#ahead.delete(known);
-      this.#put(known, folded, now);
+      const share = this.#shareOf.get(known);
+      if (share === undefined) continue;
+      this.delete(known);
+      this.#put(known, folded, share, now);
     }
   }
 
   delete(key: string): void {
-    this.#folded.delete(key);
-    this.#ahead.delete(key);
+    const share = this.#shareOf.get(key);
+    if (share === undefined) return;
+    this.#shareOf.delete(key);
+    if (this.#ahead.delete(key)) share.ahead--;
+    else this.#change(share, () => share.folded.delete(key));
   }
 
   keys(): Iterable<string> {
-    return [...this.#folded.keys(), ...this.#ahead.keys()];
+    return [...this.#shareOf.keys()];
   }
 
   #peek(key: string): string | undefined {
-    return this.#folded.peek(key) ?? this.#ahead.get(key);
+    return this.#shareOf.get(key)?.folded.peek(key) ?? this.#ahead.get(key);
   }
 
-  #put(key: string, folded: string, now: number): void {
-    if (signedAtOf(folded) > now) this.#ahead.set(key, folded);
-    else this.#folded.set(key, folded);
+  #shareFor(tenant: string): Share {
+    const known = this.#shares.get(tenant);
+    if (known !== undefined) return known;
+    // With a size of 1 each, nothing is allocated before it is needed.
+    const folded = new LRUCache<string, string>({ maxSize: this.#max, sizeCalculation: () => 1 });
+    const share = { folded, ahead: 0, forgottenBefore: Number.NEGATIVE_INFINITY, place: 0 };
+    this.#shares.set(compact(tenant), share);
+    this.#largest.add(share);
+    return share;
+  }
+
+  #put(key: string, folded: string, share: Share, now: number): void {
+    if (signedAtOf(folded) > now) {
+      this.#ahead.set(key, folded);
+      share.ahead++;
+    } else {
+      if (this.#shareOf.size - this.#ahead.size >= this.#max) this.#makeRoom();
+      this.#change(share, () => share.folded.set(key, folded));
+    }
+    this.#shareOf.set(key, share);
+  }
+
+  #makeRoom(): void {
+    const share = this.#largest.peek();
+    const oldest = share?.folded.rkeys().next().value;
+    if (share === undefined || oldest === undefined) return;
+    const signedAt = signedAtOf(share.folded.peek(oldest) ?? "");
+    share.forgottenBefore = Math.max(share.forgottenBefore, signedAt);
+    this.delete(oldest);
+  }
+
+  /** Changes how many records a tenant has. */
+  #change(share: Share, change: () => void): void {
+    this.#largest.remove(share);
+    change();
+    this.#largest.add(share);
   }
 }
 
@@ -110,6 +151,6 @@ export class FinishedRecords {
  * Copies a text into as little memory as it needs. V8 keeps the whole text that a substring was cut from, and all parts of a
  * concatenated text. A text that was joined with a property's name can take two bytes for each letter.
  */
-function compact(text: string): string {
+export function compact(text: string): string {
   return Buffer.from(text).toString();
 }

@@ -1,17 +1,24 @@
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
+import { mayHaveOneMore } from "../inbox/shares.ts";
 import type { Versioned } from "../inbox/store.ts";
-import { fold, unfold } from "./finished-records.ts";
+import { compact, fold, unfold } from "./finished-records.ts";
 
 /** How often to search for expired references at most, since a search looks at all of them. */
 const LOOK_EVERY_MS = 60_000;
 
+/** How many references a tenant has. */
+interface Share {
+  size: number;
+}
+
 /**
  * Records without events, which say which payment has a reference. If one were dropped early, a second SUCCESS could run. So
- * none of them is dropped to make room for another.
+ * none of them is dropped to make room for another. A tenant may have as many as it leaves free.
  */
 export class References {
   readonly #max: number;
-  readonly #folded = new Map<string, string>();
+  readonly #known = new Map<string, { readonly folded: string; readonly share: Share }>();
+  readonly #shares = new Map<string, Share>();
   #nextLookAt = Number.NEGATIVE_INFINITY;
 
   constructor(max: number) {
@@ -19,24 +26,37 @@ export class References {
   }
 
   get(key: string, now: number): Versioned | null {
-    return unfold(this.#folded.get(key), now);
+    return unfold(this.#known.get(key)?.folded, now);
   }
 
   set(key: string, version: string, record: IdempotencyRecord): void {
-    this.#folded.set(key, fold(version, record));
+    this.delete(key);
+    let share = this.#shares.get(record.tenant);
+    if (share === undefined) {
+      share = { size: 0 };
+      this.#shares.set(compact(record.tenant), share);
+    }
+    share.size++;
+    this.#known.set(key, { folded: fold(version, record), share });
   }
 
   delete(key: string): void {
-    this.#folded.delete(key);
+    const known = this.#known.get(key);
+    if (known === undefined) return;
+    known.share.size--;
+    this.#known.delete(key);
   }
 
-  hasRoomFor(key: string, now: number): boolean {
-    if (this.#folded.size < this.#max || this.#folded.has(key)) return true;
+  hasRoomFor(key: string, tenant: string, now: number): boolean {
+    if (this.#known.has(key) || this.#hasRoom(tenant)) return true;
     if (now >= this.#nextLookAt) {
-      for (const [known, folded] of this.#folded)
-        if (unfold(folded, now) === null) this.#folded.delete(known);
+      for (const [known, { folded }] of this.#known) if (unfold(folded, now) === null) this.delete(known);
       this.#nextLookAt = now + LOOK_EVERY_MS;
     }
-    return this.#folded.size < this.#max;
+    return this.#hasRoom(tenant);
+  }
+
+  #hasRoom(tenant: string): boolean {
+    return mayHaveOneMore(tenant, this.#shares.get(tenant)?.size ?? 0, this.#max - this.#known.size);
   }
 }

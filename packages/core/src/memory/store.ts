@@ -41,8 +41,8 @@ export interface MemoryStore extends RecordStore {
   takeDue(limit: number, hideMs: number): DueRecords;
   /** As in every store, but synchronous. */
   counts(): Counts;
-  /** The latest signed time of any finished record that had to make room. It is never in the future. */
-  forgottenBefore(): number;
+  /** The latest signed time of any finished record of this tenant that had to make room. It is never in the future. */
+  forgottenBefore(tenant: string): number;
   /** For tests: sets a record back to an earlier state, whatever it is now, as if the process had died at that moment. */
   restore(key: string, versioned: Versioned): void;
 }
@@ -74,10 +74,10 @@ export function memoryStore({
     const isComputedNow = item.at <= now && item.at >= now - OUTDATED_MS;
     if (!isComputedNow || (current?.version ?? null) !== item.expected) return { kind: "conflict", current };
     const isReference = index.events.length === 0 && index.dueAt === null;
-    if (isReference && !references.hasRoomFor(key, now)) {
+    if (isReference && !references.hasRoomFor(key, item.record.tenant, now)) {
       return { kind: "refused", cause: fullOfReferences(maxRecords) };
     }
-    if (item.expected === null && item.record.signedAt > now && !finished.hasRoomAhead) {
+    if (item.expected === null && item.record.signedAt > now && !finished.hasRoomAhead(item.record.tenant)) {
       return { kind: "refused", cause: fullOfFuture(maxRecords) };
     }
     if (tally.unfinished >= maxUnfinished) {
@@ -183,7 +183,7 @@ export function memoryStore({
       return listing.page(limit);
     },
     counts: () => ({ ...tally.counts, oldestDueAt: dueTimes.oldest(environment.now()) }),
-    forgottenBefore: () => finished.forgottenBefore,
+    forgottenBefore: (tenant) => finished.forgottenBefore(tenant),
     async close() {},
     restore(key, { version, record }) {
       if (!isUnreadable(record)) put(key, version, record, indexOf(key, record), environment.now());
@@ -206,11 +206,11 @@ function fullOfEvents(unfinished: number): PayhooksError {
   );
 }
 
-/** The error if every record that is kept was signed in the future. Dropping one would let its event run again. */
+/** The error if too many of the records that are kept were signed in the future. Dropping one would let its event run again. */
 function fullOfFuture(maxRecords: number): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_FULL",
-    `The memory inbox knows ${maxRecords} finished events that were signed in the future, which is its limit.`,
+    `The memory inbox has no room for a further event of this tenant that was signed in the future: it keeps ${maxRecords} finished ones in all.`,
     {
       fix: "Is the clock of this machine behind? Otherwise raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
     },
@@ -223,7 +223,7 @@ function fullOfFuture(maxRecords: number): PayhooksError {
 function fullOfReferences(maxRecords: number): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_FULL",
-    `The memory inbox knows ${maxRecords} references, which is its limit.`,
+    `The memory inbox has no room for a further reference of this tenant: it keeps ${maxRecords} in all.`,
     {
       fix: "Raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
     },

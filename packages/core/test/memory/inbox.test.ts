@@ -52,6 +52,27 @@ describe("the memory inbox at its bounds", () => {
     expect(await inbox.work(runner(), all)).toMatchObject({ ran: 1 });
   });
 
+  it("takes late events of one tenant, whatever another one floods it with", async () => {
+    const clock = fakeClock();
+    const inbox = memoryInbox({ clock, maxRecords: 10 });
+    const handle = async (n: number, tenant: string, signedAt: number): Promise<string> => {
+      const event = verifiedEvent(n, { signedAt });
+      const delivery = { ...event.delivery, tenant };
+      const { outcome } = await inbox.accept({ ...event, delivery });
+      await inbox.work(runner(), all);
+      return outcome;
+    };
+    const late = clock.now() - 3_600_000;
+    expect(await handle(1, "other", late)).toBe("new");
+    for (let n = 100; n < 150; n++) {
+      await clock.advance(1_000);
+      expect(await handle(n, "flood", clock.now())).toBe("new");
+    }
+    expect(await handle(200, "flood", late)).toBe("expired");
+    expect(await handle(1, "other", late)).toBe("duplicate");
+    expect(await handle(2, "other", late)).toBe("new");
+  });
+
   it("an event that was signed in the future makes no room before its time, and no other is refused for it", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxRecords: 10 });

@@ -197,7 +197,7 @@ describe("the memory store", () => {
     };
     expect(await slots({})).toEqual(["new"]);
     expect(await slots({ state: "finished" })).toEqual(["PENDING"]);
-    expect(store.forgottenBefore()).toBe(Number.NEGATIVE_INFINITY);
+    expect(store.forgottenBefore("")).toBe(Number.NEGATIVE_INFINITY);
   });
 
   it("lists many finished records in several turns of the event loop, while they come and go", async () => {
@@ -235,20 +235,73 @@ describe("the memory store at its bounds", () => {
       return ended(keyOf(n), now(), accepted(keyOf(n), now()));
     };
     for (let n = 0; n < 5; n++) write(keyOf(n), done(n));
-    expect(store.forgottenBefore()).toBe(Number.NEGATIVE_INFINITY);
+    expect(store.forgottenBefore("")).toBe(Number.NEGATIVE_INFINITY);
     expectSame(await readOne(store, keyOf(0)), written(keyOf(0)));
     for (let n = 5; n < 8; n++) write(keyOf(n), done(n));
     const found = store.read([0, 1, 2, 3, 4, 5, 6, 7].map(keyOf)).map((one) => one !== null);
     expect(found).toEqual([true, false, false, false, true, true, true, true]);
-    expect(store.forgottenBefore()).toBe(signedAt[3]);
+    expect(store.forgottenBefore("")).toBe(signedAt[3]);
     // The first is now the one that was asked for longest ago; to be listed is not to be asked for.
     expect((await store.list({ state: "finished" }, null, 10)).events).toHaveLength(5);
     write(keyOf(8), done(8));
     expect(store.read([keyOf(0)])).toEqual([null]);
-    expect(store.forgottenBefore()).toBe(signedAt[3]);
+    expect(store.forgottenBefore("")).toBe(signedAt[3]);
   });
 
-  it("keeps a finished record in some 400 bytes", () => {
+  it("makes room among the records of the tenant that has most, and forgets nothing of another", () => {
+    const { store, write, now, pass } = setUp({ maxRecords: 10 });
+    const done = (n: number, tenant: string): number => {
+      pass(1_000);
+      write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now(), { tenant })));
+      return now();
+    };
+    const has = (from: number, to: number) =>
+      store.read(Array.from({ length: to - from }, (_, n) => keyOf(from + n))).map((one) => one !== null);
+    for (let n = 0; n < 3; n++) done(n, "small");
+    const flood = Array.from({ length: 20 }, (_, n) => done(100 + n, "flood"));
+    expect(has(0, 3)).toEqual([true, true, true]);
+    expect(has(112, 120)).toEqual([false, ...Array<boolean>(7).fill(true)]);
+    expect(store.forgottenBefore("small")).toBe(Number.NEGATIVE_INFINITY);
+    expect(store.forgottenBefore("flood")).toBe(flood[12]);
+    // The others take room from it until all have as many.
+    for (let n = 3; n < 5; n++) done(n, "small");
+    expect(has(0, 5)).toEqual([true, true, true, true, true]);
+    expect(store.forgottenBefore("flood")).toBe(flood[14]);
+    done(200, "");
+    expect(store.read([keyOf(200)])).not.toEqual([null]);
+    expect(store.forgottenBefore("")).toBe(Number.NEGATIVE_INFINITY);
+  });
+
+  it("still knows what a tenant forgot when none of its records is left", () => {
+    const { store, write, now, pass } = setUp({ maxRecords: 1 });
+    const done = (n: number, tenant: string): number => {
+      pass(1_000);
+      write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now(), { tenant })));
+      return now();
+    };
+    const forgotten = done(1, "a");
+    done(2, "b");
+    expect(store.read([keyOf(1)])).toEqual([null]);
+    expect(store.forgottenBefore("a")).toBe(forgotten);
+    expect(store.forgottenBefore("b")).toBe(Number.NEGATIVE_INFINITY);
+  });
+
+  it("leaves room for others ahead of their time, where one tenant's clock is wrong", () => {
+    const { store, write, now, pass } = setUp({ maxRecords: 4 });
+    const ahead = (n: number, tenant: string, byMs = HOUR_MS) =>
+      write(keyOf(n), ended(keyOf(n), now() + byMs, accepted(keyOf(n), now() + byMs, { tenant })));
+    for (const n of [1, 2]) expect(ahead(n, "flood")).toEqual(WRITTEN);
+    expect(ahead(3, "flood")).toMatchObject(FULL);
+    expect(ahead(4, "other")).toEqual(WRITTEN);
+    expect(ahead(5, "other")).toMatchObject(FULL);
+    expect(ahead(6, "")).toEqual(WRITTEN);
+    pass(2 * HOUR_MS);
+    for (const n of [7, 8, 9]) ahead(n, "flood", 0);
+    expect(ahead(3, "flood")).toEqual(WRITTEN);
+    expect(store.forgottenBefore("other")).toBe(Number.NEGATIVE_INFINITY);
+  });
+
+  it("keeps a finished record in some 500 bytes", () => {
     const { store, write, now } = setUp();
     const records = 20_000;
     const bytes = grownBy(() => {
@@ -258,7 +311,7 @@ describe("the memory store at its bounds", () => {
         write(keyOf(n), ended(keyOf(n), now(), accepted(keyOf(n), now(), sample)), "unknown");
       }
     });
-    expect(bytes / records).toBeLessThan(430);
+    expect(bytes / records).toBeLessThan(530);
     expect(store.read([keyOf(records - 1)])).not.toEqual([null]);
   });
 
@@ -299,6 +352,22 @@ describe("the memory store at its bounds", () => {
     expect(write(canaryKey("second"), endedCanary(newCanary(now(), true), now()))).toEqual(WRITTEN);
     expect(write(c, accepted(c, now()))).toEqual(WRITTEN);
     expect(store.counts()).toMatchObject({ waiting: 2, held: 2 });
+  });
+
+  it("leaves room for the references of others", () => {
+    const { store, write, now, pass } = setUp({ maxRecords: 4 });
+    const claim = (n: number, tenant: string) =>
+      write(keyOf(n), { ...referenceRecord(keyOf(9), now(), HOUR_MS), tenant });
+    for (const n of [1, 2]) expect(claim(n, "flood")).toEqual(WRITTEN);
+    expect(claim(3, "flood")).toMatchObject(FULL);
+    expect(claim(2, "flood")).toEqual(WRITTEN);
+    expect(claim(4, "other")).toEqual(WRITTEN);
+    expect(claim(5, "other")).toMatchObject(FULL);
+    expect(claim(6, "")).toEqual(WRITTEN);
+    expect(store.read([1, 2, 4, 6].map(keyOf)).every((one) => one !== null)).toBe(true);
+    pass(HOUR_MS + 60_000);
+    for (const n of [3, 7]) expect(claim(n, "flood")).toEqual(WRITTEN);
+    expect(claim(8, "flood")).toMatchObject(FULL);
   });
 
   it("refuses a reference where it has no room for it, until one is free again", () => {
