@@ -4,11 +4,9 @@ import { loadCore } from "./core.ts";
 import { exploreInThreads } from "./crew.ts";
 import { storyOf } from "./explore.ts";
 import { play } from "./history.ts";
-import { violationOf } from "./invariants.ts";
 import { MUTANTS } from "./mutants.ts";
 import { hunt } from "./mutation.ts";
 import { planOf } from "./plan.ts";
-import { REGRESSIONS } from "./regressions.ts";
 
 const HISTORIES = 1_000;
 const MUTANT_HISTORIES = 5_000;
@@ -29,11 +27,6 @@ describe("simulated histories", () => {
     const story = await storyOfSeed();
     expect(story?.length).toBeGreaterThan(50);
     expect(await storyOfSeed()).toEqual(story);
-  });
-
-  it.each(REGRESSIONS)("$seed: $what", async ({ seed: one }) => {
-    const core = await loadCore();
-    expect(violationOf(await play(planOf(one), core, new Map()))).toBeNull();
   });
 });
 
