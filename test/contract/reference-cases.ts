@@ -1,5 +1,6 @@
 /** One SUCCESS per reference (docs/concepts/deduplication.md): whose a reference is, from when, and for how long. */
 import { Reject } from "@payhooks/core";
+import { successesOfReference } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
 import { type ContractCase, onFreshData, type Process, type Rig } from "./rig.ts";
@@ -200,6 +201,19 @@ export const referenceCases: readonly ContractCase[] = [
     expect(await stateOf(merchant, second)).toBe("held reference-reused");
     await merchant.work();
     expect(credited).toEqual(["tx-1"]);
+  }),
+  onFreshData("a person who decides about a reused reference sees who has it", async (rig) => {
+    const credited: string[] = [];
+    const merchant = merchantOf(rig.start(), credited);
+    const { events } = merchant.receiver;
+    const [first, second] = ["tx-1", "tx-2"].map((payTxnId) => ({ payTxnId, referenceId: "order-17" }));
+    const eventId = await merchant.deliver(depositOf(rig, { ...first, amount: "10.500000" }));
+    const held = await events.get(await merchant.deliver(depositOf(rig, { ...second })));
+    await merchant.work();
+    const shown = { eventId, id: "tx-1", amount: "10.500000", state: "done", status: "SUCCESS" };
+    expect(await events.claimant(held?.eventId ?? "")).toMatchObject(shown);
+    expect(held && (await successesOfReference(events, held))).toMatchObject([shown]);
+    expect(await events.claimant(eventId)).toBeNull();
   }),
   onFreshData("a replay that finds its reference taken is held again, and the next one runs", async (rig) => {
     const credited: string[] = [];

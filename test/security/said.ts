@@ -75,6 +75,7 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
       const { events } = await receiver.events.list({ referenceId: "order-1" });
       return events.map((event) => ({ ...event, delivery: null }));
     },
+    claimant: () => receiver.events.claimant(eventId),
     counts: () => receiver.events.counts(),
     replay: () => receiver.events.replay(eventId, decision),
     discard: () => receiver.events.discard(eventId, decision),

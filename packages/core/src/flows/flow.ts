@@ -1,5 +1,5 @@
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
-import { hashOf, recordKeyFor } from "../inbox/record/keys.ts";
+import { claimKeyFor, hashOf, recordKeyFor } from "../inbox/record/keys.ts";
 import { label } from "../inbox/record/label.ts";
 import type { Contents } from "../protocol/contents.ts";
 import type { Delivery } from "../protocol/delivery.ts";
@@ -171,7 +171,7 @@ export function eventOf(facts: CertainReading, delivery: StoredDelivery, windowM
     retentionMs: windowMs + RETENTION_SLACK_MS,
     verdict: hold?.reason ?? "run",
     detail: hold?.detail ?? null,
-    referenceKey: reference === null ? null : hashOf([tenant, flow, "reference", name, reference], 32),
+    referenceKey: reference === null ? null : claimKeyFor(tenant, flow, name, reference),
     referenceId: referenceId === null ? null : label(referenceId),
     delivery,
   };

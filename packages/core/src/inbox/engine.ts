@@ -136,6 +136,7 @@ class Engine implements Inbox {
     this.events = {
       get: (eventId) => look.get(eventId),
       list: (query) => look.list(query),
+      claimant: (eventId) => look.claimant(eventId),
       counts: () => look.counts(),
       ...decided,
     };

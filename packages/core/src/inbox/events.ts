@@ -70,6 +70,8 @@ export interface Events {
    * without a tenant if a resolver chooses the keys; `ERR_NOT_SEARCHABLE` if the inbox does not list what is asked for.
    */
   list(query?: EventQuery): Promise<EventPage>;
+  /** The SUCCESS that has the reference of an event that is held as `reference-reused`. Null for others, or if nobody has it any more. */
+  claimant(eventId: string): Promise<StoredEvent | null>;
   /** How many events are not finished, and how long the oldest has waited. */
   counts(): Promise<EventCounts>;
   /**

@@ -41,6 +41,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     events: {
       get: (eventId) => owned(() => events.get(eventId)),
       list: (query) => owned(() => events.list(query)),
+      claimant: (eventId) => owned(() => events.claimant(eventId)),
       counts: () => owned(() => events.counts()),
       replay: (eventId, decision) => owned(() => events.replay(eventId, decision)),
       discard: (eventId, decision) => owned(() => events.discard(eventId, decision)),

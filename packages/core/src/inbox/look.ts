@@ -10,9 +10,10 @@ import { isUnreadable } from "./record/codec.ts";
 import { eventIn } from "./record/decisions.ts";
 import { isEventId, recordKeyOf } from "./record/event.ts";
 import { EVENT_STATES, type EventState, indexOf } from "./record/index-of.ts";
-import { ONLY_TENANT, recordKeyFor } from "./record/keys.ts";
+import { claimKeyFor, ONLY_TENANT, recordKeyFor } from "./record/keys.ts";
 import { label } from "./record/label.ts";
 import type { StoredEvent } from "./record/life.ts";
+import type { IdempotencyRecord } from "./record/record.ts";
 import type { ListCursor, ListedEvent, ListOrder } from "./store.ts";
 
 const DEFAULT_LIMIT = 50;
@@ -67,6 +68,19 @@ export class Look {
     }
   }
 
+  async claimant(eventId: string): Promise<StoredEvent | null> {
+    const held = await this.get(eventId);
+    if (held === null || held.reason !== "reference-reused" || held.referenceId === null) return null;
+    const { tenant, flow, event, referenceId } = held;
+    const claim = await this.#record(claimKeyFor(tenant, flow, event, referenceId));
+    const owner = claim && (await this.#record(claim.id));
+    if (owner === null) return null;
+    const claiming = indexOf(claim?.id ?? "", owner).events.find(
+      (one) => one.event === event && one.status === "SUCCESS",
+    );
+    return claiming === undefined ? null : eventIn(owner, claiming.eventId);
+  }
+
   async counts(): Promise<EventCounts> {
     await this.#ready();
     const { store } = this.#parts;
@@ -75,6 +89,11 @@ export class Look {
     // Without an event, only a canary is due.
     const isDue = oldestDueAt !== null && waiting + retrying + running + held > 0;
     return { ...counts, oldestDueMs: isDue ? Math.max(0, store.now("") - oldestDueAt) : null };
+  }
+
+  async #record(key: string): Promise<IdempotencyRecord | null> {
+    const [found = null] = await this.#parts.store.read([key]);
+    return found === null || isUnreadable(found.record) ? null : found.record;
   }
 
   async #listed(filter: EventFilter, { limit, first, ...part }: Part): Promise<EventPage> {

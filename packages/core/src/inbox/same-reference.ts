@@ -8,10 +8,11 @@ const MAX_READ = 10;
 
 /**
  * The SUCCESS events of other transactions with the same reference, at most 10, for a person who decides about an event that is held
- * as `reference-reused`. Empty for every other event. Null if the inbox cannot search for references.
+ * as `reference-reused`. Empty for every other event. If the inbox cannot search for references, it is the one that has the reference;
+ * null if that is not known any more.
  */
 export async function successesOfReference(
-  events: Pick<Events, "list">,
+  events: Pick<Events, "list" | "claimant">,
   { eventId, reason, referenceId, tenant }: StoredEvent,
 ): Promise<readonly StoredEvent[] | null> {
   if (reason !== "reference-reused" || referenceId === null) return [];
@@ -23,7 +24,8 @@ export async function successesOfReference(
     }
     return others;
   } catch (error) {
-    if (isPayhooksError(error) && error.code === "ERR_NOT_SEARCHABLE") return null;
-    throw error;
+    if (!isPayhooksError(error) || error.code !== "ERR_NOT_SEARCHABLE") throw error;
+    const claimant = await events.claimant(eventId);
+    return claimant && [claimant];
   }
 }

@@ -141,6 +141,7 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
         this.#checkTenantOf(query);
         return events.list(query);
       },
+      claimant: (eventId) => events.claimant(eventId),
       counts: () => events.counts(),
       replay: async (eventId, decision) => {
         checkReplay(decision);

@@ -13,3 +13,8 @@ export function hashOf(parts: readonly string[], hexDigits: number): string {
 export function recordKeyFor(tenant: string, flow: FlowName, id: string): string {
   return hashOf([tenant, flow, id], 32);
 }
+
+/** The key of the record that says which transaction has a reference (`oneSuccessPerReference`). */
+export function claimKeyFor(tenant: string, flow: FlowName, event: string, reference: string): string {
+  return hashOf([tenant, flow, "reference", event, reference], 32);
+}
