@@ -1,12 +1,17 @@
 /** Everything that can make data vanish from PostgreSQL under a running process: it is told once, and the inbox goes on. */
-import { postgresStore } from "@payhooks/core/postgres";
+import { postgresInbox, postgresStore } from "@payhooks/core/postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { recordKeyOf } from "../../packages/core/src/inbox/record/event.ts";
 import type { RecordStore, Swap } from "../../packages/core/src/inbox/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { put, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
+import { readDocument } from "../docs/markdown.ts";
+import { testEvent } from "../faults/harness/events.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
-import { Scope, withScope } from "../faults/harness/scope.ts";
+import { deliver, startReceiver } from "../faults/harness/receivers.ts";
+import { pause, Scope, until, withScope } from "../faults/harness/scope.ts";
+import { keys } from "../faults/harness/system.ts";
 import { silent } from "../support/silent.ts";
 import { postgresStoreFixture } from "./postgres-store-fixture.ts";
 
@@ -50,15 +55,23 @@ async function expectWorks(store: RecordStore): Promise<void> {
 }
 
 const TABLES = ["records", "labels", "unfinished", "readings", "notes", "meta"];
+const ALL = TABLES.map((table) => `$.${table}`).join(", ");
 
 describe("data that vanishes under a running process is told once, and it goes on after", () => {
   it.each([
-    ["TRUNCATE of all tables", TABLES.map((table) => `TRUNCATE $.${table}`).join("; "), "replaced"],
+    ["TRUNCATE of all tables", `TRUNCATE ${ALL}`, "replaced"],
     ["TRUNCATE of all but meta", "TRUNCATE $.records, $.labels, $.unfinished, $.readings", "missing"],
     ["TRUNCATE of records", "TRUNCATE $.records", "missing"],
     ["TRUNCATE of labels", "TRUNCATE $.labels", "missing"],
     ["TRUNCATE of unfinished", "TRUNCATE $.unfinished", "missing"],
     ["TRUNCATE of meta", "TRUNCATE $.meta", "replaced"],
+    ["TRUNCATE of all tables, places from 1", `TRUNCATE ${ALL} RESTART IDENTITY`, "replaced"],
+    [
+      "TRUNCATE of all but meta, places from 1",
+      "TRUNCATE $.records, $.labels, $.unfinished, $.readings RESTART IDENTITY CASCADE",
+      "missing",
+    ],
+    ["TRUNCATE of records, places from 1", "TRUNCATE $.records RESTART IDENTITY", "missing"],
     ["DELETE of records", "DELETE FROM $.records", "missing"],
     ["DELETE of one record", `DELETE FROM $.records WHERE key = '${keyOf(2)}'`, "missing"],
     ["DELETE of labels", "DELETE FROM $.labels", "missing"],
@@ -92,6 +105,59 @@ describe("data that vanishes under a running process is told once, and it goes o
     }),
   );
 
+  it.each(["CONTINUE", "RESTART"])(
+    "what is left of lost records is found, and goes, by the statements in the documentation (%s IDENTITY)",
+    (identity) =>
+      withScope(async (own) => {
+        const { schema, store, known } = await open(own);
+        await server.tell(`TRUNCATE ${schema}.records ${identity} IDENTITY`);
+        const since = [4, 5].map(keyOf);
+        await swapAll(
+          store,
+          since.map((key) => swapOf(store, key, null, accepted(key, store.now(key)))),
+        );
+        const listed = async () => (await store.list({}, null, 10)).events.map(({ eventId }) => eventId);
+        expect(await listed()).toHaveLength(2);
+        expect(await store.counts()).toMatchObject({ waiting: 5 });
+        const shown = readDocument("docs/guides/inboxes.md").blocks.filter(({ text }) =>
+          text.includes("starts_with"),
+        );
+        const [found, ...deletions] = (shown[0]?.text ?? "")
+          .replaceAll("payhooks.", `${schema}.`)
+          .split(";\n");
+        const lost = await server.tell(String(found));
+        expect(lost.map(({ event_id }) => recordKeyOf(String(event_id))).sort()).toEqual(
+          known.map(({ key }) => key).sort(),
+        );
+        await server.tell(deletions.join(";\n"));
+        expect(await listed()).toHaveLength(2);
+        expect(await store.counts()).toMatchObject({ waiting: 2 });
+        expect(await server.tell(`SELECT FROM ${schema}.events`)).toHaveLength(2);
+      }),
+  );
+
+  it("a quiet process tells that what it has only found there, and is finished, is gone", () =>
+    withScope(async (own) => {
+      const schema = "quiet";
+      const ran: string[] = [];
+      const start = () =>
+        startReceiver(own, postgresInbox(server.url, { schema, pollMs: 100, logger: silent }), (receiver) =>
+          receiver.onDeposit(({ payTxnId }) => void ran.push(payTxnId)),
+        );
+      const first = await start();
+      for (let n = 0; n < 3; n++) expect(await deliver(first.receiver, testEvent(keys.privateKey))).toBe(200);
+      await until("all has run", () => ran.length === 3);
+      await first.receiver.close();
+      const next = await start();
+      await pause(2_500);
+      const tables = ["records", "labels", "unfinished", "readings"].map((table) => `${schema}.${table}`);
+      await server.tell(`TRUNCATE ${tables.join(", ")} RESTART IDENTITY`);
+      const lost = () => next.notices.filter(({ type }) => type === "data-lost");
+      await until("the loss is told", () => lost().length > 0, { withinMs: 5_000 });
+      expect(lost()).toMatchObject([{ why: "missing" }]);
+      expect((await next.receiver.health()).lostAt).not.toBeNull();
+    }));
+
   it("what was written, ended and taken since is no loss", () =>
     withScope(async (own) => {
       const { store, known } = await open(own);
@@ -108,7 +174,7 @@ describe("a schema that was emptied while no process ran", () => {
     withScope(async (own) => {
       const { schema, store, connect } = await open(own, { migrate });
       await store.close();
-      await server.tell(TABLES.map((table) => `TRUNCATE ${schema}.${table}`).join("; "));
+      await server.tell(`TRUNCATE ${ALL}`.replaceAll("$", schema));
       const next = connect();
       await next.open();
       expect(await next.findLoss?.([])).toBe("replaced");

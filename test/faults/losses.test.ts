@@ -1,11 +1,21 @@
 /** A store loses what it was given, while a process goes on with it: that is noticed, and nothing more is promised for nothing. */
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, truncateSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import type { Health, Receiver } from "@payhooks/core";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { describe, expect, it } from "vitest";
 import { silent } from "../support/silent.ts";
 import type { InboxConfig } from "./harness/child-config.ts";
+import { freeze } from "./harness/disk.ts";
 import { testEvent } from "./harness/events.ts";
 import {
   DURABLE,
@@ -21,6 +31,8 @@ import { keys } from "./harness/system.ts";
 
 /** What an operator is promised. */
 const NOTICED_WITHIN_MS = 5_000;
+/** After so long without a commit of another handle, SQLite has certainly written its log back. */
+const QUIET_MS = 6_000;
 
 /** Its handlers never end, so that everything that it acknowledged is still there to be lost. */
 function busyReceiver(scope: Scope, inbox: Parameters<typeof startReceiver>[1]): Promise<LocalReceiver> {
@@ -268,6 +280,117 @@ describe.concurrent("a SQLite file", { timeout: 60_000 }, () => {
         await accepts(next.receiver);
       }),
   );
+
+  it("from which somebody deleted what is finished: this is told by a process that has only found it there", () =>
+    withScope(async (scope) => {
+      const { file } = sqliteIn(newFolder(scope));
+      const start = () =>
+        startReceiver(scope, sqliteInbox(file, { pollMs: 100 }), (receiver) => receiver.onDeposit(() => {}));
+      const first = await start();
+      for (let n = 0; n < 3; n++) expect(await deliver(first.receiver, event())).toBe(200);
+      await until("all is done", () => first.notices.filter(({ type }) => type === "finished").length === 3);
+      await first.receiver.close();
+      const next = await start();
+      await pause(2_500);
+      const since = Date.now();
+      const { default: Database } = await import("libsql");
+      const other = new Database(file);
+      other.exec("DELETE FROM records");
+      other.close();
+      await expectNoticed(next, "missing", since);
+    }));
+
+  it("that was overwritten by an older copy, under its only process: it is told, and nothing is acknowledged into it", () =>
+    withScope(async (scope) => {
+      const { file } = sqliteIn(newFolder(scope));
+      const one = await busyReceiver(scope, sqliteInbox(file, { pollMs: 100 }));
+      expect(await deliver(one.receiver, event())).toBe(200);
+      const { default: Database } = await import("libsql");
+      const other = new Database(file);
+      other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      other.close();
+      const older = readFileSync(file);
+      for (let n = 0; n < 3; n++) expect(await deliver(one.receiver, event())).toBe(200);
+      await pause(QUIET_MS);
+      const since = Date.now();
+      writeFileSync(file, older, { flag: "r+" });
+      expect(await deliver(one.receiver, event())).toBe(503);
+      expect(await one.receiver.health()).toMatchObject({
+        ok: false,
+        detail: expect.stringContaining("was overwritten"),
+      });
+      await expectNoticed(one, "replaced", since);
+      await accepts(one.receiver);
+    }));
+
+  it("whose disk takes no more writes: nothing is acknowledged, it is told, and all goes on when it does", ({
+    skip,
+  }) =>
+    withScope(async (scope) => {
+      const { file } = sqliteIn(newFolder(scope));
+      const one = await startReceiver(scope, sqliteInbox(file, { pollMs: 100 }), (receiver) =>
+        receiver.onDeposit(() => {}),
+      );
+      expect(await deliver(one.receiver, event())).toBe(200);
+      const frozen = [file, `${file}-wal`];
+      scope.add(frozen, (files) => freeze(files, false));
+      skip(!freeze(frozen, true), "only root may freeze a file, and only on some file systems");
+      const lost = event();
+      expect(await deliver(one.receiver, lost)).toBe(503);
+      await until("it is told", () => one.notices.some(({ type }) => type === "stalled"));
+      expect(await one.receiver.health()).toMatchObject({ ok: false, failing: "accept", lostAt: null });
+      freeze(frozen, false);
+      expect(await deliver(one.receiver, lost)).toBe(200);
+      await accepts(one.receiver);
+      expect(losses(one)).toEqual([]);
+    }));
+
+  it("that may only be read: nothing is acknowledged, it is told, and all goes on when it may be written", () =>
+    withScope(async (scope) => {
+      const { file } = sqliteIn(newFolder(scope));
+      const { default: Database } = await import("libsql");
+      const handle = scope.add(new Database(file), (one) => one.close());
+      const one = await startReceiver(scope, sqliteInbox(handle, { pollMs: 100 }), (receiver) =>
+        receiver.onDeposit(() => {}),
+      );
+      expect(await deliver(one.receiver, event())).toBe(200);
+      handle.exec("PRAGMA query_only = 1");
+      const lost = event();
+      expect(await deliver(one.receiver, lost)).toBe(503);
+      await until("it is told", () => one.notices.some(({ type }) => type === "stalled"));
+      expect(await one.receiver.health()).toMatchObject({ ok: false, lostAt: null });
+      handle.exec("PRAGMA query_only = 0");
+      expect(await deliver(one.receiver, lost)).toBe(200);
+      await accepts(one.receiver);
+    }));
+
+  it("that was put back from a backup while no process ran: nobody tells it, and what came since is unknown", () =>
+    withScope(async (scope) => {
+      const { file } = sqliteIn(newFolder(scope));
+      const ran: string[] = [];
+      const start = () =>
+        startReceiver(scope, sqliteInbox(file, { pollMs: 100 }), (receiver) =>
+          receiver.onDeposit(({ payTxnId }) => void ran.push(payTxnId)),
+        );
+      const [before, since] = [event(), event()];
+      const first = await start();
+      expect(await deliver(first.receiver, before)).toBe(200);
+      await until("it has run", () => ran.length === 1);
+      await first.receiver.close();
+      copyFileSync(file, `${file}.backup`);
+      const second = await start();
+      expect(await deliver(second.receiver, since)).toBe(200);
+      await until("it has run", () => ran.length === 2);
+      await second.receiver.close();
+      copyFileSync(`${file}.backup`, file);
+      const third = await start();
+      for (const one of [before, since]) expect(await deliver(third.receiver, one)).toBe(200);
+      await until("what is unknown has run again", () => ran.length === 3);
+      expect(ran).toEqual([before, since, since].map(({ payTxnId }) => payTxnId));
+      await pause(NOTICED_WITHIN_MS);
+      expect(losses(third)).toEqual([]);
+      expect(await third.receiver.health()).toMatchObject({ ok: true, lostAt: null });
+    }));
 
   it("that was given as a handle and deleted takes nothing more", () =>
     withScope(async (scope) => {

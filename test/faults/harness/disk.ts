@@ -36,6 +36,11 @@ export class Disk {
   }
 }
 
+/** Lets nobody write to these files any more, or lets them again. False where that cannot be had. */
+export function freeze(files: readonly string[], isFrozen: boolean): boolean {
+  return run("chattr", isFrozen ? "+i" : "-i", ...files);
+}
+
 function run(command: string, ...args: readonly string[]): boolean {
   return spawnSync(command, args, { stdio: "ignore" }).status === 0;
 }

@@ -9,18 +9,18 @@ interface Remembered extends KnownRecord {
   readonly keptUntil: number;
 }
 
-/** How many records are remembered: of those that this process wrote last, and of those that have waited longest. */
+/** How many records are remembered of each kind. */
 const REMEMBERED = 16;
 /** Clocks of a store and of this process differ by less. */
 const MARGIN_MS = 60_000;
 
 /**
  * A few records that must still be stored. A store that was emptied, or put back to an earlier state, lacks those that were
- * written last. If somebody has deleted what is old, those that have waited longest are missing.
+ * written last, by this process or by others. If somebody has deleted what is old, those that have waited longest are missing.
  */
 export class KnownRecords {
   readonly #written = new Map<string, Remembered>();
-  #waiting: readonly Remembered[] = [];
+  #listed: readonly Remembered[] = [];
 
   /** This write was confirmed. */
   written({ key, version, record, index, at }: Swap): void {
@@ -34,7 +34,7 @@ export class KnownRecords {
     }
   }
 
-  /** These unfinished events are listed first. */
+  /** These events were found in the store. */
   listed(events: readonly ListedEvent[]): void {
     const found = new Map<string, Remembered>();
     for (const { eventId, versioned } of events) {
@@ -48,20 +48,20 @@ export class KnownRecords {
         keptUntil: record.expiresAt,
       });
     }
-    this.#waiting = [...found.values()].slice(0, REMEMBERED);
+    this.#listed = [...found.values()];
   }
 
   /** Those that must be stored at this time. */
   at(now: number): readonly KnownRecord[] {
-    const all = new Map([...this.#waiting.map((one) => [one.key, one] as const), ...this.#written]);
+    const all = new Map([...this.#listed.map((one) => [one.key, one] as const), ...this.#written]);
     return [...all.values()].filter(({ keptUntil }) => keptUntil > now + MARGIN_MS);
   }
 
   forget(): void {
     this.#written.clear();
-    this.#waiting = [];
+    this.#listed = [];
   }
 }
 
-/** How many events to list for {@link KnownRecords.listed}. */
+/** How many events of each kind to list for {@link KnownRecords.listed}. */
 export const LISTED: number = REMEMBERED;

@@ -1,6 +1,8 @@
+import { isPayhooksError } from "../protocol/errors.ts";
 import type { Stopwatch } from "../time/clock.ts";
 import { type KnownRecords, LISTED } from "./known-records.ts";
 import type { InboxParts } from "./parts.ts";
+import type { ListedEvent } from "./store.ts";
 
 /** How often to look. A look takes some time too; together, a loss is noticed within 5 s. */
 const LOOK_EVERY_MS = 2_000;
@@ -61,12 +63,22 @@ export class LossWatch {
     }
   }
 
-  /** Learns what has waited longest, which an earlier process may have stored. */
+  /** Learns what has waited longest and what is newest of the finished, which an earlier process may have stored. */
   async #list(): Promise<void> {
     const { store } = this.#parts;
     if (store.findLoss === undefined) return;
     if (this.#listed !== null && this.#listed.elapsedMs < LIST_EVERY_MS) return;
-    this.#known.listed((await store.list({}, null, LISTED)).events);
+    const { events } = await store.list({}, null, LISTED);
+    this.#known.listed([...events, ...(await this.#newestFinished())]);
     this.#listed = this.#parts.stopwatch();
+  }
+
+  async #newestFinished(): Promise<readonly ListedEvent[]> {
+    try {
+      return (await this.#parts.store.list({ state: "finished" }, null, LISTED, "newest")).events;
+    } catch (error) {
+      if (isPayhooksError(error) && error.code === "ERR_NOT_SEARCHABLE") return [];
+      throw error;
+    }
   }
 }

@@ -1,9 +1,16 @@
 import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
-import type { SqliteDatabase } from "./handle.ts";
+import { Stopwatch } from "../time/clock.ts";
+import type { Environment } from "../time/environment.ts";
+import type { SqliteDatabase, SqliteStatement } from "./handle.ts";
 
 /** Thrown by a write whose file is no longer where it was. Nobody can find what was written. */
 export class FileGone extends Error {
-  override readonly name = "FileGone";
+  override readonly name: string = "FileGone";
+}
+
+/** Thrown by a write whose file was overwritten: what is there now may not fit to what SQLite has in its log and in memory. */
+export class FileOverwritten extends FileGone {
+  override readonly name = "FileOverwritten";
 }
 
 /** Thrown by a write whose log is no longer where it was, while another handle has the file open too. */
@@ -18,6 +25,9 @@ const COMPANIONS = [LOG, "-shm"] as const;
 /** How a log begins (big-endian), in its two byte orders. */
 const MAGIC: readonly number[] = [0x377f0682, 0x377f0683];
 
+/** For so long after another handle's commit, it may still be writing the log back into the file. */
+const WRITES_BACK_MS = 3_000;
+
 /**
  * The place of an open file and of its companions. SQLite keeps using a file that was deleted or exchanged, as if nothing had
  * happened. What it commits into a log that was removed is gone when the last process closes it.
@@ -29,18 +39,50 @@ export class FilePlace {
   readonly #opened: Stats | null;
   #companions: readonly (readonly [path: string, opened: Stats])[] = [];
   #wasLogRemoved = false;
+  readonly #version: SqliteStatement;
+  readonly #environment: Environment;
+  readonly #tellsWrites: boolean;
+  /** When the file itself was last written. SQLite writes into it only when it writes its log back, after a commit. */
+  #writtenAt: number;
+  /** Changes with each commit of another handle. */
+  #others: unknown;
+  #sinceOthers: Stopwatch;
 
-  constructor(database: SqliteDatabase) {
+  /** @param isOurs nobody else writes through this handle. */
+  constructor(database: SqliteDatabase, environment: Environment, isOurs: boolean) {
     this.#database = database;
+    this.#environment = environment;
+    // Windows may say only later when a file was written.
+    this.#tellsWrites = isOurs && process.platform !== "win32";
     const list = database.prepare("PRAGMA database_list").all() as readonly { name: string; file: string }[];
     this.#path = list.find(({ name }) => name === "main")?.file || null;
     this.#opened = this.#look(this.#path);
+    this.#writtenAt = this.#opened?.mtimeMs ?? 0;
+    this.#version = database.prepare("PRAGMA data_version");
+    // Another process may have committed just before.
+    this.#sinceOthers = new Stopwatch(environment);
+    this.noteOthers();
     this.#meetCompanions();
   }
 
-  /** Whether the file that was opened is still the one at this path. */
-  get isThere(): boolean {
-    return this.#path === null || isSame(this.#look(this.#path), this.#opened);
+  /** Notes whether another handle has committed something. */
+  noteOthers(): void {
+    const version = Object.values(this.#version.get() as object)[0];
+    if (version !== this.#others) this.#sinceOthers = new Stopwatch(this.#environment);
+    this.#others = version;
+  }
+
+  /**
+   * Whether something other than SQLite has written into the file since the last call of `check`: nobody has committed, so nobody
+   * has written a log back. What is in the file then does not fit to the log, nor to what SQLite has in memory.
+   */
+  get isOverwritten(): boolean {
+    const now = this.#look(this.#path)?.mtimeMs ?? this.#writtenAt;
+    if (now === this.#writtenAt || !this.#tellsWrites) return false;
+    this.noteOthers();
+    if (now < this.#writtenAt || this.#sinceOthers.elapsedMs > WRITES_BACK_MS) return true;
+    this.#writtenAt = now;
+    return false;
   }
 
   /** Whether the log was removed since the last call, whether or not it could be made anew. */
@@ -57,7 +99,11 @@ export class FilePlace {
    * @throws FileGone, or LogGone
    */
   check(): void {
-    if (!this.isThere) throw new FileGone("The file was deleted or exchanged.");
+    const now = this.#look(this.#path);
+    if (this.#path !== null && !isSame(now, this.#opened)) {
+      throw new FileGone("The file was deleted or exchanged.");
+    }
+    this.#writtenAt = now?.mtimeMs ?? this.#writtenAt;
     if (this.#companions.every(([path, opened]) => isSame(this.#look(path), opened))) return;
     this.#wasLogRemoved = true;
     if (!this.#makeLogAnew()) throw new LogGone("The log of the file was removed.");
@@ -88,6 +134,7 @@ export class FilePlace {
       return false;
     }
     this.#meetCompanions();
+    this.#writtenAt = this.#look(this.#path)?.mtimeMs ?? this.#writtenAt;
     return true;
   }
 

@@ -125,11 +125,16 @@ function makeTables(database: SqliteDatabase, newIdentity: string | null): strin
     if (newIdentity !== null) {
       database.exec(SCHEMA);
       database.prepare("INSERT OR IGNORE INTO meta (name, value) VALUES ('identity', ?)").run(newIdentity);
-      database.exec(`PRAGMA user_version = ${VERSION}`);
+      noteVersion(database);
       database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     }
     return identityOf(database);
   });
+}
+
+/** Writes the version of the tables. This is a commit, though nothing changes. */
+export function noteVersion(database: SqliteDatabase): void {
+  database.exec(`PRAGMA user_version = ${VERSION}`);
 }
 
 function checkVersion(version: number): void {

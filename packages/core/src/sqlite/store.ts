@@ -24,8 +24,8 @@ import { isBusy, isDataRefused, isTableMissing, unavailable } from "./failure.ts
 import type { SqliteDatabase, SqliteHandle } from "./handle.ts";
 import { listEvents } from "./listing.ts";
 import { closeOrPark, staysOpen } from "./parked.ts";
-import { FileGone, FilePlace, LogGone } from "./place.ts";
-import { identityOf, prepareSchema, readNote, unused, writeNote } from "./schema.ts";
+import { FileGone, FileOverwritten, FilePlace, LogGone } from "./place.ts";
+import { identityOf, noteVersion, prepareSchema, readNote, unused, writeNote } from "./schema.ts";
 import { type RecordRow, Tables } from "./tables.ts";
 import { UnclearCommit } from "./transaction.ts";
 import { whenFree } from "./when-free.ts";
@@ -129,7 +129,7 @@ class SqliteStore implements RecordStore {
       const identity = await whenFree(this.#environment, START_LIMIT_MS, () =>
         prepareSchema(database, newIdentity),
       );
-      const place = new FilePlace(database);
+      const place = new FilePlace(database, this.#environment, isPath);
       place.check();
       const writer = new Writer(database, place, this.#environment);
       this.#openedFile = { database, tables: new Tables(database), writer, place, identity };
@@ -171,6 +171,8 @@ class SqliteStore implements RecordStore {
 
   #lossOf(opened: Opened, known: readonly KnownRecord[]): Loss | null {
     try {
+      opened.place.noteOthers();
+      if (opened.place.isOverwritten) throw new FileOverwritten("The file was overwritten.");
       opened.place.check();
     } catch (error) {
       this.#letGo(opened, error);
@@ -358,7 +360,8 @@ class SqliteStore implements RecordStore {
     this.#openedFile = null;
     try {
       // Some drivers close the file only when they are garbage-collected. After this statement, the file is complete without
-      // its log and can be copied by itself.
+      // its log and can be copied by itself. Other processes see a commit, and so the reason why the file is written.
+      noteVersion(opened.database);
       opened.database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
       // Another process still uses the log, and will do this when it closes.
@@ -372,17 +375,27 @@ function isGone(error: unknown): error is FileGone | LogGone {
 }
 
 function gone(error: FileGone | LogGone): PayhooksError {
-  const [how, fix] =
-    error instanceof FileGone
-      ? [
-          "The file of sqliteInbox was deleted or exchanged while it was open.",
-          "Its events are lost, unless you still have the file. If you have it, stop every process, put it back, and start them again. Otherwise sqliteInbox makes a new file within seconds if it was given a path; with a handle of your own, restart the process.",
-        ]
-      : [
-          "The -wal or -shm of the file of sqliteInbox was removed or cut while several handles had the file open.",
-          "Find what removes files there, such as a clean-up script. If this does not end within ten seconds, restart every process that has the file open.",
-        ];
+  const [how, fix] = howGone(error);
   return new PayhooksError("ERR_INBOX_UNAVAILABLE", how, { fix, cause: error });
+}
+
+function howGone(error: FileGone | LogGone): readonly [how: string, fix: string] {
+  if (error instanceof FileOverwritten) {
+    return [
+      "The file of sqliteInbox was overwritten while it was open.",
+      "Events may be lost. Within ten seconds the file is opened again, if it is whole. If it is not, stop every process, put a whole copy back, delete the -wal and -shm files, and start them again.",
+    ];
+  }
+  if (error instanceof FileGone) {
+    return [
+      "The file of sqliteInbox was deleted or exchanged while it was open.",
+      "Its events are lost, unless you still have the file. If you have it, stop every process, put it back, and start them again. Otherwise sqliteInbox makes a new file within seconds if it was given a path; with a handle of your own, restart the process.",
+    ];
+  }
+  return [
+    "The -wal or -shm of the file of sqliteInbox was removed or cut while several handles had the file open.",
+    "Find what removes files there, such as a clean-up script. If this does not end within ten seconds, restart every process that has the file open.",
+  ];
 }
 
 function unexpired(row: RecordRow | null, now: number): RecordRow | null {

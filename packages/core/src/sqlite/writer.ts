@@ -1,7 +1,7 @@
 import type { Environment } from "../time/environment.ts";
 import { isBusy } from "./failure.ts";
 import type { SqliteDatabase } from "./handle.ts";
-import { FileGone, type FilePlace, LogGone } from "./place.ts";
+import { FileGone, FileOverwritten, type FilePlace, LogGone } from "./place.ts";
 import { transact, UnclearCommit } from "./transaction.ts";
 import { whenFree } from "./when-free.ts";
 
@@ -77,6 +77,7 @@ export class Writer {
   }
 
   #commit<T>(work: () => T): T {
+    if (this.#place.isOverwritten) throw new FileOverwritten("The file was overwritten.");
     const value = transact(this.#database, work);
     this.#place.check();
     return value;
