@@ -263,7 +263,7 @@ function place({ acceptedAt, eventId }: { readonly acceptedAt: number; readonly 
 
 function passes(
   event: EventLabels,
-  { since = 0, until = Number.POSITIVE_INFINITY, ...labels }: EventFilter,
+  { since = 0, until = Number.POSITIVE_INFINITY, state, ...labels }: EventFilter,
 ): boolean {
   const fits = Object.entries(labels).every(([name, label]) => {
     const isNamed = (name === "id" || name === "referenceId") && event.foundBy.includes(label ?? "");
@@ -271,7 +271,7 @@ function passes(
   });
   return (
     fits &&
-    (labels.state === "finished" || event.state !== "finished") &&
+    (state === undefined ? event.state !== "finished" : state === "any" || event.state === state) &&
     event.acceptedAt >= since &&
     event.acceptedAt < until
   );

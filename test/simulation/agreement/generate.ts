@@ -185,7 +185,7 @@ function listOf(dice: Dice, by: By): Call {
   const often = dice.chance(0.5);
   const sometimes = <T>(share: number, value: T): T | undefined => (dice.chance(share) ? value : undefined);
   const filter: FilterChoice = {
-    state: sometimes(0.6, dice.of(["waiting", "retrying", "running", "held", "finished"])),
+    state: sometimes(0.6, dice.of(["waiting", "retrying", "running", "held", "finished", "any"])),
     flow: sometimes(0.1, dice.of(["payments", "connect"])),
     tenant: sometimes(0.15, dice.of(["", "a", "other"])),
     event: sometimes(0.1, dice.of(["DEPOSIT", "other"])),

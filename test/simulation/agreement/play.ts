@@ -234,14 +234,14 @@ class Player {
     const known = this.#ledger.events();
     const nth = (n: number | null) =>
       n === null || known.length === 0 ? undefined : known[n % known.length];
-    const isOfFinished = filter.state === "finished";
+    const isOfFinished = filter.state === "finished" || filter.state === "any";
     const { referenceId, tenant, event, id, ...others } = filter;
     const asked = {
       ...others,
       tenant: labelOf(tenant),
       event: labelOf(event),
       id: labelOf(id),
-      referenceId: isOfFinished ? undefined : labelOf(referenceId),
+      referenceId: labelOf(referenceId),
       since: nth(since)?.acceptedAt,
       until: nth(until)?.acceptedAt,
     };
