@@ -1,23 +1,16 @@
 /** What Redis refuses, and what becomes of the writes: whether they may be made again, and what is left of them. */
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
-import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
 import type { RecordStore, Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
 import { describeError } from "../../packages/core/src/protocol/foreign-error.ts";
 import { Shards } from "../../packages/core/src/redis/shards.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, begun, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import {
-  expectSame,
-  put,
-  putAll,
-  readOne,
-  swapAll,
-  swapOf,
-} from "../../packages/core/src/testing/store/writes.ts";
+import { expectSame, put, readOne, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
-import { pause, type Scope, until, withScope } from "../faults/harness/scope.ts";
+import { type Scope, until, withScope } from "../faults/harness/scope.ts";
+import { backlog, expectBegun, expectEnded, fill } from "./full-redis.ts";
 import { redisStoreFixture } from "./redis-store-fixture.ts";
 
 const COMMAND_TIMEOUT_MS = 500;
@@ -97,7 +90,6 @@ describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
 });
 
 describe("a Redis that is full", { timeout: 60_000 }, () => {
-  const fill = (server: RedisServer): Promise<unknown> => server.tell("CONFIG", "SET", "maxmemory", "1");
   const is = (kind: SwapResult["kind"], count = 1) => Array.from({ length: count }, () => kind);
   const kinds = (results: readonly SwapResult[]) => results.map(({ kind }) => kind);
 
@@ -136,9 +128,7 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
       const connect = () => scope.add(ground.connect(), (one) => one.close());
       const store = connect();
       await store.open();
-      const keys = Array.from({ length: 60 }, (_, n) => keyOf(n));
-      const content = Buffer.alloc(2_000, "a");
-      await putAll(store, new Map(keys.map((key) => [key, accepted(key, store.now(key), { content })])));
+      await backlog(store);
       /** What all keys take. The server's own total also has buffers and scripts. */
       const used = async (): Promise<number> => {
         const sizes = ((await server.tell("KEYS", "*")) as readonly string[]).map((key) =>
@@ -151,31 +141,10 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
       // A process that starts now opens it too.
       const next = connect();
       await next.open();
-      for (const round of [1, 2, 3]) {
-        const { records } = await next.takeDue(100, 1);
-        expect(records).toHaveLength(60);
-        const begins = records.map((one) => {
-          const record = one.record as IdempotencyRecord;
-          return swapOf(next, one.key, { ...one, record }, begun(one.key, next.now(one.key), record, 1));
-        });
-        expect(kinds(await swapAll(next, begins))).toEqual(is("written", 60));
-        await until(
-          `their leases have ended ${round} times`,
-          async () => (await next.counts()).oldestDueAt !== null,
-        );
-        await pause(5);
-      }
+      for (let round = 0; round < 3; round++) await expectBegun(next);
       expect(await used()).toBeLessThan(before * 1.5);
-      const found = await next.read(keys);
-      const ends = keys.map((key, at) => {
-        const one = found[at];
-        if (one === null || one === undefined) expect.fail("no record");
-        const record = one.record as IdempotencyRecord;
-        return swapOf(next, key, { key, version: one.version, record }, ended(key, next.now(key), record));
-      });
-      expect(kinds(await swapAll(next, ends))).toEqual(is("written", 60));
+      await expectEnded(next);
       expect(await used()).toBeLessThan(before);
-      expect(await next.counts()).toMatchObject({ waiting: 0, running: 0 });
     }));
 });
 

@@ -1,36 +1,65 @@
 import { storeContract } from "@payhooks/core/testing/store";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RecordStore, Swap } from "../../packages/core/src/inbox/store.ts";
+import { describeError } from "../../packages/core/src/protocol/foreign-error.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { expectSame, put, readOne } from "../../packages/core/src/testing/store/writes.ts";
+import { expectSame, put, readOne, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope, until, withScope } from "../faults/harness/scope.ts";
+import { backlog, expectBegun, expectEnded, fill } from "./full-redis.ts";
 import { redisStoreFixture, redisTraits } from "./redis-store-fixture.ts";
 
-const scope = new Scope();
-let primary: RedisServer;
-let sentinel: RedisServer;
+interface Watched {
+  readonly primary: RedisServer;
+  readonly replica: RedisServer;
+  readonly sentinel: RedisServer;
+  connect(): Redis;
+}
 
-beforeAll(async () => {
-  primary = await RedisServer.start(scope);
-  const replica = await RedisServer.start(scope, { replicaOf: primary.port });
-  await until("the replica follows", async () => (await replica.info("master_link_status")) === "up");
-  sentinel = await RedisServer.startSentinel(scope, primary.port);
+/** A primary and its replica, and a Sentinel that watches both. */
+async function watched(scope: Scope): Promise<Watched> {
+  const primary = await RedisServer.start(scope);
+  const replica = await RedisServer.startReplica(scope, primary);
+  const sentinel = await RedisServer.startSentinel(scope, primary.port);
   await until(
     "the Sentinel knows the replica",
     async () => ((await sentinel.tell("SENTINEL", "REPLICAS", "payhooks")) as unknown[]).length === 1,
     { withinMs: 30_000 },
   );
+  const sentinels = [{ host: "127.0.0.1", port: sentinel.port }];
+  return {
+    primary,
+    replica,
+    sentinel,
+    connect: () => new Redis({ sentinels, name: "payhooks", lazyConnect: true }),
+  };
+}
+
+/** The Sentinel makes the replica the primary, and the primary a replica. */
+async function failOver({ primary, sentinel }: Watched): Promise<void> {
+  await until(
+    "the Sentinel begins",
+    async () => (await sentinel.tell("SENTINEL", "FAILOVER", "payhooks").catch(() => null)) === "OK",
+    { withinMs: 30_000, everyMs: 200 },
+  );
+  await until(
+    "the old primary follows",
+    // It ends its connections when its role changes.
+    async () => (await primary.info("role").catch(() => null)) === "slave",
+    { withinMs: 30_000 },
+  );
+}
+
+const scope = new Scope();
+let servers: Watched;
+beforeAll(async () => {
+  servers = await watched(scope);
 });
 afterAll(() => scope.close());
 
-const connect = (): Redis =>
-  new Redis({
-    sentinels: [{ host: "127.0.0.1", port: sentinel.port }],
-    name: "payhooks",
-    lazyConnect: true,
-  });
+const connect = (): Redis => servers.connect();
 
 it(
   "a store goes on at the primary that the Sentinel makes, and has there what was confirmed",
@@ -50,17 +79,7 @@ it(
         return true;
       });
 
-      await until(
-        "the Sentinel begins",
-        async () => (await sentinel.tell("SENTINEL", "FAILOVER", "payhooks").catch(() => null)) === "OK",
-        { withinMs: 30_000, everyMs: 200 },
-      );
-      await until(
-        "the old primary follows",
-        // It ends its connections when its role changes.
-        async () => (await primary.info("role").catch(() => null)) === "slave",
-        { withinMs: 30_000 },
-      );
+      await failOver(servers);
       await until("writes are taken", () =>
         sendCanary(store).then(
           () => true,
@@ -87,6 +106,40 @@ it(
       });
     }),
 );
+
+it(
+  "a full Redis goes on with what it has, also at the primary that the Sentinel makes, until all of it has ended",
+  { timeout: 90_000 },
+  () =>
+    withScope(async (own) => {
+      const full = await watched(own);
+      const ground = redisStoreFixture(full.connect, { replicas: 1 });
+      const store = own.add(ground.connect(), (one) => one.close());
+      await store.open();
+      await backlog(store);
+      for (const server of [full.primary, full.replica]) await fill(server);
+      await expectBegun(store);
+      await full.primary.kill();
+      await until("the replica is the primary", async () => (await full.replica.info("role")) === "master", {
+        withinMs: 30_000,
+      });
+      await until("it is reached, and full", async () => {
+        const [refused] = await store.swap([fresh(store)]);
+        return /OOM/.test(describeError((refused as { cause?: unknown }).cause));
+      });
+      await expectBegun(store);
+      // A process that starts now opens it too.
+      const next = own.add(ground.connect(), (one) => one.close());
+      await next.open();
+      await expectBegun(next);
+      await expectEnded(store);
+      await full.replica.tell("CONFIG", "SET", "maxmemory", "0");
+      expect(await next.swap([fresh(next)])).toEqual([{ kind: "written" }]);
+    }),
+);
+
+const fresh = (store: RecordStore): Swap =>
+  swapOf(store, keyOf(99), null, accepted(keyOf(99), store.now(keyOf(99))));
 
 describe("the store contract: Redis after a failover by its Sentinel", () => {
   for (const { name, run } of storeContract(() => redisStoreFixture(connect), redisTraits))
