@@ -1,8 +1,9 @@
 // Whether there is a MariaDB, for the suite that starts one.
 import { spawnSync } from "node:child_process";
+import { suitesThatUse } from "./suites.mjs";
 
 /** Suites that start a MariaDB of their own. */
-export const mariadbSuites = ["test/effects/mysql.test.ts"];
+export const mariadbSuites = suitesThatUse("test/effects/mariadb-server.ts");
 
 /** True where a server can be started. */
 export function hasMariadb() {

@@ -1,8 +1,9 @@
 // Whether there is a PgBouncer, for the suite that starts one.
 import { spawnSync } from "node:child_process";
+import { suitesThatUse } from "./suites.mjs";
 
 /** Suites that start a PgBouncer of their own. */
-export const pgbouncerSuites = ["test/faults/postgres-pgbouncer.test.ts"];
+export const pgbouncerSuites = suitesThatUse("test/faults/harness/pgbouncer.ts");
 
 /** True where one can be started. */
 export function hasPgbouncer() {

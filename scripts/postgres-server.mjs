@@ -1,32 +1,10 @@
 // Where PostgreSQL comes from, for the suites that start one: the one place that knows.
 import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { suitesThatUse } from "./suites.mjs";
 
 /** Suites that start a PostgreSQL of their own. */
-export const postgresSuites = [
-  "test/bench/by-hand/ways.test.ts",
-  "test/contract/postgres-move.test.ts",
-  "test/faults/postgres-pgbouncer.test.ts",
-  "test/contract/postgres-store.test.ts",
-  "test/contract/postgres.test.ts",
-  "test/contract/postgres-due.test.ts",
-  "test/contract/postgres-failures.test.ts",
-  "test/contract/postgres-hints.test.ts",
-  "test/contract/postgres-losses.test.ts",
-  "test/contract/postgres-plans.test.ts",
-  "test/contract/postgres-setup.test.ts",
-  "test/effects/controls.test.ts",
-  "test/effects/migrate.test.ts",
-  "test/effects/postgres.test.ts",
-  "test/examples/postgres.test.ts",
-  "test/examples/shop.test.ts",
-  "test/faults/ledger.test.ts",
-  "test/faults/postgres.test.ts",
-  "test/faults/postgres-backup.test.ts",
-  "test/faults/postgres-disks.test.ts",
-  "test/faults/postgres-pool.test.ts",
-  "test/simulation/agreement/postgres.test.ts",
-];
+export const postgresSuites = suitesThatUse("test/faults/harness/postgres-server.ts");
 
 /** Where Debian keeps the server, out of PATH, by version. */
 const DEBIAN = "/usr/lib/postgresql";

@@ -11,6 +11,7 @@ export const redisSuites = [
   "test/bench/by-hand/ways.test.ts",
   "test/examples/next.test.ts",
   "test/package/next.test.ts",
+  "test/simulation/agreement/{agreement,mutants}.test.ts",
 ];
 
 /** True where a redis-server can be started. */

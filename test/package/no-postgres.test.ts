@@ -4,6 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { mariadbSuites } from "../../scripts/mariadb-server.mjs";
+import { pgbouncerSuites } from "../../scripts/pgbouncer.mjs";
 import { postgresBin, postgresSuites } from "../../scripts/postgres-server.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "payhooks-no-postgres-"));
@@ -21,6 +23,14 @@ function debianWith(versions: Readonly<Record<string, readonly string[]>>): stri
 
 const server = ["initdb", "postgres"];
 const line = `\u001b[31mPostgreSQL is missing: ${postgresSuites.join(", ")} are left out. Install it: apt-get install -y postgresql\u001b[0m\n`;
+
+it("the suites that start a server are found by what they import, by themselves or through another file", () => {
+  expect(postgresSuites).toContain("test/contract/postgres.test.ts");
+  expect(postgresSuites).toContain("test/effects/postgres-thrown.test.ts");
+  expect(postgresSuites.filter((file) => /sqlite|redis|package/.test(file))).toEqual([]);
+  expect(mariadbSuites).toEqual(["test/effects/mysql.test.ts"]);
+  expect(pgbouncerSuites).toEqual(["test/faults/postgres-pgbouncer.test.ts"]);
+});
 
 describe("PostgreSQL", () => {
   it("is looked for where Debian has it, the newest first, and in PATH", () => {
