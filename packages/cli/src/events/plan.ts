@@ -11,7 +11,7 @@ export type Action = "replay" | "discard";
 export type Entry = StoredEvent & {
   readonly reason: HeldReason;
   readonly revision: string;
-  /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
+  /** The SUCCESS events of other transactions with the same reference; null if none of them is known. */
   readonly sameReference: readonly StoredEvent[] | null;
 };
 
@@ -77,7 +77,7 @@ export function printPlanned(entry: Entry, plan: Plan, now: number, { line, pain
     line(`  same transaction: ${shown(one)}, ${stateIn(other)}, ${timeOf(other.acceptedAt)}`);
   }
   if (entry.sameReference === null)
-    line("  the other transaction is not shown: Redis does not find finished events by their reference");
+    line("  the other transaction is not shown: the inbox does not know which one has this reference now");
   for (const other of entry.sameReference ?? []) {
     const one = [other.event, other.status, amountIn(other), other.id].filter(Boolean).join(" ");
     line(`  same reference: ${shown(one)}, ${stateIn(other)}, ${timeOf(other.acceptedAt)}`);

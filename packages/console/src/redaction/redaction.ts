@@ -64,7 +64,7 @@ function withoutParts(
     value?.startsWith("[") === true && hasMember(JSON.parse(value), names);
   const clean = (text: string): string =>
     values.includes(text) ? REDACTED : withoutValues(withoutPairs(text, names), long);
-  const hidden = hideFields(contents, names);
+  const hidden = hideFields(contents, names, REDACTED);
   const fields = hidden.fields.map((field) => ({
     name: clean(field.name),
     value: isHidden(field) ? REDACTED : field.value === null ? null : clean(field.value),

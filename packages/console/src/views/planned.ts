@@ -11,7 +11,7 @@ import { count, moment, said, shown } from "./shown.ts";
 export type Planned = StoredEvent & {
   readonly reason: HeldReason;
   readonly revision: string;
-  /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
+  /** The SUCCESS events of other transactions with the same reference; null if none of them is known. */
   readonly sameReference: readonly StoredEvent[] | null;
 };
 
@@ -61,7 +61,7 @@ function row(
 /** The other transactions that have succeeded with the same reference. */
 export function sameReference(lives: readonly StoredEvent[] | null, redact: readonly string[]): Html {
   if (lives === null) {
-    return html`<span class="sub">This inbox does not search for references, so the other transaction is not shown.</span>`;
+    return html`<span class="sub">The other transaction is not shown: the inbox does not know which one has this reference now.</span>`;
   }
   return html`${lives.map(
     (life) =>

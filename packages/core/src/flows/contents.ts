@@ -1,13 +1,13 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
 import type { ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
-import { type JsonObject, parseJsonBody } from "../protocol/json.ts";
+import type { FlowName } from "../protocol/events.ts";
+import { type JsonObject, parseJsonBody, textOf } from "../protocol/json.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import { type CallbackRules, isDocumented, isFieldName } from "./callback.ts";
+import type { Flow } from "./flow.ts";
 import { judgeBy } from "./judgement.ts";
 import { rulesOf } from "./payments-options.ts";
 
-/** What is shown in place of a hidden value. */
-const HIDDEN = "•••";
 /** A webhook may have thousands of members. A person needs the first ones. */
 const MAX_FIELDS = 200;
 
@@ -18,9 +18,10 @@ const MAX_FIELDS = 200;
 export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => Contents {
   const judge = judgeBy(rules);
   return ({ flow, source, content }) => {
-    const text = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8");
-    if (flow === "connect")
+    const text = textOf(content);
+    if (flow === "connect") {
       return { fields: membersOf(text), signed: [{ name: null, text }], candidates: null };
+    }
     if (source === "lookup") return { fields: membersOf(text), signed: [], candidates: null };
     const signed = piecesOf(text);
     const judgement = judge(text);
@@ -42,16 +43,27 @@ export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => 
 
 /** What a person sees of a stored delivery, for a program that does not know the receiver's options. */
 export function contentsOf(delivery: StoredDelivery): Contents {
-  return contentsBy(rulesOf({ publicKey: undefined }, false))(delivery);
+  withoutOptions ??= contentsBy(rulesOf({ publicKey: undefined }, false));
+  return withoutOptions(delivery);
 }
 
+let withoutOptions: ReturnType<typeof contentsBy> | null = null;
+
+/** What a person sees of a stored delivery. If its flow is off, this is what a program without the receiver's options sees. */
+export function contentsIn(flows: Flows, delivery: StoredDelivery): Contents {
+  return (flows[delivery.flow]?.contents ?? contentsOf)(delivery);
+}
+
+type Flows = Readonly<Record<FlowName, Pick<Flow, "contents"> | null>>;
+
 /**
- * The contents without the values of some fields, wherever they stand. From a hidden name on, the signed text is hidden up to the
+ * The contents with `mark` in place of the values of some fields, wherever they stand. From a hidden name on, the signed text is hidden up to the
  * next documented name, since the value may reach that far. A webhook's text is hidden if it has such a member, or cannot be read.
  */
 export function hideFields(
   { fields, signed }: Omit<Contents, "candidates">,
   names: readonly string[],
+  mark: string,
 ): Omit<Contents, "candidates"> {
   if (names.length === 0) return { fields, signed };
   const isHidden = (path: string): boolean => path.split(".").some((name) => names.includes(name));
@@ -59,26 +71,30 @@ export function hideFields(
   return {
     fields: fields.map(({ name, value }) => {
       if (value === null) return { name, value };
-      return { name, value: isHidden(name) ? HIDDEN : textOf(hidePieces(piecesOf(value), names)) };
+      return { name, value: isHidden(name) ? mark : joined(hidePieces(piecesOf(value), names, mark)) };
     }),
-    signed: signed.map(({ name }) => name).every((name) => name === null)
-      ? signed.map(({ name, text }) => ({ name, text: hidesText ? HIDDEN : text }))
-      : hidePieces(signed, names),
+    signed: signed.every(({ name }) => name === null)
+      ? signed.map(({ name, text }) => ({ name, text: hidesText ? mark : text }))
+      : hidePieces(signed, names, mark),
   };
 }
 
-function hidePieces(pieces: readonly SignedPiece[], names: readonly string[]): readonly SignedPiece[] {
+function hidePieces(
+  pieces: readonly SignedPiece[],
+  names: readonly string[],
+  mark: string,
+): readonly SignedPiece[] {
   let isHidden = false;
   return pieces.map(({ name, text }) => {
     const begins = name !== null && names.includes(name);
     if (begins || (name !== null && isDocumented(name))) isHidden = begins;
     if (!isHidden) return { name, text };
     const separator = text.startsWith("&") ? "&" : "";
-    return { name, text: begins ? `${separator}${name}=${HIDDEN}` : `${separator}${HIDDEN}` };
+    return { name, text: begins ? `${separator}${name}=${mark}` : `${separator}${mark}` };
   });
 }
 
-function textOf(pieces: readonly SignedPiece[]): string {
+function joined(pieces: readonly SignedPiece[]): string {
   return pieces.map(({ text }) => text).join("");
 }
 

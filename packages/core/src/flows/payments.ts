@@ -4,7 +4,7 @@ import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { flowOfEvent, type PaymentEvent, STATUS_RANK } from "../protocol/events.ts";
-import { isUnwieldy, withoutPrototype } from "../protocol/json.ts";
+import { isUnwieldy, textOf, withoutPrototype } from "../protocol/json.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import { countUnset, type VerifyingKey } from "../signature/keys.ts";
@@ -184,11 +184,11 @@ export function paymentsFlow(
 
   function readStored(stored: StoredDelivery): Reading {
     if (stored.source === "lookup") {
-      return readingOf(new Map(Object.entries(JSON.parse(signedTextOf(stored)) as object)), stored);
+      return readingOf(new Map(Object.entries(JSON.parse(textOf(stored.content)) as object)), stored);
     }
     const known = keptReading(stored, rules);
     if (known !== undefined) return known;
-    const reading = read(signedTextOf(stored), stored);
+    const reading = read(textOf(stored.content), stored);
     if (reading !== null) return reading;
     const detail = "its keys were chosen by another merchantId than the one that was signed";
     return entryOf("malformed", detail, stored.content, null, stored, windowMs);
@@ -275,10 +275,6 @@ function toEvent(
   event.extra = extra;
   event.source = source;
   return Object.freeze(event) as unknown as PaymentEvent;
-}
-
-function signedTextOf({ content }: StoredDelivery): string {
-  return Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8");
 }
 
 function refused(code: Extract<Verification, { ok: false }>["code"], why: string): Verification {

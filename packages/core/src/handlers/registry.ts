@@ -1,4 +1,4 @@
-import { checkNames } from "../protocol/check-names.ts";
+import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import {
@@ -170,16 +170,8 @@ export class Registry {
         fix: "Give (attempt) => milliseconds, or leave it out for the default.",
       });
     }
-    if (onCrash !== "rerun" && onCrash !== "hold") {
-      throw new PayhooksError("ERR_OPTION_INVALID", `onCrash of ${of} is ${JSON.stringify(onCrash)}.`, {
-        fix: 'Use "rerun" or "hold".',
-      });
-    }
-    if (onTimeout !== "wait" && onTimeout !== "rerun") {
-      throw new PayhooksError("ERR_OPTION_INVALID", `onTimeout of ${of} is ${JSON.stringify(onTimeout)}.`, {
-        fix: 'Use "wait" or "rerun".',
-      });
-    }
+    checkChoice(`onCrash of ${of}`, onCrash, { rerun: true, hold: true });
+    checkChoice(`onTimeout of ${of}`, onTimeout, { wait: true, rerun: true });
     return { name, timeoutMs, maxAttempts, backoffMs, onCrash, onTimeout };
   }
 }

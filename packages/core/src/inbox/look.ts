@@ -1,10 +1,10 @@
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
-import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { isNotSearchable, PayhooksError } from "../protocol/errors.ts";
 import { FLOWS } from "../protocol/events.ts";
 import { HELD_REASONS } from "../protocol/held-reasons.ts";
 import { unreadable } from "./changes.ts";
 import type { EventCounts, EventFilter, EventPage, EventQuery } from "./events.ts";
-import { matches } from "./matches.ts";
+import { Listing } from "./listing.ts";
 import type { InboxParts } from "./parts.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { eventIn } from "./record/decisions.ts";
@@ -62,9 +62,8 @@ export class Look {
       return await this.#listed(filter, part);
     } catch (error) {
       const { id, tenant = ONLY_TENANT } = named;
-      const cannotSearch = isPayhooksError(error) && error.code === "ERR_NOT_SEARCHABLE";
-      if (id === undefined || state !== undefined || !cannotSearch) throw error;
-      return pageOf(await this.#ofRecord(filter, tenant, id), part);
+      if (id === undefined || state !== undefined || !isNotSearchable(error)) throw error;
+      return await this.#ofRecord(filter, tenant, id, part);
     }
   }
 
@@ -73,9 +72,10 @@ export class Look {
     if (held === null || held.reason !== "reference-reused" || held.referenceId === null) return null;
     const { tenant, flow, event, referenceId } = held;
     const claim = await this.#record(claimKeyFor(tenant, flow, event, referenceId));
-    const owner = claim && (await this.#record(claim.id));
+    if (claim === null) return null;
+    const owner = await this.#record(claim.id);
     if (owner === null) return null;
-    const claiming = indexOf(claim?.id ?? "", owner).events.find(
+    const claiming = indexOf(claim.id, owner).events.find(
       (one) => one.event === event && one.status === "SUCCESS",
     );
     return claiming === undefined ? null : eventIn(owner, claiming.eventId);
@@ -105,20 +105,31 @@ export class Look {
       cursor = page.next;
       if (cursor === null) break;
     }
-    return { events, next: cursor === null ? null : textOf(cursor) };
+    return pageOf(events, cursor);
   }
 
   /** What the record of an id has, for a store that does not search. Entries with several readings are not among it. */
-  async #ofRecord(filter: EventFilter, tenant: string, id: string): Promise<readonly StoredEvent[]> {
+  async #ofRecord(
+    filter: EventFilter,
+    tenant: string,
+    id: string,
+    { limit, cursor, first }: Part,
+  ): Promise<EventPage> {
     const keys = flowsOf(filter).map((flow) => recordKeyFor(tenant, flow, id));
     const records = await this.#parts.store.read(keys);
-    return keys.flatMap((key, at) => {
-      const record = records[at]?.record;
-      if (record === undefined || isUnreadable(record)) return [];
-      const fitting = indexOf(key, record).events.filter((event) => matches(event, filter));
-      return fitting.flatMap(({ eventId }) => eventIn(record, eventId) ?? []);
-    });
+    const listing = new Listing(filter, cursor, first);
+    for (const [at, key] of keys.entries()) {
+      const found = records[at] ?? null;
+      if (found !== null && !isUnreadable(found.record))
+        listing.add(found, indexOf(key, found.record).events);
+    }
+    const { events, next } = listing.page(limit);
+    return pageOf(events.flatMap(storedEvent), next);
   }
+}
+
+function pageOf(events: readonly StoredEvent[], next: ListCursor | null): EventPage {
+  return { events, next: next === null ? null : textOf(next) };
 }
 
 /** The event that a store has found. Its lists may still know the reference, when the record does not. */
@@ -129,17 +140,6 @@ function storedEvent({ eventId, versioned: { record }, summary }: ListedEvent): 
 
 function flowsOf({ flow }: EventFilter): readonly NonNullable<EventFilter["flow"]>[] {
   return flow === undefined ? ["payments", "connect"] : [flow];
-}
-
-/** One part of events that are all known. */
-function pageOf(events: readonly StoredEvent[], { limit, cursor, first }: Part): EventPage {
-  const sign = first === "oldest" ? 1 : -1;
-  const compare = (a: ListCursor, b: ListCursor): number =>
-    sign * (a.acceptedAt - b.acceptedAt || (a.eventId < b.eventId ? -1 : a.eventId > b.eventId ? 1 : 0));
-  const left = events.filter((event) => cursor === null || compare(event, cursor) > 0).toSorted(compare);
-  const page = left.slice(0, limit);
-  const last = page.at(-1);
-  return { events: page, next: last === undefined || left.length <= limit ? null : textOf(last) };
 }
 
 const STATES: Readonly<Record<EventState | "unfinished", true>> = { ...EVENT_STATES, unfinished: true };

@@ -1,4 +1,4 @@
-import { isPayhooksError } from "../protocol/errors.ts";
+import { isNotSearchable } from "../protocol/errors.ts";
 import type { Stopwatch } from "../time/clock.ts";
 import { type KnownRecords, LISTED } from "./known-records.ts";
 import type { InboxParts } from "./parts.ts";
@@ -77,7 +77,7 @@ export class LossWatch {
     try {
       return (await this.#parts.store.list({ state: "finished" }, null, LISTED, "newest")).events;
     } catch (error) {
-      if (isPayhooksError(error) && error.code === "ERR_NOT_SEARCHABLE") return [];
+      if (isNotSearchable(error)) return [];
       throw error;
     }
   }

@@ -1,4 +1,4 @@
-import { isPayhooksError } from "../protocol/errors.ts";
+import { isNotSearchable } from "../protocol/errors.ts";
 import { type Events, eachEvent } from "./events.ts";
 import { recordKeyOf } from "./record/event.ts";
 import type { StoredEvent } from "./record/life.ts";
@@ -24,7 +24,7 @@ export async function successesOfReference(
     }
     return others;
   } catch (error) {
-    if (!isPayhooksError(error) || error.code !== "ERR_NOT_SEARCHABLE") throw error;
+    if (!isNotSearchable(error)) throw error;
     const claimant = await events.claimant(eventId);
     return claimant && [claimant];
   }

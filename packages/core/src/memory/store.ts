@@ -1,4 +1,5 @@
 import { InFlight } from "../inbox/in-flight.ts";
+import { Listing } from "../inbox/listing.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { type EventLabels, indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
@@ -7,7 +8,6 @@ import { PayhooksError } from "../protocol/errors.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { DueTimes } from "./due-times.ts";
 import { FinishedRecords } from "./finished-records.ts";
-import { Listing } from "./listing.ts";
 import type { OpenRecord } from "./open-record.ts";
 import { References } from "./references.ts";
 import { Tally, unfinishedOf } from "./tally.ts";

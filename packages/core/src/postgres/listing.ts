@@ -83,7 +83,7 @@ export async function listEvents(
     cursor?.acceptedAt,
     cursor?.eventId,
   );
-  if (referenceId !== undefined) passes.add(named(schema, "l.reference_id"), referenceId, referenceId);
+  if (id !== undefined) passes.add(named(schema, "l.reference_id"), referenceId, referenceId);
   if (state === undefined) passes.add("u.state IS NOT NULL");
   passes.add("coalesce(u.state, 'finished') = ?", state === "any" ? undefined : state);
   passes.add("l.flow = ?", filter.flow);

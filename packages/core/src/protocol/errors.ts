@@ -168,3 +168,8 @@ export function isPayhooksError(error: unknown): error is PayhooksError {
     typeof propertyOf(error, "code") === "string"
   );
 }
+
+/** Whether a search failed because the inbox would have to read everything that it keeps. */
+export function isNotSearchable(error: unknown): boolean {
+  return isPayhooksError(error) && error.code === "ERR_NOT_SEARCHABLE";
+}

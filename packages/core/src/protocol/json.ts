@@ -194,6 +194,11 @@ export function rawMembers(text: string): Map<string, string> {
   return members;
 }
 
+/** The text that these bytes are in UTF-8. They are not copied first. */
+export function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+}
+
 /**
  * An object without a prototype, for members whose names are known beforehand. For names that others choose, use
  * `Object.create(null)`, which keeps members in a hash table. Freezing such an object makes a hidden class for it alone, which

@@ -1,7 +1,7 @@
 import type { Effects } from "../effects/effects.ts";
 import { EffectsUpkeep } from "../effects/upkeep.ts";
 import { connectFlow } from "../flows/connect.ts";
-import { contentsOf } from "../flows/contents.ts";
+import { contentsIn } from "../flows/contents.ts";
 import { type Flow, withFreshness } from "../flows/flow.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
 import { type PaymentsFlow, paymentsFlow } from "../flows/payments.ts";
@@ -136,13 +136,11 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
     };
     const { events } = this.#inbox;
     this.events = {
-      get: (eventId) => events.get(eventId),
+      ...events,
       list: async (query = {}) => {
         this.#checkTenantOf(query);
         return events.list(query);
       },
-      claimant: (eventId) => events.claimant(eventId),
-      counts: () => events.counts(),
       replay: async (eventId, decision) => {
         checkReplay(decision);
         await events.replay(eventId, decision);
@@ -288,19 +286,14 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
   }
 
   contents(delivery: StoredDelivery): Contents {
-    return (this.#flows[delivery.flow]?.contents ?? contentsOf)(delivery);
+    return contentsIn(this.#flows, delivery);
   }
 
   /** Ids and references belong to a tenant. Without one, nothing would be found, and that would look like an answer. */
   #checkTenantOf({ id, referenceId, tenant, flow }: EventQuery): void {
     if ((id === undefined && referenceId === undefined) || tenant) return;
-    const { payments, connect } = this.#flows;
-    const asked =
-      referenceId !== undefined || flow === "payments"
-        ? [payments]
-        : flow === "connect"
-          ? [connect]
-          : [payments, connect];
+    const only = referenceId === undefined ? flow : "payments";
+    const asked = only === undefined ? Object.values(this.#flows) : [this.#flows[only]];
     if (!asked.some((one) => one?.hasTenants === true)) return;
     throw new PayhooksError(
       "ERR_OPTION_MISSING",

@@ -1,4 +1,4 @@
-import { contentsOf } from "../flows/contents.ts";
+import { contentsIn } from "../flows/contents.ts";
 import { type Flow, type Verified, withFreshness } from "../flows/flow.ts";
 import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
 import { missingHandlers, missingTells } from "../handlers/missing-handlers.ts";
@@ -246,6 +246,6 @@ function heldEventOf({ data }: Lease, flows: RunnerParts["flows"]): HeldEvent {
     ...factsOf(data),
     reason: reason ?? "malformed",
     detail,
-    contents: (flows[delivery.flow]?.contents ?? contentsOf)(delivery),
+    contents: contentsIn(flows, delivery),
   };
 }

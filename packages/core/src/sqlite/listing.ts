@@ -67,7 +67,7 @@ export function listEvents(
   looked.add("accepted_at >= ?", filter.since);
   looked.add("accepted_at < ?", filter.until);
   looked.add(`(accepted_at, event_id) ${behind} (?, ?)`, cursor?.acceptedAt, cursor?.eventId);
-  passes.add(named("reference_id"), referenceId, referenceId);
+  if (id !== undefined) passes.add(named("reference_id"), referenceId, referenceId);
   if (state === undefined) passes.add("state <> 'finished'");
   passes.add("state = ?", state === "any" ? undefined : state);
   passes.add("flow = ?", filter.flow);

@@ -8,7 +8,7 @@ export class FileGone extends Error {
   override readonly name: string = "FileGone";
 }
 
-/** Thrown by a write whose file was overwritten: what is there now may not fit to what SQLite has in its log and in memory. */
+/** Thrown by a write whose file was overwritten: what is there now may not fit what SQLite has in its log and in memory. */
 export class FileOverwritten extends FileGone {
   override readonly name = "FileOverwritten";
 }

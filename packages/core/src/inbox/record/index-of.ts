@@ -1,7 +1,7 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { label } from "./label.ts";
-import { type IdempotencyRecord, isFinished, referenceOf, type Slot } from "./record.ts";
+import { type IdempotencyRecord, isEnd, isFinished, referenceOf, type Slot } from "./record.ts";
 import { dueOf } from "./schedule.ts";
 
 /** The state of an event, as it is counted and listed: `retrying` waits for another attempt, `finished` is any end. */
@@ -78,11 +78,6 @@ function labelsOf(eventId: string, record: IdempotencyRecord, slot: Slot): Event
 }
 
 const NOTHING: readonly string[] = [];
-
-/** Whether an event in this state is finished. */
-function isEnd(state: string): state is "done" | "stale" | "discarded" {
-  return state === "done" || state === "stale" || state === "discarded";
-}
 
 /** The state of an event, as people are shown it. */
 export function stateOf({ state, work }: Slot): Slot["state"] | "retrying" {

@@ -125,9 +125,14 @@ export function referenceOf({ identity }: IdempotencyRecord, { referenceId }: Sl
   return referenceId ?? identity.referenceId ?? null;
 }
 
+/** Whether an event in this state is finished. */
+export function isEnd(state: string): state is "done" | "stale" | "discarded" {
+  return state === "done" || state === "stale" || state === "discarded";
+}
+
 /** True while the slot must not be forgotten. */
-export function isUnfinished(slot: Slot): boolean {
-  return slot.state === "waiting" || slot.state === "running" || slot.state === "held";
+export function isUnfinished({ state }: Slot): boolean {
+  return !isEnd(state);
 }
 
 /**

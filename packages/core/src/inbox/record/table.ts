@@ -67,14 +67,17 @@ function mismatch(row: 1 | 2, record: IdempotencyRecord, event: VerifiedEvent, d
 type Facts = Readonly<Record<string, string>>;
 
 function differs(known: Facts, given: Facts): boolean {
-  for (const field in given) if (known[field] !== undefined && known[field] !== given[field]) return true;
+  for (const field in given) if (isOther(known[field], given[field])) return true;
   return false;
 }
 
+/** A fact that is absent on one side is not compared. */
+function isOther(known: string | undefined, given: string | undefined): boolean {
+  return known !== undefined && known !== given;
+}
+
 function differenceOf(known: Facts, given: Facts): string {
-  const names = Object.keys(given).filter(
-    (field) => known[field] !== undefined && known[field] !== given[field],
-  );
+  const names = Object.keys(given).filter((field) => isOther(known[field], given[field]));
   return `${names.join(", ")} ${names.length === 1 ? "differs" : "differ"} from what is recorded`;
 }
 

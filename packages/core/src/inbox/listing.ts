@@ -1,7 +1,7 @@
-import type { EventFilter } from "../inbox/events.ts";
-import { matches } from "../inbox/matches.ts";
-import type { EventLabels } from "../inbox/record/index-of.ts";
-import type { ListCursor, Listed, ListedEvent, ListOrder, Versioned } from "../inbox/store.ts";
+import type { EventFilter } from "./events.ts";
+import { matches } from "./matches.ts";
+import type { EventLabels } from "./record/index-of.ts";
+import type { ListCursor, Listed, ListedEvent, ListOrder, Versioned } from "./store.ts";
 
 /** Less than 0 if `a` is listed before `b`. */
 function compare(a: ListCursor, b: ListCursor): number {
