@@ -4,11 +4,13 @@ export default {
   plugins: ["@stryker-mutator/vitest-runner"],
   vitest: { configFile: "vitest.mutants.config.ts" },
   mutate: [
-    "packages/core/src/protocol/json.ts",
-    "packages/core/src/signature/{canonical,rsa,hmac,keys}.ts",
-    "packages/core/src/flows/{callback,flow,judgement,keyring,readings}.ts",
-    "packages/core/src/inbox/record/{accept,decisions,record,reference-claim,run,schedule,table}.ts",
-  ],
+    "protocol/json.ts",
+    ...["canonical", "rsa", "hmac", "keys"].map((name) => `signature/${name}.ts`),
+    ...["callback", "flow", "judgement", "keyring", "readings"].map((name) => `flows/${name}.ts`),
+    ...["accept", "decisions", "record", "reference-claim", "run", "schedule", "table"].map(
+      (name) => `inbox/record/${name}.ts`,
+    ),
+  ].map((file) => `packages/core/src/${file}`),
   coverageAnalysis: "perTest",
   concurrency: 2,
   // Long, so that a busy machine is not taken for a change that never ends.

@@ -26,9 +26,10 @@ export default defineConfig({
   },
   test: {
     include: [
-      "packages/core/test/{json,signature,keys,verify,required-fields,judgement,resplit,readings}.test.ts",
-      "packages/core/test/{extra-fields,expect,record,record-*}.test.ts",
-      "packages/core/test/{connect,resolver,resolver-hangs,runner,memory}.test.ts",
+      ...["protocol", "signature", "flows", "memory", "inbox/record"].map(
+        (folder) => `packages/core/test/${folder}/*.test.ts`,
+      ),
+      "packages/core/test/receiver/runner.test.ts",
       "test/vectors/vectors.test.ts",
       "test/contract/memory.test.ts",
     ],

@@ -172,8 +172,8 @@ function sqliteGround(folder: string): Ground {
         BEGIN;
         CREATE TEMP TABLE copies AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${times - 1})
           SELECT i * ${WRITTEN} AS shift FROM n;
-        INSERT INTO records (place, key, version, text, due_at, due_in_ms, expires_at)
-          SELECT place + shift, printf('%032x', place + shift), version, text, NULL, 0, expires_at
+        INSERT INTO records (place, key, version, text, lane, due_at, due_in_ms, expires_at)
+          SELECT place + shift, printf('%032x', place + shift), version, text, lane, NULL, 0, expires_at
           FROM copies CROSS JOIN (SELECT * FROM records LIMIT ${WRITTEN});
         INSERT INTO events (record, event_id, state, reason, flow, tenant, id, event, status, reference_id, accepted_at)
           SELECT record + shift, printf('%032x', record + shift) || substr(event_id, 33), state, NULL, flow, tenant,
@@ -193,8 +193,8 @@ function postgresGround(url: string): Ground {
     async copy(times) {
       const pool = new Pool({ connectionString: url, max: 1 });
       const rows = (times - 1) * WRITTEN;
-      await pool.query(`INSERT INTO payhooks.records (key, version, due_at, expires_at, text)
-        SELECT md5('copy ' || n), version, NULL, expires_at, text
+      await pool.query(`INSERT INTO payhooks.records (key, version, lane, due_at, expires_at, text)
+        SELECT md5('copy ' || n), version, lane, NULL, expires_at, text
         FROM (SELECT * FROM payhooks.records LIMIT 1) AS one, generate_series(1, ${rows}) AS n`);
       await pool.query(`INSERT INTO payhooks.labels (record, accepted_at, flow, tenant, id, event, status, reference_id, event_id)
         SELECT place, now() - (${FINISHED} - place) * interval '${(8 * DAY_MS) / FINISHED} milliseconds', 'payments', '',

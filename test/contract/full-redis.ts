@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
 import type { RecordStore, Swap } from "../../packages/core/src/inbox/store.ts";
 import { accepted, begun, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { putAll, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
+import { putAll, swapAll, swapOf, takeDue } from "../../packages/core/src/testing/store/writes.ts";
 import type { RedisServer } from "../faults/harness/redis-server.ts";
 import { pause, until } from "../faults/harness/scope.ts";
 
@@ -24,7 +24,7 @@ async function expectWritten(store: RecordStore, swaps: readonly Swap[]): Promis
 
 /** All of them are taken and begun, and their leases end. */
 export async function expectBegun(store: RecordStore): Promise<void> {
-  const { records } = await store.takeDue(100, 1);
+  const { records } = await takeDue(store, 100, 1);
   expect(records).toHaveLength(COUNT);
   await expectWritten(
     store,

@@ -18,6 +18,7 @@ import { contextCases } from "./context-cases.ts";
 import { crashCases } from "./crash-cases.ts";
 import { deployCases } from "./deploy-cases.ts";
 import { expiryCases } from "./expiry-cases.ts";
+import { fairCases } from "./fair-cases.ts";
 import { heldCases } from "./held-cases.ts";
 import { leaseCases } from "./lease-cases.ts";
 import { lifeCases } from "./life-cases.ts";
@@ -42,6 +43,7 @@ export const contractCases: readonly ContractCase[] = [
   ...deployCases,
   ...expiryCases,
   ...workCases,
+  ...fairCases,
   ...lifeCases,
   ...watchCases,
   ...contextCases,

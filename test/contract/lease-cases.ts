@@ -286,10 +286,11 @@ export const leaseCases: readonly ContractCase[] = [
         store: (store) =>
           withOverrides<RecordStore>(store, {
             async takeDue(limit, hideMs) {
-              const key = limit > 0 ? handedOut.shift() : undefined;
+              const key = limit.usual + limit.patient > 0 ? handedOut.shift() : undefined;
               if (key === undefined) return store.takeDue(limit, hideMs);
               const [found = null] = await store.read([key]);
-              return { records: found === null ? [] : [{ key, ...found }], left: 0, nextDueAt: null };
+              const records = found === null ? [] : [{ key, ...found }];
+              return { records, left: { usual: 0, patient: 0 }, nextDueAt: null };
             },
           }),
       });

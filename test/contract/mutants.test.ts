@@ -9,14 +9,16 @@ import {
   type Versioned,
 } from "@payhooks/core/inbox";
 import { describe, expect, it } from "vitest";
-import { ActiveRun } from "../../packages/core/src/inbox/active-run.ts";
+import { Crowds } from "../../packages/core/src/inbox/crowds.ts";
 import { Dispatcher } from "../../packages/core/src/inbox/dispatcher.ts";
 import type { AcceptOptions, Lease, RunEnd, Runner } from "../../packages/core/src/inbox/inbox.ts";
 import { Places } from "../../packages/core/src/inbox/places.ts";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
+import { NONE } from "../../packages/core/src/inbox/record/lane.ts";
 import type { StepChange } from "../../packages/core/src/inbox/record/lease.ts";
-import { type BegunRun, Runs } from "../../packages/core/src/inbox/runs.ts";
+import { Run } from "../../packages/core/src/inbox/run.ts";
+import { Runs } from "../../packages/core/src/inbox/runs.ts";
 import { type AsyncContext, emptyContext } from "../../packages/core/src/time/async-context.ts";
 import { isPending } from "../../packages/core/src/time/awaitable.ts";
 import { Stopwatch } from "../../packages/core/src/time/clock.ts";
@@ -150,15 +152,15 @@ function replaced<Part extends object>(
 /** A run that writes in the name of whoever has the lease now. */
 function unfenced(name: "finish" | "write" | "renew"): Pick<Mutant, "mistake" | "replace"> {
   const tokens = new Map<string, string>();
-  const own = ActiveRun.prototype[name] as (...given: unknown[]) => unknown;
+  const own = Run.prototype[name] as (...given: unknown[]) => unknown;
   return {
     mistake: writing(({ key, record }) => {
       if (record.lease !== null) tokens.set(key, record.lease.token);
       return {};
     }),
     replace: () =>
-      replaced(ActiveRun.prototype, name, {
-        value(this: ActiveRun, ...given: unknown[]) {
+      replaced(Run.prototype, name, {
+        value(this: Run, ...given: unknown[]) {
           const { key, token } = this.data;
           Object.defineProperty(this.data, "token", {
             configurable: true,
@@ -308,12 +310,12 @@ const mutants: readonly Mutant[] = [
   {
     name: "a lease is not renewed",
     caughtBy: "a lease that is renewed",
-    replace: () => replaced(ActiveRun.prototype, "renew", { value: async () => {} }),
+    replace: () => replaced(Run.prototype, "renew", { value: async () => {} }),
   },
   {
     name: "a handler is called however old its lease is",
     caughtBy: "no handler is called under a lease that has run out",
-    replace: () => replaced(ActiveRun.prototype, "mayCall", { value: () => "yes" }),
+    replace: () => replaced(Run.prototype, "mayCall", { value: () => "yes" }),
   },
   {
     name: "the time since a lease is told by one clock, which stands still while the machine sleeps",
@@ -442,8 +444,9 @@ const mutants: readonly Mutant[] = [
     replace: () => {
       const own = Runs.prototype.start;
       return replaced(Runs.prototype, "start", {
-        value(this: Runs, begun: BegunRun) {
-          own.call(this, { ...begun, context: emptyContext });
+        value(this: Runs, run: Run) {
+          run.leaveContext();
+          own.call(this, run);
         },
       });
     },
@@ -696,6 +699,23 @@ const mutants: readonly Mutant[] = [
       Object.keys(item.record.slots).length > 0 ? {} : { record: { ...item.record, id: "f".repeat(32) } },
     ),
   },
+  ...[
+    "a claim stands as long as its record is kept by an event that is held after its own end",
+    "a claim lives as long as its record when a later copy of another event prolongs that",
+  ].map(
+    (caughtBy): Mutant => ({
+      name: "a claim that may expire is not prolonged with its record",
+      caughtBy,
+      mistake: writing((item, before) =>
+        before === null || Object.keys(item.record.slots).length > 0 || !before.terminal
+          ? {}
+          : recordChanged(item, (claim) => {
+              claim.terminal = true;
+              claim.expiresAt = before.expiresAt;
+            }),
+      ),
+    }),
+  ),
   {
     name: "what remains counts all that was ever accepted",
     caughtBy: "work stops at its limit",
@@ -706,7 +726,10 @@ const mutants: readonly Mutant[] = [
           for (const { key } of items) keys.add(key);
           return store.swap(items);
         },
-        takeDue: async (limit, hideMs) => ({ ...(await store.takeDue(limit, hideMs)), left: keys.size }),
+        takeDue: async (limit, hideMs) => ({
+          ...(await store.takeDue(limit, hideMs)),
+          left: { usual: keys.size, patient: 0 },
+        }),
       };
     }),
   },
@@ -718,13 +741,57 @@ const mutants: readonly Mutant[] = [
   {
     name: "events are begun at their acceptance without a place",
     caughtBy: "without a free place nothing is begun",
-    replace: () => replaced(Places.prototype, "room", { get: () => 100 }),
+    replace: () => replaced(Places.prototype, "room", { value: () => 100 }),
   },
   {
     name: "fresh events go before what has waited",
     caughtBy: "without a free place nothing is begun",
     shared: true,
-    replace: () => replaced(Dispatcher.prototype, "isBacklog", { get: () => false }),
+    replace: () => replaced(Dispatcher.prototype, "isBacklog", { value: () => false }),
+  },
+  ...["few events of one tenant", "few events of one name", "work takes from both"].map((caughtBy) => ({
+    name: `all wait in one lane: ${caughtBy}`,
+    caughtBy,
+    replace: () => replaced(Crowds.prototype, "laneOf", { value: () => "usual" }),
+  })),
+  {
+    name: "the events of all tenants are one crowd",
+    caughtBy: "few events of one tenant",
+    mistake: accepting((event) => ({ ...event, delivery: { ...event.delivery, tenant: "" } })),
+  },
+  {
+    name: "the events of all names are one crowd",
+    caughtBy: "few events of one name",
+    mistake: accepting((event) => ({ ...event, name: "DEPOSIT" })),
+  },
+  {
+    name: "places are kept free of a crowd although nobody else is there",
+    caughtBy: "a flood that is alone",
+    replace() {
+      const own = Places.prototype.open;
+      return replaced(Places.prototype, "open", {
+        value(this: Places, concurrency: number | null) {
+          own.call(this, concurrency);
+          this.keepFree();
+        },
+      });
+    },
+  },
+  {
+    name: "a crowd has every place that becomes free, whoever else is there",
+    caughtBy: "a flood has half of the places",
+    replace: () => replaced(Places.prototype, "keepFree", { value: () => {} }),
+  },
+  {
+    name: "a crowd is run once nobody else waits",
+    caughtBy: "work takes from both",
+    mistake: withStore((store) => ({
+      async takeDue({ usual, patient }, hideMs) {
+        const { left } = await store.takeDue(NONE, 0);
+        const all = left.usual > 0 ? { usual: usual + patient, patient: 0 } : { usual, patient };
+        return store.takeDue(all, hideMs);
+      },
+    })),
   },
   {
     name: "a process runs what it runs already",

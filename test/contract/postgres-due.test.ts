@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import type { RecordStore } from "../../packages/core/src/inbox/store.ts";
 import { accepted, HOUR_MS, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { put } from "../../packages/core/src/testing/store/writes.ts";
+import { put, takeDue } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope, withScope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
@@ -35,7 +35,7 @@ async function late(store: RecordStore, key: string): Promise<void> {
 }
 
 const taken = async (store: RecordStore, limit = 10, hideMs = 60_000): Promise<readonly string[]> =>
-  (await store.takeDue(limit, hideMs)).records.map(({ key }) => key);
+  (await takeDue(store, limit, hideMs)).records.map(({ key }) => key);
 
 it("what another process writes as due long ago is found by the next look", () =>
   withScope(async (own) => {
@@ -54,7 +54,7 @@ it("what was due long before the process began is found by its first look, and t
     await server.tell(`UPDATE ${schema}.records SET due_at = place`);
     const next = connect();
     await next.open();
-    expect((await next.takeDue(0, 0)).left).toBe(3);
+    expect((await takeDue(next, 0, 0)).left).toBe(3);
     expect(await taken(next, 1)).toEqual([keyOf(1)]);
     expect(await taken(next, 1)).toEqual([keyOf(2)]);
     expect((await next.counts()).oldestDueAt).toBe(3);
@@ -71,7 +71,7 @@ it("what somebody else had locked is found once it is free", () =>
     await holder.connect();
     await holder.query("BEGIN");
     await holder.query(`SELECT FROM ${schema}.records WHERE key = '${keyOf(1)}' FOR UPDATE`);
-    const { records, left } = await store.takeDue(10, 60_000);
+    const { records, left } = await takeDue(store, 10, 60_000);
     expect(records.map(({ key }) => key)).toEqual([keyOf(2)]);
     expect(left).toBeGreaterThan(0);
     expect(await taken(store)).toEqual([]);

@@ -5,7 +5,7 @@ import { recordKeyOf } from "../../packages/core/src/inbox/record/event.ts";
 import type { RecordStore, Swap } from "../../packages/core/src/inbox/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { put, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
+import { put, swapAll, swapOf, takeDue } from "../../packages/core/src/testing/store/writes.ts";
 import { readDocument } from "../docs/markdown.ts";
 import { testEvent } from "../faults/harness/events.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
@@ -83,7 +83,7 @@ describe("data that vanishes under a running process is told once, and it goes o
       "a backup of the schema from before, with the same identity",
       `DROP TABLE $.records, $.labels, $.unfinished CASCADE;
        CREATE TABLE $.records (place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL UNIQUE,
-         version text COLLATE "C" NOT NULL, due_at bigint, expires_at bigint, text text NOT NULL)`,
+         version text COLLATE "C" NOT NULL, lane text COLLATE "C" NOT NULL, due_at bigint, expires_at bigint, text text NOT NULL)`,
       "replaced",
     ],
     [
@@ -164,7 +164,7 @@ describe("data that vanishes under a running process is told once, and it goes o
       const [first] = known;
       if (first === undefined) expect.fail("no record");
       await put(store, first.key, first, ended(first.key, store.now(first.key), first.record));
-      await store.takeDue(10, 60_000);
+      await takeDue(store, 10, 60_000);
       expect(await store.findLoss?.(known)).toBeNull();
     }));
 });

@@ -23,6 +23,7 @@ import {
   put,
   putAll,
   readOne,
+  takeDue,
   type Written,
 } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
@@ -129,7 +130,7 @@ describe("moveRecords", () => {
       expect(await countsOf(from)).toMatchObject({ waiting: 0, running: 0, held: 0, oldestDueAt: null });
       expect(await from.list({}, null, 10)).toEqual({ events: [], next: null });
       // What is due there is found: what waits, what a dead process had begun, and what is held and was told to nobody yet.
-      expect((await to.takeDue(1_000, 1_000)).records).toHaveLength(150);
+      expect((await takeDue(to, 1_000, 1_000)).records).toHaveLength(150);
 
       const nothing = { waiting: 0, retrying: 0, running: 0, held: 0, finished: 0 };
       expect(await moveRecords(from, to)).toEqual({ records: 0, events: nothing, thereBefore: 0, left: [] });

@@ -15,7 +15,7 @@ import {
   HOUR_MS,
   keyOf,
 } from "../../packages/core/src/testing/store/records.ts";
-import { put, swapAll, swapOf, type Written } from "../../packages/core/src/testing/store/writes.ts";
+import { put, swapAll, swapOf, takeDue, type Written } from "../../packages/core/src/testing/store/writes.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
@@ -38,6 +38,8 @@ interface Explained {
   readonly name: string;
   readonly pages: number;
   readonly scans: readonly string[];
+  /** It joins rows that a function makes of arrays. */
+  readonly isForMany: boolean;
 }
 
 const explained: Explained[] = [];
@@ -46,6 +48,11 @@ function scansOf(plan: Plan): readonly string[] {
   const own = plan["Node Type"] === "Seq Scan" ? [String(plan["Relation Name"])] : [];
   return [...own, ...(plan.Plans ?? []).flatMap(scansOf)];
 }
+
+const nodesOf = (plan: Plan): readonly string[] => [
+  plan["Node Type"],
+  ...(plan.Plans ?? []).flatMap(nodesOf),
+];
 
 /** The most that any part touched. The plan as a whole does not count what its writing parts touch. */
 function pagesOf(plan: Plan): number {
@@ -64,6 +71,7 @@ class Client extends pg.Client {
         name: told["Query Text"],
         pages: pagesOf(told.Plan),
         scans: scansOf(told.Plan),
+        isForMany: nodesOf(told.Plan).includes("Function Scan"),
       });
     });
   }
@@ -108,8 +116,8 @@ beforeAll(async () => {
   const now = "(extract(epoch FROM now()) * 1000)::bigint";
   // The two writes of an event that was accepted in the last minutes, and what a store keeps of it.
   await server.tell(`
-    INSERT INTO ${schema}.records (key, version, due_at, text)
-      SELECT md5(n::text), 'v', ${now} - 600000 + n * 570000::bigint / ${ENDED}, repeat('m', 600) FROM generate_series(1, ${ENDED}) n;
+    INSERT INTO ${schema}.records (key, version, lane, due_at, text)
+      SELECT md5(n::text), 'v', 'usual', ${now} - 600000 + n * 570000::bigint / ${ENDED}, repeat('m', 600) FROM generate_series(1, ${ENDED}) n;
     INSERT INTO ${schema}.labels SELECT place, now(), 'payments', '', key, 'DEPOSIT', 'SUCCESS', key, key || key
       FROM ${schema}.records;
     INSERT INTO ${schema}.unfinished SELECT place, now(), 'running', NULL, key || key FROM ${schema}.records`);
@@ -142,19 +150,42 @@ async function live(n: number): Promise<void> {
     swapOf(store, keyOf(n + at), null, accepted(keyOf(n + at), store.now(one))),
   );
   await swapAll(store, [...others, swapOf(store, one, first, ended(one, store.now(one), fresh))]);
-  const { records } = await store.takeDue(10, HOUR_MS);
+  const { records } = await takeDue(store, 10, HOUR_MS);
   expect(records.length).toBeGreaterThan(0);
-  await store.takeDue(10, HOUR_MS);
-  await store.takeDue(0, 0);
+  await takeDue(store, 10, HOUR_MS);
+  await takeDue(store, 0, 0);
   await store.findLoss?.(others);
   await store.list({ referenceId: "o-1-none", state: "any" }, null, 10);
   await sendCanary(store);
   await store.prune?.(store.now(""));
 }
 
+it("is one plain statement for one record, and one statement for many", async () => {
+  const forMany: boolean[][] = [];
+  const made = async <T>(work: () => T): Promise<Awaited<T>> => {
+    explained.length = 0;
+    const result = await work();
+    forMany.push(explained.map(({ isForMany }) => isForMany));
+    return result;
+  };
+  const one = keyOf(1);
+  const fresh = accepted(one, store.now(one));
+  const first = await made(() => put(store, one, null, fresh));
+  const run = await made(() => put(store, one, first, begun(one, store.now(one), fresh, HOUR_MS)));
+  await made(() => store.swap([swapOf(store, one, first, fresh)]));
+  await made(() => store.read([one]));
+  const end = await made(() => put(store, one, run, ended(one, store.now(one), fresh)));
+  await made(() => put(store, one, end, accepted(one, store.now(one), { status: "FAILED" }, end.record)));
+  expect(forMany).toEqual(forMany.map(() => [false]));
+  forMany.length = 0;
+  const both = [2, 3].map((n) => swapOf(store, keyOf(n), null, accepted(keyOf(n), store.now(one))));
+  await made(() => swapAll(store, both));
+  expect(forMany).toEqual([[true]]);
+});
+
 it("is bounded, however much has ended since the snapshot", { timeout: 120_000 }, async () => {
   // The first look is complete.
-  await store.takeDue(1, 1);
+  await takeDue(store, 1, 1);
   expect(explained.some(({ name }) => name.includes("records"))).toBe(true);
   explained.length = 0;
   // A named statement is planned for its values five times, and then perhaps once for all.

@@ -6,7 +6,14 @@ import { describeError } from "../../packages/core/src/protocol/foreign-error.ts
 import { Shards } from "../../packages/core/src/redis/shards.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, begun, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
-import { expectSame, put, readOne, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
+import {
+  expectSame,
+  put,
+  readOne,
+  swapAll,
+  swapOf,
+  takeDue,
+} from "../../packages/core/src/testing/store/writes.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { type Scope, until, withScope } from "../faults/harness/scope.ts";
@@ -155,7 +162,11 @@ describe("data that vanishes from Redis", { timeout: 60_000 }, () => {
       (prefix: string) => ["DEL", `${new Shards(prefix).of(keyOf(1)).keyOf(keyOf(1))}`],
       "missing",
     ],
-    ["the set of due records", (prefix: string) => ["DEL", new Shards(prefix).of(keyOf(1)).due], "missing"],
+    [
+      "the set of due records",
+      (prefix: string) => ["DEL", new Shards(prefix).of(keyOf(1)).due.usual],
+      "missing",
+    ],
     ["a list", (prefix: string) => ["DEL", new Shards(prefix).of(keyOf(1)).keyOf("waiting")], "missing"],
     ["the identity", (prefix: string) => ["DEL", new Shards(prefix).all[0].keyOf("identity")], "replaced"],
     ["everything", () => ["FLUSHDB"], "replaced"],
@@ -169,7 +180,7 @@ describe("data that vanishes from Redis", { timeout: 60_000 }, () => {
         swapOf(store, keyOf(n), null, accepted(keyOf(n), store.now(keyOf(n)))),
       );
       await swapAll(store, swaps);
-      await store.takeDue(2, 60_000);
+      await takeDue(store, 2, 60_000);
       expect(await store.findLoss?.(swaps)).toBeNull();
       const [name = "", ...args] = command(ground.prefix);
       await server.tell(name, ...args);
@@ -252,7 +263,7 @@ describe("a write that Redis cannot take", { timeout: 60_000 }, () => {
       await admin.set(due, "not ours");
       const results = await swapAll(store, swaps);
       for (const [at, swap] of swaps.entries()) {
-        const isBlocked = shards.of(swap.key).due === due;
+        const isBlocked = shards.of(swap.key).due.usual === due;
         const result = results[at];
         if (result === undefined || isBlocked) expect(result?.kind).toBe("unknown");
         else expect(areMade([swap], [result])).toBe(true);

@@ -52,6 +52,19 @@ async function stateOf({ receiver }: Merchant, eventId: string): Promise<string>
   return [life?.state, life?.reason].filter((word) => word != null).join(" ");
 }
 
+/**
+ * The record of the claim ends now: up to its expiry, another SUCCESS of the reference is held. Delivers one more after that, and
+ * returns its eventId.
+ */
+async function afterItsRetention(rig: Rig, merchant: Merchant, early: string, late: string): Promise<string> {
+  const deliver = (payTxnId: string): Promise<string> =>
+    merchant.deliver(depositOf(rig, { payTxnId, referenceId: "order-17" }));
+  await rig.advance(RETENTION_MS - HOUR_MS);
+  expect(await stateOf(merchant, await deliver(early))).toBe("held reference-reused");
+  await rig.advance(2 * HOUR_MS);
+  return deliver(late);
+}
+
 /** A SUCCESS that is held as a conflict: FAILED came before. */
 async function conflictOf(rig: Rig, merchant: Merchant, payTxnId: string): Promise<string> {
   const fields = { payTxnId, referenceId: "order-17" };
@@ -163,10 +176,7 @@ export const referenceCases: readonly ContractCase[] = [
       await merchant.receiver.events.replay(first, BY);
       await merchant.work();
       expect(credited).toEqual(["tx-1"]);
-      await rig.advance(RETENTION_MS - HOUR_MS);
-      expect(await stateOf(merchant, await another("tx-4"))).toBe("held reference-reused");
-      await rig.advance(2 * HOUR_MS);
-      await another("tx-5");
+      await afterItsRetention(rig, merchant, "tx-4", "tx-5");
       await merchant.work();
       expect(credited).toEqual(["tx-1", "tx-5"]);
     },
@@ -181,12 +191,49 @@ export const referenceCases: readonly ContractCase[] = [
       await merchant.work();
       await rig.advance(3 * RETENTION_MS);
       await merchant.receiver.events.discard(first, BY);
-      await rig.advance(RETENTION_MS - HOUR_MS);
-      const next = (payTxnId: string): Promise<string> =>
-        merchant.deliver(depositOf(rig, { payTxnId, referenceId: "order-17" }));
-      expect(await stateOf(merchant, await next("tx-2"))).toBe("held reference-reused");
+      expect(await stateOf(merchant, await afterItsRetention(rig, merchant, "tx-2", "tx-3"))).toBe("waiting");
+    },
+    { timeTravel: true },
+  ),
+  ...["before", "after"].map((when) =>
+    onFreshData(
+      `a claim stands as long as its record is kept by an event that is held ${when} its own end`,
+      async (rig) => {
+        const credited: string[] = [];
+        const merchant = merchantOf(rig.start(), credited);
+        const order = { referenceId: "order-17" };
+        const first = { ...order, payTxnId: "tx-1" };
+        await merchant.deliver(depositOf(rig, first));
+        if (when === "after") await merchant.work();
+        const failed = await merchant.deliver(depositOf(rig, { ...first, status: "FAILED" }));
+        await merchant.work();
+        expect([await stateOf(merchant, failed), credited]).toEqual(["held conflict", ["tx-1"]]);
+        await rig.advance(3 * RETENTION_MS);
+        const second = await merchant.deliver(depositOf(rig, { ...order, payTxnId: "tx-2" }));
+        expect(await stateOf(merchant, second)).toBe("held reference-reused");
+        // Once somebody has decided, the claim goes with the record.
+        await merchant.receiver.events.discard(failed, BY);
+        await afterItsRetention(rig, merchant, "tx-3", "tx-4");
+        await merchant.work();
+        expect(credited).toEqual(["tx-1", "tx-4"]);
+      },
+      { timeTravel: true },
+    ),
+  ),
+  onFreshData(
+    "a claim lives as long as its record when a later copy of another event prolongs that",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const reference = newReference();
+      const first = claiming(reference, rig.now());
+      const pending = { ...sampleEvent(0, rig.now(), { status: "PENDING" }), key: first.key };
+      await inbox.accept(first);
+      await workAll(inbox, sampleRunner());
+      expect(await outcomes(inbox, [{ ...pending, signedAt: rig.now() + 12 * HOUR_MS }])).toEqual(["stale"]);
+      await rig.advance(RETENTION_MS + 11 * HOUR_MS);
+      expect(await inbox.accept(claiming(reference, rig.now()))).toMatchObject(reused);
       await rig.advance(2 * HOUR_MS);
-      expect(await stateOf(merchant, await next("tx-3"))).toBe("waiting");
+      expect(await outcomes(inbox, [claiming(reference, rig.now())])).toEqual(["new"]);
     },
     { timeTravel: true },
   ),

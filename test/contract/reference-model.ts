@@ -11,12 +11,14 @@ export interface ModelDelivery {
   readonly identity: Readonly<Record<string, string>>;
   readonly amount: string;
   readonly source: string;
+  /** Another transaction has its reference (`oneSuccessPerReference`). */
+  readonly isReused?: boolean;
 }
 
 /** What the table answers. */
 export interface ModelAnswer {
   readonly outcome: "new" | "progress" | "duplicate" | "stale" | "held";
-  readonly reason: "mismatch" | "conflict" | "unrecognized" | null;
+  readonly reason: Exclude<ModelSlot["verdict"], "run"> | null;
   readonly slot: string;
   /** Slots that waited and end by this delivery. */
   readonly overtaken: readonly string[];
@@ -25,7 +27,7 @@ export interface ModelAnswer {
 /** One recorded (status, variant). */
 export interface ModelSlot {
   readonly status: string;
-  readonly verdict: "run" | "mismatch" | "conflict" | "unrecognized";
+  readonly verdict: "run" | "mismatch" | "conflict" | "unrecognized" | "reference-reused";
   state: "waiting" | "ran" | "held" | "stale";
   readonly previousStatus: string | null;
 }
@@ -55,6 +57,11 @@ export class ReferenceModel {
       if (knownAmount === undefined) this.#amounts.set(amountKey(delivery), delivery.amount);
       return copyOf(status, slot); // row 3
     }
+    if (delivery.isReused === true && (this.#highest === null || isPending(this.#highest))) {
+      const reused = this.#hold(status, delivery, "reference-reused"); // instead of rows 4 and 5
+      if (reused.slot === status) this.#amounts.set(amountKey(delivery), delivery.amount);
+      return reused;
+    }
     if (this.#highest === null) return this.#run(delivery, "new"); // row 4
     if (isPending(this.#highest) && !isPending(status)) return this.#run(delivery, "progress"); // row 5
     if (isPending(status)) return { outcome: "stale", reason: null, slot: status, overtaken: [] }; // row 6
@@ -68,11 +75,7 @@ export class ReferenceModel {
     for (const slot of this.slots.values()) if (slot.state === "waiting") slot.state = "ran";
   }
 
-  #hold(
-    name: string,
-    { status }: ModelDelivery,
-    reason: "mismatch" | "conflict" | "unrecognized",
-  ): ModelAnswer {
+  #hold(name: string, { status }: ModelDelivery, reason: NonNullable<ModelAnswer["reason"]>): ModelAnswer {
     const known = this.slots.get(name);
     if (known !== undefined) return copyOf(name, known);
     const kept = [...this.slots].filter(([, { verdict }]) => verdict !== "run");

@@ -185,8 +185,8 @@ const mutants: readonly Mutant[] = [
     caughtBy: "everything that is due is taken",
     change: (store) => ({
       takeDue(limit, hideMs) {
-        const found = store.takeDue(limit * 2, hideMs);
-        return { ...found, records: found.records.slice(0, limit) };
+        const found = store.takeDue({ ...limit, usual: limit.usual * 2 }, hideMs);
+        return { ...found, records: found.records.slice(0, limit.usual) };
       },
     }),
   },
@@ -203,19 +203,78 @@ const mutants: readonly Mutant[] = [
   {
     name: "takes one when it is asked for none",
     caughtBy: "a look without a limit",
-    change: (store) => ({ takeDue: (limit, hideMs) => store.takeDue(Math.max(1, limit), hideMs) }),
+    change: (store) => ({
+      takeDue: (limit, hideMs) => store.takeDue({ ...limit, usual: Math.max(1, limit.usual) }, hideMs),
+    }),
   },
   {
     name: "does not say that more is due",
     caughtBy: "everything that is due is taken",
-    change: (store) => ({ takeDue: (limit, hideMs) => ({ ...store.takeDue(limit, hideMs), left: 0 }) }),
+    change: (store) => ({
+      takeDue: (limit, hideMs) => ({ ...store.takeDue(limit, hideMs), left: { usual: 0, patient: 0 } }),
+    }),
   },
   {
     name: "does not say when the next one is due",
-    caughtBy: "what is due later",
+    caughtBy: "what is due later is taken",
     change: (store) => ({
       takeDue: (limit, hideMs) => ({ ...store.takeDue(limit, hideMs), nextDueAt: null }),
     }),
+  },
+  {
+    name: "has no lanes",
+    caughtBy: "each lane gives as many",
+    change: withSwaps(({ index }) => ({ index: { ...index, lane: "usual" } })),
+  },
+  {
+    name: "gives out the usual ones where only patient ones are asked for",
+    caughtBy: "each lane gives as many",
+    change: (store) => ({
+      takeDue: ({ usual, patient }, hideMs) =>
+        store.takeDue({ usual: Math.max(usual, patient), patient }, hideMs),
+    }),
+  },
+  {
+    name: "tells of a lane only if it is asked for some of it",
+    caughtBy: "a look tells for each lane",
+    change: (store) => ({
+      takeDue(limit, hideMs) {
+        const found = store.takeDue(limit, hideMs);
+        return { ...found, left: { ...found.left, patient: limit.patient > 0 ? found.left.patient : 0 } };
+      },
+    }),
+  },
+  {
+    name: "does not know when the next one of the patient lane is due",
+    caughtBy: "what is due later in the patient lane",
+    change(store) {
+      const patient = new Map<string, number>();
+      return {
+        swap(items) {
+          for (const { key, index } of items) {
+            if (index.lane === "patient" && index.dueAt !== null) patient.set(key, index.dueAt);
+          }
+          return store.swap(items);
+        },
+        takeDue(limit, hideMs) {
+          const found = store.takeDue(limit, hideMs);
+          const isPatient = [...patient.values()].includes(found.nextDueAt ?? 0);
+          return isPatient ? { ...found, nextDueAt: null } : found;
+        },
+      };
+    },
+  },
+  {
+    name: "takes what runs and lapses for usual",
+    caughtBy: "a record stays in its lane",
+    change: withSwaps(({ record, index }) => ({
+      index: { ...index, lane: record.lease === null ? index.lane : "usual" },
+    })),
+  },
+  {
+    name: "leaves a record in the lane in which it came",
+    caughtBy: "a write moves its record to another lane",
+    change: withSwaps(({ index, before }) => ({ index: { ...index, lane: (before ?? index).lane } })),
   },
   {
     name: "takes whole milliseconds only",
@@ -276,10 +335,11 @@ const mutants: readonly Mutant[] = [
       const hidden = new Set<string>();
       return {
         takeDue(limit) {
-          const { records, ...others } = store.takeDue(limit === 0 ? 0 : 10, 0);
+          const some = limit.usual === 0 ? 0 : 10;
+          const { records, ...others } = store.takeDue({ ...limit, usual: some }, 0);
           const first = records.toSorted((a, b) => Number(hidden.has(b.key)) - Number(hidden.has(a.key)));
-          for (const { key } of first.slice(0, limit)) hidden.add(key);
-          return { ...others, records: first.slice(0, limit) };
+          for (const { key } of first.slice(0, limit.usual)) hidden.add(key);
+          return { ...others, records: first.slice(0, limit.usual) };
         },
       };
     },
@@ -467,7 +527,7 @@ const mutants: readonly Mutant[] = [
     name: "never hands out a record that has no event",
     caughtBy: "a canary, which has no event",
     change: (store) => ({
-      takeDue(limit: number, hideMs: number) {
+      takeDue(limit, hideMs) {
         const { records, ...rest } = store.takeDue(limit, hideMs);
         return { ...rest, records: records.filter(({ key }) => !isCanary(key)) };
       },

@@ -19,14 +19,15 @@ const tablesIn = (schema: string): string => `
     key        text PRIMARY KEY,
     version    text NOT NULL,
     record     text NOT NULL,
+    lane       text NOT NULL,   -- where it waits: usual or patient
     look_at    float8,          -- when it is due, or comes out of hiding
     expires_at float8,
     events     jsonb NOT NULL   -- what its events are listed and counted by
   );
-  CREATE INDEX IF NOT EXISTS records_by_look_at ON ${schema}.records (look_at);
+  CREATE INDEX IF NOT EXISTS records_by_look_at ON ${schema}.records (lane, look_at);
   CREATE TABLE IF NOT EXISTS ${schema}.store (one int PRIMARY KEY, identity text NOT NULL)`;
 
-const SET = "version = $2, record = $3, look_at = $4, expires_at = $5, events = $6";
+const SET = "version = $2, record = $3, look_at = $4, expires_at = $5, events = $6, lane = $7";
 
 interface Row {
   readonly version: string;
@@ -73,14 +74,15 @@ export function tableStore(
     };
     const time = now();
     if (at > time || at < time - 5_000) return conflict();
-    const { dueAt, expiresAt, events } = index;
-    const values = [key, version, encodeRecord(record), dueAt, expiresAt, JSON.stringify(events), time];
+    const { dueAt, expiresAt, events, lane } = index;
+    const text = encodeRecord(record);
+    const values = [key, version, text, dueAt, expiresAt, JSON.stringify(events), lane, time];
     const insert = `
-      INSERT INTO ${records} AS old (key, version, record, look_at, expires_at, events)
-      VALUES ($1, $2, $3, $4, $5, $6)
-      ON CONFLICT (key) DO UPDATE SET ${SET} WHERE old.expires_at <= $7`;
+      INSERT INTO ${records} AS old (key, version, record, look_at, expires_at, events, lane)
+      VALUES ($1, $2, $3, $4, $5, $6, $7)
+      ON CONFLICT (key) DO UPDATE SET ${SET} WHERE old.expires_at <= $8`;
     const update = `
-      UPDATE ${records} SET ${SET} WHERE key = $1 AND version = $8 AND (expires_at > $7) IS NOT FALSE`;
+      UPDATE ${records} SET ${SET} WHERE key = $1 AND version = $9 AND (expires_at > $8) IS NOT FALSE`;
     const { affectedRows } =
       expected === null
         ? await database.query(insert, values)
@@ -106,23 +108,28 @@ export function tableStore(
       const time = now();
       const take = `
         WITH due AS (
-          SELECT key, look_at FROM ${records} WHERE look_at <= $1
+          SELECT key, look_at FROM ${records} WHERE lane = $4 AND look_at <= $1
           ORDER BY look_at LIMIT $2 FOR UPDATE SKIP LOCKED
         )
         UPDATE ${records} AS taken SET look_at = $1 + $3 FROM due WHERE taken.key = due.key
         RETURNING taken.key, version, record, due.look_at`;
       type Taken = Row & { readonly key: string; readonly look_at: number };
-      const taken = await query<Taken>(take, [time, limit, hideMs]);
+      const taken: Taken[] = [];
+      for (const lane of ["usual", "patient"] as const) {
+        if (limit[lane] > 0) taken.push(...(await query<Taken>(take, [time, limit[lane], hideMs, lane])));
+      }
       const rest = `
-        SELECT count(*) FILTER (WHERE look_at <= $1)::int AS left,
+        SELECT count(*) FILTER (WHERE look_at <= $1 AND lane = 'usual')::int AS usual,
+               count(*) FILTER (WHERE look_at <= $1 AND lane = 'patient')::int AS patient,
                min(look_at) FILTER (WHERE look_at > $1) AS next
         FROM ${records}`;
-      const [row] = await query<{ readonly left: number; readonly next: number | null }>(rest, [time]);
+      type Rest = { readonly usual: number; readonly patient: number; readonly next: number | null };
+      const [row] = await query<Rest>(rest, [time]);
       return {
         records: taken
           .toSorted((a, b) => a.look_at - b.look_at)
           .map((one) => ({ key: one.key, ...versioned(one) })),
-        left: row?.left ?? 0,
+        left: { usual: row?.usual ?? 0, patient: row?.patient ?? 0 },
         nextDueAt: row?.next ?? null,
       };
     },

@@ -195,7 +195,7 @@ export const watchCases: readonly ContractCase[] = [
   noticed(
     "takes that find nothing although something is due are told by the health and by one notice",
     "take",
-    () => withTakes(async () => ({ records: [], left: 0, nextDueAt: null })),
+    () => withTakes(async () => ({ records: [], left: { usual: 0, patient: 0 }, nextDueAt: null })),
     { hasEvents: false },
   ),
   noticed(

@@ -107,14 +107,13 @@ export const writeCases: readonly ContractCase[] = [
   ...(["nobody else", "another process"] as const).flatMap((who) =>
     (["another event of the transaction", "the same event again"] as const).map((what) =>
       onFreshData(
-        `the answer to the write that ends one run and begins ${what} is lost, and ${who} writes in between: both are known`,
+        `the answer to the write that begins ${what} after the end of a run is lost, and ${who} writes in between: both are known`,
         async (rig) => {
           let lost = 0;
           const id = newId();
           const other = rig.start();
           const process = rig.start((moment, call) => {
-            if (moment !== "after" || !["finish done+begin", "begin"].includes(call) || lost++ > 0)
-              return undefined;
+            if (moment !== "after" || call !== "begin" || lost++ > 0) return undefined;
             if (who === "another process") {
               void other.inbox.accept(sampleEvent(id, rig.now(), { signedAt: rig.now() + 1_000 }));
             }
@@ -137,6 +136,8 @@ export const writeCases: readonly ContractCase[] = [
           await rig.advance(rig.leaseMs / 10);
           free.open();
           await rig.advance(rig.leaseMs / 4);
+          // A look begins the second run, and a slow database takes its time for it.
+          for (let n = 0; n < 40 && runner.ran.length < 2; n++) await rig.advance(rig.leaseMs / 40);
           expect(lost).toBeGreaterThanOrEqual(1);
           expect(runner.ran).toEqual([first, "SUCCESS"]);
           await rig.until(running.stop());

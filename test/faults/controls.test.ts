@@ -161,7 +161,7 @@ describe.concurrent("the suite catches", () => {
   control("a lease that is not renewed", "lease-not-renewed", {
     harm: ({ doubles }) => doubles.length > 0,
     async scenario({ scope, system, config, sender }) {
-      const others = { ...config, leaseMs: 1_500 };
+      const others = { ...config, leaseMs: 1_000 };
       await ProcessUnderTest.start(scope, others);
       await ProcessUnderTest.start(scope, { ...others, port: await freePort() });
       await sender.sendAll(

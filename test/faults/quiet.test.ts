@@ -86,7 +86,10 @@ describe("a Redis that refuses writes", () => {
         const attempts = during.filter(({ type }) => type === "started").length;
         const note = `${written} lines, ${ofTheStore} notices of the store, ${asked} commands, ${attempts} attempts`;
         console.log(`Redis refuses (${setting} 1): ${note}, ${refused} deliveries refused`);
-        expect(written).toBeLessThanOrEqual(4);
+        // One line for each thing that fails, however often it does. A slow machine has more things that fail.
+        const messages = lines.slice(linesBefore);
+        expect(messages).toEqual([...new Set(messages)]);
+        expect(written, messages.join("\n")).toBeLessThanOrEqual(8);
         expect(ofTheStore).toBeLessThanOrEqual(4);
         expect(refused).toBeLessThanOrEqual(SENT);
         expect(asked).toBeLessThan(SENT * COMMANDS_PER_DELIVERY + attempts * COMMANDS_PER_ATTEMPT);

@@ -102,8 +102,8 @@ async function addExpired(
   await store.close();
   withHandle(inbox, (handle) =>
     handle.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-      INSERT INTO records (key, version, text, due_in_ms, expires_at)
-      SELECT 'expired-' || i, 'v' || i, '', 0, i FROM n`),
+      INSERT INTO records (key, version, text, lane, due_in_ms, expires_at)
+      SELECT 'expired-' || i, 'v' || i, '', 'usual', 0, i FROM n`),
   );
 }
 

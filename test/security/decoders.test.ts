@@ -176,7 +176,7 @@ function use(record: IdempotencyRecord): void {
     leaseMs: 1_000,
     now: NOW,
     force: null,
-    mayRunInterrupted: () => true,
+    mayRunSuspect: () => true,
   };
   const lease = beginNext(changed, { ...options, firstStep: () => "main", handlersOf: () => ["main"] });
   if (lease !== null) {

@@ -18,6 +18,8 @@ export interface HandlerCall {
   /** Whose lease the store had at that moment. */
   readonly leaseThen: string | null;
   readonly from: number;
+  /** The store's clock then. */
+  readonly now: number;
   /** When it ended, or its process did. */
   to: number | null;
   end: "done" | "threw" | "rejected" | "died" | null;
@@ -90,6 +92,8 @@ export interface Rest {
   /** False: it was given up. */
   readonly isReached: boolean;
   readonly at: number;
+  /** The store's clock. */
+  readonly now: number;
   readonly records: ReadonlyMap<string, IdempotencyRecord>;
   /** Events whose sender never got a 2xx. */
   readonly unacknowledged: readonly PlannedEvent[];

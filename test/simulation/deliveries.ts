@@ -65,35 +65,35 @@ const made = new Map<string, SimulatedDelivery>();
 
 /** The signed delivery of an event: the same for each copy, and for the same event of another history. */
 export function deliveryOf(event: PlannedEvent): SimulatedDelivery {
-  const { flow, name, id, status, variant } = event;
-  const label = `${flow} ${name} ${id} ${status} ${variant}`;
+  const { flow, name, id, status, variant, reference, signedAt } = event;
+  const label = `${flow} ${name} ${id} ${status} ${variant} ${reference} ${signedAt}`;
   let found = made.get(label);
   if (found === undefined) {
-    found = make(flow, flow === "payments" ? callbackOf(event) : webhookOf(event));
+    found = make(event, flow === "payments" ? callbackOf(event) : webhookOf(event));
     made.set(label, found);
   }
   return found;
 }
 
-function make(flow: PlannedEvent["flow"], { rawBody, headers }: SignedDelivery): SimulatedDelivery {
+function make({ flow, signedAt }: PlannedEvent, { rawBody, headers }: SignedDelivery): SimulatedDelivery {
   const delivery: Delivery = { method: "POST", url: `/${flow}`, rawBody, headers: new Headers(headers) };
-  const verification = (flow === "payments" ? payments : connect).verify(delivery, EPOCH);
+  const verification = (flow === "payments" ? payments : connect).verify(delivery, EPOCH + signedAt);
   if ("then" in verification || !verification.ok) throw new Error("the simulated service signs wrongly");
   const { verified } = verification.reading;
   const { key, slot } = verified;
   return { delivery, verified, eventId: key + slot, variantId: key + verified.variantSlot() };
 }
 
-function callbackOf({ name, id, status, variant }: PlannedEvent): SignedDelivery {
+function callbackOf({ name, id, status, variant, reference, signedAt }: PlannedEvent): SignedDelivery {
   const fields = callbackFields(
     {
       event: name as "DEPOSIT",
       payTxnId: `00000000-0000-4000-8000-${String(id).padStart(12, "0")}`,
-      referenceId: `order-${id}`,
+      referenceId: `order-${reference}`,
       status: status as "SUCCESS",
       amount: variant === 0 ? "10.500000" : "99.000000",
     },
-    EPOCH,
+    EPOCH + signedAt,
   );
   return signPaymentCallback(fields, keys.privateKey);
 }

@@ -1,3 +1,4 @@
+import { isFinished } from "../../packages/core/src/inbox/record/record.ts";
 import type { Chronicle, Fault, HandlerCall, Write } from "./chronicle.ts";
 import { BLOWS } from "./faults.ts";
 import { LATE_MS } from "./store-link.ts";
@@ -5,6 +6,30 @@ import { LATE_MS } from "./store-link.ts";
 /** Whether the store lost this record between two times. */
 export function lostBetween({ losses }: Chronicle, key: string, from: number, to: number): boolean {
   return losses.some((loss) => loss.at >= from && loss.at <= to && loss.keys.has(key));
+}
+
+/**
+ * The last write of a record as it was at a time; null if there was none. A record that was forgotten, and written anew since, is
+ * another one. With `until`, later writes do not count.
+ */
+export function lastWriteOf(
+  { writes }: Chronicle,
+  key: string,
+  at: number,
+  until: number = Number.POSITIVE_INFINITY,
+): Write | null {
+  let last: Write | null = null;
+  for (const write of writes) {
+    if (write.key !== key || write.at > until) continue;
+    if (last !== null && write.at > at && write.before === null) break;
+    last = write;
+  }
+  return last;
+}
+
+/** Whether the store may have forgotten a record: nothing in it was unfinished, and its time was over. */
+export function hasExpired({ after }: Write, now: number): boolean {
+  return isFinished(after) && after.expiresAt <= now;
 }
 
 /** When the run began that a handler was called in. */

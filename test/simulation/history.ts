@@ -62,6 +62,8 @@ class History {
   /** What happens at each site: how often it was met so far, and the faults that are planned there, by their number. */
   readonly #places = { before: new Map<Site, Place>(), after: new Map<Site, Place>() };
   #isEnding = false;
+  /** Decisions whose time has not come. */
+  #undecided = 0;
 
   constructor(plan: Plan, core: Core, coverage: Coverage, isTold: boolean) {
     const timeline = new Timeline();
@@ -105,12 +107,16 @@ class History {
   async play(): Promise<void> {
     const { plan, timeline, dice, chronicle } = this.world;
     for (let number = 0; number < plan.processes; number++) this.#start(number, 0);
-    this.#sender.begin();
-    for (const decision of plan.decisions) {
-      timeline.at(decision.at, null, () => void this.#decide(decision));
-    }
+    this.#begin(0);
     if (plan.operation === "after-response" || plan.operation === "cron") this.#beginCron();
     let isReached = await this.#rest();
+    for (const [number, pauseMs] of plan.pausesMs.entries()) {
+      if (!isReached) break;
+      timeline.pass(pauseMs);
+      chronicle.tell(timeline.now, "", () => `${pauseMs / 86_400_000} days have passed`);
+      this.#begin(number + 1);
+      isReached = await this.#rest();
+    }
     this.#isEnding = true;
     if (isReached && dice.chance(0.3, "replayed log")) {
       this.#sender.sendAllAgain();
@@ -127,7 +133,21 @@ class History {
       if (record !== undefined && !isUnreadable(record) && !isCanary(key)) records.set(key, record);
     }
     const { unacknowledged } = this.#sender;
-    chronicle.rest = { isReached, at: timeline.now, records, unacknowledged };
+    chronicle.rest = { isReached, at: timeline.now, now: storeNow(this.world), records, unacknowledged };
+  }
+
+  /** Begins a period: what is sent and decided between two pauses. */
+  #begin(period: number): void {
+    const { plan, timeline } = this.world;
+    this.#sender.begin(period);
+    for (const decision of plan.decisions) {
+      if (decision.period !== period) continue;
+      this.#undecided++;
+      timeline.at(timeline.now + decision.at, null, () => {
+        this.#undecided--;
+        void this.#decide(decision);
+      });
+    }
   }
 
   /** Lets happen what is to happen until nothing more does. False: that took too long. */
@@ -172,10 +192,10 @@ class History {
 
   /** Nothing is under way, nobody is away, and nothing waits. */
   #isAtRest(): boolean {
-    const { timeline, store, storeDownUntil, plan } = this.world;
+    const { timeline, store, storeDownUntil } = this.world;
     const { now } = timeline;
     if (now < Math.max(storeDownUntil, 3_000) || !this.#sender.isThrough) return false;
-    if (plan.decisions.some(({ at }) => at > now)) return false;
+    if (this.#undecided > 0) return false;
     for (const { process } of this.#deciding) if (process.isAlive) return false;
     const isWell = ({ isAlive, frozenUntil, cutOffUntil, closing }: SimulatedProcess): boolean =>
       isAlive && frozenUntil <= now && cutOffUntil <= now && closing === null;

@@ -2,8 +2,18 @@
 import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import type { Chronicle, HandlerCall, Write } from "./chronicle.ts";
 import { deliveryOf } from "./deliveries.ts";
-import { begunAt, couldNotTellTime, isExplained, lapseOf, lostBetween } from "./excuses.ts";
+import {
+  begunAt,
+  couldNotTellTime,
+  hasExpired,
+  isExplained,
+  lapseOf,
+  lastWriteOf,
+  lostBetween,
+} from "./excuses.ts";
 import { handlersFor, isBooking, isHeldOnCrash, MAX_ATTEMPTS } from "./merchant.ts";
+import { WINDOW_MS } from "./reference-plan.ts";
+import { secondSuccess } from "./references.ts";
 import { tableDisagrees } from "./table.ts";
 import { isFinal } from "./written.ts";
 
@@ -15,7 +25,8 @@ export interface Invariant {
   readonly broken: (chronicle: Chronicle) => string | null;
 }
 
-function acknowledgedEndsOrIsHeld({ answers, losses, rest, plan }: Chronicle): string | null {
+function acknowledgedEndsOrIsHeld(chronicle: Chronicle): string | null {
+  const { answers, losses, rest, plan } = chronicle;
   for (const { event, status, at, askedAt, standing } of answers) {
     if (status !== 200) continue;
     const { eventId, variantId } = deliveryOf(event);
@@ -30,6 +41,8 @@ function acknowledgedEndsOrIsHeld({ answers, losses, rest, plan }: Chronicle): s
     const slots = [eventId, variantId].map((id) => record?.slots[id.slice(32)]);
     if (slots.some((slot) => slot !== undefined && isFinal(slot.state))) continue;
     if (standing === "past" && record?.terminal === true) continue;
+    const last = lastWriteOf(chronicle, key, at);
+    if (rest !== null && last !== null && hasExpired(last, rest.now)) continue;
     return `event ${event.number} was acknowledged at ${at.toFixed(1)}, and is ${slots[0]?.state ?? "gone"} in the end`;
   }
   return null;
@@ -228,7 +241,9 @@ function heldStaysHeld(chronicle: Chronicle): string | null {
     }
     for (const [slot, is] of Object.entries(after.slots)) {
       if (is.state !== "held" || lostBetween(chronicle, key, at, Number.POSITIVE_INFINITY)) continue;
-      if (rest?.records.get(key)?.slots[slot] === undefined)
+      if (rest === null || rest.records.get(key)?.slots[slot] !== undefined) continue;
+      const last = lastWriteOf(chronicle, key, at);
+      if (last === null || !hasExpired(last, rest.now))
         return `${titleOf(key + slot)} was held at ${at.toFixed(1)}, and is gone`;
     }
   }
@@ -284,7 +299,9 @@ function hasStartOfItsOwn(writes: readonly Write[], eventId: string, handler: st
 
 function everythingComesToRest({ rest, answers }: Chronicle): string | null {
   if (rest === null) return "the history was not played to its end";
-  for (const { event, status } of answers) {
+  for (const { event, status, at } of answers) {
+    // A copy that comes after a pause may be too old.
+    if (status === 400 && at - event.signedAt > WINDOW_MS) continue;
     if (status !== 200 && status !== 503) return `event ${event.number} was answered ${status}`;
   }
   const [waiting] = rest.unacknowledged;
@@ -418,6 +435,11 @@ export const INVARIANTS: readonly Invariant[] = [
     name: "answersFollowTheTable",
     says: "Each event is recorded as the table of deduplication says, in the order of the store's writes.",
     broken: tableDisagrees,
+  },
+  {
+    name: "oneSuccessPerReference",
+    says: "Handlers of a SUCCESS are called for two transactions with one reference only if the first one's record has expired, the store lost it or the claim, or a person replayed one that was held as reference-reused.",
+    broken: secondSuccess,
   },
   {
     name: "everythingComesToRest",

@@ -3,7 +3,7 @@ import type { HandlerCall } from "./chronicle.ts";
 import type { Core } from "./core.ts";
 import type { SimulatedTransaction } from "./database.ts";
 import type { Owner } from "./timeline.ts";
-import type { Inhabitant, World } from "./world.ts";
+import { type Inhabitant, storeNow, type World } from "./world.ts";
 import { recordOf } from "./written.ts";
 
 /** The process that a merchant's handlers run in. */
@@ -140,6 +140,7 @@ function call(
     token: lastBegin === undefined ? null : beginIn(lastBegin),
     leaseThen: recordOf(world, key)?.lease?.token ?? null,
     from: Math.max(timeline.now, process.frozenUntil),
+    now: storeNow(world),
     to: null,
     end: null,
     timedOut: false,
@@ -155,7 +156,7 @@ function call(
   const slip = world.meet("handler", "before", process);
   const forMs = slip === "late" ? plan.leaseMs * 4 : durationOf(world, purpose, number);
   const end: End =
-    slip === "not-made" ? "threw" : endOf(dice.roll(`${purpose} end`, number), slip === "answer-lost");
+    slip === "not-made" ? "threw" : endOf(world, dice.roll(`${purpose} end`, number), slip === "answer-lost");
   const finish = (): unknown => {
     // Whatever happens to the process from now on, the handler has had its effect.
     made.to = Math.max(timeline.now, process.frozenUntil);
@@ -233,7 +234,8 @@ function durationOf({ dice, plan }: World, purpose: string, number: number): num
   return plan.leaseMs * (0.4 + roll);
 }
 
-function endOf(roll: number, isSureToThrow: boolean): End {
+function endOf({ plan }: World, roll: number, isSureToThrow: boolean): End {
   if (isSureToThrow || roll < 0.1) return "threw";
-  return roll < 0.13 ? "rejected" : "done";
+  // What is rejected is held, and a claim stands as long as its event is held.
+  return roll < (plan.sharesReferences ? 0.2 : 0.13) ? "rejected" : "done";
 }

@@ -16,48 +16,49 @@ function rare(found: Mutant): Mutant {
   return { ...found, isRare: true };
 }
 
-const CHANGES = "inbox/changes.ts";
+const RECORDS = "inbox/records.ts";
 const BATCHED = "inbox/batched-store.ts";
 const ACCEPTOR = "inbox/acceptor.ts";
 const RUNS = "inbox/runs.ts";
-const ACTIVE = "inbox/active-run.ts";
-const RUN = "inbox/record/run.ts";
+const RUN = "inbox/run.ts";
+const RECORD_RUN = "inbox/record/run.ts";
 const ACCEPT = "inbox/record/accept.ts";
 const TABLE = "inbox/record/table.ts";
 const SCHEDULE = "inbox/record/schedule.ts";
 const RUNNER = "receiver/runner.ts";
 const STEP = "receiver/step.ts";
+const REFERENCE_CLAIM = "inbox/record/reference-claim.ts";
 
 export const MUTANTS: readonly Mutant[] = [
   // Writing.
   mutant(
     "a write whose fate is unknown counts as made",
-    CHANGES,
-    "          sendAgain(result.cause);\n      }",
-    "          this.#settle(group, key, { version, record });\n      }",
+    RECORDS,
+    'if (result.kind === "unknown") isUnclear = true;',
+    'if (result.kind === "unknown") return { kind: "written", isUnclear };',
   ),
   mutant(
     "a write that was not made counts as made",
-    CHANGES,
-    "else this.#tryAgain(group, base, key, result.cause, failures);",
-    "else this.#settle(group, key, { version, record });",
+    RECORDS,
+    "await pause(result.cause, until);\n          break;",
+    "return { answer: computed.answer(), version };",
   ),
   mutant(
     "a conflict counts as made",
-    CHANGES,
-    "else if (isUnclear || failures === 0) this.#compute(group, result.current, true, failures + 1);",
-    "else if (isUnclear || failures === 0) this.#settle(group, key, { version, record });",
+    RECORDS,
+    "if (isFirst) break;",
+    "if (isFirst) return { answer: computed.answer(), version };",
   ),
   {
     name: "one's own write is not recognised",
     changes: [
       {
-        file: CHANGES,
-        find: "if (result.current?.version === version) this.#settle(group, key, { version, record, index });",
-        put: 'if (result.current?.version === "") this.#settle(group, key, { version, record, index });',
+        file: RECORDS,
+        find: 'if (result.kind === "conflict" && result.current?.version === item.version) {',
+        put: 'if (result.kind === "conflict" && result.current?.version === "") {',
       },
       {
-        file: RUN,
+        file: RECORD_RUN,
         find: "return found === token || found === ended(token);",
         put: "return false;",
       },
@@ -67,40 +68,34 @@ export const MUTANTS: readonly Mutant[] = [
     name: "a run whose end may have been written warns of a double",
     changes: [
       {
-        file: RUN,
-        find: 'if (record?.slots[slotKey]?.token === ended(token)) return { kind: "ended", overtaken: [] };',
-        put: "",
+        file: RECORD_RUN,
+        find: "if (record?.slots[slotKey]?.token === ended(token)) {",
+        put: "if (token === null) {",
       },
       {
-        file: ACTIVE,
+        file: RUN,
         find: "if (mayHaveEnded && !this.#isOver) this.#lost = true;\n    else this.#lose();",
         put: "void mayHaveEnded;\n    this.#lose();",
       },
     ],
   }),
   mutant(
-    "steps that are written together do not see each other",
-    CHANGES,
-    "record === null ? null : copyRecord(record),\n          now,",
-    "stored === null ? null : copyRecord(stored),\n          now,",
-  ),
-  mutant(
     "the answers of a batch are told in the order of the keys",
     BATCHED,
-    "for (const sending of batch) sending.done(found.get(sending) ?? NO_ANSWER);",
-    "batch.forEach((sending, at) => sending.done(results[at] ?? NO_ANSWER)); void found;",
+    "for (const writing of batch) writing.tell(found.get(writing) ?? NO_ANSWER);",
+    "batch.forEach((writing, at) => writing.tell(results[at] ?? NO_ANSWER));",
   ),
   // Accepting.
   mutant(
     "a 200 does not wait for the replicas",
     ACCEPTOR,
-    "if (store.settled === undefined || version === null) {",
-    "if (store !== undefined) {",
+    "if (version !== null) await",
+    "if (version === null) await",
   ),
   mutant(
     "what began nothing keeps its place",
     ACCEPTOR,
-    "if (begin !== null && !isBegun) this.#runs.giveBack(key);",
+    "if (run !== null && !isBegun(changed?.answer)) this.#runs.giveBack(run);",
     "",
   ),
   mutant(
@@ -112,54 +107,54 @@ export const MUTANTS: readonly Mutant[] = [
   // Leases.
   mutant(
     "a lease is anybody's",
-    RUN,
+    RECORD_RUN,
     "lease.slot === slotKey && lease.token === token ?",
     "lease.slot === slotKey ?",
   ),
   {
     name: "a lease is over at once",
     changes: [
-      { file: RUN, find: "record.lease.until > now)", put: "record.lease.until < 0)" },
-      { file: RUN, find: "record.lease.until > options.now)", put: "record.lease.until < 0)" },
+      { file: RECORD_RUN, find: "record.lease.until > now)", put: "record.lease.until < 0)" },
+      { file: RECORD_RUN, find: "record.lease.until > options.now)", put: "record.lease.until < 0)" },
     ],
   },
   {
     name: "a lease never ends",
     changes: [
-      { file: RUN, find: "record.lease.until > now)", put: "record.lease.until > 0)" },
-      { file: RUN, find: "record.lease.until > options.now)", put: "record.lease.until > 0)" },
+      { file: RECORD_RUN, find: "record.lease.until > now)", put: "record.lease.until > 0)" },
+      { file: RECORD_RUN, find: "record.lease.until > options.now)", put: "record.lease.until > 0)" },
     ],
   },
   mutant(
     "nobody looks at a record when its lease is over",
     SCHEDULE,
-    "if (lease !== null) return { at: lease.until, inMs: lease.lengthMs };",
+    "if (lease !== null) return { at: lease.until, inMs: lease.lengthMs, lane: laneOf(slots[lease.slot]) };",
     "if (lease !== null) return null;",
   ),
   mutant(
     "what ran under a lease that is over stays running",
-    RUN,
+    RECORD_RUN,
     'if (slot?.state === "running") {\n    slot.state = "waiting";',
     'if (slot?.state === "running") {',
   ),
-  mutant("leases are not renewed", RUNS, "void run?.renew();", ""),
+  mutant("leases are not renewed", RUNS, "void run.renew();", ""),
   mutant(
     "a renewal does not prolong the lease",
-    RUN,
+    RECORD_RUN,
     "record.lease.until = now + leaseMs;\n  record.lease.lengthMs = leaseMs;\n  return true;",
     "return true;",
   ),
   mutant(
     "a handler is called however old its lease is",
-    ACTIVE,
-    "return this.#leased.elapsedMs + this.#behind() >= this.#parts.leaseMs;",
+    RUN,
+    "return this.#leased.elapsedMs + this.#behind() >= this.#leaseMs;",
     "return false;",
   ),
   mutant(
     "a lease counts from the answer to its write, not from its sending",
-    ACCEPTOR,
-    "          ...begun,\n          runner,\n          context",
-    "          ...begun,\n          leased: this.#parts.stopwatch(),\n          runner,\n          context",
+    RUN,
+    "this.#parts.answeredAfter(this.elapsedMs);",
+    "this.#leased = this.#parts.stopwatch();",
   ),
   mutant(
     "a lease counts on the clock that stands still while the machine sleeps",
@@ -170,7 +165,7 @@ export const MUTANTS: readonly Mutant[] = [
   // The end of a run.
   mutant(
     "a retry comes back an hour late",
-    RUN,
+    RECORD_RUN,
     "work.dueAt = now + delayMs;\n  work.dueInMs = delayMs;",
     "work.dueAt = now + delayMs + 3_600_000;\n  work.dueInMs = delayMs + 3_600_000;",
   ),
@@ -250,8 +245,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   mutant(
     "whoever calls a handler does not look at the store's clock",
-    ACTIVE,
-    "return Math.max(0, store.now(this.data.key) - (this.#until - leaseMs));",
+    RUN,
+    "return Math.max(0, this.#parts.store.now(this.key) - (this.#until - this.#leaseMs));",
     "return 0;",
   ),
   mutant(
@@ -259,6 +254,25 @@ export const MUTANTS: readonly Mutant[] = [
     RUNNER,
     "if (Object.entries(data.steps).some(mayHaveRun)) {",
     "if (Object.entries(data.steps).every(mayHaveRun) && data.mode === null) {",
+  ),
+  // References.
+  mutant(
+    "a SUCCESS that is replayed does not claim its reference",
+    RUNNER,
+    "if (verified.referenceKey !== null && !lease.data.claims.includes(verified.referenceKey)) {",
+    "if (verified.referenceKey === null) {",
+  ),
+  mutant(
+    "a claim expires although its record has something unfinished",
+    REFERENCE_CLAIM,
+    "return claims !== undefined && isFinished(record) ?",
+    "return claims !== undefined ?",
+  ),
+  mutant(
+    "a claim is not prolonged with its record",
+    REFERENCE_CLAIM,
+    "if (before === null) return NO_CLAIMS;",
+    "if (before !== undefined) return NO_CLAIMS;",
   ),
   // Effects.
   mutant(

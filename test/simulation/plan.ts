@@ -1,5 +1,6 @@
 import { Dice } from "./dice.ts";
 import { CELLS, type Cell, isSlip, type PlannedFault, USUAL_MEETINGS } from "./faults.ts";
+import { pausesOf, sharingDecisionsOf, sharingEventOf, sharingFaultOf } from "./reference-plan.ts";
 
 /** What the service has to tell. Events of one `id` are of one transaction, or one webhook. */
 export interface PlannedEvent {
@@ -12,12 +13,21 @@ export interface PlannedEvent {
   readonly status: string;
   /** Two events that differ in nothing else contradict each other. */
   readonly variant: number;
+  /** The merchant's reference: one for each transaction, unless several share it. */
+  readonly reference: number;
+  /** After how many pauses it is sent. */
+  readonly period: number;
+  /** The time that is signed, in milliseconds since the history began, as if the periods between the pauses took no time. */
+  readonly signedAt: number;
+  /** Since its period began. */
   readonly sentAt: number;
 }
 
 /** A person's decision about one of the entries that are held at that time, or about all of them. */
 export interface PlannedDecision {
   readonly number: number;
+  readonly period: number;
+  /** Since its period began. */
   readonly at: number;
   readonly what: "replay" | "discard";
   readonly isForAll: boolean;
@@ -45,6 +55,10 @@ export interface Plan {
   readonly mixesHandlers: boolean;
   /** Handlers of payments book in a database, with `ctx.transaction`. */
   readonly hasEffects: boolean;
+  /** Several transactions have one reference, of which one may succeed (`oneSuccessPerReference`). */
+  readonly sharesReferences: boolean;
+  /** How long nothing happens, again and again: each time, once all is quiet. Empty where no records are to expire. */
+  readonly pausesMs: readonly number[];
 }
 
 /**
@@ -70,19 +84,28 @@ const WEBHOOKS = 40;
 export function planOf(seed: number, { processes, events, faults }: Size = DEFAULT_SIZE): Plan {
   const dice = new Dice(seed);
   const numbers = (count: number): number[] => Array.from({ length: count }, (_, number) => number);
+  const sharesReferences = dice.chance(0.15, "references");
+  const pausesMs = sharesReferences ? pausesOf(dice) : [];
   const mixesHandlers = dice.chance(0.15, "handlers");
   const planned = withClosings(
     dice,
-    numbers(faults).map((number) =>
-      mixesHandlers && number < 2 ? deathOf(dice, number) : faultOf(dice, number),
-    ),
+    numbers(faults).map((number) => {
+      if (mixesHandlers && number < 2) return deathOf(dice, number);
+      return sharesReferences && number > 2 ? sharingFaultOf(dice, number) : faultOf(dice, number);
+    }),
   );
   return {
     seed,
     processes,
-    events: numbers(events).map((number) => eventOf(dice, number)),
+    events: numbers(events).map((number) =>
+      sharesReferences
+        ? sharingEventOf(dice, number, sentAtOf(dice, number), pausesMs)
+        : eventOf(dice, number),
+    ),
     faults: planned,
-    decisions: numbers(mixesHandlers ? 4 : 2).map((number) => decisionOf(dice, number)),
+    decisions: sharesReferences
+      ? sharingDecisionsOf(dice, pausesMs.length + 1)
+      : numbers(mixesHandlers ? 4 : 2).map((number) => decisionOf(dice, number)),
     leaseMs: dice.pick([600, 1_500, 4_000], "lease"),
     pollMs: dice.pick([250, 500, 1_000], "poll"),
     concurrency: dice.pick([1, 2, 16], "concurrency"),
@@ -90,9 +113,13 @@ export function planOf(seed: number, { processes, events, faults }: Size = DEFAU
     replicated: planned.some(({ site }) => site === "settled") || dice.chance(0.4, "replicated"),
     keepsTexts: dice.chance(0.1, "texts"),
     operation: dice.pick(OPERATIONS, "operation"),
-    mixesFormats: dice.chance(0.15, "formats"),
+    // A claim that a process cannot read is not simulated yet.
+    mixesFormats: !sharesReferences && dice.chance(0.15, "formats"),
     mixesHandlers,
-    hasEffects: dice.chance(0.3, "effects"),
+    // What the merchant's database knows of effects is kept for a shorter time than these histories last.
+    hasEffects: !sharesReferences && dice.chance(0.3, "effects"),
+    sharesReferences,
+    pausesMs,
   };
 }
 
@@ -106,21 +133,25 @@ const OPERATIONS: readonly [Operation, ...Operation[]] = [
   "cron",
 ];
 
-function eventOf(dice: Dice, number: number): PlannedEvent {
+function sentAtOf(dice: Dice, number: number): number {
   const at = dice.between(0, SENT_WITHIN_MS, "sent", number);
   // Half of them come in bursts, so that a process has several to write in one turn, and of one record.
-  const sentAt = dice.chance(0.5, "burst", number) ? Math.floor(at / BURST_MS) * BURST_MS : at;
+  return dice.chance(0.5, "burst", number) ? Math.floor(at / BURST_MS) * BURST_MS : at;
+}
+
+function eventOf(dice: Dice, number: number): PlannedEvent {
+  const time = { sentAt: sentAtOf(dice, number), signedAt: 0, period: 0 };
   const variant = dice.chance(0.2, "variant", number) ? 1 : 0;
   if (dice.chance(0.5, "flow", number)) {
     const name = dice.pick(CONNECT_EVENTS, "event", number);
     // Most webhooks are of their own; some contradict another one.
     const id = dice.chance(0.15, "own", number) ? dice.whole(0, 2, "id", number) : 3 + (number % WEBHOOKS);
-    return { number, flow: "connect", name, id, status: "", variant, sentAt };
+    return { number, flow: "connect", name, id, status: "", variant, reference: id, ...time };
   }
   const id = dice.whole(0, TRANSACTIONS - 1, "id", number);
   const name = id % 3 === 2 ? "WITHDRAWAL" : "DEPOSIT";
   const status = dice.pick(STATUSES, "status", number);
-  return { number, flow: "payments", name, id, status, variant, sentAt };
+  return { number, flow: "payments", name, id, status, variant, reference: id, ...time };
 }
 
 const STATUSES = [
@@ -147,6 +178,7 @@ function decisionOf(dice: Dice, number: number): PlannedDecision {
   const isForAll = number >= 2;
   return {
     number,
+    period: 0,
     at: isForAll
       ? dice.between(2_000, 10_000, "decided at", number)
       : dice.between(500, SENT_WITHIN_MS * 2, "decided at", number),

@@ -62,7 +62,7 @@ export class SimulatedProcess implements LinkedProcess, MerchantProcess {
     this.clock = environment;
     const { leaseMs, pollMs, concurrency, operation } = world.plan;
     this.receiver = core.createReceiver({
-      payments: { publicKey: keys.publicKey },
+      payments: { publicKey: keys.publicKey, oneSuccessPerReference: world.plan.sharesReferences },
       connect: { secret: keys.secret },
       inbox: core.createInbox(linkTo(world, links, this), { leaseMs, pollMs, environment }),
       ...OPTIONS[operation],

@@ -14,6 +14,7 @@ export class Sender {
   readonly #world: World;
   readonly #processes: () => readonly SimulatedProcess[];
   readonly #acknowledged = new Set<number>();
+  #begun: readonly PlannedEvent[] = [];
 
   constructor(world: World, processes: () => readonly SimulatedProcess[]) {
     this.#world = world;
@@ -24,17 +25,21 @@ export class Sender {
     return this.#world.plan.events.filter(({ number }) => !this.#acknowledged.has(number));
   }
 
-  /** Every event was answered 2xx. */
+  /** Every event of the periods that have begun was answered 2xx. */
   get isThrough(): boolean {
-    return this.#acknowledged.size === this.#world.plan.events.length;
+    return this.#acknowledged.size === this.#begun.length;
   }
 
-  begin(): void {
+  /** Begins a period, now. */
+  begin(period: number): void {
     const { plan, dice, timeline } = this.#world;
-    for (const event of plan.events) {
-      timeline.at(event.sentAt, null, () => this.#attempt(event, 0));
+    const { now } = timeline;
+    const events = plan.events.filter((event) => event.period === period);
+    this.#begun = [...this.#begun, ...events];
+    for (const event of events) {
+      timeline.at(now + event.sentAt, null, () => this.#attempt(event, 0));
       if (!dice.chance(0.25, "copy", event.number)) continue;
-      const copyAt = event.sentAt + dice.between(0, 2_000, "copied at", event.number);
+      const copyAt = now + event.sentAt + dice.between(0, 2_000, "copied at", event.number);
       timeline.at(copyAt, null, () => this.#send(event, 100, () => {}));
     }
   }
@@ -103,6 +108,7 @@ export class Sender {
   }
 }
 
-function titleOf({ name, id, status, variant }: PlannedEvent): string {
-  return `${name} ${id}${status === "" ? "" : ` ${status}`}${variant === 0 ? "" : `, other facts`}`;
+function titleOf({ name, id, status, variant, reference }: PlannedEvent): string {
+  const shared = reference === id ? "" : ` for order ${reference}`;
+  return `${name} ${id}${status === "" ? "" : ` ${status}`}${shared}${variant === 0 ? "" : `, other facts`}`;
 }

@@ -11,6 +11,7 @@ import {
   encodeRecord,
   type HeldReason,
   type IdempotencyRecord,
+  type Lanes,
   type Listed,
   type ListOrder,
   type RecordIndex,
@@ -19,6 +20,7 @@ import {
   type SwapResult,
   type Versioned,
 } from "@payhooks/core/inbox";
+import { LANES } from "../../packages/core/src/inbox/record/lane.ts";
 
 /** How a record lies in the store: as text, as a database has it, or as the object itself, which is quicker. */
 type Kept = string | IdempotencyRecord;
@@ -138,16 +140,17 @@ export class SimulatedStore implements RecordStore {
     return lookAt <= now || (Number.isFinite(lookAt) && lookAt - now > lookInMs + CLOCKS_APART_MS);
   }
 
-  takeDue(limit: number, hideMs: number): DueRecords {
+  takeDue(limit: Lanes, hideMs: number): DueRecords {
     const now = this.#now();
-    const due: Row[] = [];
+    const due: Lanes<Row[]> = { usual: [], patient: [] };
     let nextDueAt: number | null = null;
     for (const row of this.#rows.values()) {
-      if (this.#isDue(row)) due.push(row);
+      if (this.#isDue(row)) due[row.index.lane].push(row);
       else if (row.lookAt < (nextDueAt ?? Number.POSITIVE_INFINITY)) nextDueAt = row.lookAt;
     }
-    due.sort((a, b) => a.lookAt - b.lookAt);
-    const taken = due.slice(0, limit);
+    const taken = LANES.flatMap((lane) =>
+      due[lane].sort((a, b) => a.lookAt - b.lookAt).splice(0, limit[lane]),
+    );
     const hiddenMs = Math.max(1, hideMs);
     for (const row of taken) {
       this.#put({ ...row, lookAt: now + hiddenMs, lookInMs: hiddenMs });
@@ -155,7 +158,7 @@ export class SimulatedStore implements RecordStore {
     }
     return {
       records: taken.map((row) => ({ key: row.key, ...versioned(row) })),
-      left: due.length - taken.length,
+      left: { usual: due.usual.length, patient: due.patient.length },
       nextDueAt,
     };
   }

@@ -1,4 +1,5 @@
 import type { IdempotencyRecord } from "@payhooks/core/inbox";
+import { referenceOf } from "../../packages/core/src/inbox/record/record.ts";
 import { type ModelDelivery, ReferenceModel } from "../contract/reference-model.ts";
 import type { Chronicle, Write } from "./chronicle.ts";
 import { deliveryOf, type SimulatedDelivery } from "./deliveries.ts";
@@ -12,15 +13,18 @@ export function tableDisagrees({ plan, writes, losses }: Chronicle): string | nu
   const deliveries = plan.events.map(deliveryOf);
   const models = new Map<string, ReferenceModel>();
   for (const write of writes) {
-    const { key, after } = write;
+    const { key, before, after } = write;
     if (lost.has(key)) continue;
     for (const slot of newSlots(write)) {
       const delivery = deliveries.find((one) => isOf(one, key, slot, after));
       if (delivery === undefined) return `${key.slice(0, 6)} has the slot ${slot} of no event that was sent`;
-      const model = models.get(key) ?? new ReferenceModel();
+      // A record that has expired is made anew.
+      const model = (before === null ? undefined : models.get(key)) ?? new ReferenceModel();
       models.set(key, model);
-      const said = model.deliver(modelled(delivery));
       const is = after.slots[slot];
+      // Whether another transaction has the reference is for another invariant to say.
+      const isReused = is?.verdict === "reference-reused";
+      const said = model.deliver({ ...modelled(delivery), isReused });
       const verdict = is?.verdict ?? "missing";
       const expected =
         said.reason ?? (said.outcome === "new" || said.outcome === "progress" ? "run" : said.outcome);
@@ -40,9 +44,12 @@ function isOf(
   { verified, eventId, variantId }: SimulatedDelivery,
   key: string,
   slot: string,
-  { slots, identity: facts }: IdempotencyRecord,
+  record: IdempotencyRecord,
 ): boolean {
   if (verified.key !== key) return false;
+  const { slots, identity: facts } = record;
+  const found = slots[slot];
+  if (found !== undefined && referenceOf(record, found) !== verified.referenceId) return false;
   if (variantId === key + slot) return true;
   const { identity, amount, delivery } = verified;
   const hasItsFacts = Object.entries(identity).every(([name, value]) => {

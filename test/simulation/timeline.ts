@@ -28,6 +28,11 @@ export class Timeline {
     return this.#now;
   }
 
+  /** Lets time pass in which nothing happens. What was to happen in it happens afterwards. */
+  pass(ms: number): void {
+    this.#now += ms;
+  }
+
   /** Runs a task at a time; the returned function cancels it. */
   at(time: number, owner: Owner | null, run: () => void): () => void {
     const task: Task = { at: Math.max(time, this.#now), order: this.#orders++, owner, run };

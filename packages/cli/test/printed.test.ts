@@ -80,7 +80,7 @@ async function hostileInbox(name: string): Promise<string> {
   const Sqlite = createRequire(import.meta.url)("libsql") as typeof import("libsql");
   const database = new Sqlite(path);
   database
-    .prepare("INSERT INTO records (key, version, text, due_in_ms) VALUES (?, '1', 'x', 0)")
+    .prepare("INSERT INTO records (key, version, text, lane, due_in_ms) VALUES (?, '1', 'x', 'usual', 0)")
     .run(`payments/${HOSTILE}`);
   database.close();
   return path;

@@ -45,7 +45,7 @@ export function canonicalResult(result: SwapResult): Answer {
 
 /** `since` tells since when a record has been due: the same for those that may come in any order. */
 export function canonicalDue(
-  found: DueRecords,
+  found: Omit<DueRecords, "left"> & { readonly left: number },
   limit: number,
   since: (key: string) => number,
 ): Readonly<Record<string, Answer>> {

@@ -91,10 +91,11 @@ export const memoryMutants: readonly MemoryMutant[] = [
     name: "gives out the second that waits longest, where one is asked for",
     change: (store) => ({
       takeDue(limit, hideMs) {
-        const found = store.takeDue(limit === 1 ? 2 : limit, hideMs);
+        const isOne = limit.usual === 1;
+        const found = store.takeDue({ ...limit, usual: isOne ? 2 : limit.usual }, hideMs);
         const [, second] = found.records;
-        if (limit !== 1 || second === undefined) return found;
-        return { ...found, records: [second], left: 1 };
+        if (!isOne || second === undefined) return found;
+        return { ...found, records: [second], left: { ...found.left, usual: 1 } };
       },
     }),
   },
@@ -102,11 +103,12 @@ export const memoryMutants: readonly MemoryMutant[] = [
     name: "hides one more than it gives out",
     change: (store) => ({
       takeDue(limit, hideMs) {
-        const found = store.takeDue(limit === 0 ? 0 : limit + 1, hideMs);
+        const usual = limit.usual === 0 ? 0 : limit.usual + 1;
+        const found = store.takeDue({ ...limit, usual }, hideMs);
         return {
           ...found,
-          records: found.records.slice(0, limit),
-          left: Math.max(found.left, found.records.length - limit),
+          records: found.records.slice(0, limit.usual),
+          left: { ...found.left, usual: Math.max(found.left.usual, found.records.length - limit.usual) },
         };
       },
     }),
@@ -151,8 +153,8 @@ export const memoryMutants: readonly MemoryMutant[] = [
     change: (store) => ({
       counts() {
         const counts = store.counts();
-        const { left } = store.takeDue(0, 1);
-        return left > 0 && counts.held > 0 ? { ...counts, waiting: counts.waiting + 1 } : counts;
+        const { left } = store.takeDue({ usual: 0, patient: 0 }, 1);
+        return left.usual > 0 && counts.held > 0 ? { ...counts, waiting: counts.waiting + 1 } : counts;
       },
     }),
   },
@@ -208,8 +210,8 @@ export const sqlMutants: readonly TextMutant[] = [
   },
   {
     name: "does not see that a time is too far away",
-    from: "WHERE due_at IS NOT NULL AND due_at - due_in_ms > ?",
-    to: "WHERE due_at IS NOT NULL AND due_at - due_in_ms > ? + 1e12",
+    from: "WHERE due_at IS NOT NULL AND lane = ? AND due_at - due_in_ms > ?",
+    to: "WHERE due_at IS NOT NULL AND lane = ? AND due_at - due_in_ms > ? + 1e12",
   },
 ];
 
@@ -240,7 +242,7 @@ export const scriptMutants: readonly TextMutant[] = [
     from: "if times[oldest] > now then break end",
     to: "if times[oldest] > now + 1 then break end",
   },
-  { name: "hides what it gives out for a millisecond", from: "now + math.max(ARGV[2], 1)", to: "now + 1" },
+  { name: "hides what it gives out for a millisecond", from: "now + math.max(ARGV[3], 1)", to: "now + 1" },
   {
     name: "writes the record but not where it is found, where it comes second",
     from: "for move = 1, moves do",

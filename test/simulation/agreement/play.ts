@@ -11,6 +11,7 @@ import type {
 } from "../../../packages/core/src/inbox/store.ts";
 import { sendCanary } from "../../../packages/core/src/testing/store/canaries.ts";
 import { keyOf } from "../../../packages/core/src/testing/store/records.ts";
+import { takeDue } from "../../../packages/core/src/testing/store/writes.ts";
 import { pause } from "../../faults/harness/scope.ts";
 import {
   type Answer,
@@ -210,10 +211,10 @@ class Player {
     const since = (key: string): number => this.#ledger.dueSince(key, now);
     let taken: readonly DueRecord[] = [];
     const compared = await this.#compare(by, async (store) => {
-      const looks = [await store.takeDue(limit, hideMs)];
+      const looks = [await takeDue(store, limit, hideMs)];
       // Which of them come first is open where only a part is looked at: all of them are taken.
       while (takesAll && limit > 0 && looks.at(-1)?.left !== 0 && looks.length < MOST_PAGES) {
-        looks.push(await store.takeDue(limit, hideMs));
+        looks.push(await takeDue(store, limit, hideMs));
       }
       const { left = 0, nextDueAt = null } = looks.at(-1) ?? {};
       taken = looks.flatMap(({ records }) => records);

@@ -111,8 +111,23 @@ export const postgresMutants: readonly TextMutant[] = [
     from: ") > (to_timestamp",
     to: ") >= (to_timestamp",
   },
-  { name: "counts what has ended", from: "WHERE change.change = 'closed'", to: "WHERE FALSE" },
-  { name: "counts an event where it was before", from: "WHERE change.change = 'moved'", to: "WHERE FALSE" },
+  { name: "counts what has ended", from: "WHERE change = 'closed'", to: "WHERE FALSE" },
+  { name: "counts an event where it was before", from: "WHERE change = 'moved'", to: "WHERE FALSE" },
+  {
+    name: "leaves an event where it was if its record is written alone",
+    from: "WHERE record = (SELECT place FROM written) AND",
+    to: "WHERE FALSE AND",
+  },
+  {
+    name: "takes a write alone that is one millisecond ahead",
+    from: "::bigint AND $2::bigint >= floor",
+    to: "::bigint + 1 AND $2::bigint >= floor",
+  },
+  {
+    name: "writes one record whatever its version is",
+    from: "WHERE key = $1::text AND version =",
+    to: "WHERE key = $1::text AND '' <>",
+  },
   {
     name: "lists no second event of a record",
     from: "JOIN written USING (key)\n    )",

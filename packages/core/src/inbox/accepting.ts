@@ -1,22 +1,32 @@
 import { PayhooksError } from "../protocol/errors.ts";
-import type { Stopwatch } from "../time/clock.ts";
-import type { StepResult } from "./changes.ts";
+import type { Holder } from "./claims.ts";
 import { accept, claimAtAcceptance } from "./record/accept.ts";
 import type { Accepted, AcceptOutcome, SlotState, VerifiedEvent } from "./record/event.ts";
-import type { LeaseData } from "./record/lease.ts";
+import type { Lane } from "./record/lane.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
-import type { ReferenceClaim } from "./record/reference-claim.ts";
-import { type BeginOptions, begin, beginNext, isBegunBy } from "./record/run.ts";
+import {
+  claimsToProlong,
+  dropClaim,
+  finishedClaims,
+  noteClaim,
+  type ReferenceClaim,
+  serves,
+} from "./record/reference-claim.ts";
+import type { StepResult } from "./records.ts";
+import type { Run } from "./run.ts";
 
 /** A fact that accepting an event may depend on, and that has to be asked for separately. */
-export type Need = { readonly claim: ReferenceClaim } | "held";
+export type Need = { readonly claims: readonly ReferenceClaim[] } | "held";
+
+/** A claim that was asked for, and who has it. */
+export interface KnownClaim extends Holder {
+  readonly asked: ReferenceClaim;
+}
 
 /** The facts that were asked for so far for one event. */
 export interface Known {
-  /** Whether another id has the event's reference; null as long as nobody has asked. */
-  readonly referenceReused: boolean | null;
-  /** The record that claims the event's reference, if it was asked for. */
-  readonly claim: { readonly key: string; readonly version: string } | null;
+  /** The claims that were asked for, by their keys. */
+  readonly claims: ReadonlyMap<string, KnownClaim>;
   /** There is room for one more held event of the tenant. False as long as nobody has asked. */
   readonly mayBeHeld: boolean;
 }
@@ -25,21 +35,16 @@ export interface Known {
 export interface AcceptPlan {
   readonly event: VerifiedEvent;
   readonly delayMs: number;
+  /** Where the event waits, if it is new. */
+  readonly lane: Lane;
   readonly maxHeld: number;
   /** The store may have forgotten events that were signed before this time. */
   forgottenBefore(): number;
   readonly known: Known;
-  /**
-   * What the same write begins to run. `next`: the event of the record that is due first. `this`: the event itself, even if it
-   * was accepted before. Null: nothing.
-   */
-  readonly begin: {
-    readonly what: "next" | "this";
-    readonly options: Omit<BeginOptions, "now">;
-    /** False while this process is already running an event of the same record. */
-    isAllowed(): boolean;
-  } | null;
-  stopwatch(): Stopwatch;
+  /** The run that the same write begins, if there is something to run. Null: none. */
+  readonly run: Run | null;
+  /** What is run. `next`: the event of the record that is due first. `this`: the event itself, even if it was accepted before. */
+  readonly runs: "next" | "this";
 }
 
 /** What became of an event, or which fact is still needed to decide. */
@@ -50,78 +55,79 @@ export type AcceptAnswer =
       readonly accepted: Accepted;
       /** The event's state now; null if there is no such event. */
       readonly state: SlotState | null;
-      /** The run that was begun in the same step, and since when its lease counts. */
-      readonly begun: { readonly lease: LeaseData; readonly leased: Stopwatch } | null;
     };
 
 /** A step throws this if it needs to know whether one more event may be held. */
 const NEEDS_HELD: unique symbol = Symbol("needs held");
 
 /**
- * The step that accepts an event. It may be computed again after its write was made. The token of the run that the write began
- * shows this.
+ * The step that accepts an event. It may be computed again after its write was made: a run that the write began is still in the
+ * record then, and an event without one is its own copy.
  */
 export function acceptStep(
   plan: AcceptPlan,
 ): (record: IdempotencyRecord | null, now: number) => StepResult<AcceptAnswer> {
-  const { event, known } = plan;
-  let made: Extract<AcceptAnswer, { kind: "accepted" }> | null = null;
+  const { event, known, run } = plan;
+  let made: AcceptAnswer | null = null;
+  const isUnknown = (wanted: ReferenceClaim): boolean => {
+    const claim = known.claims.get(wanted.key);
+    return claim === undefined || (claim.owner === event.key && !serves(claim.asked, claim.token, wanted));
+  };
   return (record, now) => {
-    if (made !== null && made.begun !== null && isBegunBy(record, made.begun.lease)) {
-      return { answer: made, record: null };
-    }
-    if (record === null && mayBeForgotten(plan)) {
-      return { answer: expired(plan), record: null };
-    }
+    if (made !== null && run?.isBegunIn(record) === true) return { answer: made, record: null };
+    if (record === null && mayBeForgotten(plan)) return { answer: expired(plan), record: null };
     if (record === null) checkClock(event, now);
-    const claim = known.referenceReused === null ? claimAtAcceptance(record, event) : null;
-    if (claim !== null) return { answer: { kind: "needs", need: { claim } }, record: null };
+    const own = claimAtAcceptance(record, event, now);
+    const holder = own === null ? null : known.claims.get(own.key);
+    if (own !== null && holder === undefined) return needs({ claims: [own] });
+    const before = record === null ? null : finishedClaims(record);
     let step: ReturnType<typeof accept>;
     try {
       step = accept(record, event, {
         now,
         delayMs: plan.delayMs,
-        referenceReused: known.referenceReused === true,
+        lane: plan.lane,
+        referenceReused: holder != null && holder.owner !== event.key,
         admit: (outcome) => admit(outcome, plan),
       });
     } catch (error) {
-      if (error === NEEDS_HELD) return { answer: { kind: "needs", need: "held" }, record: null };
+      if (error === NEEDS_HELD) return needs("held");
       throw error;
     }
+    const { accepted, slot } = step;
     const changed = step.record ?? record;
-    const leased = plan.stopwatch();
-    const lease = changed === null ? null : beginIn(changed, step.slot, plan, now);
-    const state = changed?.slots[step.slot]?.state ?? null;
-    made = {
-      kind: "accepted",
-      accepted: lease === null ? step.accepted : { ...step.accepted, begun: true },
-      state,
-      begun: lease === null ? null : { lease, leased },
-    };
-    const isNew =
-      step.accepted.outcome === "new" ||
-      step.accepted.outcome === "progress" ||
-      step.accepted.outcome === "held";
+    const missing = changed === null ? [] : claimsToProlong(before, changed, event).filter(isUnknown);
+    if (missing.length > 0) return needs({ claims: missing });
+    const isNoted = changed !== null && noteClaims(changed, plan);
+    const begins = run?.begin(changed, plan.runs === "this" ? slot : "next", now).kind === "leased";
+    const state = changed?.slots[slot]?.state ?? null;
+    made = { kind: "accepted", accepted: begins ? { ...accepted, begun: true } : accepted, state };
     return {
       answer: made,
-      record: lease === null ? step.record : changed,
-      begins: lease !== null,
-      announce: lease === null && isNew && plan.delayMs === 0,
+      record: begins || isNoted ? changed : step.record,
+      begins,
+      announce: !begins && isNews(accepted) && plan.delayMs === 0,
     };
   };
 }
 
-function beginIn(
-  record: IdempotencyRecord,
-  slot: string,
-  { begin: wish }: AcceptPlan,
-  now: number,
-): LeaseData | null {
-  if (wish === null || !wish.isAllowed()) return null;
-  const options = { ...wish.options, now };
-  if (wish.what === "next") return beginNext(record, options);
-  const begun = begin(record, slot, options);
-  return begun.kind === "leased" ? begun.lease : null;
+function needs(need: Need): StepResult<AcceptAnswer> {
+  return { answer: { kind: "needs", need }, record: null };
+}
+
+/** Notes in the record the claims that it has, and takes out those that somebody else has. False if nothing has changed. */
+function noteClaims(record: IdempotencyRecord, { event, known }: AcceptPlan): boolean {
+  let isChanged = false;
+  for (const [key, { owner, token }] of known.claims) {
+    const hasChanged = owner === event.key ? noteClaim(record, key, token) : dropClaim(record, key);
+    isChanged ||= hasChanged;
+  }
+  return isChanged;
+}
+
+/** True if something of the event is left to run: the event itself, or its onHeld handlers. */
+export function isNews({ outcome }: Accepted): boolean {
+  return outcome === "new" || outcome === "progress" || outcome === "held";
 }
 
 function mayBeForgotten({ event, forgottenBefore }: AcceptPlan): boolean {
@@ -152,7 +158,7 @@ function expired({ event, forgottenBefore }: AcceptPlan): AcceptAnswer {
     overtaken: [],
     signedBefore: forgottenBefore(),
   };
-  return { kind: "accepted", accepted, state: null, begun: null };
+  return { kind: "accepted", accepted, state: null };
 }
 
 function admit(outcome: AcceptOutcome, { known, maxHeld }: AcceptPlan): void {

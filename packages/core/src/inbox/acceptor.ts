@@ -1,33 +1,34 @@
 import { isPayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
-import { type Awaitable, awaitableOf, type Settle } from "../time/awaitable.ts";
-import { type AcceptAnswer, type AcceptPlan, acceptStep, type Known, type Need } from "./accepting.ts";
+import { type AcceptAnswer, acceptStep, isNews, type Known, type Need } from "./accepting.ts";
 import { HeldRoom } from "./held-room.ts";
 import type { AcceptOptions, Runner } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "./record/event.ts";
-import type { BegunRun, Runs } from "./runs.ts";
+import type { Lane } from "./record/lane.ts";
+import type { Changed } from "./records.ts";
+import type { Run } from "./run.ts";
+import type { Runs } from "./runs.ts";
 
 const DEFAULT_DEADLINE_MS = 2_000;
-const NOTHING_KNOWN: Known = { referenceReused: null, claim: null, mayBeHeld: false };
+const NOTHING_KNOWN: Known = { claims: new Map(), mayBeHeld: false };
 
 /** The part of the inbox that runs events, as the acceptor sees it. */
 export interface BackgroundRuns {
   /**
-   * Null if accepting must not begin a run: this process runs no events, it is paused, or other events have waited
-   * longer.
+   * Null if accepting an event of this lane must not begin a run: this process runs no events, it is paused, or other events have
+   * waited longer.
    */
-  readonly runner: Runner | null;
+  runner(lane: Lane): Runner | null;
   /** An accepted event was not begun. It falls due in `inMs` milliseconds. */
-  added(inMs: number): void;
+  added(inMs: number, lane: Lane): void;
 }
 
-/** One event that is being accepted. */
-interface Acceptance {
-  readonly event: VerifiedEvent;
-  readonly options: AcceptOptions;
-  readonly settle: Settle<Accepted>;
-}
+/** How to accept an event, and where it waits if it is new. */
+type LaneOptions = AcceptOptions & { readonly lane: Lane };
+
+/** Is told why the store did not answer, or did not take the event. */
+type OnFailure = (cause: unknown) => void;
 
 /** Accepts events, and begins them in the same write where there is room. */
 export class Acceptor {
@@ -45,21 +46,21 @@ export class Acceptor {
     this.#heldRoom = new HeldRoom(parts);
   }
 
-  accept(event: VerifiedEvent, options: AcceptOptions): Awaitable<Accepted> {
+  async accept(event: VerifiedEvent, options: AcceptOptions): Promise<Accepted> {
     this.#underWay++;
-    return awaitableOf((given) => {
-      const settle: Settle<Accepted> = {
-        done: (accepted) => {
-          this.#ended();
-          given.done(accepted);
-        },
-        fail: (error) => {
-          this.#ended();
-          given.fail(error);
-        },
-      };
-      this.#ask({ event, options, settle }, NOTHING_KNOWN);
-    });
+    const { crowds } = this.#runs;
+    const lane = crowds.laneOf(event);
+    const waitsNoMore = crowds.waits(event);
+    let isToRun = false;
+    try {
+      const accepted = await this.#accept(event, { ...options, lane });
+      isToRun = isNews(accepted);
+      return accepted;
+    } finally {
+      if (!isToRun) waitsNoMore();
+      this.#underWay--;
+      if (this.#underWay === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
+    }
   }
 
   /** Resolves once no event is being accepted. */
@@ -73,142 +74,129 @@ export class Acceptor {
     this.#heldRoom.changed();
   }
 
-  #ended(): void {
-    this.#underWay--;
-    if (this.#underWay === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
-  }
-
   /** Applies the table of deduplication. In rare cases a fact is missing. It is then looked up, and the event is tried again. */
-  #ask(acceptance: Acceptance, known: Known): void {
-    const { event, options, settle } = acceptance;
-    const { key } = event;
-    const { changes, store } = this.#parts;
-    const runner = options.handle ?? this.#background.runner;
+  async #accept(event: VerifiedEvent, options: LaneOptions): Promise<Accepted> {
     const { acts } = this.#parts;
-    const onFailure = (cause: unknown): void => {
+    const onFailure: OnFailure = (cause) => {
       acts.failed("accept", cause);
       options.onFailure?.(cause);
     };
-    const begin = runner === null ? null : this.#beginPlan(key, options, runner);
-    if (begin !== null) this.#runs.reserve(key);
-    changes.ask<AcceptAnswer>({
-      key,
-      deadlineMs: options.deadlineMs ?? DEFAULT_DEADLINE_MS,
-      onFailure,
-      // Most events are new, so the first guess is that there is no record.
-      guess: begin === null && this.#runs.has(key) ? undefined : null,
-      step: acceptStep({
-        event,
-        delayMs: options.delayMs ?? 0,
-        maxHeld: options.maxHeld ?? Number.POSITIVE_INFINITY,
-        forgottenBefore: () => store.forgottenBefore?.(event.delivery.tenant) ?? Number.NEGATIVE_INFINITY,
-        known,
-        begin,
-        stopwatch: () => this.#parts.stopwatch(),
-      }),
-      settle: (outcome) => {
-        const isBegun = outcome.ok && outcome.answer.kind === "accepted" && outcome.answer.begun !== null;
-        if (begin !== null && !isBegun) this.#runs.giveBack(key);
-        if (!outcome.ok) {
-          // A store without room refuses every event. Any other refusal is about this one.
-          if (isFull(outcome.error)) acts.failed("accept", outcome.error);
-          settle.fail(outcome.error);
-        } else if (outcome.answer.kind === "accepted") {
-          this.#accepted(acceptance, outcome.answer, outcome.version, runner, known, onFailure);
-        } else {
-          const finding = this.#findOut(outcome.answer.need, acceptance, known, onFailure);
-          finding.then((more) => this.#ask(acceptance, more), settle.fail);
-        }
-      },
+    for (let known = NOTHING_KNOWN; ; ) {
+      const run = this.#reserve(event.key, options);
+      let changed: Changed<AcceptAnswer> | null = null;
+      try {
+        changed = await this.#write(event, options, known, run, onFailure);
+      } catch (error) {
+        // A store without room refuses every event. Any other refusal is about this one.
+        if (isFull(error)) acts.failed("accept", error);
+        throw error;
+      } finally {
+        if (run !== null && !isBegun(changed?.answer)) this.#runs.giveBack(run);
+      }
+      const { answer, version } = changed;
+      if (answer.kind === "accepted") {
+        const begun = isBegun(answer) ? run : null;
+        return this.#accepted(event, options, answer, begun, { known, version }, onFailure);
+      }
+      known = await this.#findOut(answer.need, event, options, known, onFailure);
+    }
+  }
+
+  /** A run that may begin in the write that accepts the event. */
+  #reserve(key: string, { handle, context, lane }: LaneOptions): Run | null {
+    const runs = this.#runs;
+    const runner = handle ?? this.#background.runner(lane);
+    if (runner === null || runs.has(key) || (handle === undefined && runs.places.room(lane) === 0))
+      return null;
+    return runs.reserve(key, {
+      runner,
+      lane,
+      context: context ?? emptyContext,
+      inBackground: handle === undefined,
+      force: handle === undefined ? null : "asked",
     });
   }
 
-  #beginPlan(key: string, { handle }: AcceptOptions, runner: Runner): AcceptPlan["begin"] {
-    const runs = this.#runs;
-    if (runs.has(key) || (handle === undefined && runs.places.room === 0)) return null;
-    return {
-      what: handle === undefined ? "next" : "this",
-      options: runs.beginOptions(key, runner, handle === undefined ? null : "asked"),
-      isAllowed: () => runs.isReserved(key),
-    };
+  #write(
+    event: VerifiedEvent,
+    { deadlineMs = DEFAULT_DEADLINE_MS, delayMs = 0, lane, handle, ...options }: LaneOptions,
+    known: Known,
+    run: Run | null,
+    onFailure: OnFailure,
+  ): Promise<Changed<AcceptAnswer>> {
+    const { records, store } = this.#parts;
+    const { key, delivery } = event;
+    const step = acceptStep({
+      event,
+      delayMs,
+      lane,
+      maxHeld: options.maxHeld ?? Number.POSITIVE_INFINITY,
+      forgottenBefore: () => store.forgottenBefore?.(delivery.tenant) ?? Number.NEGATIVE_INFINITY,
+      known,
+      run,
+      runs: handle === undefined ? "next" : "this",
+    });
+    // Most events are new, so the first guess is that there is no record.
+    const guess = run === null && this.#runs.has(key) ? undefined : null;
+    return records.change({ key, deadlineMs, onFailure, guess, step });
   }
 
   /** Starts the run that was begun, and answers. If the store has replicas to wait for, they have the event before that. */
-  #accepted(
-    { event, options, settle }: Acceptance,
-    { accepted, state, begun }: Extract<AcceptAnswer, { kind: "accepted" }>,
-    version: string | null,
-    runner: Runner | null,
-    { claim, mayBeHeld }: Known,
-    onFailure: (cause: unknown) => void,
-  ): void {
-    if (accepted.outcome === "held" && mayBeHeld) this.#heldRoom.added(event.delivery.tenant);
-    const { handle, delayMs = 0, context } = options;
-    let ended: BegunRun["ended"] = null;
-    let answer = accepted;
-    if (handle !== undefined) {
-      const handled =
-        begun === null
-          ? Promise.resolve<RunReport>({ state, ran: false })
-          : new Promise<RunReport>((resolve) => {
-              ended = resolve;
-            });
-      answer = { ...accepted, handled };
+  async #accepted(
+    event: VerifiedEvent,
+    { handle, delayMs = 0, lane }: LaneOptions,
+    { accepted, state }: Extract<AcceptAnswer, { kind: "accepted" }>,
+    run: Run | null,
+    { known, version }: { readonly known: Known; readonly version: string | null },
+    onFailure: OnFailure,
+  ): Promise<Accepted> {
+    if (accepted.outcome === "held" && known.mayBeHeld) this.#heldRoom.added(event.delivery.tenant);
+    try {
+      if (version !== null) await this.#parts.store.settled?.([{ key: event.key, version }]);
+    } catch (error) {
+      onFailure(error);
+      throw error;
+    } finally {
+      if (run !== null) this.#start(run, accepted);
+      else if (isNews(accepted)) this.#background.added(delayMs, lane);
     }
-    const start = (): void => {
-      if (begun !== null && runner !== null) {
-        // The run may be one of an event that another request accepted.
-        const isOwn = isNews(accepted) && begun.lease.eventId === accepted.eventId;
-        this.#runs.start({
-          ...begun,
-          runner,
-          context: (isOwn ? context : undefined) ?? emptyContext,
-          inBackground: handle === undefined,
-          ended,
-        });
-      } else if (isNews(accepted)) this.#background.added(delayMs);
-    };
-    const done = (): void => {
-      if (isNews(accepted)) this.#parts.acts.passed("accept");
-      settle.done(answer);
-    };
-    const { store } = this.#parts;
-    if (store.settled === undefined || version === null) {
-      start();
-      done();
-      return;
-    }
-    const own = { key: event.key, version };
-    // A failover that lost the claim of its reference would let another event with the same reference run.
-    const settled = async (): Promise<void> => store.settled?.(claim === null ? [own] : [claim, own]);
-    settled()
-      .finally(start)
-      .then(done, (error: unknown) => {
-        onFailure(error);
-        settle.fail(error);
-      });
+    if (isNews(accepted)) this.#parts.acts.passed("accept");
+    return handle === undefined ? accepted : { ...accepted, handled: reportOf(run, state) };
+  }
+
+  /** The run may be one of an event that another request accepted. */
+  #start(run: Run, accepted: Accepted): void {
+    if (!isNews(accepted) || run.data.eventId !== accepted.eventId) run.leaveContext();
+    this.#runs.start(run);
   }
 
   async #findOut(
     need: Need,
-    { event, options: { maxHeld = Number.POSITIVE_INFINITY } }: Acceptance,
+    { delivery }: VerifiedEvent,
+    { maxHeld = Number.POSITIVE_INFINITY }: AcceptOptions,
     known: Known,
-    onFailure: (cause: unknown) => void,
+    onFailure: OnFailure,
   ): Promise<Known> {
     if (need === "held") {
-      await this.#heldRoom.check(event.delivery.tenant, maxHeld);
+      await this.#heldRoom.check(delivery.tenant, maxHeld);
       return { ...known, mayBeHeld: true };
     }
-    const { owner, claim } = await this.#parts.claims.take(need.claim, onFailure);
-    return { ...known, referenceReused: owner !== event.key, claim };
+    const claims = new Map(known.claims);
+    for (const asked of need.claims) {
+      claims.set(asked.key, { asked, ...(await this.#parts.claims.take(asked, onFailure)) });
+    }
+    return { ...known, claims };
   }
+}
+
+function isBegun(answer: AcceptAnswer | undefined): boolean {
+  return answer?.kind === "accepted" && answer.accepted.begun;
+}
+
+async function reportOf(run: Run | null, state: RunReport["state"]): Promise<RunReport> {
+  return run === null ? { state, ran: false } : (await run.ended).report;
 }
 
 function isFull(error: unknown): boolean {
   return isPayhooksError(error) && error.code === "ERR_INBOX_FULL";
-}
-
-/** True if something of the event is left to run: the event itself, or its onHeld handlers. */
-function isNews({ outcome }: Accepted): boolean {
-  return outcome === "new" || outcome === "progress" || outcome === "held";
 }

@@ -1,21 +1,18 @@
 import { PayhooksError } from "../protocol/errors.ts";
-import { isPending } from "../time/awaitable.ts";
 import type { Environment } from "../time/environment.ts";
 import type { RecordStore, Swap, SwapResult, Versioned } from "./store.ts";
 
-/** The answer to a read of one record. */
-export type ReadResult = { readonly current: Versioned | null } | { readonly error: unknown };
-
-/** A write to send. */
-interface Sending {
+/** A write that waits for the end of the turn. */
+interface Writing {
   readonly item: Swap;
-  readonly done: (result: SwapResult) => void;
+  readonly tell: (result: SwapResult) => void;
 }
 
-/** A record to read. */
+/** A read that waits for the end of the turn. */
 interface Reading {
   readonly key: string;
-  readonly done: (result: ReadResult) => void;
+  readonly tell: (found: Versioned | null) => void;
+  readonly fail: (error: unknown) => void;
 }
 
 /** Reads and writes records. All writes of one turn of the event loop go to the store in one call, and so do all reads. */
@@ -23,7 +20,7 @@ export class BatchedStore {
   readonly #store: RecordStore;
   readonly #environment: Environment;
   readonly #written: (item: Swap) => void;
-  #writes: Sending[] = [];
+  #writes: Writing[] = [];
   #reads: Reading[] = [];
   #isScheduled = false;
   #isClosed = false;
@@ -50,14 +47,19 @@ export class BatchedStore {
     return this.#store.now(key);
   }
 
-  write(item: Swap, done: (result: SwapResult) => void): void {
-    this.#writes.push({ item, done });
-    this.#schedule();
+  /** Never rejects: an error of the store is the result `unknown`. */
+  write(item: Swap): Promise<SwapResult> {
+    return new Promise((tell) => {
+      this.#writes.push({ item, tell });
+      this.#schedule();
+    });
   }
 
-  read(key: string, done: (result: ReadResult) => void): void {
-    this.#reads.push({ key, done });
-    this.#schedule();
+  read(key: string): Promise<Versioned | null> {
+    return new Promise((tell, fail) => {
+      this.#reads.push({ key, tell, fail });
+      this.#schedule();
+    });
   }
 
   /** Everything that was gathered goes to the store at the end of this turn. A store that answers at once gets it at once. */
@@ -81,56 +83,38 @@ export class BatchedStore {
     this.#reads = [];
     if (this.#isClosed) {
       const cause = closedMeanwhile();
-      for (const { done } of writes) done({ kind: "not-written", cause });
-      for (const { done } of reads) done({ error: cause });
+      for (const { tell } of writes) tell({ kind: "not-written", cause });
+      for (const { fail } of reads) fail(cause);
       return;
     }
-    if (writes.length > 0) this.#writeAll(writes);
-    if (reads.length > 0) this.#readAll(reads);
+    if (writes.length > 0) void this.#writeAll(writes);
+    if (reads.length > 0) void this.#readAll(reads);
   }
 
-  #writeAll(batch: readonly Sending[]): void {
+  /** Tells the answers in the order of the requests, so that events that are begun together start with the oldest. */
+  async #writeAll(batch: readonly Writing[]): Promise<void> {
     const sorted = batch.length === 1 ? batch : batch.toSorted((a, b) => (a.item.key < b.item.key ? -1 : 1));
-    /** Answers in the order of the requests, so that events that are begun together start with the oldest. */
-    const tell = (results: readonly SwapResult[]): void => {
-      const found = new Map(sorted.map((sending, at) => [sending, results[at]]));
-      sorted.forEach(({ item }, at) => {
-        if (results[at]?.kind === "written") this.#written(item);
-      });
-      for (const sending of batch) sending.done(found.get(sending) ?? NO_ANSWER);
-    };
-    const lost = (cause: unknown): void => {
-      for (const { done } of sorted) done({ kind: "unknown", cause });
-    };
-    let swapping: ReturnType<RecordStore["swap"]>;
+    let results: readonly SwapResult[];
     try {
-      swapping = this.#store.swap(sorted.map(({ item }) => item));
-    } catch (error) {
-      lost(error);
+      results = await this.#store.swap(sorted.map(({ item }) => item));
+    } catch (cause) {
+      for (const { tell } of batch) tell({ kind: "unknown", cause });
       return;
     }
-    if (isPending(swapping)) swapping.then(tell, lost);
-    else tell(swapping);
+    const found = new Map(sorted.map((writing, at) => [writing, results[at] ?? NO_ANSWER]));
+    for (const [{ item }, { kind }] of found) if (kind === "written") this.#written(item);
+    for (const writing of batch) writing.tell(found.get(writing) ?? NO_ANSWER);
   }
 
-  #readAll(batch: readonly Reading[]): void {
+  async #readAll(batch: readonly Reading[]): Promise<void> {
     const keys = [...new Set(batch.map(({ key }) => key))];
-    const tell = (found: readonly (Versioned | null)[]): void => {
-      const byKey = new Map(keys.map((key, at) => [key, found[at] ?? null]));
-      for (const { key, done } of batch) done({ current: byKey.get(key) ?? null });
-    };
-    const fail = (error: unknown): void => {
-      for (const { done } of batch) done({ error });
-    };
-    let reading: ReturnType<RecordStore["read"]>;
     try {
-      reading = this.#store.read(keys);
+      const found = await this.#store.read(keys);
+      const byKey = new Map(keys.map((key, at) => [key, found[at] ?? null]));
+      for (const { key, tell } of batch) tell(byKey.get(key) ?? null);
     } catch (error) {
-      fail(error);
-      return;
+      for (const { fail } of batch) fail(error);
     }
-    if (isPending(reading)) reading.then(tell, fail);
-    else tell(reading);
   }
 }
 

@@ -55,6 +55,8 @@ export class Canary {
   #cause: unknown = null;
   /** Resolves once the last canary was accepted, or not. */
   #accepted: Promise<unknown> = Promise.resolve();
+  /** Resolves once the last canary is out of the store, or is given up. */
+  #sent: Promise<unknown> = Promise.resolve();
   #isAway = false;
   #isSuspected = false;
   #sentAt = Number.NEGATIVE_INFINITY;
@@ -119,6 +121,11 @@ export class Canary {
     for (const { end } of this.#flights.values()) end();
   }
 
+  /** Resolves once no canary of this process is in the store any more, or none can be removed. Only after {@link stop}. */
+  async atRest(): Promise<void> {
+    await this.#sent;
+  }
+
   #isWanted(acts: readonly Act[]): boolean {
     const known = this.#parts.acts;
     return this.#isSuspected || known.failing !== null || known.silentMs(acts) >= SILENCE_MS;
@@ -133,7 +140,7 @@ export class Canary {
     this.#sentAt = now;
     const accepting = this.#accept();
     this.#accepted = accepting;
-    void accepting
+    this.#sent = accepting
       .then((keys) => Promise.all(keys.map((key) => this.#follow(key))))
       .finally(() => {
         this.#isAway = false;
@@ -180,25 +187,20 @@ export class Canary {
     return keys;
   }
 
-  #put(key: string, isDue: boolean): Promise<{ readonly key: string; readonly version: string }> {
-    return new Promise((resolve, reject) => {
-      this.#parts.changes.ask<void>({
-        key,
-        guess: null,
-        deadlineMs: REPEATED_FOR_MS,
-        onFailure: (cause) => {
-          this.#cause = cause;
-        },
-        step: (record, now) => ({
-          answer: undefined,
-          record: record === null ? newCanary(now, isDue) : null,
-        }),
-        settle: (outcome) => {
-          if (outcome.ok) resolve({ key, version: outcome.version ?? "" });
-          else reject(outcome.error);
-        },
-      });
+  async #put(key: string, isDue: boolean): Promise<{ readonly key: string; readonly version: string }> {
+    const { version } = await this.#parts.records.change<void>({
+      key,
+      guess: null,
+      deadlineMs: REPEATED_FOR_MS,
+      onFailure: (cause) => {
+        this.#cause = cause;
+      },
+      step: (record, now) => ({
+        answer: undefined,
+        record: record === null ? newCanary(now, isDue) : null,
+      }),
     });
+    return { key, version: version ?? "" };
   }
 
   /** Waits until a canary is taken and ended, by whichever process. One that nobody is to take is removed at once. */
@@ -239,14 +241,15 @@ export class Canary {
   }
 
   /** False if it was ended before. */
-  #end(key: string, guess?: Versioned): Promise<boolean> {
-    return this.#parts.changes.change<boolean>({
+  async #end(key: string, guess?: Versioned): Promise<boolean> {
+    const { answer } = await this.#parts.records.change<boolean>({
       key,
       guess,
       deadlineMs: REPEATED_FOR_MS,
       step: (record, now) =>
         record === null ? { answer: false, record } : { answer: true, record: endedCanary(record, now) },
     });
+    return answer;
   }
 }
 

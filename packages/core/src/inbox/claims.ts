@@ -1,36 +1,41 @@
-import type { Changes } from "./changes.ts";
+import type { Environment } from "../time/environment.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
 import {
   type Claimed,
   claimReference,
   closeClaim,
-  needsClaim,
+  type FinishedClaims,
   type ReferenceClaim,
 } from "./record/reference-claim.ts";
+import type { Records, Step } from "./records.ts";
+import type { RecordStore } from "./store.ts";
 
 const DEADLINE_MS = 2_000;
 
-/** Who has a reference, and the claim as it is stored. */
-export interface Holder {
-  /** The key of a record. */
-  readonly owner: string;
-  readonly claim: { readonly key: string; readonly version: string } | null;
-}
+/** Who has a reference. */
+export type Holder = Pick<Claimed, "owner" | "token">;
 
 /** Is told why the store did not answer. */
 type OnFailure = (cause: unknown) => void;
 
-/** The references that events have claimed (`oneSuccessPerReference`). */
+/** The references that records have claimed (`oneSuccessPerReference`). */
 export class Claims {
-  readonly #changes: Changes;
+  readonly #records: Records;
+  readonly #store: RecordStore;
+  readonly #environment: Environment;
   readonly #leaseMs: number;
 
-  constructor(changes: Changes, leaseMs: number) {
-    this.#changes = changes;
+  constructor(records: Records, store: RecordStore, environment: Environment, leaseMs: number) {
+    this.#records = records;
+    this.#store = store;
+    this.#environment = environment;
     this.#leaseMs = leaseMs;
   }
 
-  /** Claims a reference, unless somebody else has it. */
+  /**
+   * Claims a reference, unless somebody else has it. If the store has replicas to wait for, they have the claim then: a failover that
+   * lost it would let another event with the same reference run.
+   */
   async take(claim: ReferenceClaim, onFailure?: OnFailure): Promise<Holder> {
     const first = await this.#ask(claim, null, onFailure);
     if (!first.isOld) return first;
@@ -38,49 +43,54 @@ export class Claims {
     return (await this.#read(first.owner)) === null ? this.#ask(claim, first.owner, onFailure) : first;
   }
 
-  #ask(
-    claim: ReferenceClaim,
-    forgotten: string | null,
-    onFailure?: OnFailure,
-  ): Promise<Holder & Pick<Claimed, "isOld">> {
-    return new Promise((resolve, reject) => {
-      this.#changes.ask<Claimed>({
-        key: claim.key,
-        deadlineMs: DEADLINE_MS,
-        onFailure,
-        guess: null,
-        step: (record, now) => {
-          const answer = claimReference(record, claim, now, forgotten);
-          return { answer, record: answer.record };
-        },
-        settle: (outcome) => {
-          if (!outcome.ok) return reject(outcome.error);
-          const { owner, isOld } = outcome.answer;
-          const { version } = outcome;
-          resolve({ owner, isOld, claim: version === null ? null : { key: claim.key, version } });
-        },
-      });
+  async #ask(claim: ReferenceClaim, forgotten: string | null, onFailure?: OnFailure): Promise<Claimed> {
+    const opening = this.#environment.token();
+    const { answer, version } = await this.#records.change<Claimed>({
+      key: claim.key,
+      deadlineMs: DEADLINE_MS,
+      onFailure,
+      guess: null,
+      step: (record, now) => {
+        const answer = claimReference(record, claim, { now, token: opening, forgotten });
+        return { answer, record: answer.record };
+      },
     });
+    if (answer.owner === claim.owner && version !== null) await this.#settled(claim.key, version, onFailure);
+    return answer;
+  }
+
+  async #settled(key: string, version: string, onFailure?: OnFailure): Promise<void> {
+    try {
+      await this.#store.settled?.([{ key, version }]);
+    } catch (error) {
+      onFailure?.(error);
+      throw error;
+    }
   }
 
   /**
-   * Lets a claim expire with the record of the event that had it, if no other event of the record needs it. If that fails, the
-   * claim stays, and the next one who wants the reference asks whether its owner still exists.
+   * Lets the claims of a finished record expire with it. If the store has replicas to wait for, they have the record's end by then:
+   * after a failover that lost it, the record would be unfinished again. A claim for which this fails stays, and the next one who
+   * wants the reference asks whether its owner still exists.
+   *
+   * @param version the owner, as it was written
    */
-  async eventEnded(key: string, owner: string): Promise<void> {
-    const record = await this.#read(owner);
-    if (record === null || needsClaim(record, key)) return;
-    const { expiresAt } = record;
-    await this.#changes.change({
-      key,
-      deadlineMs: this.#leaseMs,
-      step: (claim) => ({ answer: undefined, record: closeClaim(claim, owner, expiresAt) }),
-    });
+  async close(owner: string, version: string | null, { claims, expiresAt }: FinishedClaims): Promise<void> {
+    if (version !== null) await this.#settled(owner, version);
+    const closing = Object.entries(claims).map(([key, token]) =>
+      this.#records.change({
+        key,
+        deadlineMs: this.#leaseMs,
+        step: (claim) => ({ answer: undefined, record: closeClaim(claim, token, expiresAt) }),
+      }),
+    );
+    await Promise.all(closing);
   }
 
   /** Reads a record. Once the inbox is closed, this fails as a write would. */
-  #read(key: string): Promise<IdempotencyRecord | null> {
-    const step = (record: IdempotencyRecord | null) => ({ answer: record, record: null });
-    return this.#changes.change({ key, deadlineMs: DEADLINE_MS, step });
+  async #read(key: string): Promise<IdempotencyRecord | null> {
+    const step: Step<IdempotencyRecord | null> = (record) => ({ answer: record, record: null });
+    const { answer } = await this.#records.change({ key, deadlineMs: DEADLINE_MS, step });
+    return answer;
   }
 }

@@ -3,8 +3,9 @@ import { PayhooksError } from "../protocol/errors.ts";
 import type { Events } from "./events.ts";
 import type { InboxParts } from "./parts.ts";
 import { decideOnce, discard, replay } from "./record/decisions.ts";
-import { recordKeyOf, slotKeyOf } from "./record/event.ts";
+import { recordKeyOf } from "./record/event.ts";
 import type { Decision, ReplayDecision } from "./record/life.ts";
+import { type FinishedClaims, finishedClaims } from "./record/reference-claim.ts";
 
 /** What decisions take from their inbox. */
 export interface DecideParts {
@@ -20,22 +21,22 @@ export function decisions({
   ready,
   decided: onDecided,
 }: DecideParts): Pick<Events, "replay" | "discard"> {
-  const { changes, environment, leaseMs: deadlineMs } = parts;
+  const { records, environment, leaseMs: deadlineMs } = parts;
 
   async function decide(
     eventId: string,
     revision: string | undefined,
     step: (record: Parameters<typeof replay>[0], now: number) => boolean,
-  ): Promise<string | null> {
+  ): Promise<{ readonly closing: FinishedClaims | null; readonly version: string | null }> {
     await ready();
     const token = environment.token();
-    let reference: string | null = null;
-    const decided = await changes.change({
+    let closing: FinishedClaims | null = null;
+    const { answer: decided, version } = await records.change({
       key: recordKeyOf(eventId),
       deadlineMs,
       step: (record, now) => {
-        reference ??= record?.slots[slotKeyOf(eventId)]?.work?.reference ?? null;
         const answer = decideOnce(record, eventId, { token, revision }, () => step(record, now));
+        closing = record === null ? null : finishedClaims(record);
         const isNew = answer === "decided";
         return { answer, record: isNew ? record : null, announce: isNew };
       },
@@ -43,7 +44,7 @@ export function decisions({
     if (decided === "missing") throw notHeld(eventId);
     if (decided === "changed") throw changed(eventId);
     onDecided();
-    return reference;
+    return { closing, version };
   }
 
   return {
@@ -51,12 +52,12 @@ export function decisions({
       await decide(eventId, decision.revision, (record, now) => replay(record, eventId, decision, now));
     },
     async discard(eventId: string, decision: Decision) {
-      const reference = await decide(eventId, decision.revision, (record, now) =>
+      const { closing, version } = await decide(eventId, decision.revision, (record, now) =>
         discard(record, eventId, decision, now),
       );
-      if (reference === null) return;
-      const closing = parts.claims.eventEnded(reference, recordKeyOf(eventId));
-      await closing.catch((error: unknown) => parts.notify(inboxError("claim", error)));
+      if (closing === null) return;
+      const closed = parts.claims.close(recordKeyOf(eventId), version, closing);
+      await closed.catch((error: unknown) => parts.notify(inboxError("claim", error)));
     },
   };
 }

@@ -2,12 +2,10 @@ import { type Happening, inboxError } from "../notices/notice.ts";
 import { checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
-import type { Awaitable } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { Acceptor } from "./acceptor.ts";
 import { Canary } from "./canary.ts";
-import { Changes } from "./changes.ts";
 import { decisions } from "./decide.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { Events } from "./events.ts";
@@ -29,7 +27,8 @@ import { LossWatch } from "./loss-watch.ts";
 import { InboxParts } from "./parts.ts";
 import { Pruning } from "./pruning.ts";
 import { type Accepted, isEventId, type RunReport, type VerifiedEvent } from "./record/event.ts";
-import type { Ending } from "./record/lease.ts";
+import { type Lane, NONE, otherThan } from "./record/lane.ts";
+import { Records } from "./records.ts";
 import { Runs } from "./runs.ts";
 import type { DueRecord, ListCursor, RecordStore } from "./store.ts";
 
@@ -58,6 +57,11 @@ const PAGE = 100;
  */
 export function createInbox(store: RecordStore, options: InboxOptions = {}): Inbox {
   return withOwnErrors(new Engine(store, options));
+}
+
+/** The lane that the next event is taken from. */
+interface Turn {
+  lane: Lane;
 }
 
 class Engine implements Inbox {
@@ -92,10 +96,11 @@ class Engine implements Inbox {
     this.durability = store.durability;
     this.#pollMs = store.endsWithProcess === true ? Number.POSITIVE_INFINITY : pollMs;
     const known = new KnownRecords();
-    const changes = new Changes(store, environment, leaseMs, (item) => known.written(item));
-    const parts = new InboxParts(store, environment, changes, leaseMs);
+    const records = new Records(store, environment, leaseMs, (item) => known.written(item));
+    const parts = new InboxParts(store, environment, records, leaseMs);
     this.#parts = parts;
-    const isTaking = (): boolean => this.#dispatcher?.isTaking === true && this.#runs.places.room > 0;
+    const isTaking = (): boolean =>
+      this.#dispatcher?.isTaking === true && this.#runs.places.room("usual") > 0;
     const canary = new Canary(parts, {
       isRunning: () => this.#dispatcher !== null,
       isTaking,
@@ -106,21 +111,18 @@ class Engine implements Inbox {
       parts,
       {
         isTaking: () => this.#dispatcher?.isTaking === true,
-        due: (inMs) => this.#dispatcher?.wake(inMs),
-        freed: () => this.#dispatcher?.freed(),
+        due: (inMs) => this.#dispatcher?.due(inMs),
+        freed: (lane) => this.#dispatcher?.freed(lane),
         canary: (due) => canary.taken(due),
       },
       // An event that a run releases counts as part of that run, so a close waits for it.
-      (event) => this.#acceptor.accept(event, { deadlineMs: leaseMs }),
+      (event, options = {}) => this.#acceptor.accept(event, options),
     );
-    const mayBegin = (): boolean =>
-      this.#dispatcher?.isTaking === true && !this.#dispatcher.isBacklog && !parts.isClosing;
-    const runnerNow = (): Runner | null => (mayBegin() ? this.#runner : null);
+    const mayBegin = (lane: Lane): boolean =>
+      this.#dispatcher?.isTaking === true && !this.#dispatcher.mustWait(lane) && !parts.isClosing;
     this.#acceptor = new Acceptor(parts, this.#runs, {
-      get runner() {
-        return runnerNow();
-      },
-      added: (inMs) => this.#dispatcher?.added(inMs),
+      runner: (lane) => (mayBegin(lane) ? this.#runner : null),
+      added: (inMs, lane) => this.#dispatcher?.added(inMs, lane),
     });
     this.#losses = new LossWatch(parts, known, () => canary.suspect());
     this.#pruning = new Pruning(parts);
@@ -170,12 +172,12 @@ class Engine implements Inbox {
     return introduce(this.#store, handlers, () => !this.#parts.isClosing);
   }
 
-  accept(event: VerifiedEvent, options: AcceptOptions = {}): Awaitable<Accepted> {
+  async accept(event: VerifiedEvent, options: AcceptOptions = {}): Promise<Accepted> {
+    if (!this.#isOpen) await this.ready();
     // Such a store ends with the process. An event that is accepted after the final count would be lost, and nobody would know.
     const isOver = this.#isClosed || (this.#parts.isClosing && this.#store.endsWithProcess === true);
     if (isOver) throw closed();
-    if (this.#isOpen || this.#store.immediate === true) return this.#acceptor.accept(event, options);
-    return this.ready().then(() => this.accept(event, options));
+    return this.#acceptor.accept(event, options);
   }
 
   async run(...[runner, { concurrency }]: Parameters<Inbox["run"]>): Promise<Running> {
@@ -191,13 +193,10 @@ class Engine implements Inbox {
       hideMs,
       pollMs: this.#pollMs,
       runner,
-      room: () => this.#runs.places.room,
+      room: (lane) => this.#runs.places.room(lane),
+      nothingWaits: (lookedAt) => this.#runs.crowds.nothingWaits(lookedAt),
       begin: (record) =>
-        void this.#runs.beginDue(
-          record,
-          { runner, inBackground: true, ended: null },
-          () => dispatcher.isTaking,
-        ),
+        void this.#runs.beginDue(record, { runner, inBackground: true }, () => dispatcher.isTaking),
     });
     this.#dispatcher = dispatcher;
     dispatcher.wake(0);
@@ -239,33 +238,39 @@ class Engine implements Inbox {
     let taken = 0;
     let ran = 0;
     let failed = 0;
+    const turn: Turn = { lane: "usual" };
     const lane = async (): Promise<void> => {
       while (taken < limit && time.elapsedMs < deadlineMs && !this.#parts.isClosing) {
         taken++;
-        const { records } = await this.#store.takeDue(1, this.#parts.hideMs);
-        const [record] = records;
+        const record = await this.#takeOne(turn);
         const isInTime = (): boolean => time.elapsedMs < deadlineMs;
-        const ending = record === undefined ? null : await this.#runDue(record, runner, isInTime);
+        if (record === undefined) {
+          taken--;
+          return;
+        }
+        const run = await this.#runs.beginDue(record, { runner, inBackground: false }, isInTime);
+        const ending = run === null ? null : (await run.ended).ending;
         if (ending === null) taken--;
         else ran++;
         if (ending === "retry" || ending === "held") failed++;
-        if (record === undefined) return;
       }
     };
     await Promise.all(Array.from({ length: Math.min(concurrency, limit) }, lane));
     await this.#pruning.step();
-    const { left, nextDueAt } = await this.#store.takeDue(0, 0);
-    return { ran, failed, remaining: left, nextDueAt };
+    const { left, nextDueAt } = await this.#store.takeDue(NONE, 0);
+    return { ran, failed, remaining: left.usual + left.patient, nextDueAt };
   }
 
-  /** How the run of a due record ended; null when there was nothing to run. */
-  #runDue(record: DueRecord, runner: Runner, isWanted: () => boolean): Promise<Ending["kind"] | null> {
-    return new Promise((resolve) => {
-      const ended = (_: RunReport, ending: Ending["kind"] | null): void => resolve(ending);
-      void this.#runs.beginDue(record, { runner, inBackground: false, ended }, isWanted).then((isBegun) => {
-        if (!isBegun) resolve(null);
-      });
-    });
+  /** Takes an event of the lane whose turn it is, or of the other one if nothing is due there. */
+  async #takeOne(turn: Turn): Promise<DueRecord | undefined> {
+    const first = turn.lane;
+    for (const lane of [first, otherThan(first)]) {
+      const { records, left } = await this.#store.takeDue({ ...NONE, [lane]: 1 }, this.#parts.hideMs);
+      const isMoreInOther = left[otherThan(lane)] > 0;
+      if (isMoreInOther) turn.lane = otherThan(lane);
+      if (records.length > 0 || !isMoreInOther) return records[0];
+    }
+    return undefined;
   }
 
   async runEvent(
@@ -312,7 +317,7 @@ class Engine implements Inbox {
       return { unfinished: this.#store.endsWithProcess === true ? await this.#countLost() : stillRunning };
     } finally {
       this.#isClosed = true;
-      this.#parts.changes.close();
+      this.#parts.records.close();
       try {
         await this.#store.close();
       } finally {
@@ -331,6 +336,7 @@ class Engine implements Inbox {
     await this.#dispatcher?.atRest();
     await Promise.allSettled(this.#working);
     await this.#runs.atRest();
+    await this.#canary.atRest();
     if (this.#store.endsWithProcess === true && this.#runner !== null) await this.#runTheRest(this.#runner);
   }
 

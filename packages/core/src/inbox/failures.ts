@@ -1,7 +1,6 @@
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { emptyContext } from "../time/async-context.ts";
-import { type Awaitable, isPending } from "../time/awaitable.ts";
 import type { Inbox } from "./inbox.ts";
 
 const guarded = new WeakSet<Inbox>();
@@ -20,14 +19,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
     observe: (notify) => inbox.observe(notify),
     ready: () => owned(() => inbox.ready()),
     introduce: (handlers) => owned(() => inbox.introduce(handlers)),
-    accept(event, options) {
-      try {
-        const accepting = emptyContext.run(() => inbox.accept(event, options));
-        return isPending(accepting) ? accepting.catch(rethrow) : accepting;
-      } catch (error) {
-        return rethrow(error);
-      }
-    },
+    accept: (event, options) => owned(() => inbox.accept(event, options)),
     run: async (runner, options) => {
       const running = await owned(() => inbox.run(runner, options));
       return {
@@ -56,7 +48,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
   return safe;
 }
 
-async function owned<T>(action: () => Awaitable<T>): Promise<T> {
+async function owned<T>(action: () => Promise<T>): Promise<T> {
   try {
     return await emptyContext.run(action);
   } catch (error) {

@@ -1,6 +1,5 @@
 import type { Happening, StallKind } from "../notices/notice.ts";
 import type { AsyncContext } from "../time/async-context.ts";
-import type { Awaitable } from "../time/awaitable.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 import type { Events } from "./events.ts";
 import type { HandlerChange } from "./handler-sets.ts";
@@ -42,7 +41,8 @@ export interface Lease {
   /** Where to call the handlers: in the context of the request that accepted the event and so began this run, or in the empty one. */
   readonly context: AsyncContext;
   /**
-   * Whether a handler may be called now. `hand-back`: no, the inbox is closing. `lost`: no, another process may have the event.
+   * Whether a handler may be called now. `hand-back`: no, since the inbox is closing, or the lease is over; the event is to be released.
+   * `lost`: no, another process has the event, or may have it.
    */
   mayCall(): "yes" | "hand-back" | "lost";
   /** A handler was called. If the lease is lost from now on, an effect may happen twice. */
@@ -51,14 +51,14 @@ export interface Lease {
    * Writes the state of handlers, and repeats the write while the store is down. False: the lease is lost and nothing was
    * written.
    */
-  write(changes: readonly StepChange[]): Awaitable<boolean>;
+  write(changes: readonly StepChange[]): Promise<boolean>;
   /**
    * Claims the reference of the event that is run (`oneSuccessPerReference`), which has not claimed it yet. False if the SUCCESS
    * of another transaction has it.
    */
   claimReference(event: VerifiedEvent): Promise<boolean>;
   /** Accepts an event that was released from this entry, into the same inbox. */
-  accept(event: VerifiedEvent): Awaitable<Accepted>;
+  accept(event: VerifiedEvent): Promise<Accepted>;
 }
 
 /** The result of a run. */
@@ -78,6 +78,8 @@ export interface Runner {
   firstStep(data: LeaseData): string | null;
   /** The steps of all handlers that this process has for the event, or for telling that it is held. Pure. */
   handlersOf(data: LeaseData): readonly string[];
+  /** How often a step of an event may be tried; 0 if this process does not have its handler. Left out: nobody knows. Pure. */
+  maxAttempts?(event: string, step: string): number;
   /** Passes a notice of the inbox to the receiver's observers and logger. */
   notify(notice: Happening): void;
 }
@@ -163,9 +165,9 @@ export interface Inbox {
    * Applies the table of deduplication in one atomic step and stores the event as durably as the inbox promises. If this
    * process runs events and has room for one more, the same step begins the event.
    * @throws PayhooksError `ERR_INBOX_UNAVAILABLE`, `ERR_INBOX_FULL` or `ERR_HELD_FULL`. Any throw means that the outcome is
-   * unknown: nothing may be acknowledged. An inbox in this process's memory answers, or throws, at once.
+   * unknown: nothing may be acknowledged.
    */
-  accept(event: VerifiedEvent, options?: AcceptOptions): Awaitable<Accepted>;
+  accept(event: VerifiedEvent, options?: AcceptOptions): Promise<Accepted>;
   /** Runs what is due, in the background, until stopped. */
   run(runner: Runner, options: RunOptions): Promise<Running>;
   /** Runs the events that are due, including those whose lease has lapsed. */

@@ -2,7 +2,6 @@ import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { isNotSearchable, PayhooksError } from "../protocol/errors.ts";
 import { FLOWS } from "../protocol/events.ts";
 import { HELD_REASONS } from "../protocol/held-reasons.ts";
-import { unreadable } from "./changes.ts";
 import type { EventCounts, EventFilter, EventPage, EventQuery } from "./events.ts";
 import { Listing } from "./listing.ts";
 import type { InboxParts } from "./parts.ts";
@@ -14,6 +13,7 @@ import { claimKeyFor, ONLY_TENANT, recordKeyFor } from "./record/keys.ts";
 import { label } from "./record/label.ts";
 import type { StoredEvent } from "./record/life.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
+import { unreadable } from "./records.ts";
 import type { ListCursor, ListedEvent, ListOrder } from "./store.ts";
 
 const DEFAULT_LIMIT = 50;

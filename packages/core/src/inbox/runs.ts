@@ -1,21 +1,24 @@
 import { inboxError } from "../notices/notice.ts";
+import { PayhooksError } from "../protocol/errors.ts";
 import { type AsyncContext, emptyContext } from "../time/async-context.ts";
-import type { Stopwatch } from "../time/clock.ts";
-import { ActiveRun, type Chain } from "./active-run.ts";
-import { type Step, unreadable } from "./changes.ts";
+import { Crowds } from "./crowds.ts";
 import { InFlight } from "./in-flight.ts";
 import type { Inbox, RunEnd, Runner } from "./inbox.ts";
-import { FirstInFirstOut } from "./line.ts";
-import { OneAtATime } from "./one-at-a-time.ts";
+import { LaneQueues } from "./lane-queues.ts";
 import type { InboxParts } from "./parts.ts";
 import { Places } from "./places.ts";
 import { isCanary } from "./record/canary.ts";
 import { isUnreadable } from "./record/codec.ts";
 import { type RunReport, recordKeyOf, slotKeyOf } from "./record/event.ts";
-import type { Ending, LeaseData, StepChange } from "./record/lease.ts";
-import { type BeginOptions, type Begun, begin, beginNext, hasInterrupted, isBegunBy } from "./record/run.ts";
+import { LANES, type Lane } from "./record/lane.ts";
+import type { StepChange } from "./record/lease.ts";
+import type { FinishedClaims } from "./record/reference-claim.ts";
+import { type Begun, suspicionsOf } from "./record/run.ts";
 import { dueOf } from "./record/schedule.ts";
+import { type Change, unreadable } from "./records.ts";
+import { Run, type RunHost, type RunWish } from "./run.ts";
 import type { DueRecord, Versioned } from "./store.ts";
+import { Suspects, widthOf } from "./suspects.ts";
 
 /** The dispatcher, as the runs see it. */
 export interface Looker {
@@ -23,37 +26,10 @@ export interface Looker {
   isTaking(): boolean;
   /** An event falls due in `inMs` milliseconds. */
   due(inMs: number): void;
-  /** A place has become free. */
-  freed(): void;
+  /** A place has become free for events of this lane. */
+  freed(lane: Lane): void;
   /** A look has found a canary. */
   canary(due: DueRecord): Promise<void>;
-}
-
-/** A run that was begun, until it gets a place. */
-export interface BegunRun {
-  readonly lease: LeaseData;
-  /** When its lease began. */
-  readonly leased: Stopwatch;
-  readonly runner: Runner;
-  /** Where its handlers are called. */
-  readonly context: AsyncContext;
-  /** True for a run in the background. It waits for a place, and the next event of its record follows it there. */
-  readonly inBackground: boolean;
-  /** Called at the end of the run; `ending` is null if the lease was lost. */
-  readonly ended: ((report: RunReport, ending: Ending["kind"] | null) => void) | null;
-}
-
-/** A begun run whose write was answered. */
-interface WaitingRun extends BegunRun {
-  readonly run: ActiveRun;
-}
-
-/** What follows a run on the same record. */
-interface NextRun {
-  /** The next run, if the write that ended this one has begun it. */
-  begun: BegunRun | null;
-  /** In how many milliseconds the record has to be looked at; null for never. */
-  inMs: number | null;
 }
 
 /** A begun run that gets no place within this time is handed back. Handlers have become slower than when it was begun. */
@@ -61,18 +37,20 @@ const PATIENCE_MS = 250;
 /** How many records are remembered that cannot be read. */
 const MAX_BROKEN = 10_000;
 
-/** All runs that this process has begun. Each waits for a place, or runs. A record has at most one run at a time. */
+/** All runs of this process. Each waits for the write that begins it, then for a place, and runs. A record has at most one. */
 export class Runs {
   readonly places: Places;
+  readonly crowds: Crowds;
   readonly #parts: InboxParts;
+  readonly #host: RunHost;
   readonly #looker: Looker;
-  readonly #accept: Inbox["accept"];
-  /** The runs by the key of their record; `run` is null until the handlers may be called, and once their end is written. */
-  readonly #active = new InFlight<string, { run: ActiveRun | null }>();
+  /** The runs by the key of their record. */
+  readonly #active = new InFlight<string, Run>();
   /** Records with a run that a look was given meanwhile, and so has hidden. */
   readonly #taken = new Set<string>();
-  readonly #waiting = new FirstInFirstOut<WaitingRun>();
-  readonly #interrupted = new OneAtATime();
+  /** Begun runs that wait for a place. */
+  readonly #waiting = new LaneQueues<Run>();
+  readonly #suspects = new Suspects();
   /**
    * Records that could not be read, or on which a step failed, at the end of a run; the latest last. They are not begun again in
    * this process, unless a look finds one unreadable first: then it is begun once it can be read.
@@ -86,35 +64,39 @@ export class Runs {
   constructor(parts: InboxParts, looker: Looker, accept: Inbox["accept"]) {
     this.#parts = parts;
     this.#looker = looker;
-    this.#accept = accept;
     this.places = new Places(parts.environment);
+    this.crowds = new Crowds(this.places, parts.environment);
+    this.#host = {
+      accept,
+      hasRoom: (lane) => looker.isTaking() && this.places.room(lane) > 0,
+      mayRunSuspect: (key, width) => this.#suspects.take(key, width),
+    };
   }
 
   has(key: string): boolean {
     return this.#active.has(key);
   }
 
-  /** True while the record is reserved without a run that has started. */
-  isReserved(key: string): boolean {
-    return this.#active.get(key)?.run === null;
-  }
-
-  /** Reserves the record and a place, before the write that begins a run. */
-  reserve(key: string): void {
-    this.places.reserve();
-    this.#active.set(key, { run: null });
-    this.#parts.changes.hold(key);
+  /** Reserves the record and a place for a run, before the write that begins it. */
+  reserve(key: string, wish: RunWish): Run {
+    const run = new Run(key, wish, this.#parts, this.#host);
+    this.places.reserve(run.lane);
+    this.#active.set(key, run);
+    this.#parts.records.hold(key);
+    return run;
   }
 
   /** Gives the record and the place back: nothing was begun, or the run has ended. */
-  giveBack(key: string): void {
+  giveBack({ key, lane }: Run): void {
     this.#active.delete(key);
     this.#taken.delete(key);
-    this.#interrupted.release(key);
-    this.#parts.changes.release(key);
-    this.places.giveBack();
+    this.#suspects.release(key);
+    this.#parts.records.release(key);
+    this.places.giveBack(lane);
     // While begun runs wait here for a place, the store is not asked at every free place, but for many events at once.
-    if (this.#waiting.size === 0 || this.places.isHalfEmpty) this.#looker.freed();
+    for (const freed of LANES) {
+      if (this.#waiting.isEmpty(freed) || this.places.isHalfEmpty(freed)) this.#looker.freed(freed);
+    }
     if (this.#active.size === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
   }
 
@@ -124,35 +106,22 @@ export class Runs {
     return new Promise((resolve) => this.#whenAtRest.push(resolve));
   }
 
-  beginOptions(key: string, runner: Runner, force: BeginOptions["force"]): Omit<BeginOptions, "now"> {
-    const { environment, leaseMs } = this.#parts;
-    return {
-      key,
-      token: environment.token(),
-      leaseMs,
-      force,
-      mayRunInterrupted: () => this.#interrupted.take(key),
-      firstStep: (data) => runner.firstStep(data),
-      handlersOf: (data) => runner.handlersOf(data),
-    };
-  }
-
   /**
    * Begins the next event of a record that the store handed out. That may happen after a while; `isWanted` then tells whether
-   * to begin it at all. Resolves to false if nothing was begun.
+   * to begin it at all. Null if nothing was begun.
    */
   async beginDue(
     { key, ...due }: DueRecord,
-    { runner, inBackground, ended }: Pick<BegunRun, "runner" | "inBackground" | "ended">,
+    { runner, inBackground }: Pick<RunWish, "runner" | "inBackground">,
     isWanted: () => boolean,
-  ): Promise<boolean> {
+  ): Promise<Run | null> {
     if (isCanary(key)) {
       await this.#looker.canary({ key, ...due });
-      return false;
+      return null;
     }
     if (this.has(key)) {
       this.#taken.add(key);
-      return false;
+      return null;
     }
     const { record } = due;
     if (isUnreadable(record) || this.#broken.has(key)) {
@@ -161,52 +130,41 @@ export class Runs {
       const why = isUnreadable(record) ? record.unreadable : "the end of its last run could not be computed";
       // The record stays hidden for a while, so the next look does not find it again.
       runner.notify(inboxError("take", unreadable(why)));
-      return false;
+      return null;
     }
+    const lane = dueOf(record)?.lane ?? "usual";
+    const wish: RunWish = { runner, inBackground, lane, context: emptyContext };
     // A look that was under way at the stop has found it.
     if (this.#parts.isClosing || (inBackground && !this.#looker.isTaking())) {
-      this.reserve(key);
-      await this.#unhide(key, runner, due);
-      this.giveBack(key);
-      return false;
+      const run = this.reserve(key, wish);
+      await this.#unhide(run, due);
+      this.giveBack(run);
+      return null;
     }
-    if (hasInterrupted(record) && !(await this.#turnOf(key, isWanted))) return false;
-    const { changes, leaseMs } = this.#parts;
-    this.reserve(key);
-    const options = this.beginOptions(key, runner, null);
-    let leased = this.#parts.stopwatch();
-    let made: LeaseData | null = null;
+    const suspicions = suspicionsOf(record);
+    if (suspicions.length > 0 && !(await this.#mayRun(key, widthOf(suspicions, runner), isWanted)))
+      return null;
+    const run = this.reserve(key, wish);
     try {
-      const lease = await changes.change<LeaseData | null>({
-        key,
-        guess: due,
-        deadlineMs: leaseMs,
-        step: (record, now) => {
-          if (made !== null && isBegunBy(record, made)) return { answer: made, record: null };
-          leased = this.#parts.stopwatch();
-          made = record === null ? null : beginNext(record, { ...options, now });
-          // If nothing was due after all, the record is written again to correct the store's index.
-          return { answer: made, record, begins: made !== null };
-        },
-      });
-      if (lease !== null) {
+      const begun = await this.#begin(run, "next", due);
+      if (begun.kind === "leased") {
         this.#parts.acts.passed("take");
-        this.start({ lease, leased, runner, context: emptyContext, inBackground, ended });
-        return true;
+        this.start(run);
+        return run;
       }
     } catch (error) {
       this.#parts.acts.failed("take", error);
       runner.notify(inboxError("begin", error));
     }
-    this.giveBack(key);
-    return false;
+    this.giveBack(run);
+    return null;
   }
 
-  /** Waits for the turn of the record (see OneAtATime). Meanwhile the store may hand it to another process. */
-  async #turnOf(key: string, isWanted: () => boolean): Promise<boolean> {
-    if (!(await this.#interrupted.wait(key))) return false;
+  /** Waits until a record that is suspected may run. Meanwhile the store may hand it to another process. */
+  async #mayRun(key: string, width: number, isWanted: () => boolean): Promise<boolean> {
+    if (!(await this.#suspects.wait(key, width))) return false;
     if (isWanted() && !this.#parts.isClosing && !this.has(key)) return true;
-    if (!this.has(key)) this.#interrupted.release(key);
+    if (!this.has(key)) this.#suspects.release(key);
     return false;
   }
 
@@ -219,37 +177,19 @@ export class Runs {
   ): Promise<RunReport> {
     const key = recordKeyOf(eventId);
     if (this.has(key)) return { state: "running", ran: false };
-    const { changes, leaseMs } = this.#parts;
-    this.reserve(key);
-    const options = this.beginOptions(key, runner, force);
-    let leased = this.#parts.stopwatch();
-    let made: LeaseData | null = null;
+    const run = this.reserve(key, { runner, context, inBackground: false, force });
     let begun: Begun;
     try {
-      begun = await changes.change<Begun>({
-        key,
-        deadlineMs: leaseMs,
-        step: (record, now) => {
-          if (made !== null && isBegunBy(record, made)) {
-            return { answer: { kind: "leased", lease: made }, record: null };
-          }
-          leased = this.#parts.stopwatch();
-          const answer = begin(record, slotKeyOf(eventId), { ...options, now });
-          made = answer.kind === "leased" ? answer.lease : null;
-          return { answer, record: made === null ? null : record, begins: made !== null };
-        },
-      });
+      begun = await this.#begin(run, slotKeyOf(eventId));
     } catch (error) {
-      this.giveBack(key);
+      this.giveBack(run);
       throw error;
     }
     if (begun.kind === "leased") {
-      const { lease } = begun;
-      return new Promise((ended) =>
-        this.start({ lease, leased, runner, context, inBackground: false, ended }),
-      );
+      this.start(run);
+      return (await run.ended).report;
     }
-    this.giveBack(key);
+    this.giveBack(run);
     switch (begun.kind) {
       case "missing":
         runner.notify({ type: "record-missing", eventId });
@@ -261,27 +201,40 @@ export class Runs {
     }
   }
 
-  /** Runs a begun run: at once, or in the background when it gets a place. */
-  start(begun: BegunRun): void {
-    const { lease, leased, runner, context } = begun;
-    for (const facts of lease.overtaken) runner.notify({ type: "stale", ...facts });
-    const run = new ActiveRun(lease, leased, runner, context, this.#parts, this.#accept);
-    const waiting = { ...begun, run };
-    if (begun.inBackground) {
-      // A look that was under way at the stop may still begin something.
-      if (!this.#looker.isTaking() && !this.#parts.isClosing) {
-        void this.#handBack(waiting);
-        return;
-      }
-      this.#waiting.push(waiting);
-      this.#watch();
-      this.#startSoon();
-    } else this.#startNow(waiting);
+  /** Writes the beginning of a run. If nothing was due after all, a record that a look has hidden is written again, which shows it. */
+  async #begin(run: Run, slot: string | "next", guess?: Versioned): Promise<Begun> {
+    const { answer } = await this.#parts.records.change<Begun>({
+      key: run.key,
+      guess,
+      deadlineMs: this.#parts.leaseMs,
+      step: (record, now) => {
+        if (run.isBegunIn(record)) return { answer: { kind: "leased", lease: run.data }, record: null };
+        const answer = run.begin(record, slot, now);
+        const begins = answer.kind === "leased";
+        return { answer, record: begins || guess !== undefined ? record : null, begins };
+      },
+    });
+    return answer;
   }
 
-  #startNow(begun: WaitingRun): void {
-    const leave = this.places.enter();
-    this.#parts.environment.soon(() => void this.#run(begun, leave));
+  /** Starts a run whose beginning was written: at once, or in the background when it gets a place. */
+  start(run: Run): void {
+    run.confirmed();
+    this.crowds.begun(run.data, run.lane);
+    for (const facts of run.data.overtaken) run.runner.notify({ type: "stale", ...facts });
+    if (!run.inBackground) this.#startNow(run);
+    // A look that was under way at the stop may still begin something.
+    else if (!this.#looker.isTaking() && !this.#parts.isClosing) void this.#handBack(run);
+    else {
+      this.#waiting.push(run);
+      this.#watch();
+      this.#startSoon();
+    }
+  }
+
+  #startNow(run: Run): void {
+    const leave = this.places.enter(run.lane);
+    this.#parts.environment.soon(() => void this.#run(run, leave));
   }
 
   /** Starts in a later turn, so that the answer to the delivery is written first. */
@@ -297,59 +250,68 @@ export class Runs {
   /** Starts all waiting runs, even without a place. They run to their end, or are handed back. */
   startAll(): void {
     this.places.open(null);
-    for (let begun = this.#waiting.shift(); begun !== undefined; begun = this.#waiting.shift())
-      this.#startNow(begun);
+    for (const run of this.#waiting.all()) this.#startNow(run);
   }
 
   /** Hands back the runs that have not started. Another process takes them, or the next start of this one. */
   handBackWaiting(): void {
-    for (let begun = this.#waiting.shift(); begun !== undefined; begun = this.#waiting.shift()) {
-      void this.#handBack(begun);
-    }
+    for (const run of this.#waiting.all()) void this.#handBack(run);
   }
 
   /** Warns about every run that is not over, and returns how many of them have called a handler. */
   abandon(): number {
     let called = 0;
-    for (const [, { run }] of this.#active.entries()) {
-      if (run?.wasCalled === true) called++;
-      run?.warnOfDouble("closed-while-running");
+    for (const [, run] of this.#active.entries()) {
+      if (run.wasCalled) called++;
+      run.warnOfDouble("closed-while-running");
     }
     return called;
   }
 
-  async #run(
-    { run, lease, leased, runner, inBackground, ended }: WaitingRun,
-    leave: () => void,
-  ): Promise<void> {
-    const { key } = lease;
-    this.#active.set(key, { run });
+  async #run(run: Run, leave: () => void): Promise<void> {
     this.#keepRenewing();
-    // It has waited long for its place. The timer that renews all leases could fire too late for this one.
-    if (leased.elapsedMs >= this.#parts.renewEveryMs) void run.renew();
-    const end = await runner.run(run);
+    const end = await run.call();
     // Its handlers are done. Other runs may have the place while that is written.
     leave();
     this.#startWaiting();
-    const next: NextRun = { begun: null, inMs: null };
-    const finished = await run.finish(end, this.#chain(lease, runner, inBackground, next));
-    if (finished?.kind === "ended") {
+    await this.#end(run, end);
+  }
+
+  /** Hands back a run before any handler was called. The event then waits for the first process that has a place. */
+  async #handBack(run: Run): Promise<void> {
+    this.crowds.waits(run.data);
+    const { started, steps } = run.data;
+    const changes: readonly StepChange[] =
+      started === null ? [] : [{ name: started, kind: "undone", before: steps[started] ?? null }];
+    await this.#end(run, { ending: { kind: "released" }, changes, written: () => {} });
+  }
+
+  /** Writes the end of a run, and what follows from it. */
+  async #end(run: Run, end: RunEnd): Promise<void> {
+    const { key, runner } = run;
+    const finished = await run.finish(end);
+    if (run.wasTooLate) this.#tellTooLate(run);
+    if (finished !== null) {
       end.written();
       for (const facts of finished.overtaken) runner.notify({ type: "stale", ...facts });
+      if (finished.closing !== null) await this.#close(run, finished.version, finished.closing);
     }
     if (run.isBroken) this.#remember(key);
-    const hasEnded = finished?.kind === "ended" && end.ending.kind === "done";
-    const closing = hasEnded ? this.#closeClaim(run, runner) : null;
-    if (finished !== null && next.begun !== null) {
-      this.#active.set(key, { run: null });
-      this.start(next.begun);
-      return;
-    }
-    if (closing !== null) await closing;
-    if (!run.isBroken) await this.#unhideIfTaken(key, runner);
-    ended?.(reportOf(finished !== null, end.ending, lease), finished === null ? null : end.ending.kind);
-    this.giveBack(key);
-    if (finished !== null && next.inMs !== null) this.#looker.due(next.inMs);
+    else await this.#unhideIfTaken(run);
+    this.crowds.ended(run.data, run.lane);
+    run.over(finished !== null, end.ending);
+    this.giveBack(run);
+    if (finished?.dueInMs != null) this.#looker.due(finished.dueInMs);
+  }
+
+  #tellTooLate({ runner }: Run): void {
+    const error = new PayhooksError(
+      "ERR_INBOX_UNAVAILABLE",
+      "The lease of a run was over before a handler was to be called, so the handler was not called. The event is tried again.",
+      { fix: "Does the store take seconds to answer, or was this process stopped for a while?" },
+    );
+    this.#parts.acts.failed("take", error);
+    runner.notify(inboxError("begin", error));
   }
 
   #remember(key: string): void {
@@ -360,10 +322,11 @@ export class Runs {
     }
   }
 
-  async #closeClaim({ reference, data }: ActiveRun, runner: Runner): Promise<void> {
-    if (reference === null || this.#parts.isAbandoned) return;
-    const closing = this.#parts.claims.eventEnded(reference, data.key);
-    await closing.catch((error: unknown) => runner.notify(inboxError("claim", error)));
+  /** Lets the claims of a record expire with it. */
+  async #close({ key, runner }: Run, version: string | null, closing: FinishedClaims): Promise<void> {
+    if (this.#parts.isAbandoned) return;
+    const closed = this.#parts.claims.close(key, version, closing);
+    await closed.catch((error: unknown) => runner.notify(inboxError("claim", error)));
   }
 
   /**
@@ -371,10 +334,10 @@ export class Runs {
    * of the event loop than are begun, more and more would wait.
    */
   #startWaiting(): void {
-    while (this.places.isFree) {
-      const next = this.#waiting.shift();
+    for (;;) {
+      const next = this.#waiting.next((lane) => this.places.isFree(lane));
       if (next === undefined) return;
-      void this.#run(next, this.places.enter());
+      void this.#run(next, this.places.enter(next.lane));
     }
   }
 
@@ -384,45 +347,24 @@ export class Runs {
     this.#isWatching = true;
     this.#parts.environment.after(PATIENCE_MS, () => {
       this.#isWatching = false;
-      for (;;) {
-        const oldest = this.#waiting.peek();
-        if (oldest === undefined) return;
-        if (oldest.leased.elapsedMs < PATIENCE_MS) break;
-        this.#waiting.shift();
+      for (const run of this.#waiting.takeWhile(({ elapsedMs }) => elapsedMs >= PATIENCE_MS)) {
         this.places.runsTakeAtLeast(PATIENCE_MS);
-        void this.#handBack(oldest);
+        void this.#handBack(run);
       }
-      this.#watch();
+      if (LANES.some((lane) => !this.#waiting.isEmpty(lane))) this.#watch();
     });
   }
 
-  /** Ends a run before any handler was called. The event then waits for the first process that has a place. */
-  async #handBack({ run, lease, runner }: WaitingRun): Promise<void> {
-    const { key, started, steps } = lease;
-    this.#active.set(key, { run });
-    const changes: readonly StepChange[] =
-      started === null ? [] : [{ name: started, kind: "undone", before: steps[started] ?? null }];
-    const next: NextRun = { begun: null, inMs: null };
-    const end: RunEnd = { ending: { kind: "released" }, changes, written: () => {} };
-    await run.finish(end, this.#chain(lease, runner, false, next));
-    if (!run.isBroken) await this.#unhideIfTaken(key, runner);
-    this.giveBack(key);
-    if (next.inMs !== null) this.#looker.due(next.inMs);
-  }
-
   /** A look may have taken the record after the end of its run was written, and before this process knew. */
-  async #unhideIfTaken(key: string, runner: Runner): Promise<void> {
-    while (this.#taken.delete(key)) {
-      this.#active.set(key, { run: null });
-      await this.#unhide(key, runner);
-    }
+  async #unhideIfTaken(run: Run): Promise<void> {
+    while (this.#taken.delete(run.key)) await this.#unhide(run);
   }
 
   /** Writes a record again that a look of this process has hidden, so that whoever looks next is given it. */
-  async #unhide(key: string, runner: Runner, guess?: Versioned): Promise<void> {
+  async #unhide({ key, runner }: Run, guess?: Versioned): Promise<void> {
     if (this.#parts.isAbandoned) return;
-    const { changes, hideMs } = this.#parts;
-    const step: Step<void> = (record, now) => {
+    const { records, hideMs } = this.#parts;
+    const step: Change<void>["step"] = (record, now) => {
       const due = record === null ? null : dueOf(record);
       return {
         answer: undefined,
@@ -431,28 +373,10 @@ export class Runs {
       };
     };
     try {
-      await changes.change({ key, guess, step, deadlineMs: hideMs });
+      await records.change({ key, guess, step, deadlineMs: hideMs });
     } catch (error) {
       if (!this.#parts.isAbandoned) runner.notify(inboxError("release", error));
     }
-  }
-
-  /** Added to the end of a run: begins the next event of the record here, or announces it to other processes. */
-  #chain({ key }: LeaseData, runner: Runner, inBackground: boolean, next: NextRun): Chain {
-    const options = this.beginOptions(key, runner, null);
-    const step: Chain["step"] = (record, now) => {
-      if (record === null) return { answer: undefined, record };
-      const mayBegin = inBackground && !this.#parts.isClosing && this.#looker.isTaking();
-      const leased = this.#parts.stopwatch();
-      const lease = mayBegin ? beginNext(record, { ...options, now }) : null;
-      const due = dueOf(record);
-      next.begun =
-        lease === null ? null : { lease, leased, runner, context: emptyContext, inBackground, ended: null };
-      next.inMs = due === null ? null : due.at - now;
-      const announce = lease === null && next.inMs !== null && next.inMs <= 0;
-      return { answer: undefined, record, begins: lease !== null, announce };
-    };
-    return { step, isMade: (record) => next.begun !== null && isBegunBy(record, next.begun.lease) };
   }
 
   /** One timer renews every lease of this process. */
@@ -463,22 +387,8 @@ export class Runs {
     environment.after(renewEveryMs, () => {
       this.#isRenewing = false;
       if (this.#active.size === 0 || this.#parts.isAbandoned) return;
-      for (const [, { run }] of this.#active.entries()) void run?.renew();
+      for (const [, run] of this.#active.entries()) void run.renew();
       this.#keepRenewing();
     });
-  }
-}
-
-function reportOf(isWritten: boolean, ending: Ending, { mode }: LeaseData): RunReport {
-  if (!isWritten) return { state: "running", ran: true };
-  switch (ending.kind) {
-    case "done":
-      return { state: "done", ran: true };
-    case "held":
-    case "told":
-      return { state: "held", ran: true };
-    case "retry":
-    case "released":
-      return { state: mode === "tell" ? "held" : "waiting", ran: true };
   }
 }

@@ -6,6 +6,7 @@ import type { EventFilter } from "./events.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Unreadable } from "./record/codec.ts";
 import type { EventSummary, RecordIndex } from "./record/index-of.ts";
+import type { Lanes } from "./record/lane.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
 
 /** A record as the store has it. */
@@ -60,13 +61,13 @@ export interface DueRecord extends Versioned {
 
 /** What {@link RecordStore.takeDue} found. */
 export interface DueRecords {
-  /** Oldest first. */
+  /** Oldest first in each lane. */
   readonly records: readonly DueRecord[];
-  /** How many more are due. If counting is expensive, any number above 0 stands for "some". */
-  readonly left: number;
+  /** How many more are due in each lane. If counting is expensive, any number above 0 stands for "some". */
+  readonly left: Lanes;
   /**
    * When the next record falls due or comes out of hiding, among those that are not due now (the store's clock). Null when none
-   * waits. While `left` is above 0, it may be any time, or null.
+   * waits. While more is `left`, it may be any time, or null.
    */
   readonly nextDueAt: number | null;
 }
@@ -162,11 +163,12 @@ export interface RecordStore {
    */
   swap(items: readonly Swap[]): Awaitable<readonly SwapResult[]>;
   /**
-   * Takes at most `limit` records that are due, the longest waiting first. The same step hides them from everybody for
-   * `hideMs`, or until their next write. It does not change their versions. A record that comes out of hiding counts as due
-   * since that moment. With `limit` 0, the store only tells how many are due, and when the next one is.
+   * Takes at most as many due records of each lane as `limit` says, the longest waiting first. The same step hides them from
+   * everybody for `hideMs`, or until their next write. It does not change their versions or their lanes. A record that comes out
+   * of hiding counts as due since that moment. With both limits 0, the store only tells how many are due, and when the next one
+   * is.
    */
-  takeDue(limit: number, hideMs: number): Awaitable<DueRecords>;
+  takeDue(limit: Lanes, hideMs: number): Awaitable<DueRecords>;
   /** The store's clock for this record, as exactly as this process knows it, in milliseconds since the epoch. */
   now(key: string): number;
   /**

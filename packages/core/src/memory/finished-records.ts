@@ -3,7 +3,7 @@ import { decodeRecord, encodeRecord, isUnreadable } from "../inbox/record/codec.
 import { type IdempotencyRecord, isFinished } from "../inbox/record/record.ts";
 import { mayHaveOneMore } from "../inbox/shares.ts";
 import type { Versioned } from "../inbox/store.ts";
-import { EarliestFirst, type Placed } from "./earliest-first.ts";
+import { EarliestFirst, type Placed } from "../time/earliest-first.ts";
 
 /** A finished record as one text, with the time of its signature and its version on lines of their own before it. */
 export function fold(version: string, record: IdempotencyRecord): string {

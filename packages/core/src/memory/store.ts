@@ -2,6 +2,7 @@ import { InFlight } from "../inbox/in-flight.ts";
 import { Listing } from "../inbox/listing.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { type EventLabels, indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
+import type { Lanes } from "../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import type { Counts, DueRecords, RecordStore, Swap, SwapResult, Versioned } from "../inbox/store.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -38,7 +39,7 @@ export interface MemoryStore extends RecordStore {
   /** As in every store, but synchronous. */
   swap(items: readonly Swap[]): readonly SwapResult[];
   /** As in every store, but synchronous. */
-  takeDue(limit: number, hideMs: number): DueRecords;
+  takeDue(limit: Lanes, hideMs: number): DueRecords;
   /** As in every store, but synchronous. */
   counts(): Counts;
   /** The latest signed time of any finished record of this tenant that had to make room. It is never in the future. */

@@ -1,7 +1,7 @@
 import { emptyContext } from "../time/async-context.ts";
 import { isPending } from "../time/awaitable.ts";
 import type { Clock } from "../time/clock.ts";
-import { type Environment, environmentOf } from "../time/environment.ts";
+import { type Environment, environmentOf, ON_WORKERS } from "../time/environment.ts";
 import { Limiter } from "./limiter.ts";
 import type { LogLines } from "./log-lines.ts";
 import type { Happening, Notice } from "./notice.ts";
@@ -106,10 +106,6 @@ export class NoticeBoard {
     this.#lines.close();
   }
 }
-
-/** On Workers, a timer or an immediate ends with the request that set it, so notices would never be sent. */
-const ON_WORKERS =
-  (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers";
 
 function inNextMicrotask(task: () => void): void {
   queueMicrotask(() => emptyContext.run(task));

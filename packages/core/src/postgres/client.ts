@@ -10,14 +10,17 @@ export interface Statement {
   readonly patienceMs?: number;
 }
 
+/** A value that is bound in a statement. */
+export type Value = string | number | null;
+
 /** The values that are bound in a statement. */
-export type Values = readonly (
-  | string
-  | number
-  | null
-  | readonly (string | null)[]
-  | readonly (number | null)[]
-)[];
+export type Values = readonly (Value | readonly Value[])[];
+
+/** A statement with its values. */
+export interface BoundStatement {
+  readonly statement: Statement;
+  readonly values: Values;
+}
 
 /** A row of an answer. */
 export type Row = Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import { PayhooksError } from "../protocol/errors.ts";
 import type { Statement } from "./client.ts";
 
 /** The version of the tables that {@link migration} makes. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 /** Names that need no escapes in SQL. */
 const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,39}$/;
@@ -55,11 +55,12 @@ BEGIN
     place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key text COLLATE "C" NOT NULL UNIQUE,
     version text COLLATE "C" NOT NULL,
+    lane text COLLATE "C" NOT NULL,
     due_at bigint,
     expires_at bigint,
     text text NOT NULL
   ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
-  CREATE INDEX IF NOT EXISTS records_by_due ON ${tables}.records (due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS records_by_due ON ${tables}.records (lane, due_at) WHERE due_at IS NOT NULL;
   CREATE INDEX IF NOT EXISTS records_by_expiry ON ${tables}.records (expires_at) WHERE expires_at IS NOT NULL;
   CREATE TABLE IF NOT EXISTS ${tables}.labels (
     record bigint NOT NULL,

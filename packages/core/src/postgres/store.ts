@@ -1,6 +1,7 @@
 import type { EventFilter } from "../inbox/events.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
+import { LANES, type Lanes } from "../inbox/record/lane.ts";
 import { ServerClock } from "../inbox/server-clock.ts";
 import type {
   Counts,
@@ -17,39 +18,23 @@ import type {
 } from "../inbox/store.ts";
 import type { GivenLogger } from "../notices/logger.ts";
 import type { Loss } from "../notices/notice.ts";
-import { SetupWarnings } from "../notices/setup-warnings.ts";
-import { checkTime } from "../protocol/check-number.ts";
+import type { SetupWarning } from "../notices/setup-warnings.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
-import { clientMaker, isPool, type PostgresTarget, type Row, type Statement, type Values } from "./client.ts";
+import { isPool, type PostgresTarget, type Row, type Statement, type Values } from "./client.ts";
+import { type Connections, connections } from "./connections.ts";
 import { DueBound, type Found } from "./due-bound.ts";
-import { isForbidden, isMissing, isPooled, isReadOnly } from "./failure.ts";
+import { isPooled } from "./failure.ts";
 import { Hints } from "./hints.ts";
 import { listEvents } from "./listing.ts";
 import { explainedStart } from "./refusal.ts";
-import {
-  checkSchemaName,
-  isWhole,
-  look,
-  migration,
-  missing,
-  noTables,
-  quoted,
-  refill,
-  SCHEMA_VERSION,
-  wrongVersion,
-} from "./schema.ts";
-import { GivenSession, PgSession, type Session } from "./session.ts";
-import { runAgain, Sessions } from "./sessions.ts";
-import { listenTo, MAX_AGE_MS, PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
-import { checkSuitability, suitability } from "./suitability.ts";
+import { checkSchemaName, quoted } from "./schema.ts";
+import { OPEN_MS, SchemaCheck } from "./schema-check.ts";
+import type { Session } from "./session.ts";
+import { runAgain } from "./sessions.ts";
+import { MAX_AGE_MS, PRUNED_AT_ONCE, type Statements, statementsFor } from "./statements.ts";
 import { Writes } from "./swap.ts";
-
-/** How many connections are on the path of a delivery. One more is for lists, counts, pruning and hints. */
-const ON_THE_PATH = 2;
-/** A given client may have to wake its server for the first statement, or create the tables. */
-const OPEN_MS = 30_000;
 
 /** Above this number, due records are not counted exactly. */
 const COUNTED_DUE = 1_000;
@@ -90,18 +75,8 @@ export function postgresStore(
 }
 
 /** What a store has once it is connected. */
-interface Opened {
-  readonly sessions: Sessions;
-  /** One session, for statements that may take longer, so that no delivery waits for them. */
-  readonly upkeep: Sessions;
+interface Opened extends Connections {
   readonly writes: Writes;
-}
-
-/** By which the data is recognised. */
-interface Data {
-  readonly identity: string;
-  /** The number of each table. */
-  readonly tables: string;
 }
 
 class PostgresStore implements RecordStore {
@@ -115,12 +90,8 @@ class PostgresStore implements RecordStore {
   readonly #statements: Statements;
   readonly #hints: Hints | null;
   readonly #dueBound: DueBound;
+  readonly #check: SchemaCheck;
   #opening: Promise<Opened> | null = null;
-  #data: Data = { identity: "", tables: "" };
-  /** The row that names the data was missing, and was made again. It is told at the next look. */
-  #wasEmptied = false;
-  readonly #warnings: SetupWarnings;
-  #isWarned = false;
 
   constructor(target: PostgresTarget | undefined, options: PostgresStoreOptions) {
     const {
@@ -134,7 +105,7 @@ class PostgresStore implements RecordStore {
     this.#schema = schema;
     this.#environment = environment;
     this.#clock = new ServerClock(environment);
-    this.#warnings = new SetupWarnings(options.logger);
+    this.#check = new SchemaCheck(schema, options.migrate !== false, options.logger);
     this.#statements = statementsFor(schema);
     this.#dueBound = new DueBound({
       environment,
@@ -156,18 +127,20 @@ class PostgresStore implements RecordStore {
     this.onDue = (wake) => hints.listen(wake);
   }
 
-  get warnings(): SetupWarnings["all"] {
-    return this.#warnings.all;
+  get warnings(): readonly SetupWarning[] {
+    return this.#check.warnings;
   }
 
   get identity(): string {
-    return this.#data.identity;
+    return this.#check.identity;
   }
 
   async open(): Promise<void> {
     const opened = await this.#open();
     try {
-      await this.#check(opened);
+      await this.#check.check(opened);
+      const askedAt = this.#environment.monotonic();
+      this.#learn(await opened.path.run({ ...this.#statements.time, limitMs: OPEN_MS }), askedAt);
     } catch (error) {
       if (!isPooled(error)) throw explainedStart(error);
       throw new PayhooksError(
@@ -182,39 +155,7 @@ class PostgresStore implements RecordStore {
   }
 
   async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
-    const opened = await this.#open();
-    const before = this.#data;
-    try {
-      const [found] = await opened.upkeep.run(look(this.#schema));
-      if (isUsable(found)) this.#data = dataOf(found);
-      else await this.#repair(opened);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      await this.#repair(opened);
-    }
-    const isReplaced =
-      this.#wasEmptied || this.#data.identity !== before.identity || this.#data.tables !== before.tables;
-    this.#wasEmptied = false;
-    if (isReplaced) return "replaced";
-    return (await this.#isMissing(opened, known)) ? "missing" : null;
-  }
-
-  /** Makes what is missing of the tables. If it cannot be made, every write says so. */
-  async #repair(opened: Opened): Promise<void> {
-    this.#data = { identity: "", tables: "" };
-    await this.#check(opened).catch(() => {});
-  }
-
-  async #isMissing({ upkeep }: Opened, known: readonly KnownRecord[]): Promise<boolean> {
-    if (known.length === 0) return false;
-    const numberOf = (is: boolean): number => (is ? 1 : 0);
-    const [row] = await upkeep.run(missing(this.#schema), [
-      known.map(({ key }) => key),
-      known.map(({ version }) => version),
-      known.map(({ index }) => numberOf(index.events.length > 0)),
-      known.map(({ index }) => numberOf(index.events.some(({ state }) => state !== "finished"))),
-    ]);
-    return Number(row?.n) > 0;
+    return this.#check.findLoss(await this.#open(), known);
   }
 
   #open(): Promise<Opened> {
@@ -226,15 +167,18 @@ class PostgresStore implements RecordStore {
   }
 
   async #connect(): Promise<Opened> {
-    const make = await this.#sessionMaker();
-    const { statementTimeoutMs = 1_500 } = this.#options;
-    const path = isQueryClient(this.#target)
-      ? [make(false)]
-      : Array.from({ length: ON_THE_PATH }, () => make(false));
-    const sessions = new Sessions(path, this.#environment, statementTimeoutMs);
+    const { pooled = false, statementTimeoutMs = 1_500 } = this.#options;
+    const opened = await connections({
+      target: this.#target,
+      schema: this.#schema,
+      pooled,
+      timeoutMs: statementTimeoutMs,
+      environment: this.#environment,
+      onNotification: () => this.#hints?.heard(),
+    });
     const writes = new Writes({
       schema: this.#schema,
-      sessions,
+      sessions: opened.path,
       learn: (rows, askedAt) => this.#learn(rows, askedAt),
       monotonic: () => this.#environment.monotonic(),
       read: (session, keys) => this.#read(session, keys),
@@ -243,86 +187,7 @@ class PostgresStore implements RecordStore {
         await runAgain(session, this.#statements.forget, [keys]);
       },
     });
-    const upkeep = new Sessions([make(true)], this.#environment, statementTimeoutMs);
-    return { sessions, upkeep, writes };
-  }
-
-  async #sessionMaker(): Promise<(listens: boolean) => Session> {
-    const target = this.#target;
-    if (target === undefined || target === null || target === "") {
-      throw new PayhooksError("ERR_OPTION_MISSING", "postgresInbox was given no URL and no pool.", {
-        fix: "Set it (is the environment variable there?), such as postgres://user:password@localhost:5432/shop. There is no default address.",
-      });
-    }
-    const { pooled = false, statementTimeoutMs: timeoutMs = 1_500 } = this.#options;
-    checkTime("statementTimeoutMs", timeoutMs);
-    if (isQueryClient(target)) return () => new GivenSession(target, this.#environment, timeoutMs);
-    const make = await clientMaker(target, timeoutMs, pooled);
-    return (listens) =>
-      new PgSession({
-        make,
-        environment: this.#environment,
-        timeoutMs,
-        begin: pooled ? null : beginning(timeoutMs, listens ? this.#schema : null),
-        onNotification: listens ? () => this.#hints?.heard() : undefined,
-      });
-  }
-
-  async #check({ sessions }: Opened): Promise<void> {
-    const schema = this.#schema;
-    const statement = { ...look(schema), limitMs: OPEN_MS };
-    let found: Row | undefined;
-    try {
-      [found] = await sessions.run(statement);
-      if (found !== undefined && Number(found.version) !== SCHEMA_VERSION) {
-        throw wrongVersion(schema, Number(found.version));
-      }
-      // Whoever makes the tables makes this row in the same transaction, so somebody has deleted it.
-      this.#wasEmptied ||= found === undefined;
-      if (found === undefined && this.#options.migrate === false) await sessions.run(refill(schema));
-      if (!isUsable(found)) [found] = await this.#make(sessions, statement);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      [found] = await this.#make(sessions, statement, error);
-    }
-    if (!isUsable(found)) throw noTables(schema, "or they are incomplete");
-    const [suited] = await sessions.run({ ...suitability(schema), limitMs: OPEN_MS });
-    checkSuitability(schema, suited);
-    this.#data = dataOf(found);
-    const askedAt = this.#environment.monotonic();
-    this.#learn(await sessions.run({ ...this.#statements.time, limitMs: OPEN_MS }), askedAt);
-    this.#warn(found);
-  }
-
-  /** Makes the tables, or what is missing of them, and looks again. */
-  async #make(sessions: Sessions, statement: Statement, cause?: unknown): Promise<readonly Row[]> {
-    if (this.#options.migrate === false) {
-      if (cause !== undefined) throw noTables(this.#schema, "and migrate is false", cause);
-      return sessions.run(statement);
-    }
-    try {
-      await sessions.run({ name: "", text: migration(this.#schema), limitMs: OPEN_MS });
-    } catch (error) {
-      if (isForbidden(error)) {
-        const why = "and this role may not create them: it lacks CREATE on the database or on the schema";
-        throw noTables(this.#schema, why, error);
-      }
-      if (isReadOnly(error)) throw noTables(this.#schema, "and this server accepts no writes", error);
-      throw error;
-    }
-    return sessions.run(statement);
-  }
-
-  #warn(found: Row): void {
-    if (this.#isWarned) return;
-    this.#isWarned = true;
-    const off = ["synchronous_commit", "fsync", "full_page_writes"].filter((name) => found[name] === "off");
-    for (const name of off) {
-      this.#warnings.add(
-        `PostgreSQL runs with ${name} = off: acknowledged events are lost if its machine crashes.`,
-        "Set it to on.",
-      );
-    }
+    return { ...opened, writes };
   }
 
   #learn(rows: readonly Row[], askedAt: number): void {
@@ -336,13 +201,16 @@ class PostgresStore implements RecordStore {
 
   async read(keys: readonly string[]): Promise<readonly (Versioned | null)[]> {
     if (keys.length === 0) return [];
-    const { sessions } = await this.#open();
-    return sessions.use((session) => this.#read(session, keys));
+    const { path } = await this.#open();
+    return path.use((session) => this.#read(session, keys));
   }
 
   async #read(session: Session, keys: readonly string[]): Promise<readonly (Versioned | null)[]> {
     const askedAt = this.#environment.monotonic();
-    const rows = await runAgain(session, this.#statements.read, [keys]);
+    const { read, readOne } = this.#statements;
+    const [key] = keys;
+    const isOne = key !== undefined && keys.length === 1;
+    const rows = await (isOne ? runAgain(session, readOne, [key]) : runAgain(session, read, [keys]));
     this.#learn(rows, askedAt);
     // If there is no record, the only row has no key.
     const there = rows.filter((row) => row.key !== null);
@@ -357,14 +225,24 @@ class PostgresStore implements RecordStore {
     return results;
   }
 
-  async takeDue(limit: number, hideMs: number): Promise<DueRecords> {
-    const { sessions } = await this.#open();
+  async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
+    const lanes = LANES.filter((lane) => limit[lane] > 0);
+    if (lanes.length === 0) return this.#look(this.#statements.lookAtDue, (from) => [COUNTED_DUE, from]);
+    const looks: DueRecords[] = [];
+    for (const lane of lanes) {
+      looks.push(await this.#look(this.#statements.takeDue, (from) => [limit[lane], hideMs, from, lane]));
+    }
+    const [first, second = first] = looks;
+    if (first === undefined || second === undefined) throw new Error("no look was made");
+    // The second one knows what the first one has left, and hidden.
+    return { ...second, records: looks.flatMap(({ records }) => records) };
+  }
+
+  async #look(statement: Statement, valuesFrom: (from: number) => Values): Promise<DueRecords> {
+    const { path } = await this.#open();
     const from = await this.#dueBound.from();
     const askedAt = this.#environment.monotonic();
-    const rows =
-      limit === 0
-        ? await sessions.run(this.#statements.lookAtDue, [COUNTED_DUE, from])
-        : await sessions.run(this.#statements.takeDue, [limit, hideMs, from]);
+    const rows = await path.run(statement, valuesFrom(from));
     this.#learn(rows, askedAt);
     const [first] = rows;
     this.#dueBound.learn(from, foundBy(first));
@@ -372,7 +250,7 @@ class PostgresStore implements RecordStore {
       records: rows.flatMap((row) =>
         typeof row.key === "string" ? [{ key: row.key, ...versionedOf(row) }] : [],
       ),
-      left: Number(first?.n ?? 0),
+      left: { usual: Number(first?.usual ?? 0), patient: Number(first?.patient ?? 0) },
       nextDueAt: first?.next === null || first === undefined ? null : Number(first.next),
     };
   }
@@ -431,40 +309,9 @@ class PostgresStore implements RecordStore {
 
   async close(): Promise<void> {
     const opened = await this.#opening?.catch(() => null);
-    await opened?.sessions.close();
+    await opened?.path.close();
     await opened?.upkeep.close();
   }
-}
-
-function dataOf({ identity, tables }: Row): Data {
-  return { identity: String(identity), tables: String(tables) };
-}
-
-/** Whether all tables are there, and the row that names them. */
-function isUsable(found: Row | undefined): found is Row {
-  return found !== undefined && isWhole(String(found.tables));
-}
-
-/** True for a client that is used as it is. */
-function isQueryClient(target: PostgresTarget | undefined): target is Exclude<PostgresTarget, string> {
-  return typeof target === "object" && target !== null && !isPool(target);
-}
-
-/**
- * Settings for the beginning of a session, whatever the role's own settings are. Each statement is a transaction at level "read
- * committed", is not compiled, and finds its rows by an index even before the server has statistics about them.
- */
-function beginning(timeoutMs: number, listensTo: string | null): string {
-  const settings = [
-    `SET statement_timeout = ${timeoutMs}`,
-    "SET default_transaction_isolation = 'read committed'",
-    "SET jit = off",
-    "SET enable_seqscan = off",
-    "SET enable_hashjoin = off",
-    "SET enable_mergejoin = off",
-  ];
-  if (listensTo !== null) settings.push(listenTo(listensTo));
-  return settings.join("; ");
 }
 
 function foundBy(row: Row | undefined): Found {

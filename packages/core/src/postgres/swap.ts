@@ -1,21 +1,20 @@
 import { encodeRecord } from "../inbox/record/codec.ts";
-import type { EventLabels } from "../inbox/record/index-of.ts";
 import type { Swap, SwapResult, Versioned } from "../inbox/store.ts";
-import type { Row, Statement, Values } from "./client.ts";
+import type { Row } from "./client.ts";
+import type { Write } from "./event-changes.ts";
 import { fateOf } from "./failure.ts";
 import type { Session } from "./session.ts";
 import { runAgain, type Sessions } from "./sessions.ts";
-import { type SwapParts, swapStatement } from "./statements.ts";
+import { swapMany } from "./swap-many.ts";
+import { swapOne } from "./swap-one.ts";
 
 /** How many writes one statement makes at most. */
 const MAX_TOGETHER = 100;
 /** About how many characters the records of one statement have. A longer statement only delays the others in it. */
 const MAX_LENGTH = 200_000;
 
-/** A write under way, with its text. */
-interface Pending {
-  readonly item: Swap;
-  readonly text: string;
+/** A write under way. */
+interface Pending extends Write {
   readonly done: (result: SwapResult) => void;
 }
 
@@ -39,11 +38,10 @@ export interface SwapWays {
 
 /**
  * Makes the writes of a process on its few sessions. Writes that arrive while all sessions are in use are gathered, and sent in
- * one statement.
+ * one statement. One that comes alone has a plain statement, which costs the server a fraction of one for many.
  */
 export class Writes {
   readonly #ways: SwapWays;
-  readonly #statements = new Map<string, Statement>();
   #waiting: Pending[] = [];
   #isSending = false;
 
@@ -118,10 +116,12 @@ export class Writes {
   }
 
   async #attempt(session: Session, portion: readonly Pending[]): Promise<Answer> {
-    const { learn, monotonic, versioned } = this.#ways;
-    const { parts, values } = bound(portion);
+    const { schema, learn, monotonic, versioned } = this.#ways;
+    const [first, ...others] = portion;
+    const one = first !== undefined && others.length === 0 ? swapOne(schema, first) : null;
+    const { statement, values } = one ?? swapMany(schema, portion);
     const askedAt = monotonic();
-    const rows = await runAgain(session, this.#statementFor(parts), values);
+    const rows = await runAgain(session, statement, values);
     learn(rows, askedAt);
     return {
       written: new Set(String(rows[0]?.keys ?? "").split(",")),
@@ -161,103 +161,4 @@ export class Writes {
       }
     }
   }
-
-  #statementFor(parts: SwapParts): Statement {
-    const key = Object.values(parts).join();
-    let statement = this.#statements.get(key);
-    if (statement === undefined) {
-      statement = swapStatement(this.#ways.schema, parts);
-      this.#statements.set(key, statement);
-    }
-    return statement;
-  }
-}
-
-interface StateChange {
-  readonly key: string;
-  readonly labels: EventLabels;
-  readonly change: "opened" | "moved" | "closed";
-}
-
-/** What the statement for these writes has to do, and its values. */
-function bound(portion: readonly Pending[]): { readonly parts: SwapParts; readonly values: Values } {
-  const added: { readonly key: string; readonly labels: EventLabels }[] = [];
-  const gone: { readonly key: string; readonly labels: EventLabels }[] = [];
-  const changes: StateChange[] = [];
-  for (const { item } of portion) {
-    const { key, index, before, expected } = item;
-    const known = new Map((expected === null ? [] : (before?.events ?? [])).map((one) => [one.eventId, one]));
-    for (const labels of index.events) {
-      const old = known.get(labels.eventId);
-      known.delete(labels.eventId);
-      if (old === undefined) added.push({ key, labels });
-      const change = changeOf(old, labels);
-      if (change !== null) changes.push({ key, labels, change });
-    }
-    for (const labels of known.values()) {
-      gone.push({ key, labels });
-      if (labels.state !== "finished") changes.push({ key, labels, change: "closed" });
-    }
-  }
-  const readings = added.flatMap(({ key, labels }) => labels.foundBy.map((text) => ({ key, text })));
-  const parts: SwapParts = {
-    inserts: portion.some(({ item }) => item.expected === null),
-    updates: portion.some(({ item }) => item.expected !== null),
-    labels: added.length > 0,
-    readings: readings.length > 0,
-    opened: changes.some(({ change }) => change === "opened"),
-    moved: changes.some(({ change }) => change === "moved"),
-    closed: changes.some(({ change }) => change === "closed"),
-    gone: gone.length > 0,
-  };
-  const whole = (time: number | null): number | null => (time === null ? null : Math.ceil(time));
-  return {
-    parts,
-    values: [
-      portion.map(({ item }) => item.key),
-      portion.map(({ item }) => item.expected),
-      portion.map(({ item }) => item.version),
-      portion.map(({ text }) => text),
-      portion.map(({ item }) => Math.ceil(item.at)),
-      portion.map(({ item }) => whole(item.index.dueAt)),
-      portion.map(({ item }) => whole(item.index.expiresAt)),
-      ...(added.length === 0 ? [] : labelValues(added)),
-      ...(changes.length === 0 ? [] : changeValues(changes)),
-      ...(gone.length === 0 ? [] : [gone.map(({ key }) => key), gone.map(({ labels }) => labels.eventId)]),
-      ...(readings.length === 0 ? [] : [readings.map(({ key }) => key), readings.map(({ text }) => text)]),
-    ],
-  };
-}
-
-function changeOf(old: EventLabels | undefined, labels: EventLabels): StateChange["change"] | null {
-  const wasOpen = old !== undefined && old.state !== "finished";
-  const isOpen = labels.state !== "finished";
-  if (!wasOpen) return isOpen ? "opened" : null;
-  if (!isOpen) return "closed";
-  return old.state !== labels.state || old.reason !== labels.reason ? "moved" : null;
-}
-
-function labelValues(added: readonly { readonly key: string; readonly labels: EventLabels }[]): Values {
-  return [
-    added.map(({ key }) => key),
-    added.map(({ labels }) => labels.eventId),
-    added.map(({ labels }) => labels.acceptedAt),
-    added.map(({ labels }) => labels.flow),
-    added.map(({ labels }) => labels.tenant),
-    added.map(({ labels }) => labels.id),
-    added.map(({ labels }) => labels.event),
-    added.map(({ labels }) => labels.status),
-    added.map(({ labels }) => labels.referenceId),
-  ];
-}
-
-function changeValues(changes: readonly StateChange[]): Values {
-  return [
-    changes.map(({ key }) => key),
-    changes.map(({ labels }) => labels.eventId),
-    changes.map(({ labels }) => labels.acceptedAt),
-    changes.map(({ labels }) => labels.state),
-    changes.map(({ labels }) => labels.reason),
-    changes.map(({ change }) => change),
-  ];
 }

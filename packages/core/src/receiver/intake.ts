@@ -21,10 +21,11 @@ import { currentContext } from "../time/async-context.ts";
 import { isPending } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
 import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
-import type { Environment } from "../time/environment.ts";
+import { type Environment, ON_WORKERS } from "../time/environment.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { ABOUT_TIME, likelyCauseOf } from "./likely-cause.ts";
 import type { Settings } from "./options.ts";
+import { Turns } from "./turns.ts";
 
 /** What an adapter mounts: one flow of a receiver. */
 export interface Endpoint {
@@ -62,11 +63,16 @@ const LEFT_TO_THE_REQUEST_MS = 5_000;
 /** `stack`: where the error behind the refusal was thrown. */
 type Fault = readonly [code: DeliveryErrorCode, why: string, stack?: string | null];
 type Refuse = (...fault: Fault) => Reply;
+type Obstacle = readonly [code: DeliveryErrorCode, why: string];
 
 /** Takes a delivery from its bytes to its answer: verify, accept, acknowledge. Both flows of a receiver share one. */
 export class Intake {
   readonly #parts: IntakeParts;
+  /** Null on Workers, where a promise of one request cannot be fulfilled by another. */
+  readonly #turns: Turns | null;
   #inFlight = 0;
+  /** How long it took to verify and accept the latest delivery that was accepted. */
+  #tookMs = 0;
   /** Deliveries without an answer yet, including those that wait for a resolver or for their handlers. */
   #unanswered = 0;
   #whenAtRest: (() => void)[] = [];
@@ -75,11 +81,12 @@ export class Intake {
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
+    this.#turns = ON_WORKERS ? null : new Turns(parts.environment);
   }
 
   /** One flow, as adapters mount it. */
   endpoint(flow: Flow): Endpoint {
-    const { settings, lifecycle } = this.#parts;
+    const { settings } = this.#parts;
     const { maxBodyBytes, bodyTimeoutMs } = settings;
     const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
       this.#last(this.#refuse(flow, remoteAddress, false, [code, why]));
@@ -90,7 +97,8 @@ export class Intake {
       check: (head, remoteAddress) => {
         const fault = findHeadFault(head, maxBodyBytes);
         if (fault !== null) return refuse(fault, "the request's head", remoteAddress);
-        return lifecycle.isClosing ? refuse("ERR_CLOSING", "the receiver is closing", remoteAddress) : null;
+        const reason = this.#findObstacle();
+        return reason === null ? null : refuse(...reason, remoteAddress);
       },
       receive: (delivery, options) => this.#answer(flow, delivery, options?.mounted === true),
       refuse,
@@ -201,6 +209,12 @@ export class Intake {
     this.#inFlight++;
     const deadline = new Deadline(clock, settings.acceptTimeoutMs);
     try {
+      const turn = this.#turns?.next() ?? null;
+      if (turn !== null) {
+        await turn;
+        if (deadline.leftMs <= this.#tookMs) return refuse(...this.#tooLate(deadline));
+      }
+      const beganMs = deadline.leftMs;
       // A mounted receiver that runs in the background should run by now, so a start that fails here is repeated too.
       const isToStart = mounted && this.#runOf(delivery) === "background";
       if (!lifecycle.isReady) await deadline.race(isToStart ? lifecycle.start() : lifecycle.prepare());
@@ -242,6 +256,7 @@ export class Intake {
         context: currentContext(),
       });
       const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;
+      this.#tookMs = beganMs - deadline.leftMs;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
       isAuthentic = false;
       this.notice(verification.reading, accepted);
@@ -263,18 +278,33 @@ export class Intake {
 
   /** The reason to refuse a delivery before it is verified; null if there is none. */
   #findFault(delivery: Delivery, mounted: boolean): Fault | null {
-    const { settings, lifecycle } = this.#parts;
+    const { settings } = this.#parts;
     const code = mounted ? null : findHeadFault(delivery, settings.maxBodyBytes);
     if (code !== null) return [code, "the request's head"];
     if (delivery.rawBody.byteLength > settings.maxBodyBytes) {
       return ["ERR_BODY_TOO_LARGE", "the body's length"];
     }
+    return this.#findObstacle();
+  }
+
+  /** The reason to refuse every delivery now; null if there is none. */
+  #findObstacle(): Obstacle | null {
+    const { settings, lifecycle } = this.#parts;
     if (lifecycle.isClosing) return ["ERR_CLOSING", "the receiver is closing"];
     return this.#inFlight < settings.maxInFlight ? null : this.#overloaded();
   }
 
-  #overloaded(): Fault {
+  #overloaded(): Obstacle {
     return ["ERR_OVERLOADED", `${this.#inFlight} deliveries are in flight`];
+  }
+
+  /** A delivery that has waited for its turn. It would be verified and not be answered in time. */
+  #tooLate({ leftMs }: Deadline): Obstacle {
+    const [left, took] = [leftMs, this.#tookMs].map(Math.ceil);
+    return [
+      "ERR_OVERLOADED",
+      `its turn came ${left} ms before the end of acceptTimeoutMs, and the last one took ${took} ms`,
+    ];
   }
 
   #refuseExpired(verification: Verified, accepted: Accepted, refuse: Refuse): Reply {

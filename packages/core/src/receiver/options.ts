@@ -54,7 +54,7 @@ export interface ReceiverOptions {
 
 /** How much one process takes on at one time. What is more is refused, so that the service sends it again. */
 interface Limits {
-  /** How many deliveries may be between verification and answer at one time. Further ones are answered 503. Default 1,000. */
+  /** How many deliveries may have arrived and not be answered at one time. Further ones are answered 503. Default 1,000. */
   readonly maxInFlight?: number | undefined;
   /**
    * How many deliveries of one flow may wait for its key resolver at one time. Further ones are answered 503. Merchants that it

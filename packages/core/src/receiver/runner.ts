@@ -6,7 +6,7 @@ import type { Registered, Registry } from "../handlers/registry.ts";
 import type { Lease, RunEnd, Runner } from "../inbox/inbox.ts";
 import { type Ending, factsOf, type LeaseData, type Step, TELL_PREFIX } from "../inbox/record/lease.ts";
 import { inboxError } from "../notices/notice.ts";
-import type { AnyEvent } from "../protocol/events.ts";
+import type { AnyEvent, EventName } from "../protocol/events.ts";
 import { type HeldReason, isEntry } from "../protocol/held-reasons.ts";
 import { Stopwatch } from "../time/clock.ts";
 import { endingOf, held, newProgress, type Progress } from "./progress.ts";
@@ -62,7 +62,7 @@ export function createRunner(parts: RunnerParts): Runner {
       );
     }
 
-    if (verified.referenceKey !== null && lease.data.reference === null) {
+    if (verified.referenceKey !== null && !lease.data.claims.includes(verified.referenceKey)) {
       const isOwn = await lease.claimReference(verified);
       // A person who replays an entry that is held for this very reason has decided that it runs all the same.
       if (!isOwn && lease.data.reason !== "reference-reused") return held("reference-reused", REUSED);
@@ -231,6 +231,13 @@ export function createRunner(parts: RunnerParts): Runner {
       if (isEntry(verdict)) return [];
       const names = registry.namesFor(name, status);
       return only === null ? names : names.filter((handler) => only.includes(handler));
+    },
+    maxAttempts(event, step) {
+      const handlers = step.startsWith(TELL_PREFIX)
+        ? registry.heldHandlers
+        : registry.handlersOf(event as EventName);
+      const name = step.startsWith(TELL_PREFIX) ? step.slice(TELL_PREFIX.length) : step;
+      return handlers.find((handler) => handler.name === name)?.maxAttempts ?? 0;
     },
     notify: (notice) => notices.post(notice),
   };

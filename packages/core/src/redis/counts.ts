@@ -1,6 +1,6 @@
 import type { Counts } from "../inbox/store.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
-import { lookAtDue } from "./due.ts";
+import { oldestDue } from "./due.ts";
 import type { Groups } from "./groups.ts";
 import { LISTS, type ListName } from "./lists.ts";
 import { SIZES } from "./scripts.ts";
@@ -9,9 +9,9 @@ const HELD = "held:";
 
 /** Counts the events of all lists. */
 export async function countEvents(groups: Groups): Promise<Counts> {
-  const [sizes, due] = await Promise.all([
+  const [sizes, oldestDueAt] = await Promise.all([
     groups.runAll(SIZES, (shard) => LISTS.map((name) => shard.keyOf(name))),
-    lookAtDue(groups),
+    oldestDue(groups),
   ]);
   const totals = new Map<string, number>();
   (sizes.flat() as readonly number[]).forEach((size, at) => {
@@ -32,6 +32,6 @@ export async function countEvents(groups: Groups): Promise<Counts> {
     running: of("running"),
     held,
     heldBy,
-    oldestDueAt: due.oldest,
+    oldestDueAt,
   };
 }

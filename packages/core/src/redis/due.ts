@@ -1,24 +1,34 @@
+import { type Lane, type Lanes, NONE } from "../inbox/record/lane.ts";
 import type { DueRecord, DueRecords, Versioned } from "../inbox/store.ts";
-import type { Group, Groups } from "./groups.ts";
+import { dueKeys, type Group, type Groups } from "./groups.ts";
 import { TAKE_DUE } from "./scripts.ts";
 
 /** What a look at one group, or at all groups, has found. */
 interface Look {
   readonly taken: readonly { readonly key: string; readonly since: number }[];
-  readonly left: number;
-  /** When the first of the remaining due records fell due. */
-  readonly oldest: number | null;
+  readonly left: Lanes;
+  /** When the first of the remaining due records of each lane fell due. */
+  readonly oldest: Lanes<number | null>;
   readonly nextDueAt: number | null;
 }
 
-async function look(group: Group, limit: number, hideMs: number): Promise<Look> {
-  const keys = group.shards.map(({ due }) => due);
-  const [left, oldest, nextDueAt, ...taken] = await group.run(TAKE_DUE, keys, [limit, hideMs]);
+/** Makes something for each lane. */
+const ofEach = <T>(make: (lane: Lane) => T): Lanes<T> => ({ usual: make("usual"), patient: make("patient") });
+
+async function look(group: Group, limit: Lanes, hideMs: number): Promise<Look> {
+  const keys = dueKeys(group.shards);
+  const answers = await group.run(TAKE_DUE, keys, [limit.usual, limit.patient, hideMs]);
+  const [usual, patient, oldestUsual, oldestPatient, nextDueAt, ...taken] = answers;
   const records: { key: string; since: number }[] = [];
   for (let at = 0; at < taken.length; at += 2) {
     records.push({ key: String(taken[at]), since: Number(taken[at + 1]) });
   }
-  return { taken: records, left: Number(left), oldest: timeOf(oldest), nextDueAt: timeOf(nextDueAt) };
+  return {
+    taken: records,
+    left: { usual: Number(usual), patient: Number(patient) },
+    oldest: { usual: timeOf(oldestUsual), patient: timeOf(oldestPatient) },
+    nextDueAt: timeOf(nextDueAt),
+  };
 }
 
 function timeOf(answer: unknown): number | null {
@@ -29,21 +39,18 @@ function least(times: readonly (number | null)[]): number | null {
   return times.reduce((a, b) => (a === null || (b !== null && b < a) ? b : a), null);
 }
 
-/** Asks what is due, without taking any of it. */
-export async function lookAtDue(groups: Groups): Promise<Omit<Look, "taken">> {
-  return sumOf(await Promise.all(groups.all.map((group) => look(group, 0, 0))));
+/** Since when the record of all groups that waits longest has been due; null when none is due. */
+export async function oldestDue(groups: Groups): Promise<number | null> {
+  const { oldest } = sumOf(await Promise.all(groups.all.map((group) => look(group, NONE, 0))));
+  return least([oldest.usual, oldest.patient]);
 }
 
 /** Looks at several groups. Groups that cannot be reached are left out, unless all of them are. */
-async function lookAt(
-  groups: readonly Group[],
-  limit: number,
-  hideMs: number,
-): Promise<ReadonlyMap<Group, Look>> {
+async function lookAt(limits: ReadonlyMap<Group, Lanes>, hideMs: number): Promise<ReadonlyMap<Group, Look>> {
   const found = new Map<Group, Look>();
   const failures: unknown[] = [];
   await Promise.all(
-    groups.map(async (group) => {
+    [...limits].map(async ([group, limit]) => {
       try {
         found.set(group, await look(group, limit, hideMs));
       } catch (error) {
@@ -58,8 +65,8 @@ async function lookAt(
 function sumOf(looks: readonly Look[]): Look {
   return {
     taken: looks.flatMap(({ taken }) => taken),
-    left: looks.reduce((sum, { left }) => sum + left, 0),
-    oldest: least(looks.map(({ oldest }) => oldest)),
+    left: ofEach((lane) => looks.reduce((sum, { left }) => sum + left[lane], 0)),
+    oldest: ofEach((lane) => least(looks.map(({ oldest }) => oldest[lane]))),
     nextDueAt: least(looks.map(({ nextDueAt }) => nextDueAt)),
   };
 }
@@ -68,24 +75,34 @@ function sumOf(looks: readonly Look[]): Look {
  * Takes the records that have been due for the longest time. A single group is asked for all of them. Of several groups,
  * each one with due records is asked for a share, so that each node gives what it has.
  */
-async function take(groups: Groups, limit: number, hideMs: number): Promise<Look> {
+async function take(groups: Groups, limit: Lanes, hideMs: number): Promise<Look> {
   const [only, ...others] = groups.all;
   if (only !== undefined && others.length === 0) return look(only, limit, hideMs);
-  const before = await lookAt(groups.all, 0, 0);
-  const due = [...before]
-    .filter(([, { left }]) => left > 0)
-    .sort(([, a], [, b]) => (a.oldest ?? 0) - (b.oldest ?? 0))
-    .slice(0, limit)
-    .map(([group]) => group);
-  const share = Math.floor(limit / Math.max(1, due.length));
-  const after = await lookAt(due, share, hideMs);
+  const before = await lookAt(new Map(groups.all.map((group) => [group, NONE])), 0);
+  const shares = ofEach((lane) => sharesOf(before, lane, limit[lane]));
+  const asked = new Map(
+    [...shares.usual.keys(), ...shares.patient.keys()].map((group) => [
+      group,
+      ofEach((lane) => shares[lane].get(group) ?? 0),
+    ]),
+  );
+  const after = await lookAt(asked, hideMs);
   return sumOf([...new Map([...before, ...after]).values()]);
+}
+
+/** How many records of a lane to ask each group for. */
+function sharesOf(found: ReadonlyMap<Group, Look>, lane: Lane, limit: number): ReadonlyMap<Group, number> {
+  const due = [...found]
+    .filter(([, { left }]) => left[lane] > 0)
+    .sort(([, a], [, b]) => (a.oldest[lane] ?? 0) - (b.oldest[lane] ?? 0))
+    .slice(0, limit);
+  return new Map(due.map(([group]) => [group, Math.floor(limit / due.length)]));
 }
 
 /** See `RecordStore.takeDue`. */
 export async function takeDue(
   groups: Groups,
-  limit: number,
+  limit: Lanes,
   hideMs: number,
   read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>,
 ): Promise<DueRecords> {

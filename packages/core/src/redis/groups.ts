@@ -1,3 +1,4 @@
+import { LANES } from "../inbox/record/lane.ts";
 import { ServerClock } from "../inbox/server-clock.ts";
 import type { Clock } from "../time/clock.ts";
 import { isCrossSlot } from "./answers.ts";
@@ -80,10 +81,14 @@ export class Groups {
   }
 }
 
+/** The keys that a look needs: those of the usual lane, then those of the patient one. */
+export function dueKeys(shards: readonly Shard[]): readonly string[] {
+  return LANES.flatMap((lane) => shards.map(({ due }) => due[lane]));
+}
+
 /** Runs a script over all keys of one kind. It changes nothing. */
 async function look(group: Group): Promise<void> {
-  const keys = group.shards.map(({ due }) => due);
-  await group.run(TAKE_DUE, keys, [0, 0]);
+  await group.run(TAKE_DUE, dueKeys(group.shards), [0, 0, 0]);
 }
 
 /** Sorts things by the group that they belong to. */

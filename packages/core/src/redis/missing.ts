@@ -32,7 +32,7 @@ function placesOf(
     const list = listOf(event);
     return list === null ? [] : [{ set: shard.keyOf(list), member: memberOf(event) }];
   });
-  if (index.dueAt !== null) places.push({ set: shard.due, member: key });
+  if (index.dueAt !== null) places.push({ set: shard.due[index.lane], member: key });
   return {
     keys: [shard.keyOf(key), ...places.map(({ set }) => set)],
     args: [beginningOf(version), places.length, ...places.map(({ member }) => member)],

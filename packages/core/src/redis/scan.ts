@@ -24,7 +24,7 @@ export async function scanRecords(
   const [shard = shards.all[0]] = group?.shards ?? [];
   if (group === undefined) return { records: [], next: null };
   const pattern = `${shards.prefix.replace(SPECIAL, "\\$&")}:{*}:*`;
-  const [next, names] = await group.run(SCAN, [shard.due], [place, pattern, limit]);
+  const [next, names] = await group.run(SCAN, [shard.due.usual], [place, pattern, limit]);
   const keys = (names as readonly string[]).flatMap((name) => RECORD_NAME.exec(name)?.[1] ?? []);
   const found = await read(keys);
   const records = keys.flatMap((key, at) => {

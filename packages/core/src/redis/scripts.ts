@@ -79,51 +79,59 @@ return answers
 `;
 
 /**
- * Takes the records that have been due for the longest time, and hides them.
+ * Takes the records of each lane that have been due for the longest time, and hides them.
  *
- * KEYS: the sorted sets of due records. ARGV: how many records to take at most, and for how long to hide them (ms). Returns how
- * many due records are left. If some were to be taken, this is only the number of sets in which some are left, since counting
- * costs more than taking. Then: since when the first of these has been due ("" if there is none), when the next record falls
- * due that is not due yet ("" if there is none), and for each record that was taken, its member and since when it was due.
+ * KEYS: the sorted sets of due records, those of the usual lane in the first half, and those of the patient one in the second.
+ * ARGV: how many records of each lane to take at most, and for how long to hide them (ms). Returns how many due records are left
+ * in each lane. If some were to be taken, this is only the number of sets in which some are left, since counting costs more than
+ * taking. Then: since when the first of these in each lane has been due ("" if there is none), when the next record falls due that
+ * is not due yet ("" if there is none), and for each record that was taken, its member and since when it was due.
  */
 export const TAKE_DUE: string = `${NOW}
-local limit, hiddenUntil = tonumber(ARGV[1]), now + math.max(ARGV[2], 1)
-local members, times = {}, {}
-local function look(i)
-  local first = redis.call('ZRANGE', KEYS[i], 0, 0, 'WITHSCORES')
-  members[i], times[i] = first[1], tonumber(first[2]) or math.huge
-end
-for i = 1, #KEYS do look(i) end
-local answers = {now, 0, '', ''}
-for _ = 1, limit do
-  local oldest = 1
-  for i = 2, #KEYS do
-    if times[i] < times[oldest] then oldest = i end
+local hiddenUntil = now + math.max(ARGV[3], 1)
+local takes = ARGV[1] + ARGV[2] > 0
+local answers = {now, 0, 0, '', '', ''}
+local following = math.huge
+local function take(from, to, limit)
+  -- A set without members does not exist. Mostly nobody waits in the patient lane.
+  if redis.call('EXISTS', unpack(KEYS, from, to)) == 0 then return 0, '' end
+  local members, times = {}, {}
+  local function look(i)
+    local first = redis.call('ZRANGE', KEYS[i], 0, 0, 'WITHSCORES')
+    members[i], times[i] = first[1], tonumber(first[2]) or math.huge
   end
-  if times[oldest] > now then break end
-  answers[#answers + 1] = members[oldest]
-  answers[#answers + 1] = times[oldest]
-  redis.call('ZREM', KEYS[oldest], members[oldest])
-  redis.call('ZADD', KEYS[oldest], hiddenUntil, members[oldest])
-  look(oldest)
-end
-local left, oldest, following = 0, math.huge, math.huge
-for i = 1, #KEYS do
-  local later = times[i]
-  if later <= now then
-    oldest = math.min(oldest, later)
-    if limit > 0 then
-      left = left + 1
-    else
-      left = left + redis.call('ZCOUNT', KEYS[i], '-inf', now)
-      later = tonumber(redis.call('ZRANGEBYSCORE', KEYS[i], '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]) or math.huge
+  for i = from, to do look(i) end
+  for _ = 1, limit do
+    local oldest = from
+    for i = from + 1, to do
+      if times[i] < times[oldest] then oldest = i end
     end
+    if times[oldest] > now then break end
+    answers[#answers + 1] = members[oldest]
+    answers[#answers + 1] = times[oldest]
+    redis.call('ZREM', KEYS[oldest], members[oldest])
+    redis.call('ZADD', KEYS[oldest], hiddenUntil, members[oldest])
+    look(oldest)
   end
-  if later > now then following = math.min(following, later) end
+  local left, earliest = 0, math.huge
+  for i = from, to do
+    local later = times[i]
+    if later <= now then
+      earliest = math.min(earliest, later)
+      if takes then
+        left = left + 1
+      else
+        left = left + redis.call('ZCOUNT', KEYS[i], '-inf', now)
+        later = tonumber(redis.call('ZRANGEBYSCORE', KEYS[i], '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]) or math.huge
+      end
+    end
+    if later > now then following = math.min(following, later) end
+  end
+  return left, earliest < math.huge and earliest or ''
 end
-answers[2] = left
-if oldest < math.huge then answers[3] = oldest end
-if following < math.huge then answers[4] = following end
+answers[2], answers[4] = take(1, #KEYS / 2, ARGV[1])
+answers[3], answers[5] = take(#KEYS / 2 + 1, #KEYS, ARGV[2])
+if following < math.huge then answers[6] = following end
 return answers
 `;
 

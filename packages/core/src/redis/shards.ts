@@ -1,3 +1,4 @@
+import type { Lanes } from "../inbox/record/lane.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 
 /**
@@ -16,14 +17,14 @@ const PLACE = 127;
 export class Shard {
   /** The shard's slot, of the 16,384 of a cluster. */
   readonly slot: number;
-  /** The sorted set of records by the time at which they have to be looked at. */
-  readonly due: string;
+  /** For each lane, the sorted set of its records by the time at which they have to be looked at. */
+  readonly due: Lanes<string>;
   readonly #base: string;
 
   constructor(prefix: string, tag: string, index: number) {
     this.slot = index * SLOTS_EACH + PLACE;
     this.#base = `${prefix}:{${tag}}:`;
-    this.due = this.keyOf("due");
+    this.due = { usual: this.keyOf("due"), patient: this.keyOf("patient") };
   }
 
   /** The key in Redis of a record, or of something else in the shard. */

@@ -2,6 +2,7 @@ import type { Redis } from "ioredis";
 import type { EventFilter } from "../inbox/events.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { canaryKey } from "../inbox/record/canary.ts";
+import type { Lanes } from "../inbox/record/lane.ts";
 import type {
   Counts,
   DueRecords,
@@ -169,8 +170,12 @@ class RedisStore implements RecordStore {
   async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
     const { groups } = await this.#open();
     const { environment } = this.#settings;
-    const loss = await this.#identities.findLoss(await this.#oneOfEachNode(groups), environment.token());
-    return loss ?? ((await isAnyMissing(this.#shards, groups, known)) ? "missing" : null);
+    const ask = async (): Promise<Loss | null> =>
+      this.#identities.findLoss(await this.#oneOfEachNode(groups), environment.token());
+    const loss = await ask();
+    if (loss !== null || !(await isAnyMissing(this.#shards, groups, known))) return loss;
+    // The data may have been replaced between the two questions.
+    return (await ask()) ?? "missing";
   }
 
   /** All callers share one attempt. After a failure, the next call tries again. */
@@ -238,7 +243,7 @@ class RedisStore implements RecordStore {
     return results;
   }
 
-  async takeDue(limit: number, hideMs: number): Promise<DueRecords> {
+  async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const { groups } = await this.#open();
     return takeDue(groups, limit, hideMs, (keys) => this.read(keys));
   }

@@ -98,9 +98,9 @@ function written(shard: Shard, item: Swap): Written {
     moves.push(member, score);
   };
   // This is done even if the time does not change: the record may be hidden, and a write ends that.
-  if (index.dueAt !== null || (before?.dueAt ?? null) !== null) {
-    move(shard.due, key, index.dueAt === null ? "" : Math.ceil(index.dueAt));
-  }
+  const wasDue = before !== null && before.dueAt !== null;
+  if (wasDue && (index.dueAt === null || before.lane !== index.lane)) move(shard.due[before.lane], key, "");
+  if (index.dueAt !== null) move(shard.due[index.lane], key, Math.ceil(index.dueAt));
   for (const { from, to, member } of movesBetween(before, index)) {
     if (from !== null) move(shard.keyOf(from), member, "");
     if (to !== null) move(shard.keyOf(to), member, 0);

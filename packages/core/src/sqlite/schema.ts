@@ -7,7 +7,7 @@ import { transact } from "./transaction.ts";
 /** "PYHK": distinguishes a file of Payhooks from that of another program. */
 export const APPLICATION_ID = 0x5059484b;
 
-const VERSION = 5;
+const VERSION = 6;
 
 /**
  * Each record has a row, and so has each of its events. Rows are stored in the order in which they were written (`place`,
@@ -21,12 +21,13 @@ const SCHEMA = `
     key TEXT NOT NULL UNIQUE,
     version TEXT NOT NULL,
     text TEXT NOT NULL,
+    lane TEXT NOT NULL,
     due_at INTEGER,
     due_in_ms INTEGER NOT NULL,
     expires_at INTEGER
   );
-  CREATE INDEX IF NOT EXISTS records_by_due ON records (due_at) WHERE due_at IS NOT NULL;
-  CREATE INDEX IF NOT EXISTS records_by_due_from ON records (due_at - due_in_ms) WHERE due_at IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS records_by_due ON records (lane, due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS records_by_due_from ON records (lane, due_at - due_in_ms) WHERE due_at IS NOT NULL;
   CREATE INDEX IF NOT EXISTS records_by_expiry ON records (expires_at) WHERE expires_at IS NOT NULL;
   CREATE TABLE IF NOT EXISTS events (
     record INTEGER NOT NULL,

@@ -1,6 +1,7 @@
 import { existsSync, rmSync } from "node:fs";
 import type { EventFilter } from "../inbox/events.ts";
 import { decodeRecord, encodeRecord } from "../inbox/record/codec.ts";
+import { LANES, type Lanes } from "../inbox/record/lane.ts";
 import type {
   Counts,
   DueRecords,
@@ -21,6 +22,7 @@ import { type Clock, Stopwatch } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { openDatabase } from "./driver.ts";
 import { isBusy, isDataRefused, isTableMissing, unavailable } from "./failure.ts";
+import { gone, isGone } from "./gone.ts";
 import type { SqliteDatabase, SqliteHandle } from "./handle.ts";
 import { listEvents } from "./listing.ts";
 import { closeOrPark, staysOpen } from "./parked.ts";
@@ -258,26 +260,26 @@ class SqliteStore implements RecordStore {
     return { kind: "written" };
   }
 
-  async takeDue(limit: number, hideMs: number): Promise<DueRecords> {
+  async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const { tables } = this.#opened;
     const rows = this.#isDue(tables, limit) ? await this.#take(limit, hideMs) : [];
     const now = this.now();
     return {
       records: rows.map((row) => ({ key: row.key, ...decoded(row) })),
-      left: tables.countDue(now),
+      left: { usual: tables.countDue("usual", now), patient: tables.countDue("patient", now) },
       nextDueAt: tables.nextDueAt(now),
     };
   }
 
   /** Looks without the lock at first, since most looks find nothing. */
-  #isDue(tables: Tables, limit: number): boolean {
-    return limit > 0 && tables.due(this.now(), 1).length > 0;
+  #isDue(tables: Tables, limit: Lanes): boolean {
+    return LANES.some((lane) => limit[lane] > 0 && tables.due(lane, this.now(), 1).length > 0);
   }
 
-  #take(limit: number, hideMs: number): Promise<readonly RecordRow[]> {
+  #take(limit: Lanes, hideMs: number): Promise<readonly RecordRow[]> {
     return this.#write((tables) => {
       const now = this.now();
-      const rows = tables.due(now, limit);
+      const rows = LANES.flatMap((lane) => (limit[lane] > 0 ? tables.due(lane, now, limit[lane]) : []));
       for (const { place } of rows) tables.hide(place, now + hideMs, hideMs);
       return rows;
     }).catch(rethrow);
@@ -368,34 +370,6 @@ class SqliteStore implements RecordStore {
     }
     closeOrPark(opened.database);
   }
-}
-
-function isGone(error: unknown): error is FileGone | LogGone {
-  return error instanceof FileGone || error instanceof LogGone;
-}
-
-function gone(error: FileGone | LogGone): PayhooksError {
-  const [how, fix] = howGone(error);
-  return new PayhooksError("ERR_INBOX_UNAVAILABLE", how, { fix, cause: error });
-}
-
-function howGone(error: FileGone | LogGone): readonly [how: string, fix: string] {
-  if (error instanceof FileOverwritten) {
-    return [
-      "The file of sqliteInbox was overwritten while it was open.",
-      "Events may be lost. Within ten seconds the file is opened again, if it is whole. If it is not, stop every process, put a whole copy back, delete the -wal and -shm files, and start them again.",
-    ];
-  }
-  if (error instanceof FileGone) {
-    return [
-      "The file of sqliteInbox was deleted or exchanged while it was open.",
-      "Its events are lost, unless you still have the file. If you have it, stop every process, put it back, and start them again. Otherwise sqliteInbox makes a new file within seconds if it was given a path; with a handle of your own, restart the process.",
-    ];
-  }
-  return [
-    "The -wal or -shm of the file of sqliteInbox was removed or cut while several handles had the file open.",
-    "Find what removes files there, such as a clean-up script. If this does not end within ten seconds, restart every process that has the file open.",
-  ];
 }
 
 function unexpired(row: RecordRow | null, now: number): RecordRow | null {

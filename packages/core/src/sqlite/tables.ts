@@ -1,4 +1,5 @@
 import type { EventLabels } from "../inbox/record/index-of.ts";
+import { LANES, type Lane } from "../inbox/record/lane.ts";
 import type { KnownRecord, Swap } from "../inbox/store.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { SqliteDatabase, SqliteStatement } from "./handle.ts";
@@ -22,16 +23,16 @@ export interface CountRow {
 const COLUMNS = "place, key, version, text, expires_at";
 
 /**
- * Selects the records that are due, the longest waiting first. If a time is further away now than when it was written, a clock
+ * Selects the records of a lane that are due, the longest waiting first. If a time is further away now than when it was written, a clock
  * that was ahead has written it, and was corrected since. Such a record is due too, so that its time gets corrected. The
- * parameters are: the time for the first part, for the second part the latest moment at which a time can have been written, and
- * a limit for both.
+ * parameters are: the lane and the time for the first part, for the second part the lane and the latest moment at which a time can
+ * have been written, and a limit for both.
  */
 const due = (columns: string): string => `
-  SELECT ${columns} FROM records WHERE due_at <= ?
+  SELECT ${columns} FROM records WHERE lane = ? AND due_at <= ?
   UNION ALL
   SELECT ${columns} FROM records INDEXED BY records_by_due_from
-    WHERE due_at IS NOT NULL AND due_at - due_in_ms > ?
+    WHERE due_at IS NOT NULL AND lane = ? AND due_at - due_in_ms > ?
   ORDER BY due_at LIMIT ?`;
 
 /** Counts unfinished events. The conditions are worded so that SQLite uses the partial index of these events. */
@@ -44,6 +45,14 @@ const COUNTS = `
 
 /** A clock that was set back by less than this is taken as correct. */
 const CLOCKS_APART_MS = 5_000;
+
+/** The earliest due time in the rows. Drivers say null or undefined where there is no row. */
+function earliest(rows: readonly unknown[]): number | null {
+  const times = (rows as readonly ({ readonly due_at: number } | null | undefined)[]).flatMap(
+    (row) => row?.due_at ?? [],
+  );
+  return times.length === 0 ? null : Math.min(...times);
+}
 
 /** Above this number, due records are not counted exactly. */
 const COUNTED_DUE = 10_000;
@@ -72,13 +81,13 @@ export class Tables {
   constructor(database: SqliteDatabase) {
     this.#find = database.prepare(`SELECT ${COLUMNS} FROM records WHERE key = ?`);
     this.#insert = database.prepare(
-      "INSERT INTO records (key, version, text, due_at, due_in_ms, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+      "INSERT INTO records (key, version, text, lane, due_at, due_in_ms, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
     );
     // RETURNING is not used: after an insert that found the disk full, libsql 0.5.29 lost and mixed up rows of other
     // statements.
     this.#lastPlace = database.prepare("SELECT last_insert_rowid() AS place");
     this.#update = database.prepare(
-      "UPDATE records SET version = ?, text = ?, due_at = ?, due_in_ms = ?, expires_at = ? WHERE place = ?",
+      "UPDATE records SET version = ?, text = ?, lane = ?, due_at = ?, due_in_ms = ?, expires_at = ? WHERE place = ?",
     );
     this.#remove = database.prepare("DELETE FROM records WHERE place = ?");
     this.#insertEvent = database.prepare(
@@ -93,8 +102,8 @@ export class Tables {
     this.#due = database.prepare(due(`${COLUMNS}, due_at`));
     this.#countDue = database.prepare(`SELECT count(*) AS n FROM (${due("due_at")})`);
     this.#nextDue = database.prepare(
-      `SELECT due_at AS at FROM records INDEXED BY records_by_due
-       WHERE due_at > ? AND due_at - due_in_ms <= ? ORDER BY due_at LIMIT 1`,
+      `SELECT due_at FROM records INDEXED BY records_by_due
+       WHERE lane = ? AND due_at > ? AND due_at - due_in_ms <= ? ORDER BY due_at LIMIT 1`,
     );
     this.#oldestDue = database.prepare(due("due_at"));
     this.#hide = database.prepare("UPDATE records SET due_at = ?, due_in_ms = ? WHERE place = ?");
@@ -113,14 +122,14 @@ export class Tables {
   }
 
   insert({ key, version, index }: Swap, text: string): void {
-    this.#insert.run(key, version, text, index.dueAt, index.dueInMs, index.expiresAt);
+    this.#insert.run(key, version, text, index.lane, index.dueAt, index.dueInMs, index.expiresAt);
     if (index.events.length === 0) return;
     const { place } = this.#lastPlace.get() as { place: number };
     for (const labels of index.events) this.#addEvent(place, labels);
   }
 
   update(place: number, { version, index, before }: Swap, text: string): void {
-    this.#update.run(version, text, index.dueAt, index.dueInMs, index.expiresAt, place);
+    this.#update.run(version, text, index.lane, index.dueAt, index.dueInMs, index.expiresAt, place);
     const gone = new Map(before?.events.map((labels) => [labels.eventId, labels]));
     for (const labels of index.events) {
       const known = gone.get(labels.eventId);
@@ -157,30 +166,28 @@ export class Tables {
     this.#remove.run(place);
   }
 
-  /** The records that are due, the longest waiting first. */
-  due(now: number, limit: number): readonly RecordRow[] {
-    return this.#due.all(now, now + CLOCKS_APART_MS, limit) as RecordRow[];
+  /** The records of a lane that are due, the longest waiting first. */
+  due(lane: Lane, now: number, limit: number): readonly RecordRow[] {
+    return this.#due.all(lane, now, lane, now + CLOCKS_APART_MS, limit) as RecordRow[];
   }
 
-  /** How many records are due. A very high number is not counted exactly. */
-  countDue(now: number): number {
-    return Number((this.#countDue.get(now, now + CLOCKS_APART_MS, COUNTED_DUE) as { n: number }).n);
+  /** How many records of a lane are due. A very high number is not counted exactly. */
+  countDue(lane: Lane, now: number): number {
+    const counted = this.#countDue.get(lane, now, lane, now + CLOCKS_APART_MS, COUNTED_DUE);
+    return Number((counted as { n: number }).n);
   }
 
   /** When the next record falls due; null when none waits. */
   nextDueAt(now: number): number | null {
-    // Drivers say null or undefined where there is no row.
-    const next = this.#nextDue.get(now, now + CLOCKS_APART_MS) as { at: number } | null | undefined;
-    return next?.at ?? null;
+    return earliest(LANES.map((lane) => this.#nextDue.get(lane, now, now + CLOCKS_APART_MS)));
   }
 
   /** Since when the record that waits longest has been due; null when none is due. */
   oldestDueAt(now: number): number | null {
-    const oldest = this.#oldestDue.get(now, now + CLOCKS_APART_MS, 1) as
-      | { due_at: number }
-      | null
-      | undefined;
-    return oldest === null || oldest === undefined ? null : Math.min(oldest.due_at, now);
+    const oldest = earliest(
+      LANES.map((lane) => this.#oldestDue.get(lane, now, lane, now + CLOCKS_APART_MS, 1)),
+    );
+    return oldest === null ? null : Math.min(oldest, now);
   }
 
   /** Whether a record is there, and can be found by what it was stored with. */

@@ -14,6 +14,13 @@ export interface Environment extends Clock {
   token(): string;
 }
 
+/**
+ * On Workers, a timer or an immediate ends with the request that set it. So nothing that is meant for other requests may wait for
+ * one.
+ */
+export const ON_WORKERS: boolean =
+  (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers";
+
 const PROCESS_BYTES = 7;
 
 /** Tokens of one process: a random beginning of its own, and a count. */

@@ -1,10 +1,10 @@
 import { isPayhooksError } from "@payhooks/core";
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { Changes } from "../../src/inbox/changes.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
 import { isCanary } from "../../src/inbox/record/canary.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
+import { Records } from "../../src/inbox/records.ts";
 import type { RecordStore, SwapResult } from "../../src/inbox/store.ts";
 import { type MemoryStore, memoryStore } from "../../src/memory/store.ts";
 import { environmentOf } from "../../src/time/environment.ts";
@@ -83,12 +83,12 @@ it("a record that others change all the time is given up at the caller's deadlin
       return items.map((): SwapResult => ({ kind: "conflict", current }));
     },
   };
-  const changes = new Changes(store, environment, 30_000);
+  const records = new Records(store, environment, 30_000);
   const step = (): { readonly answer: string; readonly record: IdempotencyRecord } => ({
     answer: "written",
     record,
   });
-  const error = await failure(changes.change({ key: KEY, deadlineMs: 100, step }));
+  const error = await failure(records.change({ key: KEY, deadlineMs: 100, step }));
   expect(isPayhooksError(error) && error.code).toBe("ERR_INBOX_UNAVAILABLE");
   expect(writes).toBeGreaterThan(1);
 });

@@ -1,10 +1,10 @@
 import { PayhooksError } from "@payhooks/core";
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { Changes } from "../../src/inbox/changes.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
 import type { Lease, Runner } from "../../src/inbox/inbox.ts";
 import type { Ending } from "../../src/inbox/record/lease.ts";
+import { Records } from "../../src/inbox/records.ts";
 import type { RecordStore, Swap } from "../../src/inbox/store.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
 import { memoryStore } from "../../src/memory/store.ts";
@@ -75,7 +75,7 @@ describe("the leases of an inbox", () => {
     await clock.advance("5s");
     behindMs = 3_000;
     await inbox.work(runner, { deadlineMs: 1_000, limit: 1, concurrency: 1 });
-    expect(asked).toEqual(["yes", "yes", "lost"]);
+    expect(asked).toEqual(["yes", "yes", "hand-back"]);
     await inbox.close({ graceMs: 0 });
   });
 
@@ -251,12 +251,12 @@ describe("writes of one turn", () => {
     const no = new PayhooksError("ERR_HELD_FULL", "no");
     const clock = fakeClock();
     const memory = memoryStore({ environment: clock });
-    const changes = new Changes({ ...memory, immediate: false }, clock, LEASE_MS);
+    const records = new Records({ ...memory, immediate: false }, clock, LEASE_MS);
     const key = "1".padStart(32, "0");
     const claimed = { flow: "payments", tenant: "", id: "0", statusSlot: null } as const;
     const empty = { ...claimed, terminal: false, identity: {}, lease: null, slots: {}, signedAt: 0 };
     const count = (by: number, fails = false) =>
-      changes.change<number>({
+      records.change<number>({
         key,
         deadlineMs: 1_000,
         step: (record) => {
@@ -270,10 +270,10 @@ describe("writes of one turn", () => {
       });
     const asked = [count(1), count(10), count(100, true), count(1_000)];
     expect(await Promise.allSettled(asked)).toMatchObject([
-      { value: 1 },
-      { value: 11 },
+      { value: { answer: 1 } },
+      { value: { answer: 11 } },
       { reason: no },
-      { value: 1_011 },
+      { value: { answer: 1_011 } },
     ]);
     expect(memory.read([key])[0]?.record).toMatchObject({ signedAt: 1_011 });
   });
@@ -438,7 +438,7 @@ describe("a look for due events", () => {
       endsWithProcess: false,
       takeDue: async () => {
         looks++;
-        return { records: [], left: 1, nextDueAt: null };
+        return { records: [], left: { usual: 1, patient: 0 }, nextDueAt: null };
       },
     };
     const inbox = createInbox(locked, { environment: clock });
@@ -535,7 +535,7 @@ describe("a look for due events", () => {
 });
 
 describe("a store with replicas", () => {
-  it("confirms an event together with the claim of its reference", async () => {
+  it("confirms the claim of a reference before the event is written, and the event before it is acknowledged", async () => {
     const clock = fakeClock();
     const memory = memoryStore({ environment: clock });
     const confirmed: string[][] = [];
@@ -549,7 +549,29 @@ describe("a store with replicas", () => {
     for (const outcome of ["new", "duplicate"]) {
       expect(await inbox.accept(event)).toMatchObject({ outcome });
     }
-    expect(confirmed).toEqual(Array(2).fill([referenceKey, event.key]));
+    expect(confirmed).toEqual([[referenceKey], [event.key], [event.key]]);
+    await inbox.close({ graceMs: 0 });
+  });
+
+  it.each([true, false])("have the end of an event before its claim may expire: %s", async (isConfirmed) => {
+    const clock = fakeClock();
+    const memory = memoryStore({ environment: clock });
+    const referenceKey = "e".repeat(32);
+    let isAway = false;
+    const replicated: RecordStore = {
+      ...memory,
+      settled: async () => {
+        if (isAway) throw new Error("no replica has it");
+      },
+    };
+    const inbox = createInbox(replicated, { environment: clock });
+    const event = verifiedEvent(1, { signedAt: clock.now(), referenceKey });
+    const { eventId } = await inbox.accept(event);
+    isAway = !isConfirmed;
+    const runner = runnerOf(async () => ({ kind: "done" }));
+    expect(await inbox.runEvent(runner, eventId)).toEqual({ state: "done", ran: true });
+    const [claim = null] = await memory.read([referenceKey]);
+    expect(claim?.record).toMatchObject({ id: event.key, terminal: isConfirmed });
     await inbox.close({ graceMs: 0 });
   });
 });

@@ -7,9 +7,17 @@ import type { RecordStore } from "../../src/inbox/store.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { Loss } from "../../src/notices/notice.ts";
 import { sqliteInbox, sqliteStore } from "../../src/sqlite/index.ts";
+import { sleep } from "../../src/time/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { newFile, openFile, watched } from "../sqlite/ground.ts";
 import { verifiedEvent } from "../verified-event.ts";
+
+const idle: Runner = {
+  run: async () => ({ ending: { kind: "done" }, changes: [], written() {} }),
+  firstStep: () => null,
+  handlersOf: () => [],
+  notify() {},
+};
 
 describe("the health of an inbox", () => {
   it("is found out by one canary, however many ask, and by another one some seconds later", async () => {
@@ -40,21 +48,15 @@ describe("the health of an inbox", () => {
     const store: RecordStore = sqliteStore(file, { clock });
     const one = createInbox(store, { environment: environmentOf(clock) });
     const other = sqliteInbox(file, { clock });
-    const runner: Runner = {
-      run: async () => ({ ending: { kind: "done" }, changes: [], written() {} }),
-      firstStep: () => null,
-      handlersOf: () => [],
-      notify() {},
-    };
     for (const inbox of [one, other]) {
       await inbox.ready();
-      await inbox.run(runner, { concurrency: 1 });
+      await inbox.run(idle, { concurrency: 1 });
     }
     store.takeDue = () => Promise.reject(new Error("away"));
     await clock.advance(1_000);
     expect(await one.health()).toMatchObject({ ok: false, failing: "take" });
     // It answers again, but the other process is always faster.
-    store.takeDue = () => ({ records: [], left: 0, nextDueAt: null });
+    store.takeDue = () => ({ records: [], left: { usual: 0, patient: 0 }, nextDueAt: null });
     await clock.advance(4_000);
     expect(await one.health()).toMatchObject({ ok: true, failing: null });
     await Promise.all([one.close({ graceMs: 0 }), other.close({ graceMs: 0 })]);
@@ -65,6 +67,34 @@ describe("the health of an inbox", () => {
     expect(await inbox.health()).toMatchObject({ ok: true });
     await inbox.close({ graceMs: 0 });
     expect(await inbox.health()).toMatchObject({ ok: false, waiting: null });
+  });
+
+  it("is watched until the inbox closes, which leaves no canary in the store", async () => {
+    const clock = fakeClock();
+    const store: RecordStore = sqliteStore(newFile(), { clock });
+    const { swap } = store;
+    const keys = new Set<string>();
+    // A store that takes 10 ms for each write.
+    store.swap = async (items) => {
+      for (const { key } of items) keys.add(key);
+      await sleep(clock, 10);
+      return swap.call(store, items);
+    };
+    const left: unknown[] = [];
+    const { close } = store;
+    store.close = async () => {
+      left.push(...(await store.read([...keys])));
+      return close.call(store);
+    };
+    const inbox = createInbox(store, { environment: environmentOf(clock) });
+    await inbox.run(idle, { concurrency: 1 });
+    await clock.advance(1);
+    void inbox.health();
+    await clock.advance(15);
+    const closing = inbox.close({ graceMs: 1_000 });
+    await clock.advance(100);
+    await closing;
+    expect(left).toEqual([null]);
   });
 
   it("does not wait for a store that never answers", async () => {

@@ -3,26 +3,101 @@ import { callbackFields, createTestKeys, fakeClock, signPaymentCallback } from "
 import { describe, expect, it } from "vitest";
 import { silent } from "../../../../test/support/silent.ts";
 import { Places } from "../../src/inbox/places.ts";
+import type { Lane } from "../../src/inbox/record/lane.ts";
 import { settle } from "../../src/testing/clock.ts";
 import { deliveryOf } from "../receiving.ts";
 
+/** Places that know how long handlers take. */
+async function placesFor(handlerMs: number, concurrency = 16) {
+  const clock = fakeClock();
+  const places = new Places(clock);
+  places.open(concurrency);
+  for (let run = 0; run < 100; run++) {
+    const leave = places.enter("usual");
+    await clock.advance(handlerMs);
+    leave();
+  }
+  return { clock, places };
+}
+
+/** Begins runs of a lane, as many as have room there. Those that have a place run. */
+function begin(places: Places, lane: Lane): number {
+  let begun = 0;
+  while (places.room(lane) > 0) {
+    places.reserve(lane);
+    if (places.isFree(lane)) places.enter(lane);
+    begun++;
+  }
+  return begun;
+}
+
 describe("places", () => {
   it("leave room for many while handlers are quick, and for as many as run while they are slow", async () => {
-    const clock = fakeClock();
-    const places = new Places(clock);
-    expect(places.room).toBe(0);
+    const unknown = new Places(fakeClock());
+    expect(unknown.room("usual")).toBe(0);
+    unknown.open(16);
+    expect(unknown.room("usual")).toBeGreaterThanOrEqual(16 + 256);
+    const { places } = await placesFor(1_000);
+    expect(places.room("usual")).toBe(16);
+    places.reserve("usual");
+    expect(places.room("usual")).toBe(15);
+    places.giveBack("usual");
+    expect(places.room("usual")).toBe(16);
+  });
+
+  it("are all a crowd's that is alone, and half while others are there and for a minute after", async () => {
+    const { clock, places } = await placesFor(1_000);
+    expect(places.room("patient")).toBe(16);
+    places.keepFree();
+    expect(begin(places, "patient")).toBe(8);
+    expect([places.isFree("patient"), places.isFree("usual")]).toEqual([false, true]);
+    await clock.advance(59_999);
+    expect([places.room("patient"), places.isFree("patient")]).toEqual([0, false]);
+    await clock.advance(1);
+    expect([places.room("patient"), places.isFree("patient")]).toEqual([8, true]);
+    expect(begin(places, "patient")).toBe(8);
+    expect([places.isFree("patient"), places.isFree("usual")]).toEqual([false, false]);
+  });
+
+  it("are all of usual events if no crowd is there, although some are kept free", async () => {
+    const { places } = await placesFor(1_000);
+    places.keepFree();
+    expect(begin(places, "usual")).toBe(16);
+    expect(places.room("patient")).toBe(0);
+  });
+
+  it("have room for others at once, although a crowd was begun far beyond its half while it was alone", async () => {
+    const { places } = await placesFor(1);
+    expect(begin(places, "patient")).toBe(272);
+    expect(places.room("usual")).toBe(0);
+    places.keepFree();
+    expect(places.room("patient")).toBe(0);
+    expect(places.room("usual")).toBe(136);
+    expect(places.isFree("usual")).toBe(false);
+  });
+
+  it("have no room for others in a place where one of the crowd runs", async () => {
+    const { places } = await placesFor(1_000);
+    begin(places, "patient");
+    places.keepFree();
+    expect(places.room("usual")).toBe(0);
+  });
+
+  it("have one for a crowd, however few there are", async () => {
+    const { places } = await placesFor(1_000, 1);
+    places.keepFree();
+    expect([places.room("usual"), places.room("patient")]).toEqual([1, 1]);
+    places.reserve("usual");
+    expect(places.room("patient")).toBe(0);
+  });
+
+  it("know how many are a quarter of them", () => {
+    const places = new Places(fakeClock());
+    expect(places.isQuarter(1_000)).toBe(false);
     places.open(16);
-    expect(places.room).toBeGreaterThanOrEqual(16 + 256);
-    for (let run = 0; run < 100; run++) {
-      const leave = places.enter();
-      await clock.advance("1s");
-      leave();
-    }
-    expect(places.room).toBe(16);
-    places.reserve();
-    expect(places.room).toBe(15);
-    places.giveBack();
-    expect(places.room).toBe(16);
+    expect([3, 4].map((events) => places.isQuarter(events))).toEqual([false, true]);
+    places.open(2);
+    expect([0, 1].map((events) => places.isQuarter(events))).toEqual([false, true]);
   });
 });
 

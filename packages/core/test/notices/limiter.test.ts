@@ -88,7 +88,7 @@ it("a receiver whose store is away tells its observer of few errors, and of how 
     endsWithProcess: false,
     takeDue() {
       if (isAway) throw new Error("away");
-      return { records: [], left: 0, nextDueAt: null };
+      return { records: [], left: { usual: 0, patient: 0 }, nextDueAt: null };
     },
   };
   const notices: Notice[] = [];
@@ -136,6 +136,7 @@ it("after a look that failed, nobody's word brings the next one before its time"
       notify: () => {},
     },
     room: () => 1,
+    nothingWaits: () => {},
     begin: () => {},
   });
   dispatcher.wake(0);

@@ -21,7 +21,12 @@ describe("the shards of a Redis inbox", () => {
     // The example of the cluster's specification.
     expect(slotOf("123456789")).toBe(0x31c3 % SLOTS);
     for (const shard of all) {
-      for (const key of [shard.due, shard.keyOf("waiting"), shard.keyOf("0".repeat(32))]) {
+      for (const key of [
+        shard.due.usual,
+        shard.due.patient,
+        shard.keyOf("waiting"),
+        shard.keyOf("0".repeat(32)),
+      ]) {
         expect(slotOf(key), key).toBe(shard.slot);
       }
     }

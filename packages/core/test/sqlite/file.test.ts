@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../src/sqlite/store.ts";
 import { sendCanary } from "../../src/testing/store/canaries.ts";
 import { accepted, keyOf } from "../../src/testing/store/records.ts";
-import { expectSame, put, readOne, swapOf } from "../../src/testing/store/writes.ts";
+import { expectSame, put, readOne, swapOf, takeDue } from "../../src/testing/store/writes.ts";
 import { ask, byKey, fates, newFile, openFile, openStore, waiting } from "./ground.ts";
 
 const unsuitable = (text: string | RegExp) =>
@@ -65,7 +65,7 @@ describe("the store of SQLite", () => {
     await first.close();
     const second = await openStore(file);
     expectSame(await readOne(second, keyOf(1)), written);
-    expect((await second.takeDue(10, 1_000)).records.map(({ key }) => key)).toEqual([keyOf(1)]);
+    expect((await takeDue(second, 10, 1_000)).records.map(({ key }) => key)).toEqual([keyOf(1)]);
     expect(second.identity).toBe(identity);
     expect((await openStore(newFile())).identity).not.toBe(identity);
   });
@@ -123,7 +123,7 @@ describe("the store of SQLite", () => {
     expect(await fates(store, [first])).toEqual(["written"]);
     const second = accepted(keyOf(1), store.now(keyOf(1)), { status: "FAILED" }, first.record);
     expect(await fates(store, [swapOf(store, keyOf(1), first, second)])).toEqual(["written"]);
-    const { records } = await store.takeDue(10, 1_000);
+    const { records } = await takeDue(store, 10, 1_000);
     expect(records.map(({ key }) => key)).toEqual([keyOf(1)]);
     expect((await store.list({ id: "tx-1" }, null, 10)).events).toHaveLength(2);
     expect(await store.read([keyOf(2)])).toEqual([null]);
@@ -138,7 +138,7 @@ describe("the schema", () => {
     for (const file of [empty, marked]) {
       const store = await openStore(file);
       expect(await fates(store, [waiting(store, 1)])).toEqual(["written"]);
-      expect([ask(file, "PRAGMA user_version"), ask(file, "PRAGMA application_id")]).toEqual([5, 0x5059484b]);
+      expect([ask(file, "PRAGMA user_version"), ask(file, "PRAGMA application_id")]).toEqual([6, 0x5059484b]);
     }
   });
 
@@ -147,7 +147,8 @@ describe("the schema", () => {
     [2, /schema version 2, of a version before the first release/],
     [3, /schema version 3, of a version before the first release/],
     [4, /schema version 4, of a version before the first release/],
-    [6, /schema version 6, newer/],
+    [5, /schema version 5, of a version before the first release/],
+    [7, /schema version 7, newer/],
   ])("of version %i is refused, and left as it is", async (version, text) => {
     const file = await closedInbox(1);
     const database = openFile(file);

@@ -39,6 +39,7 @@ async function acceptOne(n: number): Promise<void> {
   const { record } = accept(null, event, {
     now: event.delivery.receivedAt,
     delayMs: 0,
+    lane: "usual",
     referenceReused: false,
     admit: () => {},
   });
@@ -68,7 +69,7 @@ async function write(key: string, before: DueRecord | null, record: IdempotencyR
 
 async function run(): Promise<void> {
   while (!stopped) {
-    const { records } = await store.takeDue(AT_ONCE, HIDE_MS);
+    const { records } = await store.takeDue({ usual: AT_ONCE, patient: 0 }, HIDE_MS);
     await Promise.all(records.map(runOne));
     if (records.length === 0) await sleep(5);
   }
@@ -83,7 +84,7 @@ async function runOne(due: DueRecord): Promise<void> {
     leaseMs: HIDE_MS,
     now,
     force: null,
-    mayRunInterrupted: () => true,
+    mayRunSuspect: () => true,
     firstStep: () => null,
     handlersOf: () => [],
   });

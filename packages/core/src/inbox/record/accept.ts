@@ -1,6 +1,7 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import { countFurther, makeRoom } from "./contradictions.ts";
 import type { Accepted, AcceptOutcome, VerifiedEvent } from "./event.ts";
+import type { Lane } from "./lane.ts";
 import { countCopy, end, type IdempotencyRecord, referenceOf, type Slot } from "./record.ts";
 import { claimOf, type ReferenceClaim } from "./reference-claim.ts";
 import { decide, type Ruling } from "./table.ts";
@@ -9,10 +10,11 @@ import { decide, type Ruling } from "./table.ts";
 export function claimAtAcceptance(
   record: IdempotencyRecord | null,
   event: VerifiedEvent,
+  now: number,
 ): ReferenceClaim | null {
   if (event.referenceKey === null || !event.fresh) return null;
   const { verdict, slot } = decide(record, event);
-  return verdict === "run" ? claimOf(event, record, slot) : null;
+  return verdict === "run" ? claimOf(event, record, slot, now) : null;
 }
 
 /** What accepting an event depends on, besides its record. */
@@ -21,6 +23,8 @@ export interface AcceptContext {
   readonly now: number;
   /** The event falls due after this many milliseconds. */
   readonly delayMs: number;
+  /** Where the event waits, if it is new. */
+  readonly lane: Lane;
   /** Another id has the reference already (`oneSuccessPerReference`). */
   readonly referenceReused: boolean;
   /** Throws if there is no room for an event with this outcome. Nothing is changed then. */
@@ -52,7 +56,7 @@ const NONE: readonly EventFacts[] = [];
 export function accept(
   record: IdempotencyRecord | null,
   given: VerifiedEvent,
-  { now, delayMs, referenceReused, admit }: AcceptContext,
+  { now, delayMs, lane, referenceReused, admit }: AcceptContext,
 ): AcceptStep {
   const event = judged(given, referenceReused);
   const ruling = decide(record, event);
@@ -79,7 +83,7 @@ export function accept(
   }
   // If an event of the record runs now, its process will be the first that can run this one too.
   const waitMs = changed.lease === null ? delayMs : 0;
-  return { accepted: claim(changed, event, ruling, now, waitMs), slot: ruling.slot, record: changed };
+  return { accepted: claim(changed, event, ruling, now, waitMs, lane), slot: ruling.slot, record: changed };
 }
 
 /** One contradiction too many. It is counted, and answered as if it were kept. */
@@ -164,6 +168,7 @@ function claim(
   ruling: Ruling,
   now: number,
   delayMs: number,
+  lane: Lane,
 ): Accepted {
   const run = ruling.verdict === "run";
   const previousAmount = run ? amountBefore(record, event) : null;
@@ -199,8 +204,8 @@ function claim(
       steps: {},
       only: null,
       evenIfExpired: event.evenIfExpired === true,
-      ...(run && event.referenceKey !== null ? { reference: event.referenceKey } : {}),
       ...(event.foundBy === undefined || event.foundBy.length === 0 ? {} : { foundBy: event.foundBy }),
+      ...(lane === "patient" ? { patient: true } : {}),
       previousStatus,
       previousAmount,
       history: [{ at: now, what: reason === null ? "accepted" : `held: ${reason}` }],

@@ -34,7 +34,7 @@ import {
 } from "./shape.ts";
 
 /** The format in which texts are written, and the only one that is read. */
-const FORMAT = "2";
+const FORMAT = "3";
 
 const DELIVERY: Shape<StoredDelivery> = objectOf<StoredDelivery>({
   flow: oneOf(FLOWS),
@@ -96,10 +96,10 @@ const WORK = objectOf<Work>({
   history: HISTORY as Shape<HistoryEntry[]>,
   handlers: optional(TEXTS),
   foundBy: optional(TEXTS),
-  reference: optional(text),
   again: optional(yes),
   copies: optional(count),
   lastCopyAt: optional(time),
+  patient: optional(yes),
 });
 
 const SLOT = objectOf<Slot>({
@@ -137,6 +137,7 @@ const RECORD = objectOf<IdempotencyRecord>({
   expiresAt: time,
   slots: mapOf(SLOT, /^[0-9a-f]{16}$/),
   lease: orNull(objectOf<RecordLease>({ slot: text, token: text, until: time, lengthMs: time })),
+  claims: optional(mapOf(text)),
 });
 
 /** A record that this version of Payhooks cannot read, and why. Such a record is left alone. */

@@ -1,6 +1,7 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { label } from "./label.ts";
+import type { Lane } from "./lane.ts";
 import { type IdempotencyRecord, isEnd, isFinished, referenceOf, type Slot } from "./record.ts";
 import { dueOf } from "./schedule.ts";
 
@@ -37,6 +38,8 @@ export interface RecordIndex {
   readonly dueAt: number | null;
   /** How far away `dueAt` was when it was written. */
   readonly dueInMs: number;
+  /** Where the record waits until then. */
+  readonly lane: Lane;
   /** When the record may be forgotten; null while any of its events is unfinished or held. */
   readonly expiresAt: number | null;
   readonly events: readonly EventLabels[];
@@ -53,6 +56,7 @@ export function indexOf(key: string, record: IdempotencyRecord): RecordIndex {
   return {
     dueAt: due?.at ?? null,
     dueInMs: due?.inMs ?? 0,
+    lane: due?.lane ?? "usual",
     expiresAt: isFinished(record) ? record.expiresAt : null,
     events,
   };

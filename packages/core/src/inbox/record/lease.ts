@@ -73,8 +73,8 @@ export interface LeaseData {
   readonly only: readonly string[] | null;
   /** The replay asked for this: run the event although the record of an earlier run may have expired. */
   readonly evenIfExpired: boolean;
-  /** The key of the claim that it has on its reference; null if it has none. */
-  readonly reference: string | null;
+  /** The keys of the claims that its record has on references. */
+  readonly claims: readonly string[];
   /** How often it was replayed. */
   readonly replays: number;
   /** The last replay asked for its effects to happen again, so it has an `effectId` of its own. */

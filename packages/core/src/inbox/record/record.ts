@@ -1,18 +1,9 @@
 /**
  * The idempotency record: everything that is known about one transaction, or one webhook, of one tenant. Each event of it has a
- * slot, in one of these states:
- *
- *     (nothing) --accept--> waiting --begin--> running --finish--> done
- *        |                     ^ ^                |
- *        |                     | '-----retry------|
- *        |                     |                  v
- *        '-----accept----------|----------------> held --discard--> discarded
- *                              '-----replay-------'
- *     waiting --(a PENDING, once a terminal status is recorded)--> stale
+ * slot. `docs/concepts/deduplication.md` has a picture of a slot's states, and the table that `table.ts` follows.
  *
  * A held slot is also leased while its onHeld handlers are called; it stays held. The modules of this folder change a record
- * without I/O. The engine calls them on a copy, and then swaps the copy for the stored record. `docs/concepts/deduplication.md`
- * has the table that `table.ts` follows.
+ * without I/O. The engine calls them on a copy, and then swaps the copy for the stored record.
  */
 import type { FlowName } from "../../protocol/events.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
@@ -81,10 +72,10 @@ export interface Work {
   evenIfExpired: boolean;
   /** The ids and references of each reading, if there are several. */
   readonly foundBy?: readonly string[];
-  /** The key of the claim that the event has on its reference. Left out if it has none. */
-  reference?: string;
   /** The last replay asked for its effects to happen again. */
   again?: true;
+  /** It waits in the patient lane. Left out if it waits in the usual one. */
+  patient?: true;
   readonly previousStatus: string | null;
   readonly previousAmount: string | null;
   history: HistoryEntry[];
@@ -118,6 +109,8 @@ export interface IdempotencyRecord {
   signedAt: number;
   /** When the record may be forgotten, provided that nothing in it is unfinished. */
   expiresAt: number;
+  /** The keys of the claims that it has on references, each with the token of the claim. Left out if it has none. */
+  claims?: Readonly<Record<string, string>>;
 }
 
 /** The reference of an event, as a label. Null if it has none, or if its reading is not certain. */

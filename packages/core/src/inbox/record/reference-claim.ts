@@ -1,14 +1,22 @@
 import type { FlowName } from "../../protocol/events.ts";
 import type { VerifiedEvent } from "./event.ts";
-import { type IdempotencyRecord, isUnfinished } from "./record.ts";
+import { type IdempotencyRecord, isFinished, isUnfinished } from "./record.ts";
+
+/** A claim is kept for a little longer than its owner, since the write of the owner comes after that of the claim. */
+const LONGER_MS = 60_000;
+const NO_CLAIMS: readonly ReferenceClaim[] = [];
 
 /**
- * Which transaction has a reference (`oneSuccessPerReference`). The claim is a record without slots, whose `id` is the key of the
- * transaction's own record. It is written before that one. If the process dies in between, the next copy of the event finds its
- * own claim and passes.
+ * Which transaction has a reference (`oneSuccessPerReference`). A claim is a record without slots, whose `id` is the key of the
+ * transaction's own record, its owner. It is written before that one. If the process dies in between, the next copy of the event
+ * finds its own claim and passes.
  *
- * While its event is unfinished, the claim is open (`terminal` is false) and never expires. Once the event has ended, the claim is
- * kept as long as the event's record.
+ * **No claim ends before its owner.** As long as anything in the owner is unfinished, its claims are open (`terminal` is false), and
+ * an open claim never expires. Once nothing is, one more write for each claim lets it expire with the owner. Before a finished
+ * record is made to live longer, so are its claims.
+ *
+ * Each opening has a token, which is in the claim and in its owner. The write that lets a claim expire names the token that the
+ * finished owner had. So it does nothing to a claim that was opened again meanwhile for an event that the owner is about to have.
  */
 export interface ReferenceClaim {
   /** The key of the claim's record. */
@@ -17,72 +25,170 @@ export interface ReferenceClaim {
   readonly owner: string;
   readonly flow: FlowName;
   readonly tenant: string;
-  readonly signedAt: number | null;
+  /** When the owner expires; null if it has something unfinished, or will have it in a moment. */
+  readonly until: number | null;
+  /** When the event that claims was signed; 0 if it does not say. */
+  readonly signedAt: number;
+  /** Once an open claim is older than this, its owner is looked for before anybody believes it. */
   readonly retentionMs: number;
-  /** False if the event has ended already: a copy of it makes the claim last longer, but does not open it. */
-  readonly opens: boolean;
+  /** The token with which somebody may be letting the claim expire; null if nobody can. It is not used again. */
+  readonly spent: string | null;
 }
 
 /** Who has a reference now. */
 export interface Claimed {
   /** The key of a record. */
   readonly owner: string;
+  /** The token of the claim. */
+  readonly token: string;
   /** Whether the claim is so old that its owner may have been forgotten. */
   readonly isOld: boolean;
   /** The claim to write; null if the stored one stays as it is. */
   readonly record: IdempotencyRecord | null;
 }
 
-/** The claim of an event, whose own slot is `slot` if the record has it; null if it claims no reference. */
+/** The claims of a record in which nothing is unfinished, and when it expires. */
+export interface FinishedClaims {
+  readonly claims: Readonly<Record<string, string>>;
+  readonly expiresAt: number;
+}
+
+/**
+ * The claim of an event whose own slot is `slot` if the record has it. Null if it claims no reference, or if the record has the
+ * reference already.
+ */
 export function claimOf(
   event: VerifiedEvent,
   record: IdempotencyRecord | null,
   slot: string,
-): ReferenceClaim | null {
-  const { key, referenceKey, signedAt, retentionMs } = event;
-  if (referenceKey === null) return null;
-  const { flow, tenant } = event.delivery;
-  const known = record?.slots[slot];
-  const opens = known === undefined || isUnfinished(known);
-  return { key: referenceKey, owner: key, flow, tenant, signedAt, retentionMs, opens };
-}
-
-/** Claims a reference, unless somebody else has it. `forgotten`: a record that is known to be gone, so that it has nothing. */
-export function claimReference(
-  found: IdempotencyRecord | null,
-  claim: ReferenceClaim,
   now: number,
-  forgotten: string | null,
-): Claimed {
-  const isOld = found !== null && found.expiresAt <= now;
-  const record = isOld && found.id === forgotten ? null : found;
-  if (record !== null && record.id !== claim.owner) return { owner: record.id, isOld, record: null };
-  const { owner, flow, tenant, retentionMs, opens } = claim;
-  const signedAt = Math.max(record?.signedAt ?? 0, claim.signedAt ?? 0);
-  const terminal = !opens && (record?.terminal ?? true);
-  if (record !== null && signedAt === record.signedAt && terminal === record.terminal) {
-    return { owner, isOld: false, record: null };
-  }
-  const expiresAt = Math.max(record?.expiresAt ?? 0, Math.max(now, signedAt) + retentionMs);
-  const nothing = { statusSlot: null, identity: {}, lease: null, slots: {} };
-  return {
-    owner,
-    isOld: false,
-    record: { flow, tenant, id: owner, ...nothing, terminal, signedAt, expiresAt },
-  };
+): ReferenceClaim | null {
+  const { referenceKey } = event;
+  if (referenceKey === null || record?.claims?.[referenceKey] !== undefined) return null;
+  const known = record?.slots[slot];
+  const opens = known === undefined || isUnfinished(known) || record === null || !isFinished(record);
+  const until = opens ? null : Math.max(record.expiresAt, keptUntil(event, now)) + LONGER_MS;
+  return claimFor(event, referenceKey, until, null);
 }
 
-/** Lets a claim expire together with its owner's record. Null if nothing has to be written. */
+/** The claim of an event that runs; null if it claims no reference. */
+export function claimAtRun(event: VerifiedEvent): ReferenceClaim | null {
+  return event.referenceKey === null ? null : claimFor(event, event.referenceKey, null, null);
+}
+
+/**
+ * The claims of a record that was finished, if a write is about to make it live longer than they do. `after` is the record to
+ * write.
+ */
+export function claimsToProlong(
+  before: FinishedClaims | null,
+  after: IdempotencyRecord,
+  event: VerifiedEvent,
+): readonly ReferenceClaim[] {
+  if (before === null) return NO_CLAIMS;
+  const until = isFinished(after) ? after.expiresAt : null;
+  if (until !== null && until <= before.expiresAt) return NO_CLAIMS;
+  const longer = until === null ? null : until + LONGER_MS;
+  return Object.entries(before.claims).map(([key, token]) => claimFor(event, key, longer, token));
+}
+
+function claimFor(
+  event: VerifiedEvent,
+  key: string,
+  until: number | null,
+  spent: string | null,
+): ReferenceClaim {
+  const { flow, tenant } = event.delivery;
+  const { retentionMs, signedAt } = event;
+  return { key, owner: event.key, flow, tenant, until, retentionMs, signedAt: signedAt ?? 0, spent };
+}
+
+/** True if the answer to what was asked is enough for what is wanted now. */
+export function serves(asked: ReferenceClaim, token: string, wanted: ReferenceClaim): boolean {
+  if (wanted.until === null) return asked.until === null && token !== wanted.spent;
+  return asked.until === null || asked.until + LONGER_MS >= wanted.until;
+}
+
+function keptUntil(
+  { signedAt, retentionMs }: Pick<VerifiedEvent, "signedAt" | "retentionMs">,
+  now: number,
+): number {
+  return Math.max(now, signedAt ?? 0) + retentionMs;
+}
+
+/** What else decides about a claim. */
+export interface ClaimContext {
+  /** The store's clock. */
+  readonly now: number;
+  /** The token of the claim if it is opened now. */
+  readonly token: string;
+  /** A record that is known to be gone, so that it has nothing. */
+  readonly forgotten: string | null;
+}
+
+/** Claims a reference, unless somebody else has it. */
+export function claimReference(
+  stored: IdempotencyRecord | null,
+  claim: ReferenceClaim,
+  { now, token, forgotten }: ClaimContext,
+): Claimed {
+  const { owner, flow, tenant, until, spent } = claim;
+  const isOld = stored !== null && stored.expiresAt <= now;
+  const found = isOld && stored.id === forgotten ? null : stored;
+  if (found !== null && found.id !== owner) {
+    return { owner: found.id, token: tokenOf(found), isOld, record: null };
+  }
+  const claimed = (
+    token: string,
+    change: Pick<IdempotencyRecord, "terminal" | "expiresAt"> | null,
+  ): Claimed => {
+    const signedAt = Math.max(found?.signedAt ?? 0, claim.signedAt);
+    const nothing = { statusSlot: null, lease: null, slots: {}, signedAt };
+    const record = change && { flow, tenant, id: owner, ...nothing, identity: { token }, ...change };
+    return { owner, token, isOld: false, record };
+  };
+  const expiresAt = Math.max(found?.expiresAt ?? 0, until ?? keptUntil(claim, now));
+  if (until === null) {
+    // An old one is written again, since somebody may have found by now that its owner is not there.
+    const isOpened = found !== null && !found.terminal && !isOld && tokenOf(found) !== spent;
+    return isOpened ? claimed(tokenOf(found), null) : claimed(token, { terminal: false, expiresAt });
+  }
+  if (found === null) return claimed(token, { terminal: true, expiresAt });
+  const isLater = expiresAt > found.expiresAt;
+  return claimed(tokenOf(found), isLater ? { terminal: found.terminal, expiresAt } : null);
+}
+
+/** Lets a claim expire, together with its owner. Null if it was opened again, or if nothing has to be written. */
 export function closeClaim(
-  record: IdempotencyRecord | null,
-  owner: string,
+  stored: IdempotencyRecord | null,
+  token: string,
   expiresAt: number,
 ): IdempotencyRecord | null {
-  if (record === null || record.id !== owner || record.terminal) return null;
-  return { ...record, terminal: true, expiresAt: Math.max(record.expiresAt, expiresAt) };
+  if (stored === null || stored.terminal || tokenOf(stored) !== token) return null;
+  return { ...stored, terminal: true, expiresAt: Math.max(stored.expiresAt, expiresAt) };
 }
 
-/** True while an unfinished event of the record has the reference. */
-export function needsClaim({ slots }: IdempotencyRecord, key: string): boolean {
-  return Object.values(slots).some(({ work }) => work?.reference === key);
+function tokenOf({ identity }: IdempotencyRecord): string {
+  return identity.token ?? "";
+}
+
+/** Notes in a record that it has a claim, with the token that the claim has. False if it was noted before. */
+export function noteClaim(record: IdempotencyRecord, key: string, token: string): boolean {
+  if (record.claims?.[key] === token) return false;
+  record.claims = { ...record.claims, [key]: token };
+  return true;
+}
+
+/** Takes out of a record a claim that somebody else has. False if it had none. */
+export function dropClaim(record: IdempotencyRecord, key: string): boolean {
+  if (record.claims?.[key] === undefined) return false;
+  const { [key]: _, ...others } = record.claims;
+  record.claims = others;
+  return true;
+}
+
+/** The claims of a record; null if it has none, or something in it is unfinished. */
+export function finishedClaims(record: IdempotencyRecord): FinishedClaims | null {
+  const { claims, expiresAt } = record;
+  return claims !== undefined && isFinished(record) ? { claims, expiresAt } : null;
 }

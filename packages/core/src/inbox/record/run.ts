@@ -3,6 +3,7 @@ import { overtake } from "./accept.ts";
 import type { SlotState } from "./event.ts";
 import { type Ending, type LeaseData, type Step, type StepChange, TELL_PREFIX } from "./lease.ts";
 import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type Work } from "./record.ts";
+import { type FinishedClaims, finishedClaims, noteClaim } from "./reference-claim.ts";
 import { nextSlot, pullBackTimes } from "./schedule.ts";
 
 /** An event is begun before its time at most this often, however many copies ask for it. */
@@ -23,10 +24,10 @@ export interface BeginOptions {
    */
   readonly force: "asked" | "last" | null;
   /**
-   * Called before an event is taken whose last attempt ended with the death of its process. False if another such event runs in
-   * this process, since the two must not run together.
+   * Called before an event is taken that may have killed its process. False if too many such events run in this process to add
+   * another one.
    */
-  readonly mayRunInterrupted: () => boolean;
+  readonly mayRunSuspect: (suspicions: readonly Suspicion[]) => boolean;
   /** The handler that this run starts with, if its start is to be written together with the lease; null otherwise. */
   readonly firstStep: (data: LeaseData) => string | null;
   /** The steps of all handlers that this process has for the event. */
@@ -44,6 +45,8 @@ export type Begun =
   | { readonly kind: "missing" };
 
 const MISSING: Begun = { kind: "missing" };
+const NO_CLAIMS: readonly string[] = [];
+const NO_SUSPICIONS: readonly Suspicion[] = [];
 
 /** Takes a lease on the slot. The record is changed in place, and only if the answer is `leased`. */
 export function begin(record: IdempotencyRecord | null, slotKey: string, options: BeginOptions): Begun {
@@ -60,9 +63,7 @@ export function begin(record: IdempotencyRecord | null, slotKey: string, options
   }
   const isForced = force === "last" || (force === "asked" && mayBeForced(work, now));
   if (!isForced && work.dueAt > now) return { kind: "wait", running: false };
-  if (force !== "last" && wasInterrupted(work) && !options.mayRunInterrupted()) {
-    return { kind: "wait", running: false };
-  }
+  if (force !== "last" && !mayRun(slot, work, options)) return { kind: "wait", running: false };
   if (isForced && isEarly(work, now)) work.forcedAt = now;
   releaseLapsed(record, now);
   return { kind: "leased", lease: take(record, slotKey, slot, work, isForced, options) };
@@ -79,7 +80,7 @@ export function beginNext(record: IdempotencyRecord, options: BeginOptions): Lea
   const next = nextSlot(record, options.now);
   const slot = next === null ? undefined : record.slots[next];
   if (next === null || slot === undefined || slot.work === null) return null;
-  if (wasInterrupted(slot.work) && !options.mayRunInterrupted()) return null;
+  if (!mayRun(slot, slot.work, options)) return null;
   return take(record, next, slot, slot.work, false, options);
 }
 
@@ -113,7 +114,7 @@ function take(
     delivery: work.delivery,
     steps: { ...work.steps },
     handlers: work.handlers ?? [],
-    reference: work.reference ?? null,
+    claims: record.claims === undefined ? NO_CLAIMS : Object.keys(record.claims),
     only: work.only,
     evenIfExpired: work.evenIfExpired,
     replays: slot.replays,
@@ -142,26 +143,39 @@ function waitFor(work: Work, handlers: readonly string[]): void {
   else delete work.handlers;
 }
 
-/**
- * True if the process died, or lost its lease, while a handler of the event ran, and this was not the handler's first attempt.
- * After a first attempt, all that a dead process was running may begin elsewhere at once, so that nothing waits for long. Only for
- * an event that does not run now.
- */
-function wasInterrupted({ steps }: Work): boolean {
-  for (const name in steps) {
-    const step = steps[name];
-    if (step?.state === "started" && step.attempts > 1) return true;
-  }
-  return false;
+/** A handler during which its process died, or lost its lease, though it was not the handler's first attempt. */
+export interface Suspicion {
+  /** The event's name. */
+  readonly event: string;
+  readonly step: string;
+  /** How many attempts there were. */
+  readonly attempts: number;
 }
 
-/** True if this is so for any event of the record. */
-export function hasInterrupted({ slots }: IdempotencyRecord): boolean {
-  for (const key in slots) {
-    const work = slots[key]?.work ?? null;
-    if (work !== null && wasInterrupted(work)) return true;
+/**
+ * What an event is suspected for. After a first attempt, all that a dead process was running may begin elsewhere at once, so that
+ * nothing waits for long. Only for an event that does not run now.
+ */
+function suspicionsIn({ name: event }: Slot, { steps }: Work): readonly Suspicion[] {
+  // Each event that begins is asked about, and nearly none is suspected.
+  let found: Suspicion[] | null = null;
+  for (const name in steps) {
+    const step = steps[name];
+    if (step?.state !== "started" || step.attempts < 2) continue;
+    found ??= [];
+    found.push({ event, step: name, attempts: step.attempts });
   }
-  return false;
+  return found ?? NO_SUSPICIONS;
+}
+
+function mayRun(slot: Slot, work: Work, { mayRunSuspect }: BeginOptions): boolean {
+  const suspicions = suspicionsIn(slot, work);
+  return suspicions.length === 0 || mayRunSuspect(suspicions);
+}
+
+/** What the events of a record are suspected for. */
+export function suspicionsOf({ slots }: IdempotencyRecord): readonly Suspicion[] {
+  return Object.values(slots).flatMap((slot) => (slot.work === null ? [] : suspicionsIn(slot, slot.work)));
 }
 
 function mayBeForced({ forcedAt }: Work, now: number): boolean {
@@ -229,14 +243,13 @@ export function writeSteps(
 }
 
 /** Notes that the event that is run has claimed its reference. False if somebody else has the lease by now. */
-export function noteClaim(
+export function writeClaim(
   record: IdempotencyRecord | null,
   { slot, token }: LeaseData,
-  reference: string,
+  claim: { readonly key: string; readonly token: string },
 ): boolean {
-  const run = leased(record, slot, token);
-  if (run === null) return false;
-  run.work.reference = reference;
+  if (record === null || leased(record, slot, token) === null) return false;
+  noteClaim(record, claim.key, claim.token);
   return true;
 }
 
@@ -299,7 +312,12 @@ export function isDecided(record: IdempotencyRecord | null, { mode, slot }: Leas
 /** The result of ending a run. */
 export type Finished =
   | { readonly kind: "lost" }
-  | { readonly kind: "ended"; readonly overtaken: readonly EventFacts[] };
+  | {
+      readonly kind: "ended";
+      readonly overtaken: readonly EventFacts[];
+      /** The claims of the record, if the run was the last thing that it waited for. */
+      readonly closing: FinishedClaims | null;
+    };
 
 /** The token that a slot has once the run with this token has ended. It shows whether a write was made whose answer was lost. */
 const ended = (token: string): string => `${token}.`;
@@ -318,7 +336,9 @@ export function finish(
   changes: readonly StepChange[],
   now: number,
 ): Finished {
-  if (record?.slots[slotKey]?.token === ended(token)) return { kind: "ended", overtaken: [] };
+  if (record?.slots[slotKey]?.token === ended(token)) {
+    return { kind: "ended", overtaken: [], closing: finishedClaims(record) };
+  }
   const run = leased(record, slotKey, token);
   if (record === null || run === null) return { kind: "lost" };
   const { slot, work } = run;
@@ -354,7 +374,8 @@ export function finish(
       if (slot.state === "running") slot.state = "waiting";
       break;
   }
-  return { kind: "ended", overtaken: overtake(record, key, now) };
+  const overtaken = overtake(record, key, now);
+  return { kind: "ended", overtaken, closing: finishedClaims(record) };
 }
 
 function waitAgain(slot: Slot, work: Work, delayMs: number, now: number): void {

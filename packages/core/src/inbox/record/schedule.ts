@@ -1,3 +1,4 @@
+import type { Lane } from "./lane.ts";
 import type { Step } from "./lease.ts";
 import type { IdempotencyRecord, Slot } from "./record.ts";
 
@@ -7,6 +8,8 @@ export interface Due {
   readonly at: number;
   /** How far away that time was when it was written. */
   readonly inMs: number;
+  /** Where the event waits that is due then, or whose lease ends then. */
+  readonly lane: Lane;
 }
 
 /** Clocks are assumed to be no further apart than this. */
@@ -46,15 +49,20 @@ function waits(slot: Slot): boolean {
   return slot.state === "waiting" || (slot.state === "held" && !slot.told);
 }
 
+/** The lane of an event. A canary has none, and waits with the usual ones. */
+function laneOf(slot: Slot | undefined): Lane {
+  return slot?.work?.patient === true ? "patient" : "usual";
+}
+
 /** When the record has to be looked at next; null for never. While there is a lease, this is the end of the lease. */
 export function dueOf({ lease, slots }: IdempotencyRecord): Due | null {
-  if (lease !== null) return { at: lease.until, inMs: lease.lengthMs };
+  if (lease !== null) return { at: lease.until, inMs: lease.lengthMs, lane: laneOf(slots[lease.slot]) };
   let due: Due | null = null;
   for (const key in slots) {
     const slot = slots[key];
     if (slot === undefined || slot.work === null || !waits(slot)) continue;
     const { dueAt, dueInMs } = slot.work;
-    if (due === null || dueAt < due.at) due = { at: dueAt, inMs: dueInMs };
+    if (due === null || dueAt < due.at) due = { at: dueAt, inMs: dueInMs, lane: laneOf(slot) };
   }
   return due;
 }

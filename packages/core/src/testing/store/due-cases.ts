@@ -1,26 +1,37 @@
 /** Cases about the index of what is due, by which processes find their work. */
 import assert from "node:assert/strict";
 import { indexOf } from "../../inbox/record/index-of.ts";
+import type { Lane, Lanes } from "../../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { RecordStore } from "../../inbox/store.ts";
 import type { StoreCase } from "./fixture.ts";
 import { accepted, begun, decided, ended, HOUR_MS, keyOf, SHORT_MS } from "./records.ts";
-import { countsOf, expectCounts, expectSame, put, putAll, swapOf } from "./writes.ts";
+import { countsOf, expectCounts, expectSame, put, putAll, swapOf, takeDue } from "./writes.ts";
 
 const [one, two, three] = [keyOf(1), keyOf(2), keyOf(3)] as const;
 
 async function takenKeys(store: RecordStore, limit: number, hideMs: number): Promise<readonly string[]> {
-  return (await store.takeDue(limit, hideMs)).records.map(({ key }) => key);
+  return (await takeDue(store, limit, hideMs)).records.map(({ key }) => key);
+}
+
+/** A look that takes so many of each lane: their keys, and what is left. */
+async function taken(
+  store: RecordStore,
+  limit: Lanes,
+  hideMs: number,
+): Promise<{ readonly keys: readonly string[]; readonly left: Lanes }> {
+  const { records, left } = await store.takeDue(limit, hideMs);
+  return { keys: records.map(({ key }) => key), left };
 }
 
 /** Writes records that became due one after the other, the first one longest ago. */
-async function putDue(store: RecordStore, count: number): Promise<readonly string[]> {
-  const keys = Array.from({ length: count }, (_, n) => keyOf(n));
+async function putDue(store: RecordStore, count: number, lane: Lane = "usual"): Promise<readonly string[]> {
+  const keys = Array.from({ length: count }, (_, n) => keyOf(lane === "usual" ? n : 1_000 + n));
   const records = new Map<string, IdempotencyRecord>();
   const now = store.now(keyOf(0));
   // Not written in the order of their times.
   keys.toReversed().forEach((key, at) => {
-    records.set(key, accepted(key, now - 100 - at * 10));
+    records.set(key, accepted(key, now - 100 - at * 10, { lane }));
   });
   await putAll(store, records);
   return keys;
@@ -32,7 +43,7 @@ export const dueCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const keys = await putDue(store, 20);
-      const { records, left } = await store.takeDue(100, 60_000);
+      const { records, left } = await takeDue(store, 100, 60_000);
       assert.deepEqual(
         records.map(({ key }) => key),
         keys,
@@ -65,7 +76,7 @@ export const dueCases: readonly StoreCase[] = [
       const keys = await putDue(store, 50);
       const taken: string[] = [];
       for (let looks = 1; taken.length < keys.length; looks++) {
-        const { records, left } = await store.takeDue(7, 60_000);
+        const { records, left } = await takeDue(store, 7, 60_000);
         assert.ok(records.length <= 7);
         taken.push(...records.map(({ key }) => key));
         assert.equal(left > 0, taken.length < keys.length, `${left} left of ${keys.length - taken.length}`);
@@ -80,17 +91,17 @@ export const dueCases: readonly StoreCase[] = [
     async run(rig) {
       const [store, other] = [await rig.open(), await rig.open()];
       const written = await put(store, one, null, accepted(one, store.now(one)));
-      const before = await store.takeDue(10, SHORT_MS);
+      const before = await takeDue(store, 10, SHORT_MS);
       assert.equal(before.records.length, 1);
       expectSame(before.records[0], written);
       for (const each of [store, other]) {
-        const { records, left, nextDueAt } = await each.takeDue(10, SHORT_MS);
+        const { records, left, nextDueAt } = await takeDue(each, 10, SHORT_MS);
         assert.deepEqual([records, left], [[], 0]);
         assert.notEqual(nextDueAt, null);
         assert.ok((nextDueAt ?? 0) - each.now(one) <= SHORT_MS);
       }
       await rig.advance(SHORT_MS + 100);
-      const { records } = await other.takeDue(10, SHORT_MS);
+      const { records } = await takeDue(other, 10, SHORT_MS);
       expectSame(records[0], written);
     },
   },
@@ -98,17 +109,17 @@ export const dueCases: readonly StoreCase[] = [
     name: "a look without a limit to fill takes nothing, and tells whether something is due",
     async run(rig) {
       const store = await rig.open();
-      assert.deepEqual(await store.takeDue(0, 60_000), { records: [], left: 0, nextDueAt: null });
+      assert.deepEqual(await takeDue(store, 0, 60_000), { records: [], left: 0, nextDueAt: null });
       const now = store.now(two);
       await put(store, two, null, accepted(two, now, { delayMs: 2 * HOUR_MS }));
-      assert.deepEqual(await store.takeDue(0, 60_000), {
+      assert.deepEqual(await takeDue(store, 0, 60_000), {
         records: [],
         left: 0,
         nextDueAt: now + 2 * HOUR_MS,
       });
       await put(store, one, null, accepted(one, store.now(one)));
       for (let look = 0; look < 2; look++) {
-        const { records, left } = await store.takeDue(0, 60_000);
+        const { records, left } = await takeDue(store, 0, 60_000);
         assert.deepEqual(records, []);
         assert.ok(left > 0);
       }
@@ -127,12 +138,16 @@ export const dueCases: readonly StoreCase[] = [
       ] as const) {
         await put(store, key, null, accepted(key, now, { delayMs }));
       }
-      assert.deepEqual(await store.takeDue(10, HOUR_MS), { records: [], left: 0, nextDueAt: now + SHORT_MS });
+      assert.deepEqual(await takeDue(store, 10, HOUR_MS), {
+        records: [],
+        left: 0,
+        nextDueAt: now + SHORT_MS,
+      });
       await rig.advance(SHORT_MS + 100);
-      const { records, left, nextDueAt } = await store.takeDue(10, 2 * HOUR_MS);
+      const { records, left, nextDueAt } = await takeDue(store, 10, 2 * HOUR_MS);
       assert.deepEqual([records.map(({ key }) => key), left, nextDueAt], [[three], 0, now + 2 * SHORT_MS]);
       await rig.advance(SHORT_MS + 100);
-      const later = await store.takeDue(10, 2 * HOUR_MS);
+      const later = await takeDue(store, 10, 2 * HOUR_MS);
       assert.deepEqual(
         [later.records.map(({ key }) => key), later.left, later.nextDueAt],
         [[two], 0, now + HOUR_MS],
@@ -146,7 +161,7 @@ export const dueCases: readonly StoreCase[] = [
       const dueAt = Math.floor(store.now(one)) + HOUR_MS + 0.5;
       const record = accepted(one, store.now(one), { delayMs: HOUR_MS });
       await put(store, one, null, record, { index: { ...indexOf(one, record), dueAt } });
-      const { nextDueAt } = await store.takeDue(10, 60_000);
+      const { nextDueAt } = await takeDue(store, 10, 60_000);
       assert.ok(Math.abs((nextDueAt ?? 0) - dueAt) < 1, `${nextDueAt} instead of ${dueAt}`);
     },
   },
@@ -157,19 +172,19 @@ export const dueCases: readonly StoreCase[] = [
       let now = store.now(one);
       const later = await put(store, one, null, accepted(one, now, { delayMs: HOUR_MS, held: "malformed" }));
       const due = await put(store, one, later, decided(one, now, later.record, "replay"));
-      assert.ok((await store.takeDue(0, 0)).left > 0);
+      assert.ok((await takeDue(store, 0, 0)).left > 0);
       const running = await put(store, one, due, begun(one, now, due.record, HOUR_MS));
-      assert.deepEqual(await store.takeDue(10, 60_000), { records: [], left: 0, nextDueAt: now + HOUR_MS });
+      assert.deepEqual(await takeDue(store, 10, 60_000), { records: [], left: 0, nextDueAt: now + HOUR_MS });
       now = store.now(one);
       const retried = { kind: "retry", delayMs: 2 * HOUR_MS } as const;
       const waits = await put(store, one, running, ended(one, now, due.record, retried));
-      assert.deepEqual(await store.takeDue(10, 60_000), {
+      assert.deepEqual(await takeDue(store, 10, 60_000), {
         records: [],
         left: 0,
         nextDueAt: now + 2 * HOUR_MS,
       });
       await put(store, one, waits, ended(one, now, due.record));
-      assert.deepEqual(await store.takeDue(10, 60_000), { records: [], left: 0, nextDueAt: null });
+      assert.deepEqual(await takeDue(store, 10, 60_000), { records: [], left: 0, nextDueAt: null });
     },
   },
   {
@@ -179,7 +194,7 @@ export const dueCases: readonly StoreCase[] = [
       const first = await put(store, one, null, accepted(one, store.now(one)));
       assert.deepEqual(await takenKeys(store, 10, HOUR_MS), [one]);
       const leased = await put(store, one, first, begun(one, store.now(one), first.record, 2 * HOUR_MS));
-      const { records, nextDueAt } = await store.takeDue(10, HOUR_MS);
+      const { records, nextDueAt } = await takeDue(store, 10, HOUR_MS);
       assert.deepEqual(records, []);
       assert.equal(nextDueAt, indexOf(one, leased.record).dueAt);
       const again = ended(one, store.now(one), first.record, { kind: "released" });
@@ -224,7 +239,7 @@ export const dueCases: readonly StoreCase[] = [
       await expectCounts(store, { running: 1, oldestDueAt: null });
       await rig.advance(SHORT_MS + 100);
       await expectCounts(store, { running: 1, oldestDueAt: now + SHORT_MS });
-      const { records } = await store.takeDue(10, 60_000);
+      const { records } = await takeDue(store, 10, 60_000);
       expectSame(records[0], leased);
     },
   },
@@ -284,7 +299,7 @@ export const dueCases: readonly StoreCase[] = [
       const index = { ...indexOf(one, record), dueAt: store.now(one) + HOUR_MS, dueInMs: 1_000 };
       await put(store, one, null, record, { index });
       assert.equal((await countsOf(store)).oldestDueAt, store.now(one));
-      assert.equal((await store.takeDue(0, 60_000)).nextDueAt, null);
+      assert.equal((await takeDue(store, 0, 60_000)).nextDueAt, null);
     },
   },
   {
@@ -295,7 +310,97 @@ export const dueCases: readonly StoreCase[] = [
       const record = accepted(one, store.now(one), { delayMs: 1_000 });
       const dueAt = store.now(one) + 5_500;
       await put(store, one, null, record, { index: { ...indexOf(one, record), dueAt, dueInMs: 1_000 } });
-      assert.deepEqual(await store.takeDue(10, 60_000), { records: [], left: 0, nextDueAt: dueAt });
+      assert.deepEqual(await takeDue(store, 10, 60_000), { records: [], left: 0, nextDueAt: dueAt });
+    },
+  },
+  {
+    name: "each lane gives as many as it is asked for, the longest waiting first, and none of the other",
+    async run(rig) {
+      const store = await rig.open();
+      const usual = await putDue(store, 3);
+      const patient = await putDue(store, 3, "patient");
+      const both = await taken(store, { usual: 10, patient: 10 }, SHORT_MS);
+      assert.deepEqual(both.keys.toSorted(), [...usual, ...patient].toSorted());
+      for (const lane of [usual, patient]) {
+        assert.deepEqual(
+          both.keys.filter((key) => lane.includes(key)),
+          lane,
+        );
+      }
+      assert.deepEqual(both.left, { usual: 0, patient: 0 });
+      await rig.advance(SHORT_MS + 100);
+      const few = await taken(store, { usual: 0, patient: 10 }, HOUR_MS);
+      assert.deepEqual(few.keys.toSorted(), patient.toSorted());
+      assert.deepEqual([few.left.usual > 0, few.left.patient], [true, 0]);
+      const rest = await taken(store, { usual: 10, patient: 0 }, HOUR_MS);
+      assert.deepEqual([rest.keys.toSorted(), rest.left], [usual.toSorted(), { usual: 0, patient: 0 }]);
+    },
+  },
+  {
+    name: "a look tells for each lane whether more is due, also for one that it takes nothing of",
+    async run(rig) {
+      const store = await rig.open();
+      await putDue(store, 4, "patient");
+      const none = await store.takeDue({ usual: 0, patient: 0 }, 60_000);
+      assert.deepEqual([none.left.usual, none.left.patient > 0], [0, true]);
+      assert.ok((await countsOf(store)).oldestDueAt !== null);
+      const other = await taken(store, { usual: 4, patient: 0 }, 60_000);
+      assert.deepEqual([other.keys, other.left.usual, other.left.patient > 0], [[], 0, true]);
+      await put(store, one, null, accepted(one, store.now(one)));
+      const both = await store.takeDue({ usual: 0, patient: 0 }, 60_000);
+      assert.deepEqual([both.left.usual > 0, both.left.patient > 0], [true, true]);
+    },
+  },
+  {
+    name: "what is due later in the patient lane is taken at its time, and the next time is told",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      await put(store, one, null, accepted(one, now, { lane: "patient", delayMs: SHORT_MS }));
+      await put(store, two, null, accepted(two, now, { delayMs: HOUR_MS }));
+      assert.equal((await takeDue(store, 10, HOUR_MS)).nextDueAt, now + SHORT_MS);
+      await rig.advance(SHORT_MS + 100);
+      assert.deepEqual((await taken(store, { usual: 10, patient: 0 }, HOUR_MS)).keys, []);
+      assert.deepEqual((await taken(store, { usual: 0, patient: 10 }, HOUR_MS)).keys, [one]);
+      assert.equal((await takeDue(store, 10, HOUR_MS)).nextDueAt, now + HOUR_MS);
+    },
+  },
+  {
+    name: "a record stays in its lane while it is hidden, runs, lapses and waits again",
+    async run(rig) {
+      const store = await rig.open();
+      const none = { usual: 10, patient: 0 };
+      const some = { usual: 0, patient: 10 };
+      const first = await put(store, one, null, accepted(one, store.now(one), { lane: "patient" }));
+      assert.deepEqual((await taken(store, some, SHORT_MS)).keys, [one]);
+      await rig.advance(SHORT_MS + 100);
+      assert.deepEqual((await taken(store, none, SHORT_MS)).keys, []);
+      const run = begun(one, store.now(one), first.record, SHORT_MS);
+      const running = await put(store, one, first, run);
+      await rig.advance(SHORT_MS + 100);
+      assert.deepEqual((await taken(store, none, SHORT_MS)).keys, []);
+      assert.deepEqual((await taken(store, some, SHORT_MS)).keys, [one]);
+      const again = ended(one, store.now(one), first.record, { kind: "released" });
+      const waits = await put(store, one, running, again);
+      assert.deepEqual((await taken(store, none, SHORT_MS)).keys, []);
+      assert.deepEqual((await taken(store, some, HOUR_MS)).keys, [one]);
+      await put(store, one, waits, ended(one, store.now(one), first.record));
+      const { left, nextDueAt } = await store.takeDue({ usual: 0, patient: 0 }, 0);
+      assert.deepEqual([left, nextDueAt], [{ usual: 0, patient: 0 }, null]);
+    },
+  },
+  {
+    name: "a write moves its record to another lane",
+    async run(rig) {
+      const store = await rig.open();
+      const now = store.now(one);
+      const pending = accepted(one, now, { status: "PENDING", lane: "patient", delayMs: HOUR_MS });
+      const first = await put(store, one, null, pending);
+      // The terminal status overtakes it, and waits in a lane of its own.
+      const second = accepted(one, now, { status: "SUCCESS", lane: "usual" }, pending);
+      await put(store, one, first, second);
+      assert.deepEqual((await taken(store, { usual: 0, patient: 10 }, HOUR_MS)).keys, []);
+      assert.deepEqual((await taken(store, { usual: 10, patient: 0 }, HOUR_MS)).keys, [one]);
     },
   },
   {

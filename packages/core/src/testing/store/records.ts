@@ -5,6 +5,7 @@ import { copyRecord } from "../../inbox/record/codec.ts";
 import { discard, replay } from "../../inbox/record/decisions.ts";
 import type { VerifiedEvent } from "../../inbox/record/event.ts";
 import { label } from "../../inbox/record/label.ts";
+import type { Lane } from "../../inbox/record/lane.ts";
 import type { Ending } from "../../inbox/record/lease.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import { beginNext, finish } from "../../inbox/record/run.ts";
@@ -44,6 +45,8 @@ export interface Sample {
   readonly held?: HeldReason;
   /** By how much it is due later than it is accepted. */
   readonly delayMs?: number;
+  /** Where it waits. Default `usual`. */
+  readonly lane?: Lane;
 }
 
 function eventOf(key: string, now: number, sample: Sample): VerifiedEvent {
@@ -91,6 +94,7 @@ export function accepted(
   const { record } = accept(before === null ? null : copyRecord(before), eventOf(key, now, sample), {
     now,
     delayMs: sample.delayMs ?? 0,
+    lane: sample.lane ?? "usual",
     referenceReused: false,
     admit: () => {},
   });
@@ -132,7 +136,7 @@ function ran(
     leaseMs,
     now,
     force: null,
-    mayRunInterrupted: () => true,
+    mayRunSuspect: () => true,
     firstStep: () => "credit",
     handlersOf: () => [],
   });

@@ -7,7 +7,17 @@ import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { Swap } from "../../inbox/store.ts";
 import type { StoreCase } from "./fixture.ts";
 import { accepted, begun, DAY_MS, decided, ended, keyOf, referenceRecord, SHORT_MS } from "./records.ts";
-import { expectCounts, expectSame, put, putAll, readOne, swapAll, swapOf, type Written } from "./writes.ts";
+import {
+  expectCounts,
+  expectSame,
+  put,
+  putAll,
+  readOne,
+  swapAll,
+  swapOf,
+  takeDue,
+  type Written,
+} from "./writes.ts";
 
 const [one, two, three, four] = [keyOf(1), keyOf(2), keyOf(3), keyOf(4)] as const;
 
@@ -216,7 +226,7 @@ export const swapCases: readonly StoreCase[] = [
       const [again] = await store.swap([swapOf(store, one, null, referenceRecord(four, now, DAY_MS))]);
       expectSame(again?.kind === "conflict" ? again.current : null, taken);
       const prolonged = await put(store, one, taken, referenceRecord(three, now, DAY_MS));
-      assert.deepEqual(await store.takeDue(10, 1_000), { records: [], left: 0, nextDueAt: null });
+      assert.deepEqual(await takeDue(store, 10, 1_000), { records: [], left: 0, nextDueAt: null });
       assert.deepEqual(await store.list({}, null, 10), { events: [], next: null });
       await expectCounts(store, { waiting: 0, held: 0, oldestDueAt: null });
       await rig.advance(SHORT_MS + 100);

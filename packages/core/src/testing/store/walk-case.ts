@@ -1,15 +1,18 @@
 /** A random walk over a few records. Whatever is written, the indexes must agree with the records. */
 import assert from "node:assert/strict";
 import { type EventState, indexOf, type RecordIndex } from "../../inbox/record/index-of.ts";
+import { LANES, type Lane } from "../../inbox/record/lane.ts";
 import type { Ending } from "../../inbox/record/lease.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
 import type { RecordStore } from "../../inbox/store.ts";
 import type { StoreCase } from "./fixture.ts";
 import { newSeed, seededRandom } from "./random.ts";
 import { accepted, begun, decided, ended, HOUR_MS, keyOf } from "./records.ts";
-import { countsOf, put, swapOf, type Written } from "./writes.ts";
+import { countsOf, swapAll, swapOf, takeDue, type Written } from "./writes.ts";
 
 const KEYS = 8;
+/** How many are written together at most. */
+const TOGETHER = 4;
 const CLOCKS_APART_MS = 1_000;
 const STEPS = 300;
 /** Then the oldest of the keys is left as it is, and another one comes in. */
@@ -35,29 +38,45 @@ export const walkCase: StoreCase = {
     let writes = 0;
     for (let step = 0; step < STEPS; step++) {
       await rig.advance(1);
-      const key = keyOf(Math.floor(random() * KEYS) + Math.floor(step / STEPS_WITH_THE_SAME));
-      const now = store.now(key);
-      const before = known.get(key) ?? null;
-      const next = nextOf(key, now, before, choose);
-      if (next === null) continue;
-      if (random() < 0.2) {
+      // Some are written alone, some beside others.
+      const keys = Array.from({ length: choose([1, 1, TOGETHER]) }, () =>
+        keyOf(Math.floor(random() * KEYS) + Math.floor(step / STEPS_WITH_THE_SAME)),
+      );
+      const steps = [...new Set(keys)].flatMap((key) => {
+        const before = known.get(key) ?? null;
+        const next = nextOf(key, store.now(key), before, choose);
+        if (next === null) return [];
         // One that comes to nothing leaves the indexes as they are.
-        const wrong = choose([{ at: now + 60_000 }, { at: now - 60_000 }, { expected: "nobodyknows00" }]);
-        const [result] = await store.swap([swapOf(store, key, before, next.record, wrong)]);
-        assert.equal(result?.kind, "conflict");
-      } else {
+        const wrong = choose([
+          { at: store.now(key) + 60_000 },
+          { at: store.now(key) - 60_000 },
+          { expected: "nobodyknows00" },
+        ]);
+        const isWrong = random() < 0.2;
+        return [{ next, isWrong, swap: swapOf(store, key, before, next.record, isWrong ? wrong : {}) }];
+      });
+      const results = await swapAll(
+        store,
+        steps.map(({ swap }) => swap),
+      );
+      steps.forEach(({ next, isWrong, swap: { key, version } }, at) => {
+        assert.equal(results[at]?.kind, isWrong ? "conflict" : "written", `seed ${seed}, step ${step}`);
+        if (isWrong) return;
         writes++;
-        known.set(key, { ...(await put(store, key, before, next.record)), unleased: next.unleased });
-      }
+        known.set(key, { key, version, ...next });
+      });
+      if (steps.length === 0) continue;
       await expectInStep(store, known, `seed ${seed}, step ${step}`);
     }
     assert.ok(writes > STEPS / 5, "too few to say anything");
-    const due = indexesOf(known)
-      .filter(({ dueAt }) => dueAt !== null && dueAt <= store.now(keyOf(0)))
-      .toSorted((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0));
-    const { records, left } = await store.takeDue(STEPS, HOUR_MS);
-    const times = records.map(({ key }) => due.find((index) => index.key === key)?.dueAt);
-    assert.deepEqual([times, left], [due.map(({ dueAt }) => dueAt), 0], `seed ${seed}`);
+    for (const lane of LANES) {
+      const due = indexesOf(known)
+        .filter((index) => index.lane === lane && index.dueAt !== null && index.dueAt <= store.now(keyOf(0)))
+        .toSorted((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0));
+      const { records, left } = await store.takeDue({ usual: 0, patient: 0, [lane]: STEPS }, HOUR_MS);
+      const times = records.map(({ key }) => due.find((index) => index.key === key)?.dueAt);
+      assert.deepEqual([times, left[lane]], [due.map(({ dueAt }) => dueAt), 0], `seed ${seed}, ${lane}`);
+    }
   },
 };
 
@@ -73,7 +92,9 @@ function nextOf(
     const held = choose([undefined, undefined, ...REASONS]);
     const delayMs = choose([0, 0, HOUR_MS]);
     const status = choose(["PENDING", "SUCCESS"]);
-    return plain(accepted(key, now, held === undefined ? { delayMs, status } : { delayMs, status, held }));
+    const lane = choose<Lane>(["usual", "usual", "patient"]);
+    const sample = { delayMs, status, lane };
+    return plain(accepted(key, now, held === undefined ? sample : { ...sample, held }));
   }
   const { record, unleased } = before;
   const slots = Object.values(unleased.slots);
@@ -129,7 +150,7 @@ async function expectInStep(
     },
     where,
   );
-  const { left, nextDueAt } = await store.takeDue(0, HOUR_MS);
+  const { left, nextDueAt } = await takeDue(store, 0, HOUR_MS);
   assert.deepEqual(
     [left > 0, nextDueAt],
     [times.some((at) => at <= now), times.find((at) => at > now) ?? null],

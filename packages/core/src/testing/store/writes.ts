@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { encodeRecord, isUnreadable } from "../../inbox/record/codec.ts";
 import { indexOf } from "../../inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
-import type { Counts, RecordStore, Swap, SwapResult, Versioned } from "../../inbox/store.ts";
+import type { Counts, DueRecords, RecordStore, Swap, SwapResult, Versioned } from "../../inbox/store.ts";
 import { token } from "./records.ts";
 
 /** A record that was written, as its writer knows it. */
@@ -74,6 +74,16 @@ export async function readOne(store: RecordStore, key: string): Promise<Versione
   const [versioned] = await store.read([key]);
   if (versioned === undefined) assert.fail("read did not answer the key that it was asked for.");
   return versioned;
+}
+
+/** A look that may take so many of each lane. What it leaves in both is counted together. */
+export async function takeDue(
+  store: Pick<RecordStore, "takeDue">,
+  limit: number,
+  hideMs: number,
+): Promise<Omit<DueRecords, "left"> & { readonly left: number }> {
+  const { left, ...found } = await store.takeDue({ usual: limit, patient: limit }, hideMs);
+  return { ...found, left: left.usual + left.patient };
 }
 
 /** Fails unless the store's record is the written one. The store may keep facts of finished records as digests. */

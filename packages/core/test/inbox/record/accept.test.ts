@@ -111,16 +111,19 @@ describe("what is accepted", () => {
 
   it("claims its reference if it is a SUCCESS that runs, or ran, and is recent enough", () => {
     const claiming = event("SUCCESS", { referenceKey: "r" });
-    expect(claimAtAcceptance(null, claiming)).toMatchObject({ key: "r", owner: KEY, opens: true });
-    expect(claimAtAcceptance(null, event("SUCCESS"))).toBeNull();
-    expect(claimAtAcceptance(null, { ...claiming, fresh: false })).toBeNull();
+    expect(claimAtAcceptance(null, claiming, 1_000)).toMatchObject({ key: "r", owner: KEY, until: null });
+    expect(claimAtAcceptance(null, event("SUCCESS"), 1_000)).toBeNull();
+    expect(claimAtAcceptance(null, { ...claiming, fresh: false }, 1_000)).toBeNull();
     const ground = running(claiming);
-    expect(claimAtAcceptance(ground.record, claiming)).toMatchObject({ key: "r", opens: true });
+    expect(claimAtAcceptance(ground.record, claiming, 1_000)).toMatchObject({ key: "r", until: null });
     ground.finish(SUCCESS, { kind: "done" });
-    expect(claimAtAcceptance(ground.record, claiming)).toMatchObject({ key: "r", opens: false });
+    expect(claimAtAcceptance(ground.record, claiming, 1_000)).toMatchObject({
+      key: "r",
+      until: expect.any(Number),
+    });
     const failed = new Ground();
     failed.accept(event("FAILED"));
-    expect(claimAtAcceptance(failed.record, claiming)).toBeNull();
+    expect(claimAtAcceptance(failed.record, claiming, 1_000)).toBeNull();
   });
 
   it("outside of the window is expired and leaves nothing, unless it is recorded already", () => {

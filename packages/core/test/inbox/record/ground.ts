@@ -66,7 +66,13 @@ export class Ground {
   now = 1_000;
 
   accept(given: VerifiedEvent, context: Partial<AcceptContext> = {}): Accepted {
-    const nothing = { now: this.now, delayMs: 0, referenceReused: false, admit: () => {} };
+    const nothing = {
+      now: this.now,
+      delayMs: 0,
+      lane: "usual",
+      referenceReused: false,
+      admit: () => {},
+    } as const;
     const { record, accepted } = accept(this.record, given, { ...nothing, ...context });
     if (record !== null) this.record = record;
     return accepted;
@@ -87,7 +93,7 @@ export class Ground {
       leaseMs: 100,
       now: this.now,
       force: null,
-      mayRunInterrupted: () => true,
+      mayRunSuspect: () => true,
       firstStep: () => null,
       handlersOf: () => [],
     };

@@ -182,7 +182,7 @@ describe("a record as text", () => {
       keyId: fc.option(fc.constant("k1")),
       receivedAt: fc.nat(),
     });
-    const nothing = { now: 1, delayMs: 0, referenceReused: false, admit: () => {} };
+    const nothing = { now: 1, delayMs: 0, lane: "usual" as const, referenceReused: false, admit: () => {} };
     const { record: claimed } = accept(null, claiming, nothing);
     const newWork = Object.values(claimed?.slots ?? {})[0]?.work as Work;
     const working = fc.tuple(slot, delivery, any).map(
@@ -323,7 +323,7 @@ const UNFIT = /\0|\p{Surrogate}/u;
 /** The slots of a payment that waits, with this reference. */
 function openSlots(referenceId = "o-1"): Record<string, Slot> {
   const given = { ...claiming, referenceId };
-  const nothing = { now: 1, delayMs: 0, referenceReused: false, admit: () => {} };
+  const nothing = { now: 1, delayMs: 0, lane: "usual" as const, referenceReused: false, admit: () => {} };
   return accept(null, given, nothing).record?.slots ?? {};
 }
 

@@ -31,7 +31,7 @@ describe("taking an event", () => {
         delivery: given.delivery,
         steps: {},
         handlers: [],
-        reference: null,
+        claims: [],
         only: null,
         overtaken: [],
         evenIfExpired: false,
@@ -193,13 +193,13 @@ describe("what is next of a record", () => {
     const ground = new Ground();
     expect(ground.accept(event("PENDING"), { delayMs: 500 }).outcome).toBe("new");
     const due = (): unknown => (ground.record === null ? null : dueOf(ground.record));
-    expect(due()).toEqual({ at: 1_500, inMs: 500 });
+    expect(due()).toEqual({ at: 1_500, inMs: 500, lane: "usual" });
     ground.begin(PENDING, { force: "asked" });
-    expect(due()).toEqual({ at: 1_100, inMs: 100 });
+    expect(due()).toEqual({ at: 1_100, inMs: 100, lane: "usual" });
     ground.finish(PENDING, { kind: "retry", delayMs: 9_000 });
     ground.now = 1_020;
     ground.accept(event("SUCCESS", { amount: "11" }));
-    expect(due()).toEqual({ at: 1_020, inMs: 0 });
+    expect(due()).toEqual({ at: 1_020, inMs: 0, lane: "usual" });
     ground.next();
     ground.finish(SUCCESS, { kind: "done" });
     expect(due()).toBeNull();
@@ -340,7 +340,7 @@ describe("the end of a run", () => {
   it("done: only what recognises copies stays, for as long as if it had just been delivered", () => {
     const ground = running();
     ground.now = 7_000;
-    expect(ground.finish(SUCCESS, { kind: "done" })).toEqual({ kind: "ended", overtaken: [] });
+    expect(ground.finish(SUCCESS, { kind: "done" })).toEqual({ kind: "ended", overtaken: [], closing: null });
     expect(ground.slot(SUCCESS)).toMatchObject({ state: "done", work: null });
     expect(ground.record).toMatchObject({ lease: null, expiresAt: 7_000 + DAY });
     expect(ground.record !== null && isFinished(ground.record)).toBe(true);

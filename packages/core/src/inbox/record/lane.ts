@@ -1,0 +1,22 @@
+/**
+ * Where an event waits for a place. Looks take from both lanes in turn, so that a crowd of events, which waits in the patient lane,
+ * does not keep the others waiting.
+ */
+export type Lane = "usual" | "patient";
+
+/** Something of each lane. */
+export interface Lanes<T = number> {
+  readonly usual: T;
+  readonly patient: T;
+}
+
+/** Both lanes, in the order in which they are taken from. */
+export const LANES: readonly [Lane, Lane] = ["usual", "patient"];
+
+/** Nothing of either lane. */
+export const NONE: Lanes = { usual: 0, patient: 0 };
+
+/** The other lane. */
+export function otherThan(lane: Lane): Lane {
+  return lane === "usual" ? "patient" : "usual";
+}

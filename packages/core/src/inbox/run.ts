@@ -1,0 +1,399 @@
+import { inboxError, type Notice } from "../notices/notice.ts";
+import { type AsyncContext, emptyContext } from "../time/async-context.ts";
+import { Cancellation } from "../time/cancellation.ts";
+import { sleep } from "../time/clock.ts";
+import type { Inbox, Lease, RunEnd, Runner } from "./inbox.ts";
+import type { InboxParts } from "./parts.ts";
+import type { Accepted, RunReport, VerifiedEvent } from "./record/event.ts";
+import type { Lane } from "./record/lane.ts";
+import { type Ending, factsOf, type LeaseData, type StepChange } from "./record/lease.ts";
+import type { IdempotencyRecord } from "./record/record.ts";
+import { claimAtRun } from "./record/reference-claim.ts";
+import {
+  type BeginOptions,
+  type Begun,
+  begin,
+  beginNext,
+  type Finished,
+  finish,
+  isBegunBy,
+  isDecided,
+  renew,
+  writeClaim,
+  writeSteps,
+} from "./record/run.ts";
+import { dueOf } from "./record/schedule.ts";
+import { type Changed, isAboutRecord, type Step } from "./records.ts";
+import { widthOf } from "./suspects.ts";
+
+/** The process of a run, as the run sees it. */
+export interface RunHost {
+  /** True if the event with this key, which may have killed its process, may run now. See Suspects. */
+  mayRunSuspect(key: string, width: number): boolean;
+  /** True if this process has a place for what is due now in this lane. */
+  hasRoom(lane: Lane): boolean;
+  /** Accepts an event that a run has released from an entry. */
+  readonly accept: Inbox["accept"];
+}
+
+/** For whom a run is begun. */
+export interface RunWish {
+  readonly runner: Runner;
+  /** Where its handlers are called. */
+  readonly context: AsyncContext;
+  /** True for a run in the background, which waits for a place. */
+  readonly inBackground: boolean;
+  /** Where the event waited. Default: with the usual ones. */
+  readonly lane?: Lane;
+  /** Whether it skips the backoff. Default null: it does not. */
+  readonly force?: BeginOptions["force"];
+}
+
+/** How a run ended. */
+export interface Ended {
+  readonly report: RunReport;
+  /** Null if the lease was lost. */
+  readonly ending: Ending["kind"] | null;
+}
+
+/** An end that was written. */
+type Written = Extract<Finished, { kind: "ended" }> & {
+  readonly dueInMs: number | null;
+  readonly version: string | null;
+};
+
+const REPEAT_MIN_MS = 100;
+const REPEAT_MAX_MS = 5_000;
+
+/** One run of an event, from before the write that begins it until its end is written. */
+export class Run implements Lease {
+  readonly key: string;
+  readonly runner: Runner;
+  readonly inBackground: boolean;
+  readonly lane: Lane;
+  readonly cancellation: Cancellation = new Cancellation();
+  readonly ended: Promise<Ended>;
+  readonly #parts: InboxParts;
+  readonly #host: RunHost;
+  readonly #token: string;
+  readonly #force: BeginOptions["force"];
+  #context: AsyncContext;
+  #tellEnd: (ended: Ended) => void = () => {};
+  #data: LeaseData | null = null;
+  /** Measures the time since the write that made or renewed the lease was sent. */
+  #leased;
+  /** The end of the lease, on the store's clock. */
+  #until = 0;
+  /** How long the lease lasts. */
+  #leaseMs: number;
+  /** How much sooner the lease ends than this process's clock says: by how much it was dated too early, or more. */
+  #behindMs = 0;
+  #started = false;
+  #called = false;
+  #lost = false;
+  /** Somebody has decided about the event, which took the lease from this process. */
+  #decided = false;
+  #broken = false;
+  /** The lease was over before a handler was to be called. */
+  #wasTooLate = false;
+  #renewing = false;
+  /** The end of the run is being written. From then on, only the answer to that write shows whether the lease was lost. */
+  #ending = false;
+
+  constructor(
+    key: string,
+    { runner, context, inBackground, lane = "usual", force = null }: RunWish,
+    parts: InboxParts,
+    host: RunHost,
+  ) {
+    this.key = key;
+    this.runner = runner;
+    this.inBackground = inBackground;
+    this.lane = lane;
+    this.#context = context;
+    this.#force = force;
+    this.#parts = parts;
+    this.#host = host;
+    this.#token = parts.environment.token();
+    this.#leased = parts.stopwatch();
+    this.#leaseMs = parts.leaseMs;
+    this.ended = new Promise((tell) => {
+      this.#tellEnd = tell;
+    });
+  }
+
+  /** What is run. Only once the run has begun. */
+  get data(): LeaseData {
+    if (this.#data === null) throw new Error("the run has not begun");
+    return this.#data;
+  }
+
+  get context(): AsyncContext {
+    return this.#context;
+  }
+
+  /** How long the lease has lasted on this process's clock. */
+  get elapsedMs(): number {
+    return this.#leased.elapsedMs;
+  }
+
+  /** A handler was called. If its end cannot be stored, its effect may happen twice. */
+  get wasCalled(): boolean {
+    return this.#called;
+  }
+
+  /** The record could not be read when something was to be written. Whoever ran the event again would get no further. */
+  get isBroken(): boolean {
+    return this.#broken;
+  }
+
+  /**
+   * The one place where a run begins: takes the lease on a slot, or on the one that is due next, in a copy of the record that the
+   * caller writes. A step that is computed again asks {@link isBegunIn} first.
+   */
+  begin(record: IdempotencyRecord | null, slot: string | "next", now: number): Begun {
+    const { runner, key } = this;
+    this.#leased = this.#parts.stopwatch();
+    this.#leaseMs = this.#parts.leaseNowMs;
+    const begun = beginIn(record, slot, {
+      key,
+      token: this.#token,
+      leaseMs: this.#leaseMs,
+      now,
+      force: this.#force,
+      mayRunSuspect: (suspicions) => this.#host.mayRunSuspect(key, widthOf(suspicions, runner)),
+      firstStep: (data) => runner.firstStep(data),
+      handlersOf: (data) => runner.handlersOf(data),
+    });
+    this.#data = begun.kind === "leased" ? begun.lease : null;
+    return begun;
+  }
+
+  /** True if the write that begins this run was made, although nobody has answered it. */
+  isBegunIn(record: IdempotencyRecord | null): boolean {
+    return this.#data !== null && isBegunBy(record, this.#data);
+  }
+
+  /** The write that began it was answered, which tells the store's time. */
+  confirmed(): void {
+    this.#parts.answeredAfter(this.elapsedMs);
+    this.#until = this.data.now + this.#leaseMs;
+    this.#behindMs = this.#passed();
+  }
+
+  /** Calls the handlers, and resolves to how that ended. */
+  call(): Promise<RunEnd> {
+    this.#started = true;
+    // It has waited long for its place. The timer that renews all leases could fire too late for this one.
+    if (this.elapsedMs >= this.#parts.renewEveryMs) void this.renew();
+    return this.runner.run(this);
+  }
+
+  /** Calls the handlers in no request's context: the run is of another event than the one that was accepted there. */
+  leaveContext(): void {
+    this.#context = emptyContext;
+  }
+
+  mayCall(): ReturnType<Lease["mayCall"]> {
+    if (this.#lost) return "lost";
+    // Perhaps nobody has taken it. The write that hands it back shows that.
+    if (this.#isOver) this.#wasTooLate = true;
+    const { isClosing, store } = this.#parts;
+    return this.#wasTooLate || (isClosing && store.endsWithProcess !== true) ? "hand-back" : "yes";
+  }
+
+  /** The lease was over before a handler was to be called, so the event was handed back. */
+  get wasTooLate(): boolean {
+    return this.#wasTooLate;
+  }
+
+  /** True if another process may take the event, because the lease has ended on this process's clock or on the store's. */
+  get #isOver(): boolean {
+    return this.#leased.elapsedMs + this.#behind() >= this.#leaseMs;
+  }
+
+  /**
+   * The lease was dated by what this process knew of the store's time, which may have been too early. The answer to the write tells
+   * the store's time, but not how long the write was on its way. So all that had passed on the store's clock by then counts, in
+   * addition to the time since the write was sent. The time that the write took counts twice, which is on the safe side. A later
+   * answer may show that the lease was dated even earlier.
+   */
+  #behind(): number {
+    this.#behindMs = Math.max(this.#behindMs, this.#passed() - this.#leased.elapsedMs);
+    return this.#behindMs;
+  }
+
+  /** How long the lease has lasted on the store's clock, as far as this process knows. */
+  #passed(): number {
+    try {
+      return Math.max(0, this.#parts.store.now(this.key) - (this.#until - this.#leaseMs));
+    } catch {
+      // If the store cannot tell its time, only this process's clock decides.
+      return 0;
+    }
+  }
+
+  called(): void {
+    this.#called = true;
+  }
+
+  async claimReference(event: VerifiedEvent): Promise<boolean> {
+    const wanted = claimAtRun(event);
+    if (wanted === null) return true;
+    const { owner, token } = await this.#parts.claims.take(wanted);
+    if (owner !== this.key) return false;
+    await this.#write("claim", (record) => writeClaim(record, this.data, { key: wanted.key, token }));
+    return true;
+  }
+
+  accept(event: VerifiedEvent): Promise<Accepted> {
+    return this.#host.accept(event, { deadlineMs: this.#parts.leaseMs });
+  }
+
+  write(changes: readonly StepChange[]): Promise<boolean> {
+    return this.#write("step", (record, now) => writeSteps(record, this.data, changes, now));
+  }
+
+  /** Makes a change that counts only under the lease. False: the lease is lost. */
+  async #write(
+    during: string,
+    change: (record: IdempotencyRecord | null, now: number) => boolean,
+  ): Promise<boolean> {
+    if (this.#lost) return false;
+    const holds = await this.#persist(during, (record, now) => {
+      const answer = change(record, now);
+      this.#decided = isDecided(record, this.data);
+      return { answer, record: answer ? record : null };
+    });
+    if (holds?.answer !== true) this.#lose();
+    return holds?.answer === true;
+  }
+
+  /**
+   * The one place where a run ends: writes how. Null if the lease was lost; then nothing was written. `dueInMs`: when something else
+   * of the record has to be looked at, or this again; null for never. `version`: the record, as it was written.
+   */
+  async finish({ ending, changes }: RunEnd): Promise<Written | null> {
+    this.#ending = true;
+    let mayHaveEnded = false;
+    let dueInMs: number | null = null;
+    const finished = await this.#persist<Finished>("finish", (record, now, mayHaveBeenMade) => {
+      mayHaveEnded = mayHaveBeenMade;
+      const answer = finish(record, this.data, ending, changes, now);
+      this.#decided = answer.kind === "lost" && isDecided(record, this.data);
+      if (record === null || answer.kind === "lost") return { answer, record: null };
+      const due = dueOf(record);
+      dueInMs = due === null ? null : due.at - now;
+      const isDue = due !== null && due.at <= now;
+      return { answer, record, announce: isDue && !(this.inBackground && this.#host.hasRoom(due.lane)) };
+    });
+    if (finished?.answer.kind === "ended") return { ...finished.answer, dueInMs, version: finished.version };
+    // If the answer to the write got lost, another process may have taken the event since, because the write was made. If it was not
+    // made, that process had to wait until the lease was over, and it warns before it calls anything.
+    if (mayHaveEnded && !this.#isOver) this.#lost = true;
+    else this.#lose();
+    return null;
+  }
+
+  /** Tells those who wait for the end. `isWritten` is false if the lease was lost. */
+  over(isWritten: boolean, { kind }: Ending): void {
+    this.#tellEnd({ report: this.#reportOf(isWritten, kind), ending: isWritten ? kind : null });
+  }
+
+  #reportOf(isWritten: boolean, kind: Ending["kind"]): RunReport {
+    if (!isWritten) return { state: "running", ran: true };
+    switch (kind) {
+      case "done":
+        return { state: "done", ran: true };
+      case "held":
+      case "told":
+        return { state: "held", ran: true };
+      case "retry":
+      case "released":
+        return { state: this.data.mode === "tell" ? "held" : "waiting", ran: true };
+    }
+  }
+
+  /**
+   * While the store is down, the write is repeated. The handler is not: its result is kept until then. If the record has become
+   * unreadable, there is nothing to wait for.
+   */
+  async #persist<T>(during: string, step: Step<T>): Promise<Changed<T> | null> {
+    const { acts, records, environment, leaseMs: deadlineMs } = this.#parts;
+    const onFailure = (cause: unknown): void => acts.failed("end", cause);
+    for (let delayMs = REPEAT_MIN_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_MS)) {
+      if (this.#parts.isAbandoned) return null;
+      try {
+        const changed = await records.change({ key: this.key, step, deadlineMs, onFailure });
+        acts.passed("end");
+        return changed;
+      } catch (error) {
+        if (this.#parts.isAbandoned) return null;
+        this.runner.notify(inboxError(during, error));
+        if (isAboutRecord(error)) {
+          this.#broken = true;
+          return null;
+        }
+        acts.failed("end", error);
+        await sleep(environment, delayMs);
+      }
+    }
+  }
+
+  /** Renews the lease. Called every third of the lease's length. */
+  async renew(): Promise<void> {
+    if (!this.#started || this.#lost || this.#renewing || this.#ending) return;
+    this.#renewing = true;
+    const { records, leaseNowMs: leaseMs } = this.#parts;
+    let sent = this.#leased;
+    let until = this.#until;
+    try {
+      const { answer: holds } = await records.change({
+        key: this.key,
+        // A third of a lease, as often as it is renewed, unless the store takes longer to answer.
+        deadlineMs: this.#leaseMs / 3,
+        step: (record, now) => {
+          sent = this.#parts.stopwatch();
+          until = now + leaseMs;
+          const answer = renew(record, this.data, leaseMs, now);
+          this.#decided = isDecided(record, this.data);
+          return { answer, record: answer ? record : null };
+        },
+      });
+      if (holds) {
+        this.#leased = sent;
+        this.#leaseMs = leaseMs;
+        this.#until = until;
+        this.#behindMs = this.#passed();
+      } else if (!this.#ending) this.#lose();
+    } catch (error) {
+      this.runner.notify(inboxError("renew", error));
+      // The store could not be reached for a whole lease, so another process may have the event by now.
+      if (this.#leased.elapsedMs >= this.#leaseMs) this.warnOfDouble("lease-lost");
+    } finally {
+      this.#renewing = false;
+    }
+  }
+
+  /** Another process has the event, or may have it. Whatever this process still does may happen twice. */
+  #lose(): void {
+    if (this.#lost) return;
+    this.#lost = true;
+    if (this.#parts.isAbandoned) return;
+    if (this.#decided) this.cancellation.cancel(new Error("somebody has decided about the held event"));
+    else this.warnOfDouble("lease-lost");
+  }
+
+  warnOfDouble(why: Extract<Notice, { type: "double-risk" }>["why"]): void {
+    if (this.cancellation.isCancelled) return;
+    this.cancellation.cancel(new Error(why));
+    if (!this.#called) return;
+    this.runner.notify({ type: "double-risk", why, ...factsOf(this.data) });
+  }
+}
+
+function beginIn(record: IdempotencyRecord | null, slot: string | "next", options: BeginOptions): Begun {
+  if (slot !== "next") return begin(record, slot, options);
+  const lease = record === null ? null : beginNext(record, options);
+  return lease === null ? { kind: "wait", running: false } : { kind: "leased", lease };
+}

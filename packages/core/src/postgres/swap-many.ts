@@ -1,0 +1,174 @@
+import type { EventLabels } from "../inbox/record/index-of.ts";
+import type { BoundStatement, Statement, Value } from "./client.ts";
+import { type EventChanges, eventChanges, type StateChange, type Write } from "./event-changes.ts";
+import { quoted } from "./schema.ts";
+import { MAX_AGE_MS, NOW, UNEXPIRED, whole } from "./statements.ts";
+
+/** A column of bound rows: its name, its type, and how to get its values. */
+type Column<T> = readonly [name: string, type: "text" | "bigint" | "float8", get: (row: T) => Value];
+
+/** Something about an event of a record. */
+interface OfEvent {
+  readonly key: string;
+  readonly labels: EventLabels;
+}
+
+const KEY: Column<{ readonly key: string }> = ["key", "text", ({ key }) => key];
+const EVENT_ID: Column<OfEvent> = ["event_id", "text", ({ labels }) => labels.eventId];
+const ACCEPTED_AT: Column<OfEvent> = ["accepted_at", "float8", ({ labels }) => labels.acceptedAt];
+
+/**
+ * Restricts a table to the rows of the records that were written. Without it, a server that believes the table to be empty, since
+ * it was so when statistics were last made, walks over a whole index of it, with all entries that a snapshot keeps from clean-up.
+ */
+const ofWritten = (table: string): string => `${table}.record = ANY (ARRAY(SELECT place FROM written))`;
+
+/**
+ * Writes records together with their labels, each independently of the others. Returns the keys of the records that were
+ * written, and the others as they were when the statement began.
+ *
+ * A record is written if it still has the expected version, or if there is none and none was expected. If somebody else is
+ * writing one of them at the same time, the statement waits for that write. Rows are locked in the order of their keys, so two
+ * such statements cannot deadlock. A statement has only the steps that its writes need: so it is planned and run faster.
+ */
+export function swapMany(schema: string, writes: readonly Write[]): BoundStatement {
+  const tables = quoted(schema);
+  const values: (readonly Value[])[] = [];
+  const bind = <T>(rows: readonly T[], columns: readonly Column<T>[]): string => {
+    const bound = columns.map(([, type, get]) => `$${values.push(rows.map(get))}::${type}[]`);
+    return `unnest(${bound.join(", ")}) AS given (${columns.map(([name]) => name).join(", ")})`;
+  };
+  const events = writes.map(({ item }) => [item.key, eventChanges(item)] as const);
+  const rowsOf = <T>(
+    of: (changes: EventChanges) => readonly T[],
+  ): readonly (T & { readonly key: string })[] =>
+    events.flatMap(([key, changes]) => of(changes).map((row) => ({ ...row, key })));
+  const added = rowsOf((of) => of.added.map((labels) => ({ labels })));
+  const gone = rowsOf((of) => of.gone.map((labels) => ({ labels })));
+  const changes = rowsOf((of) => of.changes);
+  const readings = added.flatMap(({ key, labels }) => labels.foundBy.map((text) => ({ key, text })));
+  const makes = {
+    inserts: writes.some(({ item }) => item.expected === null),
+    updates: writes.some(({ item }) => item.expected !== null),
+    labels: added.length > 0,
+    readings: readings.length > 0,
+    opened: changes.some(({ change }) => change === "opened"),
+    moved: changes.some(({ change }) => change === "moved"),
+    closed: changes.some(({ change }) => change === "closed"),
+    gone: gone.length > 0,
+  };
+
+  const steps = [
+    `input AS MATERIALIZED (
+      SELECT key, expected, version, text, lane, expires_at,
+        CASE WHEN due_at IS NOT NULL THEN greatest(due_at, ${NOW} - ${MAX_AGE_MS}) END AS due_at
+      FROM ${bind(writes, [
+        ["key", "text", ({ item }) => item.key],
+        ["expected", "text", ({ item }) => item.expected],
+        ["version", "text", ({ item }) => item.version],
+        ["text", "text", ({ text }) => text],
+        ["at", "bigint", ({ item }) => Math.ceil(item.at)],
+        ["due_at", "bigint", ({ item }) => whole(item.index.dueAt)],
+        ["expires_at", "bigint", ({ item }) => whole(item.index.expiresAt)],
+        ["lane", "text", ({ item }) => item.index.lane],
+      ])}
+      WHERE at <= ${NOW} AND at >= ${NOW} - ${MAX_AGE_MS}
+    )`,
+  ];
+  const written: string[] = [];
+  if (makes.updates) {
+    steps.push(
+      `known AS MATERIALIZED (
+        SELECT r.place, i.* FROM input i JOIN ${tables}.records r ON r.key = i.key AND r.version = i.expected
+        WHERE r.expires_at IS NULL OR r.expires_at > ${NOW}
+        ORDER BY r.key FOR UPDATE OF r
+      )`,
+      `updated AS (
+        UPDATE ${tables}.records r SET version = k.version, text = k.text, lane = k.lane, due_at = k.due_at, expires_at = k.expires_at
+        FROM known k WHERE r.place = k.place RETURNING r.key, r.place
+      )`,
+    );
+    written.push("SELECT key, place FROM updated");
+  }
+  if (makes.inserts) {
+    steps.push(`inserted AS (
+      INSERT INTO ${tables}.records (key, version, text, lane, due_at, expires_at)
+      SELECT key, version, text, lane, due_at, expires_at FROM input WHERE expected IS NULL ORDER BY key
+      ON CONFLICT (key) DO NOTHING RETURNING key, place
+    )`);
+    written.push("SELECT key, place FROM inserted");
+  }
+  steps.push(`written AS MATERIALIZED (${written.join(" UNION ALL ")})`);
+  if (makes.labels) {
+    const rows = bind(added, [
+      KEY,
+      EVENT_ID,
+      ACCEPTED_AT,
+      ["flow", "text", ({ labels }) => labels.flow],
+      ["tenant", "text", ({ labels }) => labels.tenant],
+      ["id", "text", ({ labels }) => labels.id],
+      ["event", "text", ({ labels }) => labels.event],
+      ["status", "text", ({ labels }) => labels.status],
+      ["reference_id", "text", ({ labels }) => labels.referenceId],
+    ]);
+    steps.push(`labels AS (
+      INSERT INTO ${tables}.labels
+        (record, accepted_at, flow, tenant, id, event, status, reference_id, event_id)
+      SELECT place, to_timestamp(accepted_at / 1000), flow, tenant, id, event, status, reference_id, event_id
+      FROM ${rows} JOIN written USING (key)
+    )`);
+  }
+  if (makes.readings) {
+    steps.push(`readings AS (
+      INSERT INTO ${tables}.readings (record, text)
+      SELECT place, text FROM ${bind(readings, [KEY, ["text", "text", ({ text }) => text]])} JOIN written USING (key)
+    )`);
+  }
+  if (changes.length > 0) {
+    const rows = bind(changes, [
+      KEY,
+      EVENT_ID,
+      ACCEPTED_AT,
+      ["state", "text", ({ labels }) => labels.state],
+      ["reason", "text", ({ labels }) => labels.reason],
+      ["change", "text", ({ change }) => change],
+    ]);
+    const rowsThat = (change: StateChange["change"]): string => `${rows} JOIN written USING (key)
+      WHERE change = '${change}' AND ${ofWritten("u")} AND u.record = place AND u.event_id = given.event_id`;
+    if (makes.opened) {
+      steps.push(`opened AS (
+        INSERT INTO ${tables}.unfinished (record, event_id, accepted_at, state, reason)
+        SELECT place, event_id, to_timestamp(accepted_at / 1000), state, reason
+        FROM ${rows} JOIN written USING (key) WHERE change = 'opened'
+      )`);
+    }
+    if (makes.moved) {
+      steps.push(`moved AS (
+        UPDATE ${tables}.unfinished u SET state = given.state, reason = given.reason
+        FROM ${rowsThat("moved")}
+      )`);
+    }
+    if (makes.closed) {
+      steps.push(`closed AS (DELETE FROM ${tables}.unfinished u USING ${rowsThat("closed")})`);
+    }
+  }
+  if (makes.gone) {
+    steps.push(`gone AS (
+      DELETE FROM ${tables}.labels l USING ${bind(gone, [KEY, EVENT_ID])} JOIN written USING (key)
+      WHERE ${ofWritten("l")} AND l.record = place AND l.event_id = given.event_id
+    )`);
+  }
+  const kind = Object.values(makes)
+    .map((is) => (is ? "1" : "0"))
+    .join("");
+  const statement: Statement = {
+    name: `payhooks_${schema}_swap_${kind}`,
+    text: `WITH ${steps.join(", ")}
+      SELECT ${NOW} AS now, (SELECT string_agg(key, ',') FROM written) AS keys, r.key, r.version, r.text
+      FROM (SELECT) one LEFT JOIN (
+        SELECT key, version, text FROM unnest($1::text[]) AS asked (key) JOIN ${tables}.records USING (key)
+        WHERE ${UNEXPIRED} AND NOT EXISTS (SELECT FROM written WHERE written.key = asked.key)
+      ) r ON TRUE`,
+  };
+  return { statement, values };
+}

@@ -1,0 +1,83 @@
+import type { BoundStatement, Value } from "./client.ts";
+import { eventChanges, type Write } from "./event-changes.ts";
+import { quoted } from "./schema.ts";
+import { MAX_AGE_MS, NOW, UNEXPIRED, whole } from "./statements.ts";
+
+/**
+ * Writes one record together with its labels, with the answer of {@link swapMany}. Every step changes one row, by an index with one
+ * value each, so whatever the server believes about its tables, there is one plan. It is made once for each session.
+ *
+ * Returns null for a write that takes several rows of a table, which few do.
+ */
+export function swapOne(schema: string, { item, text }: Write): BoundStatement | null {
+  const { added, gone, changes } = eventChanges(item);
+  const [label] = added;
+  const [state] = changes;
+  const isPlain = added.length < 2 && changes.length < 2 && gone.length === 0;
+  if (!isPlain || (label !== undefined && label.foundBy.length > 0)) return null;
+
+  const tables = quoted(schema);
+  const values: Value[] = [];
+  const bind = (value: Value, type = "text"): string => `$${values.push(value)}::${type}`;
+  const { key, version, expected, index } = item;
+  const [boundKey, at, dueAt] = [
+    bind(key),
+    bind(Math.ceil(item.at), "bigint"),
+    bind(whole(index.dueAt), "bigint"),
+  ];
+  const isTimely = `${at} <= ${NOW} AND ${at} >= ${NOW} - ${MAX_AGE_MS}`;
+  const record = [
+    bind(version),
+    bind(text),
+    bind(index.lane),
+    `CASE WHEN ${dueAt} IS NOT NULL THEN greatest(${dueAt}, ${NOW} - ${MAX_AGE_MS}) END`,
+    bind(whole(index.expiresAt), "bigint"),
+  ].join(", ");
+  const steps = [
+    expected === null
+      ? `written AS (
+          INSERT INTO ${tables}.records (key, version, text, lane, due_at, expires_at)
+          SELECT ${boundKey}, ${record} WHERE ${isTimely} ON CONFLICT (key) DO NOTHING RETURNING place
+        )`
+      : `written AS (
+          UPDATE ${tables}.records SET (version, text, lane, due_at, expires_at) = ROW (${record})
+          WHERE key = ${boundKey} AND version = ${bind(expected)} AND ${UNEXPIRED} AND ${isTimely} RETURNING place
+        )`,
+  ];
+  if (label !== undefined) {
+    const { acceptedAt, flow, tenant, id, event, status, referenceId, eventId } = label;
+    const facts = [flow, tenant, id, event, status, referenceId, eventId].map((fact) => bind(fact));
+    steps.push(`labels AS (
+      INSERT INTO ${tables}.labels (record, accepted_at, flow, tenant, id, event, status, reference_id, event_id)
+      SELECT place, to_timestamp(${bind(acceptedAt, "float8")} / 1000), ${facts.join(", ")} FROM written
+    )`);
+  }
+  if (state !== undefined) {
+    const { labels, change } = state;
+    const eventId = bind(labels.eventId);
+    const ofEvent = `WHERE record = (SELECT place FROM written) AND event_id = ${eventId}`;
+    if (change === "opened") {
+      steps.push(`opened AS (
+        INSERT INTO ${tables}.unfinished (record, event_id, accepted_at, state, reason)
+        SELECT place, ${eventId}, to_timestamp(${bind(labels.acceptedAt, "float8")} / 1000), ${bind(labels.state)}, ${bind(labels.reason)}
+        FROM written
+      )`);
+    } else if (change === "moved") {
+      const set = `state = ${bind(labels.state)}, reason = ${bind(labels.reason)}`;
+      steps.push(`moved AS (UPDATE ${tables}.unfinished SET ${set} ${ofEvent})`);
+    } else steps.push(`closed AS (DELETE FROM ${tables}.unfinished ${ofEvent})`);
+  }
+  const kind = `${expected === null ? "new" : "old"}${label === undefined ? "" : "_l"}_${state?.change[0] ?? ""}`;
+  return {
+    statement: {
+      name: `payhooks_${schema}_one_${kind}`,
+      text: `WITH ${steps.join(", ")}
+        SELECT ${NOW} AS now, (SELECT ${boundKey} FROM written) AS keys, r.key, r.version, r.text
+        FROM (SELECT) one LEFT JOIN LATERAL (
+          SELECT key, version, text FROM ${tables}.records
+          WHERE NOT EXISTS (SELECT FROM written) AND key = ${boundKey} AND ${UNEXPIRED}
+        ) r ON TRUE`,
+    },
+    values,
+  };
+}

@@ -1,0 +1,61 @@
+import { FirstInFirstOut } from "../inbox/line.ts";
+import type { Environment } from "../time/environment.ts";
+
+/** For how long deliveries are begun in one turn of the event loop. */
+const TURN_MS = 10;
+
+/**
+ * Bounds the work of one turn of the event loop. After a burst, the bodies of thousands of requests end in one turn. Without a
+ * bound, all of them would be verified and accepted in it, nothing else would happen meanwhile, and the first would be answered
+ * after the last.
+ *
+ * A delivery that is alone is not delayed. Once deliveries have been begun for {@link TURN_MS} in a turn, further ones wait for the
+ * next turn, in their order, and so do those that come after them.
+ */
+export class Turns {
+  readonly #environment: Environment;
+  readonly #waiting = new FirstInFirstOut<() => void>();
+  /** Until when deliveries go on at once (monotonic clock). */
+  #until = Number.NEGATIVE_INFINITY;
+  /** True until the turn is over in which `#until` was set. */
+  #isUnderWay = false;
+
+  constructor(environment: Environment) {
+    this.#environment = environment;
+  }
+
+  /** Null if the delivery may go on at once. Otherwise resolves once it may. */
+  next(): Promise<void> | null {
+    if (this.#waiting.size === 0) {
+      const now = this.#environment.monotonic();
+      if (now < this.#until) return null;
+      if (!this.#isUnderWay) {
+        this.#begin(now);
+        this.#environment.soon(() => this.#end());
+        return null;
+      }
+    }
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #begin(now: number): void {
+    this.#isUnderWay = true;
+    this.#until = now + TURN_MS;
+  }
+
+  #end(): void {
+    if (this.#waiting.size === 0) this.#isUnderWay = false;
+    else void this.#goOn();
+  }
+
+  async #goOn(): Promise<void> {
+    const { monotonic } = this.#environment;
+    this.#begin(monotonic());
+    do {
+      this.#waiting.shift()?.();
+      // Lets the delivery do its work, so that this is part of the turn's time.
+      await null;
+    } while (this.#waiting.size > 0 && monotonic() < this.#until);
+    this.#environment.soon(() => this.#end());
+  }
+}

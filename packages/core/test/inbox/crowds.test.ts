@@ -1,0 +1,169 @@
+/** Which events wait in the patient lane. */
+import { type FakeClock, fakeClock } from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { Crowds, type Likeness } from "../../src/inbox/crowds.ts";
+import { Places } from "../../src/inbox/places.ts";
+import type { Lane } from "../../src/inbox/record/lane.ts";
+
+const PLACES = 16;
+
+function likenessOf(tenant: string, name = "DEPOSIT"): Likeness {
+  return { name, delivery: { tenant } };
+}
+
+interface Process {
+  readonly clock: FakeClock;
+  readonly places: Places;
+  readonly crowds: Crowds;
+  /** Accepts events, which wait; the lanes that they are told. */
+  accept(event: Likeness, count: number): Lane[];
+  /** Begins events; the returned function ends them. */
+  begin(event: Likeness, lane: Lane, count: number): () => void;
+}
+
+function start(): Process {
+  const clock = fakeClock();
+  const places = new Places(clock);
+  places.open(PLACES);
+  const crowds = new Crowds(places, clock);
+  return {
+    clock,
+    places,
+    crowds,
+    accept: (event, count) =>
+      Array.from({ length: count }, () => {
+        const lane = crowds.laneOf(event);
+        crowds.waits(event);
+        return lane;
+      }),
+    begin(event, lane, count) {
+      for (let n = 0; n < count; n++) crowds.begun(event, lane);
+      return () => {
+        for (let n = 0; n < count; n++) crowds.ended(event, lane);
+      };
+    },
+  };
+}
+
+const [loud, quiet] = [likenessOf("loud"), likenessOf("quiet")];
+
+function count(lanes: readonly Lane[]): { readonly usual: number; readonly patient: number } {
+  const patient = lanes.filter((lane) => lane === "patient").length;
+  return { usual: lanes.length - patient, patient };
+}
+
+describe("a crowd", () => {
+  it("are events of one tenant and name from a quarter of the places on, running or waiting", () => {
+    const { accept, begin } = start();
+    expect(count(accept(loud, 3))).toEqual({ usual: 3, patient: 0 });
+    // Of those that waited one is begun.
+    begin(loud, "usual", 1);
+    expect(count(accept(loud, 3))).toEqual({ usual: 1, patient: 2 });
+  });
+
+  it("is no longer one when its events have ended", () => {
+    const { crowds, accept, begin } = start();
+    accept(loud, 4);
+    const end = begin(loud, "usual", 4);
+    expect(crowds.laneOf(loud)).toBe("patient");
+    end();
+    expect(crowds.laneOf(loud)).toBe("usual");
+  });
+
+  it("does not count what was accepted and leaves nothing to run", () => {
+    const { crowds } = start();
+    for (let copy = 0; copy < 10; copy++) {
+      expect(crowds.laneOf(loud)).toBe("usual");
+      crowds.waits(loud)();
+    }
+  });
+
+  it("is not made by another tenant's events, nor by those of another name", () => {
+    const { crowds, accept } = start();
+    accept(loud, 100);
+    expect(crowds.laneOf(loud)).toBe("patient");
+    expect(crowds.laneOf(quiet)).toBe("usual");
+    expect(crowds.laneOf(likenessOf("loud", "WITHDRAWAL"))).toBe("usual");
+    // No text of one can imitate the other.
+    expect(crowds.laneOf(likenessOf("loudDEPOSIT", ""))).toBe("usual");
+  });
+
+  it("is not a quiet burst beside a flood, even if the burst is more than a quarter of the places", () => {
+    const { accept } = start();
+    accept(loud, 320);
+    expect(count(accept(quiet, 10))).toEqual({ usual: 10, patient: 0 });
+  });
+
+  it("are all kinds that have much more than others; none is one where all have little", () => {
+    const { accept } = start();
+    const kinds = Array.from({ length: 8 }, (_, n) => likenessOf(`m-${n}`));
+    for (const kind of kinds) expect(count(accept(kind, 2))).toEqual({ usual: 2, patient: 0 });
+    for (const kind of kinds.slice(0, 2)) expect(count(accept(kind, 20)).patient).toBe(18);
+    for (const kind of kinds.slice(2)) expect(count(accept(kind, 1))).toEqual({ usual: 1, patient: 0 });
+  });
+
+  it("is nothing in a process that runs no events", () => {
+    const { places, accept } = start();
+    places.open(null);
+    expect(count(accept(loud, 100))).toEqual({ usual: 100, patient: 0 });
+  });
+});
+
+describe("what waits", () => {
+  it("is forgotten once a look finds nothing due, but for what has come since that look was begun", async () => {
+    const { clock, crowds, accept } = start();
+    const lookedAt = clock.monotonic();
+    await clock.advance(10);
+    accept(loud, 100);
+    crowds.nothingWaits(lookedAt);
+    expect(crowds.laneOf(loud)).toBe("patient");
+    await clock.advance(10);
+    crowds.nothingWaits(clock.monotonic());
+    expect(crowds.laneOf(loud)).toBe("usual");
+  });
+
+  it("is forgotten after a minute, since other processes may have run it", async () => {
+    const { clock, crowds, accept } = start();
+    accept(loud, 100);
+    await clock.advance(59_999);
+    expect(crowds.laneOf(loud)).toBe("patient");
+    await clock.advance(1);
+    expect(crowds.laneOf(loud)).toBe("usual");
+  });
+
+  it("is not counted below nothing by an acceptance that ends after it was forgotten", async () => {
+    const { clock, crowds, accept } = start();
+    const waitsNoMore = crowds.waits(loud);
+    await clock.advance(10);
+    crowds.nothingWaits(clock.monotonic());
+    accept(loud, 4);
+    waitsNoMore();
+    expect(crowds.laneOf(loud)).toBe("patient");
+  });
+});
+
+describe("places are kept free of a crowd", () => {
+  it("when a usual event of others comes, or is begun, while the crowd runs", () => {
+    for (const meet of [
+      ({ crowds }: Process) => void crowds.laneOf(quiet),
+      ({ begin }: Process) => void begin(quiet, "usual", 1),
+    ]) {
+      const process = start();
+      process.begin(loud, "patient", 8);
+      expect(process.places.isFree("patient")).toBe(true);
+      const before = process.places.room("patient");
+      meet(process);
+      expect(process.places.room("patient")).toBeLessThan(before);
+    }
+  });
+
+  it("not for its own events, nor for those that come when it has ended", () => {
+    const { places, crowds, begin } = start();
+    const before = places.room("patient");
+    const end = begin(loud, "patient", 8);
+    begin(loud, "usual", 1)();
+    end();
+    crowds.laneOf(quiet);
+    expect(places.room("patient")).toBe(before);
+  });
+});

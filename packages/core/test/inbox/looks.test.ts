@@ -1,0 +1,171 @@
+/** What looks for due events cost a fleet: how many find nothing, and who looks when an event falls due. */
+import { type FakeClock, fakeClock } from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { createInbox } from "../../src/inbox/engine.ts";
+import type { Inbox, Runner } from "../../src/inbox/inbox.ts";
+import type { RecordStore } from "../../src/inbox/store.ts";
+import { memoryStore } from "../../src/memory/store.ts";
+import { verifiedEvent } from "../verified-event.ts";
+
+const PROCESSES = 24;
+const EVENTS = 240;
+const POLL_MS = 500;
+const EMPTY_MS = 50;
+const PLAYED_MS = 6_000;
+
+interface Looks {
+  readonly times: { readonly at: number; readonly found: number }[];
+}
+
+/** A store that many processes share, as this one of them sees it. */
+function shared(
+  store: RecordStore,
+  clock: FakeClock,
+  looks: Looks,
+  connect: typeof wellConnected,
+): RecordStore {
+  const one: RecordStore = {
+    ...store,
+    endsWithProcess: false,
+    takeDue: async (...args) => {
+      const due = await store.takeDue(...args);
+      looks.times.push({ at: clock.now(), found: due.records.length });
+      return due;
+    },
+  };
+  return connect(one, clock);
+}
+
+const wellConnected = (store: RecordStore, _: FakeClock): RecordStore => store;
+
+/** The mistake: whatever a process has seen in a look wakes it when it falls due, as a hint does. */
+function wakingAll(store: RecordStore, clock: FakeClock): RecordStore {
+  let wake = (): unknown => undefined;
+  return {
+    ...store,
+    takeDue: async (...args) => {
+      const due = await store.takeDue(...args);
+      const { nextDueAt } = due;
+      if (nextDueAt !== null) clock.after(Math.max(1, nextDueAt - clock.now()), () => wake());
+      return due;
+    },
+    onDue: async (given) => {
+      wake = given;
+      return () => {};
+    },
+  };
+}
+
+/** Handlers that fail, and are to be tried again after `delayMs`. */
+function failing(clock: FakeClock, delayMs: () => number, calls: number[]): Runner {
+  return {
+    run: async () => {
+      calls.push(clock.now());
+      return { ending: { kind: "retry", delayMs: delayMs() }, changes: [], written: () => {} };
+    },
+    firstStep: () => null,
+    handlersOf: () => [],
+    notify: () => {},
+  };
+}
+
+/** The events are spread over the processes, and each handler fails and is tried again after 2 to 4 seconds. */
+async function fleetOf(processes: number, connect = wellConnected) {
+  const clock = fakeClock();
+  const memory = memoryStore({ environment: clock });
+  const calls: number[] = [];
+  let retries = 0;
+  // The golden ratio: spread evenly, and never the same twice.
+  const runner = failing(clock, () => 2_000 + ((retries++ * 1_236) % 2_000), calls);
+  const members: { readonly inbox: Inbox; readonly looks: Looks }[] = [];
+  for (let n = 0; n < processes; n++) {
+    const looks: Looks = { times: [] };
+    const store = shared(memory, clock, looks, connect);
+    members.push({ looks, inbox: createInbox(store, { environment: clock, pollMs: POLL_MS }) });
+  }
+  for (const { inbox } of members) {
+    await inbox.run(runner, { concurrency: 16 });
+    await clock.advance(17);
+  }
+  for (let n = 0; n < EVENTS; n++) {
+    await members[n % processes]?.inbox.accept(verifiedEvent(n, { signedAt: clock.now() }));
+    await clock.advance(10);
+  }
+  await clock.advance(4_000);
+  for (const { looks } of members) looks.times.length = 0;
+  calls.length = 0;
+  await clock.advance(PLAYED_MS);
+  const looks = members.flatMap(({ looks: { times } }) => times);
+  return {
+    looks: looks.length,
+    useful: looks.filter(({ found }) => found > 0).length,
+    calls: calls.length,
+    /** The shortest time from a look that found nothing to the next one of the same process. */
+    restMs: Math.min(...members.map(({ looks: { times } }) => shortestRest(times))),
+    close: () => Promise.all(members.map(({ inbox }) => inbox.close({ graceMs: 0 }))),
+  };
+}
+
+function shortestRest(times: Looks["times"]): number {
+  const rests = times.slice(1).flatMap(({ at }, n) => (times[n]?.found === 0 ? [at - times[n].at] : []));
+  return Math.min(...rests);
+}
+
+describe("looks for due events", () => {
+  it("of 24 processes whose handlers fail are below two per useful one", async () => {
+    const fleet = await fleetOf(PROCESSES);
+    expect(fleet.calls).toBeGreaterThan(EVENTS);
+    expect(fleet.looks / fleet.useful).toBeLessThan(2);
+    expect(fleet.restMs).toBeGreaterThanOrEqual(EMPTY_MS);
+    await fleet.close();
+  });
+
+  it("are counted: if each process looks when what it has seen falls due, they are more", async () => {
+    const fleet = await fleetOf(PROCESSES, wakingAll);
+    expect(fleet.looks / fleet.useful).toBeGreaterThan(2);
+    await fleet.close();
+  });
+});
+
+describe("an event that a process has put off", () => {
+  /** One process of two puts an event off for two seconds, and lives on or dies. How late is it when it is tried again, and where? */
+  async function triedAgain(pollMs: number, lives: boolean) {
+    const clock = fakeClock();
+    const memory = memoryStore({ environment: clock });
+    const start = async () => {
+      const calls: number[] = [];
+      const store = { ...memory, endsWithProcess: false, close: async () => {} };
+      const inbox = createInbox(store, { environment: clock, pollMs });
+      const runner = failing(clock, () => 2_000, calls);
+      const running = await inbox.run(runner, { concurrency: 1 });
+      return { inbox, running, calls };
+    };
+    const [owner, other] = [await start(), await start()];
+    await owner.inbox.accept(verifiedEvent(1, { signedAt: clock.now() }));
+    await clock.advance(1);
+    const due = (owner.calls[0] ?? Number.NaN) + 2_000;
+    if (!lives) owner.running.pause();
+    await clock.advance(due + 1_500 - clock.now());
+    await Promise.all([owner, other].map(({ inbox }) => inbox.close({ graceMs: 0 })));
+    const [again = Number.NaN] = lives ? owner.calls.slice(1) : other.calls;
+    return { lateMs: again - due, calls: owner.calls.length + other.calls.length };
+  }
+
+  it("is tried again by that process, at its time", async () => {
+    expect(await triedAgain(300, true)).toEqual({ lateMs: 0, calls: 2 });
+  });
+
+  it("is tried again by another one within pollMs, if that process has died", async () => {
+    const { lateMs, calls } = await triedAgain(300, false);
+    expect(calls).toBe(2);
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expect(lateMs).toBeLessThanOrEqual(300);
+  });
+
+  it("is tried again by another one that has seen its due time, within a second, however seldom that one polls", async () => {
+    const { lateMs, calls } = await triedAgain(1_500, false);
+    expect(calls).toBe(2);
+    expect(lateMs).toBeGreaterThanOrEqual(500);
+    expect(lateMs).toBeLessThanOrEqual(1_000);
+  });
+});

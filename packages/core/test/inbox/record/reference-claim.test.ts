@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import type { IdempotencyRecord } from "../../../src/inbox/record/record.ts";
+import {
+  type ClaimContext,
+  type Claimed,
+  claimAtRun,
+  claimReference,
+  claimsToProlong,
+  closeClaim,
+  finishedClaims,
+  type ReferenceClaim,
+} from "../../../src/inbox/record/reference-claim.ts";
+import { DAY, event, FAILED, type Ground, KEY, running, SUCCESS } from "./ground.ts";
+
+const NOW = 1_000;
+const claiming = event("SUCCESS", { referenceKey: "r" });
+const OPENING = claimAtRun(claiming) as ReferenceClaim;
+
+function ask(
+  stored: IdempotencyRecord | null,
+  claim: Partial<ReferenceClaim> = {},
+  context: Partial<ClaimContext> = {},
+): Claimed {
+  return claimReference(
+    stored,
+    { ...OPENING, ...claim },
+    { now: NOW, token: "new", forgotten: null, ...context },
+  );
+}
+
+/** A claim that KEY has opened with this token. */
+function opened(token: string): IdempotencyRecord {
+  return ask(null, {}, { token }).record as IdempotencyRecord;
+}
+
+describe("a claim of a reference", () => {
+  it("is open and has a token; whoever asks for the same owner gets that one, without a write", () => {
+    expect(opened("t1")).toMatchObject({ id: KEY, terminal: false, slots: {}, expiresAt: NOW + DAY });
+    expect(ask(opened("t1"))).toEqual({ owner: KEY, token: "t1", isOld: false, record: null });
+  });
+
+  it("is its owner's; others are told so, and whether it is old", () => {
+    const theirs = { ...opened("t1"), id: "b".repeat(32) };
+    expect(ask(theirs)).toMatchObject({ owner: theirs.id, isOld: false, record: null });
+    const later = { now: NOW + DAY };
+    expect(ask(theirs, {}, later)).toMatchObject({ owner: theirs.id, isOld: true, record: null });
+    expect(ask(theirs, {}, { ...later, forgotten: theirs.id })).toMatchObject({ owner: KEY, token: "new" });
+    // It was asked for again since, so it is not old any more.
+    const again = { ...theirs, expiresAt: NOW + 2 * DAY };
+    expect(ask(again, {}, { ...later, forgotten: theirs.id })).toMatchObject({ owner: theirs.id });
+  });
+
+  it("is written again by its owner if it is old, since somebody may be taking it over", () => {
+    const again = ask(opened("t1"), {}, { now: NOW + DAY });
+    expect(again).toMatchObject({ token: "new", record: { terminal: false, expiresAt: NOW + 2 * DAY } });
+  });
+
+  it("expires with its owner, and not before what it was kept for", () => {
+    expect(closeClaim(opened("t1"), "t1", NOW + 2 * DAY)).toMatchObject({
+      terminal: true,
+      expiresAt: NOW + 2 * DAY,
+    });
+    expect(closeClaim(opened("t1"), "t1", NOW)).toMatchObject({ terminal: true, expiresAt: NOW + DAY });
+  });
+
+  it("stays open if it was opened again since the owner was finished", () => {
+    const spent = "t1";
+    const again = ask(opened("t1"), { spent }).record;
+    expect(again).toMatchObject({ terminal: false, identity: { token: "new" } });
+    expect(closeClaim(again, spent, NOW + DAY)).toBeNull();
+    // It does not matter which of the two writes comes first.
+    const closed = closeClaim(opened("t1"), "t1", NOW + DAY);
+    expect(ask(closed, { spent }).record).toMatchObject({ terminal: false, identity: { token: "new" } });
+  });
+
+  it("lives longer with its owner, open or not, and never shorter", () => {
+    const until = NOW + 3 * DAY;
+    const closed = closeClaim(opened("t1"), "t1", NOW + DAY) as IdempotencyRecord;
+    expect(ask(closed, { until }).record).toMatchObject({ terminal: true, expiresAt: until });
+    expect(ask(opened("t1"), { until }).record).toMatchObject({ terminal: false, expiresAt: until });
+    expect(ask(closed, { until: NOW })).toMatchObject({ token: "t1", record: null });
+    expect(ask(null, { until }).record).toMatchObject({ terminal: true, expiresAt: until });
+  });
+});
+
+describe("the claims of a record", () => {
+  /** A SUCCESS that is done, whose reference was claimed. */
+  function done(): Ground {
+    const ground = running(claiming);
+    if (ground.record !== null) ground.record.claims = { r: "t1" };
+    expect(ground.finish(SUCCESS, { kind: "done" })).toMatchObject({
+      closing: { claims: { r: "t1" }, expiresAt: NOW + DAY },
+    });
+    return ground;
+  }
+
+  it("may expire once nothing in it is unfinished", () => {
+    const ground = running(claiming);
+    if (ground.record !== null) ground.record.claims = { r: "t1" };
+    ground.accept(event("FAILED"));
+    expect(ground.finish(SUCCESS, { kind: "done" })).toMatchObject({ kind: "ended", closing: null });
+    expect(ground.slot(FAILED)).toMatchObject({ state: "held" });
+  });
+
+  it("are prolonged before a finished record lives longer: for good by what is held, else as long as the record", () => {
+    const ground = done();
+    const before = finishedClaims(ground.record as IdempotencyRecord);
+    const prolong = (): readonly ReferenceClaim[] =>
+      claimsToProlong(before, ground.record as IdempotencyRecord, event("FAILED"));
+    expect(prolong()).toEqual([]);
+    ground.accept(event("PENDING", { signedAt: NOW + DAY }));
+    const [longer] = prolong();
+    expect(longer).toMatchObject({ key: "r", owner: KEY, spent: "t1" });
+    expect(longer?.until).toBeGreaterThanOrEqual(ground.record?.expiresAt ?? Number.POSITIVE_INFINITY);
+    ground.accept(event("FAILED"));
+    expect(prolong()).toMatchObject([{ key: "r", until: null, spent: "t1" }]);
+    expect(claimsToProlong(null, ground.record as IdempotencyRecord, event("FAILED"))).toEqual([]);
+  });
+});

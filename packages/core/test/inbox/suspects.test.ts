@@ -1,0 +1,131 @@
+/** Events during which their process has died run in groups that get smaller. */
+import { type FakeClock, fakeClock } from "@payhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { createInbox } from "../../src/inbox/engine.ts";
+import type { Inbox, Runner } from "../../src/inbox/inbox.ts";
+import type { RecordStore } from "../../src/inbox/store.ts";
+import { Suspects, widthOf } from "../../src/inbox/suspects.ts";
+import { memoryStore } from "../../src/memory/store.ts";
+import { sleep } from "../../src/time/clock.ts";
+import { environmentOf } from "../../src/time/environment.ts";
+import { verifiedEvent } from "../verified-event.ts";
+
+describe("suspects", () => {
+  it("run together as far as each of them allows, in the order in which they came", async () => {
+    const suspects = new Suspects();
+    const went: string[] = [];
+    const wait = async (key: string, width: number): Promise<void> => {
+      went.push((await suspects.wait(key, width)) ? key : `not ${key}`);
+    };
+    const waiting = [wait("a", 2), wait("b", 4), wait("c", 4), wait("alone", 1), wait("d", 4)];
+    // It waits already.
+    await wait("c", 4);
+    expect(went).toEqual(["a", "b", "not c"]);
+    expect(suspects.take("a", 2)).toBe(true);
+    // Others wait, and are first.
+    expect(suspects.take("e", 4)).toBe(false);
+    suspects.release("unknown");
+    suspects.release("a");
+    await waiting[2];
+    expect(went).toEqual(["a", "b", "not c", "c"]);
+    suspects.release("b");
+    expect(went).toHaveLength(4);
+    suspects.release("c");
+    await waiting[3];
+    expect(went.at(-1)).toBe("alone");
+    suspects.release("alone");
+    await waiting[4];
+    expect(went.at(-1)).toBe("d");
+  });
+
+  it("are waited for by a hundred, and by no more", async () => {
+    const suspects = new Suspects();
+    expect(suspects.take("first", 1)).toBe(true);
+    for (let n = 0; n < 100; n++) void suspects.wait(`event ${n}`, 1);
+    expect(await suspects.wait("one more", 1)).toBe(false);
+  });
+
+  it("are fewer with each death; one that has a single attempt left is alone", () => {
+    const width = (attempts: number, maxAttempts?: number): number =>
+      widthOf(
+        [{ event: "DEPOSIT", step: "credit", attempts }],
+        maxAttempts === undefined ? {} : { maxAttempts: () => maxAttempts },
+      );
+    expect([2, 3, 4, 5, 9].map((attempts) => width(attempts, 25))).toEqual([8, 4, 2, 1, 1]);
+    expect([width(2, 3), width(2, 4), width(3, 4)]).toEqual([1, 8, 1]);
+    // A process without the handler does not know how many attempts are left.
+    expect([width(2, 0), width(2)]).toEqual([1, 1]);
+  });
+});
+
+const LEASE_MS = 10_000;
+const EVENTS = 24;
+
+describe("an inbox whose process has died twice with the same events", () => {
+  /** Accepts events, and lets two processes die while they run all of them. */
+  async function afterTwoDeaths(clock: FakeClock): Promise<Inbox> {
+    const store: RecordStore = { ...memoryStore({ environment: clock }), endsWithProcess: false };
+    const start = (): Inbox => createInbox(store, { leaseMs: LEASE_MS, environment: environmentOf(clock) });
+    const accepting = start();
+    for (let n = 0; n < EVENTS; n++) await accepting.accept(verifiedEvent(n, { signedAt: clock.now() }));
+    for (let death = 0; death < 2; death++) {
+      const dying = start();
+      let called = 0;
+      await dying.run(
+        runnerOf(25, () => {
+          called++;
+          return new Promise(() => {});
+        }),
+        { concurrency: EVENTS },
+      );
+      await clock.advance(1_000);
+      expect(called).toBe(EVENTS);
+      const closing = dying.close({ graceMs: 0 });
+      await clock.advance(LEASE_MS);
+      await closing;
+    }
+    return start();
+  }
+
+  function runnerOf(maxAttempts: number, call: () => Promise<unknown>): Runner {
+    return {
+      async run(lease) {
+        lease.called();
+        await call();
+        const attempt = (lease.data.steps.credit?.attempts ?? 0) + 1;
+        return {
+          ending: { kind: "done" },
+          changes: [{ name: "credit", kind: "done", attempt }],
+          written() {},
+        };
+      },
+      firstStep: () => "credit",
+      handlersOf: () => ["credit"],
+      maxAttempts: () => maxAttempts,
+      notify() {},
+    };
+  }
+
+  it.each([
+    [25, 8],
+    [3, 1],
+  ])("of %i attempts: runs %i of them together", async (maxAttempts, together) => {
+    const clock = fakeClock();
+    const inbox = await afterTwoDeaths(clock);
+    let running = 0;
+    let most = 0;
+    let done = 0;
+    const runner = runnerOf(maxAttempts, async () => {
+      most = Math.max(most, ++running);
+      await sleep(clock, 100);
+      running--;
+      done++;
+    });
+    await inbox.run(runner, { concurrency: EVENTS });
+    await clock.advance((EVENTS / together) * 100 + 2_000);
+    expect([done, most]).toEqual([EVENTS, together]);
+    const closing = inbox.close({ graceMs: 0 });
+    await clock.advance(1);
+    await closing;
+  });
+});
