@@ -38,8 +38,12 @@ export interface PaymentKeys {
   readonly secretKey: string | undefined;
 }
 
-/** The key for the connected-account endpoints, sent as `X-API-Key: <API_KEY>` (specification, Authentication 1). */
+/**
+ * The key for the connected-account endpoints, sent as `X-API-Key: <API_KEY>` (specification, Authentication 1). Leave
+ * it out if these endpoints take the keys for payments.
+ */
 export interface ConnectKey {
+  /** One key, or a public and a secret key joined by a colon. */
   readonly apiKey: string | undefined;
 }
 
@@ -103,11 +107,14 @@ export function settingsOf(options: ClientOptions & Partial<PaymentKeys & Connec
     attempts,
     maxAnswerBytes,
   });
+  const payments = (): Transport =>
+    transport(`${publicKey ?? missing("publicKey")}:${secretKey ?? missing("secretKey")}`);
   return {
     rules: { amountAs, allowUnknownMedium, allowHttpLoopback },
-    secrets: [secretKey, apiKey].filter((secret) => secret !== undefined),
-    payments: () => transport(`${publicKey ?? missing("publicKey")}:${secretKey ?? missing("secretKey")}`),
-    connect: () => transport(apiKey ?? missing("apiKey")),
+    // Of a pair, the part before the colon is public.
+    secrets: [secretKey, apiKey?.split(":").at(-1)].filter((secret) => secret !== undefined),
+    payments,
+    connect: () => ("apiKey" in options ? transport(apiKey ?? missing("apiKey")) : payments()),
   };
 }
 
@@ -143,8 +150,10 @@ function readKey(name: keyof (PaymentKeys & ConnectKey), value: string | undefin
   if (value.includes("-----BEGIN")) {
     throw invalid(name, "is a key in PEM form", "Pass the API's key; the RSA key belongs to createReceiver.");
   }
-  if (value.includes(":")) {
-    throw invalid(name, "contains a colon", "Pass publicKey and secretKey apart; the client joins them.");
+  if (name === "apiKey" ? !/^[^:]+(?::[^:]+)?$/.test(value) : value.includes(":")) {
+    throw name === "apiKey"
+      ? invalid(name, "is neither one key nor two joined by a colon", "Check how the variable is set.")
+      : invalid(name, "contains a colon", "Pass publicKey and secretKey apart; the client joins them.");
   }
   if (!/^[\x21-\x7e]+$/.test(value)) {
     throw invalid(
