@@ -67,6 +67,11 @@ export interface SandboxOptions {
   readonly allowHttpLoopback?: boolean | undefined;
   /** Accepts only HTTPS addresses, redirects included. Default: false. */
   readonly strictHttps?: boolean | undefined;
+  /**
+   * Refuses what the sandbox otherwise takes with a warning on the dashboard: the other call's names of `redirects`.
+   * Default: false.
+   */
+  readonly strict?: boolean | undefined;
   /** The mediums that are accepted, to try one of the two published lists. Default: both lists together. */
   readonly mediums?: readonly Medium[] | undefined;
   /**
@@ -101,6 +106,7 @@ export interface ResolvedOptions {
   readonly ca: string | undefined;
   readonly allowHttpLoopback: boolean;
   readonly strictHttps: boolean;
+  readonly strict: boolean;
   readonly mediums: readonly Medium[];
   readonly seed: string;
   readonly state: string | undefined;
@@ -152,6 +158,7 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
     ca: options.ca,
     allowHttpLoopback: options.allowHttpLoopback ?? true,
     strictHttps: options.strictHttps ?? false,
+    strict: options.strict ?? false,
     mediums: options.mediums ?? MEDIUMS,
     seed: options.seed ?? Math.random().toString(36).slice(2, 12),
     state: options.state,

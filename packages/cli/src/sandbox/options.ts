@@ -47,6 +47,9 @@ export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   "strict-https": {
     help: "accept only HTTPS callback addresses, as the service does; otherwise http:// to this machine is accepted too",
   },
+  strict: {
+    help: "refuse redirects under the names of the other call, which are otherwise taken with a warning",
+  },
   state: {
     value: "FILE",
     help: "keep keys, ids and webhook settings across restarts; the file holds the private key",
@@ -102,6 +105,7 @@ export async function startSandbox(given: Given): Promise<Sandbox> {
     settings: webhookSettings(given, webhookUrl),
     faults: given.texts("fault").map(faultOf),
     strictHttps: isStrict,
+    strict: given.flag("strict"),
     state: given.text("state"),
     outcome: given.choice("outcome", STATUSES),
     delayMs: given.number("delay-ms"),

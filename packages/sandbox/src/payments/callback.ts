@@ -23,7 +23,7 @@ export function callbackFor(
     message: transaction.message,
     providerTxId,
     timestamp,
-    merchantId: merchant.merchantId,
+    merchantId: order.onBehalfOf ?? merchant.merchantId,
     userId: merchant.userId,
   };
   return {

@@ -183,7 +183,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       const awaitsCustomer = order.supportedMediums !== null;
       const transaction: Transaction = {
         id: randomUUID(),
-        merchant_id: parts.merchant().merchantId,
+        merchant_id: order.onBehalfOf ?? parts.merchant().merchantId,
         phone_number: shownPhoneNumber(order.phoneNumber),
         reference: order.reference,
         type: order.type,
