@@ -2,6 +2,7 @@ import { isLoopbackHost } from "@payhooks/pages";
 import { type Clock, systemClock } from "./clock.ts";
 import { RETRY_DEFAULTS, type RetryOptions, type RetryPlan } from "./deliveries/backoff.ts";
 import type { FaultKind, FaultRule } from "./faults/kinds.ts";
+import { type ServiceNames, type WireNames, wireNames } from "./names.ts";
 import type { Outcome } from "./payments/outcomes.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { MEDIUMS, type Medium, type WebhookSettings } from "./wire.ts";
@@ -72,6 +73,11 @@ export interface SandboxOptions {
    * Default: false.
    */
   readonly strict?: boolean | undefined;
+  /**
+   * The names of a deployment, from `serviceNames` of `@payhooks/core`: of a callback's fields, of the signature's
+   * header, of paths, of the medium `PAY` and of ids in answers. Default: those of the specification.
+   */
+  readonly names?: ServiceNames | undefined;
   /** The mediums that are accepted, to try one of the two published lists. Default: both lists together. */
   readonly mediums?: readonly Medium[] | undefined;
   /**
@@ -107,6 +113,7 @@ export interface ResolvedOptions {
   readonly allowHttpLoopback: boolean;
   readonly strictHttps: boolean;
   readonly strict: boolean;
+  readonly names: WireNames;
   readonly mediums: readonly Medium[];
   readonly seed: string;
   readonly state: string | undefined;
@@ -159,6 +166,7 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
     allowHttpLoopback: options.allowHttpLoopback ?? true,
     strictHttps: options.strictHttps ?? false,
     strict: options.strict ?? false,
+    names: wireNames(options.names),
     mediums: options.mediums ?? MEDIUMS,
     seed: options.seed ?? Math.random().toString(36).slice(2, 12),
     state: options.state,

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../json.ts";
+import type { WireNames } from "../names.ts";
 import type { Order } from "../payments/order.ts";
 import type { Medium } from "../wire.ts";
 import type { AddressRules } from "./addresses.ts";
@@ -8,6 +9,7 @@ export type OrderRules = AddressRules & {
   readonly mediums: readonly Medium[];
   /** Refuses what is otherwise taken with a warning. */
   readonly strict: boolean;
+  readonly names: WireNames;
 };
 
 /** The three calls that create a transaction. */

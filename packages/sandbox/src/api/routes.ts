@@ -33,6 +33,7 @@ const API_DELAY_MS = 2_000;
 /** All endpoints of the specification. */
 export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
   const { transactions, connect, merchant } = parts;
+  const { names } = parts.rules;
   const api = new Hono<ServerEnv>();
 
   const authenticate =
@@ -72,7 +73,7 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
     misbehave,
   );
   api.use(
-    "/api/v2/connect/*",
+    `/api/v2/${names.pathSegment}/*`,
     // Services differ: some take the key for payments here, and some have another.
     authenticate(
       () => merchant().connectApiKey,
@@ -84,7 +85,12 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
   const take = (kind: OrderKind) => async (c: Context<ServerEnv>) => {
     const onBehalfOf = connectedMerchant(c.req.header("x-connected-merchant-id"));
     const record = parts.place({ ...readOrder(kind, await jsonBody(c), parts.rules), onBehalfOf });
-    return accepted(c, record, kind === "checkout" ? parts.checkoutUrl(record.transaction.id) : null);
+    return accepted(
+      c,
+      record,
+      names.idFields,
+      kind === "checkout" ? parts.checkoutUrl(record.transaction.id) : null,
+    );
   };
   api.post("/api/v2/payment/direct", take("direct"));
   api.post("/api/v2/payment/withdrawal", take("withdrawal"));
@@ -104,10 +110,10 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
   api.get("/api/v2/payment/transaction/:id", (c) => {
     const id = c.req.param("id");
     const record = transactions.get(id);
-    return record === undefined ? notFound(c, `id ${JSON.stringify(id)}`) : shown(c, record);
+    return record === undefined ? notFound(c, `id ${JSON.stringify(id)}`) : shown(c, record, names.idFields);
   });
 
-  const settingsPath = "/api/v2/connect/connected-accounts/webhook-settings";
+  const settingsPath = `/api/v2/${names.pathSegment}/connected-accounts/webhook-settings`;
   api.get(settingsPath, (c) => success(c, connect.settings));
   api.put(settingsPath, async (c) => {
     connect.configure(readSettings(await jsonBody(c), parts.rules));
