@@ -19,8 +19,8 @@ export interface Answer {
 /** The answer to a direct payment or a withdrawal. It says that the service has the request, not how it will end. */
 export interface PaymentAnswer extends Answer {
   /**
-   * The transaction's id, if the answer has one under `transaction_id`, `transactionId`, `payTxnId` or `id`, in `data`
-   * or outside it. The specification says that the answer has an id, but not where. A look-up by reference is certain.
+   * The transaction's id, if the answer has one under `transaction_id`, `transactionId`, `payTxnId` or `id`, or under
+   * the names of the deployment (`names.api.transactionIdFields`), in `data` or outside it. The specification says that the answer has an id, but not where. A look-up by reference is certain.
    */
   readonly transactionId: string | undefined;
 }
@@ -47,16 +47,19 @@ function readAnswer({ httpStatus, json, text }: HttpAnswer): Answer {
   return { httpStatus, data: body.data, message: findMember(json, ["message"], isText), raw: text };
 }
 
-/** The members that may hold the id of a transaction. The first one that is there counts. */
+/** The members that may hold the id of a transaction, if the client has no names. */
 export const ID_FIELDS: readonly string[] = ["transaction_id", "transactionId", "payTxnId", "id"];
 
-export function readPaymentAnswer(answer: HttpAnswer): PaymentAnswer {
-  return { ...readAnswer(answer), transactionId: findMember(answer.json, ID_FIELDS, isText) };
+export function readPaymentAnswer(answer: HttpAnswer, idFields: readonly string[]): PaymentAnswer {
+  return { ...readAnswer(answer), transactionId: findMember(answer.json, idFields, isText) };
 }
 
-export function readCheckoutAnswer(answer: HttpAnswer): CheckoutAnswer {
+export function readCheckoutAnswer(answer: HttpAnswer, idFields: readonly string[]): CheckoutAnswer {
   const names = ["checkout_url", "checkoutUrl", "payment_url", "redirect_url", "url"];
-  return { ...readPaymentAnswer(answer), checkoutUrl: findMember(answer.json, names, isWebAddress) };
+  return {
+    ...readPaymentAnswer(answer, idFields),
+    checkoutUrl: findMember(answer.json, names, isWebAddress),
+  };
 }
 
 export function readWebhookSettings(answer: HttpAnswer): WebhookSettingsAnswer {

@@ -1,6 +1,5 @@
 import {
   type CheckoutAnswer,
-  ID_FIELDS,
   type PaymentAnswer,
   readCheckoutAnswer,
   readPaymentAnswer,
@@ -90,13 +89,12 @@ export function createClient(
 }
 
 const PAYMENT = "/api/v2/payment";
-const WEBHOOK_SETTINGS = "/api/v2/connect/connected-accounts/webhook-settings";
 
-function paymentsClient({ rules, secrets, payments }: Settings): PaymentsClient<string> {
+function paymentsClient({ rules, names, secrets, payments }: Settings): PaymentsClient<string> {
   async function post<T>(
     path: string,
     { body, reference }: CheckedRequest,
-    read: (answer: HttpAnswer) => T,
+    read: (answer: HttpAnswer, idFields: readonly string[]) => T,
     options: CallOptions | undefined,
   ): Promise<T> {
     const call: Call = {
@@ -105,9 +103,9 @@ function paymentsClient({ rules, secrets, payments }: Settings): PaymentsClient<
       body,
       reference,
       secrets,
-      idFields: ID_FIELDS,
+      idFields: names.idFields,
     };
-    return read(await send(call, payments(), options));
+    return read(await send(call, payments(), options), names.idFields);
   }
 
   async function lookUp(
@@ -121,7 +119,7 @@ function paymentsClient({ rules, secrets, payments }: Settings): PaymentsClient<
       method: "GET",
       path: PAYMENT + path + encodeURIComponent(text),
       secrets,
-      idFields: ID_FIELDS,
+      idFields: names.idFields,
       isAnswer: isNotFound, // The specification does not show its HTTP status.
     };
     const what = `GET ${call.path}`;
@@ -145,8 +143,9 @@ function paymentsClient({ rules, secrets, payments }: Settings): PaymentsClient<
   };
 }
 
-function connectClient({ rules, secrets, connect }: Settings): ConnectClient {
-  const call = { path: WEBHOOK_SETTINGS, secrets, idFields: ID_FIELDS };
+function connectClient({ rules, names, secrets, connect }: Settings): ConnectClient {
+  const path = `/api/v2/${names.pathSegment}/connected-accounts/webhook-settings`;
+  const call = { path, secrets, idFields: names.idFields };
   return {
     async webhookSettings(options) {
       return readWebhookSettings(await send({ ...call, method: "GET" }, connect(), options));

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from "./clock.ts";
 import { ClientError } from "./errors.ts";
 import { checkTimeout, type Transport } from "./http/send.ts";
 import { kindOf } from "./kind-of.ts";
+import { type ApiNames, apiNames, type ServiceNames } from "./names.ts";
 import type { RequestRules } from "./requests/rules.ts";
 
 /** The options of {@link createClient}, besides the keys. */
@@ -21,6 +22,11 @@ export interface ClientOptions {
   readonly maxAnswerBytes?: number | undefined;
   /** How `amount` is written: as a JSON number with the given digits (`"number"`, the default) or as a string. */
   readonly amountAs?: "number" | "string" | undefined;
+  /**
+   * The names of a deployment, from `serviceNames` of `@payhooks/core`. The client uses the path of the connected
+   * accounts, the name of the medium `PAY`, and the names of the id in answers. Default: those of the specification.
+   */
+  readonly names?: ServiceNames | undefined;
   /** Accepts mediums that the specification does not list. Default: false. */
   readonly allowUnknownMedium?: boolean | undefined;
   /** Accepts a `callback_url` and a `webhook_url` with `http://` to this machine, for tests. Default: false. */
@@ -57,6 +63,7 @@ const NAMES: ReadonlySet<string> = new Set<keyof (ClientOptions & PaymentKeys & 
   "attempts",
   "maxAnswerBytes",
   "amountAs",
+  "names",
   "allowUnknownMedium",
   "allowHttpLoopback",
   "clock",
@@ -67,6 +74,7 @@ const NAMES: ReadonlySet<string> = new Set<keyof (ClientOptions & PaymentKeys & 
  */
 export interface Settings {
   readonly rules: RequestRules;
+  readonly names: ApiNames;
   readonly secrets: readonly string[];
   payments(): Transport;
   connect(): Transport;
@@ -93,6 +101,9 @@ export function settingsOf(options: ClientOptions & Partial<PaymentKeys & Connec
   checkWhole("maxAnswerBytes", maxAnswerBytes, 2 ** 30);
   // The global fetch is looked up for each call, in case it is replaced later, for instance for tracing.
   const fetch: typeof globalThis.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  const names =
+    apiNames(options.names) ??
+    raise(invalid("names", "was not made by serviceNames", "Pass serviceNames({ … })."));
   const baseUrl = readBaseUrl(options.baseUrl);
   const publicKey = readKey("publicKey", options.publicKey);
   const secretKey = readKey("secretKey", options.secretKey);
@@ -110,7 +121,8 @@ export function settingsOf(options: ClientOptions & Partial<PaymentKeys & Connec
   const payments = (): Transport =>
     transport(`${publicKey ?? missing("publicKey")}:${secretKey ?? missing("secretKey")}`);
   return {
-    rules: { amountAs, allowUnknownMedium, allowHttpLoopback },
+    rules: { amountAs, allowUnknownMedium, allowHttpLoopback, payMedium: names.payMedium },
+    names,
     // Of a pair, the part before the colon is public.
     secrets: [secretKey, apiKey?.split(":").at(-1)].filter((secret) => secret !== undefined),
     payments,
@@ -168,6 +180,10 @@ function readKey(name: keyof (PaymentKeys & ConnectKey), value: string | undefin
 function checkWhole(name: string, value: unknown, max: number): void {
   if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= max) return;
   throw invalid(name, `is ${String(value)}`, `Give a whole number from 1 to ${max}.`);
+}
+
+function raise(error: ClientError): never {
+  throw error;
 }
 
 function missing(name: string): never {
