@@ -19,7 +19,7 @@ export interface ApiNames {
 /** Reads the names of a deployment. Null if they were not made by `serviceNames`. */
 export function apiNames(names: ServiceNames | undefined): ApiNames | null {
   if (names === undefined) return { pathSegment: "connect", payMedium: "PAY", idFields: ID_FIELDS };
-  const { connect, api } = names;
+  const { connect, api } = (names ?? {}) as Partial<ServiceNames>;
   if (typeof connect?.pathSegment !== "string" || !Array.isArray(api?.transactionIdFields)) return null;
   return { pathSegment: connect.pathSegment, payMedium: api.medium, idFields: api.transactionIdFields };
 }

@@ -134,7 +134,10 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
   if (options.mediums?.length === 0 || options.mediums?.some((one) => !MEDIUMS.includes(one))) {
     throw invalid("mediums", `must hold values of ${MEDIUMS.join(", ")}`);
   }
-  const { publicUrl } = options;
+  const { publicUrl, names } = options;
+  if (names !== undefined && names?.callback?.extra === undefined) {
+    throw invalid("names", "must be made by serviceNames of @payhooks/core");
+  }
   if (publicUrl !== undefined && !(/^https?:\/\//i.test(publicUrl) && URL.canParse(publicUrl))) {
     throw invalid("publicUrl", "must be a full address such as https://sandbox.example");
   }
@@ -166,7 +169,7 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
     allowHttpLoopback: options.allowHttpLoopback ?? true,
     strictHttps: options.strictHttps ?? false,
     strict: options.strict ?? false,
-    names: wireNames(options.names),
+    names: wireNames(names),
     mediums: options.mediums ?? MEDIUMS,
     seed: options.seed ?? Math.random().toString(36).slice(2, 12),
     state: options.state,

@@ -13,6 +13,7 @@ import { CliError, UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
 import { chosen, type Given } from "../command-line/given.ts";
 import { readText } from "../command-line/input.ts";
+import { NAMES_OPTION, readNames } from "../command-line/names.ts";
 
 export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   port: { value: "PORT", help: "port of the sandbox; 0 picks a free one", default: "4000" },
@@ -50,6 +51,7 @@ export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   strict: {
     help: "refuse redirects under the names of the other call, which are otherwise taken with a warning",
   },
+  ...NAMES_OPTION,
   state: {
     value: "FILE",
     help: "keep keys, ids and webhook settings across restarts; the file holds the private key",
@@ -106,6 +108,7 @@ export async function startSandbox(given: Given): Promise<Sandbox> {
     faults: given.texts("fault").map(faultOf),
     strictHttps: isStrict,
     strict: given.flag("strict"),
+    names: await readNames(given),
     state: given.text("state"),
     outcome: given.choice("outcome", STATUSES),
     delayMs: given.number("delay-ms"),
