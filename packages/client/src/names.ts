@@ -1,10 +1,5 @@
+import type { ServiceNames } from "@payhooks/core";
 import { ID_FIELDS } from "./answers.ts";
-
-/** The part of `serviceNames` of `@payhooks/core` that the client uses. */
-export interface ServiceNames {
-  readonly connect: { readonly pathSegment: string };
-  readonly api: { readonly medium: string; readonly transactionIdFields: readonly string[] };
-}
 
 /** The names that the client writes and reads. */
 export interface ApiNames {

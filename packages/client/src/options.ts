@@ -1,9 +1,10 @@
+import type { ServiceNames } from "@payhooks/core";
 import { parseSecureUrl } from "./address.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { ClientError } from "./errors.ts";
 import { checkTimeout, type Transport } from "./http/send.ts";
 import { kindOf } from "./kind-of.ts";
-import { type ApiNames, apiNames, type ServiceNames } from "./names.ts";
+import { type ApiNames, apiNames } from "./names.ts";
 import type { RequestRules } from "./requests/rules.ts";
 
 /** The options of {@link createClient}, besides the keys. */

@@ -10,7 +10,6 @@ export { createSandbox } from "./create-sandbox.ts";
 export type { Attempt, Delivery } from "./deliveries/delivery.ts";
 export type { Faults } from "./faults/faults.ts";
 export { FAULT_KINDS, type Fault, type FaultKind, type FaultRule } from "./faults/kinds.ts";
-export type { ServiceNames } from "./names.ts";
 export type { SandboxOptions } from "./options.ts";
 
 export type { Order } from "./payments/order.ts";

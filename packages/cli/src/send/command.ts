@@ -89,7 +89,8 @@ export const sendCommand: Command = {
     };
     const ordered = prepare(wanted, key, Date.now());
     const deliveries = given.flag("shuffle") ? shuffled(ordered, seed) : ordered;
-    const isOurMerchant = !isPayment || credentials.merchantId !== null;
+    const isWithoutMerchant = wanted.names?.callback.fields.merchantId.sent === "absent";
+    const isOurMerchant = !isPayment || isWithoutMerchant || credentials.merchantId !== null;
     return sendAll(deliveries, to, { given, terminal, seed, forge, isOurMerchant });
   },
 };

@@ -11,7 +11,8 @@ export function fieldsOnTheWire(fields: CallbackFields, names: ServiceNames | un
   const nameOf = new Map(Object.entries(named));
   const renamed = Object.entries(fields).flatMap(([field, value]) => {
     const { name = field, sent } = nameOf.get(field) ?? {};
-    return sent === "absent" ? [] : [[name, value] as const];
+    // A callback that lacked what is always sent could be read in another way.
+    return sent === "absent" ? [] : [[name, value ?? (sent === "always" ? "none" : null)] as const];
   });
   const added = Object.keys(extra).map((name) => [name, EXTRA[name] ?? "sandbox"] as const);
   return Object.fromEntries([...renamed, ...added]);
