@@ -44,7 +44,7 @@ describe("client, sandbox and receiver together", () => {
         .toEqual(["order-1 10.500000", "order-2 10.500000", "payout-1 failed"]);
       const byId = await client.transactionById(paid.transactionId ?? "");
       expect(byId).toMatchObject({ reference: "order-1", status: "SUCCESS", base_amount: "10.5" });
-      expect(await client.transactionByReference("order-1")).toEqual(byId);
+      expect(await client.transactionByReference("order-1")).toEqual({ ...byId, extra: {} });
       expect(await client.transactionByReference("nobody")).toBe(null);
       const settings = {
         webhook_url: "https://merchant.example/hooks",
@@ -53,6 +53,16 @@ describe("client, sandbox and receiver together", () => {
       };
       await client.setWebhookSettings(settings);
       expect(await client.webhookSettings()).toMatchObject(settings);
+
+      const headers = { "X-Connected-Merchant-Id": "cm_7" };
+      const theirs = await client.pay({ ...order, medium: "TELEBIRR", reference: "order-3" }, { headers });
+      expect(sandbox.transactions.get(theirs.transactionId ?? "")?.order.onBehalfOf).toBe("cm_7");
+      const again = client.pay({ ...order, medium: "TELEBIRR", reference: "order-3" });
+      await expect(again).rejects.toMatchObject({
+        code: "ERR_BAD_REQUEST",
+        serviceCode: "INVALID_REQUEST",
+        fields: { reference: "must be unique; it was used before" },
+      });
     } finally {
       server.close();
       server.closeAllConnections();

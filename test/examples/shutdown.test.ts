@@ -123,6 +123,7 @@ it("every example that hears signals is tested: by what the documentation shows 
       return source.includes("SIGTERM") && !shown.some(({ text }) => text === source);
     });
   expect(hears.sort()).toEqual([
+    "branded/src/index.ts", // test/examples/branded.test.ts
     "express/src/demo.ts", // test/e2e/start.test.ts
     "redis/src/server.ts", // test/faults/example.test.ts
     "redis/src/worker.ts", // test/faults/example.test.ts

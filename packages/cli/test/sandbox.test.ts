@@ -313,6 +313,14 @@ describe("payhooks sandbox", () => {
     expect(strict.running.stdout).toContain("webhooks   off");
   });
 
+  it("takes redirects under the other call's names, unless it is --strict", async () => {
+    const redirects = { success: "https://shop.example/paid", failed: "https://shop.example/no" };
+    const usual = await started([]);
+    expect((await call(`${usual.url}/sandbox/deposits`, { redirects })).status).toBe(200);
+    const strict = await started(["--strict"]);
+    expect((await call(`${strict.url}/sandbox/deposits`, { redirects })).status).toBe(400);
+  });
+
   it("breaks what --fault says", async () => {
     const { url } = await started(["--fault", "drop-answer:0.3", "--fault", "duplicate"]);
     const response = await fetch(`${url}/sandbox/faults`);

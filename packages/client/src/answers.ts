@@ -1,5 +1,5 @@
 import type { HttpAnswer } from "./http/verdict.ts";
-import { isObject, type JsonObject, type JsonValue } from "./json.ts";
+import { findMember, isObject, isText, type JsonObject, type JsonValue } from "./json.ts";
 
 /**
  * An answer whose body the specification does not show. It has the members that are usual in this service, and the
@@ -19,8 +19,8 @@ export interface Answer {
 /** The answer to a direct payment or a withdrawal. It says that the service has the request, not how it will end. */
 export interface PaymentAnswer extends Answer {
   /**
-   * The transaction's id, if the answer has one under `transaction_id`, `transactionId`, `payTxnId` or `id`, in `data`
-   * or outside it. The specification says that the answer has an id, but not where. A look-up by reference is certain.
+   * The transaction's id, if the answer has one under `transaction_id`, `transactionId`, `payTxnId` or `id`, or under
+   * the names of the deployment (`names.api.transactionIdFields`), in `data` or outside it. The specification says that the answer has an id, but not where. A look-up by reference is certain.
    */
   readonly transactionId: string | undefined;
 }
@@ -44,47 +44,31 @@ export interface WebhookSettingsAnswer extends Answer {
 
 function readAnswer({ httpStatus, json, text }: HttpAnswer): Answer {
   const body: JsonObject = isObject(json) ? json : {};
-  return { httpStatus, data: body.data, message: find(json, ["message"], isText), raw: text };
+  return { httpStatus, data: body.data, message: findMember(json, ["message"], isText), raw: text };
 }
 
-export function readPaymentAnswer(answer: HttpAnswer): PaymentAnswer {
-  const names = ["transaction_id", "transactionId", "payTxnId", "id"];
-  return { ...readAnswer(answer), transactionId: find(answer.json, names, isText) };
+/** The members that may hold the id of a transaction, if the client has no names. */
+export const ID_FIELDS: readonly string[] = ["transaction_id", "transactionId", "payTxnId", "id"];
+
+export function readPaymentAnswer(answer: HttpAnswer, idFields: readonly string[]): PaymentAnswer {
+  return { ...readAnswer(answer), transactionId: findMember(answer.json, idFields, isText) };
 }
 
-export function readCheckoutAnswer(answer: HttpAnswer): CheckoutAnswer {
+export function readCheckoutAnswer(answer: HttpAnswer, idFields: readonly string[]): CheckoutAnswer {
   const names = ["checkout_url", "checkoutUrl", "payment_url", "redirect_url", "url"];
-  return { ...readPaymentAnswer(answer), checkoutUrl: find(answer.json, names, isWebAddress) };
+  return {
+    ...readPaymentAnswer(answer, idFields),
+    checkoutUrl: findMember(answer.json, names, isWebAddress),
+  };
 }
 
 export function readWebhookSettings(answer: HttpAnswer): WebhookSettingsAnswer {
   return {
     ...readAnswer(answer),
-    webhook_url: find(answer.json, ["webhook_url"], isText),
-    webhook_secret: find(answer.json, ["webhook_secret"], isText),
-    webhook_enabled: find(answer.json, ["webhook_enabled"], (value) => typeof value === "boolean"),
+    webhook_url: findMember(answer.json, ["webhook_url"], isText),
+    webhook_secret: findMember(answer.json, ["webhook_secret"], isText),
+    webhook_enabled: findMember(answer.json, ["webhook_enabled"], (value) => typeof value === "boolean"),
   };
-}
-
-/** The first member with one of the names and the right kind of value. It looks in `data` first, then in the body. */
-function find<T extends JsonValue>(
-  json: JsonValue | undefined,
-  names: readonly string[],
-  isRight: (value: JsonValue | undefined) => value is T,
-): T | undefined {
-  if (!isObject(json)) return undefined;
-  for (const place of [json.data, json]) {
-    if (!isObject(place)) continue;
-    for (const name of names) {
-      const value = Object.hasOwn(place, name) ? place[name] : undefined;
-      if (isRight(value)) return value;
-    }
-  }
-  return undefined;
-}
-
-function isText(value: JsonValue | undefined): value is string {
-  return typeof value === "string" && value !== "";
 }
 
 function isWebAddress(value: JsonValue | undefined): value is string {

@@ -8,8 +8,7 @@ import {
 } from "./answers.ts";
 import { ClientError } from "./errors.ts";
 import { type CallOptions, send } from "./http/send.ts";
-import { type Call, type HttpAnswer, outcomeUnknown } from "./http/verdict.ts";
-import { isObject } from "./json.ts";
+import type { Call, HttpAnswer } from "./http/verdict.ts";
 import {
   type ClientOptions,
   type ConnectKey,
@@ -54,8 +53,8 @@ export interface ConnectClient {
 }
 
 /**
- * Makes a client: with `publicKey` and `secretKey` for the payment endpoints, with `apiKey` for the connected-account
- * endpoints, with all three for both. It does no I/O. If a key or `baseUrl` is undefined or empty, the first call that
+ * Makes a client: with `publicKey` and `secretKey` for all endpoints, with `apiKey` for the connected-account endpoints
+ * alone, and with all three if the connected-account endpoints have a key of their own. It does no I/O. If a key or `baseUrl` is undefined or empty, the first call that
  * needs it rejects with `ERR_OPTION_MISSING`.
  *
  * @typeParam M the mediums that requests may name. With `allowUnknownMedium`, it may name more than the listed ones.
@@ -69,46 +68,44 @@ export interface ConnectClient {
  * const transaction = await client.transactionByReference("order-1");
  */
 export function createClient<M extends string = Medium>(
-  options: ClientOptions & PaymentKeys & ConnectKey,
+  options: ClientOptions & PaymentKeys & Partial<ConnectKey>,
 ): PaymentsClient<M> & ConnectClient;
-export function createClient<M extends string = Medium>(
-  options: ClientOptions & PaymentKeys,
-): PaymentsClient<M>;
 export function createClient(options: ClientOptions & ConnectKey): ConnectClient;
 export function createClient(
   options: ClientOptions & Partial<PaymentKeys & ConnectKey>,
 ): Partial<PaymentsClient<string> & ConnectClient> {
   const settings = settingsOf(options);
   const withPayments = "publicKey" in options || "secretKey" in options;
-  const withConnect = "apiKey" in options;
-  if (!withPayments && !withConnect) {
+  const withConnect = "apiKey" in options || withPayments;
+  if (!withConnect) {
     throw new ClientError("ERR_OPTION_MISSING", "createClient was given no key.", {
-      fix: "Pass publicKey and secretKey for payments, apiKey for connected accounts, or all three.",
+      fix: "Pass publicKey and secretKey, or apiKey for connected accounts, or all three.",
     });
   }
   return Object.freeze({
     ...(withPayments ? paymentsClient(settings) : {}),
-    ...(withConnect ? connectClient(settings) : {}),
+    ...connectClient(settings),
   });
 }
 
 const PAYMENT = "/api/v2/payment";
-const WEBHOOK_SETTINGS = "/api/v2/connect/connected-accounts/webhook-settings";
 
-function paymentsClient({ rules, secrets, payments }: Settings): PaymentsClient<string> {
+function paymentsClient({ rules, names, secrets, payments }: Settings): PaymentsClient<string> {
   async function post<T>(
     path: string,
     { body, reference }: CheckedRequest,
-    read: (answer: HttpAnswer) => T,
+    read: (answer: HttpAnswer, idFields: readonly string[]) => T,
     options: CallOptions | undefined,
   ): Promise<T> {
-    const call: Call = { method: "POST", path: PAYMENT + path, body, reference, secrets };
-    const answer = await send(call, payments(), options);
-    const { json, httpStatus, text } = answer;
-    if (isObject(json) && json.success === false) {
-      throw outcomeUnknown(call, `HTTP ${httpStatus} says success: false`, { httpStatus, text });
-    }
-    return read(answer);
+    const call: Call = {
+      method: "POST",
+      path: PAYMENT + path,
+      body,
+      reference,
+      secrets,
+      idFields: names.idFields,
+    };
+    return read(await send(call, payments(), options), names.idFields);
   }
 
   async function lookUp(
@@ -122,6 +119,7 @@ function paymentsClient({ rules, secrets, payments }: Settings): PaymentsClient<
       method: "GET",
       path: PAYMENT + path + encodeURIComponent(text),
       secrets,
+      idFields: names.idFields,
       isAnswer: isNotFound, // The specification does not show its HTTP status.
     };
     const what = `GET ${call.path}`;
@@ -145,8 +143,9 @@ function paymentsClient({ rules, secrets, payments }: Settings): PaymentsClient<
   };
 }
 
-function connectClient({ rules, secrets, connect }: Settings): ConnectClient {
-  const call = { path: WEBHOOK_SETTINGS, secrets };
+function connectClient({ rules, names, secrets, connect }: Settings): ConnectClient {
+  const path = `/api/v2/${names.pathSegment}/connected-accounts/webhook-settings`;
+  const call = { path, secrets, idFields: names.idFields };
   return {
     async webhookSettings(options) {
       return readWebhookSettings(await send({ ...call, method: "GET" }, connect(), options));

@@ -17,6 +17,7 @@ export const CLIENT_ERROR_CODES = [
   "ERR_REFERENCE_INVALID",
   "ERR_CALLBACK_URL_INVALID",
   "ERR_REDIRECTS_INVALID",
+  "ERR_HEADER_INVALID",
   // The call got no usable answer.
   "ERR_ABORTED",
   "ERR_UNREACHABLE",
@@ -45,6 +46,9 @@ export interface ClientErrorDetail {
   readonly cause?: unknown;
   readonly httpStatus?: number | undefined;
   readonly body?: unknown;
+  readonly serviceCode?: string | undefined;
+  readonly requestId?: string | undefined;
+  readonly fields?: Readonly<Record<string, string>> | undefined;
   readonly field?: string | undefined;
   readonly reference?: string | undefined;
   readonly retryAfterMs?: number | undefined;
@@ -65,7 +69,16 @@ export class ClientError extends Error {
    * characters. The client's own secrets are replaced, however they are written.
    */
   readonly body: unknown;
-  /** The request field or option that is wrong. */
+  /**
+   * The service's own code of the failure, if the body has one: `error_code` or `code`, outside or in `error`. The
+   * specification lists none.
+   */
+  readonly serviceCode: string | undefined;
+  /** The `request_id` of the body, if it has one. Name it when you ask the service. */
+  readonly requestId: string | undefined;
+  /** What the body says of each request field, by the field's name. */
+  readonly fields: Readonly<Record<string, string>> | undefined;
+  /** The request field, header or option that is wrong. */
   readonly field: string | undefined;
   /** The reference to look up, for `ERR_OUTCOME_UNKNOWN`. */
   readonly reference: string | undefined;
@@ -79,6 +92,9 @@ export class ClientError extends Error {
     this.fix = detail.fix;
     this.httpStatus = detail.httpStatus;
     this.body = detail.body;
+    this.serviceCode = detail.serviceCode;
+    this.requestId = detail.requestId;
+    this.fields = detail.fields;
     this.field = detail.field;
     this.reference = detail.reference;
     this.retryAfterMs = detail.retryAfterMs;

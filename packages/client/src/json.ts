@@ -15,6 +15,28 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** True for a text that is not empty. */
+export function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+/** The first member with one of the names and the right kind of value. It looks in `data` first, then in the body. */
+export function findMember<T extends JsonValue>(
+  json: JsonValue | undefined,
+  names: readonly string[],
+  isRight: (value: JsonValue | undefined) => value is T,
+): T | undefined {
+  if (!isObject(json)) return undefined;
+  for (const place of [json.data, json]) {
+    if (!isObject(place)) continue;
+    for (const name of names) {
+      const value = Object.hasOwn(place, name) ? place[name] : undefined;
+      if (isRight(value)) return value;
+    }
+  }
+  return undefined;
+}
+
 /** Writes a JSON object from members whose values are JSON text already. Members without a value are left out. */
 export function objectText(members: readonly (readonly [name: string, text: string | undefined])[]): string {
   const written = members.flatMap(([name, text]) =>

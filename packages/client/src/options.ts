@@ -1,8 +1,10 @@
+import type { ServiceNames } from "@payhooks/core";
 import { parseSecureUrl } from "./address.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { ClientError } from "./errors.ts";
 import { checkTimeout, type Transport } from "./http/send.ts";
 import { kindOf } from "./kind-of.ts";
+import { type ApiNames, apiNames } from "./names.ts";
 import type { RequestRules } from "./requests/rules.ts";
 
 /** The options of {@link createClient}, besides the keys. */
@@ -21,6 +23,11 @@ export interface ClientOptions {
   readonly maxAnswerBytes?: number | undefined;
   /** How `amount` is written: as a JSON number with the given digits (`"number"`, the default) or as a string. */
   readonly amountAs?: "number" | "string" | undefined;
+  /**
+   * The names of a deployment, from `serviceNames` of `@payhooks/core`. The client uses the path of the connected
+   * accounts, the name of the medium `PAY`, and the names of the id in answers. Default: those of the specification.
+   */
+  readonly names?: ServiceNames | undefined;
   /** Accepts mediums that the specification does not list. Default: false. */
   readonly allowUnknownMedium?: boolean | undefined;
   /** Accepts a `callback_url` and a `webhook_url` with `http://` to this machine, for tests. Default: false. */
@@ -38,8 +45,12 @@ export interface PaymentKeys {
   readonly secretKey: string | undefined;
 }
 
-/** The key for the connected-account endpoints, sent as `X-API-Key: <API_KEY>` (specification, Authentication 1). */
+/**
+ * The key for the connected-account endpoints, sent as `X-API-Key: <API_KEY>` (specification, Authentication 1). Leave
+ * it out if these endpoints take the keys for payments.
+ */
 export interface ConnectKey {
+  /** One key, or a public and a secret key joined by a colon. */
   readonly apiKey: string | undefined;
 }
 
@@ -53,6 +64,7 @@ const NAMES: ReadonlySet<string> = new Set<keyof (ClientOptions & PaymentKeys & 
   "attempts",
   "maxAnswerBytes",
   "amountAs",
+  "names",
   "allowUnknownMedium",
   "allowHttpLoopback",
   "clock",
@@ -63,6 +75,7 @@ const NAMES: ReadonlySet<string> = new Set<keyof (ClientOptions & PaymentKeys & 
  */
 export interface Settings {
   readonly rules: RequestRules;
+  readonly names: ApiNames;
   readonly secrets: readonly string[];
   payments(): Transport;
   connect(): Transport;
@@ -89,6 +102,9 @@ export function settingsOf(options: ClientOptions & Partial<PaymentKeys & Connec
   checkWhole("maxAnswerBytes", maxAnswerBytes, 2 ** 30);
   // The global fetch is looked up for each call, in case it is replaced later, for instance for tracing.
   const fetch: typeof globalThis.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  const names =
+    apiNames(options.names) ??
+    raise(invalid("names", "was not made by serviceNames", "Pass serviceNames({ … })."));
   const baseUrl = readBaseUrl(options.baseUrl);
   const publicKey = readKey("publicKey", options.publicKey);
   const secretKey = readKey("secretKey", options.secretKey);
@@ -103,11 +119,15 @@ export function settingsOf(options: ClientOptions & Partial<PaymentKeys & Connec
     attempts,
     maxAnswerBytes,
   });
+  const payments = (): Transport =>
+    transport(`${publicKey ?? missing("publicKey")}:${secretKey ?? missing("secretKey")}`);
   return {
-    rules: { amountAs, allowUnknownMedium, allowHttpLoopback },
-    secrets: [secretKey, apiKey].filter((secret) => secret !== undefined),
-    payments: () => transport(`${publicKey ?? missing("publicKey")}:${secretKey ?? missing("secretKey")}`),
-    connect: () => transport(apiKey ?? missing("apiKey")),
+    rules: { amountAs, allowUnknownMedium, allowHttpLoopback, payMedium: names.payMedium },
+    names,
+    // Of a pair, the part before the colon is public.
+    secrets: [secretKey, apiKey?.split(":").at(-1)].filter((secret) => secret !== undefined),
+    payments,
+    connect: () => ("apiKey" in options ? transport(apiKey ?? missing("apiKey")) : payments()),
   };
 }
 
@@ -143,8 +163,10 @@ function readKey(name: keyof (PaymentKeys & ConnectKey), value: string | undefin
   if (value.includes("-----BEGIN")) {
     throw invalid(name, "is a key in PEM form", "Pass the API's key; the RSA key belongs to createReceiver.");
   }
-  if (value.includes(":")) {
-    throw invalid(name, "contains a colon", "Pass publicKey and secretKey apart; the client joins them.");
+  if (name === "apiKey" ? !/^[^:]+(?::[^:]+)?$/.test(value) : value.includes(":")) {
+    throw name === "apiKey"
+      ? invalid(name, "is neither one key nor two joined by a colon", "Check how the variable is set.")
+      : invalid(name, "contains a colon", "Pass publicKey and secretKey apart; the client joins them.");
   }
   if (!/^[\x21-\x7e]+$/.test(value)) {
     throw invalid(
@@ -159,6 +181,10 @@ function readKey(name: keyof (PaymentKeys & ConnectKey), value: string | undefin
 function checkWhole(name: string, value: unknown, max: number): void {
   if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= max) return;
   throw invalid(name, `is ${String(value)}`, `Give a whole number from 1 to ${max}.`);
+}
+
+function raise(error: ClientError): never {
+  throw error;
 }
 
 function missing(name: string): never {

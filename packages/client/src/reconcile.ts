@@ -1,6 +1,7 @@
 import type { Ingested, LookupTransaction } from "@payhooks/core";
 import type { PaymentsClient } from "./client.ts";
 import { ClientError } from "./errors.ts";
+import type { CallOptions } from "./http/send.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The part of a receiver that accepts the results of look-ups. */
@@ -37,6 +38,8 @@ export type ReconcileOptions = ToReconcile & {
   readonly concurrency?: number | undefined;
   /** The time limit of each attempt of a look-up, in milliseconds. Default: the client's. */
   readonly timeoutMs?: number | undefined;
+  /** Further headers of each look-up, such as the one that names a connected merchant. */
+  readonly headers?: CallOptions["headers"];
   /** Stops the run: no further look-up begins, and those under way are aborted. */
   readonly signal?: AbortSignal | undefined;
   /** The tenant whose transactions these are, for a receiver of many merchants. */
@@ -90,7 +93,7 @@ export interface ReconcileReport {
  * const { counts, remaining } = await reconcile(receiver, { client, references: openOrders });
  */
 export async function reconcile(receiver: LookupSink, options: ReconcileOptions): Promise<ReconcileReport> {
-  const { concurrency = 4, timeoutMs, signal, tenant, onResult } = options;
+  const { concurrency = 4, timeoutMs, headers, signal, tenant, onResult } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 100) {
     const what = `concurrency is ${String(concurrency)}.`;
     throw invalid("concurrency", what, "Give a whole number from 1 to 100.");
@@ -106,7 +109,7 @@ export async function reconcile(receiver: LookupSink, options: ReconcileOptions)
 
   async function settle(text: string): Promise<ReconcileResult> {
     try {
-      const transaction = await lookUp(text, { signal, timeoutMs });
+      const transaction = await lookUp(text, { signal, timeoutMs, headers });
       if (transaction === null) return { ...asked(text), outcome: "not-found" };
       const { status } = transaction;
       if (status === "CANCELLED") return { ...asked(text), outcome: "cancelled", transaction };

@@ -64,7 +64,6 @@ describe("a transaction", () => {
   it.each([
     ["no object", "7"],
     ["no envelope", wireTransaction],
-    ["success: false", { success: false, data: wireTransaction }],
     ["no data", { success: true }],
     ["an empty body", ""],
     ["no id", { success: true, data: { ...wireTransaction, id: undefined } }],

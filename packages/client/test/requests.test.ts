@@ -168,6 +168,33 @@ describe("webhook settings", () => {
 });
 
 describe("one client for both kinds of key", () => {
+  it("uses the keys for payments for both, without another", async () => {
+    const service = await startService(json({ success: true }));
+    await createClient({ baseUrl: service.url, ...keys }).webhookSettings();
+    expect(service.seen[0]?.headers["x-api-key"]).toBe(`${keys.publicKey}:${keys.secretKey}`);
+  });
+
+  it("takes a pair as the key for connected accounts", async () => {
+    const service = await startService(json({ error: `no: ${keys.secretKey}` }, 401));
+    const client = createClient({ baseUrl: service.url, apiKey: `${keys.publicKey}:${keys.secretKey}` });
+    await expect(client.webhookSettings()).rejects.toMatchObject({ body: { error: "no: [secret]" } });
+    expect(service.seen[0]?.headers["x-api-key"]).toBe(`${keys.publicKey}:${keys.secretKey}`);
+  });
+
+  it("does not use the keys for payments in place of an empty one", async () => {
+    const client = createClient({ baseUrl: "https://api.example.com", ...keys, apiKey: undefined });
+    await expect(client.webhookSettings()).rejects.toMatchObject({
+      code: "ERR_OPTION_MISSING",
+      field: "apiKey",
+    });
+  });
+
+  it.each([":sk", "pk:", "a:b:c"])("refuses the key %j for connected accounts", (key) => {
+    expect(() => createClient({ baseUrl: "https://api.example.com", apiKey: key })).toThrow(
+      expect.objectContaining({ code: "ERR_OPTION_INVALID", field: "apiKey" }),
+    );
+  });
+
   it("uses each where it belongs", async () => {
     const service = await startService(json({ success: true }));
     const client = createClient({ baseUrl: service.url, ...keys, apiKey });

@@ -23,10 +23,10 @@ describe("the types of a client", () => {
       publicKey: fromEnvironment,
       secretKey: fromEnvironment,
     });
-    expectTypeOf(payments).toEqualTypeOf<PaymentsClient>();
+    expectTypeOf(payments).toEqualTypeOf<PaymentsClient & ConnectClient>();
     expectTypeOf(createClient({ baseUrl, apiKey })).toEqualTypeOf<ConnectClient>();
     expectTypeOf(createClient({ baseUrl, apiKey, ...keys })).toEqualTypeOf<PaymentsClient & ConnectClient>();
-    expect("webhookSettings" in payments).toBe(false);
+    expect("webhookSettings" in payments).toBe(true);
     expect("pay" in createClient({ baseUrl, apiKey })).toBe(false);
     // @ts-expect-error a secret key alone is not enough
     createClient({ baseUrl, secretKey: "sk" });

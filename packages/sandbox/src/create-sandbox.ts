@@ -7,6 +7,7 @@ import type { Delivery, DeliveryRecord } from "./deliveries/delivery.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import { FAULT_KINDS } from "./faults/kinds.ts";
 import type { JsonObject } from "./json.ts";
+import { wireNames } from "./names.ts";
 import { type ResolvedOptions, resolveOptions, type SandboxOptions } from "./options.ts";
 import { pageRoutes } from "./pages/routes.ts";
 import { magicOutcome } from "./payments/magic.ts";
@@ -83,7 +84,7 @@ function sandboxOf(
     const body = triggerBody(kind, given, { callbackUrl, mediums });
     const base = options.publicUrl ?? url();
     const ownPages = { success: `${base}/checkout-success`, failed: `${base}/checkout-failed` };
-    const order = readOrder(kind, body, rules, ownPages);
+    const order = readOrder(kind, body, { ...rules, names: wireNames(undefined) }, ownPages);
     refuseCallOnly(order);
     const path = given.outcome === undefined ? undefined : toPath(given.outcome);
     if (path !== undefined && transactions.byReference(order.reference) === undefined) {

@@ -45,6 +45,7 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
   const { clock, seed, limits } = options;
   const saved = options.state === undefined ? null : readState(options.state);
   const changes = createChanges();
+  const { names } = options;
   const stamp = nanosecondStamps(clock);
   let merchant = createMerchant(options.merchant, saved?.merchant);
   let key = await firstKey(options, saved);
@@ -67,6 +68,7 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
       key: () => key,
       secret: () => connect.settings.webhook_secret,
       now: () => clock.now(),
+      names,
     }),
     acknowledged: ({ flow, deduplicationKey }) => {
       if (flow === "payments") transactions.markReceived(deduplicationKey);
@@ -75,7 +77,8 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
       const record = transactions.get(delivery.deduplicationKey);
       return record !== undefined && !isKnownToSucceed(record, delivery);
     },
-    fail: ({ deduplicationKey }) => callbackFor(transactions.fail(deduplicationKey), merchant, stamp()),
+    fail: ({ deduplicationKey }) =>
+      callbackFor(transactions.fail(deduplicationKey), merchant, stamp(), names),
   });
   const connect: Connect = createConnect({
     clock,
@@ -89,6 +92,7 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
     changes,
     scripts,
     merchant: () => merchant,
+    names,
     delayMs: options.delayMs,
     maxTransactions: limits.transactions,
     begins({ reference, phoneNumber, callbackUrl }) {
@@ -98,7 +102,7 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
     },
     ends: ({ order }) => faults.removeForTransaction(order.reference),
     announce: (record) => {
-      const callback = callbackFor(record, merchant, stamp());
+      const callback = callbackFor(record, merchant, stamp(), names);
       if (callback !== null) dispatcher.send(callback);
     },
   });

@@ -2,6 +2,7 @@ import { isLoopbackHost } from "@payhooks/pages";
 import { type Clock, systemClock } from "./clock.ts";
 import { RETRY_DEFAULTS, type RetryOptions, type RetryPlan } from "./deliveries/backoff.ts";
 import type { FaultKind, FaultRule } from "./faults/kinds.ts";
+import { type ServiceNames, type WireNames, wireNames } from "./names.ts";
 import type { Outcome } from "./payments/outcomes.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { MEDIUMS, type Medium, type WebhookSettings } from "./wire.ts";
@@ -67,6 +68,16 @@ export interface SandboxOptions {
   readonly allowHttpLoopback?: boolean | undefined;
   /** Accepts only HTTPS addresses, redirects included. Default: false. */
   readonly strictHttps?: boolean | undefined;
+  /**
+   * Refuses what the sandbox otherwise takes with a warning on the dashboard: the other call's names of `redirects`.
+   * Default: false.
+   */
+  readonly strict?: boolean | undefined;
+  /**
+   * The names of a deployment, from `serviceNames` of `@payhooks/core`: of a callback's fields, of the signature's
+   * header, of paths, of the medium `PAY` and of ids in answers. Default: those of the specification.
+   */
+  readonly names?: ServiceNames | undefined;
   /** The mediums that are accepted, to try one of the two published lists. Default: both lists together. */
   readonly mediums?: readonly Medium[] | undefined;
   /**
@@ -101,6 +112,8 @@ export interface ResolvedOptions {
   readonly ca: string | undefined;
   readonly allowHttpLoopback: boolean;
   readonly strictHttps: boolean;
+  readonly strict: boolean;
+  readonly names: WireNames;
   readonly mediums: readonly Medium[];
   readonly seed: string;
   readonly state: string | undefined;
@@ -121,7 +134,10 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
   if (options.mediums?.length === 0 || options.mediums?.some((one) => !MEDIUMS.includes(one))) {
     throw invalid("mediums", `must hold values of ${MEDIUMS.join(", ")}`);
   }
-  const { publicUrl } = options;
+  const { publicUrl, names } = options;
+  if (names !== undefined && names?.callback?.extra === undefined) {
+    throw invalid("names", "must be made by serviceNames of @payhooks/core");
+  }
   if (publicUrl !== undefined && !(/^https?:\/\//i.test(publicUrl) && URL.canParse(publicUrl))) {
     throw invalid("publicUrl", "must be a full address such as https://sandbox.example");
   }
@@ -152,6 +168,8 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
     ca: options.ca,
     allowHttpLoopback: options.allowHttpLoopback ?? true,
     strictHttps: options.strictHttps ?? false,
+    strict: options.strict ?? false,
+    names: wireNames(names),
     mediums: options.mediums ?? MEDIUMS,
     seed: options.seed ?? Math.random().toString(36).slice(2, 12),
     state: options.state,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { call, checkout, pay, payment, start } from "./support/start.ts";
+import { call, checkout, pay, payment, receiver, SETTINGS_PATH, start } from "./support/start.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -20,16 +20,29 @@ describe("the key of a call", () => {
       const sandbox = await start();
       const { apiKey, connectApiKey } = sandbox.keys;
       const [publicPart = "", secretPart = ""] = apiKey.split(":");
-      const other = path.includes("/connect/") ? apiKey : connectApiKey;
+      const other = path.includes("/connect/") ? "ck_other" : connectApiKey;
       const body = method === "GET" ? undefined : payment();
       for (const key of [undefined, "", publicPart, secretPart, `${publicPart}:wrong`, `${apiKey}x`, other]) {
         const answer = await call(sandbox, method, path, body, key === undefined ? {} : { "X-API-Key": key });
         expect(answer.status).toBe(401);
-        expect(answer.body).toEqual({ success: false, data: { message: expect.stringMatching(/API key/) } });
+        const message = expect.stringMatching(/API key/);
+        expect(answer.body).toEqual({
+          success: false,
+          status: "ERROR",
+          message,
+          error_code: "UNAUTHORIZED",
+          data: { message },
+        });
       }
       expect(sandbox.transactions.list()).toEqual([]);
     },
   );
+
+  it("of a payment is also one for the connected accounts", async () => {
+    const sandbox = await start();
+    const key = { "X-API-Key": sandbox.keys.apiKey };
+    expect((await call(sandbox, "GET", SETTINGS_PATH, undefined, key)).status).toBe(200);
+  });
 });
 
 describe("POST /api/v2/payment/direct", () => {
@@ -46,20 +59,33 @@ describe("POST /api/v2/payment/direct", () => {
     sandbox.script(String(body.reference), "PENDING");
     const { status, body: answer } = await pay(sandbox, "POST", "/direct", body);
     expect(status).toBe(200);
-    expect(answer).toEqual({
+    const { id } = answer.data;
+    const envelope = {
       success: true,
+      status: "SUCCESS",
+      message: "The transaction is being processed.",
+      reference_id: body.reference,
+      transaction_id: id,
+    };
+    const others = { transaction_id: id, amount: 10.5, currency: "USD" };
+    expect(answer).toEqual({
+      ...envelope,
       data: {
+        ...others,
         id: expect.stringMatching(UUID),
         reference: body.reference,
         type: "DEPOSIT",
         status: "PENDING",
-        message: expect.any(String),
+        message: "The transaction is being processed.",
         medium: "TELEBIRR",
+        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        checkout_url: null,
+        payment_url: null,
       },
     });
-    const byId = await pay(sandbox, "GET", `/transaction/${answer.data.id}`);
-    expect(byId.status).toBe(200);
-    expect(byId.body).toEqual({
+    const byReference = await pay(sandbox, "GET", `/transaction/ref/${body.reference}`);
+    expect(byReference.status).toBe(200);
+    expect(byReference.body).toEqual({
       success: true,
       data: {
         id: answer.data.id,
@@ -80,7 +106,8 @@ describe("POST /api/v2/payment/direct", () => {
         updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       },
     });
-    expect((await pay(sandbox, "GET", `/transaction/ref/${body.reference}`)).body).toEqual(byId.body);
+    const byId = await pay(sandbox, "GET", `/transaction/${id}`);
+    expect(byId.body).toEqual({ ...envelope, data: { ...byReference.body.data, ...others } });
   });
 
   it.each(["MPESA", "TELEBIRR", "CBE", "ETHSWITCH", "CYBERSOURCE", "OROMIA_BANK", "AWASH", "PAY"])(
@@ -179,8 +206,12 @@ describe("POST /api/v2/payment/direct", () => {
     ["redirects.success_url", { redirects: { success_url: "/paid" } }, "must be a full address"],
     ["redirects.success_url", { redirects: { success_url: "javascript:alert(1)" } }, "not javascript:"],
     ["redirects.success_url", { redirects: { success_url: "data:text/html,x" } }, "not data:"],
-    ["redirects.success", { redirects: { success: "https://shop.example" } }, "success_url here"],
-    ["redirects.failed", { redirects: { failed: "https://shop.example" } }, "failure_url here"],
+    [
+      "redirects.success",
+      { redirects: { success_url: "https://shop.example", success: "https://shop.example" } },
+      "is given beside success_url",
+    ],
+    ["redirects.failedUrl", { redirects: { failedUrl: "/no" } }, "must be a full address"],
     ["merchant_pays_fee", { merchant_pays_fee: "yes" }, "true or false"],
   ])("refuses a wrong %s with 400: %j", async (field, changes, message) => {
     const sandbox = await start();
@@ -188,6 +219,10 @@ describe("POST /api/v2/payment/direct", () => {
     expect(status).toBe(400);
     expect(body).toEqual({
       success: false,
+      status: "ERROR",
+      message: expect.stringContaining(field),
+      error_code: "INVALID_REQUEST",
+      errors: { [field]: expect.stringContaining(message) },
       data: {
         message: expect.stringContaining(field),
         errors: [{ field, message: expect.stringContaining(message) }],
@@ -293,13 +328,20 @@ describe("POST /api/v2/payment/checkout", () => {
     const answer = await pay(sandbox, "POST", "/checkout", body);
     expect(answer.status).toBe(200);
     const { id } = answer.body.data;
+    expect(answer.body.status).toBe("SUCCESS");
     expect(answer.body.data).toEqual({
       id: expect.stringMatching(UUID),
+      transaction_id: id,
       reference: body.reference,
       type: "DEPOSIT",
+      amount: 10.5,
+      currency: "ETB",
       status: "PENDING",
       message: expect.any(String),
+      medium: "",
+      created_at: expect.any(String),
       checkout_url: `${sandbox.url}/checkout/${id}`,
+      payment_url: `${sandbox.url}/checkout/${id}`,
     });
     const shown = await pay(sandbox, "GET", `/transaction/${id}`);
     expect(shown.body.data).toMatchObject({
@@ -314,8 +356,7 @@ describe("POST /api/v2/payment/checkout", () => {
     ["redirects.success", { redirects: undefined }, "is required"],
     ["redirects.failed", { redirects: { success: "https://a.example" } }, "is required"],
     ["redirects.success", { redirects: { success: "a.example", failed: "https://a.example" } }, "full"],
-    ["redirects.success_url", { redirects: { success_url: "https://a.example" } }, "success here"],
-    ["redirects.failure_url", { redirects: { failure_url: "https://a.example" } }, "failed here"],
+    ["redirects.failed", { redirects: { success_url: "https://a.example" } }, "is required"],
     ["supported_mediums", { supported_mediums: undefined }, "is required"],
     ["supported_mediums", { supported_mediums: [] }, "not empty"],
     ["supported_mediums", { supported_mediums: "CBE" }, "must be an array"],
@@ -332,6 +373,88 @@ describe("POST /api/v2/payment/checkout", () => {
     const sandbox = await start({ publicUrl: "https://sandbox.example/" });
     const { body } = await pay(sandbox, "POST", "/checkout", checkout());
     expect(body.data.checkout_url).toBe(`https://sandbox.example/checkout/${body.data.id}`);
+  });
+});
+
+describe("the redirects of a call", () => {
+  const there = "https://shop.example/paid";
+  const back = "https://shop.example/no";
+  const spellings = [
+    ["success_url", "failure_url"],
+    ["success", "failed"],
+    ["successUrl", "failureUrl"],
+    ["success_url", "failed_url"],
+    ["successUrl", "failedUrl"],
+  ] as const;
+
+  it.each(spellings)(
+    "may be called %s and %s, with a warning where the call has other names",
+    async (...names) => {
+      const [success, failed] = names;
+      const redirects = { [success]: there, [failed]: back };
+      const sandbox = await start();
+      const strict = await start({ strict: true });
+      for (const [path, body, own] of [
+        ["/direct", payment({ redirects }), ["success_url", "failure_url"]],
+        ["/checkout", checkout({ redirects }), ["success", "failed"]],
+      ] as const) {
+        const others = names.filter((name) => !own.some((one) => one === name));
+        const { status, body: answer } = await pay(sandbox, "POST", path, body);
+        expect(status).toBe(200);
+        const record = sandbox.transactions.get(answer.data.id);
+        expect(record?.order).toMatchObject({ successUrl: there, failedUrl: back });
+        expect(record?.order.warnings).toEqual(
+          others.map((name) => expect.stringMatching(new RegExp(`^redirects\\.${name} is not a member`))),
+        );
+        const page = await (await fetch(sandbox.url)).text();
+        for (const name of others) expect(page).toContain(`redirects.${name} is not a member in this call`);
+        const refused = await pay(strict, "POST", path, body);
+        expect(refused.status).toBe(others.length > 0 ? 400 : 200);
+        const fields = (refused.body.data.errors ?? []).map(({ field }) => field);
+        expect(fields).toEqual(expect.arrayContaining(others.map((name) => `redirects.${name}`)));
+      }
+    },
+  );
+});
+
+describe("a payment on behalf of a connected merchant", () => {
+  it("is his in the order, the look-ups and the callback", async () => {
+    const sandbox = await start();
+    const merchant = await receiver();
+    const headers = { "X-API-Key": sandbox.keys.apiKey, "x-connected-merchant-ID": "cm_7" };
+    for (const [path, body] of [
+      ["direct", payment({ callback_url: merchant.url })],
+      ["withdrawal", payment({ callback_url: merchant.url })],
+    ] as const) {
+      const { status, body: answer } = await call(sandbox, "POST", `/api/v2/payment/${path}`, body, headers);
+      expect(status).toBe(200);
+      expect(sandbox.transactions.get(answer.data.id)?.order.onBehalfOf).toBe("cm_7");
+      const shown = await pay(sandbox, "GET", `/transaction/ref/${body.reference}`);
+      expect(shown.body.data).toMatchObject({ merchant_id: "cm_7" });
+      const delivery = await sandbox.deliveries.waitFor({
+        reference: String(body.reference),
+        state: "delivered",
+      });
+      expect(JSON.parse(delivery.attempts[0]?.body ?? "")).toMatchObject({ merchantId: "cm_7" });
+    }
+    expect(await (await fetch(sandbox.url)).text()).toContain("on behalf of");
+  });
+
+  it("is the merchant's own without the header", async () => {
+    const sandbox = await start();
+    const { body } = await pay(sandbox, "POST", "/direct", payment());
+    const record = sandbox.transactions.get(body.data.id);
+    expect(record?.order.onBehalfOf).toBeNull();
+    expect(record?.transaction.merchant_id).toBe(sandbox.keys.merchantId);
+  });
+
+  it.each(["", "two words", "x".repeat(101)])("is refused with the id %j", async (id) => {
+    const sandbox = await start();
+    const headers = { "X-API-Key": sandbox.keys.apiKey, "X-Connected-Merchant-Id": id };
+    const answer = await call(sandbox, "POST", "/api/v2/payment/direct", payment(), headers);
+    expect(answer.status).toBe(400);
+    expect(answer.body.data.errors).toMatchObject([{ field: "X-Connected-Merchant-Id" }]);
+    expect(sandbox.transactions.list()).toEqual([]);
   });
 });
 
@@ -379,7 +502,14 @@ describe("addresses that are none", () => {
       const headers = { "X-API-Key": sandbox.keys.apiKey };
       const answer = await call(sandbox, method, path, undefined, headers);
       expect(answer.status).toBe(404);
-      expect(answer.body).toEqual({ success: false, data: { message: expect.stringContaining(path) } });
+      const message = expect.stringContaining(path);
+      expect(answer.body).toEqual({
+        success: false,
+        status: "ERROR",
+        message,
+        error_code: "NOT_FOUND",
+        data: { message },
+      });
     }
   });
 });

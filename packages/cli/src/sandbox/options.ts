@@ -13,6 +13,7 @@ import { CliError, UsageError } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
 import { chosen, type Given } from "../command-line/given.ts";
 import { readText } from "../command-line/input.ts";
+import { NAMES_OPTION, readNames } from "../command-line/names.ts";
 
 export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   port: { value: "PORT", help: "port of the sandbox; 0 picks a free one", default: "4000" },
@@ -47,6 +48,10 @@ export const SANDBOX_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   "strict-https": {
     help: "accept only HTTPS callback addresses, as the service does; otherwise http:// to this machine is accepted too",
   },
+  strict: {
+    help: "refuse redirects under the names of the other call, which are otherwise taken with a warning",
+  },
+  ...NAMES_OPTION,
   state: {
     value: "FILE",
     help: "keep keys, ids and webhook settings across restarts; the file holds the private key",
@@ -102,6 +107,8 @@ export async function startSandbox(given: Given): Promise<Sandbox> {
     settings: webhookSettings(given, webhookUrl),
     faults: given.texts("fault").map(faultOf),
     strictHttps: isStrict,
+    strict: given.flag("strict"),
+    names: await readNames(given),
     state: given.text("state"),
     outcome: given.choice("outcome", STATUSES),
     delayMs: given.number("delay-ms"),

@@ -2,6 +2,7 @@ import { shuffled } from "@payhooks/core/testing";
 import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
 import { chosen, type Given, httpUrl } from "../command-line/given.ts";
+import { NAMES_OPTION, readNames } from "../command-line/names.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { type Answer, inParallel, isAccepted, isRefused, post } from "../delivery/post.ts";
@@ -47,6 +48,7 @@ export const sendCommand: Command = {
     },
     timeout: { value: "MS", help: "how long an answer may take", default: "10000" },
     body: { help: "print each body as well" },
+    ...NAMES_OPTION,
     ...SIGNING_OPTIONS,
   },
   notes: [
@@ -83,10 +85,12 @@ export const sendCommand: Command = {
       forge,
       isStale: given.flag("stale"),
       seed,
+      names: await readNames(given),
     };
     const ordered = prepare(wanted, key, Date.now());
     const deliveries = given.flag("shuffle") ? shuffled(ordered, seed) : ordered;
-    const isOurMerchant = !isPayment || credentials.merchantId !== null;
+    const isWithoutMerchant = wanted.names?.callback.fields.merchantId.sent === "absent";
+    const isOurMerchant = !isPayment || isWithoutMerchant || credentials.merchantId !== null;
     return sendAll(deliveries, to, { given, terminal, seed, forge, isOurMerchant });
   },
 };

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { ServiceNames } from "@payhooks/core";
 import {
   anyCallbackFields,
   anyConnectEvent,
@@ -12,6 +13,7 @@ import {
 } from "@payhooks/core/testing";
 import { UsageError } from "../command-line/errors.ts";
 import { chosen } from "../command-line/given.ts";
+import { fieldsOnTheWire, headersOnTheWire, nameOnTheWire } from "./wire.ts";
 
 export const KINDS = ["deposit", "withdrawal", "connected-account", "settlement"] as const;
 export type Kind = (typeof KINDS)[number];
@@ -35,6 +37,8 @@ export interface Wanted {
   readonly forge: ForgeryKind | undefined;
   readonly isStale: boolean;
   readonly seed: number;
+  /** Undefined for the names of the specification. */
+  readonly names: ServiceNames | undefined;
 }
 
 /** One delivery, ready to be sent. */
@@ -50,12 +54,16 @@ const STALE_MS = 30 * 86_400_000;
 /** All deliveries, in the order in which they are sent: every event, each of its statuses, every copy. */
 export function prepare(wanted: Wanted, key: string, now: number): Prepared[] {
   const isPayment = wanted.kind === "deposit" || wanted.kind === "withdrawal";
-  const known = isPayment ? (["PENDING", "SUCCESS", "FAILED"] as const) : (["approved", "declined"] as const);
+  const words = Object.values(wanted.names?.callback.statuses ?? {}).flat();
+  const known = isPayment ? ["PENDING", "SUCCESS", "FAILED", ...words] : ["approved", "declined"];
   const statuses = wanted.statuses.length === 0 ? [isPayment ? "SUCCESS" : "approved"] : wanted.statuses;
   for (const status of statuses) chosen("--status", status, known);
   if (!isPayment) checkWebhook(wanted);
   if (wanted.forge === "resplit" && statuses.some((status) => status !== "SUCCESS")) {
     throw new UsageError("--forge resplit makes a SUCCESS out of a FAILED: leave --status out.");
+  }
+  if (wanted.forge === "resplit" && wanted.names !== undefined) {
+    throw new UsageError("--forge resplit is written in the names of the specification: leave --names out.");
   }
   const signedAt = wanted.isStale ? now - STALE_MS : now;
   const prepared: Prepared[] = [];
@@ -115,7 +123,7 @@ function callbackOf(
     },
     signedAt,
   );
-  const delivery = forged(forge, fields, privateKey);
+  const delivery = forged(wanted, fields, privateKey);
   const label = `${String(fields.event)} ${status} ${String(fields.referenceId)} ${String(fields.amount)}`;
   return { label: label + markOf(wanted), id: String(fields.payTxnId), status, delivery };
 }
@@ -126,9 +134,12 @@ const MESSAGES: Readonly<Record<string, string>> = {
   FAILED: "The transaction failed.",
 };
 
-function forged(forge: ForgeryKind | undefined, fields: CallbackFields, privateKey: string): SignedDelivery {
-  if (forge === "amount") return forgedCallback(fields, { amount: "9999.000000" }, privateKey);
-  if (forge === "resplit") return resplitPair(String(fields.referenceId), privateKey, fields).forged;
+function forged({ forge, names }: Wanted, neutral: CallbackFields, privateKey: string): SignedDelivery {
+  if (forge === "resplit") return resplitPair(String(neutral.referenceId), privateKey, neutral).forged;
+  const fields = fieldsOnTheWire(neutral, names);
+  if (forge === "amount") {
+    return forgedCallback(fields, { [nameOnTheWire("amount", names)]: "9999.000000" }, privateKey);
+  }
   const signed = signPaymentCallback(fields, privateKey);
   if (forge === undefined) return signed;
   const body = JSON.parse(Buffer.from(signed.rawBody).toString("utf8")) as { signature: string };
@@ -177,7 +188,7 @@ function webhookOf(wanted: Wanted, n: number, status: string, secret: string, si
       },
     };
   };
-  const delivery = forge === undefined ? signed : changed();
+  const delivery = headersOnTheWire(forge === undefined ? signed : changed(), wanted.names);
   return { label: label + markOf(wanted), id: String(event.idempotency_key), status, delivery };
 }
 

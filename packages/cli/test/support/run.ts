@@ -81,6 +81,7 @@ const OURS = [
   "NO_COLOR",
   "FORCE_COLOR",
   "PAYHOOKS_DEBUG",
+  "PAYHOOKS_NAMES",
 ];
 
 /** Runs `payhooks` to its end. */

@@ -2,6 +2,7 @@ import { type Clock, sleep } from "../clock.ts";
 import { ClientError } from "../errors.ts";
 import { attempt } from "./attempt.ts";
 import { delayBefore } from "./backoff.ts";
+import { callHeaders } from "./headers.ts";
 import { type Call, type HttpAnswer, judge } from "./verdict.ts";
 
 /** The options of one call. */
@@ -10,7 +11,14 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** The time limit of each attempt in milliseconds, including the reading of the answer. Default: the client's. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * Further headers of this call, such as the one that names the connected merchant for whom it is made. Those that the
+   * client sets itself are refused: `X-API-Key`, `Accept`, `Host`, `Content-…`, and those of the connection.
+   */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof CallOptions>(["signal", "timeoutMs", "headers"]);
 
 /** Where and how to send calls. */
 export interface Transport {
@@ -27,13 +35,31 @@ export interface Transport {
 /**
  * Makes a call, with as many attempts as it may have.
  *
- * @throws ClientError a code about a call or an answer. `ERR_OUTCOME_UNKNOWN` is only for calls that move money.
+ * @throws ClientError `ERR_OPTION_INVALID`, `ERR_HEADER_INVALID`, or a code about a call or an answer. `ERR_OUTCOME_UNKNOWN` is only for calls that move money.
  */
-export async function send(call: Call, transport: Transport, options: CallOptions = {}): Promise<HttpAnswer> {
+export async function send(
+  given: Call,
+  transport: Transport,
+  options: CallOptions = {},
+): Promise<HttpAnswer> {
   const { clock, attempts } = transport;
   const { signal, timeoutMs = transport.timeoutMs } = options;
   checkTimeout(timeoutMs);
-  const headers: Record<string, string> = { accept: "application/json", "X-API-Key": transport.key };
+  // A misspelt `headers` would make a payment for another merchant.
+  const unknown = Object.keys(options).find((name) => !OPTIONS.has(name));
+  if (unknown !== undefined) {
+    throw new ClientError("ERR_OPTION_INVALID", `${unknown} is not an option of a call.`, {
+      fix: `The options are ${[...OPTIONS].join(", ")}.`,
+      field: unknown,
+    });
+  }
+  const more = callHeaders(options.headers);
+  const call = { ...given, secrets: [...given.secrets, ...more.secrets] };
+  const headers: Record<string, string> = {
+    ...more.headers,
+    accept: "application/json",
+    "X-API-Key": transport.key,
+  };
   if (call.body !== undefined) headers["content-type"] = "application/json";
   const request = { method: call.method, url: transport.baseUrl + call.path, headers, body: call.body };
   for (let tried = 1; ; tried++) {

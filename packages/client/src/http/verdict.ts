@@ -2,7 +2,8 @@ import { ClientError, type ClientErrorCode } from "../errors.ts";
 import { type JsonValue, parseJson } from "../json.ts";
 import type { Attempt, BodyFailure } from "./attempt.ts";
 import { parseRetryAfter } from "./backoff.ts";
-import { bodyWithout, errorWithout } from "./secrets.ts";
+import { failureDetail, saysFailure } from "./failure-body.ts";
+import { errorWithout } from "./secrets.ts";
 
 /** A call to one endpoint. */
 export interface Call {
@@ -15,6 +16,8 @@ export interface Call {
    * so such a call is sent again only if no byte of it was sent.
    */
   readonly reference?: string | undefined;
+  /** The members of an answer that may hold the id of a transaction. */
+  readonly idFields: readonly string[];
   /** Texts that must not appear in an error. */
   readonly secrets: readonly string[];
   /** Says whether the body of an error status is a proper answer all the same. */
@@ -72,9 +75,8 @@ export function judge(call: Call, attempt: Attempt, now: number): Verdict {
     if (movesMoney && leavesOutcomeOpen(httpStatus)) {
       return unknown(call, `the service answered HTTP ${httpStatus}`, { httpStatus, text, retryAfterMs });
     }
-    const shown = text === null ? undefined : bodyWithout(call.secrets, text);
     const { code, means, fix } = errorOf(httpStatus, movesMoney);
-    const detail = { fix, httpStatus, body: shown, retryAfterMs };
+    const detail = { ...failureDetail(call.secrets, text), fix, httpStatus, retryAfterMs };
     return {
       error: new ClientError(code, `${what}: HTTP ${httpStatus}, ${means}.`, detail),
       again: !movesMoney && (httpStatus >= 500 || httpStatus === 408 || httpStatus === 429),
@@ -88,22 +90,25 @@ export function judge(call: Call, attempt: Attempt, now: number): Verdict {
   }
   if (json === undefined && text !== null && text.trim() !== "") {
     if (movesMoney) return unknown(call, "the answer is not JSON", { httpStatus, text });
-    const shown = bodyWithout(call.secrets, text);
     const fix = "Check baseUrl: something other than the service may have answered.";
+    const detail = { ...failureDetail(call.secrets, text), fix, httpStatus };
     return {
-      error: new ClientError("ERR_ANSWER_NOT_JSON", `${what}: the answer is not JSON.`, {
-        fix,
-        httpStatus,
-        body: shown,
-      }),
+      error: new ClientError("ERR_ANSWER_NOT_JSON", `${what}: the answer is not JSON.`, detail),
       again: false,
     };
+  }
+  if (success && saysFailure(json, call.idFields)) {
+    const why = `HTTP ${httpStatus} with a body that says that the call failed`;
+    if (movesMoney) return unknown(call, why, { httpStatus, text });
+    const fix = "error.body, error.serviceCode and error.fields may say why.";
+    const detail = { ...failureDetail(call.secrets, text), fix, httpStatus };
+    return { error: new ClientError("ERR_REFUSED", `${what}: ${why}.`, detail), again: false };
   }
   return { answer: { httpStatus, text: text ?? "", json } };
 }
 
 /** The error for a call that moves money if nobody can tell from here whether it was carried out. */
-export function outcomeUnknown(
+function outcomeUnknown(
   call: Call,
   why: string,
   detail: {
@@ -120,9 +125,9 @@ export function outcomeUnknown(
     "ERR_OUTCOME_UNKNOWN",
     `${call.method} ${call.path}: ${why}, so it may or may not have been carried out.`,
     {
+      ...failureDetail(call.secrets, text),
       cause,
       httpStatus,
-      body: typeof text === "string" ? bodyWithout(call.secrets, text) : undefined,
       retryAfterMs,
       reference: call.reference,
       fix: `Do not send it again. Look it up with transactionByReference(${reference}), or wait for its callback; a null right now does not prove that it never arrives.`,

@@ -18,7 +18,7 @@ export interface Checkout<M extends string = Medium> {
   /** A decimal string with exactly two decimals, in units of the currency: `"10.50"`. */
   readonly amount: string;
   readonly currency: Currency;
-  /** The country code and the number, as digits without `+`. One space may follow the code. Sent as it is. */
+  /** The country code and the number, as digits without `+`. One space may follow the code; it is not sent. */
   readonly phone_number: string;
   /** Your reference. It must be unique for the session, and have at most 100 characters and no `&`. */
   readonly reference: string;

@@ -20,7 +20,7 @@ export interface DirectPayment<M extends string = Medium> {
   /** A decimal string with exactly two decimals, in units of the currency: `"10.50"`. */
   readonly amount: string;
   readonly currency: Currency;
-  /** The country code and the number, as digits without `+`. One space may follow the code. Sent as it is. */
+  /** The country code and the number, as digits without `+`. One space may follow the code; it is not sent. */
   readonly phone_number: string;
   readonly medium: M;
   readonly description?: string | undefined;

@@ -19,16 +19,19 @@ export type Medium = (typeof MEDIUMS)[number];
 
 const known: ReadonlySet<string> = new Set(MEDIUMS);
 
-/** A medium as JSON text. */
+type MediumRules = Pick<RequestRules, "allowUnknownMedium" | "payMedium">;
+
+/** A medium as JSON text. The service's own one may be called `PAY`, or as the service calls it. */
 export function mediumText(
   medium: unknown,
-  { allowUnknownMedium }: Pick<RequestRules, "allowUnknownMedium">,
+  { allowUnknownMedium, payMedium }: MediumRules,
   field = "medium",
 ): string {
   if (typeof medium !== "string" || medium.trim() !== medium || medium === "") {
     throw invalid(`${field} is ${describe(medium)}.`, `Use one of ${MEDIUMS.join(", ")}.`, field);
   }
-  if (!known.has(medium) && !allowUnknownMedium) {
+  if (medium === "PAY") return JSON.stringify(payMedium);
+  if (!known.has(medium) && medium !== payMedium && !allowUnknownMedium) {
     throw invalid(
       `${field} is ${describe(medium)}, which the specification does not list.`,
       `Use one of ${MEDIUMS.join(", ")}, or create the client with allowUnknownMedium: true.`,
@@ -39,7 +42,7 @@ export function mediumText(
 }
 
 /** The mediums that a hosted page offers, as JSON text: at least one, and none twice. */
-export function mediumsText(mediums: unknown, rules: Pick<RequestRules, "allowUnknownMedium">): string {
+export function mediumsText(mediums: unknown, rules: MediumRules): string {
   const field = "supported_mediums";
   if (!Array.isArray(mediums) || mediums.length === 0) {
     throw invalid(

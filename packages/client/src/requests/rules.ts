@@ -4,6 +4,8 @@ export interface RequestRules {
   readonly amountAs: "number" | "string";
   readonly allowUnknownMedium: boolean;
   readonly allowHttpLoopback: boolean;
+  /** The service's own medium. It is written for `PAY`. */
+  readonly payMedium: string;
 }
 
 /** A checked request: its JSON text, and the reference by which its outcome can be looked up. */

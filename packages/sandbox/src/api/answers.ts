@@ -1,18 +1,39 @@
 import type { Context } from "hono";
 import { type Problem, SandboxError } from "../sandbox-error.ts";
 
+/** The service's own code of an error, by HTTP status. The specification shows none. */
+const ERROR_CODES = {
+  400: "INVALID_REQUEST",
+  401: "UNAUTHORIZED",
+  403: "FORBIDDEN",
+  404: "NOT_FOUND",
+  409: "CONFLICT",
+  413: "TOO_LARGE",
+  500: "SERVER_ERROR",
+} as const;
+
 /**
- * Answers with an error. The specification shows no body for 400, 401 and 500. This one has the envelope of the
- * specification's not-found answer, and adds which parameters are wrong.
+ * Answers with an error. The specification shows no body for 400, 401 and 500. So this one has what clients of such
+ * services read: `status`, `message` and `error_code`. `data` has the envelope of the specification's not-found answer,
+ * and says which parameters are wrong.
  */
 export function failure(
   c: Context,
-  status: 400 | 401 | 403 | 404 | 409 | 413 | 500,
+  status: keyof typeof ERROR_CODES,
   message: string,
   problems: readonly Problem[] = [],
 ): Response {
+  const errors = Object.fromEntries(problems.map((problem) => [problem.field, problem.message]));
+  const hasErrors = problems.length > 0;
   return c.json(
-    { success: false, data: { message, ...(problems.length > 0 && { errors: problems }) } },
+    {
+      success: false,
+      status: "ERROR",
+      message,
+      error_code: ERROR_CODES[status],
+      ...(hasErrors && { errors }),
+      data: { message, ...(hasErrors && { errors: problems }) },
+    },
     status,
   );
 }

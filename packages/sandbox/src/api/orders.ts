@@ -1,10 +1,16 @@
 import { isJsonObject, type JsonObject } from "../json.ts";
+import type { WireNames } from "../names.ts";
 import type { Order } from "../payments/order.ts";
 import type { Medium } from "../wire.ts";
 import type { AddressRules } from "./addresses.ts";
 import { readParameters } from "./parameters.ts";
 
-export type OrderRules = AddressRules & { readonly mediums: readonly Medium[] };
+export type OrderRules = AddressRules & {
+  readonly mediums: readonly Medium[];
+  /** Refuses what is otherwise taken with a warning. */
+  readonly strict: boolean;
+  readonly names: WireNames;
+};
 
 /** The three calls that create a transaction. */
 export type OrderKind = "direct" | "withdrawal" | "checkout";
@@ -33,52 +39,82 @@ export function readOrder(
     description: parameters.optionalText("description"),
     callbackUrl: parameters.receiver("callback_url", "optional"),
   };
-  const nothing = { successUrl: null, failedUrl: null, supportedMediums: null };
+  const nothing = {
+    successUrl: null,
+    failedUrl: null,
+    supportedMediums: null,
+    onBehalfOf: null,
+    warnings: [],
+  };
+  const paths = kind === "withdrawal" ? null : redirectPaths(kind, body, rules.strict, parameters.problem);
   let order: Order;
-  if (kind === "checkout") {
+  if (kind === "withdrawal" || paths === null) {
+    order = { ...nothing, ...common, type: "WITHDRAWAL", medium: parameters.medium() };
+  } else if (kind === "checkout") {
     const own = body.redirects === undefined ? ownPages : undefined;
     order = {
       ...nothing,
       ...common,
       type: "DEPOSIT",
       medium: null,
-      successUrl: own?.success ?? parameters.redirect("redirects.success", "required"),
-      failedUrl: own?.failed ?? parameters.redirect("redirects.failed", "required"),
+      successUrl: own?.success ?? parameters.redirect(paths.success, "required"),
+      failedUrl: own?.failed ?? parameters.redirect(paths.failed, "required"),
       supportedMediums: parameters.supportedMediums(),
+      warnings: paths.warnings,
     };
-  } else if (kind === "direct") {
+  } else {
     order = {
       ...nothing,
       ...common,
       type: "DEPOSIT",
       medium: parameters.medium(),
-      successUrl: parameters.redirect("redirects.success_url", "optional"),
-      failedUrl: parameters.redirect("redirects.failure_url", "optional"),
+      successUrl: parameters.redirect(paths.success, "optional"),
+      failedUrl: parameters.redirect(paths.failed, "optional"),
+      warnings: paths.warnings,
     };
     parameters.checkBoolean("merchant_pays_fee");
-  } else {
-    order = { ...nothing, ...common, type: "WITHDRAWAL", medium: parameters.medium() };
   }
-  if (kind !== "withdrawal") checkRedirectNames(kind, body, parameters.problem);
   parameters.done();
   return order;
 }
 
-/** The two calls name the members of `redirects` differently. Whoever uses the names of the other call is told so. */
-function checkRedirectNames(
+/** The members of `redirects` in each call, and what other documentation and client libraries call them. */
+const REDIRECTS = {
+  success: { direct: "success_url", checkout: "success", others: ["successUrl"] },
+  failed: { direct: "failure_url", checkout: "failed", others: ["failureUrl", "failed_url", "failedUrl"] },
+} as const;
+
+/**
+ * The paths of the two redirects as the body spells them. The two calls name them differently, and so do the clients of
+ * such services. Another spelling is taken with a warning, unless `isStrict`; two at once are a problem.
+ */
+function redirectPaths(
   kind: "direct" | "checkout",
   body: JsonObject,
+  isStrict: boolean,
   problem: (field: string, message: string) => void,
-): void {
-  const names = { direct: ["success_url", "failure_url"], checkout: ["success", "failed"] } as const;
+): { readonly success: string; readonly failed: string; readonly warnings: readonly string[] } {
   const { redirects } = body;
-  if (redirects === undefined || redirects === null) return;
-  if (!isJsonObject(redirects)) {
+  const warnings: string[] = [];
+  if (redirects !== undefined && redirects !== null && !isJsonObject(redirects)) {
     problem("redirects", "must be an object");
-    return;
   }
-  for (const [index, other] of names[kind === "direct" ? "checkout" : "direct"].entries()) {
-    if (!Object.hasOwn(redirects, other)) continue;
-    problem(`redirects.${other}`, `is not a member in this call; it is called ${names[kind][index]} here`);
-  }
+  const pathOf = ({ direct, checkout, others }: (typeof REDIRECTS)["success" | "failed"]): string => {
+    const right = kind === "direct" ? direct : checkout;
+    const given = [direct, checkout, ...others].filter(
+      (name) => isJsonObject(redirects) && Object.hasOwn(redirects, name) && redirects[name] !== null,
+    );
+    const other = given.find((name) => name !== right);
+    if (other === undefined) return `redirects.${right}`;
+    const says = `is not a member in this call; it is called ${right} here`;
+    if (isStrict) problem(`redirects.${other}`, says);
+    else if (given.length > 1)
+      problem(`redirects.${other}`, `is given beside ${given.find((name) => name !== other)}`);
+    else {
+      warnings.push(`redirects.${other} ${says}.`);
+      return `redirects.${other}`;
+    }
+    return `redirects.${right}`;
+  };
+  return { success: pathOf(REDIRECTS.success), failed: pathOf(REDIRECTS.failed), warnings };
 }

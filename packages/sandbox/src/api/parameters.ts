@@ -1,5 +1,6 @@
 import { explain } from "../faults/faults.ts";
 import { isJsonObject, type JsonObject } from "../json.ts";
+import type { WireNames } from "../names.ts";
 import { phoneDigits } from "../payments/phone-number.ts";
 import { type Problem, SandboxError } from "../sandbox-error.ts";
 import { CURRENCIES, type Currency, MEDIUMS, type Medium } from "../wire.ts";
@@ -33,7 +34,7 @@ const MAX_AMOUNT_DIGITS = 12;
 
 export function readParameters(
   body: JsonObject,
-  rules: AddressRules & { readonly mediums: readonly Medium[] },
+  rules: AddressRules & { readonly mediums: readonly Medium[]; readonly names: WireNames },
 ): Parameters {
   const problems: Problem[] = [];
   const problem = (field: string, message: string): void => {
@@ -68,6 +69,12 @@ export function readParameters(
     if (found === undefined)
       problem(name, isGiven(value) ? `must be one of ${allowed.join(", ")}` : "is required");
     return found ?? (allowed[0] as Value);
+  };
+
+  const mediums = new Map(rules.mediums.map((medium) => [rules.names.medium(medium), medium]));
+  const mediumOf = (name: string, value: unknown): Medium => {
+    const read = oneOf(name, value, [...mediums.keys()]);
+    return mediums.get(read) ?? "PAY";
   };
 
   return {
@@ -112,16 +119,14 @@ export function readParameters(
       else return value;
       return "";
     },
-    medium: () => oneOf("medium", at("medium"), rules.mediums),
+    medium: () => mediumOf("medium", at("medium")),
     supportedMediums() {
       const value = at("supported_mediums");
       if (!isGiven(value)) problem("supported_mediums", "is required");
       else if (!Array.isArray(value) || value.length === 0) {
         problem("supported_mediums", "must be an array that is not empty");
       } else {
-        const read = value.map((one, index) =>
-          oneOf(`supported_mediums[${index}]`, one ?? "", rules.mediums),
-        );
+        const read = value.map((one, index) => mediumOf(`supported_mediums[${index}]`, one ?? ""));
         return MEDIUMS.filter((medium) => read.includes(medium));
       }
       return [];

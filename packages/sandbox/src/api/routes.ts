@@ -10,6 +10,7 @@ import type { TransactionRecord, Transactions } from "../payments/transactions.t
 import { SandboxError } from "../sandbox-error.ts";
 import { bodyText, jsonBody } from "../server/body.ts";
 import { resetConnection, type ServerEnv } from "../server/connection.ts";
+import { accepted, shown } from "./accepted.ts";
 import { failure, failureOf, success } from "./answers.ts";
 import { type OrderKind, type OrderRules, readOrder } from "./orders.ts";
 import { readSettings } from "./settings.ts";
@@ -32,13 +33,14 @@ const API_DELAY_MS = 2_000;
 /** All endpoints of the specification. */
 export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
   const { transactions, connect, merchant } = parts;
+  const { names } = parts.rules;
   const api = new Hono<ServerEnv>();
 
   const authenticate =
-    (key: () => string): MiddlewareHandler<ServerEnv> =>
+    (...keys: readonly (() => string)[]): MiddlewareHandler<ServerEnv> =>
     async (c, next) => {
       const given = c.req.header("x-api-key");
-      if (isKey(given, key())) return next();
+      if (keys.some((key) => isKey(given, key()))) return next();
       return failure(c, 401, given === undefined ? "Missing API key: set X-API-Key." : "Invalid API key.");
     };
 
@@ -71,18 +73,23 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
     misbehave,
   );
   api.use(
-    "/api/v2/connect/*",
-    authenticate(() => merchant().connectApiKey),
+    `/api/v2/${names.pathSegment}/*`,
+    // Services differ: some take the key for payments here, and some have another.
+    authenticate(
+      () => merchant().connectApiKey,
+      () => merchant().apiKey,
+    ),
     misbehave,
   );
 
   const take = (kind: OrderKind) => async (c: Context<ServerEnv>) => {
-    const record = parts.place(readOrder(kind, await jsonBody(c), parts.rules));
-    const { id, reference, status, message, type, medium } = record.transaction;
-    const common = { id, reference, type, status, message };
-    return success(
+    const onBehalfOf = connectedMerchant(c.req.header("x-connected-merchant-id"));
+    const record = parts.place({ ...readOrder(kind, await jsonBody(c), parts.rules), onBehalfOf });
+    return accepted(
       c,
-      kind === "checkout" ? { ...common, checkout_url: parts.checkoutUrl(id) } : { ...common, medium },
+      record,
+      names.idFields,
+      kind === "checkout" ? parts.checkoutUrl(record.transaction.id) : null,
     );
   };
   api.post("/api/v2/payment/direct", take("direct"));
@@ -90,18 +97,23 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
   api.post("/api/v2/payment/checkout", take("checkout"));
 
   /** For an unknown transaction, the service answers with a success and a message (specification, Errors 1). */
-  const show = (c: Context<ServerEnv>, record: TransactionRecord | undefined, what: string) =>
-    success(c, record?.transaction ?? { message: `No transaction was found for the ${what}.` });
+  const notFound = (c: Context<ServerEnv>, what: string) =>
+    success(c, { message: `No transaction was found for the ${what}.` });
   api.get("/api/v2/payment/transaction/ref/:reference", (c) => {
     const reference = c.req.param("reference");
-    return show(c, transactions.byReference(reference), `reference ${JSON.stringify(reference)}`);
+    const record = transactions.byReference(reference);
+    // Only the body of this look-up is in the specification. So nothing is added to it.
+    return record === undefined
+      ? notFound(c, `reference ${JSON.stringify(reference)}`)
+      : success(c, record.transaction);
   });
   api.get("/api/v2/payment/transaction/:id", (c) => {
     const id = c.req.param("id");
-    return show(c, transactions.get(id), `id ${JSON.stringify(id)}`);
+    const record = transactions.get(id);
+    return record === undefined ? notFound(c, `id ${JSON.stringify(id)}`) : shown(c, record, names.idFields);
   });
 
-  const settingsPath = "/api/v2/connect/connected-accounts/webhook-settings";
+  const settingsPath = `/api/v2/${names.pathSegment}/connected-accounts/webhook-settings`;
   api.get(settingsPath, (c) => success(c, connect.settings));
   api.put(settingsPath, async (c) => {
     connect.configure(readSettings(await jsonBody(c), parts.rules));
@@ -113,6 +125,14 @@ export function apiRoutes(parts: ApiParts): Hono<ServerEnv> {
   });
   api.onError((error, c) => failureOf(c, error));
   return api;
+}
+
+/** The merchant for whom a call is made, or null. Throws `ERR_PARAMETERS` if the header is not an id. */
+function connectedMerchant(header: string | undefined): string | null {
+  if (header === undefined) return null;
+  if (/^[\w.:-]{1,100}$/.test(header)) return header;
+  const problem = { field: "X-Connected-Merchant-Id", message: "must be the id of a connected merchant" };
+  throw new SandboxError("ERR_PARAMETERS", `${problem.field} ${problem.message}.`, { problems: [problem] });
 }
 
 /** The reference in the address of a look-up by reference, or null. */

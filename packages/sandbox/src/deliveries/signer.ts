@@ -3,6 +3,7 @@ import { isoTime } from "../clock.ts";
 import { resplit } from "../faults/forgery.ts";
 import type { Fault, FaultKind } from "../faults/kinds.ts";
 import { generateSigningKey, type SigningKey } from "../keys/signing-keys.ts";
+import type { WireNames } from "../names.ts";
 import { type CallbackFields, canonicalString } from "../signature/canonical-string.ts";
 import { signCanonicalString, signWebhook } from "../signature/sign.ts";
 import type { Message, SignedMessage } from "./delivery.ts";
@@ -30,10 +31,13 @@ export function createSigner(source: {
   readonly key: () => SigningKey;
   readonly secret: () => string | null;
   readonly now: () => number;
+  readonly names: WireNames;
 }): Signer {
+  const { names } = source;
   let strangerKey: Promise<SigningKey> | undefined;
   const strangerSecret = randomBytes(24).toString("hex");
 
+  /** Signs fields under their names on the wire. */
   const signFields = (fields: CallbackFields, key: SigningKey, sent = fields): SignedMessage => {
     const text = canonicalString(fields);
     const signature = signCanonicalString(text, key.privateKey);
@@ -47,7 +51,7 @@ export function createSigner(source: {
   ): SignedMessage => {
     const body = JSON.stringify(envelope);
     const signature = secret === null ? null : signWebhook(body, secret);
-    const headers = { ...jsonHeaders(body), ...(signature && { "X-Connect-Signature": signature }) };
+    const headers = { ...jsonHeaders(body), ...(signature && { [names.signatureHeader]: signature }) };
     return { body, headers, canonicalString: null, signature, keyId: null };
   };
 
@@ -58,7 +62,7 @@ export function createSigner(source: {
         return signEnvelope({ ...message.envelope, ...occurred }, source.secret());
       }
       const fields = stamp === undefined ? message.fields : { ...message.fields, timestamp: stamp };
-      return signFields(fields, source.key());
+      return signFields(names.fields(fields), source.key());
     },
     async signWith(message, faults) {
       const changing = faults.filter(({ kind }) => CHANGES_MESSAGE.has(kind));
@@ -77,15 +81,15 @@ export function createSigner(source: {
         signed = signEnvelope({ ...message.envelope, ...occurred, ...added }, secret);
       } else {
         const timestamp = dated === undefined ? {} : { timestamp: `${isoTime(dated).slice(0, -1)}000000Z` };
-        const fields = { ...message.fields, ...timestamp, ...added };
+        const fields = { ...names.fields({ ...message.fields, ...timestamp }), ...added };
         if (kinds.has("wrong-key")) strangerKey ??= generateSigningKey(source.now());
         const key = kinds.has("wrong-key") && strangerKey ? await strangerKey : source.key();
         const { genuine, forged } = kinds.has("resplit")
-          ? resplit(fields)
+          ? resplit(fields, names.field)
           : { genuine: fields, forged: fields };
         signed = signFields(genuine, key, forged);
       }
-      return kinds.has("bad-signature") ? spoil(signed) : signed;
+      return kinds.has("bad-signature") ? spoil(signed, names.signatureHeader) : signed;
     },
   };
 }
@@ -99,18 +103,18 @@ function jsonHeaders(body: string): Record<string, string> {
 }
 
 /** Changes one character in the middle of the signature. Its form stays valid. */
-function spoil(signed: SignedMessage): SignedMessage {
+function spoil(signed: SignedMessage, header: string): SignedMessage {
   if (signed.signature === null) return signed;
   const middle = Math.floor(signed.signature.length / 2);
   const other = signed.signature[middle] === "a" ? "b" : "a";
   const signature = signed.signature.slice(0, middle) + other + signed.signature.slice(middle + 1);
   const replaced = (text: string) =>
     text.replace(JSON.stringify(signed.signature), JSON.stringify(signature));
-  const inHeader = Object.hasOwn(signed.headers, "X-Connect-Signature");
+  const inHeader = Object.hasOwn(signed.headers, header);
   return {
     ...signed,
     signature,
     body: inHeader ? signed.body : replaced(signed.body),
-    headers: inHeader ? { ...signed.headers, "X-Connect-Signature": signature } : signed.headers,
+    headers: inHeader ? { ...signed.headers, [header]: signature } : signed.headers,
   };
 }

@@ -12,18 +12,25 @@ export interface Forgery {
  * `victim&status=SUCCESS&timestamp=…&userId=u`. Cut into other fields, the same text is a SUCCESS for `victim`, whose
  * `userId` contains the rest of the text. A receiver that only checks the signature accepts it.
  *
- * @param fields the fields of the FAILED callback, with the reference of the victim.
+ * Under the names of a deployment, the fields after the reference may be others. If the status is not among them, or no
+ * text follows it, no reference can do this: then the genuine callback is sent.
+ *
+ * @param fields the fields of the FAILED callback on the wire, with the reference of the victim
+ * @param nameOf the name of a field on the wire
  */
-export function resplit(fields: CallbackFields): Forgery {
-  const { referenceId, timestamp, userId } = fields;
-  const genuine: CallbackFields = {
-    ...fields,
-    referenceId: `${referenceId}&status=SUCCESS&timestamp=${timestamp}&userId=u`,
+export function resplit(fields: CallbackFields, nameOf: (name: string) => string): Forgery {
+  const [reference, status, timestamp] = [nameOf("referenceId"), nameOf("status"), nameOf("timestamp")];
+  const after = Object.keys(fields)
+    .filter((name) => name > reference && fields[name] !== null)
+    .sort((a, b) => (a < b ? -1 : 1));
+  /** The field that swallows the rest of the text. */
+  const last = after.findLast((name) => name > status && name !== timestamp);
+  if (last === undefined || !after.includes(status)) return { genuine: fields, forged: fields };
+  const textOf = (values: CallbackFields): string =>
+    after.flatMap((name) => (name > last ? [] : [`&${name}=${values[name]}`])).join("");
+  const succeeded = { ...fields, [status]: "SUCCESS", [last]: "u" };
+  return {
+    genuine: { ...fields, [reference]: fields[reference] + textOf(succeeded) },
+    forged: { ...succeeded, [last]: `u${textOf(fields)}` },
   };
-  const forged: CallbackFields = {
-    ...fields,
-    status: "SUCCESS",
-    userId: `u&status=${fields.status}&timestamp=${timestamp}&userId=${userId}`,
-  };
-  return { genuine, forged };
 }

@@ -58,7 +58,7 @@ function attemptCard(attempt: Attempt, isOpen: boolean): Html {
     ${error && html`<div class="part"><p class="problem">${error}</p></div>`}
     ${part("Payload", colouredJson(JSON.stringify(JSON.parse(attempt.body), null, 2)))}
     ${attempt.canonicalString !== null && part("Canonical string, which the signature covers", canonical(attempt.canonicalString))}
-    ${part(attempt.canonicalString === null ? "X-Connect-Signature" : "Signature", html`${attempt.signature ?? "none: no secret is set"}`)}
+    ${part("Signature", html`${attempt.signature ?? "none: no secret is set"}`)}
     ${part("Request headers", html`${Object.entries(attempt.headers).map(([name, value]) => html`${name}: ${value}\n`)}`)}
     ${answer && part("Answer", html`${answer.bodyExcerpt || "(empty body)"}`)}
   </details>`;

@@ -24,6 +24,8 @@ export function transactionRow(record: TransactionRecord): Html {
       <dt>message</dt><dd>${transaction.message}</dd>
       ${record.providerTxId && html`<dt>provider id</dt><dd class="mono">${record.providerTxId}</dd>`}
       <dt>callback_url</dt><dd class="mono">${order.callbackUrl ?? "none: no callbacks are sent"}</dd>
+      ${order.onBehalfOf && html`<dt>on behalf of</dt><dd class="mono">${order.onBehalfOf}</dd>`}
+      ${order.warnings.map((warning) => html`<dt>warning</dt><dd>${warning}</dd>`)}
       ${order.description && html`<dt>description</dt><dd>${order.description}</dd>`}
       ${order.supportedMediums && html`<dt>hosted page</dt><dd><a href="/checkout/${id}" target="_blank">/checkout/${id}</a></dd>`}
     </dl>

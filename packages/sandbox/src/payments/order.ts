@@ -17,4 +17,8 @@ export interface Order {
   readonly failedUrl: string | null;
   /** Null if it is not a checkout. */
   readonly supportedMediums: readonly Medium[] | null;
+  /** The id of the connected merchant whose payment it is, from the header of the call. Null if it is the merchant's. */
+  readonly onBehalfOf: string | null;
+  /** What the service of the specification does not take, and the sandbox took all the same. */
+  readonly warnings: readonly string[];
 }

@@ -3,6 +3,7 @@ import { boundedMap } from "../bounded.ts";
 import type { Changes } from "../changes.ts";
 import { type Clock, isoTime } from "../clock.ts";
 import type { Merchant } from "../keys/merchant.ts";
+import type { WireNames } from "../names.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import type { Medium, Transaction, TransactionStatus } from "../wire.ts";
 import { MEDIUM_TEXTS, newProviderTxId } from "./mediums.ts";
@@ -60,6 +61,7 @@ export interface TransactionsParts {
   readonly changes: Changes;
   readonly scripts: Scripts;
   readonly merchant: () => Merchant;
+  readonly names: WireNames;
   readonly delayMs: number;
   readonly maxTransactions: number;
   /** Called before a transaction begins, and so before any of its callbacks. */
@@ -73,7 +75,7 @@ export interface TransactionsParts {
 const PENDING_MESSAGE = "The transaction is being processed.";
 
 export function createTransactions(parts: TransactionsParts): Transactions {
-  const { clock, changes, scripts } = parts;
+  const { clock, changes, scripts, names } = parts;
   const timers = new Map<string, () => void>();
   const idOfReference = new Map<string, string>();
   const forget = (record: TransactionRecord) => {
@@ -144,7 +146,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       history: [...record.history, { status, at, message }],
       transaction: { ...record.transaction, status, message, details, updated_at: at },
     });
-    if (status !== "CANCELLED" && step.callback !== false) parts.announce(next);
+    if (names.status(status) !== null && step.callback !== false) parts.announce(next);
     else if (status !== "PENDING" && next.coming.length === 0) parts.ends(next);
     // A fault may have turned it into a FAILED while it was announced.
     return records.get(next.transaction.id) ?? next;
@@ -183,11 +185,11 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       const awaitsCustomer = order.supportedMediums !== null;
       const transaction: Transaction = {
         id: randomUUID(),
-        merchant_id: parts.merchant().merchantId,
+        merchant_id: order.onBehalfOf ?? parts.merchant().merchantId,
         phone_number: shownPhoneNumber(order.phoneNumber),
         reference: order.reference,
         type: order.type,
-        medium: order.medium ?? "",
+        medium: order.medium === null ? "" : names.medium(order.medium),
         message,
         details: { RawMessage: null, Valid: true },
         status: "PENDING",
@@ -217,7 +219,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       const chosen = {
         ...record,
         order: { ...record.order, medium },
-        transaction: { ...record.transaction, medium },
+        transaction: { ...record.transaction, medium: names.medium(medium) },
       };
       return decision === "pay" ? start(chosen) : apply(chosen, { status: "FAILED" });
     },

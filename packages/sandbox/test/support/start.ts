@@ -42,6 +42,8 @@ export async function receiver(): Promise<TestReceiver> {
 /** The envelope of every JSON answer; which of the members of `data` are there depends on the call. */
 export interface AnswerBody {
   readonly success: boolean;
+  readonly status?: string;
+  readonly message?: string;
   readonly data: {
     readonly id: string;
     readonly reference: string;

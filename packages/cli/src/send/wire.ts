@@ -1,0 +1,31 @@
+import type { ServiceNames } from "@payhooks/core";
+import type { CallbackFields, SignedDelivery } from "@payhooks/core/testing";
+
+/** What the extra fields of a callback hold. Others hold "sandbox". */
+const EXTRA: Readonly<Record<string, string>> = { currency: "ETB", medium: "TELEBIRR" };
+
+/** The fields of a callback under the names of a deployment, with its extra fields and without those it does not send. */
+export function fieldsOnTheWire(fields: CallbackFields, names: ServiceNames | undefined): CallbackFields {
+  if (names === undefined) return fields;
+  const { fields: named, extra } = names.callback;
+  const nameOf = new Map(Object.entries(named));
+  const renamed = Object.entries(fields).flatMap(([field, value]) => {
+    const { name = field, sent } = nameOf.get(field) ?? {};
+    // A callback that lacked what is always sent could be read in another way.
+    return sent === "absent" ? [] : [[name, value ?? (sent === "always" ? "none" : null)] as const];
+  });
+  const added = Object.keys(extra).map((name) => [name, EXTRA[name] ?? "sandbox"] as const);
+  return Object.fromEntries([...renamed, ...added]);
+}
+
+/** The name of a field on the wire. */
+export function nameOnTheWire(field: "amount", names: ServiceNames | undefined): string {
+  return names?.callback.fields[field].name ?? field;
+}
+
+/** A webhook whose signature is in the header of a deployment. */
+export function headersOnTheWire(signed: SignedDelivery, names: ServiceNames | undefined): SignedDelivery {
+  if (names === undefined) return signed;
+  const { "x-connect-signature": signature = "", ...headers } = signed.headers;
+  return { ...signed, headers: { ...headers, [names.connect.signatureHeader]: signature } };
+}

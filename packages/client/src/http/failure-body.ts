@@ -1,0 +1,71 @@
+import { findMember, isObject, isText, type JsonObject, type JsonValue } from "../json.ts";
+import { bodyWithout } from "./secrets.ts";
+
+/** What the body of a failure says, without secrets. The specification shows no such body; these are the usual ones. */
+export interface FailureDetail {
+  readonly body?: JsonValue;
+  readonly serviceCode?: string | undefined;
+  readonly requestId?: string | undefined;
+  readonly fields?: Readonly<Record<string, string>> | undefined;
+}
+
+/**
+ * True if a body says that the call failed, although its HTTP status is 2xx: `success` is false, or `status` is
+ * `ERROR`, or `status` is `FAILED` without `success: true` and without the id of a transaction. `PENDING` never says
+ * so: services send it with every good answer.
+ *
+ * @param idFields the names of members that may hold an id
+ */
+export function saysFailure(json: JsonValue | undefined, idFields: readonly string[]): boolean {
+  if (!isObject(json)) return false;
+  if (json.success === false) return true;
+  const status = isText(json.status) ? json.status.toUpperCase() : "";
+  if (status === "ERROR") return true;
+  return status === "FAILED" && json.success !== true && findMember(json, idFields, isText) === undefined;
+}
+
+/** Reads the body of a failure. Its secrets are replaced before anything is read. */
+export function failureDetail(secrets: readonly string[], text: string | null | undefined): FailureDetail {
+  if (typeof text !== "string") return {};
+  const body = bodyWithout(secrets, text);
+  if (!isObject(body)) return { body };
+  const places = [body, body.error, body.data].filter(isObject);
+  return {
+    body,
+    serviceCode: first(places, ["error_code", "errorCode", "code"]),
+    requestId: first(places, ["request_id", "requestId"]),
+    fields: fieldsOf(places),
+  };
+}
+
+const MAX_TEXT = 500;
+const MAX_FIELDS = 100;
+
+function first(places: readonly JsonObject[], names: readonly string[]): string | undefined {
+  for (const place of places) {
+    for (const name of names) {
+      const value = Object.hasOwn(place, name) ? place[name] : undefined;
+      if (isText(value) || typeof value === "number") return String(value).slice(0, MAX_TEXT);
+    }
+  }
+  return undefined;
+}
+
+/** What is wrong with each field: a list of `{ field, issue }`, or an object of a text or a list of texts by name. */
+function fieldsOf(places: readonly JsonObject[]): Readonly<Record<string, string>> | undefined {
+  const lists = places.flatMap(({ errors, details }) => [errors, details]);
+  for (const list of lists) {
+    const found = (Array.isArray(list) ? list.map(entryOf) : Object.entries(isObject(list) ? list : {}))
+      .flatMap(([name, value]) => {
+        const texts = (Array.isArray(value) ? value : [value]).filter(isText);
+        return isText(name) && texts.length > 0 ? [[name, texts.join("; ").slice(0, MAX_TEXT)] as const] : [];
+      })
+      .slice(0, MAX_FIELDS);
+    if (found.length > 0) return Object.freeze(Object.fromEntries(found));
+  }
+  return undefined;
+}
+
+function entryOf(one: JsonValue): readonly [name: JsonValue | undefined, value: JsonValue | undefined] {
+  return isObject(one) ? [one.field, one.issue ?? one.message] : [undefined, undefined];
+}

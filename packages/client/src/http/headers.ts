@@ -1,0 +1,72 @@
+import { ClientError } from "../errors.ts";
+import { kindOf } from "../kind-of.ts";
+
+/** A name of a header (RFC 9110, 5.6.2). */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Visible ASCII, with spaces inside. */
+const VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
+/** The headers that only the client sets: its key, the form of the answer, and how the bytes travel. */
+const OWN: ReadonlySet<string> = new Set([
+  "x-api-key",
+  "accept",
+  "accept-encoding",
+  "host",
+  "connection",
+  "expect",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** The names of headers whose values are kept out of errors. */
+const SECRET = /auth|cookie|key|secret|token/;
+
+/**
+ * Checks the headers of one call. An empty value is refused, too: a payment for a connected merchant whose id is
+ * missing would be one for the merchant itself.
+ *
+ * @throws ClientError `ERR_HEADER_INVALID`. No error shows a value.
+ */
+export function callHeaders(headers: unknown): {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Values that must not appear in an error. */
+  readonly secrets: readonly string[];
+} {
+  if (headers === undefined) return { headers: {}, secrets: [] };
+  // An instance of Headers, or a list of pairs, would be read as an object without members.
+  if (Object.prototype.toString.call(headers) !== "[object Object]") {
+    throw invalid("headers", "is not a plain object", "Pass { name: value }.");
+  }
+  const checked = new Map<string, string>();
+  for (const [name, value] of Object.entries(headers as Readonly<Record<string, unknown>>)) {
+    const lower = name.toLowerCase();
+    const field = `headers.${name.slice(0, 60)}`;
+    if (!NAME.test(name)) throw invalid(field, "is not a name of a header", "Use letters, digits and -.");
+    if (OWN.has(lower) || lower.startsWith("content-")) {
+      throw invalid(field, "is a header that the client sets itself", "Leave it out.");
+    }
+    if (checked.has(lower)) throw invalid(field, "is given twice", "Give each header once.");
+    if (typeof value !== "string" || value === "") {
+      const what = value === "" ? "empty" : kindOf(value);
+      throw invalid(field, `is ${what}`, "Pass its value, or leave the header out.");
+    }
+    if (!VALUE.test(value)) {
+      throw invalid(
+        field,
+        "has characters that no header can carry",
+        "Use visible ASCII without spaces around it.",
+      );
+    }
+    checked.set(lower, value);
+  }
+  const secrets = [...checked].flatMap(([name, value]) => (SECRET.test(name) ? [value] : []));
+  return { headers: Object.fromEntries(checked), secrets };
+}
+
+function invalid(field: string, what: string, fix: string): ClientError {
+  return new ClientError("ERR_HEADER_INVALID", `${field} ${what}.`, { fix, field });
+}
