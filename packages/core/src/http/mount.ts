@@ -2,7 +2,7 @@ import { consoleLogger } from "../notices/logger.ts";
 import { factsOfThrown } from "../notices/thrown.ts";
 import type { Delivery, Reply } from "../protocol/delivery.ts";
 import { type DeliveryErrorCode, isSetupError } from "../protocol/errors.ts";
-import type { FlowName } from "../protocol/events.ts";
+import type { ServiceFlow } from "../protocol/events.ts";
 import type { Endpoint } from "../receiver/intake.ts";
 import type { Receiver } from "../receiver/receiver.ts";
 import { pauseAfter } from "../receiver/start-again.ts";
@@ -59,7 +59,7 @@ const made = new WeakMap<object, Promise<Receiver>>();
  */
 export function mountFlow<Platform = void>(
   source: ReceiverSource<Platform>,
-  flow: FlowName,
+  flow: ServiceFlow,
 ): MountedFlow<Platform> {
   if (typeof source !== "function") void source[flow];
 
@@ -83,7 +83,7 @@ export function mountFlow<Platform = void>(
 /** Makes the receiver and starts it. A factory that fails is called again after a pause. The receiver itself repeats its start. */
 async function startOf<Platform>(
   source: ReceiverSource<Platform>,
-  flow: FlowName,
+  flow: ServiceFlow,
   platform: Platform,
 ): Promise<void> {
   const { after, token } = environmentOf();

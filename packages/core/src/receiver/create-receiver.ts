@@ -73,7 +73,8 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
   readonly #notices: NoticeBoard;
   readonly #registry: Registry;
   readonly #inbox: Inbox;
-  readonly #flows: { readonly payments: PaymentsFlow | null; readonly connect: Flow | null };
+  /** The flows of this process, by their names. */
+  readonly #flows: ReadonlyMap<string, Flow>;
   readonly #endpoints: { readonly payments: PaymentsEndpoint | null; readonly connect: Endpoint | null };
   readonly #runner: Runner;
   readonly #intake: Intake;
@@ -98,10 +99,10 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
     this.#inbox.observe((notice) => notices.post(notice));
     const { windowMs, acceptTimeoutMs, maxResolving } = this.#settings;
     const context = { windowMs, acceptTimeoutMs, maxResolving, clock };
-    this.#flows = {
-      payments: payments === undefined ? null : paymentsFlow(payments, context),
-      connect: connect === undefined ? null : connectFlow(connect, context),
-    };
+    const paid = payments === undefined ? null : paymentsFlow(payments, context);
+    const connected = connect === undefined ? null : connectFlow(connect, context);
+    const flows = [paid, connected].filter((flow) => flow !== null);
+    this.#flows = new Map(flows.map((flow) => [flow.name, flow]));
     const { effects = null } = options;
     this.effects = effects;
     this.#upkeep = effects === null ? null : new EffectsUpkeep(effects, clock, notices);
@@ -131,8 +132,8 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
       work: () => this.work(),
     });
     this.#endpoints = {
-      payments: this.#flows.payments === null ? null : this.#paymentsEndpoint(this.#flows.payments),
-      connect: this.#flows.connect === null ? null : this.#intake.endpoint(this.#flows.connect),
+      payments: paid === null ? null : this.#paymentsEndpoint(paid),
+      connect: connected === null ? null : this.#intake.endpoint(connected),
     };
     const { events } = this.#inbox;
     this.events = {
@@ -177,7 +178,7 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
       hasInbox: this.#options.inbox !== undefined,
       runsElsewhere: this.#settings.run === "elsewhere",
       registry: this.#registry,
-      flows: [this.#flows.payments, this.#flows.connect],
+      flows: [...this.#flows.values()],
     });
     await this.#noticing(() => this.#inbox.ready());
     if (this.#settings.run !== "elsewhere") {
@@ -292,9 +293,10 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
   /** Ids and references belong to a tenant. Without one, nothing would be found, and that would look like an answer. */
   #checkTenantOf({ id, referenceId, tenant, flow }: EventQuery): void {
     if ((id === undefined && referenceId === undefined) || tenant) return;
-    const only = referenceId === undefined ? flow : "payments";
-    const asked = only === undefined ? Object.values(this.#flows) : [this.#flows[only]];
-    if (!asked.some((one) => one?.hasTenants === true)) return;
+    const asked = [...this.#flows.values()].filter(({ name }) =>
+      flow === undefined ? referenceId === undefined || name !== "connect" : name === flow,
+    );
+    if (!asked.some(({ hasTenants }) => hasTenants)) return;
     throw new PayhooksError(
       "ERR_OPTION_MISSING",
       "events.list was given an id or a reference without a tenant, but a resolver chooses the keys.",

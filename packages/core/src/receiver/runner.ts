@@ -4,6 +4,7 @@ import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
 import { missingHandlers, missingTells } from "../handlers/missing-handlers.ts";
 import type { Registered, Registry } from "../handlers/registry.ts";
 import type { Lease, RunEnd, Runner } from "../inbox/inbox.ts";
+import type { StoredDelivery } from "../inbox/record/event.ts";
 import { type Ending, factsOf, type LeaseData, type Step, TELL_PREFIX } from "../inbox/record/lease.ts";
 import { inboxError } from "../notices/notice.ts";
 import type { AnyEvent, EventName } from "../protocol/events.ts";
@@ -15,7 +16,8 @@ import { type Call, createRunStep, type StepParts } from "./step.ts";
 /** What the runner takes from the receiver. */
 export interface RunnerParts extends StepParts {
   readonly registry: Registry;
-  readonly flows: { readonly payments: Flow | null; readonly connect: Flow | null };
+  /** The flows of this process, by their names. */
+  readonly flows: ReadonlyMap<string, Flow>;
 }
 
 /** An onHeld handler that this process does not have is retried by these rules. */
@@ -39,11 +41,16 @@ export function createRunner(parts: RunnerParts): Runner {
   const { registry, flows, notices, clock } = parts;
   const runStep = createRunStep(parts);
 
+  /** The inbox begins no event of a flow that this process does not have. */
+  function flowOf({ flow }: StoredDelivery): Flow {
+    const found = flows.get(flow);
+    if (found === undefined) throw new Error(`this process has no flow ${flow}`);
+    return found;
+  }
+
   async function runEvent(lease: Lease, progress: Progress): Promise<Ending> {
     const { delivery, verdict, only } = lease.data;
-    const flow = flows[delivery.flow];
-    if (flow === null)
-      return unhandled(lease, `the ${delivery.flow} flow is off in the process that runs it`);
+    const flow = flowOf(delivery);
     if (isEntry(verdict)) {
       return release(lease, withFreshness(flow.read(delivery), clock.now(), flow.windowMs));
     }
@@ -194,9 +201,8 @@ export function createRunner(parts: RunnerParts): Runner {
       const first = registry.heldHandlers.find(({ name }) => !isThrough(data.steps[TELL_PREFIX + name]));
       return first === undefined ? undefined : { ...first, name: TELL_PREFIX + first.name };
     }
-    const flow = flows[delivery.flow];
-    if (flow === null || isEntry(verdict)) return undefined;
-    const { event } = flow.read(delivery);
+    if (isEntry(verdict)) return undefined;
+    const { event } = flowOf(delivery).read(delivery);
     if (event === null || registry.isIgnored(event.event)) return undefined;
     const handlers = registry.handlersOf(event.event);
     return handlers.find(
@@ -239,6 +245,7 @@ export function createRunner(parts: RunnerParts): Runner {
       const name = step.startsWith(TELL_PREFIX) ? step.slice(TELL_PREFIX.length) : step;
       return handlers.find((handler) => handler.name === name)?.maxAttempts ?? 0;
     },
+    hasFlow: (flow) => flows.has(flow),
     notify: (notice) => notices.post(notice),
   };
 }
