@@ -191,6 +191,25 @@ export type ConnectEvent<Name extends NameOf<"connect"> = NameOf<"connect">> = {
   [Each in Name]: ConnectEnvelope<Each, DataOf<ObjectOf<Each>>>;
 }[Name];
 
+/** An event of a source. */
+export interface SourceEvent<Flow extends string = string, Name extends string = string, Data = unknown> {
+  /** The name of the source. */
+  readonly flow: Flow;
+  readonly event: Name;
+  /** What copies share. */
+  readonly id: string;
+  readonly data: Data;
+  /** One of the source's `stages`; empty without them. */
+  readonly status: string;
+  readonly reference: string | null;
+  readonly occurredAt: Date | null;
+  readonly signedAt: Date | null;
+  /** The header fields that are kept: those that the signature covers, that `read` asked for, and `keepHeaders`. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** False only with `unsafeUnsigned`. */
+  readonly authenticated: boolean;
+}
+
 /** Any event that a handler can be registered for. */
 export type AnyEvent = PaymentEvent | ConnectEvent;
 

@@ -53,16 +53,12 @@ const DELIVERY: Shape<StoredDelivery> = objectOf<StoredDelivery>({
   signature: orNull(text),
   keyId: orNull(text),
   receivedAt: time,
+  headers: optional(mapOf(text)),
+  covered: optional(listOf(text)),
+  signedAt: optional(time),
+  perhapsUnwanted: optional(yes),
   merchantId: optional(text),
 });
-
-const RANK: Shape<0 | 1> = {
-  write: (rank) => rank,
-  read: (json) => {
-    if (json !== 0 && json !== 1) throw new Misshapen("is not 0 or 1");
-    return json;
-  },
-};
 
 const HELD_REASON = oneOf<HeldReason>(HELD_REASONS);
 const TEXTS = listOf(text);
@@ -115,7 +111,7 @@ const SLOT = objectOf<Slot>({
   name: text,
   status: text,
   amounts: mapOf(text),
-  rank: orNull(RANK),
+  rank: orNull(count),
   referenceId: orNull(text),
   verdict: oneOf<Slot["verdict"]>({ run: true, ...HELD_REASONS }),
   state: oneOf<SlotState>({
