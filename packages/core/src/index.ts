@@ -54,6 +54,17 @@ export type { Keys } from "./sources/keys.ts";
 export { anyOf, type TokenOptions, token, unsafeUnsigned } from "./sources/other-verifiers.ts";
 export { type PublicKeyOptions, publicKey } from "./sources/public-key.ts";
 export {
+  github,
+  paystack,
+  type ReadySourceOptions,
+  type StandardWebhooksOptions,
+  type StripeOptions,
+  shopify,
+  slack,
+  standardWebhooks,
+  stripe,
+} from "./sources/ready.ts";
+export {
   type Answer,
   type Delivered,
   type ReadEvent,
