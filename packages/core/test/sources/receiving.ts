@@ -1,5 +1,6 @@
 import {
   createReceiver,
+  type HandlerContext,
   memoryInbox,
   type Notice,
   type Receiver,
@@ -26,23 +27,26 @@ export interface Sent {
 
 /** A receiver in memory with one source, `any`, whose handlers write down what they are given. */
 export interface Receiving {
-  readonly receiver: Receiver<never, { readonly any: Source }>;
+  readonly receiver: Receiver<HandlerContext, { readonly any: Source }>;
   readonly clock: FakeClock;
   readonly ran: SourceEvent[];
   readonly notices: Notice[];
   /** Sends a request, and runs what is due. */
-  post(sent: Sent): Promise<Reply>;
+  post(sent: Sent, options?: { readonly run?: boolean }): Promise<Reply>;
   held(): Promise<readonly StoredEvent[]>;
 }
 
 export function receiving(
   given: Source<never> | Source,
   options: Omit<ReceiverOptions, "sources"> & {
-    readonly register?: (receiver: Receiver<never, { readonly any: Source }>, ran: SourceEvent[]) => unknown;
+    readonly register?: (
+      receiver: Receiver<HandlerContext, { readonly any: Source }>,
+      ran: SourceEvent[],
+    ) => unknown;
   } = {},
 ): Receiving {
   const { register, ...others } = options;
-  const clock = fakeClock();
+  const clock = (options.clock as FakeClock | undefined) ?? fakeClock();
   const ran: SourceEvent[] = [];
   const notices: Notice[] = [];
   const receiver = createReceiver({
@@ -52,7 +56,7 @@ export function receiving(
     run: "after-response",
     ...others,
     sources: { any: given as Source },
-  }) as unknown as Receiver<never, { readonly any: Source }>;
+  }) as unknown as Receiver<HandlerContext, { readonly any: Source }>;
   if (register === undefined) receiver.on("any", "*", (event) => void ran.push(event));
   else register(receiver, ran);
   receiver.observe((notice) => notices.push(notice));
@@ -62,7 +66,7 @@ export function receiving(
     clock,
     ran,
     notices,
-    async post({ body, headers = {}, method = "POST", url = "/webhooks/any", tenant }) {
+    async post({ body, headers = {}, method = "POST", url = "/webhooks/any", tenant }, { run = true } = {}) {
       const rawBody = typeof body === "string" ? Buffer.from(body) : body;
       const lower = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
       const delivery = {
@@ -72,10 +76,15 @@ export function receiving(
         tenant,
         headers: { get: (name: string) => lower.get(name) ?? null },
       };
+      const work: Promise<unknown>[] = [];
       const reply =
         receiver.sources.any.check(delivery) ??
-        (await receiver.sources.any.receive(delivery, { mounted: true }));
-      await receiver.work();
+        (await receiver.sources.any.receive(
+          { ...delivery, waitUntil: (one) => work.push(one) },
+          { mounted: true },
+        ));
+      await Promise.all(work);
+      if (run) await receiver.work();
       await new Promise((resolve) => setImmediate(resolve));
       return reply;
     },
