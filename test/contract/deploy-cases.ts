@@ -3,12 +3,14 @@
  * inbox. An event ends as done only once every handler has finished that any process has begun it with.
  */
 import { type Receiver, Reject } from "@payhooks/core";
+import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
 import { expect } from "vitest";
 import { depositOf, type Merchant, merchantOn } from "./merchant.ts";
 import { type ContractCase, onFreshData, type Rig, withOverrides } from "./rig.ts";
 import { does } from "./write-names.ts";
 
 const BY = { by: "an operator", note: "the handlers are there again" };
+const SECRET = "a long secret of the contract";
 const SOON_MS = 300;
 const soon = { backoffMs: () => SOON_MS };
 const fails = (): never => {
@@ -76,6 +78,38 @@ const unfinishedCases = Object.entries(firsts).flatMap(([begun, first]) =>
 
 export const deployCases: readonly ContractCase[] = [
   ...unfinishedCases,
+  onFreshData("an event is left alone by a process that does not have its flow", async (rig) => {
+    const ran: string[] = [];
+    const newer = merchantOn(
+      rig.start(),
+      (receiver) =>
+        receiver.onDeposit(fails).onSettlementApproved(() => {
+          ran.push("settlement");
+          if (ran.length === 2) fails();
+        }, soon),
+      { connect: { secret: SECRET } },
+    );
+    const eventId = await newer.deliverWebhook(
+      signConnectWebhook(connectEvent("settlement.approved", {}, rig.now()), SECRET),
+    );
+    const older = merchantOn(rig.start(), (receiver) => receiver.onDeposit(() => void ran.push("deposit")));
+    const deposit = await older.deliver(depositOf(rig));
+    expect(await older.work()).toMatchObject({ ran: 1, failed: 0 });
+    expect(await older.receiver.run(eventId)).toEqual({ state: "waiting", ran: false });
+    expect(await stateOf(older, eventId)).toBe("waiting");
+    expect(await stateOf(older, deposit)).toBe("done");
+    await rig.advance(rig.leaseMs + 100);
+    await newer.work();
+    expect(await stateOf(newer, eventId)).toBe("retrying");
+    await rig.advance(SOON_MS + 100);
+    await older.work();
+    expect(await stateOf(older, eventId)).toBe("retrying");
+    await rig.advance(rig.leaseMs + 100);
+    await newer.work();
+    expect(await stateOf(older, eventId)).toBe("done");
+    expect(ran).toEqual(["deposit", "settlement", "settlement"]);
+    expect(await newer.receiver.events.counts()).toMatchObject({ waiting: 0, retrying: 0, held: 0 });
+  }),
   onFreshData("an ignored event that no process has begun ends as done", async (rig) => {
     const receiving = merchantOn(rig.start(), (receiver) => receiver.onDeposit(fails));
     const eventId = await receiving.deliver(depositOf(rig));

@@ -10,6 +10,7 @@ import {
   anyCallbackFields,
   type CallbackFields,
   createTestKeys,
+  type SignedDelivery,
   signPaymentCallback,
   type TestKeys,
 } from "@payhooks/core/testing";
@@ -29,6 +30,8 @@ export interface Merchant {
   notices(): Promise<readonly Notice[]>;
   /** Delivers a signed callback that must be answered 200, and returns its eventId. */
   deliver(fields: CallbackFields): Promise<string>;
+  /** Delivers a signed webhook of the connect flow in the same way. */
+  deliverWebhook(sent: SignedDelivery): Promise<string>;
   work(): Promise<WorkReport>;
   life(eventId: string): Promise<StoredEvent | null>;
 }
@@ -61,27 +64,29 @@ export function merchantOn(
     await new Promise((resolve) => setImmediate(resolve));
     return noticed;
   }
+  async function deliver(
+    flow: "payments" | "connect",
+    { rawBody, headers }: SignedDelivery,
+  ): Promise<string> {
+    await notices();
+    const from = noticed.length;
+    const { status, body } = await receiver[flow].receive({
+      method: "POST",
+      url: `/${flow}`,
+      headers: { get: (name) => headers[name] ?? null },
+      rawBody,
+    });
+    expect({ status, body }).toEqual({ status: 200, body: '{"received":true}' });
+    const told = (await notices()).slice(from).find((notice) => "eventId" in notice);
+    return told !== undefined && "eventId" in told ? told.eventId : expect.fail("no notice names the event");
+  }
   return {
     receiver,
     process,
     privateKey,
     notices,
-    async deliver(fields) {
-      const { rawBody, headers } = signPaymentCallback(fields, privateKey);
-      await notices();
-      const from = noticed.length;
-      const { status, body } = await receiver.payments.receive({
-        method: "POST",
-        url: "/callbacks/pay",
-        headers: { get: (name) => headers[name] ?? null },
-        rawBody,
-      });
-      expect({ status, body }).toEqual({ status: 200, body: '{"received":true}' });
-      const told = (await notices()).slice(from).find((notice) => "eventId" in notice);
-      return told !== undefined && "eventId" in told
-        ? told.eventId
-        : expect.fail("no notice names the event");
-    },
+    deliver: (fields) => deliver("payments", signPaymentCallback(fields, privateKey)),
+    deliverWebhook: (sent) => deliver("connect", sent),
     work: () => receiver.work({ deadlineMs: 3_600_000, limit: 1_000 }),
     life: (eventId) => receiver.events.get(eventId),
   };

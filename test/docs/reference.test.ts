@@ -366,7 +366,9 @@ describe("defaults in options.md", () => {
     (option) => {
       const registry = new Registry();
       registry.add("DEPOSIT", () => {}, {});
-      expect(defaultOf(defaultIn("Handlers", option))).toBe(registry.handlersOf("DEPOSIT")[0]?.[option]);
+      expect(defaultOf(defaultIn("Handlers", option))).toBe(
+        registry.handlersOf("payments", "DEPOSIT")[0]?.[option],
+      );
     },
   );
 

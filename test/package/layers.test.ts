@@ -14,6 +14,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["receiver"],
   ["effects"],
   ["memory", "sqlite", "redis", "postgres"],
+  ["sources"],
   ["flows", "handlers"],
   ["inbox"],
   ["inbox/record"],

@@ -84,6 +84,7 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
     payments,
     connect,
     events,
+    sources: {},
     start: { start: () => receiver.start() },
     work: { work: () => receiver.work({ deadlineMs: 100 }) },
     run: { run: () => receiver.run(eventId) },

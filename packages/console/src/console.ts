@@ -1,4 +1,4 @@
-import { isPayhooksError, PayhooksError, type Receiver } from "@payhooks/core";
+import { type AnyReceiver, isPayhooksError, PayhooksError } from "@payhooks/core";
 import { type ReceiverSource, receiverOf } from "@payhooks/core/adapter";
 import { hostName, PAGE_HEADERS } from "@payhooks/pages";
 import { type Context, Hono } from "hono";
@@ -30,7 +30,7 @@ export interface Console<Given, Platform = void> {
 }
 
 interface Env {
-  readonly Bindings: { readonly user: ConsoleUser; readonly receiver: Receiver };
+  readonly Bindings: { readonly user: ConsoleUser; readonly receiver: AnyReceiver };
 }
 
 /**
@@ -69,7 +69,7 @@ export function createConsole<Given, Platform = void>(
           "You may not see this page. Sign in as a user who may, and load it again.",
         );
       }
-      let receiver: Receiver;
+      let receiver: AnyReceiver;
       try {
         receiver = await receiverOf(source, platform);
       } catch (error) {

@@ -1,4 +1,4 @@
-import { isPayhooksError, type Receiver } from "@payhooks/core";
+import { type AnyReceiver, isPayhooksError } from "@payhooks/core";
 import type { Answer } from "./answers.ts";
 import { may } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
@@ -34,7 +34,7 @@ type Wanted =
 
 /** Makes a decision that a user has sent, in the user's name; or shows first what it would be about. */
 export async function decide(
-  receiver: Receiver,
+  receiver: AnyReceiver,
   user: ConsoleUser,
   redact: readonly string[],
   text: string,

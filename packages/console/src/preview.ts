@@ -1,4 +1,4 @@
-import type { Receiver, StoredEvent } from "@payhooks/core";
+import type { AnyReceiver, StoredEvent } from "@payhooks/core";
 import { eachEvent, successesOfReference } from "@payhooks/core/inbox";
 import type { Outcomes, Preview } from "./answers.ts";
 import { type ConsoleQuery, filterOf } from "./query.ts";
@@ -13,7 +13,7 @@ const AT_ONCE = 25;
 
 /** Shows the events with these ids, or the oldest that a query lists, before somebody decides about them. */
 export async function previewOf(
-  receiver: Receiver,
+  receiver: AnyReceiver,
   decision: Decision,
   of: readonly string[] | ConsoleQuery,
   redact: readonly string[],
@@ -33,7 +33,7 @@ function isIds(of: readonly string[] | ConsoleQuery): of is readonly string[] {
   return Array.isArray(of);
 }
 
-async function named(receiver: Receiver, ids: readonly string[]): Promise<readonly Planned[]> {
+async function named(receiver: AnyReceiver, ids: readonly string[]): Promise<readonly Planned[]> {
   const entries: Planned[] = [];
   for (const life of await livesOf(receiver, ids)) {
     const { reason, revision } = life;
@@ -49,7 +49,7 @@ async function named(receiver: Receiver, ids: readonly string[]): Promise<readon
 }
 
 async function listed(
-  receiver: Receiver,
+  receiver: AnyReceiver,
   query: ConsoleQuery,
 ): Promise<{ readonly entries: readonly Planned[]; readonly more: boolean }> {
   const entries: Planned[] = [];
@@ -68,12 +68,12 @@ async function listed(
 }
 
 /** What has become of events. An event that is held after a replay was held again. */
-export async function outcomesOf(receiver: Receiver, ids: readonly string[]): Promise<Outcomes> {
+export async function outcomesOf(receiver: AnyReceiver, ids: readonly string[]): Promise<Outcomes> {
   const lives = await livesOf(receiver, ids);
   return { states: Object.fromEntries(lives.map(({ eventId, state }) => [eventId, state])) };
 }
 
-async function livesOf(receiver: Receiver, ids: readonly string[]): Promise<readonly StoredEvent[]> {
+async function livesOf(receiver: AnyReceiver, ids: readonly string[]): Promise<readonly StoredEvent[]> {
   const unique = [...new Set(ids)];
   const lives: StoredEvent[] = [];
   for (let i = 0; i < unique.length; i += AT_ONCE) {

@@ -39,6 +39,7 @@ export const REASONS: Readonly<Record<HeldReason, string>> = {
   exhausted: "A handler has failed at every attempt that it had.",
   rejected: "A handler has rejected it.",
   crashed: "The process died while a handler ran, and the handler must not be run again automatically.",
+  schema: "Its data does not fit the schema that is registered for its name.",
   unhandled: "There is no handler for it, and it is not ignored either.",
 };
 

@@ -1,8 +1,8 @@
 import {
+  type AnyReceiver,
   type EventPage,
   type EventQuery,
   isPayhooksError,
-  type Receiver,
   type StoredEvent,
 } from "@payhooks/core";
 import { successesOfReference } from "@payhooks/core/inbox";
@@ -24,7 +24,7 @@ const MOST_PER_PAGE = 1_000;
 
 /** Everything that an answer depends on. */
 export interface PageRequest {
-  readonly receiver: Receiver;
+  readonly receiver: AnyReceiver;
   readonly activity: Activity;
   readonly user: ConsoleUser;
   readonly query: ConsoleQuery;
@@ -92,7 +92,7 @@ async function listed({ receiver, query }: PageRequest, problems: Problems): Pro
 
 /** All events that have a text as one of their ids. The person who searches need not know which kind of id it is. */
 async function found(
-  receiver: Receiver,
+  receiver: AnyReceiver,
   text: string,
   tenant: string | undefined,
   problems: Problems,
@@ -124,7 +124,7 @@ const MOST_PAGES = 20;
  * In an inbox that cannot search for references, it looks through what is unfinished or held.
  */
 async function searched(
-  receiver: Receiver,
+  receiver: AnyReceiver,
   query: EventQuery,
   unsearched: Set<string>,
 ): Promise<readonly StoredEvent[]> {
@@ -151,7 +151,7 @@ async function searched(
   return events;
 }
 
-async function ofEventId(receiver: Receiver, eventId: string): Promise<readonly StoredEvent[]> {
+async function ofEventId(receiver: AnyReceiver, eventId: string): Promise<readonly StoredEvent[]> {
   const event = await receiver.events.get(eventId);
   return event === null ? [] : [event];
 }

@@ -11,3 +11,4 @@ export { type SharedReceiver, sharedReceiver } from "./http/shared.ts";
 export { answerRequest } from "./http/web.ts";
 export { answerWork, type WorkRouteOptions } from "./http/work-route.ts";
 export { checkNames } from "./protocol/check-names.ts";
+export type { AnyReceiver, SourceNameOf } from "./receiver/receiver.ts";

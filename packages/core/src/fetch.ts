@@ -12,4 +12,5 @@ export {
   live,
   paymentCallbacks,
   ready,
+  webhooks,
 } from "./http/fetch.ts";

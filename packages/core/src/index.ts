@@ -44,11 +44,39 @@ export type {
   PaymentEvent,
   PaymentStatus,
   Settlement,
+  SourceEvent,
 } from "./protocol/events.ts";
 export type { HeldReason } from "./protocol/held-reasons.ts";
 export type { JsonObject, JsonValue } from "./protocol/json.ts";
 export { createReceiver } from "./receiver/create-receiver.ts";
 export type { ReceiverOptions } from "./receiver/options.ts";
-export type { Ingested, ReadyOptions, Receiver } from "./receiver/receiver.ts";
+export type { AnyReceiver, Ingested, ReadyOptions, Receiver } from "./receiver/receiver.ts";
 
+export { type HmacOptions, hmac } from "./sources/hmac.ts";
+export type { Keys } from "./sources/keys.ts";
+export { anyOf, type TokenOptions, token, unsafeUnsigned } from "./sources/other-verifiers.ts";
+export { type PublicKeyOptions, publicKey } from "./sources/public-key.ts";
+export {
+  github,
+  paystack,
+  type ReadySourceOptions,
+  type StandardWebhooksOptions,
+  type StripeOptions,
+  shopify,
+  slack,
+  standardWebhooks,
+  stripe,
+} from "./sources/ready.ts";
+export {
+  type Answer,
+  type Delivered,
+  type ReadEvent,
+  type Source,
+  type SourceOptions,
+  source,
+  type TypesOnly,
+  typesOnly,
+} from "./sources/source.ts";
+export type { StandardSchemaV1 } from "./sources/standard-schema.ts";
+export type { SourceRequest, Verdict, Verifier, VerifyFunction, VerifyOptions } from "./sources/verifier.ts";
 export type { Clock } from "./time/clock.ts";

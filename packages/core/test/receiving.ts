@@ -2,7 +2,6 @@ import {
   type AnyEvent,
   createReceiver,
   type Delivery,
-  type FlowName,
   isPayhooksError,
   type Logger,
   memoryInbox,
@@ -31,7 +30,7 @@ export interface Setup {
   readonly notices: Notice[];
   readonly lines: Line[];
   /** Sends a delivery and waits until all that it started has come to rest. */
-  post(flow: FlowName, sent: SignedDelivery, more?: Partial<Delivery>): Promise<Reply>;
+  post(flow: "payments" | "connect", sent: SignedDelivery, more?: Partial<Delivery>): Promise<Reply>;
   held(): Promise<readonly StoredEvent[]>;
 }
 

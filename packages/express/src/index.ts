@@ -7,6 +7,7 @@
 import type { IncomingMessage } from "node:http";
 import type { ReadyOptions } from "@payhooks/core";
 import {
+  type AnyReceiver,
   checkNames,
   type KeptBody,
   mountFlow,
@@ -14,12 +15,13 @@ import {
   nodeHeader,
   type ReceiverSource,
   readNodeBody,
+  type SourceNameOf,
   writeReply,
 } from "@payhooks/core/adapter";
 import type { Request, RequestHandler } from "express";
 import getRawBody from "raw-body";
 
-/** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
+/** Options of {@link paymentCallbacks}, {@link connectWebhooks} and {@link webhooks}. */
 export interface MountOptions {
   /** Says which merchant a request is for. The key resolver gets it as a hint. */
   readonly tenant?: ((request: Request) => string | undefined) | undefined;
@@ -45,6 +47,20 @@ export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions
  */
 export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): RequestHandler {
   return mount(receiver, "connect", options);
+}
+
+/**
+ * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
+ *
+ * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
+ * @example app.use("/webhooks/billing", webhooks(receiver, "billing"));
+ */
+export function webhooks<Mounted extends AnyReceiver>(
+  receiver: ReceiverSource<void, Mounted>,
+  source: SourceNameOf<Mounted>,
+  options: MountOptions = {},
+): RequestHandler {
+  return mount(receiver, source, options);
 }
 
 /**
@@ -88,7 +104,7 @@ export function captureRawBody(request: IncomingMessage, _response: unknown, bod
 const FIX =
   "mount Payhooks above app.use(express.json()), or write app.use(express.json({ verify: captureRawBody })) with captureRawBody from @payhooks/express";
 
-function mount(source: ReceiverSource, flow: "payments" | "connect", options: MountOptions): RequestHandler {
+function mount(source: ReceiverSource, flow: string, options: MountOptions): RequestHandler {
   checkNames(`The mount of ${flow}`, options, { tenant: true });
   const { tenant } = options;
   const mounted = mountFlow(source, flow);

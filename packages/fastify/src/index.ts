@@ -6,6 +6,7 @@
 
 import type { ReadyOptions } from "@payhooks/core";
 import {
+  type AnyReceiver,
   checkNames,
   type KeptBody,
   mountFlow,
@@ -13,6 +14,7 @@ import {
   nodeHeader,
   type ReceiverSource,
   readNodeBody,
+  type SourceNameOf,
   writeReply,
 } from "@payhooks/core/adapter";
 import type {
@@ -24,7 +26,7 @@ import type {
 } from "fastify";
 import getRawBody from "raw-body";
 
-/** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
+/** Options of {@link paymentCallbacks}, {@link connectWebhooks} and {@link webhooks}. */
 export interface MountOptions {
   /** Says which merchant a request is for. The key resolver gets it as a hint. */
   readonly tenant?: ((request: FastifyRequest) => string | undefined) | undefined;
@@ -54,6 +56,20 @@ export function paymentCallbacks(
  */
 export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): FastifyPluginCallback {
   return mount(receiver, "connect", options);
+}
+
+/**
+ * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
+ *
+ * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
+ * @example app.register(webhooks(receiver, "billing"), { prefix: "/webhooks/billing" });
+ */
+export function webhooks<Mounted extends AnyReceiver>(
+  receiver: ReceiverSource<void, Mounted>,
+  source: SourceNameOf<Mounted>,
+  options: MountOptions = {},
+): FastifyPluginCallback {
+  return mount(receiver, source, options);
 }
 
 /**
@@ -88,11 +104,7 @@ function answering(probe: ReturnType<typeof mountProbe<void>>): RouteHandlerMeth
 const FIX =
   "a preParsing hook has read the stream: register Payhooks outside of the scope that the hook is in";
 
-function mount(
-  source: ReceiverSource,
-  flow: "payments" | "connect",
-  options: MountOptions,
-): FastifyPluginCallback {
+function mount(source: ReceiverSource, flow: string, options: MountOptions): FastifyPluginCallback {
   checkNames(`The mount of ${flow}`, options, { tenant: true });
   const { tenant } = options;
   const mounted = mountFlow(source, flow);

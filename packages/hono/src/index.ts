@@ -6,17 +6,19 @@
 
 import type { ReadyOptions } from "@payhooks/core";
 import {
+  type AnyReceiver,
   answerProbe,
   answerRequest,
   checkNames,
   mountFlow,
   mountProbe,
   type ReceiverSource,
+  type SourceNameOf,
 } from "@payhooks/core/adapter";
 import type { Context, Env, Handler } from "hono";
 import { getRuntimeKey } from "hono/adapter";
 
-/** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
+/** Options of {@link paymentCallbacks}, {@link connectWebhooks} and {@link webhooks}. */
 export interface MountOptions {
   /** Says which merchant a request is for. The key resolver gets it as a hint. */
   readonly tenant?: ((context: Context) => string | undefined) | undefined;
@@ -53,6 +55,20 @@ export function connectWebhooks<E extends Env = Env>(
 }
 
 /**
+ * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
+ *
+ * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
+ * @example app.all("/webhooks/billing", webhooks(receiver, "billing"));
+ */
+export function webhooks<Mounted extends AnyReceiver, E extends Env = Env>(
+  receiver: ReceiverSource<E["Bindings"], Mounted>,
+  source: SourceNameOf<Mounted>,
+  options: MountOptions = {},
+): Handler<E> {
+  return mount<E>(receiver, source, options);
+}
+
+/**
  * Tells a load balancer or an orchestrator whether the process should keep running. It answers 200 `{"ok":true}`, and
  * 503 once the receiver closes.
  *
@@ -84,7 +100,7 @@ const LIVES_ON: ReadonlySet<string> = new Set(["node", "bun", "deno"]);
 
 function mount<E extends Env>(
   source: ReceiverSource<E["Bindings"]>,
-  flow: "payments" | "connect",
+  flow: string,
   options: MountOptions,
 ): Handler<E> {
   checkNames(`The mount of ${flow}`, options, { tenant: true, remoteAddress: true });

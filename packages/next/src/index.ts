@@ -6,6 +6,7 @@
 
 import type { ReadyOptions } from "@payhooks/core";
 import {
+  type AnyReceiver,
   answerProbe,
   answerRequest,
   answerWork,
@@ -13,13 +14,14 @@ import {
   mountFlow,
   mountProbe,
   type ReceiverSource,
+  type SourceNameOf,
   type WorkRouteOptions,
 } from "@payhooks/core/adapter";
 import { after } from "next/server.js";
 
 export { type SharedReceiver, sharedReceiver, type WorkRouteOptions } from "@payhooks/core/adapter";
 
-/** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
+/** Options of {@link paymentCallbacks}, {@link connectWebhooks} and {@link webhooks}. */
 export interface MountOptions {
   /** Says which merchant a request is for. The key resolver gets it as a hint. */
   readonly tenant?: ((request: Request) => string | undefined) | undefined;
@@ -64,6 +66,20 @@ export function workRoute(receiver: ReceiverSource, options: WorkRouteOptions): 
 }
 
 /**
+ * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
+ *
+ * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
+ * @example export const POST = webhooks(receiver, "billing");
+ */
+export function webhooks<Mounted extends AnyReceiver>(
+  receiver: ReceiverSource<void, Mounted>,
+  source: SourceNameOf<Mounted>,
+  options: MountOptions = {},
+): RouteHandler {
+  return mount(receiver, source, options);
+}
+
+/**
  * Tells a load balancer or an orchestrator whether the process should keep running. It answers 200 `{"ok":true}`, and
  * 503 once the receiver closes.
  *
@@ -97,7 +113,7 @@ function probeRoute(probe: ReturnType<typeof mountProbe<void>>): RouteHandler {
 
 const FIX = "do not call request.json() or request.text() before it, or hand it a request.clone()";
 
-function mount(source: ReceiverSource, flow: "payments" | "connect", options: MountOptions): RouteHandler {
+function mount(source: ReceiverSource, flow: string, options: MountOptions): RouteHandler {
   checkNames(`The mount of ${flow}`, options, { tenant: true, remoteAddress: true });
   const { tenant, remoteAddress } = options;
   const mounted = mountFlow(source, flow);

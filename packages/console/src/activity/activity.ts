@@ -1,4 +1,4 @@
-import type { HeldReason, Notice, Receiver } from "@payhooks/core";
+import type { AnyReceiver, HeldReason, Notice } from "@payhooks/core";
 
 const MINUTE_MS = 60_000;
 /** The minutes of a day. */
@@ -127,10 +127,10 @@ function countersOf(notice: Notice): readonly Counter[] {
   }
 }
 
-const ACTIVITIES = new WeakMap<Receiver, Activity>();
+const ACTIVITIES = new WeakMap<AnyReceiver, Activity>();
 
 /** The activity of a receiver. All consoles of the receiver share it. It begins to count at the first call. */
-export function activityOf(receiver: Receiver): Activity {
+export function activityOf(receiver: AnyReceiver): Activity {
   const known = ACTIVITIES.get(receiver);
   if (known !== undefined) return known;
   const activity = new Activity(Date.now());

@@ -1,4 +1,4 @@
-import type { Receiver } from "@payhooks/core";
+import type { AnyReceiver } from "@payhooks/core";
 import { eventStream } from "@payhooks/pages";
 import type { Context } from "hono";
 import type { Activity } from "./activity.ts";
@@ -12,7 +12,7 @@ const LOOK_EVERY_MS = 5_000;
  * Tells an open page that something may have changed, but never what. The page asks for that in a request of its own,
  * which `authorize` checks. The stream ends when the receiver closes, so that it does not keep a server from closing.
  */
-export function changeStream(c: Context, receiver: Receiver, activity: Activity): Response {
+export function changeStream(c: Context, receiver: AnyReceiver, activity: Activity): Response {
   // 204 tells the browser not to connect again. The page's script connects again later.
   if (!receiver.live().ok) return new Response(null, { status: 204 });
   return eventStream(c, ({ send, end }) => {

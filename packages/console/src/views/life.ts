@@ -1,4 +1,4 @@
-import type { Receiver, StoredEvent } from "@payhooks/core";
+import type { AnyReceiver, StoredEvent } from "@payhooks/core";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
 import { addressOf, type ConsoleQuery, REASONS } from "../query.ts";
 import { type Redaction, redactedLabel, redactionOf } from "../redaction/redaction.ts";
@@ -14,7 +14,7 @@ export interface LifeView {
   /** The SUCCESS events of other transactions with the same reference; null if nobody can search for them. */
   readonly successes: readonly StoredEvent[] | null;
   readonly redact: readonly string[];
-  readonly contents: Receiver["contents"];
+  readonly contents: AnyReceiver["contents"];
   /** What the user may do with the event while it is held. */
   readonly rights: readonly Decision[];
 }

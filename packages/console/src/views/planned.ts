@@ -1,4 +1,4 @@
-import type { HeldReason, OtherEvent, Receiver, StoredEvent } from "@payhooks/core";
+import type { AnyReceiver, HeldReason, OtherEvent, StoredEvent } from "@payhooks/core";
 import { isAboutTruth } from "@payhooks/core/inbox";
 import { type Html, html } from "@payhooks/pages";
 import { REASONS } from "../query.ts";
@@ -23,7 +23,7 @@ export function planned(
   entries: readonly Planned[],
   decision: Decision,
   redact: readonly string[],
-  contents: Receiver["contents"],
+  contents: AnyReceiver["contents"],
 ): Html {
   const groups = new Map<HeldReason, Planned[]>();
   for (const entry of entries) groups.set(entry.reason, [...(groups.get(entry.reason) ?? []), entry]);
@@ -42,7 +42,7 @@ function row(
   entries: readonly Planned[],
   decision: Decision,
   redact: readonly string[],
-  contents: Receiver["contents"],
+  contents: AnyReceiver["contents"],
 ): Html {
   const { tenant, detail, acceptedAt, delivery } = entry;
   const redaction = redactionOf(redact, delivery === null ? null : contents(delivery));

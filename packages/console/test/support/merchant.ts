@@ -1,4 +1,4 @@
-import { createReceiver, type FlowName, memoryInbox, type Receiver } from "@payhooks/core";
+import { createReceiver, memoryInbox, type Receiver } from "@payhooks/core";
 import {
   callbackFields,
   createTestKeys,
@@ -73,7 +73,10 @@ export async function merchant(
     logger: silent,
   });
   onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));
-  const deliveredTo = async (flow: FlowName, { headers, rawBody }: SignedDelivery): Promise<number> => {
+  const deliveredTo = async (
+    flow: "payments" | "connect",
+    { headers, rawBody }: SignedDelivery,
+  ): Promise<number> => {
     const delivery = { method: "POST", url: "/", headers: new Headers(headers), rawBody };
     const { status } = await receiver[flow].receive(delivery);
     await atRest(receiver);

@@ -1,6 +1,5 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
 import type { ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
-import type { FlowName } from "../protocol/events.ts";
 import { type JsonObject, parseJsonBody, textOf } from "../protocol/json.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import { type CallbackRules, isDocumented, isFieldName } from "./callback.ts";
@@ -17,9 +16,9 @@ const MAX_FIELDS = 200;
  */
 export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => Contents {
   const judge = judgeBy(rules);
-  return ({ flow, source, content }) => {
+  return ({ source, content }) => {
     const text = textOf(content);
-    if (flow === "connect") {
+    if (source === "webhook") {
       return { fields: membersOf(text), signed: [{ name: null, text }], candidates: null };
     }
     if (source === "lookup") return { fields: membersOf(text), signed: [], candidates: null };
@@ -51,10 +50,10 @@ let withoutOptions: ReturnType<typeof contentsBy> | null = null;
 
 /** What a person sees of a stored delivery. If its flow is off, this is what a program without the receiver's options sees. */
 export function contentsIn(flows: Flows, delivery: StoredDelivery): Contents {
-  return (flows[delivery.flow]?.contents ?? contentsOf)(delivery);
+  return (flows.get(delivery.flow)?.contents ?? contentsOf)(delivery);
 }
 
-type Flows = Readonly<Record<FlowName, Pick<Flow, "contents"> | null>>;
+type Flows = ReadonlyMap<string, Pick<Flow, "contents">>;
 
 /**
  * The contents with `mark` in place of the values of some fields, wherever they stand. From a hidden name on, the signed text is hidden up to the

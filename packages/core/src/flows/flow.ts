@@ -2,13 +2,15 @@ import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
 import { claimKeyFor, hashOf, recordKeyFor } from "../inbox/record/keys.ts";
 import { label } from "../inbox/record/label.ts";
 import type { Contents } from "../protocol/contents.ts";
-import type { Delivery } from "../protocol/delivery.ts";
+import type { Delivery, Reply } from "../protocol/delivery.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
-import type { AnyEvent, FlowName } from "../protocol/events.ts";
+import type { AnyEvent, FlowName, SourceEvent } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import { sha256 } from "../signature/sha256.ts";
 
 const EVERYTHING_CERTAIN: readonly string[] = [];
+
+type ReadEvent = AnyEvent | SourceEvent;
 
 /** A stored delivery, read with today's rules. */
 export class Reading {
@@ -16,13 +18,13 @@ export class Reading {
   readonly verified: VerifiedEvent;
   /** Documented and declared fields that the body has but the event lacks, since their reading is not certain. */
   readonly leftOut: readonly string[];
-  #make: (() => AnyEvent) | null;
-  #event: AnyEvent | null = null;
+  #make: (() => ReadEvent) | null;
+  #event: ReadEvent | null = null;
 
   /** `make` is called only if somebody asks for the event. A process that only accepts does not need it. */
   constructor(
     verified: VerifiedEvent,
-    make: (() => AnyEvent) | null,
+    make: (() => ReadEvent) | null,
     leftOut: readonly string[] = EVERYTHING_CERTAIN,
   ) {
     this.verified = verified;
@@ -31,7 +33,7 @@ export class Reading {
   }
 
   /** The event, if its reading is certain and its fields are as documented. */
-  get event(): AnyEvent | null {
+  get event(): ReadEvent | null {
     if (this.#make !== null) {
       this.#event = this.#make();
       this.#make = null;
@@ -66,6 +68,12 @@ export function keptReading(delivery: ReadDelivery, by: object): Reading | undef
   return kept?.by === by && kept.reading.verified.delivery === delivery ? kept.reading : undefined;
 }
 
+/** A delivery that is authentic, wants an answer, and is no event. */
+export interface Answered {
+  readonly ok: null;
+  readonly reply: Reply;
+}
+
 /** The outcome of the verification of one delivery. */
 export type Verification =
   | Verified
@@ -88,7 +96,22 @@ export function unsetEntries(option: string, count: number): readonly SetupWarni
   return [{ what, fix }];
 }
 
-/** One of the service's two flows: how its deliveries are verified and read. */
+/** What only the flow of a source has. */
+export interface SourceTraits {
+  /** The answer to a delivery that was accepted. */
+  readonly received: Reply;
+  readonly maxBodyBytes: number;
+  /** The sender does not repeat what was refused. */
+  readonly sendsOnce: boolean;
+  /** What becomes of a name that has no handler. */
+  readonly unhandled: "acknowledge" | "hold";
+  /** The answer to a GET with this URL; null if it has none. */
+  challenge(url: string): Reply | null;
+  /** The event with the output of its schema, or the reason to hold it. Rejects if the schema throws. */
+  check(event: SourceEvent): Promise<{ readonly event: SourceEvent } | { readonly issues: string }>;
+}
+
+/** Where deliveries come from: how they are verified and read. */
 export interface Flow {
   readonly name: FlowName;
   /** True if a resolver chooses the keys, so that every event belongs to a tenant that it named. */
@@ -100,9 +123,11 @@ export interface Flow {
   /** Checks and loads the keys; throws a set-up error. Returns what should be warned about. */
   prepare(): Promise<readonly SetupWarning[]>;
   /** Verifies a delivery. Asynchronous only if a resolver has to be asked. */
-  verify(delivery: Delivery, now: number): Verification | Promise<Verification>;
+  verify(delivery: Delivery, now: number): Verification | Answered | Promise<Verification | Answered>;
   /** Reads a stored delivery again, for a run. It was verified when it arrived. */
   read(stored: StoredDelivery): Reading;
+  /** Left out for the service's two flows. */
+  readonly source?: SourceTraits;
   /** What a person sees of a stored delivery. */
   contents(stored: StoredDelivery): Contents;
 }
@@ -110,7 +135,7 @@ export interface Flow {
 /** Signed timestamps may be this far in the future, since clocks differ. */
 export const MAX_FUTURE_MS: number = 24 * 60 * 60 * 1000;
 /** A finished record is kept for this much longer than the window, since clocks differ. */
-const RETENTION_SLACK_MS = 24 * 60 * 60 * 1000;
+export const RETENTION_SLACK_MS: number = 24 * 60 * 60 * 1000;
 
 /** The keys of the few usual slots, which are computed once. */
 const normalSlots = new Map<string, string>();
@@ -136,7 +161,9 @@ export interface CertainReading {
   readonly id: string;
   readonly name: string;
   readonly status: string;
-  readonly rank: 0 | 1;
+  readonly rank: number;
+  /** The rank that is final. Default 1. */
+  readonly lastRank?: number | undefined;
   readonly identity: Readonly<Record<string, string>>;
   readonly amount: string | null;
   readonly signedAt: number | null;
@@ -164,6 +191,7 @@ export function eventOf(facts: CertainReading, delivery: StoredDelivery, windowM
     name,
     status,
     rank: hold === null ? facts.rank : null,
+    ...(facts.lastRank === undefined ? {} : { lastRank: facts.lastRank }),
     identity,
     amount,
     signedAt,
@@ -230,7 +258,7 @@ export function withFreshness(reading: Reading, now: number, windowMs: number): 
   const verified = { ...reading.verified, fresh: false };
   return {
     ok: true,
-    reading: new Reading(verified, () => reading.event as AnyEvent, reading.leftOut),
+    reading: new Reading(verified, () => reading.event as ReadEvent, reading.leftOut),
     outside,
   };
 }

@@ -115,7 +115,7 @@ function eventOrThrow(flow: Flow, delivery: Delivery): VerifiedDelivery<AnyEvent
       },
     );
   }
-  return { event, keyId: verified.delivery.keyId ?? "", signedAt: new Date(signedAt) };
+  return { event: event as AnyEvent, keyId: verified.delivery.keyId ?? "", signedAt: new Date(signedAt) };
 }
 
 function deliveryOf(rawBody: Uint8Array, signature: string | null): Delivery {

@@ -22,8 +22,8 @@ export interface HandlerContext {
   /** Aborts when the lease is lost, when the handler's time is up, or when the receiver closes and its grace period is over. */
   readonly signal: AbortSignal;
   readonly receivedAt: Date;
-  /** `PENDING`, if that was stored before this terminal status. */
-  readonly previousStatus: PaymentStatus | null;
+  /** The status that was stored before this one, such as `PENDING`; null if there was none. */
+  readonly previousStatus: string | null;
   /** The amount that was stored before, if this event has another one. */
   readonly previousAmount: string | null;
   /** The resolver's tenant; empty with fixed keys. */

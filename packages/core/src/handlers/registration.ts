@@ -29,14 +29,9 @@ export interface Registration<Self, Context extends HandlerContext> extends Even
    * @throws PayhooksError `ERR_OPTION_INVALID`, `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
    */
   onHeld(handler: Handler<HeldEvent, Context>, options?: HandlerOptions): Self;
-  /**
-   * Declares that an event name is not wanted. Such an event is then done when it arrives, and not held.
-   * @throws PayhooksError `ERR_OPTION_INVALID` when the event has a handler, `ERR_REGISTRATION_CLOSED`.
-   */
-  ignore(event: EventName): Self;
 }
 
-/** The methods of a receiver that register handlers: one for each row of {@link EVENTS}, `onHeld` and `ignore`. */
+/** The methods of a receiver that register handlers: one for each row of {@link EVENTS}, and `onHeld`. */
 export function registrationIn<Self>(
   registry: Registry,
   receiver: () => Self,
@@ -52,10 +47,6 @@ export function registrationIn<Self>(
     ...(Object.fromEntries(events) as EventMethods<Self, HandlerContext>),
     onHeld(handler, options = {}) {
       registry.addHeld(handler, options);
-      return receiver();
-    },
-    ignore(event) {
-      registry.ignore(event);
       return receiver();
     },
   };

@@ -5,8 +5,10 @@ import {
   type AnyEvent,
   type EventName,
   eventNamesOf,
+  FLOWS,
   type FlowName,
   flowOfEvent,
+  type SourceEvent,
   STATUS_RANK,
 } from "../protocol/events.ts";
 import { defaultBackoffMs, type Handler, type HandlerOptions, type HeldEvent } from "./handler.ts";
@@ -21,12 +23,15 @@ export interface Registered {
   readonly onTimeout: "wait" | "rerun";
 }
 
+/** An event that a handler can be called with. */
+export type HandledEvent = AnyEvent | SourceEvent;
+
 /** A handler of events. */
 export interface RegisteredHandler extends Registered {
-  /** The statuses that it is for; one empty text in the connect flow. */
-  readonly statuses: readonly string[];
+  /** The statuses that it is for: one empty text in the connect flow, and null for all of a source. */
+  readonly statuses: readonly string[] | null;
   /** The function for this event, or null if its status is not wanted. */
-  readonly pick: (event: AnyEvent) => Handler<AnyEvent> | null;
+  readonly pick: (event: HandledEvent) => Handler<never> | null;
 }
 
 /** A handler of held entries. */
@@ -37,16 +42,26 @@ export interface RegisteredHeldHandler extends Registered {
 const STATUSES: ReadonlySet<string> = new Set(Object.keys(STATUS_RANK));
 /** Webhooks of the connect flow have no status. */
 const ANY_STATUS: ReadonlySet<string> = new Set([""]);
+const NO_HANDLERS: readonly RegisteredHandler[] = [];
 const HANDLER_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 /** `connected_account.approved` → `connectedAccountApproved`. The first handler of an event has this name. */
-function defaultHandlerName(event: EventName): string {
-  return event.toLowerCase().replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase());
+function defaultHandlerName(event: string): string {
+  if (event === EVERY) return "every";
+  return event.toLowerCase().replace(/[^a-z0-9]+([a-z0-9]?)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Stands for every name of a source. */
+const EVERY = "*";
+
+/** What an event's handlers are kept under. The service's own names are the same in both of its flows. */
+function keyOf(flow: FlowName, event: string): string {
+  return Object.hasOwn(FLOWS, flow) ? event : `${flow} ${event}`;
 }
 
 /** All handlers of a receiver. Registration closes at the start, or at the first delivery. */
 export class Registry {
-  readonly #handlers = new Map<EventName, RegisteredHandler[]>();
+  readonly #handlers = new Map<string, RegisteredHandler[]>();
   readonly #held: RegisteredHeldHandler[] = [];
   readonly #ignored = new Set<string>();
   #closed = false;
@@ -66,11 +81,44 @@ export class Registry {
     this.#handlers.set(event, list);
   }
 
+  /** A handler of one name of a source, or of every one. */
+  addOfSource(source: FlowName, event: string, handle: unknown, options: HandlerOptions): void {
+    const of = keyOf(source, event);
+    if (typeof handle !== "function") {
+      throw new PayhooksError("ERR_OPTION_INVALID", `The handler for ${of} is not a function.`, {
+        fix: "Give (event, context) => …",
+      });
+    }
+    if (this.#ignored.has(of)) throw contradiction(of);
+    const list = this.#handlers.get(of) ?? [];
+    // One event may have handlers of both kinds, and their names are told apart.
+    const beside = event === EVERY ? this.#ofSource(source) : this.#handlersAt(keyOf(source, EVERY));
+    const registered = this.#check(list, of, defaultHandlerName(event), options, beside);
+    list.push({ ...registered, statuses: null, pick: () => handle as Handler<never> });
+    this.#handlers.set(of, list);
+  }
+
+  #ofSource(source: FlowName): readonly RegisteredHandler[] {
+    return [...this.#handlers].flatMap(([key, list]) => (key.startsWith(`${source} `) ? list : []));
+  }
+
+  #handlersAt(key: string): readonly RegisteredHandler[] {
+    return this.#handlers.get(key) ?? NO_HANDLERS;
+  }
+
   addHeld(handle: Handler<HeldEvent>, options: HandlerOptions): void {
     this.#held.push({ ...this.#check(this.#held, "held entries", "held", options), handle });
   }
 
   ignore(event: EventName): void {
+    this.#ignore(event);
+  }
+
+  ignoreOfSource(source: FlowName, event: string): void {
+    this.#ignore(keyOf(source, event));
+  }
+
+  #ignore(event: string): void {
     this.#checkOpen();
     if (this.#handlers.has(event)) throw contradiction(event);
     this.#ignored.add(event);
@@ -80,29 +128,49 @@ export class Registry {
     this.#closed = true;
   }
 
-  handlersOf(event: EventName): readonly RegisteredHandler[] {
-    return this.#handlers.get(event) ?? [];
+  handlersOf(flow: FlowName, event: string): readonly RegisteredHandler[] {
+    const own = this.#handlersAt(keyOf(flow, event));
+    const every = this.#handlersAt(keyOf(flow, EVERY));
+    return every.length === 0 ? own : [...own, ...every];
   }
 
   /** The names of the handlers that an event with this name and status runs. Either may be unknown. */
-  namesFor(event: string, status: string): readonly string[] {
-    const handlers = this.#handlers.get(event as EventName) ?? [];
-    return handlers.filter(({ statuses }) => statuses.includes(status)).map(({ name }) => name);
+  namesFor(flow: FlowName, event: string, status: string): readonly string[] {
+    const handlers = this.handlersOf(flow, event);
+    return handlers
+      .filter(({ statuses }) => statuses === null || statuses.includes(status))
+      .map(({ name }) => name);
+  }
+
+  /** What an event of a source is to this process. `unknown`: nothing is registered for the source at all. */
+  wishFor(source: FlowName, event: string): "handled" | "ignored" | "none" | "unknown" {
+    if (this.handlersOf(source, event).length > 0) return "handled";
+    if (this.isIgnored(source, event)) return "ignored";
+    const isOfSource = (key: string): boolean => key.startsWith(`${source} `);
+    return [...this.#handlers.keys(), ...this.#ignored].some(isOfSource) ? "none" : "unknown";
+  }
+
+  /** How often a handler with this name may try an event with this name, of whatever flow; 0 if there is none. */
+  maxAttemptsOf(event: string, handler: string): number {
+    const found = [...this.#handlers].flatMap(([key, list]) =>
+      key === event || key.endsWith(` ${event}`) || key.endsWith(` ${EVERY}`) ? list : [],
+    );
+    return Math.max(0, ...found.flatMap(({ name, maxAttempts }) => (name === handler ? [maxAttempts] : [])));
   }
 
   get heldHandlers(): readonly RegisteredHeldHandler[] {
     return this.#held;
   }
 
-  isIgnored(event: EventName): boolean {
-    return this.#ignored.has(event);
+  isIgnored(flow: FlowName, event: string): boolean {
+    return this.#ignored.has(keyOf(flow, event));
   }
 
   /** Everything that is registered, in words and in alphabetical order. */
   get names(): readonly string[] {
     const handlers = [...this.#handlers].flatMap(([event, list]) =>
       list.flatMap(({ name, statuses }) =>
-        statuses.map((status) => `${name} (${`${event} ${status}`.trim()})`),
+        (statuses ?? [""]).map((status) => `${name} (${`${event} ${status}`.trim()})`),
       ),
     );
     const held = this.#held.map(({ name }) => `${name} (onHeld)`);
@@ -134,6 +202,7 @@ export class Registry {
     of: string,
     defaultName: string,
     options: HandlerOptions,
+    beside: readonly Registered[] = [],
   ): Registered {
     this.#checkOpen();
     checkNames(`A handler of ${of}`, options, {
@@ -156,7 +225,7 @@ export class Registry {
         },
       );
     }
-    if (others.some((other) => other.name === name)) {
+    if ([...others, ...beside].some((other) => other.name === name)) {
       throw new PayhooksError("ERR_HANDLER_DUPLICATE", `${of} has a handler named "${name}" already.`, {
         fix: "Give each handler of an event its own { name }; was this module loaded twice?",
       });
@@ -176,7 +245,7 @@ export class Registry {
   }
 }
 
-function contradiction(event: EventName): PayhooksError {
+function contradiction(event: string): PayhooksError {
   return new PayhooksError("ERR_OPTION_INVALID", `${event} has a handler and is ignored.`, {
     fix: "Remove one of the two: an ignored event runs no handler.",
   });

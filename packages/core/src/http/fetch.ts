@@ -1,5 +1,5 @@
 import { checkNames } from "../protocol/check-names.ts";
-import type { ReadyOptions } from "../receiver/receiver.ts";
+import type { AnyReceiver, ReadyOptions, SourceNameOf } from "../receiver/receiver.ts";
 import { mountFlow, type ReceiverSource } from "./mount.ts";
 import { answerProbe, mountProbe } from "./probe-route.ts";
 import { answerRequest } from "./web.ts";
@@ -10,7 +10,7 @@ export interface FetchContext {
   waitUntil?(work: Promise<unknown>): void;
 }
 
-/** Options of {@link paymentCallbacks} and {@link connectWebhooks}. */
+/** Options of {@link paymentCallbacks}, {@link connectWebhooks} and {@link webhooks}. */
 export interface FetchOptions<Platform = unknown> {
   /** Which merchant a request is for. This is a hint for the resolver. */
   readonly tenant?: ((request: Request, platform: Platform) => string | undefined) | undefined;
@@ -39,6 +39,19 @@ export function connectWebhooks<Platform = unknown>(
   options: FetchOptions<Platform> = {},
 ): FetchHandler<Platform> {
   return mount(receiver, "connect", options);
+}
+
+/**
+ * Receives the webhooks of a source.
+ *
+ * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
+ */
+export function webhooks<Mounted extends AnyReceiver, Platform = unknown>(
+  receiver: ReceiverSource<Platform, Mounted>,
+  source: SourceNameOf<Mounted>,
+  options: FetchOptions<Platform> = {},
+): FetchHandler<Platform> {
+  return mount(receiver, source, options);
 }
 
 /**
@@ -72,7 +85,7 @@ const FIX =
 
 function mount<Platform>(
   source: ReceiverSource<Platform>,
-  flow: "payments" | "connect",
+  flow: string,
   options: FetchOptions<Platform>,
 ): FetchHandler<Platform> {
   checkNames(`The mount of ${flow}`, options, { tenant: true, remoteAddress: true });

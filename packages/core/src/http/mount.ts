@@ -4,8 +4,9 @@ import type { Delivery, Reply } from "../protocol/delivery.ts";
 import { type DeliveryErrorCode, isSetupError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { Endpoint } from "../receiver/intake.ts";
-import type { Receiver } from "../receiver/receiver.ts";
+import type { AnyReceiver } from "../receiver/receiver.ts";
 import { pauseAfter } from "../receiver/start-again.ts";
+import { unknownSource } from "../sources/known-sources.ts";
 import { emptyContext } from "../time/async-context.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import { systemClock } from "../time/clock.ts";
@@ -16,9 +17,9 @@ import { isShared } from "./shared.ts";
  * A receiver, or a factory of one, for platforms whose environment is available later or comes with the request (Workers). A
  * factory is called once in the life of the process, however many mounts share it.
  */
-export type ReceiverSource<Platform = void> =
-  | Receiver
-  | ((platform: Platform) => Receiver | Promise<Receiver>);
+export type ReceiverSource<Platform = void, Mounted extends AnyReceiver = AnyReceiver> =
+  | Mounted
+  | ((platform: Platform) => Mounted | Promise<Mounted>);
 
 /** Why an adapter could not get a body's exact bytes. `why` goes to the log only. */
 export interface BodyFault {
@@ -50,23 +51,24 @@ export interface MountedFlow<Platform = void> {
 const MOUNTED = { mounted: true } as const;
 
 /** Receivers by the factory that made them. */
-const made = new WeakMap<object, Promise<Receiver>>();
+const made = new WeakMap<object, Promise<AnyReceiver>>();
 
 /**
  * Mounts a flow.
  *
- * @throws PayhooksError `ERR_FLOW_OFF` if a receiver, and not a factory, is given and this flow of it is off.
+ * @throws PayhooksError if a receiver, and not a factory, is given: `ERR_FLOW_OFF` if this flow of it is off, `ERR_SOURCE_UNKNOWN` if
+ * it has no such source.
  */
 export function mountFlow<Platform = void>(
   source: ReceiverSource<Platform>,
   flow: FlowName,
 ): MountedFlow<Platform> {
-  if (typeof source !== "function") void source[flow];
+  if (typeof source !== "function") void endpointOf(source, flow);
 
   return {
     async answer(incoming, platform) {
       const receiver = typeof source === "function" ? await receiverOf(source, platform) : source;
-      const endpoint = receiver[flow];
+      const endpoint = endpointOf(receiver, flow);
       const { method, url, headers, remoteAddress, tenant, waitUntil } = incoming;
       const early = endpoint.check(incoming, remoteAddress);
       if (early !== null) return early;
@@ -80,6 +82,15 @@ export function mountFlow<Platform = void>(
   };
 }
 
+function endpointOf(receiver: AnyReceiver, flow: FlowName): Endpoint {
+  if (flow === "payments") return receiver.payments;
+  if (flow === "connect") return receiver.connect;
+  const { sources } = receiver;
+  const endpoint = Object.hasOwn(sources, flow) ? sources[flow] : undefined;
+  if (endpoint === undefined) throw unknownSource(flow, Object.keys(sources));
+  return endpoint;
+}
+
 /** Makes the receiver and starts it. A factory that fails is called again after a pause. The receiver itself repeats its start. */
 async function startOf<Platform>(
   source: ReceiverSource<Platform>,
@@ -89,10 +100,10 @@ async function startOf<Platform>(
   const { after, token } = environmentOf();
   let told = "";
   for (let failures = 0; ; failures++) {
-    let receiver: Receiver | null = null;
+    let receiver: AnyReceiver | null = null;
     try {
       receiver = await receiverOf(source, platform);
-      void receiver[flow];
+      void endpointOf(receiver, flow);
       await receiver.start();
     } catch (error) {
       if (isSetupError(error)) environmentOf().soon(() => throwUncaught(error));
@@ -138,15 +149,15 @@ function inTime(
 export async function receiverOf<Platform>(
   source: ReceiverSource<Platform>,
   platform: Platform,
-): Promise<Receiver> {
+): Promise<AnyReceiver> {
   if (typeof source !== "function") return source;
   return isShared(source) ? source(platform) : makeOnce(source, platform);
 }
 
 function makeOnce<Platform>(
-  factory: (platform: Platform) => Receiver | Promise<Receiver>,
+  factory: (platform: Platform) => AnyReceiver | Promise<AnyReceiver>,
   platform: Platform,
-): Promise<Receiver> {
+): Promise<AnyReceiver> {
   const known = made.get(factory);
   if (known !== undefined) return known;
   const making = emptyContext.run(async () => factory(platform));

@@ -1,12 +1,12 @@
-import type { Receiver } from "../receiver/receiver.ts";
+import type { AnyReceiver, Receiver } from "../receiver/receiver.ts";
 import { emptyContext } from "../time/async-context.ts";
 
 /** Returns the receiver of the process, which is made at the first call. */
-export type SharedReceiver = () => Receiver;
+export type SharedReceiver<Shared extends AnyReceiver = Receiver> = () => Shared;
 
 interface Shelf {
-  receiver: Receiver | null;
-  make: SharedReceiver;
+  receiver: AnyReceiver | null;
+  make: () => AnyReceiver;
 }
 
 const SHELVES = Symbol.for("payhooks.receivers");
@@ -24,7 +24,10 @@ const SHARED = Symbol.for("payhooks.shared");
  * @param name distinguishes the receivers of a process that has several.
  * @example export const receiver = sharedReceiver(() => createReceiver({ … }).onDeposit(credit));
  */
-export function sharedReceiver(make: () => Receiver, name = "default"): SharedReceiver {
+export function sharedReceiver<Shared extends AnyReceiver>(
+  make: () => Shared,
+  name = "default",
+): SharedReceiver<Shared> {
   home[SHELVES] ??= shelvesFor(new Map());
   const shelves = home[SHELVES]();
   const known = shelves.get(name);
@@ -35,9 +38,9 @@ export function sharedReceiver(make: () => Receiver, name = "default"): SharedRe
     shelf.receiver = null;
     shelf.make = make;
   }
-  const shared: SharedReceiver = () => {
+  const shared: SharedReceiver<Shared> = () => {
     shelf.receiver ??= emptyContext.run(() => shelf.make());
-    return shelf.receiver;
+    return shelf.receiver as Shared;
   };
   return Object.assign(shared, { [SHARED]: true });
 }

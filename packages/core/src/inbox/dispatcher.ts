@@ -39,14 +39,19 @@ const EMPTY_MS = 50;
  */
 const OTHERS_MS = 500;
 /**
- * For how long a process does not look once a record comes out of hiding that it was given and cannot read. During a deploy, a
- * process of the newer version is to be the first that looks then.
+ * For how long a process does not look once a record comes out of hiding that it was given and cannot read, or whose flow it
+ * does not have. During a deploy, a process of the newer version is to be the first that looks then.
  */
 const YIELD_MS = 1_000;
 /** How many due times of its own a process remembers. It finds what falls due at other times as other processes do. */
 const MAX_OWN = 10_000;
 /** A time that is nearer than this is now. Timers may fire up to a millisecond too early, and are set again then. */
 const NOW_MS = 0.05;
+
+/** True for a record that this process cannot read, or whose flow it does not have. */
+function isForOthers(record: DueRecord["record"], { hasFlow }: Runner): boolean {
+  return isUnreadable(record) || hasFlow?.(record.flow) === false;
+}
 
 /** When an event falls due that this process has put off (monotonic clock). */
 interface Own extends Placed {
@@ -77,7 +82,7 @@ export class Dispatcher {
   #cancelTimer: (() => void) | null = null;
   /** The next look after one that failed or found nothing comes no earlier than this (monotonic clock). */
   #notBefore = Number.NEGATIVE_INFINITY;
-  /** When a record comes out of hiding that this process cannot read (monotonic clock). */
+  /** When a record comes out of hiding that only other processes can run (monotonic clock). */
   #yieldsAt = Number.NEGATIVE_INFINITY;
   /** When the timer fires, on the monotonic clock. */
   #timerAt = Number.POSITIVE_INFINITY;
@@ -218,7 +223,7 @@ export class Dispatcher {
       const wasLeftOut = !this.#wasInVain && waiting.some((lane) => limit[lane] === 0);
       this.#wasInVain = records.length === 0 && left.usual + left.patient > 0;
       if (records.length === 0 && !wasLeftOut && !this.#isAlone) this.#pauseFor(Math.min(pollMs, EMPTY_MS));
-      if (records.some(({ record }) => isUnreadable(record))) this.#yieldsAt = askedAt + hideMs;
+      if (records.some(({ record }) => isForOthers(record, runner))) this.#yieldsAt = askedAt + hideMs;
       for (const record of records) begin(record);
       if (waiting.some((lane) => room(lane) > 0)) {
         if (records.length > 0 || wasLeftOut) this.#lookAgain = true;

@@ -80,6 +80,11 @@ export interface Runner {
   handlersOf(data: LeaseData): readonly string[];
   /** How often a step of an event may be tried; 0 if this process does not have its handler. Left out: nobody knows. Pure. */
   maxAttempts?(event: string, step: string): number;
+  /**
+   * Whether this process has the flow. An event of another one is left alone, for a process that has it. Left out: it has every
+   * flow. Pure.
+   */
+  hasFlow?(flow: string): boolean;
   /** Passes a notice of the inbox to the receiver's observers and logger. */
   notify(notice: Happening): void;
 }

@@ -1,6 +1,6 @@
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { isNotSearchable, PayhooksError } from "../protocol/errors.ts";
-import { FLOWS } from "../protocol/events.ts";
+import { FLOWS, isFlowName } from "../protocol/events.ts";
 import { HELD_REASONS } from "../protocol/held-reasons.ts";
 import type { EventCounts, EventFilter, EventPage, EventQuery } from "./events.ts";
 import { Listing } from "./listing.ts";
@@ -139,7 +139,7 @@ function storedEvent({ eventId, versioned: { record }, summary }: ListedEvent): 
 }
 
 function flowsOf({ flow }: EventFilter): readonly NonNullable<EventFilter["flow"]>[] {
-  return flow === undefined ? ["payments", "connect"] : [flow];
+  return flow === undefined ? Object.keys(FLOWS) : [flow];
 }
 
 const STATES: Readonly<Record<EventState | "unfinished", true>> = { ...EVENT_STATES, unfinished: true };
@@ -161,7 +161,10 @@ function checked(query: EventQuery): EventQuery {
     first: true,
   });
   checkChoice("The state of events.list", query.state, STATES);
-  checkChoice("The flow of events.list", query.flow, FLOWS);
+  if (query.flow !== undefined && !isFlowName(query.flow)) {
+    const fix = "It is payments, connect, or the name of a source.";
+    throw invalid(`The flow of events.list is ${JSON.stringify(query.flow)}.`, fix);
+  }
   checkChoice("The reason of events.list", query.reason, HELD_REASONS);
   checkChoice("first", query.first, { oldest: true, newest: true });
   for (const name of ["since", "until"] as const) {

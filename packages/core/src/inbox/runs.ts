@@ -34,6 +34,8 @@ export interface Looker {
 
 /** A begun run that gets no place within this time is handed back. Handlers have become slower than when it was begun. */
 const PATIENCE_MS = 250;
+/** The answer about a record whose flow only other processes have. */
+const FOR_OTHERS = { answer: { kind: "wait", running: false }, record: null } as const;
 /** How many records are remembered that cannot be read. */
 const MAX_BROKEN = 10_000;
 
@@ -132,6 +134,8 @@ export class Runs {
       runner.notify(inboxError("take", unreadable(why)));
       return null;
     }
+    // The record stays hidden for a while, so that a process that has its flow finds it first.
+    if (runner.hasFlow?.(record.flow) === false) return null;
     const lane = dueOf(record)?.lane ?? "usual";
     const wish: RunWish = { runner, inBackground, lane, context: emptyContext };
     // A look that was under way at the stop has found it.
@@ -208,6 +212,7 @@ export class Runs {
       guess,
       deadlineMs: this.#parts.leaseMs,
       step: (record, now) => {
+        if (record !== null && run.runner.hasFlow?.(record.flow) === false) return FOR_OTHERS;
         if (run.isBegunIn(record)) return { answer: { kind: "leased", lease: run.data }, record: null };
         const answer = run.begin(record, slot, now);
         const begins = answer.kind === "leased";

@@ -137,17 +137,17 @@ export class Alerts {
 
   /**
    * An authentic delivery was not stored. If the service repeats it and gets a 4xx each time, nobody else may ever hear of the
-   * event, so the first one raises an alert. A 5xx may be over at the next attempt, so those are counted. True if an alert was
-   * raised.
+   * event, so the first one raises an alert. A 5xx may be over at the next attempt, so those are counted, unless the sender
+   * makes none (`isLast`). True if an alert was raised.
    */
-  refused(flow: FlowName, code: DeliveryErrorCode): boolean {
+  refused(flow: FlowName, code: DeliveryErrorCode, isLast: boolean = false): boolean {
     const { refused } = this.#countsOf(flow);
     const count = refused.get(code) ?? new RollingCount();
     refused.set(code, count);
     const now = this.#clock.now();
     count.add(now, this.#windowMs);
     const failures = count.total(now, this.#windowMs);
-    if (failures < (ANSWER_STATUS[code] < 500 ? 1 : this.#threshold)) return false;
+    if (failures < (isLast || ANSWER_STATUS[code] < 500 ? 1 : this.#threshold)) return false;
     return this.#raise("refused", { flow, code, source: null, failures });
   }
 

@@ -28,6 +28,7 @@ export const RULES: Readonly<Record<Exclude<Notice["type"], "refused">, Rule | n
   duplicate: { level: "info", perMinute: MANY },
   stale: { level: "info", perMinute: MANY },
   held: { level: "warn", perMinute: MANY },
+  unhandled: { level: "warn", perMinute: MANY },
   replayed: { level: "info", perMinute: EVERY },
   discarded: { level: "info", perMinute: EVERY },
   "amount-changed": { level: "info", perMinute: EVERY },
@@ -57,6 +58,7 @@ const TEXTS: Readonly<Record<Exclude<Notice["type"], WithOwnText | "started" | "
   duplicate: "a copy of a stored event",
   stale: "a PENDING that came after the payment's end",
   held: "the event does not run until a person decides",
+  unhandled: "an event of a source has no handler, and is not stored; this name is told once",
   replayed: "a person has put a held event back to run",
   discarded: "a person has dropped a held event",
   "amount-changed": "a known event has another amount",
@@ -196,6 +198,7 @@ export class LogLines {
 
 function ruleOf(happening: Happening): Rule | null {
   if (happening.type === "effect-skipped" && happening.unexpected) return SKIPPED_AT_FIRST;
+  if (happening.type === "unhandled" && happening.count > 1) return null;
   if (happening.type !== "refused") return RULES[happening.type];
   if (happening.httpStatus >= 500) return REFUSED_BY_FAULT;
   if (happening.code.startsWith("ERR_TIMESTAMP_")) return OUTSIDE_THE_WINDOW;

@@ -74,6 +74,13 @@ export type Happening =
       /** Where the error behind the refusal was thrown, without its message; null if there was none. */
       readonly stack: string | null;
     }
+  /** An event of a source has no handler. It was acknowledged, and not stored. `count`: how many of this name so far, in this process. */
+  | {
+      readonly type: "unhandled";
+      readonly flow: FlowName;
+      readonly event: string;
+      readonly count: number;
+    }
   /** The same event is known with another amount, from another status or source. */
   | (AboutEvent<"amount-changed"> & { readonly previousAmount: string; readonly amount: string })
   | AboutHandler<"started">

@@ -4,6 +4,8 @@ import type { DeliveryErrorCode } from "./errors.ts";
 export interface DeliveryHead {
   readonly method: string;
   readonly headers: { get(name: string): string | null | undefined };
+  /** Path and query as received. */
+  readonly url?: string;
 }
 
 /** One request as an adapter hands it over: exact bytes, nothing decoded. */
@@ -66,9 +68,10 @@ const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;[^,]*)?$
 export function findHeadFault(
   { method, headers }: DeliveryHead,
   maxBodyBytes: number,
+  takesAnyType: boolean = false,
 ): DeliveryErrorCode | null {
   if (method !== "POST") return "ERR_METHOD_NOT_ALLOWED";
-  if (!JSON_TYPE.test(headers.get("content-type") ?? "")) return "ERR_CONTENT_TYPE";
+  if (!takesAnyType && !JSON_TYPE.test(headers.get("content-type") ?? "")) return "ERR_CONTENT_TYPE";
   const encoding = headers.get("content-encoding") ?? "";
   if (encoding !== "" && encoding.toLowerCase() !== "identity") return "ERR_CONTENT_ENCODING";
   if (Number(headers.get("content-length") ?? 0) > maxBodyBytes) return "ERR_BODY_TOO_LARGE";

@@ -71,7 +71,9 @@ export type SetupErrorCode =
   | "ERR_NO_HANDLERS"
   | "ERR_HANDLER_NAME"
   | "ERR_HANDLER_DUPLICATE"
-  | "ERR_REGISTRATION_CLOSED";
+  | "ERR_REGISTRATION_CLOSED"
+  | "ERR_SOURCE_NAME"
+  | "ERR_SOURCE_UNKNOWN";
 
 /** Codes of calls that a program makes on a running receiver. */
 export type UsageErrorCode =

@@ -86,22 +86,32 @@ type Row = (typeof EVENTS)[keyof typeof EVENTS];
 export type EventName = Row["name"];
 
 /** The service's two independent flows (specification, Events). */
-export type FlowName = Row["flow"];
+export type ServiceFlow = Row["flow"];
 
-/** Every flow. */
-export const FLOWS: Readonly<Record<FlowName, true>> = { payments: true, connect: true };
+/** Where an event comes from: one of the service's two flows, or the name of a source. */
+export type FlowName = ServiceFlow | (string & {});
+
+/** The service's flows. */
+export const FLOWS: Readonly<Record<ServiceFlow, true>> = { payments: true, connect: true };
+
+const FLOW_NAME = /^[a-z][a-z0-9-]{0,31}$/;
+
+/** Whether a text can be the name of a flow: 32 lowercase letters, digits and `-` at most, of which the first is a letter. */
+export function isFlowName(text: unknown): text is FlowName {
+  return typeof text === "string" && FLOW_NAME.test(text);
+}
 
 const ROWS: ReadonlyMap<string, Row & (PaymentRow | ConnectRow)> = new Map(
   Object.values(EVENTS).map((row) => [row.name, row]),
 );
 
 /** The event names of a flow, in the specification's order. */
-export function eventNamesOf(flow: FlowName): readonly EventName[] {
+export function eventNamesOf(flow: string): readonly EventName[] {
   return [...ROWS.values()].filter((row) => row.flow === flow).map(({ name }) => name);
 }
 
 /** The flow of a listed event; null for any other text. */
-export function flowOfEvent(name: string): FlowName | null {
+export function flowOfEvent(name: string): ServiceFlow | null {
   return ROWS.get(name)?.flow ?? null;
 }
 
@@ -145,7 +155,7 @@ export type PaymentEvent<Name extends NameOf<"payments"> = NameOf<"payments">> =
   [Each in Name]: { [Status in PaymentStatus]: PaymentFields<Each, Status> }[PaymentStatus];
 }[Name];
 
-type NameOf<Flow extends FlowName> = Extract<Row, { readonly flow: Flow }>["name"];
+type NameOf<Flow extends ServiceFlow> = Extract<Row, { readonly flow: Flow }>["name"];
 
 /** The data of a webhook, by its `object`. */
 type DataOf<Kind extends keyof typeof DATA> = { readonly object: Kind } & {
@@ -180,6 +190,25 @@ type ObjectOf<Name extends NameOf<"connect">> = Extract<
 export type ConnectEvent<Name extends NameOf<"connect"> = NameOf<"connect">> = {
   [Each in Name]: ConnectEnvelope<Each, DataOf<ObjectOf<Each>>>;
 }[Name];
+
+/** An event of a source. */
+export interface SourceEvent<Flow extends string = string, Name extends string = string, Data = unknown> {
+  /** The name of the source. */
+  readonly flow: Flow;
+  readonly event: Name;
+  /** What copies share. */
+  readonly id: string;
+  readonly data: Data;
+  /** One of the source's `stages`; empty without them. */
+  readonly status: string;
+  readonly reference: string | null;
+  readonly occurredAt: Date | null;
+  readonly signedAt: Date | null;
+  /** The header fields that are kept: those that the signature covers, that `read` asked for, and `keepHeaders`. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** False only with `unsafeUnsigned`. */
+  readonly authenticated: boolean;
+}
 
 /** Any event that a handler can be registered for. */
 export type AnyEvent = PaymentEvent | ConnectEvent;

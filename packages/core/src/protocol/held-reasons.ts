@@ -14,6 +14,7 @@ export type HeldReason =
   | "exhausted"
   | "rejected"
   | "crashed"
+  | "schema"
   | "unhandled";
 
 /**
@@ -32,6 +33,7 @@ export const HELD_REASONS: Readonly<Record<HeldReason, "truth" | "repair">> = {
   exhausted: "repair",
   rejected: "repair",
   crashed: "truth",
+  schema: "repair",
   unhandled: "repair",
 };
 

@@ -32,21 +32,37 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  * @returns null when the bytes are not a JSON object at all.
  */
 export function parseJsonBody(bytes: Uint8Array): JsonBody | null {
+  const parsed = parseJson(bytes);
+  if (parsed === null) return null;
+  const { value, text, flaw } = parsed;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+  return { object: value as JsonObject, text, flaw };
+}
+
+/** A JSON value with the same rules as {@link parseJsonBody}; null for bytes that are no JSON. */
+export interface ParsedJson {
+  readonly value: JsonValue;
+  readonly text: string;
+  readonly flaw: JsonBody["flaw"];
+}
+
+/** Reads any JSON value strictly. */
+export function parseJson(bytes: Uint8Array): ParsedJson | null {
   let text: string;
-  let object: unknown;
+  let value: JsonValue;
   try {
     text = decoder.decode(bytes);
-    object = JSON.parse(text);
+    value = JSON.parse(text) as JsonValue;
   } catch {
     return null;
   }
-  if (typeof object !== "object" || object === null || Array.isArray(object)) return null;
+  if (typeof value !== "object" || value === null) return { value, text, flaw: null };
   const { names, hasEscapedName, isTooDeep } = shapeOf(text);
-  if (isTooDeep) return { object: object as JsonObject, text, flaw: "nested too deeply" };
-  if (hasEscapedName) object = readWithEscapedNames(text);
+  if (isTooDeep) return { value, text, flaw: "nested too deeply" };
+  if (hasEscapedName) value = readWithEscapedNames(text);
   // If the text has more names than the value, some were given twice.
-  const flaw = names === countNames(object as JsonObject) ? null : "duplicate names";
-  return { object: object as JsonObject, text, flaw };
+  const flaw = names === countNames(value) ? null : "duplicate names";
+  return { value, text, flaw };
 }
 
 /**

@@ -6,7 +6,6 @@ import type { HandlerContext } from "../handlers/handler.ts";
 import type { Lease } from "../inbox/inbox.ts";
 import type { LeaseData } from "../inbox/record/lease.ts";
 import type { Logger } from "../notices/logger.ts";
-import type { PaymentStatus } from "../protocol/events.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 
 /** What a context needs for effects. */
@@ -49,7 +48,7 @@ export class RunContext implements HandlerContext, LooseMethods {
   readonly eventId: string;
   readonly attempt: number;
   readonly receivedAt: Date;
-  readonly previousStatus: PaymentStatus | null;
+  readonly previousStatus: string | null;
   readonly previousAmount: string | null;
   readonly tenant: string;
   readonly keyId: string | null;
@@ -75,7 +74,7 @@ export class RunContext implements HandlerContext, LooseMethods {
     this.#evenIfExpired = lease.data.evenIfExpired;
     this.attempt = attempt;
     this.receivedAt = new Date(delivery.receivedAt);
-    this.previousStatus = lease.data.previousStatus as PaymentStatus | null;
+    this.previousStatus = lease.data.previousStatus;
     this.previousAmount = lease.data.previousAmount;
     this.tenant = delivery.tenant;
     this.keyId = delivery.keyId;

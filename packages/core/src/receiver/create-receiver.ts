@@ -5,7 +5,7 @@ import { contentsIn } from "../flows/contents.ts";
 import { type Flow, withFreshness } from "../flows/flow.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
 import { type PaymentsFlow, paymentsFlow } from "../flows/payments.ts";
-import type { HandlerContext } from "../handlers/handler.ts";
+import type { HandlerContext, HandlerOptions } from "../handlers/handler.ts";
 import { type Registration, registrationIn } from "../handlers/registration.ts";
 import { Registry } from "../handlers/registry.ts";
 import type { EventQuery, Events } from "../inbox/events.ts";
@@ -24,14 +24,24 @@ import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import type { Contents } from "../protocol/contents.ts";
 import { isSetupError, PayhooksError } from "../protocol/errors.ts";
-import type { FlowName } from "../protocol/events.ts";
+import { type EventName, type FlowName, flowOfEvent } from "../protocol/events.ts";
 import { describeError } from "../protocol/foreign-error.ts";
+import { checkNameOf, sourceFlowsOf } from "../sources/known-sources.ts";
+import type { Sources } from "../sources/source.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import { environmentOf } from "../time/environment.ts";
 import { type Endpoint, Intake } from "./intake.ts";
 import { type Closed, Lifecycle } from "./lifecycle.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
-import type { Ingested, PaymentsEndpoint, Probe, ReadyOptions, Receiver } from "./receiver.ts";
+import type {
+  Ingested,
+  NoSources,
+  PaymentsEndpoint,
+  Probe,
+  ReadyOptions,
+  Receiver,
+  SourceEndpoints,
+} from "./receiver.ts";
 import { createRunner } from "./runner.ts";
 import { checkSetup, differenceOf } from "./setup.ts";
 
@@ -43,17 +53,43 @@ import { checkSetup, differenceOf } from "./setup.ts";
  * @example const receiver = createReceiver({ payments: { publicKey: process.env.PAY_PUBLIC_KEY } }); receiver.onDeposit(async
  * (deposit, ctx) => credit(deposit.referenceId, deposit.amount, ctx.effectId));
  */
-export function createReceiver<Context extends HandlerContext>(
-  options: ReceiverOptions & { readonly effects: Effects<Context> },
-): Receiver<Context>;
-export function createReceiver(options: ReceiverOptions): Receiver;
+export function createReceiver<Context extends HandlerContext, const S extends Sources = NoSources>(
+  options: ReceiverOptions<S> & { readonly effects: Effects<Context> },
+): Receiver<Context, S>;
+export function createReceiver<const S extends Sources = NoSources>(
+  options: ReceiverOptions<S>,
+): Receiver<HandlerContext, S>;
 export function createReceiver(options: ReceiverOptions): Receiver {
   const registry = new Registry();
   const receiver: Receiver = Object.assign(
     new MountedReceiver(options, registry),
     registrationIn(registry, () => receiver),
+    sourceRegistrationIn(registry, options.sources ?? {}, () => receiver),
   );
   return receiver;
+}
+
+/** The methods of a receiver that register handlers of sources. */
+function sourceRegistrationIn(
+  registry: Registry,
+  sources: Sources,
+  receiver: () => Receiver,
+): Pick<Receiver, "on" | "ignore"> {
+  return {
+    on(source: string, name: string, handler: unknown, options: HandlerOptions = {}) {
+      checkNameOf(sources, source, name);
+      registry.addOfSource(source, name, handler, options);
+      return receiver();
+    },
+    ignore(event: string, ...names: readonly string[]) {
+      if (flowOfEvent(event) !== null) registry.ignore(event as EventName);
+      else {
+        checkNameOf(sources, event, ...names);
+        for (const name of names) registry.ignoreOfSource(event, name);
+      }
+      return receiver();
+    },
+  } as unknown as Pick<Receiver, "on" | "ignore">;
 }
 
 const OK: Probe = { ok: true, code: null, detail: null };
@@ -63,7 +99,10 @@ const CLOSING: Probe = notReady("closing", "the receiver is closing or closed");
 const MAX_TOLD = 10;
 
 /** A receiver without the methods that register handlers. */
-class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, HandlerContext>> {
+class MountedReceiver
+  implements Omit<Receiver, keyof Registration<Receiver, HandlerContext> | "on" | "ignore">
+{
+  readonly sources: SourceEndpoints<Sources>;
   readonly events: Events;
   readonly effects: Effects | null;
   readonly #upkeep: EffectsUpkeep | null;
@@ -73,7 +112,8 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
   readonly #notices: NoticeBoard;
   readonly #registry: Registry;
   readonly #inbox: Inbox;
-  readonly #flows: { readonly payments: PaymentsFlow | null; readonly connect: Flow | null };
+  /** The flows of this process, by their names. */
+  readonly #flows: ReadonlyMap<string, Flow>;
   readonly #endpoints: { readonly payments: PaymentsEndpoint | null; readonly connect: Endpoint | null };
   readonly #runner: Runner;
   readonly #intake: Intake;
@@ -98,10 +138,11 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
     this.#inbox.observe((notice) => notices.post(notice));
     const { windowMs, acceptTimeoutMs, maxResolving } = this.#settings;
     const context = { windowMs, acceptTimeoutMs, maxResolving, clock };
-    this.#flows = {
-      payments: payments === undefined ? null : paymentsFlow(payments, context),
-      connect: connect === undefined ? null : connectFlow(connect, context),
-    };
+    const paid = payments === undefined ? null : paymentsFlow(payments, context);
+    const connected = connect === undefined ? null : connectFlow(connect, context);
+    const others = sourceFlowsOf(options.sources ?? {}, context);
+    const flows = [paid, connected, ...others].filter((flow) => flow !== null);
+    this.#flows = new Map(flows.map((flow) => [flow.name, flow]));
     const { effects = null } = options;
     this.effects = effects;
     this.#upkeep = effects === null ? null : new EffectsUpkeep(effects, clock, notices);
@@ -129,10 +170,13 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
       runner: this.#runner,
       lifecycle: this.#lifecycle,
       work: () => this.work(),
+      wishFor: (flow, event) => registry.wishFor(flow, event),
     });
+    const endpoints = others.map((flow) => [flow.name, this.#intake.endpoint(flow)] as const);
+    this.sources = Object.freeze(Object.assign(Object.create(null), Object.fromEntries(endpoints)));
     this.#endpoints = {
-      payments: this.#flows.payments === null ? null : this.#paymentsEndpoint(this.#flows.payments),
-      connect: this.#flows.connect === null ? null : this.#intake.endpoint(this.#flows.connect),
+      payments: paid === null ? null : this.#paymentsEndpoint(paid),
+      connect: connected === null ? null : this.#intake.endpoint(connected),
     };
     const { events } = this.#inbox;
     this.events = {
@@ -177,7 +221,7 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
       hasInbox: this.#options.inbox !== undefined,
       runsElsewhere: this.#settings.run === "elsewhere",
       registry: this.#registry,
-      flows: [this.#flows.payments, this.#flows.connect],
+      flows: [...this.#flows.values()],
     });
     await this.#noticing(() => this.#inbox.ready());
     if (this.#settings.run !== "elsewhere") {
@@ -292,9 +336,10 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
   /** Ids and references belong to a tenant. Without one, nothing would be found, and that would look like an answer. */
   #checkTenantOf({ id, referenceId, tenant, flow }: EventQuery): void {
     if ((id === undefined && referenceId === undefined) || tenant) return;
-    const only = referenceId === undefined ? flow : "payments";
-    const asked = only === undefined ? Object.values(this.#flows) : [this.#flows[only]];
-    if (!asked.some((one) => one?.hasTenants === true)) return;
+    const asked = [...this.#flows.values()].filter(({ name }) =>
+      flow === undefined ? referenceId === undefined || name !== "connect" : name === flow,
+    );
+    if (!asked.some(({ hasTenants }) => hasTenants)) return;
     throw new PayhooksError(
       "ERR_OPTION_MISSING",
       "events.list was given an id or a reference without a tenant, but a resolver chooses the keys.",

@@ -1,4 +1,4 @@
-import type { Flow, Reading, Verification, Verified } from "../flows/flow.ts";
+import type { Answered, Flow, Reading, Verification, Verified } from "../flows/flow.ts";
 import { resolverFailed } from "../flows/keyring.ts";
 import type { Inbox, Runner } from "../inbox/inbox.ts";
 import type { Accepted, VerifiedEvent } from "../inbox/record/event.ts";
@@ -55,10 +55,16 @@ export interface IntakeParts {
   readonly lifecycle: Lifecycle;
   /** Runs the events that are due. */
   work(): Promise<unknown>;
+  /** What the handlers of this process want with an event of a source. `unknown`: it has no handlers of the source at all. */
+  wishFor(flow: FlowName, event: string): "handled" | "ignored" | "none" | "unknown";
 }
 
 /** For how long only the request that accepted an event may run it, after its response. Then any process may. */
 const LEFT_TO_THE_REQUEST_MS = 5_000;
+
+/** So many names without a handler are counted by themselves, and all others together. */
+const MAX_UNHANDLED = 1_000;
+const OTHERS = "others";
 
 /** `stack`: where the error behind the refusal was thrown. */
 type Fault = readonly [code: DeliveryErrorCode, why: string, stack?: string | null];
@@ -79,6 +85,9 @@ export class Intake {
   /** The sets of left-out fields that were warned about. There are few, since only four fields are optional. */
   readonly #leftOut = new Set<string>();
 
+  /** How many events had no handler, by source and name. */
+  readonly #unhandled = new Map<FlowName, Map<string, number>>();
+
   constructor(parts: IntakeParts) {
     this.#parts = parts;
     this.#turns = ON_WORKERS ? null : new Turns(parts.environment);
@@ -86,8 +95,8 @@ export class Intake {
 
   /** One flow, as adapters mount it. */
   endpoint(flow: Flow): Endpoint {
-    const { settings } = this.#parts;
-    const { maxBodyBytes, bodyTimeoutMs } = settings;
+    const { bodyTimeoutMs } = this.#parts.settings;
+    const maxBodyBytes = this.#maxBodyBytesOf(flow);
     const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
       this.#last(this.#refuse(flow, remoteAddress, false, [code, why]));
     return {
@@ -95,7 +104,9 @@ export class Intake {
       maxBodyBytes,
       bodyTimeoutMs,
       check: (head, remoteAddress) => {
-        const fault = findHeadFault(head, maxBodyBytes);
+        const challenged = head.method === "GET" ? (flow.source?.challenge(head.url ?? "") ?? null) : null;
+        if (challenged !== null) return this.#last(challenged);
+        const fault = findHeadFault(head, maxBodyBytes, flow.source !== undefined);
         if (fault !== null) return refuse(fault, "the request's head", remoteAddress);
         const reason = this.#findObstacle();
         return reason === null ? null : refuse(...reason, remoteAddress);
@@ -103,6 +114,10 @@ export class Intake {
       receive: (delivery, options) => this.#answer(flow, delivery, options?.mounted === true),
       refuse,
     };
+  }
+
+  #maxBodyBytesOf({ source }: Flow): number {
+    return source?.maxBodyBytes ?? this.#parts.settings.maxBodyBytes;
   }
 
   /** Resolves once every delivery has its answer and the adapter could send it, or when the time is over. */
@@ -191,7 +206,7 @@ export class Intake {
     if (code === "ERR_HELD_FULL") alerts.heldFull(flow.name);
     const isAboutTime = code.startsWith("ERR_TIMESTAMP_");
     const isCounted = isAuthentic && code !== "ERR_HELD_FULL" && code !== "ERR_CLOSING";
-    const isAlert = isCounted && alerts.refused(flow.name, code);
+    const isAlert = isCounted && alerts.refused(flow.name, code, flow.source?.sendsOnce === true);
     const fix = isFirst ? likelyCauseOf(flow.name, code, why) : isAlert && isAboutTime ? ABOUT_TIME : null;
     notices.post({ type: "refused", flow: flow.name, code, httpStatus: status, why, source, fix, stack });
     return refusal(code, status);
@@ -202,7 +217,7 @@ export class Intake {
     const { settings, environment: clock, alerts, inbox, lifecycle, runner } = this.#parts;
     let isAuthentic = false;
     const refuse: Refuse = (...given) => this.#refuse(flow, delivery.remoteAddress, isAuthentic, given);
-    const fault = this.#findFault(delivery, mounted);
+    const fault = this.#findFault(flow, delivery, mounted);
     if (fault !== null) return refuse(...fault);
     let isInFlight = true;
     let failure: unknown = null;
@@ -226,7 +241,7 @@ export class Intake {
         this.#inFlight--;
         verification = await deadline.race(resolving(verification));
       }
-      if (!verification.ok) return refuse(verification.code, verification.why);
+      if (verification.ok === false) return refuse(verification.code, verification.why);
       if (!isInFlight) {
         if (this.#inFlight >= settings.maxInFlight) return refuse(...this.#overloaded());
         isInFlight = true;
@@ -235,17 +250,20 @@ export class Intake {
       // `close` may have been called while a key was looked up.
       if (lifecycle.isClosing) return refuse("ERR_CLOSING", "the receiver is closing");
       alerts.succeeded(flow.name);
+      if (verification.ok === null) return verification.reply;
       isAuthentic = true;
       const run = this.#runOf(delivery);
+      const received = flow.source?.received ?? RECEIVED;
+      const wanted = this.#wanted(flow, verification.reading, run);
+      if (wanted === null) return received;
       if (run === "background" && !lifecycle.isRunning) {
         if (!lifecycle.isToRun && !mounted) {
           return refuse("ERR_NOT_STARTED", 'run is "background" and receiver.start() has not been called');
         }
         await deadline.race(lifecycle.start());
       }
-      const { verified } = verification.reading;
       const { ack, maxHeld } = settings;
-      const accepting = inbox.accept(verified, {
+      const accepting = inbox.accept(wanted, {
         maxHeld,
         deadlineMs: deadline.leftMs,
         delayMs: ack === "enqueued" && run === "after-response" ? LEFT_TO_THE_REQUEST_MS : 0,
@@ -260,11 +278,11 @@ export class Intake {
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
       isAuthentic = false;
       this.notice(verification.reading, accepted);
-      if (accepted.outcome === "stale") return RECEIVED;
-      if (settings.ack === "handled") return await this.#handle(accepted, refuse);
+      if (accepted.outcome === "stale") return received;
+      if (settings.ack === "handled") return await this.#handle(accepted, refuse, received);
       if (run === "after-response") this.#workAfter(delivery, accepted);
       else this.notifyWorker(accepted, (work) => delivery.waitUntil?.(work));
-      return RECEIVED;
+      return received;
     } catch (error) {
       const cause = failure ?? lifecycle.missing?.cause ?? null;
       if (error !== TIME_IS_UP || cause === null)
@@ -276,12 +294,35 @@ export class Intake {
     }
   }
 
+  /** The event to accept; null for one of a source whose name nobody wants. It is counted, and not stored. */
+  #wanted({ name: flow, source }: Flow, { verified }: Reading, run: Settings["run"]): VerifiedEvent | null {
+    if (source === undefined || verified.verdict !== "run") return verified;
+    const wish = this.#parts.wishFor(flow, verified.name);
+    if (wish === "handled" || (wish === "none" && source.unhandled === "hold")) return verified;
+    // The handlers are in another process, and nobody here knows their names.
+    if (wish === "unknown" || run === "elsewhere") {
+      return { ...verified, delivery: { ...verified.delivery, perhapsUnwanted: true } };
+    }
+    if (wish === "none") this.#count(flow, verified.name);
+    return null;
+  }
+
+  /** Counts an event that has no handler. A sender may have any number of names, so only the first ones are told apart. */
+  #count(flow: FlowName, given: string): void {
+    const counts = this.#unhandled.get(flow) ?? new Map<string, number>();
+    this.#unhandled.set(flow, counts);
+    const event = counts.has(given) || counts.size < MAX_UNHANDLED ? given : OTHERS;
+    const count = (counts.get(event) ?? 0) + 1;
+    counts.set(event, count);
+    this.#parts.notices.post({ type: "unhandled", flow, event, count });
+  }
+
   /** The reason to refuse a delivery before it is verified; null if there is none. */
-  #findFault(delivery: Delivery, mounted: boolean): Fault | null {
-    const { settings } = this.#parts;
-    const code = mounted ? null : findHeadFault(delivery, settings.maxBodyBytes);
+  #findFault(flow: Flow, delivery: Delivery, mounted: boolean): Fault | null {
+    const maxBodyBytes = this.#maxBodyBytesOf(flow);
+    const code = mounted ? null : findHeadFault(delivery, maxBodyBytes, flow.source !== undefined);
     if (code !== null) return [code, "the request's head"];
-    if (delivery.rawBody.byteLength > settings.maxBodyBytes) {
+    if (delivery.rawBody.byteLength > maxBodyBytes) {
       return ["ERR_BODY_TOO_LARGE", "the body's length"];
     }
     return this.#findObstacle();
@@ -324,9 +365,9 @@ export class Intake {
   }
 
   /** `ack: "handled"`: every copy is answered with the event's state after this attempt. */
-  async #handle({ handled }: Accepted, refuse: Refuse): Promise<Reply> {
+  async #handle({ handled }: Accepted, refuse: Refuse, received: Reply): Promise<Reply> {
     const { settings, environment: clock, inbox } = this.#parts;
-    if (handled === undefined) return RECEIVED;
+    if (handled === undefined) return received;
     const budget = new Deadline(clock, settings.handledBudgetMs);
     try {
       const { state } = await budget.race(handled);
@@ -334,11 +375,11 @@ export class Intake {
         case "done":
         case "stale":
         case "discarded":
-          return RECEIVED;
+          return received;
         case "held":
           return inbox.durability === "process"
             ? refuse("ERR_HELD", "held in memory, which may be lost")
-            : RECEIVED;
+            : received;
         default:
           return refuse("ERR_NOT_HANDLED", `the event is ${state ?? "gone"}`);
       }
@@ -377,7 +418,7 @@ export class Intake {
 }
 
 /** Names a resolver that fails. When the time for the delivery is up, that is passed on as it is. */
-async function resolving(verifying: Promise<Verification>): Promise<Verification> {
+async function resolving(verifying: Promise<Verification | Answered>): Promise<Verification | Answered> {
   try {
     return await verifying;
   } catch (cause) {

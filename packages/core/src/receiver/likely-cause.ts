@@ -1,6 +1,6 @@
 import { UNKNOWN_TENANT } from "../flows/flow.ts";
 import type { DeliveryErrorCode } from "../protocol/errors.ts";
-import type { FlowName } from "../protocol/events.ts";
+import type { FlowName, ServiceFlow } from "../protocol/events.ts";
 
 /** What to do about authentic deliveries that are refused for the time at which they were signed. */
 export const ABOUT_TIME: string =
@@ -14,11 +14,22 @@ const NO_SUCH_MERCHANT =
 
 /** The most likely cause of a bad signature, and what to do. It is logged with the first one of a source. */
 export function likelyCauseOf(flow: FlowName, code: DeliveryErrorCode, why: string): string {
-  const cause = why === UNKNOWN_TENANT ? NO_SUCH_MERCHANT : (CAUSES[flow][code] ?? "");
+  const cause = why === UNKNOWN_TENANT ? NO_SUCH_MERCHANT : (causesOf(flow)[code] ?? "");
   return `${cause} ${STRANGER}`.trimStart();
 }
 
-const CAUSES: Readonly<Record<FlowName, Partial<Record<DeliveryErrorCode, string>>>> = {
+function causesOf(flow: FlowName): Partial<Record<DeliveryErrorCode, string>> {
+  return Object.hasOwn(CAUSES, flow) ? CAUSES[flow as ServiceFlow] : OF_A_SOURCE;
+}
+
+const OF_A_SOURCE: Partial<Record<DeliveryErrorCode, string>> = {
+  ERR_SIGNATURE_INVALID: `Most often the secret or key of the source is not the sender's, or was changed: compare the two, including white space. ${BYTES}`,
+  ERR_SIGNATURE_MISSING: "Most often this is another program's request, or a proxy drops the header.",
+  ERR_SIGNATURE_MALFORMED:
+    "Most often the source's format or encoding is not the sender's, or a proxy has sent the header twice.",
+};
+
+const CAUSES: Readonly<Record<ServiceFlow, Partial<Record<DeliveryErrorCode, string>>>> = {
   payments: {
     ERR_SIGNATURE_INVALID: `Most often the key is not the one that the service signs with, or was rotated: compare payments.publicKey with the dashboard (Settings, Security, Security Keys). ${BYTES}`,
     ERR_SIGNATURE_MISSING:

@@ -8,14 +8,17 @@ import type { GivenLogger } from "../notices/logger.ts";
 import { checkNames, type OptionNames } from "../protocol/check-names.ts";
 import { checkCount, checkLimit, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
+import type { Sources } from "../sources/source.ts";
 import type { Clock } from "../time/clock.ts";
 
 /** Options of {@link createReceiver}. A flow that is left out is off. */
-export interface ReceiverOptions {
+export interface ReceiverOptions<S extends Sources = Sources> {
   /** The payments flow: per-transaction callbacks. */
   readonly payments?: PaymentsOptions | undefined;
   /** The connect flow: connected-account webhooks. */
   readonly connect?: ConnectOptions | undefined;
+  /** Other senders, by names of your own: `[a-z][a-z0-9-]{0,31}`, and neither `payments` nor `connect`. */
+  readonly sources?: S | undefined;
   /** Where events are kept. Default: memory. With `NODE_ENV=production`, an inbox must be named. */
   readonly inbox?: Inbox | undefined;
   /**
@@ -113,8 +116,9 @@ export function settingsOf(options: ReceiverOptions): Settings {
   if (typeof options !== "object" || options === null) {
     throw invalid("createReceiver was given no options.", "Give it at least one flow.");
   }
-  if (options.payments === undefined && options.connect === undefined) {
-    throw invalid("Both flows are off.", "Give payments: { publicKey }, connect: { secret }, or both.");
+  const { sources = {} } = options;
+  if (options.payments === undefined && options.connect === undefined && Object.keys(sources).length === 0) {
+    throw invalid("Every flow is off.", "Give payments: { publicKey }, connect: { secret } or sources.");
   }
   checkNames("createReceiver", options, OPTION_NAMES);
   const { ack = DEFAULTS.ack, run, logLevel = DEFAULTS.logLevel, notifyWorker } = options;
@@ -178,6 +182,7 @@ function isLimit(name: string): name is keyof Limits {
 const OPTION_NAMES: OptionNames<ReceiverOptions> = {
   payments: true,
   connect: true,
+  sources: true,
   inbox: true,
   effects: true,
   ack: true,

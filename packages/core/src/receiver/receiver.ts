@@ -1,13 +1,15 @@
 /** What a receiver offers. create-receiver.ts makes one. */
 import type { Effects } from "../effects/effects.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
-import type { HandlerContext } from "../handlers/handler.ts";
+import type { Handler, HandlerContext, HandlerOptions } from "../handlers/handler.ts";
 import type { Registration } from "../handlers/registration.ts";
 import type { Events } from "../inbox/events.ts";
 import type { Health, WorkReport } from "../inbox/inbox.ts";
 import type { AcceptOutcome, RunReport, StoredDelivery } from "../inbox/record/event.ts";
 import type { Notice, NotReadyCode } from "../notices/notice.ts";
 import type { Contents } from "../protocol/contents.ts";
+import type { EventName } from "../protocol/events.ts";
+import type { EventOfSource, NameOf, Sources } from "../sources/source.ts";
 import type { Endpoint } from "./intake.ts";
 
 /** The payments flow of a receiver. */
@@ -47,13 +49,57 @@ export interface Ingested {
   readonly eventId: string;
 }
 
-/** Receives the service's events. Made by {@link createReceiver}. */
-export interface Receiver<Context extends HandlerContext = HandlerContext>
-  extends Registration<Receiver<Context>, Context> {
+/** The endpoints of a receiver's sources, by their names. */
+export type SourceEndpoints<S extends Sources> = { readonly [Name in keyof S]: Endpoint };
+
+/** No sources. */
+// biome-ignore lint/complexity/noBannedTypes: an object without known names, so that no name of a source compiles.
+export type NoSources = {};
+
+/** A receiver, whatever its sources are and whatever its handlers get. */
+export type AnyReceiver = Omit<
+  Receiver,
+  keyof Registration<Receiver, HandlerContext> | "on" | "ignore" | "effects" | "sources"
+> & { readonly sources: Readonly<Record<string, Endpoint>> };
+
+/** The names of a receiver's sources. */
+export type SourceNameOf<Mounted extends AnyReceiver> = keyof Mounted["sources"] & string;
+
+/** Receives the service's events, and those of other senders. Made by {@link createReceiver}. */
+export interface Receiver<Context extends HandlerContext = HandlerContext, S extends Sources = NoSources>
+  extends Registration<Receiver<Context, S>, Context> {
   /** Throws `ERR_FLOW_OFF` if the options have no `payments`. */
   readonly payments: PaymentsEndpoint;
   /** Throws `ERR_FLOW_OFF` if the options have no `connect`. */
   readonly connect: Endpoint;
+  /** The endpoints of the option `sources`, by their names. */
+  readonly sources: SourceEndpoints<S>;
+
+  /**
+   * Registers a handler of a source's events with this name; `"*"` stands for every name. A further handler of one name needs a
+   * `name` of its own.
+   * @throws PayhooksError `ERR_SOURCE_UNKNOWN`; `ERR_OPTION_INVALID` for a name that the source's `events` do not have;
+   * `ERR_HANDLER_NAME`, `ERR_HANDLER_DUPLICATE`, `ERR_REGISTRATION_CLOSED`.
+   */
+  on<const Source extends keyof S & string, const Name extends NameOf<S[Source]>>(
+    source: Source,
+    name: Name,
+    handler: Handler<EventOfSource<Source, S[Source], Name>, Context>,
+    options?: HandlerOptions,
+  ): this;
+  /**
+   * Declares that an event name is not wanted. Such an event is then done when it arrives, and not held.
+   * @throws PayhooksError `ERR_OPTION_INVALID` when the event has a handler, `ERR_REGISTRATION_CLOSED`.
+   */
+  ignore(event: EventName): this;
+  /**
+   * Declares that names of a source are not wanted. Such events are acknowledged, and not counted.
+   * @throws PayhooksError `ERR_SOURCE_UNKNOWN`, `ERR_OPTION_INVALID`, `ERR_REGISTRATION_CLOSED`.
+   */
+  ignore<const Source extends keyof S & string>(
+    source: Source,
+    ...names: readonly Exclude<NameOf<S[Source]>, "*">[]
+  ): this;
 
   /**
    * Adds an observer, which gets a notice of everything that happens until the returned function is called. An observer can

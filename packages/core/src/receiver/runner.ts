@@ -2,11 +2,12 @@ import { contentsIn } from "../flows/contents.ts";
 import { type Flow, type Verified, withFreshness } from "../flows/flow.ts";
 import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
 import { missingHandlers, missingTells } from "../handlers/missing-handlers.ts";
-import type { Registered, Registry } from "../handlers/registry.ts";
+import type { HandledEvent, Registered, Registry } from "../handlers/registry.ts";
 import type { Lease, RunEnd, Runner } from "../inbox/inbox.ts";
+import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
 import { type Ending, factsOf, type LeaseData, type Step, TELL_PREFIX } from "../inbox/record/lease.ts";
 import { inboxError } from "../notices/notice.ts";
-import type { AnyEvent, EventName } from "../protocol/events.ts";
+import type { SourceEvent } from "../protocol/events.ts";
 import { type HeldReason, isEntry } from "../protocol/held-reasons.ts";
 import { Stopwatch } from "../time/clock.ts";
 import { endingOf, held, newProgress, type Progress } from "./progress.ts";
@@ -15,7 +16,8 @@ import { type Call, createRunStep, type StepParts } from "./step.ts";
 /** What the runner takes from the receiver. */
 export interface RunnerParts extends StepParts {
   readonly registry: Registry;
-  readonly flows: { readonly payments: Flow | null; readonly connect: Flow | null };
+  /** The flows of this process, by their names. */
+  readonly flows: ReadonlyMap<string, Flow>;
 }
 
 /** An onHeld handler that this process does not have is retried by these rules. */
@@ -39,11 +41,16 @@ export function createRunner(parts: RunnerParts): Runner {
   const { registry, flows, notices, clock } = parts;
   const runStep = createRunStep(parts);
 
+  /** The inbox begins no event of a flow that this process does not have. */
+  function flowOf({ flow }: StoredDelivery): Flow {
+    const found = flows.get(flow);
+    if (found === undefined) throw new Error(`this process has no flow ${flow}`);
+    return found;
+  }
+
   async function runEvent(lease: Lease, progress: Progress): Promise<Ending> {
     const { delivery, verdict, only } = lease.data;
-    const flow = flows[delivery.flow];
-    if (flow === null)
-      return unhandled(lease, `the ${delivery.flow} flow is off in the process that runs it`);
+    const flow = flowOf(delivery);
     if (isEntry(verdict)) {
       return release(lease, withFreshness(flow.read(delivery), clock.now(), flow.windowMs));
     }
@@ -52,8 +59,12 @@ export function createRunner(parts: RunnerParts): Runner {
     if (event === null) {
       return held(verified.verdict === "run" ? "malformed" : verified.verdict, verified.detail);
     }
-    if (registry.isIgnored(event.event)) return ignored(lease, event);
-    const handlers = registry.handlersOf(event.event);
+    const drift = flow.source === undefined ? null : driftOf(verified, lease.data);
+    if (drift !== null) return held("mismatch", drift);
+    if (registry.isIgnored(delivery.flow, event.event)) return ignored(lease, event);
+    const handlers = registry.handlersOf(delivery.flow, event.event);
+    const isUnwanted = handlers.length === 0 && delivery.perhapsUnwanted === true;
+    if (isUnwanted && flow.source?.unhandled === "acknowledge") return ignored(lease, event);
     if (handlers.length === 0) return unhandled(lease, `no handler is registered for ${event.event}`);
     if (only !== null && !handlers.some(({ name }) => only.includes(name))) {
       return unhandled(
@@ -67,11 +78,18 @@ export function createRunner(parts: RunnerParts): Runner {
       // A person who replays an entry that is held for this very reason has decided that it runs all the same.
       if (!isOwn && lease.data.reason !== "reference-reused") return held("reference-reused", REUSED);
     }
+    const checked = await checkedBy(flow, event);
+    if (checked.kind === "unfit") return held("schema", checked.detail);
     const calls: { readonly handler: Registered; readonly call: Call }[] = [];
     for (const handler of handlers) {
       if (only !== null && !only.includes(handler.name)) continue;
       const handle = handler.pick(event);
-      if (handle !== null) calls.push({ handler, call: (context) => handle(event, context) });
+      if (handle === null) continue;
+      const call: Call = (context) => {
+        if (checked.kind === "failed") throw checked.error;
+        return handle(checked.event as never, context);
+      };
+      calls.push({ handler, call });
     }
     for (const one of calls) {
       await runStep(lease, one.handler, progress, one.call);
@@ -95,8 +113,20 @@ export function createRunner(parts: RunnerParts): Runner {
     return unhandled(lease, detail, registered);
   }
 
+  /** Asks the event's schema. If that fails, each handler's attempt fails with its error. */
+  async function checkedBy({ source }: Flow, event: HandledEvent): Promise<Checked> {
+    if (source === undefined) return { kind: "fits", event };
+    try {
+      const result = await source.check(event as SourceEvent);
+      if ("event" in result) return { kind: "fits", event: result.event };
+      return { kind: "unfit", detail: `its data does not fit the schema at: ${result.issues}` };
+    } catch (error) {
+      return { kind: "failed", error };
+    }
+  }
+
   /** Ends an event that is ignored here, unless it waits for a handler of another process, or of an earlier version. */
-  function ignored(lease: Lease, { event }: AnyEvent): Ending {
+  function ignored(lease: Lease, { event }: HandledEvent): Ending {
     const { givenUp, unfinished } = missingHandlers(lease.data, new Set(), new Set());
     if (givenUp !== null) {
       warnOfMissing(lease, new Set());
@@ -194,11 +224,10 @@ export function createRunner(parts: RunnerParts): Runner {
       const first = registry.heldHandlers.find(({ name }) => !isThrough(data.steps[TELL_PREFIX + name]));
       return first === undefined ? undefined : { ...first, name: TELL_PREFIX + first.name };
     }
-    const flow = flows[delivery.flow];
-    if (flow === null || isEntry(verdict)) return undefined;
-    const { event } = flow.read(delivery);
-    if (event === null || registry.isIgnored(event.event)) return undefined;
-    const handlers = registry.handlersOf(event.event);
+    if (isEntry(verdict)) return undefined;
+    const { event } = flowOf(delivery).read(delivery);
+    if (event === null || registry.isIgnored(delivery.flow, event.event)) return undefined;
+    const handlers = registry.handlersOf(delivery.flow, event.event);
     return handlers.find(
       (handler) =>
         (only === null || only.includes(handler.name)) &&
@@ -226,21 +255,37 @@ export function createRunner(parts: RunnerParts): Runner {
         : null;
     },
     handlersOf(data) {
-      const { mode, verdict, name, status, only } = data;
+      const { mode, verdict, name, status, only, delivery } = data;
       if (mode === "tell") return tellSteps();
       if (isEntry(verdict)) return [];
-      const names = registry.namesFor(name, status);
+      const names = registry.namesFor(delivery.flow, name, status);
       return only === null ? names : names.filter((handler) => only.includes(handler));
     },
     maxAttempts(event, step) {
-      const handlers = step.startsWith(TELL_PREFIX)
-        ? registry.heldHandlers
-        : registry.handlersOf(event as EventName);
-      const name = step.startsWith(TELL_PREFIX) ? step.slice(TELL_PREFIX.length) : step;
-      return handlers.find((handler) => handler.name === name)?.maxAttempts ?? 0;
+      if (!step.startsWith(TELL_PREFIX)) return registry.maxAttemptsOf(event, step);
+      const name = step.slice(TELL_PREFIX.length);
+      return registry.heldHandlers.find((handler) => handler.name === name)?.maxAttempts ?? 0;
     },
+    hasFlow: (flow) => flows.has(flow),
     notify: (notice) => notices.post(notice),
   };
+}
+
+/** What a schema says about an event's data. */
+type Checked =
+  | { readonly kind: "fits"; readonly event: HandledEvent }
+  | { readonly kind: "unfit"; readonly detail: string }
+  | { readonly kind: "failed"; readonly error: unknown };
+
+/** How an event differs from the one that was accepted, if `read` of its source has changed; otherwise null. */
+function driftOf(verified: VerifiedEvent, { id, name, status, delivery }: LeaseData): string | null {
+  const differs = [
+    verified.id === id ? "" : "id",
+    verified.name === name ? "" : "name",
+    verified.status === status ? "" : "status",
+    verified.delivery.tenant === delivery.tenant ? "" : "tenant",
+  ].filter((what) => what !== "");
+  return differs.length === 0 ? null : `read gives another ${differs.join(", ")} than when it was accepted`;
 }
 
 function isThrough(step: Step | undefined): boolean {

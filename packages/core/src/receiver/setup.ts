@@ -10,8 +10,7 @@ export interface SetupParts {
   /** Whether handlers run in another process. */
   readonly runsElsewhere: boolean;
   readonly registry: Registry;
-  /** Null for a flow that is off. */
-  readonly flows: readonly (Flow | null)[];
+  readonly flows: readonly Flow[];
 }
 
 /** The warning that a receiver has other handlers than the last one that started on the same data. */
@@ -50,7 +49,6 @@ export async function checkSetup({
   }
   const warnings: SetupWarning[] = [];
   for (const flow of flows) {
-    if (flow === null) continue;
     warnings.push(...(await flow.prepare()));
     if (runsElsewhere) continue;
     for (const name of registry.unhandled(flow.name)) {

@@ -10,7 +10,7 @@ import type { Logger } from "../notices/logger.ts";
 import type { Notice } from "../notices/notice.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Reply } from "../protocol/delivery.ts";
-import type { ConnectEvent, FlowName } from "../protocol/events.ts";
+import type { ConnectEvent, ServiceFlow } from "../protocol/events.ts";
 import { createReceiver } from "../receiver/create-receiver.ts";
 import type { ReceiverOptions } from "../receiver/options.ts";
 import type { Receiver } from "../receiver/receiver.ts";
@@ -54,7 +54,7 @@ export interface HarnessDelivery {
   readonly ran: readonly string[];
   /** Null when it was refused. */
   readonly eventId: string | null;
-  readonly flow: FlowName;
+  readonly flow: ServiceFlow;
   /** What was sent, so that you can send it again. */
   readonly sent: SignedDelivery;
 }
@@ -82,7 +82,7 @@ export interface Harness {
     changes?: WebhookChanges<Name>,
   ): Promise<HarnessDelivery>;
   /** Delivers any bytes. */
-  deliver(flow: FlowName, delivery: SignedDelivery): Promise<HarnessDelivery>;
+  deliver(flow: ServiceFlow, delivery: SignedDelivery): Promise<HarnessDelivery>;
   /** Delivers the same bytes again, as the service does if it gets no 2xx. */
   redeliver(delivery: HarnessDelivery): Promise<HarnessDelivery>;
   /**
@@ -177,7 +177,7 @@ export async function createHarness(given: HarnessOptions): Promise<Harness> {
     return { result, ran: ran.map(({ handler }) => handler) };
   }
 
-  async function deliver(flow: FlowName, sent: SignedDelivery): Promise<HarnessDelivery> {
+  async function deliver(flow: ServiceFlow, sent: SignedDelivery): Promise<HarnessDelivery> {
     await settle();
     const from = notices.length;
     const work: Promise<unknown>[] = [];

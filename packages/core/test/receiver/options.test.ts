@@ -46,9 +46,9 @@ describe("createReceiver", () => {
   const REFUSED: readonly (readonly [string, unknown, RegExp])[] = [
     ["no options", undefined, /no options/],
     ["null", null, /no options/],
-    ["no flow", {}, /Both flows are off/],
-    ["flows of undefined", { payments: undefined, connect: undefined }, /Both flows are off/],
-    ["an unknown option", { payments, retries: 3 }, /no option "retries".*payments, connect, inbox/],
+    ["no flow", {}, /Every flow is off/],
+    ["flows of undefined", { payments: undefined, connect: undefined }, /Every flow is off/],
+    ["an unknown option", { payments, retries: 3 }, /no option "retries".*payments, connect, sources, inbox/],
     ["a misspelled option", { payments, loglevel: "info" }, /no option "loglevel"/],
     [
       "a limit that is no limit",

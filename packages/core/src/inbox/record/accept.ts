@@ -4,7 +4,7 @@ import type { Accepted, AcceptOutcome, VerifiedEvent } from "./event.ts";
 import type { Lane } from "./lane.ts";
 import { countCopy, end, type IdempotencyRecord, referenceOf, type Slot } from "./record.ts";
 import { claimOf, type ReferenceClaim } from "./reference-claim.ts";
-import { decide, type Ruling } from "./table.ts";
+import { decide, type Ruling, rankOf } from "./table.ts";
 
 /** The claim of an event that is accepted (`oneSuccessPerReference`), or null. Only a SUCCESS with the verdict `run` claims. */
 export function claimAtAcceptance(
@@ -175,7 +175,7 @@ function claim(
   const previousStatus = run ? (slotOfStatus(record)?.status ?? null) : null;
   if (run) {
     record.statusSlot = ruling.slot;
-    record.terminal = event.rank === 1;
+    record.terminal = event.rank === (event.lastRank ?? 1);
     record.identity = { ...record.identity, ...event.identity };
   }
   const reason = ruling.verdict === "run" ? null : ruling.verdict;
@@ -228,16 +228,17 @@ function amountBefore(record: IdempotencyRecord, event: VerifiedEvent): string |
 }
 
 /**
- * Once a terminal status is recorded, an event of rank 0 that waits is stale, even as a replay, and ends in the same write. An entry
+ * Once a status is recorded, an event of a lower rank that waits is stale, even as a replay, and ends in the same write. An entry
  * that is being released is left alone: it has not entered the table yet, and will do so by itself.
  */
 export function overtake(record: IdempotencyRecord, key: string, now: number): readonly EventFacts[] {
-  if (!record.terminal) return NONE;
+  const rank = rankOf(record);
+  if (rank === 0) return NONE;
   let overtaken: EventFacts[] | null = null;
   for (const slotKey in record.slots) {
     const slot = record.slots[slotKey];
     if (slot === undefined || slot.work === null || slot.state !== "waiting") continue;
-    if (slot.rank !== 0) continue;
+    if (slot.rank === null || slot.rank >= rank) continue;
     const { flow, tenant, id } = record;
     const { name: event, status } = slot;
     const referenceId = referenceOf(record, slot);

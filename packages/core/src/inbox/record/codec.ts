@@ -3,7 +3,7 @@
  * in the order in which it stands here.
  */
 
-import { FLOWS } from "../../protocol/events.ts";
+import { type FlowName, isFlowName } from "../../protocol/events.ts";
 import { describeError } from "../../protocol/foreign-error.ts";
 import { type GivenUp, HELD_REASONS, type HeldReason } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery } from "./event.ts";
@@ -36,24 +36,29 @@ import {
 /** The format in which texts are written, and the only one that is read. */
 const FORMAT = "3";
 
+/** A process of another version may have a flow that this one does not know. */
+const FLOW: Shape<FlowName> = {
+  write: (flow) => flow,
+  read: (json) => {
+    if (!isFlowName(json)) throw new Misshapen("is not the name of a flow");
+    return json;
+  },
+};
+
 const DELIVERY: Shape<StoredDelivery> = objectOf<StoredDelivery>({
-  flow: oneOf(FLOWS),
+  flow: FLOW,
   tenant: text,
   source: oneOf<StoredDelivery["source"]>({ callback: true, lookup: true, webhook: true }),
   content: bytes,
   signature: orNull(text),
   keyId: orNull(text),
   receivedAt: time,
+  headers: optional(mapOf(text)),
+  covered: optional(listOf(text)),
+  signedAt: optional(time),
+  perhapsUnwanted: optional(yes),
   merchantId: optional(text),
 });
-
-const RANK: Shape<0 | 1> = {
-  write: (rank) => rank,
-  read: (json) => {
-    if (json !== 0 && json !== 1) throw new Misshapen("is not 0 or 1");
-    return json;
-  },
-};
 
 const HELD_REASON = oneOf<HeldReason>(HELD_REASONS);
 const TEXTS = listOf(text);
@@ -106,7 +111,7 @@ const SLOT = objectOf<Slot>({
   name: text,
   status: text,
   amounts: mapOf(text),
-  rank: orNull(RANK),
+  rank: orNull(count),
   referenceId: orNull(text),
   verdict: oneOf<Slot["verdict"]>({ run: true, ...HELD_REASONS }),
   state: oneOf<SlotState>({
@@ -127,7 +132,7 @@ const SLOT = objectOf<Slot>({
 });
 
 const RECORD = objectOf<IdempotencyRecord>({
-  flow: oneOf(FLOWS),
+  flow: FLOW,
   tenant: text,
   id: text,
   statusSlot: orNull(text),

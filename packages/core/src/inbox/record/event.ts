@@ -24,6 +24,14 @@ export interface StoredDelivery {
   readonly keyId: string | null;
   /** Milliseconds since the epoch, on the receiver's clock. */
   readonly receivedAt: number;
+  /** Of a source: the header fields that are kept, by their lowercase names. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Of a source: the names of those that the signature covers. */
+  readonly covered?: readonly string[];
+  /** Of a source: the signed time, in milliseconds since the epoch. Left out if it has none. */
+  readonly signedAt?: number;
+  /** Of a source: the process that accepted it has no handlers, so nobody knows whether its name is wanted. */
+  readonly perhapsUnwanted?: true;
   /** The `merchantId` by which a resolver was asked for the keys. Left out if keys are fixed. */
   readonly merchantId?: string;
 }
@@ -42,10 +50,12 @@ export interface VerifiedEvent {
   /** The payment's status; empty in the connect flow. */
   readonly status: string;
   /**
-   * The rank of the status: rank 0 may be followed by rank 1. Null: the event changes neither the record's status nor its
+   * The rank of the status: a higher rank may follow a lower one. Null: the event changes neither the record's status nor its
    * facts.
    */
-  readonly rank: 0 | 1 | null;
+  readonly rank: number | null;
+  /** The rank that is final. Default 1. */
+  readonly lastRank?: number;
   /** Facts that never change between deliveries. A fact that is absent is not compared. */
   readonly identity: Readonly<Record<string, string>>;
   /** The amount in its normal spelling, or null if the event has none. */

@@ -14,8 +14,8 @@ import type { HistoryEntry, Step } from "./lease.ts";
 export interface Slot {
   readonly name: string;
   readonly status: string;
-  /** Rank 0 may be followed by rank 1. Null: the event has no place in the table. */
-  readonly rank: 0 | 1 | null;
+  /** A higher rank may follow a lower one. Null: the event has no place in the table. */
+  readonly rank: number | null;
   /** The merchant's reference, as a label. Null: the one of the record's identity, if that has one. See {@link referenceOf}. */
   readonly referenceId: string | null;
   /** Amounts that arrived, by source. */

@@ -5,6 +5,7 @@ import { type Ending, type LeaseData, type Step, type StepChange, TELL_PREFIX } 
 import { addHistory, end, type IdempotencyRecord, referenceOf, type Slot, type Work } from "./record.ts";
 import { type FinishedClaims, finishedClaims, noteClaim } from "./reference-claim.ts";
 import { nextSlot, pullBackTimes } from "./schedule.ts";
+import { rankOf } from "./table.ts";
 
 /** An event is begun before its time at most this often, however many copies ask for it. */
 const FORCED_EVERY_MS = 1_000;
@@ -94,8 +95,9 @@ function take(
 ): LeaseData {
   record.lease = { slot: slotKey, token, until: now + leaseMs, lengthMs: leaseMs };
   slot.token = token;
-  // An event of rank 0 that was running when the terminal status came, and whose lease has lapsed since, must not run after it.
-  const overtaken = slot.rank === 0 ? [] : overtake(record, key, now);
+  // An event of a lower rank that was running when the next status came, and whose lease has lapsed since, must not run after it.
+  const isBehind = slot.rank !== null && slot.rank < rankOf(record);
+  const overtaken = isBehind ? [] : overtake(record, key, now);
   const mode = slot.state === "held" ? "tell" : "run";
   if (mode === "run") slot.state = "running";
   const lease: LeaseData = {

@@ -68,8 +68,8 @@ export function dueOf({ lease, slots }: IdempotencyRecord): Due | null {
 }
 
 /**
- * The slot that runs next. Events to run come before held ones whose onHeld handlers are to be called, rank 0 comes before
- * what follows it, and older ones come first.
+ * The slot that runs next. Events to run come before held ones whose onHeld handlers are to be called, a lower rank comes
+ * before a higher one, and older ones come first.
  */
 export function nextSlot({ slots }: IdempotencyRecord, now: number): string | null {
   let next: string | null = null;
@@ -85,6 +85,7 @@ export function nextSlot({ slots }: IdempotencyRecord, now: number): string | nu
 
 function isBefore(a: Slot, b: Slot): boolean {
   if (a.state !== b.state) return a.state === "waiting";
-  if ((a.rank === 0) !== (b.rank === 0)) return a.rank === 0;
+  const [rank, other] = [a.rank ?? 1, b.rank ?? 1];
+  if (rank !== other) return rank < other;
   return a.acceptedAt < b.acceptedAt;
 }

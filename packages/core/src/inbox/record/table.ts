@@ -34,7 +34,8 @@ export function decide(record: IdempotencyRecord | null, event: VerifiedEvent): 
   if (known !== null) return known;
   if (record.statusSlot === null)
     return { row: 4, outcome: firstOutcome(event), slot: event.slot, verdict: event.verdict };
-  if (!record.terminal && event.rank === 1) {
+  const rank = rankOf(record);
+  if (!record.terminal && event.rank > rank) {
     return {
       row: 5,
       outcome: event.verdict === "run" ? "progress" : "held",
@@ -42,10 +43,14 @@ export function decide(record: IdempotencyRecord | null, event: VerifiedEvent): 
       verdict: event.verdict,
     };
   }
-  if (record.terminal && event.rank === 0)
-    return { row: 6, outcome: "stale", slot: event.slot, verdict: "run" };
-  const detail = "status differs from the final one that is recorded";
+  if (event.rank < rank) return { row: 6, outcome: "stale", slot: event.slot, verdict: "run" };
+  const detail = `status differs from the ${record.terminal ? "final " : ""}one that is recorded`;
   return { row: 7, outcome: "held", slot: event.slot, verdict: "conflict", detail };
+}
+
+/** The rank of the status so far. */
+export function rankOf({ statusSlot, slots }: IdempotencyRecord): number {
+  return (statusSlot === null ? null : slots[statusSlot]?.rank) ?? 0;
 }
 
 function firstOutcome(event: VerifiedEvent): "new" | "held" {

@@ -201,6 +201,7 @@ export const listCases: readonly StoreCase[] = [
         { tenant: "b", id: "tx-1", held: "unexpected", name: "WITHDRAWAL" },
         { flow: "connect", id: "evt-1", name: "settlement.approved", status: "" },
         { flow: "connect", id: "evt-2", name: "settlement.approved", status: "", held: "unexpected" },
+        { flow: "any-sender", id: "evt-1", name: "invoice.paid", status: "" },
       ] as const;
       const names = new Map<string, number>();
       for (const [n, sample] of samples.entries()) {
@@ -210,22 +211,24 @@ export const listCases: readonly StoreCase[] = [
       }
       const listed = async (filter: EventFilter): Promise<readonly (number | undefined)[]> =>
         idsOf(await pagesOf(store, filter, 2)).map((eventId) => names.get(eventId));
-      assert.deepEqual(await listed({}), [0, 1, 2, 3, 4, 5]);
-      assert.deepEqual(await listed({ state: "waiting" }), [0, 1, 4]);
+      assert.deepEqual(await listed({}), [0, 1, 2, 3, 4, 5, 6]);
+      assert.deepEqual(await listed({ state: "waiting" }), [0, 1, 4, 6]);
       assert.deepEqual(await listed({ state: "held" }), [2, 3, 5]);
       assert.deepEqual(await listed({ state: "running" }), []);
       assert.deepEqual(await listed({ state: "retrying" }), []);
       assert.deepEqual(await listed({ flow: "payments" }), [0, 1, 2, 3]);
       assert.deepEqual(await listed({ flow: "connect" }), [4, 5]);
+      assert.deepEqual(await listed({ flow: "any-sender" }), [6]);
+      assert.deepEqual(await listed({ flow: "any-sender", id: "evt-1", tenant: "" }), [6]);
       assert.deepEqual(await listed({ tenant: "a" }), [0, 1]);
-      assert.deepEqual(await listed({ tenant: "" }), [4, 5]);
+      assert.deepEqual(await listed({ tenant: "" }), [4, 5, 6]);
       assert.deepEqual(await listed({ event: "WITHDRAWAL" }), [1, 3]);
       assert.deepEqual(await listed({ reason: "unexpected" }), [3, 5]);
       assert.deepEqual(await listed({ reason: "conflict" }), []);
       // No reference is read from a malformed body.
       assert.deepEqual(await listed({ referenceId: "o-1" }), [0, 3]);
       assert.deepEqual(await listed({ id: "tx-1" }), [0, 3]);
-      assert.deepEqual(await listed({ since: start + 2_000 }), [2, 3, 4, 5]);
+      assert.deepEqual(await listed({ since: start + 2_000 }), [2, 3, 4, 5, 6]);
       assert.deepEqual(await listed({ until: start + 2_000 }), [0, 1]);
       assert.deepEqual(await listed({ since: start + 1_000, until: start + 4_000 }), [1, 2, 3]);
       assert.deepEqual(await listed({ tenant: "b", id: "tx-1", state: "held", flow: "payments" }), [3]);

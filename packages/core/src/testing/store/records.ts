@@ -31,7 +31,8 @@ function slotOf(status: string): string {
 /** How an event may differ from a successful DEPOSIT of 10. */
 export interface Sample {
   readonly status?: string;
-  readonly flow?: "payments" | "connect";
+  /** Default `payments`. */
+  readonly flow?: string;
   readonly tenant?: string;
   readonly name?: string;
   readonly id?: string;

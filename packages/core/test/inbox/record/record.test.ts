@@ -229,9 +229,9 @@ describe("a record as text", () => {
     ],
     ["has a fact that is none", (text) => text.replace('"order-1234"', "null"), "identity is not a text"],
     [
-      "has an unknown flow",
-      (text) => text.replace('"payments"', '"parcels"'),
-      "flow is not one that this version knows",
+      "has a flow without a name",
+      (text) => text.replace('"payments"', '"Payments!"'),
+      "flow is not the name of a flow",
     ],
     ["has an unknown state", (text) => text.replace('"done"', '"asleep"'), "slots state is not one that"],
     [

@@ -1,0 +1,130 @@
+import { createHash, createPublicKey, type KeyObject } from "node:crypto";
+import {
+  type KeyResolver,
+  type Keyring,
+  lazyKeys,
+  type ResolverLimits,
+  resolvedKeys,
+} from "../flows/keyring.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import { readKeyText } from "../signature/key-text.ts";
+import {
+  importPublicKeys,
+  importSecrets,
+  type OneOrMore,
+  type SecretInput,
+  type VerifyingSecret,
+} from "../signature/keys.ts";
+
+/** One key, up to four during a rotation, or a resolver for many merchants. Entries that are not set are ignored. */
+export type Keys<Key> = OneOrMore<Key> | KeyResolver<Key> | undefined;
+
+/** A keyring of what a user gave. `load` imports fixed keys and what a resolver returns. */
+export function keyringOf<Key, Imported>(
+  given: Keys<Key>,
+  option: string,
+  load: (keys: OneOrMore<Key> | undefined, option: string) => readonly Imported[],
+  limits: ResolverLimits,
+): Keyring<Imported> {
+  if (typeof given !== "function") return lazyKeys(async () => load(given, option));
+  return resolvedKeys(
+    given as KeyResolver<Key>,
+    async (keys) => load(keys, `what ${option} returned`),
+    option,
+    limits,
+  );
+}
+
+/** How the text of a secret stands for its bytes. */
+export type SecretEncoding = "utf8" | "base64" | "hex";
+
+/** Imports secrets whose texts are encoded. A prefix such as `whsec_` is no part of base64, and is left out. */
+export function importEncodedSecrets(
+  given: OneOrMore<SecretInput> | undefined,
+  option: string,
+  encoding: SecretEncoding,
+): readonly VerifyingSecret[] {
+  if (encoding === "utf8") return importSecrets(given, option);
+  // As texts they are checked for quotes, blanks and placeholders first.
+  importSecrets(given, option);
+  const decode = (secret: SecretInput | undefined): SecretInput | undefined =>
+    typeof secret === "string" && secret !== "" ? decoded(secret, option, encoding) : secret;
+  const list: readonly (SecretInput | undefined)[] = Array.isArray(given) ? given : [given as SecretInput];
+  return importSecrets(list.map(decode), option);
+}
+
+function decoded(secret: string, option: string, encoding: "base64" | "hex"): Uint8Array {
+  const text = encoding === "base64" ? secret.replace(/^[a-z]{1,12}_/, "") : secret.toLowerCase();
+  const bytes = Buffer.from(text, encoding);
+  const again = bytes.toString(encoding);
+  if (bytes.length > 0 && again.replace(/=+$/, "") === text.replace(/=+$/, "")) return bytes;
+  throw new PayhooksError("ERR_SECRET_KIND", `${option} is not ${encoding}, which secretEncoding says.`, {
+    fix: "Copy the secret again from the sender's settings, alone and on one line.",
+  });
+}
+
+/** The algorithms of {@link publicKey}. */
+export type PublicKeyAlgorithm = "rsa-sha256" | "rsa-pss-sha256" | "ecdsa-sha256" | "ed25519";
+
+/** A public key that is ready to verify with. */
+export interface PublicVerifyingKey {
+  readonly keyId: string;
+  readonly key: KeyObject;
+}
+
+const KINDS = { "ecdsa-sha256": "ec", ed25519: "ed25519" } as const;
+
+/** The beginning of an Ed25519 key in SPKI form, before its 32 bytes (RFC 8410, 4). */
+const ED25519_SPKI = Buffer.from("302a300506032b6570032100", "hex");
+
+/** Imports public keys of one algorithm. An Ed25519 key may be its 32 bytes in hex or base64, with a prefix such as `whpk_`. */
+export function importKeysOf(
+  given: OneOrMore<string> | undefined,
+  option: string,
+  algorithm: PublicKeyAlgorithm,
+): readonly PublicVerifyingKey[] {
+  if (algorithm === "rsa-sha256" || algorithm === "rsa-pss-sha256") return importPublicKeys(given, option);
+  const list = (Array.isArray(given) ? given : [given]).filter(
+    (key): key is string => typeof key === "string" && key.trim() !== "",
+  );
+  if (list.length === 0) {
+    throw new PayhooksError("ERR_OPTION_MISSING", `${option} is not set.`, {
+      fix: "Set it (is the environment variable there?), or leave the source out of the options.",
+    });
+  }
+  if (list.length > 4) {
+    throw new PayhooksError("ERR_KEY_COUNT", `${option} lists ${list.length} keys; at most 4 are allowed.`, {
+      fix: "Keep only the current key and those that are being rotated in or out.",
+    });
+  }
+  return list.map((text) => {
+    const key = (algorithm === "ed25519" ? rawEd25519(text) : null) ?? readPublicKey(text, option);
+    if (key.asymmetricKeyType !== KINDS[algorithm]) {
+      throw new PayhooksError(
+        "ERR_KEY_UNREADABLE",
+        `${option} is a key of type "${key.asymmetricKeyType}", and ${algorithm} needs "${KINDS[algorithm]}".`,
+        { fix: "Take the key that the sender shows for its webhooks, or name its algorithm." },
+      );
+    }
+    const spki = key.export({ format: "der", type: "spki" });
+    return { key, keyId: createHash("sha256").update(spki).digest("hex").slice(0, 16) };
+  });
+}
+
+function rawEd25519(text: string): KeyObject | null {
+  const bare = text.trim().replace(/^[a-z]{1,12}_/, "");
+  const bytes = /^[0-9a-f]{64}$/i.test(bare) ? Buffer.from(bare, "hex") : Buffer.from(bare, "base64");
+  if (bytes.length !== 32) return null;
+  return createPublicKey({ key: Buffer.concat([ED25519_SPKI, bytes]), format: "der", type: "spki" });
+}
+
+function readPublicKey(text: string, option: string): KeyObject {
+  const found = readKeyText(text);
+  if (found.kind === "public") return found.key;
+  if (found.kind === "private") {
+    throw new PayhooksError("ERR_KEY_PRIVATE", `${option} is a private key.`, {
+      fix: "Verification needs the public key only: pass that one, and replace the private key if it should not have been here.",
+    });
+  }
+  throw new PayhooksError("ERR_KEY_UNREADABLE", `${option} ${found.what}.`, { fix: found.fix });
+}

@@ -1,0 +1,255 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { UNKNOWN_TENANT, unsetEntries } from "../flows/flow.ts";
+import { ONLY_TENANT } from "../inbox/record/keys.ts";
+import { checkChoice, checkNames } from "../protocol/check-names.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import { countUnset, importSecrets, type SecretInput } from "../signature/keys.ts";
+import { isPending } from "../time/awaitable.ts";
+import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
+import { type Keys, keyringOf } from "./keys.ts";
+import {
+  type Authentic,
+  type Bind,
+  bindOf,
+  invalid,
+  type NotAuthentic,
+  refused,
+  type SourceRequest,
+  type Verdict,
+  type Verifier,
+  type VerifyFunction,
+  verifierOf,
+} from "./verifier.ts";
+
+/** Options of {@link token}. */
+export interface TokenOptions {
+  /** The header field. Default `authorization`. */
+  readonly header?: string | undefined;
+  /** `Bearer`: the token follows this word. `Basic`: it is `user:password`, and arrives as base64. Default: the field is the token. */
+  readonly scheme?: "Bearer" | "Basic" | undefined;
+  readonly token: Keys<SecretInput>;
+}
+
+/**
+ * Verifies a secret that the sender repeats in each request. It covers nothing: whoever reads one request can send others.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID`. The token is checked at the start.
+ * @example token({ header: "x-gitlab-token", token: process.env.GITLAB_TOKEN })
+ */
+export function token(options: TokenOptions): Verifier {
+  checkNames("token", options, { header: true, scheme: true, token: true });
+  const { header = "authorization", scheme } = options;
+  checkChoice("scheme of token", scheme, { Bearer: true, Basic: true });
+  const name = header.toLowerCase();
+  return verifierOf((source, limits) => {
+    const option = `${source}.token`;
+    const keyring = keyringOf(options.token, option, importSecrets, limits);
+    type Resolved = Awaited<ReturnType<typeof keyring.find>>;
+    function verifyWith(found: Resolved, sent: string): Authentic | NotAuthentic {
+      if (found === null) return refused("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT);
+      const claimed = digestOf(Buffer.from(sent, scheme === "Basic" ? "base64" : "utf8"));
+      let keyId: string | null = null;
+      for (const secret of found.keys) {
+        if (timingSafeEqual(digestOf(secret.key.export()), claimed)) keyId = secret.keyId;
+      }
+      if (keyId === null) return refused("ERR_SIGNATURE_INVALID", "the token is none of the tokens");
+      const tenant = found.tenant === ONLY_TENANT ? null : found.tenant;
+      return { ...NOTHING_SIGNED, keyId, tenant };
+    }
+    return {
+      resolves: keyring.resolves,
+      async prepare() {
+        await keyring.prepare();
+        return unsetEntries(option, countUnset(options.token));
+      },
+      verify({ headers, tenant }) {
+        const value = headers.get(name) ?? "";
+        if (value === "") return refused("ERR_SIGNATURE_MISSING", `there is no header ${name}`);
+        const prefix = scheme === undefined ? "" : `${scheme} `;
+        if (value.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) {
+          return refused("ERR_SIGNATURE_MALFORMED", `${name} does not begin with ${scheme}`);
+        }
+        const sent = value.slice(prefix.length);
+        const found = keyring.find(tenant === undefined ? {} : { tenant });
+        return isPending(found) ? found.then((keys) => verifyWith(keys, sent)) : verifyWith(found, sent);
+      },
+    };
+  });
+}
+
+const NOTHING_SIGNED = {
+  ok: true,
+  signedAt: null,
+  outside: null,
+  content: null,
+  covered: {},
+  signature: null,
+} as const;
+
+/** Digests have one length, so that comparing them reveals nothing about the length of a token. */
+function digestOf(bytes: Uint8Array): Buffer {
+  return createHash("sha256").update(bytes).digest();
+}
+
+/**
+ * During a change of scheme: the first verifier that fits. At most four. The key's id begins with the position of the one that fitted.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` for anything but two to four verifiers.
+ * @example anyOf(hmac({ header: "x-signature", secret }), token({ token: process.env.OLD_TOKEN }))
+ */
+export function anyOf(...verifiers: readonly [Verifier, Verifier, ...Verifier[]]): Verifier {
+  const binds = verifiers.map(bindOf);
+  if (binds.length < 2 || binds.length > 4 || binds.some((bind) => bind === null)) {
+    throw invalid(
+      "anyOf was not given two to four verifiers.",
+      "Give what hmac, publicKey or token returned.",
+    );
+  }
+  return verifierOf((option, limits) => {
+    const bound = (binds as readonly Bind[]).map((bind) => bind(option, limits));
+    if (bound.some(({ isOpen }) => isOpen)) {
+      throw invalid(
+        `${option} lists unsafeUnsigned beside other verifiers.`,
+        "Then anything passes. Remove it.",
+      );
+    }
+    async function verifyLater(
+      first: Promise<Authentic | NotAuthentic>,
+      at: number,
+      request: SourceRequest,
+      now: number,
+      best: NotAuthentic | null,
+    ): Promise<Authentic | NotAuthentic> {
+      const result = await first;
+      if (result.ok) return marked(result, at);
+      return tryFrom(at + 1, request, now, betterOf(best, result));
+    }
+    function tryFrom(
+      from: number,
+      request: SourceRequest,
+      now: number,
+      given: NotAuthentic | null,
+    ): Authentic | NotAuthentic | Promise<Authentic | NotAuthentic> {
+      let best = given;
+      for (let at = from; at < bound.length; at++) {
+        const result = bound[at]?.verify(request, now);
+        if (result === undefined) continue;
+        if (isPending(result)) return verifyLater(result, at, request, now, best);
+        if (result.ok) return marked(result, at);
+        best = betterOf(best, result);
+      }
+      return best ?? refused("ERR_SIGNATURE_MISSING", "there is no signature");
+    }
+    return {
+      resolves: bound.some(({ resolves }) => resolves),
+      prepare: async () => (await Promise.all(bound.map((one) => one.prepare()))).flat(),
+      verify: (request, now) => tryFrom(0, request, now, null),
+    };
+  });
+}
+
+function marked(result: Authentic, at: number): Authentic {
+  return { ...result, keyId: `${at}:${result.keyId ?? ""}` };
+}
+
+const CLOSENESS = ["ERR_SIGNATURE_MISSING", "ERR_SIGNATURE_MALFORMED", "ERR_SIGNATURE_INVALID"];
+
+/** The refusal that says more: of a verifier whose header was there. */
+function betterOf(a: NotAuthentic | null, b: NotAuthentic): NotAuthentic {
+  return a !== null && CLOSENESS.indexOf(a.code) >= CLOSENESS.indexOf(b.code) ? a : b;
+}
+
+/**
+ * Lets everything pass: anybody can send events. A warning at each start says so.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` without a reason.
+ */
+export function unsafeUnsigned(options: { readonly because: string }): Verifier {
+  checkNames("unsafeUnsigned", options, { because: true });
+  const { because } = options;
+  if (typeof because !== "string" || because.trim() === "") {
+    throw invalid("unsafeUnsigned has no reason.", "Give { because }, in words.");
+  }
+  return verifierOf((option) => ({
+    resolves: false,
+    isOpen: true,
+    prepare: async () => [
+      {
+        what: `${option} is unsafeUnsigned: anybody can send its events.`,
+        fix: `It says: ${because}. Ask the sender for a secret or a token.`,
+      },
+    ],
+    verify: () => ({ ...NOTHING_SIGNED, keyId: null, tenant: null }),
+  }));
+}
+
+/** A function of one's own as a verifier. So many calls may wait at one time as deliveries may wait for a resolver. */
+export function ownVerifier(own: VerifyFunction): Bind {
+  return (option, { clock, acceptTimeoutMs, maxResolving }) => {
+    let waiting = 0;
+    async function call(request: SourceRequest, now: number): Promise<Authentic | NotAuthentic> {
+      if (waiting >= maxResolving) {
+        throw new PayhooksError(
+          "ERR_OVERLOADED",
+          `${waiting} deliveries wait for ${option}, which is the limit.`,
+          {
+            fix: "It is slow, or flooded by strangers. Let it refuse early what is not well formed, or raise limits.maxResolving.",
+          },
+        );
+      }
+      const controller = new AbortController();
+      const deadline = new Deadline(clock, acceptTimeoutMs);
+      waiting++;
+      try {
+        const asked = (async () => own(request, { signal: controller.signal, now: new Date(now) }))();
+        return checkedVerdict(await deadline.race(asked), option);
+      } catch (error) {
+        if (error === TIME_IS_UP) controller.abort(new Error(`no answer after ${acceptTimeoutMs} ms`));
+        throw error;
+      } finally {
+        deadline.cancel();
+        waiting--;
+      }
+    }
+    return { resolves: false, prepare: async () => [], verify: call };
+  };
+}
+
+const CODES: ReadonlySet<unknown> = new Set(CLOSENESS);
+
+/** What the function said. Nothing but `ok: true` lets a delivery pass. */
+function checkedVerdict(given: Verdict, option: string): Authentic | NotAuthentic {
+  const verdict = given as Partial<Record<string, unknown>> | null | undefined;
+  if (verdict?.ok === false && CODES.has(verdict.code)) return given as NotAuthentic;
+  if (verdict?.ok !== true) throw wrong(option, "neither { ok: true } nor { ok: false, code, why }");
+  const {
+    keyId = null,
+    signedAt = null,
+    tenant,
+    content = null,
+    covered = {},
+  } = given as Extract<Verdict, { ok: true }>;
+  if (content !== null && !(content instanceof Uint8Array))
+    throw wrong(option, "a content that is not bytes");
+  const time = signedAt === null ? null : signedAt.getTime();
+  if (Number.isNaN(time)) throw wrong(option, "a signedAt that is no date");
+  if (tenant !== undefined && (typeof tenant !== "string" || tenant === ""))
+    throw wrong(option, "an empty tenant");
+  const lower = Object.fromEntries(
+    Object.entries(covered).map(([name, value]) => [name.toLowerCase(), String(value)]),
+  );
+  return {
+    ok: true,
+    keyId: keyId === null ? null : String(keyId),
+    tenant: tenant ?? null,
+    signedAt: time,
+    outside: null,
+    content,
+    covered: lower,
+    signature: null,
+  };
+}
+
+function wrong(option: string, what: string): PayhooksError {
+  return invalid(`${option} returned ${what}.`, "Return what the type Verdict says.");
+}

@@ -1,0 +1,86 @@
+import { constants, verify } from "node:crypto";
+import { checkChoice, checkNames } from "../protocol/check-names.ts";
+import { importKeysOf, type Keys, type PublicKeyAlgorithm, type PublicVerifyingKey } from "./keys.ts";
+import { type SignedOptions, type SignedText, signedTextBy } from "./signed-text.ts";
+import { signedVerifier } from "./signed-verifier.ts";
+import { invalid, type Verifier } from "./verifier.ts";
+
+/** Options of {@link publicKey}. */
+export interface PublicKeyOptions extends SignedOptions {
+  /** PEM text, a JWK as JSON, a certificate, or the 32 bytes of an Ed25519 key in hex or base64. */
+  readonly key: Keys<string>;
+  /** It is never taken from the request. ECDSA signatures may be in DER or as two numbers of 32 bytes. */
+  readonly algorithm: PublicKeyAlgorithm;
+}
+
+/**
+ * Verifies a signature with a public key.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` for options that leave open what is signed. The key is checked at the start.
+ * @example publicKey({ header: "x-signature-ed25519", over: "{timestamp}{body}", timestamp: { header: "x-signature-timestamp" },
+ * algorithm: "ed25519", key: process.env.CHAT_PUBLIC_KEY })
+ */
+export function publicKey(options: PublicKeyOptions): Verifier {
+  checkNames("publicKey", options, {
+    header: true,
+    encoding: true,
+    format: true,
+    over: true,
+    url: true,
+    timestamp: true,
+    key: true,
+    algorithm: true,
+  });
+  const { key, algorithm } = options;
+  if (algorithm === undefined)
+    throw invalid("publicKey has no algorithm.", "Name the one that the sender signs with.");
+  checkChoice("algorithm of publicKey", algorithm, {
+    "rsa-sha256": true,
+    "rsa-pss-sha256": true,
+    "ecdsa-sha256": true,
+    ed25519: true,
+  });
+  const load = (given: Parameters<typeof importKeysOf>[0], option: string) =>
+    importKeysOf(given, option, algorithm);
+  return signedVerifier(signedTextBy("publicKey", options), key, "key", load, (text, keys) =>
+    findKey(text, keys, algorithm),
+  );
+}
+
+function findKey(
+  { parts, signatures }: SignedText,
+  keys: readonly PublicVerifyingKey[],
+  algorithm: PublicKeyAlgorithm,
+): PublicVerifyingKey | null {
+  const data = Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part)));
+  for (const candidate of keys) {
+    if (signatures.some((signature) => fits(data, signature, candidate, algorithm))) return candidate;
+  }
+  return null;
+}
+
+function fits(
+  data: Buffer,
+  signature: Buffer,
+  { key }: PublicVerifyingKey,
+  algorithm: PublicKeyAlgorithm,
+): boolean {
+  switch (algorithm) {
+    case "rsa-sha256":
+      return verify("sha256", data, key, signature);
+    case "rsa-pss-sha256":
+      return verify(
+        "sha256",
+        data,
+        { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 },
+        signature,
+      );
+    case "ecdsa-sha256":
+      return (
+        verify("sha256", data, key, signature) ||
+        (signature.length % 2 === 0 && verify("sha256", data, { key, dsaEncoding: "ieee-p1363" }, signature))
+      );
+    case "ed25519":
+      return verify(null, data, key, signature);
+  }
+}

@@ -1,0 +1,84 @@
+import { label as labelOf } from "../inbox/record/label.ts";
+import { parseTimestamp } from "../protocol/timestamp.ts";
+import { Unusable } from "./delivered.ts";
+import type { Delivered, MadeSource } from "./source.ts";
+
+/** What `read` said, checked. */
+export interface CheckedEvent {
+  readonly name: string;
+  readonly id: string;
+  readonly data: unknown;
+  readonly occurredAt: Date | null;
+  readonly status: string;
+  /** The stage of the status; null if it is in none. */
+  readonly stage: number | null;
+  readonly reference: string | null;
+  /** By what the event is found. */
+  readonly foundAs: string | null;
+  readonly tenant: string | null;
+  readonly identity: Readonly<Record<string, string>>;
+}
+
+const MAX_NAME = 256;
+const MAX_ID = 1_024;
+
+/** Asks `read`, and checks what it says. Throws `Unusable`, or what `read` throws. */
+export function readEvent({ read, stageOf }: MadeSource, delivered: Delivered): CheckedEvent {
+  const given: unknown = read(delivered);
+  if (typeof given !== "object" || given === null) throw new Unusable("read returned no event");
+  if (typeof (given as { then?: unknown }).then === "function") {
+    throw new Unusable("read returned a promise, but it has to be synchronous");
+  }
+  const event = given as Readonly<Record<string, unknown>>;
+  const name = textIn(event, "name", MAX_NAME);
+  if (name === null || name === "*") throw new Unusable("read returned no name");
+  const hasStages = stageOf !== null;
+  const status = textIn(event, "status", MAX_NAME);
+  if (hasStages && status === null) throw new Unusable("read returned no status, but the source has stages");
+  if (!hasStages && status !== null)
+    throw new Unusable("read returned a status, but the source has no stages");
+  const reference = textIn(event, "reference", MAX_ID);
+  const label = textIn(event, "label", MAX_ID);
+  const { identity = { event: name } } = event;
+  if (typeof identity !== "object" || identity === null || Object.values(identity).some(isNoText)) {
+    throw new Unusable("read returned an identity whose members are not all texts");
+  }
+  const found = reference ?? label;
+  return {
+    name,
+    id: textIn(event, "id", MAX_ID) ?? delivered.digest,
+    data: event.data,
+    occurredAt: timeIn(event.occurredAt),
+    status: status ?? "",
+    stage: stageOf === null ? null : (stageOf.get(status ?? "") ?? null),
+    reference,
+    foundAs: found === null ? null : labelOf(found),
+    tenant: textIn(event, "tenant", MAX_NAME),
+    identity: identity as Readonly<Record<string, string>>,
+  };
+}
+
+const isNoText = (value: unknown): boolean => typeof value !== "string";
+
+/** A text that is not empty; null if there is none. */
+function textIn(event: Readonly<Record<string, unknown>>, member: string, max: number): string | null {
+  const value = event[member];
+  if (value === undefined || value === null) return null;
+  if (typeof value !== "string" || value === "")
+    throw new Unusable(`read returned a ${member} that is no text`);
+  if (value.length > max) throw new Unusable(`read returned a ${member} of more than ${max} characters`);
+  return value;
+}
+
+function timeIn(value: unknown): Date | null {
+  if (value === undefined || value === null) return null;
+  const time =
+    value instanceof Date
+      ? value.getTime()
+      : typeof value === "number"
+        ? value
+        : parseTimestamp(value as string);
+  if (time === null || !Number.isFinite(new Date(time).getTime()))
+    throw new Unusable("read returned an occurredAt that is no time");
+  return new Date(time);
+}

@@ -1,0 +1,250 @@
+/**
+ * What a signature covers, and where it stands. The text that is signed is a template of header fields and the body. Two requests
+ * must never give the same text with other parts, so a header field must not contain what separates it from the next part.
+ */
+import { parseTimestamp } from "../protocol/timestamp.ts";
+import { invalid, type NotAuthentic, refused, type SourceRequest } from "./verifier.ts";
+
+/** What is signed: `{body}`, `{timestamp}`, `{url}` and `{any-header-name}`. What stands here is covered; other headers are not. */
+export type Over = "{body}" | (string & {});
+
+/** Where a signature stands and what it covers. */
+export interface SignedOptions {
+  /** The header field with the signature. */
+  readonly header: string;
+  /** How the signature is written. Default `hex`. */
+  readonly encoding?: "hex" | "base64" | "base64url" | undefined;
+  /**
+   * `plain` (default): one signature after a prefix. `list`: several, such as `v1,… v1,…`. `pairs`: such as `t=…,v1=…`, of which
+   * `signature` may come several times and `timestamp` once.
+   */
+  readonly format?: SignatureFormat | undefined;
+  /** The text that is signed. Default `{body}`. */
+  readonly over?: Over | undefined;
+  /** For `{url}`: the address as the sender knows it. It is never taken from the request. */
+  readonly url?: string | undefined;
+  /** The signed time: where it is, unless `format` says it, its unit (default `s`), and how far from now it may be (default 5 minutes). */
+  readonly timestamp?:
+    | {
+        readonly header?: string | undefined;
+        readonly unit?: "s" | "ms" | "iso" | undefined;
+        readonly toleranceMs?: number | undefined;
+      }
+    | undefined;
+}
+
+/** The form of a header field with one signature or several. */
+export type SignatureFormat =
+  | { readonly kind: "plain"; readonly prefix?: string | undefined }
+  | { readonly kind: "list"; readonly separator: string; readonly prefix: string }
+  | {
+      readonly kind: "pairs";
+      readonly separator: string;
+      readonly signature: string;
+      readonly timestamp?: string | undefined;
+    };
+
+/** The signatures of one request, and the text that they are for. */
+export interface SignedText {
+  readonly ok: true;
+  readonly signatures: readonly Buffer[];
+  readonly parts: readonly (string | Uint8Array)[];
+  readonly signedAt: number | null;
+  readonly outside: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
+  readonly covered: Readonly<Record<string, string>>;
+  /** The header field as it was sent. */
+  readonly header: string;
+}
+
+const HEADER_NAME = /^[a-z0-9][a-z0-9-]*$/;
+const TOLERANCE_MS = 5 * 60 * 1000;
+/** A header field with signatures is no longer than this, and has no more of them. */
+const MAX_HEADER = 8_192;
+const MAX_SIGNATURES = 16;
+
+type Part = { readonly text: string } | { readonly field: string };
+
+/** Reads `{id}.{timestamp}.{body}`. */
+function partsOf(over: string): readonly Part[] {
+  return over
+    .split(/(\{[^{}]*\})/)
+    .filter((part) => part !== "")
+    .map((part) => (part.startsWith("{") ? { field: part.slice(1, -1).toLowerCase() } : { text: part }));
+}
+
+/** Checks the options, and returns how a request is read. `of` names the verifier in messages. */
+export function signedTextBy(
+  of: string,
+  { header, encoding = "hex", format = { kind: "plain" }, over = "{body}", url, timestamp }: SignedOptions,
+): (request: SourceRequest, now: number) => SignedText | NotAuthentic {
+  const signatureHeader = checkedHeader(of, "header", header);
+  const parts = partsOf(over);
+  const inPairs = format.kind === "pairs" ? format.timestamp : undefined;
+  const timeHeader =
+    timestamp?.header === undefined ? undefined : checkedHeader(of, "timestamp.header", timestamp.header);
+  const { unit = "s", toleranceMs = TOLERANCE_MS } = timestamp ?? {};
+  const hasTime = inPairs !== undefined || timeHeader !== undefined;
+  checkTemplate();
+
+  function checkTemplate(): void {
+    const fields = parts.flatMap((part) => ("field" in part ? [part.field] : []));
+    if (fields.filter((field) => field === "body").length !== 1) {
+      throw invalid(
+        `The template of ${of} does not have {body} once.`,
+        "A signature without the body covers nothing.",
+      );
+    }
+    if (fields.includes("url") && (url === undefined || url === "")) {
+      throw invalid(`${of} signs {url} and has no url.`, "Give url: the address that the sender was told.");
+    }
+    if (fields.includes("timestamp") && !hasTime) {
+      throw invalid(
+        `${of} signs {timestamp} and does not say where it is.`,
+        "Give timestamp: { header }, or format.timestamp.",
+      );
+    }
+    const coversTime =
+      fields.includes("timestamp") || (timeHeader !== undefined && fields.includes(timeHeader));
+    if ((hasTime || timestamp !== undefined) && !coversTime) {
+      throw invalid(
+        `The template of ${of} leaves out the time that its timestamp names.`,
+        "A time that nothing signs says nothing: put {timestamp} into `over`, or leave it out.",
+      );
+    }
+    if (!Number.isFinite(toleranceMs) || toleranceMs <= 0) {
+      throw invalid(
+        `timestamp.toleranceMs of ${of} is ${String(toleranceMs)}.`,
+        "Give milliseconds above 0.",
+      );
+    }
+    parts.forEach((part, at) => {
+      if (!("field" in part)) return;
+      if (!["body", "url", "timestamp"].includes(part.field)) checkedHeader(of, "over", part.field);
+      const next = parts[at + 1];
+      const isFixed = part.field === "url" || part.field === "timestamp";
+      if (next !== undefined && "field" in next && !isFixed) {
+        throw invalid(
+          `In the template of ${of}, nothing separates {${part.field}} from {${next.field}}.`,
+          "Then two requests could have the same signature. Use a function of your own, which checks their lengths.",
+        );
+      }
+    });
+  }
+
+  return ({ headers, body }, now) => {
+    const sent = headers.get(signatureHeader) ?? "";
+    if (sent === "") return refused("ERR_SIGNATURE_MISSING", `there is no header ${signatureHeader}`);
+    if (sent.length > MAX_HEADER) return malformed(`${signatureHeader} is too long`);
+    const read = readHeader(sent, format);
+    if (typeof read === "string") return malformed(`${signatureHeader} ${read}`);
+    const signatures: Buffer[] = [];
+    for (const text of read.signatures) {
+      const bytes = decode(text, encoding);
+      if (bytes === null) return malformed(`${signatureHeader} is not ${encoding}`);
+      signatures.push(bytes);
+    }
+    const covered: Record<string, string> = {};
+    let time: string | null = read.timestamp;
+    if (time === null && timeHeader !== undefined) {
+      time = headers.get(timeHeader) ?? "";
+      if (time === "") return refused("ERR_SIGNATURE_MISSING", `there is no header ${timeHeader}`);
+      covered[timeHeader] = time;
+    }
+    const signedAt = time === null ? null : timeOf(time, unit);
+    if (time !== null && signedAt === null) return malformed(`the signed time is not in ${unit}`);
+    const values: (string | Uint8Array)[] = [];
+    for (const [at, part] of parts.entries()) {
+      if ("text" in part) values.push(part.text);
+      else if (part.field === "body") values.push(body);
+      else if (part.field === "url") values.push(url ?? "");
+      else if (part.field === "timestamp") {
+        const next = parts[at + 1];
+        const first = body[0] ?? 0;
+        const isDigit = first >= 0x30 && first <= 0x39;
+        // Otherwise a digit could be moved from the body to the time.
+        if (next !== undefined && "field" in next && isDigit)
+          return malformed("the body continues the signed time");
+        values.push(time ?? "");
+      } else {
+        const value = headers.get(part.field);
+        if (value === null || value === "")
+          return refused("ERR_SIGNATURE_MISSING", `there is no header ${part.field}`);
+        const beside = [parts[at - 1], parts[at + 1]];
+        const contains = beside.some((one) => one !== undefined && "text" in one && value.includes(one.text));
+        if (contains && part.field !== timeHeader) {
+          return malformed(`${part.field} contains what separates it from the rest`);
+        }
+        covered[part.field] = value;
+        values.push(value);
+      }
+    }
+    const outside =
+      signedAt === null
+        ? null
+        : signedAt < now - toleranceMs
+          ? "ERR_TIMESTAMP_EXPIRED"
+          : signedAt > now + toleranceMs
+            ? "ERR_TIMESTAMP_FUTURE"
+            : null;
+    return { ok: true, signatures, parts: values, signedAt, outside, covered, header: sent };
+  };
+}
+
+function malformed(why: string): NotAuthentic {
+  return refused("ERR_SIGNATURE_MALFORMED", why);
+}
+
+function checkedHeader(of: string, option: string, name: unknown): string {
+  const lower = typeof name === "string" ? name.toLowerCase() : "";
+  if (HEADER_NAME.test(lower)) return lower;
+  throw invalid(
+    `${option} of ${of} is ${JSON.stringify(name)}.`,
+    "Give the name of a header field, such as x-signature.",
+  );
+}
+
+/** The signatures of a header field and the time in it, or what is wrong with it. */
+function readHeader(
+  sent: string,
+  format: SignatureFormat,
+): { readonly signatures: readonly string[]; readonly timestamp: string | null } | string {
+  if (format.kind === "plain") {
+    const { prefix = "" } = format;
+    if (!sent.startsWith(prefix)) return "does not begin with its prefix";
+    return { signatures: [sent.slice(prefix.length)], timestamp: null };
+  }
+  const entries = sent.split(format.separator).map((entry) => entry.trim());
+  if (format.kind === "list") {
+    const signatures = entries
+      .filter((entry) => entry.startsWith(format.prefix))
+      .map((entry) => entry.slice(format.prefix.length));
+    return someOf(signatures, null);
+  }
+  const valuesOf = (name: string): readonly string[] =>
+    entries.filter((entry) => entry.startsWith(`${name}=`)).map((entry) => entry.slice(name.length + 1));
+  if (format.timestamp === undefined) return someOf(valuesOf(format.signature), null);
+  const times = valuesOf(format.timestamp);
+  if (times.length !== 1) return `has ${times.length} times`;
+  return someOf(valuesOf(format.signature), times[0] ?? null);
+}
+
+function someOf(
+  signatures: readonly string[],
+  timestamp: string | null,
+): { readonly signatures: readonly string[]; readonly timestamp: string | null } | string {
+  if (signatures.length === 0) return "has no signature of the known kind";
+  return signatures.length > MAX_SIGNATURES ? "has too many signatures" : { signatures, timestamp };
+}
+
+/** The bytes, or null for a text that is not their encoding. Hex digits may be of either case. */
+function decode(text: string, encoding: "hex" | "base64" | "base64url"): Buffer | null {
+  const bytes = Buffer.from(text, encoding);
+  const given = encoding === "hex" ? text.toLowerCase() : text.replace(/=+$/, "");
+  return bytes.length > 0 && bytes.toString(encoding).replace(/=+$/, "") === given ? bytes : null;
+}
+
+function timeOf(text: string, unit: "s" | "ms" | "iso"): number | null {
+  if (unit === "iso") return parseTimestamp(text);
+  if (!/^\d{1,15}$/.test(text)) return null;
+  return unit === "s" ? Number(text) * 1000 : Number(text);
+}

@@ -1,0 +1,37 @@
+/** A schema of any library that follows Standard Schema, version 1: Zod, Valibot, ArkType and others (standardschema.dev). */
+export interface StandardSchemaV1<Input = unknown, Output = Input> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+/** What a schema says about a value: its output, or what is wrong. */
+export type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | {
+      readonly issues: readonly {
+        readonly message: string;
+        readonly path?: readonly unknown[] | undefined;
+      }[];
+    };
+
+/** The type of what a schema gives. */
+export type OutputOf<Schema> = Schema extends StandardSchemaV1<infer _Input, infer Output> ? Output : never;
+
+const MAX_PATHS = 5;
+
+/** Where a value does not fit, without any of its texts: what a sender chose is in no message. */
+export function pathsOf(issues: readonly { readonly path?: readonly unknown[] | undefined }[]): string {
+  const paths = new Set(issues.map(({ path = [] }) => path.map(nameOf).join(".") || "the whole"));
+  const shown = [...paths].slice(0, MAX_PATHS).join(", ");
+  return paths.size > MAX_PATHS ? `${shown} and ${paths.size - MAX_PATHS} more` : shown;
+}
+
+/** A segment of a path: a name or a number, or an object with one as its `key`. */
+function nameOf(segment: unknown): string {
+  const key = typeof segment === "object" && segment !== null && "key" in segment ? segment.key : segment;
+  return String(key).slice(0, 50);
+}

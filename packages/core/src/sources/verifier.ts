@@ -1,0 +1,115 @@
+import type { SetupWarning } from "../flows/flow.ts";
+import type { ResolverLimits } from "../flows/keyring.ts";
+import type { DeliveryErrorCode } from "../protocol/errors.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type { Awaitable } from "../time/awaitable.ts";
+
+/** A request as a verifier sees it. */
+export interface SourceRequest {
+  readonly method: string;
+  /** Path and query as they arrived. Never the host: a proxy or a stranger writes that. */
+  readonly path: string;
+  readonly headers: { get(name: string): string | null };
+  readonly body: Uint8Array;
+  /** What the adapter's `tenant` option said. It selects keys and authorises nothing. */
+  readonly tenant: string | undefined;
+}
+
+type SignatureCode = Extract<DeliveryErrorCode, `ERR_SIGNATURE_${string}`>;
+
+/** The request is not authentic. */
+export interface NotAuthentic {
+  readonly ok: false;
+  readonly code: SignatureCode;
+  /** Why, for the log. It has no signature and no secret. */
+  readonly why: string;
+}
+
+/** What a verifier of one's own says. */
+export type Verdict =
+  | {
+      readonly ok: true;
+      /** A fingerprint of the key, which reveals nothing about it. */
+      readonly keyId: string | null;
+      readonly signedAt?: Date | null;
+      /** Whose event it is, if the key says so. */
+      readonly tenant?: string;
+      /** The authentic bytes, if they are not the body: a decrypted body, a resource that was fetched, the signed part. */
+      readonly content?: Uint8Array;
+      /** The header fields that the signature covers, by their lowercase names. */
+      readonly covered?: Readonly<Record<string, string>>;
+    }
+  | NotAuthentic;
+
+/** What a verifier of one's own gets besides the request. */
+export interface VerifyOptions {
+  /** Aborts after `limits.acceptTimeoutMs`. */
+  readonly signal: AbortSignal;
+  /** The receiver's time. */
+  readonly now: Date;
+}
+
+/**
+ * A verifier of one's own. Compare secrets in constant time. If it throws or takes longer than `limits.acceptTimeoutMs`, nothing is
+ * known about the signature, and the answer is 503.
+ */
+export type VerifyFunction = (request: SourceRequest, options: VerifyOptions) => Verdict | Promise<Verdict>;
+
+declare const VERIFIER: unique symbol;
+
+/** How a source's deliveries are verified. Made by `hmac`, `publicKey`, `token`, `anyOf` and `unsafeUnsigned`. */
+export interface Verifier {
+  readonly [VERIFIER]: true;
+}
+
+/** The request is authentic. */
+export interface Authentic {
+  readonly ok: true;
+  readonly keyId: string | null;
+  /** The tenant of the key; null if the keys are fixed. */
+  readonly tenant: string | null;
+  readonly signedAt: number | null;
+  /** Set if the signed time is outside of the verifier's tolerance. */
+  readonly outside: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
+  readonly content: Uint8Array | null;
+  readonly covered: Readonly<Record<string, string>>;
+  /** The signature header as it was sent; null for a token, which is a secret. */
+  readonly signature: string | null;
+}
+
+/** A verifier in a receiver, with its keys. */
+export interface BoundVerifier {
+  /** True if a resolver chooses the keys. */
+  readonly resolves: boolean;
+  /** True if it lets everything pass. */
+  readonly isOpen?: true;
+  prepare(): Promise<readonly SetupWarning[]>;
+  verify(request: SourceRequest, now: number): Awaitable<Authentic | NotAuthentic>;
+}
+
+/** Makes the verifier of one receiver. `option` names it in messages. */
+export type Bind = (option: string, limits: ResolverLimits) => BoundVerifier;
+
+const binds = new WeakMap<object, Bind>();
+
+/** A verifier as users hold it. */
+export function verifierOf(bind: Bind): Verifier {
+  const verifier = Object.freeze({}) as Verifier;
+  binds.set(verifier, bind);
+  return verifier;
+}
+
+/** How to bind what a user gave as a verifier; null if it is none. */
+export function bindOf(verifier: unknown): Bind | null {
+  return typeof verifier === "object" && verifier !== null ? (binds.get(verifier) ?? null) : null;
+}
+
+/** The answer for a request that is not authentic. */
+export function refused(code: SignatureCode, why: string): NotAuthentic {
+  return { ok: false, code, why };
+}
+
+/** The error for an option of a verifier. */
+export function invalid(what: string, fix: string): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
+}

@@ -1,0 +1,378 @@
+import { createHmac, generateKeyPairSync, sign } from "node:crypto";
+import {
+  anyOf,
+  hmac,
+  publicKey,
+  source,
+  token,
+  unsafeUnsigned,
+  type Verifier,
+  type VerifyFunction,
+} from "@payhooks/core";
+import { describe, expect, it } from "vitest";
+import { receiving } from "./receiving.ts";
+
+const SECRET = "a secret of this sender";
+const BODY = '{"id":"e-1","type":"paid"}';
+const hex = (text: string, secret = SECRET, algorithm = "sha256"): string =>
+  createHmac(algorithm, secret).update(text).digest("hex");
+const read = ({ body }: { readonly body: { readonly id: string; readonly type: string } }) => ({
+  id: body.id,
+  name: body.type,
+  data: body,
+});
+const of = (verify: Verifier | VerifyFunction, options = {}) => receiving(source({ verify, read }), options);
+
+async function answerTo(
+  verify: Verifier | VerifyFunction,
+  headers: Readonly<Record<string, string>>,
+  body = BODY,
+) {
+  const { post, ran } = of(verify);
+  const { status, body: text } = await post({ body, headers });
+  return [status, /ERR_[A-Z_]+/.exec(text)?.[0] ?? "", ran.length];
+}
+
+describe("hmac", () => {
+  const verify = () => hmac({ header: "X-Signature", secret: SECRET });
+
+  it.each([
+    ["a signature that fits", { "x-signature": hex(BODY) }, [200, "", 1]],
+    ["upper-case digits", { "x-signature": hex(BODY).toUpperCase() }, [200, "", 1]],
+    ["no signature", {}, [401, "ERR_SIGNATURE_MISSING", 0]],
+    ["another secret", { "x-signature": hex(BODY, "another") }, [401, "ERR_SIGNATURE_INVALID", 0]],
+    ["a shorter signature", { "x-signature": hex(BODY).slice(2) }, [401, "ERR_SIGNATURE_INVALID", 0]],
+    ["no hex", { "x-signature": "zz" }, [401, "ERR_SIGNATURE_MALFORMED", 0]],
+    [
+      "a header that was sent twice",
+      { "x-signature": `${hex(BODY)}, ${hex(BODY)}` },
+      [401, "ERR_SIGNATURE_MALFORMED", 0],
+    ],
+  ])("answers %s", async (_what, headers, answer) => {
+    expect(await answerTo(verify(), headers)).toEqual(answer);
+  });
+
+  it("covers every byte of the body", async () => {
+    expect(await answerTo(verify(), { "x-signature": hex(BODY) }, BODY.replace("e-1", "e-2"))).toEqual([
+      401,
+      "ERR_SIGNATURE_INVALID",
+      0,
+    ]);
+  });
+
+  it("takes the signatures of both secrets during a rotation, and says which one fitted", async () => {
+    const { post, ran, notices } = of(
+      hmac({ header: "x-signature", secret: ["the old secret of it", undefined, SECRET] }),
+    );
+    expect((await post({ body: BODY, headers: { "x-signature": hex(BODY) } })).status).toBe(200);
+    const other = BODY.replace("e-1", "e-2");
+    expect(
+      (await post({ body: other, headers: { "x-signature": hex(other, "the old secret of it") } })).status,
+    ).toBe(200);
+    expect(ran.map(({ id }) => id)).toEqual(["e-1", "e-2"]);
+    const keys = notices.flatMap((notice) => (notice.type === "accepted" ? [notice.keyId] : []));
+    expect(new Set(keys).size).toBe(2);
+  });
+
+  it("keeps the tenants of a resolver apart", async () => {
+    const secret = ({ tenant }: { readonly tenant?: string }) =>
+      tenant === undefined || tenant === "nobody" ? null : { tenant, keys: `the secret of shop ${tenant}` };
+    const { post, ran, receiver } = of(hmac({ header: "x-signature", secret }));
+    const sent = (tenant: string, key = tenant) => ({
+      body: BODY,
+      tenant,
+      headers: { "x-signature": hex(BODY, `the secret of shop ${key}`) },
+    });
+    expect((await post(sent("a"))).status).toBe(200);
+    expect((await post(sent("b"))).status).toBe(200);
+    expect((await post(sent("a"))).status).toBe(200);
+    expect((await post(sent("a", "b"))).status).toBe(401);
+    expect((await post(sent("nobody"))).status).toBe(401);
+    expect(ran).toHaveLength(2);
+    const { events } = await receiver.events.list({ flow: "any", id: "e-1", tenant: "b" });
+    expect(events).toHaveLength(1);
+    await expect(receiver.events.list({ flow: "any", id: "e-1" })).rejects.toMatchObject({
+      code: "ERR_OPTION_MISSING",
+    });
+  });
+
+  describe("over header fields", () => {
+    const signed = () => hmac({ header: "x-signature", over: "{x-id}.{x-kind}.{body}", secret: SECRET });
+
+    it("takes what was signed", async () => {
+      const headers = { "x-id": "1", "x-kind": "a", "x-signature": hex(`1.a.${BODY}`) };
+      expect(await answerTo(signed(), headers)).toEqual([200, "", 1]);
+    });
+
+    it("refuses the same text cut in another way", async () => {
+      const headers = { "x-id": "1.a", "x-kind": "b", "x-signature": hex(`1.a.b.${BODY}`) };
+      expect(await answerTo(signed(), headers)).toEqual([401, "ERR_SIGNATURE_MALFORMED", 0]);
+      expect(await answerTo(signed(), { "x-id": "1", "x-signature": hex(`1..${BODY}`) })).toEqual([
+        401,
+        "ERR_SIGNATURE_MISSING",
+        0,
+      ]);
+    });
+  });
+
+  describe("with a signed time", () => {
+    const timed = () =>
+      hmac({
+        header: "x-signature",
+        format: { kind: "pairs", separator: ",", signature: "v1", timestamp: "t" },
+        over: "{timestamp}.{body}",
+        secret: SECRET,
+      });
+    const at = (ms: number) => {
+      const seconds = Math.floor(ms / 1000);
+      return { "x-signature": `t=${seconds},v1=${"0".repeat(64)},v1=${hex(`${seconds}.${BODY}`)}` };
+    };
+
+    it("refuses what is older or newer than its tolerance, unless it is recorded", async () => {
+      const { post, clock, ran } = of(timed());
+      const first = clock.now();
+      expect((await post({ body: BODY, headers: at(first - 301_000) })).status).toBe(400);
+      expect((await post({ body: BODY, headers: at(first + 302_000) })).body).toContain(
+        "ERR_TIMESTAMP_FUTURE",
+      );
+      expect(ran).toEqual([]);
+      expect((await post({ body: BODY, headers: at(first - 200_000) })).status).toBe(200);
+      expect((await post({ body: BODY, headers: at(first - 900_000) })).status).toBe(200);
+      expect(ran).toHaveLength(1);
+    });
+
+    it.each([
+      ["two times", (now: number) => `t=1,${at(now)["x-signature"]}`],
+      ["no time", (now: number) => at(now)["x-signature"].replace(/^t=\d+,/, "")],
+      ["a time in words", (now: number) => at(now)["x-signature"].replace(/^t=\d+/, "t=now")],
+    ])("refuses %s", async (_what, header) => {
+      const { post, clock } = of(timed());
+      const { status, body } = await post({ body: BODY, headers: { "x-signature": header(clock.now()) } });
+      expect([status, body]).toEqual([401, expect.stringContaining("ERR_SIGNATURE_MALFORMED")]);
+    });
+
+    it("does not let a digit move from the body to the time", async () => {
+      const verify = hmac({
+        header: "x-signature",
+        over: "{timestamp}{body}",
+        timestamp: { header: "x-time" },
+        secret: SECRET,
+      });
+      const { post, clock } = of(verify);
+      const seconds = String(Math.floor(clock.now() / 1000));
+      const text = `${seconds}1`;
+      const { body } = await post({ body: "1", headers: { "x-time": seconds, "x-signature": hex(text) } });
+      expect(body).toContain("ERR_SIGNATURE_MALFORMED");
+    });
+  });
+
+  it.each([
+    ["covers no body", { over: "{timestamp}" }, /\{body\} once/],
+    ["covers the body twice", { over: "{body}{body}" }, /\{body\} once/],
+    ["has a url that nobody gave", { over: "{url}{body}" }, /no url/],
+    ["has a time that nobody named", { over: "{timestamp}.{body}" }, /where it is/],
+    ["leaves out the time that it checks", { timestamp: { header: "x-time" } }, /leaves out the time/],
+    ["does not separate its parts", { over: "{x-id}{x-kind}{body}" }, /nothing separates/],
+    ["names a header that is none", { over: "{x id}.{body}" }, /over of hmac/],
+    ["has an algorithm that is none", { algorithm: "md5" as "sha1" }, /algorithm of hmac/],
+    ["has an unknown option", { secrets: "x" }, /no option "secrets"/],
+  ])("is refused if it %s", (_what, options, message) => {
+    expect(() => hmac({ header: "x-signature", secret: SECRET, ...options })).toThrow(message);
+  });
+
+  it("is refused at the start without a secret", async () => {
+    const { receiver } = of(hmac({ header: "x-signature", secret: undefined }));
+    await expect(receiver.start()).rejects.toMatchObject({
+      code: "ERR_OPTION_MISSING",
+      message: expect.stringContaining("sources.any.secret"),
+    });
+  });
+});
+
+describe("publicKey", () => {
+  const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const ed = generateKeyPairSync("ed25519");
+  const pem = (key: typeof rsa.publicKey): string => key.export({ format: "pem", type: "spki" }).toString();
+  const raw = ed.publicKey.export({ format: "der", type: "spki" }).subarray(-32);
+  const data = Buffer.from(BODY);
+  const cases = [
+    ["rsa-sha256", pem(rsa.publicKey), sign("sha256", data, rsa.privateKey)],
+    [
+      "rsa-pss-sha256",
+      pem(rsa.publicKey),
+      sign("sha256", data, { key: rsa.privateKey, padding: 6, saltLength: 32 }),
+    ],
+    ["ecdsa-sha256", pem(ec.publicKey), sign("sha256", data, ec.privateKey)],
+    [
+      "ecdsa-sha256",
+      pem(ec.publicKey),
+      sign("sha256", data, { key: ec.privateKey, dsaEncoding: "ieee-p1363" }),
+    ],
+    ["ed25519", pem(ed.publicKey), sign(null, data, ed.privateKey)],
+    ["ed25519", raw.toString("hex"), sign(null, data, ed.privateKey)],
+    ["ed25519", `whpk_${raw.toString("base64")}`, sign(null, data, ed.privateKey)],
+  ] as const;
+
+  it.each(cases)("verifies %s, and nothing else", async (algorithm, key, signature) => {
+    const verify = () => publicKey({ header: "x-signature", encoding: "base64", algorithm, key });
+    const headers = { "x-signature": signature.toString("base64") };
+    expect(await answerTo(verify(), headers)).toEqual([200, "", 1]);
+    expect(await answerTo(verify(), headers, `${BODY} `)).toEqual([401, "ERR_SIGNATURE_INVALID", 0]);
+    const wrong = Buffer.from(signature);
+    wrong[wrong.length - 1] = (wrong[wrong.length - 1] ?? 0) ^ 1;
+    const [status, , runs] = await answerTo(verify(), { "x-signature": wrong.toString("base64") });
+    expect([status, runs]).toEqual([401, 0]);
+  });
+
+  it("refuses a key of another kind at the start", async () => {
+    const { receiver } = of(
+      publicKey({ header: "x-signature", algorithm: "ed25519", key: pem(ec.publicKey) }),
+    );
+    await expect(receiver.start()).rejects.toMatchObject({ code: "ERR_KEY_UNREADABLE" });
+  });
+});
+
+describe("token", () => {
+  it.each([
+    ["a field", token({ header: "x-token", token: SECRET }), { "x-token": SECRET }, [200, "", 1]],
+    [
+      "another one",
+      token({ header: "x-token", token: SECRET }),
+      { "x-token": `${SECRET}!` },
+      [401, "ERR_SIGNATURE_INVALID", 0],
+    ],
+    ["none", token({ header: "x-token", token: SECRET }), {}, [401, "ERR_SIGNATURE_MISSING", 0]],
+    [
+      "Bearer",
+      token({ scheme: "Bearer", token: SECRET }),
+      { authorization: `Bearer ${SECRET}` },
+      [200, "", 1],
+    ],
+    [
+      "Bearer without the word",
+      token({ scheme: "Bearer", token: SECRET }),
+      { authorization: SECRET },
+      [401, "ERR_SIGNATURE_MALFORMED", 0],
+    ],
+    [
+      "Basic",
+      token({ scheme: "Basic", token: "shop:long password" }),
+      { authorization: `Basic ${btoa("shop:long password")}` },
+      [200, "", 1],
+    ],
+  ])("answers %s", async (_what, verify, headers, answer) => {
+    expect(await answerTo(verify, headers)).toEqual(answer);
+  });
+
+  it("is not kept with the event", async () => {
+    const { post, receiver } = receiving(
+      source({ verify: token({ header: "x-token", token: SECRET }), read: () => ({ name: "", data: null }) }),
+    );
+    await post({ body: BODY, headers: { "x-token": SECRET } });
+    const { events } = await receiver.events.list();
+    expect(events).toHaveLength(1);
+    expect(JSON.stringify(events)).not.toContain(SECRET);
+  });
+});
+
+describe("anyOf", () => {
+  const both = () =>
+    anyOf(
+      hmac({ header: "x-new", secret: SECRET }),
+      token({ header: "x-old", token: "the old token of it" }),
+    );
+
+  it("takes what fits one of its verifiers, and says which", async () => {
+    const { post, notices, ran } = of(both());
+    expect((await post({ body: BODY, headers: { "x-old": "the old token of it" } })).status).toBe(200);
+    expect(notices.find(({ type }) => type === "accepted")).toMatchObject({
+      keyId: expect.stringMatching(/^1:/),
+    });
+    expect(ran).toHaveLength(1);
+    expect(await answerTo(both(), { "x-new": hex(BODY) })).toEqual([200, "", 1]);
+    expect(await answerTo(both(), { "x-new": hex("x") })).toEqual([401, "ERR_SIGNATURE_INVALID", 0]);
+    expect(await answerTo(both(), {})).toEqual([401, "ERR_SIGNATURE_MISSING", 0]);
+  });
+
+  it("does not take unsafeUnsigned", () => {
+    expect(() =>
+      of(anyOf(hmac({ header: "x-new", secret: SECRET }), unsafeUnsigned({ because: "a test" }))),
+    ).toThrow(/unsafeUnsigned/);
+  });
+});
+
+describe("unsafeUnsigned", () => {
+  it("lets everything pass, and its events say so", async () => {
+    const { post, ran, notices } = of(unsafeUnsigned({ because: "the sender signs nothing" }));
+    expect((await post({ body: BODY })).status).toBe(200);
+    expect(ran).toEqual([expect.objectContaining({ authenticated: false })]);
+    expect(notices).toContainEqual(
+      expect.objectContaining({ type: "warning", what: expect.stringContaining("anybody can send") }),
+    );
+  });
+
+  it("needs a reason", () => {
+    expect(() => unsafeUnsigned({ because: " " })).toThrow(/reason/);
+  });
+});
+
+describe("a function of one's own", () => {
+  it("may hand on other bytes, which are what is read and kept", async () => {
+    const content = Buffer.from('{"id":"fetched","type":"paid"}');
+    const { post, ran, receiver } = of(async () => ({
+      ok: true,
+      keyId: "k",
+      content,
+      covered: { "X-Id": "1" },
+    }));
+    expect((await post({ body: "id=1" })).status).toBe(200);
+    expect(ran[0]).toMatchObject({ id: "fetched", headers: { "x-id": "1" }, authenticated: true });
+    expect((await receiver.events.list({ flow: "any", id: "fetched" })).events).toHaveLength(1);
+  });
+
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("no network");
+      },
+    ],
+    [
+      "rejects",
+      async () => {
+        throw new Error("no network");
+      },
+    ],
+    ["returns true", () => true as never],
+    ["returns nothing", () => undefined as never],
+    ["says ok in words", () => ({ ok: "yes" }) as never],
+    ["gives a code of its own", () => ({ ok: false, code: "ERR_X", why: "" }) as never],
+    ["gives a time that is none", () => ({ ok: true, keyId: null, signedAt: new Date(Number.NaN) }) as never],
+    ["gives content that is text", () => ({ ok: true, keyId: null, content: "x" }) as never],
+  ] as const)("that %s lets nothing pass: 503", async (_what, verify) => {
+    const { post, ran } = of(verify as VerifyFunction);
+    const { status, body } = await post({ body: BODY });
+    expect([status, body, ran]).toEqual([503, expect.stringContaining("ERR_RESOLVER_FAILED"), []]);
+  });
+
+  it("that takes too long is aborted", async () => {
+    let aborted = false;
+    const { post, clock } = of(
+      (_request, { signal }) => new Promise(() => signal.addEventListener("abort", () => (aborted = true))),
+    );
+    const answer = post({ body: BODY });
+    await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(2_001);
+    expect((await answer).body).toContain("ERR_ACCEPT_TIMEOUT");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(aborted).toBe(true);
+  });
+
+  it("is called for so many deliveries at one time as may wait for a resolver", async () => {
+    const { post } = of(() => new Promise(() => {}), { limits: { maxResolving: 1 } });
+    void post({ body: BODY });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect((await post({ body: BODY })).body).toContain("ERR_OVERLOADED");
+  });
+});
