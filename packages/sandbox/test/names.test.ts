@@ -120,8 +120,15 @@ describe("a callback under the names of a deployment", () => {
     expect(Date.now() - Date.parse(created_at)).toBeGreaterThan(29 * 24 * 3_600_000);
   });
 
-  it("is re-split where the status follows the reference and does not come last", async () => {
+  it("is re-split where the status follows the reference and a text follows it, and else is sent as it is", async () => {
     const merchant = await receiver();
+    const safe = await start({ names });
+    safe.faults.add({ kind: "resplit", reference: "order-10" });
+    safe.deposit({ reference: "order-10", callback_url: merchant.url });
+    await expect.poll(() => merchant.received.length).toBeGreaterThan(0);
+    const [{ body: whole = "" } = {}] = merchant.received.splice(0);
+    expect(JSON.parse(whole)).toMatchObject({ reference: "order-10", status: "FAILED" });
+    expect(isGenuine(whole, safe.keys.publicKey)).toBe(true);
     const splittable = serviceNames({ callback: { fields: { payTxnId: "acmeTxnId", userId: "the_user" } } });
     const sandbox = await start({ names: splittable });
     sandbox.faults.add({ kind: "resplit", reference: "order-9" });
