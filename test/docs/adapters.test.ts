@@ -55,11 +55,11 @@ describe("the code in the adapters' documentation", () => {
   });
 
   it.each(["express", "fastify", "hono", "next"])(
-    "the adapter for %s has at most 80 lines of code",
+    "the adapter for %s has at most 85 lines of code",
     (name) => {
       const lines = textOf(`packages/${name}/src/index.ts`).split("\n");
       const code = lines.filter((line) => !/^\s*(\/\*|\*|\/\/|$)/.test(line));
-      expect(code.length).toBeLessThanOrEqual(80);
+      expect(code.length).toBeLessThanOrEqual(85);
     },
   );
 });

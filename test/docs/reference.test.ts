@@ -270,6 +270,14 @@ describe("options that users can give", () => {
     PostgresEffectsOptions: "exactly-once.md has them with those of the clients",
     SqliteEffectsOptions: "exactly-once.md has them with those of the clients",
     PostgresStoreOptions: "those of postgresInbox, without what the engine takes",
+    SourceOptions: "any-sender.md shows each where it is needed",
+    HmacOptions: "any-sender.md shows each where it is needed",
+    PublicKeyOptions: "any-sender.md shows each where it is needed",
+    TokenOptions: "any-sender.md shows each where it is needed",
+    VerifyOptions: "any-sender.md shows each where it is needed",
+    ReadySourceOptions: "any-sender.md shows each where it is needed",
+    StandardWebhooksOptions: "any-sender.md shows each where it is needed",
+    StripeOptions: "any-sender.md shows each where it is needed",
   };
   const compared = Object.values(tables).map(({ type }) => type);
   /** client.md and sandbox.md are compared by tests of their own. */

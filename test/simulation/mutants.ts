@@ -172,7 +172,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a PENDING that waits is not overtaken",
     ACCEPT,
-    "if (!record.terminal) return NONE;",
+    "if (rank === 0) return NONE;",
     "if (record !== null) return NONE;",
   ),
   mutant("a handler that throws is done", STEP, "if (outcome.ok) {", "if (outcome !== null) {"),
@@ -223,14 +223,14 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a second end is no contradiction",
     TABLE,
-    "if (!record.terminal && event.rank === 1) {",
+    "if (!record.terminal && event.rank > rank) {",
     "if (event.rank === 1) {",
   ),
   mutant(
     "a PENDING that comes too late is run",
     TABLE,
-    "if (record.terminal && event.rank === 0)",
-    "if (record === null)",
+    "if (event.rank < rank) return",
+    "if (record === null) return",
   ),
   {
     name: "a copy revives what is held",

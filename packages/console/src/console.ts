@@ -7,7 +7,7 @@ import { changeStream } from "./activity/stream.ts";
 import { decide } from "./decide.ts";
 import { crossSiteProblem, hostProblem, may } from "./guard.ts";
 import { type ConsoleOptions, type ConsoleUser, checkOptions, userOf } from "./options.ts";
-import { readQuery } from "./query.ts";
+import { flowsOf, readQuery } from "./query.ts";
 import { type PageRequest, regionsOf } from "./regions.ts";
 import { filterForm } from "./views/list.ts";
 import { ASSETS, consolePage, plainPage } from "./views/page.ts";
@@ -113,7 +113,10 @@ function createApp(redact: readonly string[]): Hono<Env> {
       return c.json({ regions: Object.fromEntries(html), problem });
     }
     return c.html(
-      consolePage(request.user, request.query, regions, { filter: filterForm(request.query), problem }),
+      consolePage(request.user, request.query, regions, {
+        filter: filterForm(request.query, flowsOf(request.receiver)),
+        problem,
+      }),
       status,
     );
   });

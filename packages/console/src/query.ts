@@ -1,4 +1,4 @@
-import type { EventCounts, EventQuery, HeldReason } from "@payhooks/core";
+import type { AnyReceiver, EventCounts, EventQuery, HeldReason } from "@payhooks/core";
 
 /** A state to list events of. */
 export type EventState = Extract<keyof EventCounts, "held" | "retrying" | "waiting" | "running"> | "finished";
@@ -24,7 +24,12 @@ export interface ConsoleQuery {
 
 export const STATES: readonly EventState[] = ["held", "retrying", "waiting", "running", "finished"];
 
-export const FLOWS: readonly FlowName[] = ["payments", "connect"];
+const FLOW_NAME = /^[a-z][a-z0-9-]{0,31}$/;
+
+/** The flows that a receiver can have events of. */
+export function flowsOf({ sources }: Pick<AnyReceiver, "sources">): readonly FlowName[] {
+  return ["payments", "connect", ...Object.keys(sources)];
+}
 
 /** Why an event is held, in words for the person who has to decide about it. */
 export const REASONS: Readonly<Record<HeldReason, string>> = {
@@ -63,7 +68,7 @@ export function readQuery(given: URLSearchParams): ConsoleQuery {
   const eventId = text("event") ?? "";
   return {
     state: STATES.find((one) => one === given.get("state")) ?? "held",
-    flow: FLOWS.find((one) => one === given.get("flow")) ?? null,
+    flow: FLOW_NAME.test(given.get("flow") ?? "") ? given.get("flow") : null,
     reason: isReason(reason) ? reason : null,
     name: text("name"),
     tenant: text("tenant"),

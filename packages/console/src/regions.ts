@@ -9,7 +9,7 @@ import { successesOfReference } from "@payhooks/core/inbox";
 import type { Activity } from "./activity/activity.ts";
 import { may } from "./guard.ts";
 import type { ConsoleUser } from "./options.ts";
-import { type ConsoleQuery, filterOf, isEventId } from "./query.ts";
+import { type ConsoleQuery, filterOf, flowsOf, isEventId } from "./query.ts";
 import { activityCard } from "./views/chart.ts";
 import { countTiles, reasonLinks } from "./views/counts.ts";
 import { healthNotes } from "./views/health.ts";
@@ -101,8 +101,7 @@ async function found(
   const named = (query: EventQuery): Promise<readonly StoredEvent[] | null> =>
     problems.orElse(searched(receiver, { ...query, tenant }, unsearched), null);
   const answers = await Promise.all([
-    named({ id: text, flow: "payments" }),
-    named({ id: text, flow: "connect" }),
+    ...flowsOf(receiver).map((flow) => named({ id: text, flow })),
     named({ referenceId: text }),
     isEventId(text) ? problems.orElse(ofEventId(receiver, text), null) : [],
   ]);

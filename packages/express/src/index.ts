@@ -35,7 +35,7 @@ export interface MountOptions {
  * @example app.use("/callbacks/pay", paymentCallbacks(receiver));
  */
 export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions = {}): RequestHandler {
-  return mount(receiver, "payments", options);
+  return webhooks<AnyReceiver>(receiver, "payments", options);
 }
 
 /**
@@ -46,21 +46,7 @@ export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions
  * @example app.use("/webhooks/connect", connectWebhooks(receiver));
  */
 export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): RequestHandler {
-  return mount(receiver, "connect", options);
-}
-
-/**
- * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
- *
- * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
- * @example app.use("/webhooks/billing", webhooks(receiver, "billing"));
- */
-export function webhooks<Mounted extends AnyReceiver>(
-  receiver: ReceiverSource<void, Mounted>,
-  source: SourceNameOf<Mounted>,
-  options: MountOptions = {},
-): RequestHandler {
-  return mount(receiver, source, options);
+  return webhooks<AnyReceiver>(receiver, "connect", options);
 }
 
 /**
@@ -104,10 +90,20 @@ export function captureRawBody(request: IncomingMessage, _response: unknown, bod
 const FIX =
   "mount Payhooks above app.use(express.json()), or write app.use(express.json({ verify: captureRawBody })) with captureRawBody from @payhooks/express";
 
-function mount(source: ReceiverSource, flow: string, options: MountOptions): RequestHandler {
-  checkNames(`The mount of ${flow}`, options, { tenant: true });
+/**
+ * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
+ *
+ * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
+ * @example app.use("/webhooks/billing", webhooks(receiver, "billing"));
+ */
+export function webhooks<Mounted extends AnyReceiver>(
+  receiver: ReceiverSource<void, Mounted>,
+  source: SourceNameOf<Mounted>,
+  options: MountOptions = {},
+): RequestHandler {
+  checkNames(`The mount of ${source}`, options, { tenant: true });
   const { tenant } = options;
-  const mounted = mountFlow(source, flow);
+  const mounted = mountFlow(receiver, source);
   mounted.startSoon();
   return (request, response, next) => {
     mounted

@@ -43,7 +43,7 @@ export function paymentCallbacks(
   receiver: ReceiverSource,
   options: MountOptions = {},
 ): FastifyPluginCallback {
-  return mount(receiver, "payments", options);
+  return webhooks<AnyReceiver>(receiver, "payments", options);
 }
 
 /**
@@ -55,21 +55,7 @@ export function paymentCallbacks(
  * @example app.register(connectWebhooks(receiver), { prefix: "/webhooks/connect" });
  */
 export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): FastifyPluginCallback {
-  return mount(receiver, "connect", options);
-}
-
-/**
- * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
- *
- * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
- * @example app.register(webhooks(receiver, "billing"), { prefix: "/webhooks/billing" });
- */
-export function webhooks<Mounted extends AnyReceiver>(
-  receiver: ReceiverSource<void, Mounted>,
-  source: SourceNameOf<Mounted>,
-  options: MountOptions = {},
-): FastifyPluginCallback {
-  return mount(receiver, source, options);
+  return webhooks<AnyReceiver>(receiver, "connect", options);
 }
 
 /**
@@ -101,13 +87,20 @@ function answering(probe: ReturnType<typeof mountProbe<void>>): RouteHandlerMeth
   };
 }
 
-const FIX =
-  "a preParsing hook has read the stream: register Payhooks outside of the scope that the hook is in";
-
-function mount(source: ReceiverSource, flow: string, options: MountOptions): FastifyPluginCallback {
-  checkNames(`The mount of ${flow}`, options, { tenant: true });
+/**
+ * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
+ *
+ * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
+ * @example app.register(webhooks(receiver, "billing"), { prefix: "/webhooks/billing" });
+ */
+export function webhooks<Mounted extends AnyReceiver>(
+  receiver: ReceiverSource<void, Mounted>,
+  source: SourceNameOf<Mounted>,
+  options: MountOptions = {},
+): FastifyPluginCallback {
+  checkNames(`The mount of ${source}`, options, { tenant: true });
   const { tenant } = options;
-  const mounted = mountFlow(source, flow);
+  const mounted = mountFlow(receiver, source);
   mounted.startSoon();
   return (app, _options, done) => {
     const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -119,7 +112,11 @@ function mount(source: ReceiverSource, flow: string, options: MountOptions): Fas
         remoteAddress: request.ip,
         tenant: tenant?.(request),
         readBody: (maxBodyBytes) =>
-          readNodeBody(raw, maxBodyBytes, { read: getRawBody, kept: request as KeptBody, fix: FIX }),
+          readNodeBody(raw, maxBodyBytes, {
+            read: getRawBody,
+            kept: request as KeptBody,
+            fix: "a preParsing hook has read the stream: register Payhooks outside of the scope that the hook is in",
+          }),
       });
       reply.hijack();
       writeReply(raw, reply.raw, answered);

@@ -37,7 +37,7 @@ export function paymentCallbacks<E extends Env = Env>(
   receiver: ReceiverSource<E["Bindings"]>,
   options: MountOptions = {},
 ): Handler<E> {
-  return mount<E>(receiver, "payments", options);
+  return webhooks<AnyReceiver, E>(receiver, "payments", options);
 }
 
 /**
@@ -51,21 +51,7 @@ export function connectWebhooks<E extends Env = Env>(
   receiver: ReceiverSource<E["Bindings"]>,
   options: MountOptions = {},
 ): Handler<E> {
-  return mount<E>(receiver, "connect", options);
-}
-
-/**
- * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
- *
- * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
- * @example app.all("/webhooks/billing", webhooks(receiver, "billing"));
- */
-export function webhooks<Mounted extends AnyReceiver, E extends Env = Env>(
-  receiver: ReceiverSource<E["Bindings"], Mounted>,
-  source: SourceNameOf<Mounted>,
-  options: MountOptions = {},
-): Handler<E> {
-  return mount<E>(receiver, source, options);
+  return webhooks<AnyReceiver, E>(receiver, "connect", options);
 }
 
 /**
@@ -94,30 +80,31 @@ export function ready<E extends Env = Env>(
   return ({ env }) => answerProbe(probe, env);
 }
 
-const FIX = "mount it above whatever calls c.req.json(), c.req.text() or c.req.parseBody()";
-
-const LIVES_ON: ReadonlySet<string> = new Set(["node", "bun", "deno"]);
-
-function mount<E extends Env>(
-  source: ReceiverSource<E["Bindings"]>,
-  flow: string,
-  options: MountOptions,
+/**
+ * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
+ *
+ * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
+ * @example app.all("/webhooks/billing", webhooks(receiver, "billing"));
+ */
+export function webhooks<Mounted extends AnyReceiver, E extends Env = Env>(
+  receiver: ReceiverSource<E["Bindings"], Mounted>,
+  source: SourceNameOf<Mounted>,
+  options: MountOptions = {},
 ): Handler<E> {
-  checkNames(`The mount of ${flow}`, options, { tenant: true, remoteAddress: true });
-  const { tenant, remoteAddress = peerOf } = options;
-  const mounted = mountFlow(source, flow);
+  checkNames(`The mount of ${source}`, options, { tenant: true, remoteAddress: true });
+  const mounted = mountFlow(receiver, source);
   const waitUntilOf = platformWaitUntil();
-  if (typeof source !== "function" && LIVES_ON.has(getRuntimeKey()))
+  if (typeof receiver !== "function" && ["node", "bun", "deno"].includes(getRuntimeKey()))
     mounted.startSoon(undefined as E["Bindings"]);
   return (context) => {
     const facts = {
-      tenant: tenant?.(context),
-      remoteAddress: remoteAddress(context),
+      tenant: options.tenant?.(context),
+      remoteAddress: (options.remoteAddress ?? peerOf)(context),
       waitUntil: waitUntilOf(context),
       // c.req keeps what it has read in a cache, and re-encodes it for later readers. The raw request may look unread.
       bodyUsed: Object.keys(context.req.bodyCache).length > 0,
       kept: context.req.bodyCache,
-      fix: FIX,
+      fix: "mount it above whatever calls c.req.json(), c.req.text() or c.req.parseBody()",
     };
     return answerRequest(mounted, context.req.raw, facts, context.env);
   };
@@ -135,8 +122,7 @@ function platformWaitUntil(): (context: Context) => ((work: Promise<unknown>) =>
   return (context) => {
     if (givesNone) return undefined;
     try {
-      const { executionCtx } = context;
-      return (work) => executionCtx.waitUntil(work);
+      return context.executionCtx.waitUntil.bind(context.executionCtx);
     } catch {
       // Hono throws if there is none. It is not asked again, since throwing for every request is expensive.
       givesNone = true;

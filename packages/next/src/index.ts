@@ -41,7 +41,7 @@ export type RouteHandler = (request: Request) => Promise<Response>;
  * @example export const POST = paymentCallbacks(receiver);
  */
 export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions = {}): RouteHandler {
-  return mount(receiver, "payments", options);
+  return webhooks<AnyReceiver>(receiver, "payments", options);
 }
 
 /**
@@ -51,7 +51,7 @@ export function paymentCallbacks(receiver: ReceiverSource, options: MountOptions
  * @example export const POST = connectWebhooks(receiver);
  */
 export function connectWebhooks(receiver: ReceiverSource, options: MountOptions = {}): RouteHandler {
-  return mount(receiver, "connect", options);
+  return webhooks<AnyReceiver>(receiver, "connect", options);
 }
 
 /**
@@ -63,20 +63,6 @@ export function connectWebhooks(receiver: ReceiverSource, options: MountOptions 
 export function workRoute(receiver: ReceiverSource, options: WorkRouteOptions): RouteHandler {
   checkNames("workRoute", options, { secret: true, deadlineMs: true, limit: true });
   return (request) => answerWork(receiver, request, options, undefined);
-}
-
-/**
- * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
- *
- * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
- * @example export const POST = webhooks(receiver, "billing");
- */
-export function webhooks<Mounted extends AnyReceiver>(
-  receiver: ReceiverSource<void, Mounted>,
-  source: SourceNameOf<Mounted>,
-  options: MountOptions = {},
-): RouteHandler {
-  return mount(receiver, source, options);
 }
 
 /**
@@ -113,10 +99,20 @@ function probeRoute(probe: ReturnType<typeof mountProbe<void>>): RouteHandler {
 
 const FIX = "do not call request.json() or request.text() before it, or hand it a request.clone()";
 
-function mount(source: ReceiverSource, flow: string, options: MountOptions): RouteHandler {
-  checkNames(`The mount of ${flow}`, options, { tenant: true, remoteAddress: true });
+/**
+ * Receives the webhooks of a source, as {@link connectWebhooks} receives those of connected accounts.
+ *
+ * @throws PayhooksError `ERR_SOURCE_UNKNOWN` when the receiver has no source with this name.
+ * @example export const POST = webhooks(receiver, "billing");
+ */
+export function webhooks<Mounted extends AnyReceiver>(
+  receiver: ReceiverSource<void, Mounted>,
+  source: SourceNameOf<Mounted>,
+  options: MountOptions = {},
+): RouteHandler {
+  checkNames(`The mount of ${source}`, options, { tenant: true, remoteAddress: true });
   const { tenant, remoteAddress } = options;
-  const mounted = mountFlow(source, flow);
+  const mounted = mountFlow(receiver, source);
   return (request) => {
     const facts = {
       tenant: tenant?.(request),

@@ -19,7 +19,7 @@ export const FILTER_OPTIONS: Readonly<Record<(typeof FILTERS)[number], OptionSpe
     multiple: true,
     help: `only events that are held for one of these reasons, with commas between them: ${REASONS.join(", ")}`,
   },
-  flow: { value: "FLOW", help: "only events of payments or connect" },
+  flow: { value: "FLOW", help: "only events of payments, connect or a source" },
   tenant: {
     value: "TENANT",
     help: "only events of this tenant, as the key resolver names it; --id and --reference need it if a resolver chooses the keys",
@@ -53,6 +53,13 @@ export interface Selection {
   readonly reasons: readonly HeldReason[];
 }
 
+/** Any flow, since only the receiver knows its sources. */
+function flowIn(given: Given): string | undefined {
+  const flow = given.text("flow");
+  if (flow === undefined || /^[a-z][a-z0-9-]{0,31}$/.test(flow)) return flow;
+  throw new UsageError("--flow is payments, connect, or the name of a source.");
+}
+
 /** What the options ask for. */
 export function selectionOf(given: Given): Selection {
   // A shell variable that is not set must not discard everything.
@@ -63,7 +70,7 @@ export function selectionOf(given: Given): Selection {
   return {
     query: {
       state: given.choice("state", STATES),
-      flow: given.choice("flow", ["payments", "connect"]),
+      flow: flowIn(given),
       tenant: given.text("tenant"),
       event: given.text("event"),
       referenceId: given.text("reference"),

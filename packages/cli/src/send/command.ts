@@ -15,11 +15,15 @@ import {
   SIGNING_OPTIONS,
 } from "../delivery/signing.ts";
 import { FORGERIES, type ForgeryKind, KINDS, type Prepared, prepare } from "./deliveries.ts";
+import { prepareOf, SENDER_NAMES } from "./senders.ts";
 
 export const sendCommand: Command = {
   name: "send",
   summary: "Sign deliveries as the service does, or as an attacker would, and send them to your server",
-  usage: ["deposit|withdrawal|connected-account|settlement --to URL [OPTIONS]"],
+  usage: [
+    "deposit|withdrawal|connected-account|settlement --to URL [OPTIONS]",
+    `${SENDER_NAMES.join("|")} --to URL --name NAME [OPTIONS]`,
+  ],
   options: {
     to: { value: "URL", help: "where to send it, such as http://127.0.0.1:3000/callbacks/pay" },
     status: {
@@ -30,6 +34,12 @@ export const sendCommand: Command = {
     amount: { value: "AMOUNT", help: "amount; a whole number for settlements", default: "10.50, 125000" },
     reference: { value: "TEXT", help: "your reference (referenceId)", default: "made from the seed" },
     "transaction-id": { value: "TEXT", help: "the service's id (payTxnId)", default: "made from the seed" },
+    name: { value: "TEXT", help: "of another sender: the event's name, such as invoice.paid" },
+    data: {
+      value: "JSON",
+      help: "of another sender: the event's data, to which an id is added",
+      default: "{}",
+    },
     message: { value: "TEXT", help: "the field message" },
     "callback-url": { value: "URL", help: "the signed field callbackUrl", default: "the URL of --to" },
     events: { value: "N", help: "number of different events to send", default: "1" },
@@ -59,14 +69,30 @@ export const sendCommand: Command = {
     "payhooks send deposit --to http://127.0.0.1:3000/callbacks/pay --state sandbox.json --reference order-1",
     "payhooks send deposit --to http://127.0.0.1:3000/callbacks/pay --state sandbox.json --status PENDING,SUCCESS --times 5 --parallel 8 --shuffle --seed 7",
     "payhooks send settlement --to http://127.0.0.1:3000/webhooks/connect --forge signature",
+    "payhooks send stripe --to http://127.0.0.1:3000/webhooks/cards --secret whsec_… --name charge.refunded --times 3",
   ],
   arguments: { least: 1, most: 1 },
   changes: () => true,
   async run(given, terminal) {
-    const kind = chosen("What to send", given.positionals[0] ?? "", KINDS);
+    const what = chosen("What to send", given.positionals[0] ?? "", [...KINDS, ...SENDER_NAMES]);
     const to = httpUrl("--to", given.required("to", "the address of your endpoint"));
     const seed = given.number("seed") ?? Math.floor(Math.random() * 1_000_000);
     const forge = given.choice("forge", FORGERIES);
+    const counts = {
+      events: given.number("events", { min: 1, max: 10_000 }) ?? 1,
+      times: given.number("times", { min: 1, max: 10_000 }) ?? 1,
+      isStale: given.flag("stale"),
+      seed,
+    };
+    const kind = KINDS.find((one) => one === what);
+    if (kind === undefined) {
+      refuseMerchantId(given);
+      const name = given.required("name", "the event's name");
+      const wish = { sender: what, name, data: given.text("data") ?? "{}", forge, ...counts };
+      const ordered = prepareOf(wish, needSecret(await readCredentials(given)), Date.now());
+      const deliveries = given.flag("shuffle") ? shuffled(ordered, seed) : ordered;
+      return sendAll(deliveries, to, { given, terminal, seed, forge, isOurMerchant: true });
+    }
     const isPayment = kind === "deposit" || kind === "withdrawal";
     if (!isPayment) refuseMerchantId(given);
     const credentials = await readCredentials(given);
@@ -80,11 +106,8 @@ export const sendCommand: Command = {
       message: given.text("message"),
       callbackUrl: given.text("callback-url") ?? to.href,
       merchantId: credentials.merchantId,
-      events: given.number("events", { min: 1, max: 10_000 }) ?? 1,
-      times: given.number("times", { min: 1, max: 10_000 }) ?? 1,
       forge,
-      isStale: given.flag("stale"),
-      seed,
+      ...counts,
       names: await readNames(given),
     };
     const ordered = prepare(wanted, key, Date.now());

@@ -64,6 +64,9 @@ function others({ life, query, redact }: LifeView): Html {
   )}</ul></section>`;
 }
 
+/** What the id of an event is called. A source calls it as it likes. */
+const ID_NAMES: Readonly<Record<string, string>> = { payments: "payTxnId", connect: "idempotency_key" };
+
 function facts({ life, redact }: LifeView): Html {
   const { flow, tenant, eventId, replays, copies, acceptedAt, lastDeliveryAt } = life;
   const event = redactedLabel(redact, "event", life.event) ?? "";
@@ -74,7 +77,7 @@ function facts({ life, redact }: LifeView): Html {
   ${reference !== null && html`<dt>reference</dt><dd class="mono">${shown(reference)}</dd>`}
   ${
     isCertain(life)
-      ? html`<dt>${flow === "payments" ? "payTxnId" : "idempotency_key"}</dt><dd class="mono">${shown(redactedLabel(redact, "id", life.id) ?? "")}</dd>`
+      ? html`<dt>${ID_NAMES[flow] ?? `id at ${flow}`}</dt><dd class="mono">${shown(redactedLabel(redact, "id", life.id) ?? "")}</dd>`
       : html`<dt>hash of what was signed</dt><dd class="mono">${shown(life.id)}</dd>`
   }
   <dt>event</dt><dd>${event === "" ? "unknown" : shown(event)}${status !== "" && html` · ${shown(status)}`}</dd>

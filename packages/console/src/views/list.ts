@@ -1,6 +1,6 @@
 import type { StoredEvent } from "@payhooks/core";
 import { type Html, html, pill, type Tone } from "@payhooks/pages";
-import { addressOf, type ConsoleQuery, FLOWS, STATES } from "../query.ts";
+import { addressOf, type ConsoleQuery, STATES } from "../query.ts";
 import { redactedLabel } from "../redaction/redaction.ts";
 import { isCertain, nameOf } from "./labels.ts";
 import { moment, shown, shownAsText } from "./shown.ts";
@@ -38,7 +38,7 @@ export function statePill({ state, reason }: Pick<StoredEvent, "state" | "reason
 }
 
 /** The form that searches and filters. Without scripts, it loads the page again. */
-export function filterForm(query: ConsoleQuery): Html {
+export function filterForm(query: ConsoleQuery, flows: readonly string[]): Html {
   const choice = (value: string, selected: boolean, label = value) =>
     html`<option value="${value}" ${selected && html`selected`}>${label}</option>`;
   const isNarrowed = query.flow !== null || query.name !== null || query.tenant !== null;
@@ -47,7 +47,7 @@ export function filterForm(query: ConsoleQuery): Html {
   <label>State<select name="state">${STATES.map((state) => choice(state, state === query.state))}</select></label>
   <button>Show</button>
   <details class="more" id="more-filters" ${isNarrowed && html`open`}><summary>More filters</summary><div class="fields">
-  <label>Flow<select name="flow">${choice("", query.flow === null, "both")}${FLOWS.map((flow) => choice(flow, flow === query.flow))}</select></label>
+  <label>Flow<select name="flow">${choice("", query.flow === null, "all")}${flows.map((flow) => choice(flow, flow === query.flow))}</select></label>
   <label>Event<input name="name" value="${query.name}" placeholder="any" autocomplete="off" spellcheck="false" maxlength="256"></label>
   <label>Tenant<input name="tenant" value="${query.tenant}" placeholder="any" autocomplete="off" spellcheck="false" maxlength="256"></label>
   </div></details>
@@ -115,7 +115,7 @@ function row(summary: StoredEvent, { query, redact, rights }: ListView): Html {
   ${rights.length > 0 && state === "held" ? html`<input type="checkbox" class="pick" id="pick-${eventId}" value="${eventId}" aria-label="Select ${shownAsText(name)}">` : html`<span class="pick"></span>`}
   <a class="event" id="open-${eventId}" href="${addressOf(query, { eventId })}">
     <span class="line"><span class="name">${shown(name)}</span><span class="end">${statePill(summary)}</span></span>
-    <span class="line"><span class="sub">${shown(event)}${status !== "" && html` · ${shown(status)}`}${reference !== null && isCertain(summary) && html` · <span class="mono">${shown(id)}</span>`}${tenant !== "" && html` · ${shown(tenant)}`}${flow === "connect" && " · connect"}</span><span class="end sub">${moment(acceptedAt)}</span></span>
+    <span class="line"><span class="sub">${shown(event)}${status !== "" && html` · ${shown(status)}`}${reference !== null && isCertain(summary) && html` · <span class="mono">${shown(id)}</span>`}${tenant !== "" && html` · ${shown(tenant)}`}${flow !== "payments" && ` · ${flow}`}</span><span class="end sub">${moment(acceptedAt)}</span></span>
   </a>
 </li>`;
 }

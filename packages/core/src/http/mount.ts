@@ -4,9 +4,8 @@ import type { Delivery, Reply } from "../protocol/delivery.ts";
 import { type DeliveryErrorCode, isSetupError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { Endpoint } from "../receiver/intake.ts";
-import type { AnyReceiver } from "../receiver/receiver.ts";
+import { type AnyReceiver, endpointOf } from "../receiver/receiver.ts";
 import { pauseAfter } from "../receiver/start-again.ts";
-import { unknownSource } from "../sources/known-sources.ts";
 import { emptyContext } from "../time/async-context.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import { systemClock } from "../time/clock.ts";
@@ -80,15 +79,6 @@ export function mountFlow<Platform = void>(
       environmentOf().soon(() => void startOf(source, flow, platform));
     },
   };
-}
-
-function endpointOf(receiver: AnyReceiver, flow: FlowName): Endpoint {
-  if (flow === "payments") return receiver.payments;
-  if (flow === "connect") return receiver.connect;
-  const { sources } = receiver;
-  const endpoint = Object.hasOwn(sources, flow) ? sources[flow] : undefined;
-  if (endpoint === undefined) throw unknownSource(flow, Object.keys(sources));
-  return endpoint;
 }
 
 /** Makes the receiver and starts it. A factory that fails is called again after a pause. The receiver itself repeats its start. */

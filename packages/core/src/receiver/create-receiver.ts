@@ -24,7 +24,7 @@ import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import type { Contents } from "../protocol/contents.ts";
 import { isSetupError, PayhooksError } from "../protocol/errors.ts";
-import { type EventName, type FlowName, flowOfEvent } from "../protocol/events.ts";
+import { type EventName, FLOWS, type FlowName, flowOfEvent } from "../protocol/events.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { checkNameOf, sourceFlowsOf } from "../sources/known-sources.ts";
 import type { Sources } from "../sources/source.ts";
@@ -182,6 +182,7 @@ class MountedReceiver
     this.events = {
       ...events,
       list: async (query = {}) => {
+        this.#checkFlowOf(query);
         this.#checkTenantOf(query);
         return events.list(query);
       },
@@ -331,6 +332,15 @@ class MountedReceiver
 
   contents(delivery: StoredDelivery): Contents {
     return contentsIn(this.#flows, delivery);
+  }
+
+  /** A flow that no event can have would find nothing. */
+  #checkFlowOf({ flow }: EventQuery): void {
+    if (flow === undefined || Object.hasOwn(FLOWS, flow) || this.#flows.has(flow)) return;
+    const known = [...Object.keys(FLOWS), ...Object.keys(this.sources)].join(", ");
+    throw new PayhooksError("ERR_OPTION_INVALID", `The flow of events.list is ${JSON.stringify(flow)}.`, {
+      fix: `It can be ${known}.`,
+    });
   }
 
   /** Ids and references belong to a tenant. Without one, nothing would be found, and that would look like an answer. */

@@ -8,7 +8,8 @@ import type { Health, WorkReport } from "../inbox/inbox.ts";
 import type { AcceptOutcome, RunReport, StoredDelivery } from "../inbox/record/event.ts";
 import type { Notice, NotReadyCode } from "../notices/notice.ts";
 import type { Contents } from "../protocol/contents.ts";
-import type { EventName } from "../protocol/events.ts";
+import type { EventName, FlowName } from "../protocol/events.ts";
+import { unknownSource } from "../sources/known-sources.ts";
 import type { EventOfSource, NameOf, Sources } from "../sources/source.ts";
 import type { Endpoint } from "./intake.ts";
 
@@ -158,4 +159,14 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
    * running after `graceMs` (default 10 s) or, with an inbox in memory, are lost.
    */
   close(options?: { readonly graceMs?: number | undefined }): Promise<{ readonly unfinished: number }>;
+}
+
+/** The endpoint of a flow. Throws `ERR_FLOW_OFF` or `ERR_SOURCE_UNKNOWN`. */
+export function endpointOf(receiver: AnyReceiver, flow: FlowName): Endpoint {
+  if (flow === "payments") return receiver.payments;
+  if (flow === "connect") return receiver.connect;
+  const { sources } = receiver;
+  const endpoint = Object.hasOwn(sources, flow) ? sources[flow] : undefined;
+  if (endpoint === undefined) throw unknownSource(flow, Object.keys(sources));
+  return endpoint;
 }

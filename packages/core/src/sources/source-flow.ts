@@ -179,8 +179,14 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
       sendsOnce: made.sendsOnce,
       unhandled: made.unhandled,
       challenge(url) {
-        const text =
-          made.challenge?.({ query: new URLSearchParams(pathOf(url).split("?")[1] ?? "") }) ?? null;
+        const query = new URLSearchParams(pathOf(url).split("?")[1] ?? "");
+        let text: string | null;
+        try {
+          text = made.challenge?.({ query }) ?? null;
+        } catch {
+          // Anybody may send a GET. One that is not understood has no answer.
+          return null;
+        }
         if (text === null || Buffer.byteLength(text) > MAX_CHALLENGE) return null;
         return replyOf({ status: 200, body: text });
       },

@@ -53,9 +53,6 @@ export interface Answer {
   readonly contentType?: string | undefined;
 }
 
-/** From names to the types of their data. */
-export type EventTypes = Readonly<Record<string, unknown>>;
-
 /** No names are known: any text, and `unknown` data. */
 export interface AnyEvents {
   readonly [name: string]: unknown;

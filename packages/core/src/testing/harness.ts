@@ -10,10 +10,11 @@ import type { Logger } from "../notices/logger.ts";
 import type { Notice } from "../notices/notice.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Reply } from "../protocol/delivery.ts";
-import type { ConnectEvent, ServiceFlow } from "../protocol/events.ts";
+import type { ConnectEvent, FlowName, ServiceFlow } from "../protocol/events.ts";
 import { createReceiver } from "../receiver/create-receiver.ts";
 import type { ReceiverOptions } from "../receiver/options.ts";
-import type { Receiver } from "../receiver/receiver.ts";
+import { endpointOf, type NoSources, type Receiver } from "../receiver/receiver.ts";
+import type { Sources } from "../sources/source.ts";
 import {
   callbackFields,
   connectEvent,
@@ -31,11 +32,14 @@ import {
 } from "./signers.ts";
 
 /** Options of {@link createHarness}. */
-export interface HarnessOptions<Context extends HandlerContext = HandlerContext> {
+export interface HarnessOptions<
+  Context extends HandlerContext = HandlerContext,
+  S extends Sources = NoSources,
+> {
   /** Registers the handlers under test, as the program does when it starts. */
-  readonly register: (receiver: Receiver<Context>) => unknown;
+  readonly register: (receiver: Receiver<Context, S>) => unknown;
   /** Further options of the receiver. The harness sets its keys, inbox, clock and way of running. */
-  readonly receiver?: Omit<ReceiverOptions, "inbox" | "clock" | "run"> | undefined;
+  readonly receiver?: Omit<ReceiverOptions<S>, "inbox" | "clock" | "run"> | undefined;
   /** Keys to use. Making them takes time, so you may use the same ones again. */
   readonly keys?: TestKeys | undefined;
   /** When the clock starts, in milliseconds since the epoch. Default: the time of the call. */
@@ -54,7 +58,7 @@ export interface HarnessDelivery {
   readonly ran: readonly string[];
   /** Null when it was refused. */
   readonly eventId: string | null;
-  readonly flow: ServiceFlow;
+  readonly flow: FlowName;
   /** What was sent, so that you can send it again. */
   readonly sent: SignedDelivery;
 }
@@ -63,8 +67,8 @@ export interface HarnessDelivery {
 type PaymentFields = Some<Omit<DocumentedFields, "event">>;
 
 /** A receiver with real keys, in memory, on a fake clock. */
-export interface Harness {
-  readonly receiver: Receiver;
+export interface Harness<S extends Sources = NoSources> {
+  readonly receiver: Receiver<HandlerContext, S>;
   /** The receiver's clock, for your own code. Its `advance` is that of the harness. */
   readonly clock: FakeClock;
   readonly keys: TestKeys;
@@ -81,8 +85,8 @@ export interface Harness {
     event: Name,
     changes?: WebhookChanges<Name>,
   ): Promise<HarnessDelivery>;
-  /** Delivers any bytes. */
-  deliver(flow: ServiceFlow, delivery: SignedDelivery): Promise<HarnessDelivery>;
+  /** Delivers any bytes to a flow or a source. */
+  deliver(flow: ServiceFlow | (keyof S & string), delivery: SignedDelivery): Promise<HarnessDelivery>;
   /** Delivers the same bytes again, as the service does if it gets no 2xx. */
   redeliver(delivery: HarnessDelivery): Promise<HarnessDelivery>;
   /**
@@ -101,6 +105,10 @@ export interface Harness {
   close(): Promise<void>;
 }
 
+function codeIn({ body }: Reply): string | null {
+  return (JSON.parse(body) as { error?: { code: string } }).error?.code ?? null;
+}
+
 const LEASE_MS = 30_000;
 const SECRET = "whsec_test_0123456789abcdef";
 const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };
@@ -112,11 +120,15 @@ const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };
  * @example const t = await createHarness({ register: (receiver) => receiver.onDeposit(credit) }); const delivery = await
  * t.deposit({ referenceId: "o-1" }); await t.redeliver(delivery);
  */
-export async function createHarness<Context extends HandlerContext>(
-  options: HarnessOptions<Context> & { readonly receiver: { readonly effects: Effects<Context> } },
-): Promise<Harness>;
-export async function createHarness(options: HarnessOptions): Promise<Harness>;
-export async function createHarness(given: HarnessOptions): Promise<Harness> {
+export async function createHarness<Context extends HandlerContext, const S extends Sources = NoSources>(
+  options: HarnessOptions<Context, S> & { readonly receiver: { readonly effects: Effects<Context> } },
+): Promise<Harness<S>>;
+export async function createHarness<const S extends Sources = NoSources>(
+  options: HarnessOptions<HandlerContext, S>,
+): Promise<Harness<S>>;
+export async function createHarness(
+  given: HarnessOptions<HandlerContext, Sources>,
+): Promise<Harness<Sources>> {
   checkNames("createHarness", given, { register: true, receiver: true, keys: true, now: true });
   const { register, receiver: options = {}, keys = createTestKeys(), now = Date.now() } = given;
   const clock = steppedClock(now, rest);
@@ -177,12 +189,12 @@ export async function createHarness(given: HarnessOptions): Promise<Harness> {
     return { result, ran: ran.map(({ handler }) => handler) };
   }
 
-  async function deliver(flow: ServiceFlow, sent: SignedDelivery): Promise<HarnessDelivery> {
+  async function deliver(flow: FlowName, sent: SignedDelivery): Promise<HarnessDelivery> {
     await settle();
     const from = notices.length;
     const work: Promise<unknown>[] = [];
     const { result: reply, ran } = await watching(async () => {
-      const answer: Reply = await receiver[flow].receive({
+      const answer: Reply = await endpointOf(receiver, flow).receive({
         method: "POST",
         url: `/${flow}`,
         headers: { get: (name) => sent.headers[name] ?? null },
@@ -195,12 +207,13 @@ export async function createHarness(given: HarnessOptions): Promise<Harness> {
     });
     const eventId =
       notices.slice(from).flatMap((notice) => ("eventId" in notice ? [notice.eventId] : []))[0] ?? null;
-    const accepted = reply.status === 200 ? eventId : null;
+    const isAccepted = reply.status < 300;
+    const accepted = isAccepted ? eventId : null;
     const state = accepted === null ? undefined : (await receiver.events.get(accepted))?.state;
     return {
       status: reply.status,
-      code: (JSON.parse(reply.body) as { error?: { code: string } }).error?.code ?? null,
-      outcome: reply.status === 200 ? (state ?? "stale") : "refused",
+      code: isAccepted ? null : codeIn(reply),
+      outcome: isAccepted ? (state ?? "stale") : "refused",
       ran,
       eventId: accepted,
       flow,

@@ -25,3 +25,4 @@ export {
   signPaymentCallback,
   type TestKeys,
 } from "./signers.ts";
+export { type SourceSigner, signers } from "./source-signers.ts";

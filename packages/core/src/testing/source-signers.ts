@@ -1,0 +1,114 @@
+import { createHmac, randomUUID } from "node:crypto";
+import type { SignedDelivery } from "./signers.ts";
+
+/** Signs one event of a sender. `id` and `at` are made up if they are left out. */
+export type SourceSigner = (
+  name: string,
+  data: unknown,
+  options?: { readonly id?: string | undefined; readonly at?: Date | undefined },
+) => SignedDelivery;
+
+/** What a sender makes of an event: its body, and the header fields of the signature. */
+type Make = (event: {
+  readonly name: string;
+  readonly data: unknown;
+  readonly id: string;
+  readonly at: Date;
+  readonly seconds: number;
+}) => {
+  readonly body: unknown;
+  readonly headers: (text: string) => Readonly<Record<string, string>>;
+};
+
+function signerBy(make: Make): SourceSigner {
+  return (name, data, { id = randomUUID(), at = new Date() } = {}) => {
+    const { body, headers } = make({ name, data, id, at, seconds: Math.floor(at.getTime() / 1000) });
+    const text = JSON.stringify(body);
+    return {
+      rawBody: Buffer.from(text),
+      headers: { "content-type": "application/json", ...headers(text) },
+    };
+  };
+}
+
+function mac(
+  text: string,
+  secret: string | Uint8Array,
+  encoding: "hex" | "base64",
+  algorithm = "sha256",
+): string {
+  return createHmac(algorithm, secret).update(text).digest(encoding);
+}
+
+interface SignerOptions {
+  readonly secret: string;
+}
+
+/**
+ * Genuine deliveries of the ready sources, for tests. Each takes the secret that the source has.
+ *
+ * @example await t.deliver("billing", signers.standardWebhooks({ secret })("invoice.paid", { invoice: "i-1" }, { at: new Date(t.clock.now()) }));
+ */
+export const signers: Readonly<{
+  standardWebhooks(
+    options: SignerOptions & { readonly headers?: "webhook" | "svix" | undefined },
+  ): SourceSigner;
+  stripe(options: SignerOptions): SourceSigner;
+  github(options: SignerOptions): SourceSigner;
+  shopify(options: SignerOptions): SourceSigner;
+  paystack(options: SignerOptions): SourceSigner;
+  slack(options: SignerOptions): SourceSigner;
+}> = {
+  standardWebhooks: ({ secret, headers: names = "webhook" }) =>
+    signerBy(({ name, data, id, at, seconds }) => ({
+      body: { type: name, timestamp: at.toISOString(), data },
+      headers: (text) => ({
+        [`${names}-id`]: id,
+        [`${names}-timestamp`]: String(seconds),
+        [`${names}-signature`]: `v1,${mac(`${id}.${seconds}.${text}`, Buffer.from(secret.replace(/^[a-z]+_/, ""), "base64"), "base64")}`,
+      }),
+    })),
+  stripe: ({ secret }) =>
+    signerBy(({ name, data, id, seconds }) => ({
+      body: { id, object: "event", type: name, created: seconds, data: { object: data } },
+      headers: (text) => ({
+        "stripe-signature": `t=${seconds},v1=${mac(`${seconds}.${text}`, secret, "hex")}`,
+      }),
+    })),
+  github: ({ secret }) =>
+    signerBy(({ name, data, id }) => ({
+      body: data,
+      headers: (text) => ({
+        "x-github-event": name,
+        "x-github-delivery": id,
+        "x-hub-signature-256": `sha256=${mac(text, secret, "hex")}`,
+      }),
+    })),
+  shopify: ({ secret }) =>
+    signerBy(({ name, data, id }) => ({
+      body: data,
+      headers: (text) => ({
+        "x-shopify-topic": name,
+        "x-shopify-webhook-id": id,
+        "x-shopify-hmac-sha256": mac(text, secret, "base64"),
+      }),
+    })),
+  paystack: ({ secret }) =>
+    signerBy(({ name, data }) => ({
+      body: { event: name, data },
+      headers: (text) => ({ "x-paystack-signature": mac(text, secret, "hex", "sha512") }),
+    })),
+  slack: ({ secret }) =>
+    signerBy(({ name, data, id, seconds }) => ({
+      body: {
+        type: "event_callback",
+        event_id: id,
+        event_time: seconds,
+        event: { ...Object(data), type: name },
+      },
+      headers: (text) => ({
+        "x-slack-request-timestamp": String(seconds),
+        "x-slack-signature": `v0=${mac(`v0:${seconds}:${text}`, secret, "hex")}`,
+      }),
+    })),
+};

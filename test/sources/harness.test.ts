@@ -1,0 +1,32 @@
+import { github, paystack, shopify, slack, standardWebhooks, stripe } from "@payhooks/core";
+import { createHarness, signers } from "@payhooks/core/testing";
+import { expect, it, onTestFinished } from "vitest";
+
+const secret = `whsec_${Buffer.from("a secret of twenty-four bytes").toString("base64")}`;
+const ready = { standardWebhooks, stripe, github, shopify, paystack, slack };
+type Kind = keyof typeof ready;
+
+it.each(Object.keys(ready) as Kind[])(
+  "the harness takes what signers.%s has signed, and retries its handlers",
+  async (kind) => {
+    const ran: unknown[] = [];
+    const t = await createHarness({
+      receiver: { sources: { any: ready[kind]({ secret }) } },
+      register: (receiver) =>
+        receiver.on("any", "paid", ({ data }) => {
+          ran.push(data);
+          if (ran.length === 1) throw new Error("down");
+        }),
+    });
+    onTestFinished(() => t.close());
+    const sent = signers[kind]({ secret })("paid", { id: 7 }, { id: "e-1", at: new Date(t.clock.now()) });
+    const delivery = await t.deliver("any", sent);
+    expect(delivery).toMatchObject({ status: 200, flow: "any", outcome: "retrying", ran: ["paid"] });
+    expect(await t.redeliver(delivery)).toMatchObject({ status: 200 });
+    await t.advance("1h");
+    expect(ran).toEqual([expect.objectContaining({ id: 7 }), expect.objectContaining({ id: 7 })]);
+    const other = signers[kind]({ secret: `whsec_${Buffer.from("another secret").toString("base64")}` });
+    const forged = await t.deliver("any", other("paid", { id: 8 }, { at: new Date(t.clock.now()) }));
+    expect(forged).toMatchObject({ status: 401, code: "ERR_SIGNATURE_INVALID", outcome: "refused" });
+  },
+);
