@@ -1,4 +1,4 @@
-/** A process is stopped while its inbox hands it large records: the others run everything, and soon. */
+/** A process is stopped at a take of large records, before it runs any of them: the others run everything, and soon. */
 import { expect } from "vitest";
 import type { InboxConfig } from "./child-config.ts";
 import { testEvent } from "./events.ts";
