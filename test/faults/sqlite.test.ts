@@ -4,6 +4,7 @@ import { sqliteStore } from "@payhooks/core/sqlite";
 import { describe, expect, it } from "vitest";
 import type { KillDuring } from "./harness/child-config.ts";
 import { testEvent } from "./harness/events.ts";
+import { stopInTake } from "./harness/frozen-take.ts";
 import { newSqliteInbox, openHandle } from "./harness/inbox.ts";
 import { type KillGround, killAtPoints, killUnderLoad } from "./harness/kill-cases.ts";
 import { KILL_POINTS } from "./harness/kill-points.ts";
@@ -23,6 +24,12 @@ const onSqlite: KillGround = {
 const options = { concurrent: !isLong };
 describe("kill -9 under load", options, () => killUnderLoad(onSqlite, lengthOf(5, 200)));
 describe("kill -9 at a point", options, () => killAtPoints(onSqlite, KILL_POINTS, lengthOf(1, 10)));
+
+it(
+  "a process that is stopped directly behind a take holds nothing that others need",
+  { timeout: 120_000 },
+  () => withScope((scope) => stopInTake(scope, newSqliteInbox(scope))),
+);
 
 describe("kill -9 in the middle of", () => {
   const kills = lengthOf(3, 50);
