@@ -18,6 +18,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["inbox"],
   ["inbox/record"],
   ["notices"],
+  ["names"],
   ["signature"],
   ["protocol"],
   ["time"],

@@ -24,6 +24,9 @@ export type { Health, Inbox, WorkReport } from "./inbox/inbox.ts";
 export type { RunReport } from "./inbox/record/event.ts";
 export type { OtherEvent, StoredEvent } from "./inbox/record/life.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";
+export { parseServiceNames } from "./names/file.ts";
+export type { FieldName, ServiceNames, ServiceNamesOptions } from "./names/options.ts";
+export { serviceNames } from "./names/service-names.ts";
 export type { AlertOptions } from "./notices/alerts.ts";
 
 export type { GivenLogger, Logger } from "./notices/logger.ts";

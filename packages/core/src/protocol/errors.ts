@@ -46,6 +46,7 @@ export type VerificationErrorCode =
 export type SetupErrorCode =
   | "ERR_OPTION_INVALID"
   | "ERR_OPTION_MISSING"
+  | "ERR_NAMES_INVALID"
   | "ERR_FLOW_OFF"
   | "ERR_KEY_UNREADABLE"
   | "ERR_KEY_PRIVATE"

@@ -1,0 +1,73 @@
+import type { PaymentStatus } from "../protocol/events.ts";
+import type { CallbackField } from "../signature/canonical.ts";
+
+/** How often the service sends an undocumented field: with every callback, or with some. */
+export type Sent = "always" | "sometimes";
+
+type NeverAbsent = "amount" | "event" | "payTxnId" | "referenceId" | "status" | "timestamp";
+
+/**
+ * What a field of the specification is called on the wire, and how often it is sent. A text is its name alone. `"always"` is your
+ * word that no callback lacks it: a callback that lacks it nevertheless can be read wrongly.
+ */
+export type FieldOption<Field extends CallbackField> =
+  | string
+  | {
+      readonly name?: string | undefined;
+      readonly sent?: (Field extends NeverAbsent ? "always" : Sent | "absent") | undefined;
+    };
+
+/** Options of {@link serviceNames}. What is left out has the specification's names. */
+export interface ServiceNamesOptions {
+  readonly callback?:
+    | {
+        /** By the specification's name of each field. */
+        readonly fields?: { readonly [Field in CallbackField]?: FieldOption<Field> | undefined } | undefined;
+        /** Signed fields that the specification does not list, whose values only the service can choose. */
+        readonly extra?: Readonly<Record<string, Sent>> | undefined;
+        /** Further words for a status, such as `{ FAILED: ["CANCELLED"] }`. Each is 1 to 64 of `A` to `Z` and `_`. */
+        readonly statuses?:
+          | { readonly [Status in PaymentStatus]?: readonly string[] | undefined }
+          | undefined;
+      }
+    | undefined;
+  readonly connect?:
+    | {
+        /** The header of a webhook's signature. Default `X-Connect-Signature`. */
+        readonly signatureHeader?: string | undefined;
+        /** The segment of the paths of connected accounts. Default `connect`. */
+        readonly pathSegment?: string | undefined;
+      }
+    | undefined;
+  readonly api?:
+    | {
+        /** The service's own medium. Default `PAY`. */
+        readonly medium?: string | undefined;
+        /** The names of a transaction's id in answers; the first that is there counts. */
+        readonly transactionIdFields?: readonly string[] | undefined;
+      }
+    | undefined;
+}
+
+/** What a field of the specification is called on the wire, and how often it is sent. */
+export interface FieldName {
+  readonly name: string;
+  readonly sent: Sent | "absent";
+}
+
+/**
+ * The names that a deployment of the service uses where the specification has a neutral word (specification, Naming note).
+ * {@link serviceNames} makes it: it is complete, checked and frozen.
+ */
+export interface ServiceNames {
+  readonly callback: {
+    readonly fields: Readonly<Record<CallbackField, FieldName>>;
+    readonly extra: Readonly<Record<string, Sent>>;
+    /** The further words for each status. */
+    readonly statuses: Readonly<Record<PaymentStatus, readonly string[]>>;
+  };
+  readonly connect: { readonly signatureHeader: string; readonly pathSegment: string };
+  readonly api: { readonly medium: string; readonly transactionIdFields: readonly string[] };
+  /** What works but should not stay. A receiver tells it at its start. */
+  readonly warnings: readonly { readonly what: string; readonly fix: string }[];
+}

@@ -1,0 +1,60 @@
+import type { Fault } from "./check.ts";
+import type { WireField } from "./fields.ts";
+
+/** What the order of the names makes impossible or uncertain. */
+export interface OrderFindings {
+  readonly faults: readonly Fault[];
+  readonly warnings: readonly Fault[];
+}
+
+/**
+ * Looks for fields that are sent sometimes and may directly follow a free text in the signed string: such a field could be the end
+ * of that text.
+ */
+export function findInOrder(fields: readonly WireField[]): OrderFindings {
+  const faults: Fault[] = [];
+  const warnings: Fault[] = [];
+  fields.forEach((field, at) => {
+    if (field.sent === "always") return;
+    const always = `If every callback has ${field.name}, say "always" for it`;
+    for (const before of freeBefore(fields, at)) {
+      if (before.role === "referenceId") {
+        faults.push({
+          what: `${field.name} is sent sometimes and follows ${before.name} in the signed string, so it could be the end of a reference, and every callback that has it would be held`,
+          fix: `${always}. Otherwise nobody can tell such callbacks apart`,
+        });
+      } else warnings.push(warningOf(before, field, always));
+    }
+  });
+  const byCase = fields.toSorted((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
+  const moved = fields.find((field, i) => byCase[i] !== field);
+  if (moved !== undefined) {
+    warnings.push({
+      what: `The place of ${moved.name} in the signed string depends on whether capital letters sort first, as they do here.`,
+      fix: "If no callback verifies, ask the service how it sorts the names.",
+    });
+  }
+  return { faults, warnings };
+}
+
+/** The free fields that a field may directly follow, since those between them may be missing. */
+function freeBefore(fields: readonly WireField[], at: number): readonly WireField[] {
+  const free: WireField[] = [];
+  for (let i = at - 1; i >= 0; i--) {
+    const field = fields[i];
+    if (field === undefined) break;
+    if (field.free) free.push(field);
+    if (field.sent === "always") break;
+  }
+  return free;
+}
+
+function warningOf(before: WireField, field: WireField, always: string): Fault {
+  const isCut = before.role === "callbackUrl" || before.role === "message";
+  const lost = isCut ? `no ${field.name}` : `neither ${field.name} nor ${before.name}`;
+  const pin = before.role === "callbackUrl" ? ", or pin the whole URL in payments.expect.callbackUrl" : "";
+  return {
+    what: `Handlers get ${lost} from a callback that has both: ${field.name} is sent sometimes and follows ${before.name} in the signed string, so it could be the end of that value.`,
+    fix: `${always}${pin}.`,
+  };
+}

@@ -1,0 +1,43 @@
+import { PayhooksError } from "../protocol/errors.ts";
+import { Check } from "./check.ts";
+import { wireFields } from "./fields.ts";
+import type { ServiceNames, ServiceNamesOptions } from "./options.ts";
+import { findInOrder } from "./order.ts";
+
+/**
+ * The names that a deployment of the service uses where the specification has a neutral word (specification, Naming note): of a
+ * callback's fields, of the signature's header, in paths and in answers. Handlers, records and the console keep the neutral names.
+ *
+ * `"always"` for a field that some callback lacks makes that callback forgeable, so say it only of what you know. `"sometimes"` can
+ * only keep a value back, or hold a callback.
+ *
+ * @throws PayhooksError `ERR_NAMES_INVALID` with everything that is wrong.
+ * @example const names = serviceNames({ callback: { fields: { payTxnId: "acmeTxnId" }, statuses: { FAILED: ["CANCELLED"] } } });
+ */
+export function serviceNames(options: ServiceNamesOptions = {}): ServiceNames {
+  const check = new Check();
+  // Names that are made already have their warnings with them. They are checked again, since anybody can write such an object.
+  const given = check.membersOf(options, "The names", ["callback", "connect", "api", "warnings"]);
+  const callback = check.membersOf(given.callback, "callback", ["fields", "extra", "statuses"]);
+  const fields = check.fields(callback.fields);
+  const extra = check.extra(callback.extra, fields);
+  const statuses = check.statuses(callback.statuses);
+  const connect = check.connect(given.connect);
+  const api = check.api(given.api);
+  check.unique({ fields, extra });
+  const order = findInOrder(wireFields({ fields, extra }));
+  const faults = [...check.faults, ...order.faults];
+  if (faults.length > 0) {
+    const list = faults.map(({ what, fix }) => `${what}. ${fix}.`).join("\n");
+    throw new PayhooksError("ERR_NAMES_INVALID", `The service's names cannot be used:\n${list}`);
+  }
+  return Object.freeze({
+    callback: Object.freeze({ fields, extra, statuses }),
+    connect,
+    api,
+    warnings: Object.freeze(order.warnings.map((warning) => Object.freeze(warning))),
+  });
+}
+
+/** The names of the specification. */
+export const SPECIFIED_NAMES: ServiceNames = serviceNames();
