@@ -64,4 +64,4 @@ function tellable(error: unknown): CliError | null {
 }
 
 /** The codes for an option whose value cannot be right. */
-const WRONG_INPUT = /^ERR_(?:OPTION_|KEY_|SECRET_|HOST_NOT_LOOPBACK|PARAMETERS)/;
+const WRONG_INPUT = /^ERR_(?:OPTION_|NAMES_|KEY_|SECRET_|HOST_NOT_LOOPBACK|PARAMETERS)/;
