@@ -146,7 +146,7 @@ interface Shape {
 }
 
 const shapes = new WeakMap<ServiceNames, Shape>();
-export function shapeOf({ names }: Rules): Shape {
+function shapeOf({ names }: Rules): Shape {
   const known = shapes.get(names);
   if (known !== undefined) return known;
   const { fields, extra } = names.callback;
@@ -545,7 +545,7 @@ class Attacker {
 export const hostileTo = (rules: Rules): fc.Arbitrary<string> => new Attacker(rules).strings();
 
 /** The names of any deployment that is not refused: names, so order, how often each field is sent, and extra fields of both kinds. */
-export const anyNames: fc.Arbitrary<ServiceNames> = fc
+const anyNames: fc.Arbitrary<ServiceNames> = fc
   .record({
     words: fc.uniqueArray(fc.stringMatching(/^[A-Za-z][a-z]$/), {
       minLength: CALLBACK_FIELDS.length,

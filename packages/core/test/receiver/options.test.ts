@@ -48,7 +48,7 @@ describe("createReceiver", () => {
     ["null", null, /no options/],
     ["no flow", {}, /Both flows are off/],
     ["flows of undefined", { payments: undefined, connect: undefined }, /Both flows are off/],
-    ["an unknown option", { payments, retries: 3 }, /no option "retries".*payments, connect, inbox/],
+    ["an unknown option", { payments, retries: 3 }, /no option "retries".*payments, connect, names, inbox/],
     ["a misspelled option", { payments, loglevel: "info" }, /no option "loglevel"/],
     [
       "a limit that is no limit",
