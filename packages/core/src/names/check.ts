@@ -36,8 +36,8 @@ export class Check {
       this.add(`${path} is not an object`, `Its members are ${names.join(", ")}`);
       return {};
     }
-    for (const name of Object.keys(value)) {
-      if (!names.includes(name)) {
+    for (const [name, member] of Object.entries(value)) {
+      if (member !== undefined && !names.includes(name)) {
         this.add(`${path} has no member ${quoted(name)}`, `Its members are ${names.join(", ")}`);
       }
     }

@@ -12,7 +12,7 @@ export const NEVER_ABSENT: ReadonlySet<CallbackField> = new Set([
 ]);
 
 /** Fields whose values a customer or a merchant may choose, so that an `&` may be in them. */
-export const FREE_FIELDS: ReadonlySet<CallbackField> = new Set([
+const FREE_FIELDS: ReadonlySet<CallbackField> = new Set([
   "callbackUrl",
   "message",
   "providerTxId",

@@ -2,6 +2,7 @@ import type { Effects } from "../effects/effects.ts";
 import type { ConnectOptions } from "../flows/connect.ts";
 import type { PaymentsOptions } from "../flows/payments-options.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import type { ServiceNames } from "../names/options.ts";
 import type { AlertOptions } from "../notices/alerts.ts";
 import type { LogLevel } from "../notices/log-lines.ts";
 import type { GivenLogger } from "../notices/logger.ts";
@@ -19,6 +20,8 @@ export interface ReceiverOptions<S extends Sources = Sources> {
   readonly connect?: ConnectOptions | undefined;
   /** Other senders, by names of your own: `[a-z][a-z0-9-]{0,31}`, and neither `payments` nor `connect`. */
   readonly sources?: S | undefined;
+  /** What the service calls things, from `serviceNames`. Default: the names of the specification. */
+  readonly names?: ServiceNames | undefined;
   /** Where events are kept. Default: memory. With `NODE_ENV=production`, an inbox must be named. */
   readonly inbox?: Inbox | undefined;
   /**
@@ -183,6 +186,7 @@ const OPTION_NAMES: OptionNames<ReceiverOptions> = {
   payments: true,
   connect: true,
   sources: true,
+  names: true,
   inbox: true,
   effects: true,
   ack: true,
