@@ -1,5 +1,5 @@
 /** The one waiting room (docs/concepts/deduplication.md, Held): what enters it, stays until a person decides. */
-import { Reject } from "@payhooks/core";
+import { Reject, serviceNames } from "@payhooks/core";
 import { eachEvent, type Inbox } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { depositOf, merchantOn, noticed } from "./merchant.ts";
@@ -548,7 +548,8 @@ export const heldCases: readonly ContractCase[] = [
       await strict.work();
       expect(await strict.life(entryId)).toMatchObject({ state: "held", reason: "ambiguous" });
       const lenient = merchantOn(rig.start(), register, {
-        payments: { publicKey: undefined, extraFields: { region: "always" } },
+        payments: { publicKey: undefined },
+        names: serviceNames({ callback: { extra: { region: "always" } } }),
       });
       await strict.receiver.events.replay(entryId, BY);
       await lenient.work();
@@ -574,7 +575,8 @@ export const heldCases: readonly ContractCase[] = [
       await strict.work();
       // Two days are nothing to the one, and too long for the other.
       const lenient = merchantOn(rig.start(), register, {
-        payments: { publicKey: undefined, extraFields: { region: "always" } },
+        payments: { publicKey: undefined },
+        names: serviceNames({ callback: { extra: { region: "always" } } }),
         windowMs: 86_400_000,
       });
       await strict.receiver.events.replay(entryId, BY);
@@ -600,7 +602,8 @@ export const heldCases: readonly ContractCase[] = [
     const fields = depositOf(rig, { referenceId: "o-1", region: "north" });
     const strict = merchantOn(rig.start(), register);
     const lenient = merchantOn(rig.start(), register, {
-      payments: { publicKey: undefined, extraFields: { region: "always" } },
+      payments: { publicKey: undefined },
+      names: serviceNames({ callback: { extra: { region: "always" } } }),
     });
     const entryId = await strict.deliver(fields);
     await strict.work();

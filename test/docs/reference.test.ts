@@ -19,6 +19,11 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "createReceiver",
     type: 'keyof import("@payhooks/core").ReceiverOptions',
   },
+  "options of serviceNames": {
+    page: "docs/reference/options.md",
+    section: "serviceNames",
+    type: 'keyof import("@payhooks/core").ServiceNamesOptions',
+  },
   "options of payments": {
     page: "docs/reference/options.md",
     section: "payments",

@@ -3,25 +3,42 @@
  * separates two fields or is part of a value. What handlers are given must be what all bodies say that the service could
  * have signed, no more and no less, whichever of them arrived.
  */
+import { isPayhooksError, type ServiceNamesOptions, serviceNames } from "@payhooks/core";
 import { CALLBACK_FIELDS } from "@payhooks/core/signature";
 import fc from "fast-check";
 import {
   type CallbackRules,
   type CallbackTexts,
   findMalformedField,
-  isDocumented,
+  wireOf,
 } from "../../packages/core/src/flows/callback.ts";
 import { judgeBy } from "../../packages/core/src/flows/judgement.ts";
+import type { ServiceNames } from "../../packages/core/src/names/options.ts";
 
 /** A body's fields but its signature, all of them text. */
 export type Body = Readonly<Record<string, string>>;
 
 /** What a receiver was told of the callbacks that it gets. */
-export type Rules = CallbackRules;
+export interface Rules extends CallbackRules {
+  readonly names: ServiceNames;
+}
+
+type Sent = "always" | "sometimes";
+type CallbackField = (typeof CALLBACK_FIELDS)[number];
+type Extra = Readonly<Record<string, Sent>>;
 
 const PINNED = ["https://m.example/?x=1&event=PAID", "https://m.example/cb"];
-const rulesWith = (changes: Partial<Rules>): Rules => ({
-  extraFields: new Map(),
+interface Changes extends Partial<Omit<CallbackRules, "wire">> {
+  readonly names?: ServiceNames;
+  readonly extra?: Extra;
+}
+const rulesWith = ({
+  extra,
+  names = serviceNames({ callback: { extra: extra ?? {} } }),
+  ...changes
+}: Changes): Rules => ({
+  names,
+  wire: wireOf(names.callback),
   pinnedUrls: new Set(),
   merchantIdRequired: false,
   pinnedMerchantIds: new Set(),
@@ -29,28 +46,27 @@ const rulesWith = (changes: Partial<Rules>): Rules => ({
   ...changes,
 });
 
+type Fields = NonNullable<NonNullable<ServiceNamesOptions["callback"]>["fields"]>;
+function named(fields: Fields, extra: Extra = {}): Rules {
+  return rulesWith({ names: serviceNames({ callback: { fields, extra } }) });
+}
+
 /** Default options, and each option that changes what can be read. */
 export const SETTINGS: readonly (readonly [what: string, rules: Rules])[] = [
   ["by default", rulesWith({})],
-  ["with a declared field", rulesWith({ extraFields: new Map([["currency", "always"]]) })],
-  ["with a field that is sent sometimes", rulesWith({ extraFields: new Map([["currency", "sometimes"]]) })],
+  ["with a declared field", rulesWith({ extra: { currency: "always" } })],
+  ["with a field that is sent sometimes", rulesWith({ extra: { currency: "sometimes" } })],
   [
     "with two declared fields",
     rulesWith({
-      extraFields: new Map([
-        ["d", "always"],
-        ["zone", "sometimes"],
-      ]),
+      extra: { d: "always", zone: "sometimes" },
     }),
   ],
-  ["with a declared field in front of all", rulesWith({ extraFields: new Map([["accountName", "always"]]) })],
+  ["with a declared field in front of all", rulesWith({ extra: { accountName: "always" } })],
   [
     "with fields sent sometimes in front of optional ones",
     rulesWith({
-      extraFields: new Map([
-        ["fee", "sometimes"],
-        ["phone", "sometimes"],
-      ]),
+      extra: { fee: "sometimes", phone: "sometimes" },
     }),
   ],
   ["with a resolver", rulesWith({ merchantIdRequired: true })],
@@ -59,19 +75,36 @@ export const SETTINGS: readonly (readonly [what: string, rules: Rules])[] = [
   [
     "with all of them",
     rulesWith({
-      extraFields: new Map([
-        ["currency", "sometimes"],
-        ["fee", "always"],
-      ]),
+      extra: { currency: "sometimes", fee: "always" },
       pinnedUrls: new Set(PINNED),
       merchantIdRequired: true,
     }),
   ],
+  ["with a brand's name for the id", named({ payTxnId: "acmeTxnId" })],
+  [
+    "with a brand's name for the id, and providerTxId always sent",
+    named({ payTxnId: "acmeTxnId", providerTxId: { sent: "always" } }),
+  ],
+  [
+    "with a dialect of other names",
+    named(
+      {
+        payTxnId: "transaction_id",
+        referenceId: "reference",
+        callbackUrl: { sent: "absent" },
+        merchantId: { sent: "absent" },
+        providerTxId: { sent: "absent" },
+        timestamp: "created_at",
+        userId: { sent: "absent" },
+      },
+      { currency: "always", medium: "sometimes" },
+    ),
+  ],
+  [
+    "with a URL that is sent sometimes",
+    named({ callbackUrl: { name: "callback_url", sent: "sometimes" }, merchantId: { sent: "always" } }),
+  ],
 ];
-
-/** The declared fields that every callback has, by the merchant's word. */
-const alwaysSent = ({ extraFields }: Rules): readonly string[] =>
-  [...extraFields].flatMap(([name, sent]) => (sent === "always" ? [name] : []));
 
 export const canonicalOf = (body: Body): string =>
   Object.keys(body)
@@ -79,15 +112,79 @@ export const canonicalOf = (body: Body): string =>
     .map((name) => `${name}=${body[name]}`)
     .join("&");
 
-const REQUIRED = ["amount", "callbackUrl", "event", "payTxnId", "referenceId", "status", "timestamp"];
-const OPTIONAL = ["merchantId", "message", "providerTxId", "userId"];
-/** What the service writes itself: no `&` can be in it. */
-const OWN = ["amount", "event", "merchantId", "payTxnId", "status", "timestamp"];
+/** Fields that make money move: without one there is no event. The URL is one if it is always sent. */
+const ESSENTIAL: readonly CallbackField[] = [
+  "amount",
+  "event",
+  "payTxnId",
+  "referenceId",
+  "status",
+  "timestamp",
+];
+/** What customers and merchants may choose. An `&` can be in it. */
+const FREE: ReadonlySet<string> = new Set([
+  "callbackUrl",
+  "message",
+  "providerTxId",
+  "referenceId",
+  "userId",
+]);
 
-type Fields = readonly (readonly [name: string, text: string])[];
+/** What the oracle knows of the fields under some names. It asks the names only, not the rules. */
+interface Shape {
+  /** The name on the wire of each field that may be sent, by what events call it. */
+  readonly wire: ReadonlyMap<string, string>;
+  readonly key: ReadonlyMap<string, string>;
+  /** On the wire: sent always, sometimes, and made by the service. */
+  readonly always: readonly string[];
+  readonly sometimes: readonly string[];
+  readonly own: ReadonlySet<string>;
+  /** What an event cannot lack, by what events call it. */
+  readonly needed: readonly string[];
+  readonly url: string | undefined;
+  readonly urlRequired: boolean;
+}
+
+const shapes = new WeakMap<ServiceNames, Shape>();
+export function shapeOf({ names }: Rules): Shape {
+  const known = shapes.get(names);
+  if (known !== undefined) return known;
+  const { fields, extra } = names.callback;
+  const all = [
+    ...CALLBACK_FIELDS.map((key) => ({ key: key as string, ...fields[key], own: !FREE.has(key) })),
+    ...Object.entries(extra).map(([key, sent]) => ({ key, name: key, sent, own: true })),
+  ].filter(({ sent }) => sent !== "absent");
+  const urlRequired = fields.callbackUrl.sent === "always";
+  const shape: Shape = {
+    wire: new Map(all.map(({ key, name }) => [key, name])),
+    key: new Map(all.map(({ key, name }) => [name, key])),
+    always: all.filter(({ sent }) => sent === "always").map(({ name }) => name),
+    sometimes: all.filter(({ sent }) => sent === "sometimes").map(({ name }) => name),
+    own: new Set(all.filter(({ own }) => own).map(({ name }) => name)),
+    needed: [
+      ...ESSENTIAL,
+      ...(urlRequired ? ["callbackUrl"] : []),
+      ...Object.keys(extra).filter((name) => extra[name] === "always"),
+    ],
+    url: fields.callbackUrl.sent === "absent" ? undefined : fields.callbackUrl.name,
+    urlRequired,
+  };
+  shapes.set(names, shape);
+  return shape;
+}
+
+/** A body's fields by what events call them. */
+const neutral = (body: Body, rules: Rules): Body => {
+  const { key } = shapeOf(rules);
+  return Object.fromEntries(
+    Object.entries(body).flatMap(([name, text]) => (key.has(name) ? [[key.get(name) ?? "", text]] : [])),
+  );
+};
+
+type Cut = readonly (readonly [name: string, text: string])[];
 
 /** Every way to cut a string into fields, by brute force. `take` sees each, and `goesOn` what there is of it so far. */
-function cut(canonical: string, goesOn: (fields: Fields) => boolean, take: (fields: Fields) => void): void {
+function cut(canonical: string, goesOn: (fields: Cut) => boolean, take: (fields: Cut) => void): void {
   const parts = canonical.split("&");
   const fields: (readonly [name: string, text: string])[] = [];
   function search(at: number): void {
@@ -134,8 +231,7 @@ const textsOf = (body: Body): CallbackTexts => new Map(Object.entries(body));
  * @param deviating the service may also write a field in a way that is not documented, such as another form of time.
  */
 export function genuineOf(canonical: string, rules: Rules, deviating = false): readonly Body[] {
-  const own = [...OWN, ...rules.extraFields.keys()];
-  const always = [...REQUIRED, ...alwaysSent(rules)];
+  const { own, always, url = "" } = shapeOf(rules);
   // A receiver may ask for a merchantId, but that does not make the service send one.
   const sent = { ...rules, merchantIdRequired: false };
   const genuine: Body[] = [];
@@ -143,27 +239,32 @@ export function genuineOf(canonical: string, rules: Rules, deviating = false): r
     canonical,
     (fields) => {
       const [name = "", text = ""] = fields.at(-1) ?? [];
-      if (name === "" || name === "signature" || (own.includes(name) && text.includes("&"))) return false;
+      if (name === "" || name === "signature" || (own.has(name) && text.includes("&"))) return false;
       return !always.some((each) => each < name && !fields.some(([present]) => present === each));
     },
     (fields) => {
       const body = Object.fromEntries(fields);
       if (always.some((name) => body[name] === undefined)) return;
-      if (deviating || findMalformedField(textsOf(body), sent) === null) genuine.push(body);
+      if (deviating || findMalformedField(wellFormedPart(body, rules), sent) === null) genuine.push(body);
     },
   );
-  const pinned = new Set(
-    genuine.filter(({ callbackUrl = "" }) => rules.pinnedUrls.has(callbackUrl)).map(startOfUrl),
-  );
-  return genuine.filter(
-    (body) => rules.pinnedUrls.has(body.callbackUrl ?? "") || !pinned.has(startOfUrl(body)),
-  );
+  const isPinned = (body: Body): boolean => rules.pinnedUrls.has(body[url] ?? "");
+  const start = (body: Body): number => (body[url] === undefined ? -1 : startOf(body, url));
+  const pinned = new Set(genuine.filter(isPinned).map(start));
+  return genuine.filter((body) => isPinned(body) || !pinned.has(start(body)));
 }
 
-/** Where the value of callbackUrl begins in the string. */
-function startOfUrl(body: Body): number {
-  return canonicalOf(Object.fromEntries(Object.entries(body).filter(([name]) => name < "callbackUrl")))
-    .length;
+/** What has to be well formed: what every callback has. */
+const wellFormedPart = (body: Body, rules: Rules): CallbackTexts => {
+  const { callbackUrl, ...others } = neutral(body, rules);
+  return textsOf(
+    shapeOf(rules).urlRequired && callbackUrl !== undefined ? { ...others, callbackUrl } : others,
+  );
+};
+
+/** Where a field begins in the string. */
+function startOf(body: Body, field: string): number {
+  return canonicalOf(Object.fromEntries(Object.entries(body).filter(([name]) => name < field))).length;
 }
 
 /** What handlers are given, or that it is not run. */
@@ -176,55 +277,58 @@ export function agreementOf(genuine: readonly Body[], rules: Rules, looksForName
   if (first === undefined) return "malformed";
   if (looksForNames && leavesANameBehind(genuine, first, rules)) return "ambiguous";
   const given: Record<string, string> = {};
+  const { wire, needed: ofEvents } = shapeOf(rules);
   const withMerchant = rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;
-  const required = [...REQUIRED, ...alwaysSent(rules), ...(withMerchant ? ["merchantId"] : [])];
-  for (const name of new Set([...required, ...OPTIONAL, ...rules.extraFields.keys()])) {
+  const needed = [...ofEvents, ...(withMerchant ? ["merchantId"] : [])];
+  for (const [key, name] of wire) {
     const agreed =
       first[name] !== undefined &&
-      (name === "callbackUrl"
-        ? others.every((other) => startOfUrl(other) === startOfUrl(first))
-        : name === "message"
-          ? others.every((other) => other.message !== undefined && startsAlike(first, other))
-          : others.every((other) => other[name] === first[name]));
-    const isNoMerchant = name === "merchantId" && rules.merchantIdRequired && first.merchantId === "";
-    if (agreed && !isNoMerchant) given[name] = first[name] ?? "";
-    else if (required.includes(name)) return "ambiguous";
+      others.every((other) =>
+        MAY_BE_CUT.has(key)
+          ? other[name] !== undefined && startOf(other, name) === startOf(first, name)
+          : other[name] === first[name],
+      );
+    const isNoMerchant = key === "merchantId" && rules.merchantIdRequired && first[name] === "";
+    if (agreed && !isNoMerchant) given[key] = first[name] ?? "";
+    else if (needed.includes(key)) return "ambiguous";
   }
-  return given;
+  // A URL that need not be there is no absolute one by the names' word.
+  return findMalformedField(textsOf(given), { ...rules, callbackUrlRequired: false }) === null
+    ? given
+    : "malformed";
 }
 
-/** A documented or declared name stands twice in the string, the query of the callback URL apart: one was swallowed. */
+/** A known name stands twice in the string, the query of the callback URL apart: one was swallowed. */
 function leavesANameBehind(genuine: readonly Body[], first: Body, rules: Rules): boolean {
+  const { key, always, own, url = "", urlRequired } = shapeOf(rules);
   const parts = canonicalOf(first).split("&");
+  const isExtra = (name: string): boolean => Object.hasOwn(rules.names.callback.extra, name);
   const partsBefore = (body: Body, name: string): number =>
     Object.keys(body)
       .filter((field) => field < name)
       .reduce((count, field) => count + (body[field] ?? "").split("&").length, 0);
-  const url = partsBefore(first, "callbackUrl");
-  const event = Math.min(...genuine.map((body) => partsBefore(body, "event")));
-  const pinned = genuine.find(({ callbackUrl = "" }) => rules.pinnedUrls.has(callbackUrl));
-  const pinnedEnd = pinned === undefined ? 0 : url + (pinned.callbackUrl ?? "").split("&").length;
+  // The query ends where a field begins that is always there, and made by the service. No free text may be before it.
+  const behind = [...key.keys()].sort().filter((name) => name > url);
+  const ending = behind.find((name) => (always.includes(name) && !isExtra(name)) || !own.has(name));
+  const hasQuery = urlRequired && ending !== undefined && own.has(ending);
+  const start = hasQuery ? partsBefore(first, url) : parts.length;
+  const end = hasQuery ? Math.min(...genuine.map((body) => partsBefore(body, ending))) : 0;
+  const pinned = genuine.find((body) => rules.pinnedUrls.has(body[url] ?? ""));
+  const pinnedEnd = pinned === undefined ? 0 : start + (pinned[url] ?? "").split("&").length;
   const names = parts.map((part, i) => {
     const name = part.includes("=") ? part.slice(0, part.indexOf("=")) : "";
-    if (!isDocumented(name) && !rules.extraFields.has(name)) return "";
-    if (i <= url || (i >= event && i >= pinnedEnd)) return name;
+    if (!key.has(name)) return "";
+    if (i <= start || (i >= end && i >= pinnedEnd)) return name;
     if (i < pinnedEnd) return "";
-    if (name === "event" || name === "callbackUrl") return name;
-    // Of a declared field between the URL and the event, one is the true one.
-    return rules.extraFields.has(name) && name > "callbackUrl" && name < "event" ? `in query: ${name}` : "";
+    if (name === ending || name === url) return name;
+    // Of a field between the URL and its end, one is the true one.
+    return name > url && name < (ending ?? "") ? `in query: ${name}` : "";
   });
   const once = [...new Set(names.filter((name) => name.startsWith("in query: ")))].map((name) =>
     name.slice(10),
   );
   const all = [...names.filter((name) => name !== "" && !name.startsWith("in query: ")), ...once];
   return new Set(all).size < all.length;
-}
-
-/** Two messages that begin at one place of the string. */
-function startsAlike(one: Body, other: Body): boolean {
-  const start = (body: Body): number =>
-    canonicalOf(Object.fromEntries(Object.entries(body).filter(([name]) => name < "message"))).length;
-  return start(one) === start(other);
 }
 
 /** One is the other, cut off at an `&`. */
@@ -266,7 +370,7 @@ export function findFault(
     }
     if (genuine.length === 0) return `${JSON.stringify(given)} is run, and nothing can have been sent`;
     for (const sent of genuine) {
-      const name = findDifference(given, sent);
+      const name = findDifference(given, neutral(sent, rules));
       if (name !== null) return `${name}: ${JSON.stringify(given)} is run, ${JSON.stringify(sent)} was sent`;
     }
     if (!exact || typeof expected === "string") continue;
@@ -282,9 +386,10 @@ export function findForgery(canonical: string, rules: Rules, believes: Believes)
   for (const body of arrivingOf(canonical)) {
     const given = canonicalOf(body) === canonical ? believes(body, rules) : "malformed";
     if (typeof given === "string") continue;
-    const required = Object.fromEntries(REQUIRED.map((name) => [name, given[name] ?? ""]));
+    const money = [...ESSENTIAL, ...(shapeOf(rules).urlRequired ? ["callbackUrl"] : [])];
+    const moving = Object.fromEntries(money.map((name) => [name, given[name] ?? ""]));
     for (const sent of genuine) {
-      const name = findDifference(required, sent);
+      const name = findDifference(moving, neutral(sent, rules));
       if (name !== null) return `${name}: ${JSON.stringify(given)} is run, ${JSON.stringify(sent)} was sent`;
     }
   }
@@ -295,12 +400,8 @@ export function findForgery(canonical: string, rules: Rules, believes: Believes)
 export const believes: Believes = (body, rules) => {
   const judgement = judgeBy(rules)(canonicalOf(body));
   if (judgement.kind !== "certain") return judgement.kind;
-  return known(Object.fromEntries(judgement.texts), rules);
+  return Object.fromEntries(judgement.texts);
 };
-
-/** The fields that handlers are given. */
-const known = (body: Body, { extraFields }: Rules): Body =>
-  Object.fromEntries(Object.entries(body).filter(([name]) => isDocumented(name) || extraFields.has(name)));
 
 /** At most 16 `&`: the bodies are as many as there are ways to cut. */
 const MAX_PARTS = 17;
@@ -337,111 +438,164 @@ const EXTRA = [
   "tz",
   "zone",
 ];
-const NAMES = [...CALLBACK_FIELDS, ...EXTRA].sort();
-const textOf = (name: string): fc.Arbitrary<string> => VALUES[name] ?? word;
+/** Strings that are made by some rules: from fields by their names on the wire. */
+class Attacker {
+  readonly #shape: Shape;
+  readonly #known: readonly string[];
+  /** Undocumented fields, which the receiver was not told of. */
+  readonly #others: readonly string[];
 
-const fieldsOf = (names: readonly string[]): fc.Arbitrary<Record<string, string>> =>
-  fc
-    .tuple(...names.map((name) => textOf(name).map((value): [string, string] => [name, value])))
-    .map((fields) => Object.fromEntries(fields));
-const tailOf = (names: readonly string[]): fc.Arbitrary<string> =>
-  fc
-    .tuple(...names.map((name) => textOf(name).map((value) => `&${name}=${value}`)))
-    .map((parts) => parts.join(""));
+  constructor(rules: Rules) {
+    this.#shape = shapeOf(rules);
+    this.#known = [...this.#shape.key.keys()].sort();
+    this.#others = EXTRA.filter((name) => !this.#shape.key.has(name));
+  }
 
-/** `&name=value` some times, most often the sorted tail of a whole body, as an attacker would write it. */
-const tail = fc
-  .oneof(
-    { weight: 4, arbitrary: fc.tuple(fc.nat(NAMES.length - 1), fc.integer({ min: 1, max: 8 })) },
-    { weight: 1, arbitrary: fc.subarray(NAMES, { minLength: 1, maxLength: 3 }) },
-  )
-  .chain((names) => {
-    const [from, count] = names;
-    const chosen =
-      typeof from === "number" && typeof count === "number"
-        ? CALLBACK_FIELDS.slice(from % CALLBACK_FIELDS.length).slice(0, count)
-        : (names as string[]);
-    return tailOf(chosen);
-  });
+  #valueOf(name: string): fc.Arbitrary<string> {
+    return VALUES[this.#shape.key.get(name) ?? name] ?? word;
+  }
 
-/** A body as the service could send it, where a customer had a say in one or two values. */
-const random = (present: readonly string[], declared: readonly string[]): fc.Arbitrary<Body> =>
-  fc
-    .tuple(fc.subarray(OPTIONAL), fc.oneof(fc.constant([]), fc.subarray(EXTRA, { maxLength: 2 })))
-    .chain(([optional, extra]) => {
-      const undeclared = extra.filter((name) => !declared.includes(name));
-      const names = [...new Set([...REQUIRED, ...optional, ...undeclared, ...present])];
-      const hosts = names.filter((name) => !OWN.includes(name) && !declared.includes(name));
-      return fc
-        .tuple(
-          fieldsOf(names),
-          fc.constantFrom(...hosts),
-          fc.oneof(tail, ...declared.map((name) => tailOf([name]))),
-          fc.option(fc.tuple(fc.constantFrom(...hosts), tail), { freq: 5 }),
-        )
-        .map(([fields, host, text, second]): Body => {
-          const body = { ...fields, [host]: fields[host] + text };
-          return second === null ? body : { ...body, [second[0]]: body[second[0]] + second[1] };
-        });
-    });
+  #fieldsOf(names: readonly string[]): fc.Arbitrary<Record<string, string>> {
+    return fc
+      .tuple(...names.map((name) => this.#valueOf(name).map((value): [string, string] => [name, value])))
+      .map((fields) => Object.fromEntries(fields));
+  }
 
-/** Each field in turn carries a complete sorted tail of the others, which a body at random seldom does. */
-const targeted = (present: readonly string[], declared: readonly string[]): fc.Arbitrary<Body> =>
-  fc
-    .tuple(
-      fc.constantFrom(
-        ...["callbackUrl", "referenceId", "message", "providerTxId", "userId"],
-        ...EXTRA.filter((name) => !declared.includes(name)),
-      ),
-      fc.subarray(OPTIONAL, { maxLength: 2 }),
-    )
-    .chain(([host, optional]) => {
-      const names = [...new Set([...REQUIRED, ...optional, host, ...present])];
-      const known = new Set([...CALLBACK_FIELDS, ...declared]);
-      const following = [...known].sort().filter((name) => name > host);
+  #tailOf(names: readonly string[]): fc.Arbitrary<string> {
+    return fc
+      .tuple(...names.map((name) => this.#valueOf(name).map((value) => `&${name}=${value}`)))
+      .map((parts) => parts.join(""));
+  }
+
+  /** `&name=value` some times, most often the sorted tail of a whole body, as an attacker would write it. */
+  #tail(): fc.Arbitrary<string> {
+    const known = this.#known;
+    return fc
+      .oneof(
+        {
+          weight: 4,
+          arbitrary: fc
+            .tuple(fc.nat(known.length - 1), fc.integer({ min: 1, max: 8 }))
+            .map(([from, count]) => known.slice(from, from + count)),
+        },
+        {
+          weight: 1,
+          arbitrary: fc.subarray([...known, ...this.#others].sort(), { minLength: 1, maxLength: 3 }),
+        },
+      )
+      .chain((names) => this.#tailOf(names));
+  }
+
+  /** Fields that are sent sometimes: each in about half of the bodies. */
+  get #sometimes(): fc.Arbitrary<string[]> {
+    return fc.subarray([...this.#shape.sometimes]);
+  }
+
+  /** A body as the service could send it, where a customer had a say in one or two values. */
+  #random(): fc.Arbitrary<Body> {
+    const { always, sometimes, own } = this.#shape;
+    const tail = this.#tail();
+    return fc
+      .tuple(this.#sometimes, fc.oneof(fc.constant([]), fc.subarray([...this.#others], { maxLength: 2 })))
+      .chain(([present, others]) => {
+        const names = [...always, ...present, ...others];
+        const hosts = names.filter((name) => !own.has(name));
+        return fc
+          .tuple(
+            this.#fieldsOf(names),
+            fc.constantFrom(...hosts),
+            fc.oneof(tail, ...sometimes.map((name) => this.#tailOf([name]))),
+            fc.option(fc.tuple(fc.constantFrom(...hosts), tail), { freq: 5 }),
+          )
+          .map(([fields, host, text, second]): Body => {
+            const body = { ...fields, [host]: fields[host] + text };
+            return second === null ? body : { ...body, [second[0]]: body[second[0]] + second[1] };
+          });
+      });
+  }
+
+  /** Each field in turn carries a complete sorted tail of the others, which a body at random seldom does. */
+  #targeted(): fc.Arbitrary<Body> {
+    const { always, own } = this.#shape;
+    const hosts = [...this.#known.filter((name) => !own.has(name)), ...this.#others];
+    return fc.tuple(fc.constantFrom(...hosts), this.#sometimes).chain(([host, present]) => {
+      const following = this.#known.filter((name) => name > host);
       const tails = following.map((_, count) => following.slice(0, count + 1));
-      const complete = tails.length === 0 ? tail : fc.constantFrom(...tails).chain(tailOf);
+      const complete =
+        tails.length === 0 ? this.#tail() : fc.constantFrom(...tails).chain((names) => this.#tailOf(names));
       return fc
-        .tuple(fieldsOf(names), complete)
+        .tuple(this.#fieldsOf([...new Set([...always, ...present, host])]), complete)
         .map(([fields, text]): Body => ({ ...fields, [host]: fields[host] + text }));
     });
+  }
+
+  /** Canonical strings of bodies that the service could send, and that were meant to be read as others. */
+  strings(): fc.Arbitrary<string> {
+    return fc
+      .oneof({ weight: 3, arbitrary: this.#random() }, { weight: 2, arbitrary: this.#targeted() })
+      .map(canonicalOf)
+      .filter((canonical) => canonical.split("&").length <= MAX_PARTS);
+  }
+}
 
 /**
  * Canonical strings of bodies that the service could send, and that were meant to be read as others. A field that is sent
  * sometimes is in about half of them, also as the end of another value.
  */
-export const hostileTo = (rules: Rules): fc.Arbitrary<string> => {
-  const sometimes = [...rules.extraFields.keys(), ...(rules.merchantIdRequired ? ["merchantId"] : [])];
-  return fc
-    .subarray(sometimes)
-    .map((present) => [...new Set([...alwaysSent(rules), ...present])])
-    .chain((present) =>
-      fc.oneof(
-        { weight: 3, arbitrary: random(present, sometimes) },
-        { weight: 2, arbitrary: targeted(present, sometimes) },
-      ),
-    )
-    .map(canonicalOf)
-    .filter((canonical) => canonical.split("&").length <= MAX_PARTS);
-};
+export const hostileTo = (rules: Rules): fc.Arbitrary<string> => new Attacker(rules).strings();
 
-/** Any rules: declared fields of both kinds, and every other option. */
+/** The names of any deployment that is not refused: names, so order, how often each field is sent, and extra fields of both kinds. */
+export const anyNames: fc.Arbitrary<ServiceNames> = fc
+  .record({
+    words: fc.uniqueArray(fc.stringMatching(/^[A-Za-z][a-z]$/), {
+      minLength: CALLBACK_FIELDS.length,
+      maxLength: CALLBACK_FIELDS.length,
+    }),
+    renamed: fc.array(fc.boolean(), { minLength: CALLBACK_FIELDS.length, maxLength: CALLBACK_FIELDS.length }),
+    sent: fc.array(fc.constantFrom("always", "sometimes", "absent", undefined), {
+      minLength: CALLBACK_FIELDS.length,
+      maxLength: CALLBACK_FIELDS.length,
+    }),
+    extra: fc.dictionary(fc.constantFrom(...EXTRA), fc.constantFrom<Sent>("always", "sometimes"), {
+      maxKeys: 3,
+    }),
+  })
+  .map(({ words, renamed, sent, extra }) => {
+    const fields = CALLBACK_FIELDS.map((role, i) => {
+      const name = renamed[i] === true ? words[i] : role;
+      return [role, { name, ...(ESSENTIAL.includes(role) ? {} : { sent: sent[i] }) }] as const;
+    });
+    return namesOrNull({ callback: { fields: Object.fromEntries(fields), extra } });
+  })
+  .filter((names) => names !== null);
+
+function namesOrNull(options: ServiceNamesOptions): ServiceNames | null {
+  try {
+    return serviceNames(options);
+  } catch (error) {
+    if (isPayhooksError(error) && error.code === "ERR_NAMES_INVALID") return null;
+    throw error;
+  }
+}
+
+/** Any names, and every other option. */
 export const anyRules: fc.Arbitrary<Rules> = fc
   .record({
-    names: fc.subarray(EXTRA, { maxLength: 3 }),
-    always: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
+    names: anyNames,
     pinsUrls: fc.boolean(),
     merchantIdRequired: fc.boolean(),
     pinsMerchantId: fc.boolean(),
   })
-  .map(({ names, always, pinsUrls, merchantIdRequired, pinsMerchantId }) =>
-    rulesWith({
-      extraFields: new Map(names.map((name, i) => [name, always[i] === true ? "always" : "sometimes"])),
-      pinnedUrls: new Set(pinsUrls ? PINNED : []),
-      merchantIdRequired,
-      pinnedMerchantIds: new Set(pinsMerchantId ? ["a"] : []),
-    }),
-  );
+  .map(({ names, pinsUrls, merchantIdRequired, pinsMerchantId }) => {
+    const { callbackUrl, merchantId } = names.callback.fields;
+    const hasMerchant = merchantId.sent !== "absent";
+    return rulesWith({
+      names,
+      pinnedUrls: new Set(pinsUrls && callbackUrl.sent !== "absent" ? PINNED : []),
+      merchantIdRequired: merchantIdRequired && hasMerchant,
+      pinnedMerchantIds: new Set(pinsMerchantId && hasMerchant ? ["a"] : []),
+    });
+  });
 
 /**
  * Believes what all bodies agree on among those that a weaker receiver thinks of. It does not look for names that stand
@@ -456,7 +610,7 @@ const among =
       rules,
       false,
     );
-    return typeof agreement === "string" ? agreement : known(agreement, rules);
+    return agreement;
   };
 /** Believes what all readings agree on, also where a name stands twice. */
 export const withoutNames: Believes = among(() => true);
@@ -478,14 +632,19 @@ const thinksAlways =
   (...names: string[]): Believes =>
   (body, rules) =>
     among((sent) => names.every((name) => sent[name] !== undefined))(body, rules);
-const allAlways = ({ extraFields, ...rules }: Rules): Rules => ({
-  ...rules,
-  extraFields: new Map([...extraFields.keys()].map((name) => [name, "always"])),
-});
+const withExtra = ({ names: _, wire: __, ...rules }: Rules, extra: Extra): Rules =>
+  rulesWith({ ...rules, extra });
+const allAlways = (rules: Rules): Rules =>
+  withExtra(
+    rules,
+    Object.fromEntries(Object.keys(rules.names.callback.extra).map((name) => [name, "always" as const])),
+  );
+const isSpecified = (name: string): boolean => (CALLBACK_FIELDS as readonly string[]).includes(name);
+const BRANDED_RULES = rulesOf("with a brand's name for the id");
 
 /** Ways of believing bodies that are wrong; the oracle has to find a fault of each. */
 export const MUTANTS: readonly (readonly [what: string, wrong: Believes, rules: Rules])[] = [
-  ["that believes the body that arrived", (body, rules) => known(body, rules), DEFAULT_RULES],
+  ["that believes the body that arrived", (body, rules) => neutral(body, rules), DEFAULT_RULES],
   [
     "that believes it where it is well formed",
     among((sent, arrived) => JSON.stringify(sent) === JSON.stringify(arrived)),
@@ -495,7 +654,7 @@ export const MUTANTS: readonly (readonly [what: string, wrong: Believes, rules: 
     "that hands on what may be the end of another value",
     (body, rules) => {
       const given = believes(body, rules);
-      return typeof given === "string" ? given : known({ ...body, ...given }, rules);
+      return typeof given === "string" ? given : { ...neutral(body, rules), ...given };
     },
     DEFAULT_RULES,
   ],
@@ -506,12 +665,12 @@ export const MUTANTS: readonly (readonly [what: string, wrong: Believes, rules: 
   ["that thinks of no & in providerTxId", withoutAmpersandIn("providerTxId"), DEFAULT_RULES],
   [
     "that thinks of no & in undocumented fields",
-    among((sent) => !Object.entries(sent).some(([name, text]) => !isDocumented(name) && text.includes("&"))),
+    among((sent) => !Object.entries(sent).some(([name, text]) => !isSpecified(name) && text.includes("&"))),
     DEFAULT_RULES,
   ],
   [
     "that thinks of no undocumented fields",
-    among((sent) => Object.keys(sent).every(isDocumented)),
+    among((sent) => Object.keys(sent).every(isSpecified)),
     DEFAULT_RULES,
   ],
   [
@@ -527,8 +686,8 @@ export const MUTANTS: readonly (readonly [what: string, wrong: Believes, rules: 
   [
     "that takes a declared field from the body",
     (body, rules) => {
-      const given = believes(body, { ...rules, extraFields: new Map() });
-      return typeof given === "string" ? given : known({ ...given, currency: body.currency ?? "" }, rules);
+      const given = believes(body, withExtra(rules, {}));
+      return typeof given === "string" ? given : { ...given, currency: body.currency ?? "" };
     },
     DECLARED_RULES,
   ],
@@ -541,10 +700,26 @@ export const MUTANTS: readonly (readonly [what: string, wrong: Believes, rules: 
     "that takes what is sent sometimes from the body",
     (body, rules) => {
       const given = believes(body, rules);
-      return typeof given === "string" ? given : known({ ...body, ...given }, rules);
+      return typeof given === "string" ? given : { ...neutral(body, rules), ...given };
     },
     SOMETIMES_RULES,
   ],
   ["that thinks a resolver makes the service send merchantId", thinksAlways("merchantId"), RESOLVER_RULES],
   ["that thinks expect makes the service send merchantId", thinksAlways("merchantId"), PINNED_MERCHANT_RULES],
+  [
+    "that renames the id only: a plain body has one reading, as the specification's order says",
+    (body, rules) => {
+      const isPlain = Object.entries(body).every(
+        ([name, text]) => shapeOf(rules).key.has(name) && !text.includes("&"),
+      );
+      const isWhole = isPlain && findMalformedField(textsOf(neutral(body, rules)), rules) === null;
+      return isWhole ? neutral(body, rules) : believes(body, rules);
+    },
+    BRANDED_RULES,
+  ],
+  [
+    "that calls always sent what the specification sends sometimes",
+    thinksAlways("providerTxId"),
+    BRANDED_RULES,
+  ],
 ];

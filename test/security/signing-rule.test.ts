@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { canonicalString, verifyRsaSignature } from "@payhooks/core/signature";
 import { createTestKeys, signCanonicalString } from "@payhooks/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
-import { openCallback } from "../../packages/core/src/flows/callback.ts";
+import { openCallback, wireOf } from "../../packages/core/src/flows/callback.ts";
+import { SPECIFIED_NAMES } from "../../packages/core/src/names/service-names.ts";
 import { randomBody } from "./bodies.ts";
 import { Random, seedOfRun } from "./random.ts";
 import { lengthOf, report, TIMEOUT_MS } from "./report.ts";
@@ -29,7 +30,8 @@ function findDisagreement(bodies: number, read: (body: Uint8Array) => string | u
   return null;
 }
 
-const canonicalOf = (body: Uint8Array): string | undefined => openCallback(body)?.canonical;
+const canonicalOf = (body: Uint8Array): string | undefined =>
+  openCallback(body, wireOf(SPECIFIED_NAMES.callback))?.canonical;
 
 /** Ways of getting the canonical string wrong that look right on most bodies. */
 const MUTANTS: readonly (readonly [string, (body: Uint8Array) => string | undefined])[] = [

@@ -2,6 +2,7 @@ import {
   type ErrorCode,
   isPayhooksError,
   type PaymentEvent,
+  serviceNames,
   verifyConnectWebhook,
   verifyPaymentCallback,
 } from "@payhooks/core";
@@ -165,9 +166,11 @@ describe("payment callbacks", () => {
       const whole = fieldsOf(paymentNamed(name).body)[host];
       const cut = `${whole}`.slice(0, -`&${field}=${value}`.length);
       for (const vector of payments.filter(({ canonical }) => canonical === paymentNamed(name).canonical)) {
-        const eventWith = (extraFields: Record<string, "always">): Readonly<Record<string, unknown>> => ({
-          ...verifyPaymentCallback(Buffer.from(vector.body), { publicKey: publicKey("primary"), extraFields })
-            .event,
+        const eventWith = (extra: Record<string, "always">): Readonly<Record<string, unknown>> => ({
+          ...verifyPaymentCallback(Buffer.from(vector.body), {
+            publicKey: publicKey("primary"),
+            names: serviceNames({ callback: { extra } }),
+          }).event,
         });
         const plain = eventWith({});
         expect(plain).not.toHaveProperty(field);
@@ -179,7 +182,8 @@ describe("payment callbacks", () => {
 
   it("numbers come out with the text they were written with", () => {
     const { body } = paymentNamed("number-beyond-double");
-    const options = { publicKey: publicKey("primary"), extraFields: ["fee"] };
+    const names = serviceNames({ callback: { extra: { fee: "sometimes" } } });
+    const options = { publicKey: publicKey("primary"), names };
     const { event } = verifyPaymentCallback(Buffer.from(body), options);
     expect(event.extra).toEqual({ fee: "12345678901234567890" });
   });

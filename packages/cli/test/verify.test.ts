@@ -41,6 +41,8 @@ async function explained(args: readonly string[]): Promise<Explained & { exit: n
   return { ...explanation, exit: ended.code };
 }
 
+/** A file of names. */
+const names = (callback: object): string => file(JSON.stringify({ callback }), "names.json");
 const callback = (path: string, ...more: string[]) => explained(["--key", publicKey, path, ...more]);
 
 describe("payhooks verify --key", () => {
@@ -252,24 +254,46 @@ describe("payhooks verify --key", () => {
     }
   });
 
+  it("takes the names of a deployment", async () => {
+    const path = body(signed({ payTxnId: null, acmeTxnId: "tx-1", status: "CANCELLED" }));
+    const unnamed = await callback(path);
+    expect(unnamed).toMatchObject({ exit: 1, code: "ERR_EVENT_MALFORMED" });
+    expect(unnamed.summary).toContain('payTxnId: "acmeTxnId"');
+    const file = names({ fields: { payTxnId: "acmeTxnId" }, statuses: { FAILED: ["CANCELLED"] } });
+    const named = await callback(path, "--names", file);
+    expect(named).toMatchObject({ exit: 0, ok: true, summary: expect.stringContaining("FAILED") });
+    // The brand's name no longer stands between the message and the provider's id.
+    expect(named.notes[0]).toContain("The event has no providerTxId");
+    const always = names({
+      fields: { payTxnId: "acmeTxnId", providerTxId: { sent: "always" } },
+      statuses: { FAILED: ["CANCELLED"] },
+    });
+    expect(await callback(path, "--names", always)).toMatchObject({ exit: 0, notes: [] });
+  });
+
   it("takes fields that are declared", async () => {
     const path = body(signed({ s: "eu" }));
     expect(await callback(path)).toMatchObject({ exit: 1, code: "ERR_EVENT_AMBIGUOUS" });
-    const declared = await callback(path, "--extra-field", "s=always");
+    const declared = await callback(path, "--names", names({ extra: { s: "always" } }));
     expect(declared).toMatchObject({ exit: 0, ok: true, notes: [] });
-    const followed = await callback(body(signed({ currency: "ETB" })), "--extra-field", "currency");
+    const followed = await callback(
+      body(signed({ currency: "ETB" })),
+      "--names",
+      names({ extra: { currency: "sometimes" } }),
+    );
     expect(followed).toMatchObject({
       exit: 0,
       notes: [expect.stringContaining("The event has no currency")],
     });
-    const misspelt = await payhooks(["verify", "--key", publicKey, "--extra-field", "s=maybe", path]);
-    expect(misspelt).toMatchObject({ code: 2, stderr: expect.stringContaining("s=always") });
+    const wrong = names({ extra: { s: "maybe" } });
+    const misspelt = await payhooks(["verify", "--key", publicKey, "--names", wrong, path]);
+    expect(misspelt).toMatchObject({ code: 2, stderr: expect.stringContaining('"always" or "sometimes"') });
   });
 
   it("says that a declared field is missing", async () => {
-    const found = await callback(body(signed()), "--extra-field", "zone=always");
+    const found = await callback(body(signed()), "--names", names({ extra: { zone: "always" } }));
     expect(found).toMatchObject({ exit: 1, code: "ERR_EVENT_AMBIGUOUS" });
-    expect(found.summary).toContain('zone is declared as "always" in payments.extraFields but missing');
+    expect(found.summary).toContain('zone is declared as "always" in the names but missing');
     expect(found.causes[0]?.what).toContain("no reading that contains every field");
   });
 

@@ -15,7 +15,8 @@ import {
 } from "@payhooks/core";
 import { eachEvent } from "@payhooks/core/inbox";
 import { type FakeClock, fakeClock, type SignedDelivery, signCanonicalString } from "@payhooks/core/testing";
-import { openCallback } from "../src/flows/callback.ts";
+import { openCallback, wireOf } from "../src/flows/callback.ts";
+import { SPECIFIED_NAMES } from "../src/names/service-names.ts";
 
 export const SECRET = "whsec_test_0123456789abcdef";
 
@@ -136,7 +137,7 @@ export async function rejectedBy(action: Promise<unknown>): Promise<PayhooksErro
 
 /** Signs a body given as JSON text, which may be one that no honest program would write. */
 export function signText(text: string, privateKey: string): SignedDelivery {
-  const body = openCallback(Buffer.from(text, "utf8"));
+  const body = openCallback(Buffer.from(text, "utf8"), wireOf(SPECIFIED_NAMES.callback));
   if (body === null) throw new Error(`not a JSON object: ${text}`);
   return withSignature(text, signCanonicalString(body.canonical, privateKey));
 }

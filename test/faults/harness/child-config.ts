@@ -66,6 +66,8 @@ export interface ChildConfig {
   readonly killAt?: KillAt;
   /** Kills the process while SQLite does this, this many microseconds after it has begun. */
   readonly killDuring?: { readonly what: KillDuring; readonly afterUs: number };
+  /** The process is stopped (SIGSTOP) once it has asked for due records, before it reads the answer. */
+  readonly stopsInTake?: boolean;
   readonly variant?: Variant;
   /** Handlers book into a ledger, deposits and withdrawals. */
   readonly ledger?: LedgerConfig;

@@ -12,6 +12,7 @@ import { watchLag } from "./lag.ts";
 import { Ledger } from "./ledger.ts";
 import { type LogLine, logLine } from "./log.ts";
 import { seededRandom, sharedNow } from "./scope.ts";
+import { stoppedInTake } from "./stopped-in-take.ts";
 import { variantOf } from "./variants.ts";
 
 const config = JSON.parse(process.env[CONFIG_VARIABLE] ?? "") as ChildConfig;
@@ -27,8 +28,11 @@ function write(what: LogLine["what"], key: string, detail: string, more: string)
 watchLag(({ from, to }) => write("lag", "-", "", String(to - from)));
 
 const variant = variantOf(config);
-const store = withKill(variant.store(storeOf(config.inbox, config)), config.killAt, (point, key) =>
-  write("killed", key, point, ""),
+const plain = storeOf(config.inbox, config);
+const store = withKill(
+  variant.store(config.stopsInTake === true ? stoppedInTake(plain) : plain),
+  config.killAt,
+  (point, key) => write("killed", key, point, ""),
 );
 const ledger = config.ledger === undefined ? null : new Ledger(config.ledger);
 const receiver = createReceiver({

@@ -22,7 +22,14 @@ let count = 0;
 /** A signed event. Signing takes about a millisecond. */
 export function testEvent(
   privateKey: string,
-  { manner = "calm", status = "SUCCESS", payTxnId, amount, event = "DEPOSIT" }: Partial<EventTraits> = {},
+  {
+    manner = "calm",
+    status = "SUCCESS",
+    payTxnId,
+    amount,
+    message,
+    event = "DEPOSIT",
+  }: Partial<EventTraits> = {},
 ): TestEvent {
   const id = payTxnId ?? `txn-${process.pid}-${Date.now().toString(36)}-${++count}`;
   const fields = callbackFields({
@@ -31,6 +38,7 @@ export function testEvent(
     status,
     referenceId: `${manner}-${id}`,
     ...(amount === undefined ? {} : { amount }),
+    ...(message === undefined ? {} : { message }),
   });
   return {
     key: `${id} ${status}`,
@@ -46,4 +54,5 @@ interface EventTraits {
   readonly status: PaymentStatus;
   readonly payTxnId: string;
   readonly amount: string;
+  readonly message: string;
 }

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { pathToFileURL } from "node:url";
 import { inject } from "vitest";
 import { type ChildConfig, CONFIG_VARIABLE, type FromChild } from "./child-config.ts";
@@ -102,6 +102,12 @@ export class ProcessUnderTest {
 
   freeze(): void {
     this.#child.kill("SIGSTOP");
+  }
+
+  get isFrozen(): boolean {
+    return spawnSync("ps", ["-o", "state=", "-p", String(this.pid)], { encoding: "utf8" }).stdout.startsWith(
+      "T",
+    );
   }
 
   thaw(): void {

@@ -1,5 +1,5 @@
 import { verify } from "node:crypto";
-import { isPayhooksError, type PaymentEvent, verifyPaymentCallback } from "@payhooks/core";
+import { isPayhooksError, type PaymentEvent, type ServiceNames, verifyPaymentCallback } from "@payhooks/core";
 import {
   CALLBACK_FIELDS,
   importPublicKeys,
@@ -15,7 +15,7 @@ import { isDigestOf, recoverDigest } from "./recovered-digest.ts";
 
 /** What the user says about the deliveries. */
 export interface CallbackSettings {
-  readonly extraFields: Readonly<Record<string, "always" | "sometimes">>;
+  readonly names: ServiceNames;
   readonly pinnedUrls: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export function explainCallback(
   try {
     const { event, keyId, signedAt } = verifyPaymentCallback(body, {
       publicKey: pems,
-      extraFields: settings.extraFields,
+      names: settings.names,
       expect: settings.pinnedUrls.length === 0 ? {} : { callbackUrl: settings.pinnedUrls },
     });
     const summary = `${event.event} ${event.status} ${event.referenceId} ${event.amount} (${event.payTxnId})`;
@@ -70,7 +70,7 @@ function causeOfAmbiguous(detail: string): Cause {
   if (detail.includes("declared")) {
     return {
       what: "The signed string has no reading that contains every field that is declared as always sent.",
-      fix: "Is the name of the field right, and does the service still send it with every callback? If it does not, leave out =always (payments.extraFields).",
+      fix: "Is the name of the field right, and does the service still send it with every callback? If it does not, say in the names that it is sent sometimes.",
       certain: true,
     };
   }
@@ -79,7 +79,7 @@ function causeOfAmbiguous(detail: string): Cause {
     : "So the string can be read as more than one event";
   return {
     what: `The service escapes nothing in the signed string, so an & in it may separate two fields or be part of a value. ${doubt}, and what arrived may be a forgery.`,
-    fix: `${lookUp} Keep & out of what you choose yourself, such as referenceId. For an undocumented field that every callback has, try --extra-field NAME=always; for an & in your callback URL, --callback-url.`,
+    fix: `${lookUp} Keep & out of what you choose yourself, such as referenceId. For an undocumented field that every callback has, declare it as "always" in callback.extra of --names; for an & in your callback URL, --callback-url.`,
     certain: true,
   };
 }
@@ -221,10 +221,14 @@ function causesOfInvalid(
 function notesOfReading(
   event: PaymentEvent,
   texts: ReadonlyMap<string, string>,
-  { extraFields }: CallbackSettings,
+  { names }: CallbackSettings,
 ): string[] {
-  const differing = CALLBACK_FIELDS.filter((name) => texts.get(name) !== event[name]);
-  const declared = Object.keys(extraFields).filter((name) => texts.has(name) && !(name in event.extra));
+  const { fields, extra } = names.callback;
+  const differing = CALLBACK_FIELDS.filter((name) => {
+    const given = name === "status" ? (event.wireStatus ?? event.status) : event[name];
+    return fields[name].sent !== "absent" && texts.get(fields[name].name) !== given;
+  });
+  const declared = Object.keys(extra).filter((name) => texts.has(name) && !(name in event.extra));
   const leftOut = [...differing.filter((name) => event[name] === undefined), ...declared];
   const respelt = differing.filter((name) => event[name] !== undefined);
   return [

@@ -1,3 +1,4 @@
+import { parseServiceNames, type ServiceNames, serviceNames } from "@payhooks/core";
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
@@ -21,10 +22,9 @@ export const verifyCommand: Command = {
       multiple: true,
       help: "public key in PEM, for payment callbacks; if it is left out, PAY_PUBLIC_KEY is used",
     },
-    "extra-field": {
-      value: "NAME",
-      multiple: true,
-      help: "undocumented field that only the service writes; NAME=always if every callback has it (payments.extraFields)",
+    names: {
+      value: "FILE",
+      help: "JSON of the names that your service uses, as serviceNames takes them; if it is left out, PAYHOOKS_NAMES is used",
     },
     "callback-url": {
       value: "URL",
@@ -36,7 +36,10 @@ export const verifyCommand: Command = {
       multiple: true,
       help: "webhook secret, for connected-account webhooks; if it is left out, CONNECT_WEBHOOK_SECRET is used",
     },
-    header: { value: "VALUE", help: "value of X-Connect-Signature" },
+    header: {
+      value: "VALUE",
+      help: "value of X-Connect-Signature, or of the header that your service calls so",
+    },
   },
   notes: [
     "It verifies exactly as a receiver does. If that fails, it looks for the cause, such as a re-serialised body, another key, white space in the secret, URL-safe base64, or the header of another body (name further bodies after the first). BODY may be - for the standard input.",
@@ -77,7 +80,7 @@ async function explain(given: Given): Promise<Explanation> {
     const files = await Promise.all(given.texts("key").map(readText));
     const pems = files.length > 0 ? files : [process.env.PAY_PUBLIC_KEY ?? ""];
     const settings = {
-      extraFields: extraFieldsOf(given.texts("extra-field")),
+      names: await namesOf(given),
       pinnedUrls: given.texts("callback-url"),
     };
     return explainCallback(body, pems, settings, others);
@@ -95,17 +98,9 @@ async function explain(given: Given): Promise<Explanation> {
   );
 }
 
-/** `NAME` or `NAME=always`, as `payments.extraFields` has it. */
-function extraFieldsOf(texts: readonly string[]): Readonly<Record<string, "always" | "sometimes">> {
-  return Object.fromEntries(
-    texts.map((text) => {
-      const [name = "", sent = "sometimes"] = text.split("=", 2);
-      if (sent !== "always" && sent !== "sometimes") {
-        throw new UsageError(`--extra-field ${name}=${sent} is neither ${name} nor ${name}=always.`);
-      }
-      return [name, sent];
-    }),
-  );
+async function namesOf(given: Given): Promise<ServiceNames> {
+  const file = given.text("names") ?? process.env.PAYHOOKS_NAMES;
+  return file === undefined ? serviceNames() : parseServiceNames(await readText(file));
 }
 
 function print(explanation: Explanation, { line, paint }: Terminal): void {

@@ -1,4 +1,7 @@
+import { sentByDefault, type WireField, wireFields } from "../names/fields.ts";
+import type { ServiceNames } from "../names/options.ts";
 import { isAmount } from "../protocol/amount.ts";
+import type { PaymentStatus } from "../protocol/events.ts";
 import { type JsonBody, type JsonValue, parseJsonBody, rawMembers } from "../protocol/json.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
@@ -16,13 +19,10 @@ export interface CallbackBody {
   readonly merchantId: string | undefined;
 }
 
-/** How often the service sends a field: with every callback, or with some. */
-export type Sent = "always" | "sometimes";
-
 /** What the options say about callbacks. */
 export interface CallbackRules {
-  /** `payments.extraFields`: undocumented fields whose values only the service chooses, and how often it sends each. */
-  readonly extraFields: ReadonlyMap<string, Sent>;
+  /** The fields that a callback may have, by their names on the wire. */
+  readonly wire: Wire;
   /** `payments.expect.callbackUrl`: URLs that are known completely. */
   readonly pinnedUrls: ReadonlySet<string>;
   /** True if a resolver chooses the keys by `merchantId`, so that an event must have one. */
@@ -33,81 +33,115 @@ export interface CallbackRules {
   readonly callbackUrlRequired: boolean;
 }
 
-/** What is known about a field's values in the bodies that the service sends. */
-export interface FieldForm {
-  /** True if every body has it. These fields decide how money moves. */
-  readonly required: boolean;
-  /**
-   * True if the service makes the value, so that it never contains an `&`. Other values may come from a customer or a merchant.
-   */
-  readonly madeByService: boolean;
-  /** True for a well-formed value. It is not called for what follows an `&` in the value. */
-  readonly fits: (text: string) => boolean;
-  /** How a held entry's detail describes a value that is not well formed. */
-  readonly fault: string;
-}
-
 const CODE = /^[A-Z_]{1,64}$/;
 const isCode = (text: string): boolean => CODE.test(text);
 const isPresent = (text: string): boolean => text !== "";
 const isAnything = (): boolean => true;
 
-/** The specification's fields (Payment callback events). */
-export const FIELD_FORMS: Readonly<Record<CallbackField, FieldForm>> = {
-  amount: {
-    required: true,
-    madeByService: true,
-    fits: isAmount,
-    fault: "amount is not digits with up to six decimals",
-  },
-  callbackUrl: {
-    required: true,
-    madeByService: false,
-    fits: isAbsoluteUrl,
-    fault: "callbackUrl is not an absolute URL",
-  },
-  event: { required: true, madeByService: true, fits: isCode, fault: "event is not an upper-case name" },
-  merchantId: { required: false, madeByService: true, fits: isAnything, fault: "" },
-  message: { required: false, madeByService: false, fits: isAnything, fault: "" },
-  payTxnId: { required: true, madeByService: true, fits: isPresent, fault: "payTxnId is missing or empty" },
-  providerTxId: { required: false, madeByService: false, fits: isAnything, fault: "" },
-  referenceId: {
-    required: true,
-    madeByService: false,
-    fits: isPresent,
-    fault: "referenceId is missing or empty",
-  },
-  status: { required: true, madeByService: true, fits: isCode, fault: "status is not an upper-case name" },
-  timestamp: {
-    required: true,
-    madeByService: true,
-    fits: (text) => parseTimestamp(text) !== null,
-    fault: "timestamp is not an ISO 8601 date and time with its zone",
-  },
-  userId: { required: false, madeByService: false, fits: isAnything, fault: "" },
-};
-
-const documented: ReadonlySet<string> = new Set(CALLBACK_FIELDS);
-const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
-
-/** True for a field of the specification. */
-export function isDocumented(name: string): name is CallbackField {
-  return documented.has(name);
+/** What is known about the values of a field in the bodies that the service sends. */
+interface FieldForm {
+  /** True for a well-formed value. It is not called for what follows an `&` in the value. */
+  readonly fits: (text: string) => boolean;
+  /** How a held entry's detail describes a value that is not well formed, after the field's name. */
+  readonly fault: string;
 }
 
-/** True for a name that `payments.extraFields` may declare. */
-export function isFieldName(name: string): boolean {
-  return NAME.test(name) && name !== "constructor" && name !== "prototype";
+const ANYTHING: FieldForm = { fits: isAnything, fault: "" };
+
+/** The specification's fields (Payment callback events). */
+const FIELD_FORMS: Readonly<Record<CallbackField, FieldForm>> = {
+  amount: { fits: isAmount, fault: "is not digits with up to six decimals" },
+  callbackUrl: { fits: isAbsoluteUrl, fault: "is not an absolute URL" },
+  event: { fits: isCode, fault: "is not an upper-case name" },
+  merchantId: ANYTHING,
+  message: ANYTHING,
+  payTxnId: { fits: isPresent, fault: "is missing or empty" },
+  providerTxId: ANYTHING,
+  referenceId: { fits: isPresent, fault: "is missing or empty" },
+  status: { fits: isCode, fault: "is not an upper-case name" },
+  timestamp: {
+    fits: (text) => parseTimestamp(text) !== null,
+    fault: "is not an ISO 8601 date and time with its zone",
+  },
+  userId: ANYTHING,
+};
+
+/** A field that readings are searched for. */
+export interface KnownField extends WireField {
+  /** What events call it: its neutral name, or the name of an extra field. */
+  readonly key: string;
+  /** True if every body has it, so that no reading lacks it. */
+  readonly required: boolean;
+  /** True if there is no event unless its value is certain. */
+  readonly essential: boolean;
+  /** True for a value that the service can have sent under this name. */
+  readonly fits: (text: string) => boolean;
+}
+
+/** The fields of callbacks, as the names of the service have them. */
+export interface Wire {
+  /** Sorted by their names on the wire. */
+  readonly fields: readonly KnownField[];
+  readonly byName: ReadonlyMap<string, KnownField>;
+  readonly byRole: ReadonlyMap<CallbackField, KnownField>;
+  /** The names on the wire, sorted. */
+  readonly names: readonly string[];
+  /** How many of them every callback has. */
+  readonly requiredCount: number;
+  /** The names of the extra fields. */
+  readonly extra: readonly string[];
+  /** The status that each further word stands for. */
+  readonly statusOf: ReadonlyMap<string, PaymentStatus>;
+}
+
+/** The fields of callbacks under some names. */
+export function wireOf({ fields, extra, statuses }: ServiceNames["callback"]): Wire {
+  const words = Object.entries(statuses) as [PaymentStatus, readonly string[]][];
+  const statusOf = new Map(words.flatMap(([status, list]) => list.map((word) => [word, status] as const)));
+  return wireWith(wireFields({ fields, extra }).map(knownField), statusOf);
+}
+
+/**
+ * The fields without those that only a merchant's word makes certain: no extra field, and none that is sent always and need not be
+ * by the specification. The service may no longer send them so.
+ */
+export function withoutWord({ fields, statusOf }: Wire): Wire {
+  const kept = fields.flatMap((field) =>
+    field.role === null ? [] : [field.essential ? field : knownField({ ...field, sent: "sometimes" })],
+  );
+  return wireWith(kept, statusOf);
+}
+
+function knownField({ name, role, sent, free }: WireField): KnownField {
+  const required = sent === "always";
+  const essential = required && (role === null || sentByDefault(role) === "always");
+  // What need not be there need not be well formed either: the body that was signed has to be among the readings.
+  const fits = required && role !== null ? FIELD_FORMS[role].fits : isAnything;
+  return { name, role, sent, free, key: role ?? name, required, essential, fits };
+}
+
+function wireWith(fields: readonly KnownField[], statusOf: Wire["statusOf"]): Wire {
+  const roles = fields.flatMap((field) => (field.role === null ? [] : [[field.role, field] as const]));
+  return {
+    fields,
+    byName: new Map(fields.map((field) => [field.name, field])),
+    byRole: new Map(roles),
+    names: fields.map(({ name }) => name),
+    requiredCount: fields.filter(({ required }) => required).length,
+    extra: fields.flatMap(({ role, name }) => (role === null ? [name] : [])),
+    statusOf,
+  };
 }
 
 /** Opens a callback's body; null when it is not a JSON object, so that there is nothing to verify. */
-export function openCallback(rawBody: Uint8Array): CallbackBody | null {
+export function openCallback(rawBody: Uint8Array, wire: Wire): CallbackBody | null {
   const json = parseJsonBody(rawBody);
   if (json === null) return null;
   let canonical = "";
   let merchantId: string | undefined;
   let raw: Map<string, string> | null = null;
-  for (const name of sortedNames(json)) {
+  const merchantIdName = wire.byRole.get("merchantId")?.name;
+  for (const name of sortedNames(json, wire)) {
     const value = json.object[name];
     if (value === null || value === undefined) continue;
     let text: string;
@@ -116,7 +150,7 @@ export function openCallback(rawBody: Uint8Array): CallbackBody | null {
       raw ??= rawMembers(json.text);
       text = raw.get(name) ?? "";
     }
-    if (name === "merchantId") merchantId = text;
+    if (name === merchantIdName) merchantId = text;
     canonical += canonical === "" ? `${name}=${text}` : `&${name}=${text}`;
   }
   // UTF-8 has no surrogates, so only an escape can write an unpaired one. In UTF-8 they all become the same character, which no
@@ -127,54 +161,66 @@ export function openCallback(rawBody: Uint8Array): CallbackBody | null {
   return { canonical, signature: json.object.signature, merchantId };
 }
 
-/** A signed string, cut where a documented field may begin. */
+/** A signed string, cut where a known field may begin. */
 export interface Cut {
+  /** By what events call the fields. */
   readonly texts: CallbackTexts;
   /**
-   * True if every part is a documented field, in their order. No other body has this string then, since each free text is followed
-   * by a field that every body has. Nearly all callbacks are like this.
+   * True if every part is a known field, in their order, no field that is always sent is missing, and none that is sent sometimes
+   * directly follows a free text. No other body has this string then: a part that another value had swallowed would be the next
+   * one after a free text, and would be missing. Nearly all callbacks are like this.
    */
   readonly plain: boolean;
 }
 
-/** Cuts a signed string at the documented names that follow each other in their order. */
-export function cutAtNames(signed: string): Cut {
+/** Cuts a signed string at the known names that follow each other in their order. */
+export function cutAtNames(signed: string, wire: Wire): Cut {
   const texts = new Map<string, string>();
   let plain = true;
-  let last = "";
+  let required = 0;
+  let last: KnownField | undefined;
   for (const part of signed.split("&")) {
     const equals = part.indexOf("=");
-    const name = equals < 0 ? "" : part.slice(0, equals);
-    if (documented.has(name) && name > last) {
-      texts.set(name, part.slice(equals + 1));
-      last = name;
+    const field = equals < 0 ? undefined : wire.byName.get(part.slice(0, equals));
+    if (field !== undefined && (last === undefined || field.name > last.name)) {
+      texts.set(field.key, part.slice(equals + 1));
+      if (field.required) required++;
+      else if (last?.free === true) plain = false;
+      last = field;
     } else {
       plain = false;
-      if (last !== "") texts.set(last, `${texts.get(last)}&${part}`);
+      if (last !== undefined) texts.set(last.key, `${texts.get(last.key)}&${part}`);
     }
   }
-  return { texts, plain };
+  return { texts, plain: plain && required === wire.requiredCount };
 }
 
-/** The names except `signature`, sorted by code unit. The documented ones are sorted already, and there is seldom another. */
-function sortedNames({ object }: JsonBody): readonly string[] {
+/** The names except `signature`, sorted by code unit. The known ones are sorted already, and there is seldom another. */
+function sortedNames({ object }: JsonBody, { byName, names: sorted }: Wire): readonly string[] {
   const names = Object.keys(object);
   let known = 0;
-  for (const name of names) if (documented.has(name) || name === "signature") known++;
-  return known === names.length ? CALLBACK_FIELDS : names.filter((name) => name !== "signature").sort();
+  for (const name of names) if (byName.has(name) || name === "signature") known++;
+  return known === names.length ? sorted : names.filter((name) => name !== "signature").sort();
 }
 
-/** What is wrong with a field that every body has, or null. */
+/** What is wrong with a field of the specification without which there is no event, or null. */
 export function findMalformedField(texts: CallbackTexts, rules: CallbackRules): string | null {
-  for (const name of CALLBACK_FIELDS) {
-    const { required, fits, fault } = FIELD_FORMS[name];
-    if (!required) continue;
-    const text = texts.get(name);
-    if (text === undefined && name === "callbackUrl" && !rules.callbackUrlRequired) continue;
-    if (text === undefined || !fits(text)) return fault;
+  for (const role of CALLBACK_FIELDS) {
+    const field = rules.wire.byRole.get(role);
+    if (field === undefined) continue;
+    const text = texts.get(role);
+    const isMissing = text === undefined && field.essential;
+    if (isMissing && role === "callbackUrl" && !rules.callbackUrlRequired) continue;
+    if (isMissing || (text !== undefined && !FIELD_FORMS[role].fits(text)))
+      return `${spelt(field)} ${FIELD_FORMS[role].fault}`;
   }
   if (rules.merchantIdRequired && !texts.get("merchantId")) return "merchantId is missing or empty";
   return null;
+}
+
+/** A field's name, for people, with its name on the wire. */
+export function spelt({ key, name }: KnownField): string {
+  return key === name ? key : `${key} (${name})`;
 }
 
 /** The last text that was a URL. Nearly all callbacks of a merchant have the same. */

@@ -1,4 +1,5 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
+import { SPECIFIED_NAMES } from "../names/service-names.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { PayhooksError } from "../protocol/errors.ts";
@@ -61,7 +62,7 @@ export interface ConnectOptions {
 /** The flow of the connected-account webhooks (specification, Authentication 3, Connected-account events). */
 export function connectFlow(
   options: ConnectOptions,
-  { windowMs, ...limits }: FlowContext,
+  { windowMs, names = SPECIFIED_NAMES, ...limits }: FlowContext,
   keyring: Keyring<VerifyingSecret> = keyringOf(options.secret, limits),
 ): Flow {
   checkNames("connect", options, { secret: true, badSignatureStatus: true, unsafeAllowUnsigned: true });
@@ -72,14 +73,17 @@ export function connectFlow(
     });
   }
 
+  const { signatureHeader } = names.connect;
+  const headerName = signatureHeader.toLowerCase();
+
   function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
     if (unsigned) return accept(delivery, "", null, now);
-    const header = delivery.headers.get(SIGNATURE_HEADER) ?? "";
-    if (header === "") return refused("ERR_SIGNATURE_MISSING", "there is no X-Connect-Signature header");
+    const header = delivery.headers.get(headerName) ?? "";
+    if (header === "") return refused("ERR_SIGNATURE_MISSING", `there is no ${signatureHeader} header`);
     if (!isSignatureHeader(header)) {
       return refused(
         "ERR_SIGNATURE_MALFORMED",
-        "X-Connect-Signature is not sha256= and 64 lowercase hex digits",
+        `${signatureHeader} is not sha256= and 64 lowercase hex digits`,
       );
     }
     const found = keyring.find(delivery.tenant === undefined ? {} : { tenant: delivery.tenant });

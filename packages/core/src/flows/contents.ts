@@ -1,9 +1,11 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
+import { isDocumented, isFieldName } from "../names/fields.ts";
+import { SPECIFIED_NAMES } from "../names/service-names.ts";
 import type { ContentField, Contents, SignedPiece } from "../protocol/contents.ts";
 import type { FlowName } from "../protocol/events.ts";
 import { type JsonObject, parseJsonBody, textOf } from "../protocol/json.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
-import { type CallbackRules, isDocumented, isFieldName } from "./callback.ts";
+import type { CallbackRules, Wire } from "./callback.ts";
 import type { Flow } from "./flow.ts";
 import { judgeBy } from "./judgement.ts";
 import { rulesOf } from "./payments-options.ts";
@@ -12,8 +14,8 @@ import { rulesOf } from "./payments-options.ts";
 const MAX_FIELDS = 200;
 
 /**
- * What a person sees of a stored delivery. `rules` are those of the receiver; without them, no undocumented field counts as
- * declared. It takes a time that grows with the delivery's length, and not faster.
+ * What a person sees of a stored delivery. `rules` are those of the receiver; without them, the names are those of the
+ * specification. It takes a time that grows with the delivery's length, and not faster.
  */
 export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => Contents {
   const judge = judgeBy(rules);
@@ -23,17 +25,20 @@ export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => 
       return { fields: membersOf(text), signed: [{ name: null, text }], candidates: null };
     }
     if (source === "lookup") return { fields: membersOf(text), signed: [], candidates: null };
-    const signed = piecesOf(text);
+    const { wire } = rules;
+    const signed = piecesOf(text, (name) => wire.byName.get(name)?.key ?? name);
     const judgement = judge(text);
-    const isKnown = (name: string): boolean => isDocumented(name) || rules.extraFields.has(name);
+    const isKnown = (name: string): boolean => isDocumented(name) || wire.extra.includes(name);
     if (judgement.kind !== "certain") {
       const names = new Set(signed.flatMap(({ name }) => (name !== null && isKnown(name) ? [name] : [])));
       const fields = [...names].map((name) => ({ name, value: null }));
       return { fields, signed, candidates: judgement.candidates };
     }
-    const names = [...CALLBACK_FIELDS, ...rules.extraFields.keys()];
+    const { texts } = judgement;
+    const names = [...CALLBACK_FIELDS, ...wire.extra];
     const fields = names.flatMap((name): readonly ContentField[] => {
-      const value = judgement.texts.get(name);
+      const value = texts.get(name);
+      if (name === "status" && value !== undefined) return statusFields(value, wire);
       if (value !== undefined) return [{ name, value }];
       return judgement.leftOut.includes(name) ? [{ name, value: null }] : [];
     });
@@ -41,9 +46,19 @@ export function contentsBy(rules: CallbackRules): (delivery: StoredDelivery) => 
   };
 }
 
+/** The status, and the word for it if that is another one. */
+function statusFields(word: string, { statusOf }: Wire): readonly ContentField[] {
+  const status = statusOf.get(word);
+  if (status === undefined) return [{ name: "status", value: word }];
+  return [
+    { name: "status", value: status },
+    { name: "wireStatus", value: word },
+  ];
+}
+
 /** What a person sees of a stored delivery, for a program that does not know the receiver's options. */
 export function contentsOf(delivery: StoredDelivery): Contents {
-  withoutOptions ??= contentsBy(rulesOf({ publicKey: undefined }, false));
+  withoutOptions ??= contentsBy(rulesOf({}, SPECIFIED_NAMES, false));
   return withoutOptions(delivery);
 }
 
@@ -67,11 +82,14 @@ export function hideFields(
 ): Omit<Contents, "candidates"> {
   if (names.length === 0) return { fields, signed };
   const isHidden = (path: string): boolean => path.split(".").some((name) => names.includes(name));
+  // A value may have another field's name in it, as the wire spells it.
+  const keys = new Map(signed.flatMap(({ name, text }) => (name === null ? [] : [[wireNameOf(text), name]])));
+  const keyOf = (name: string): string => keys.get(name) ?? name;
   const hidesText = fields.length === 0 || fields.some(({ name }) => isHidden(name));
   return {
     fields: fields.map(({ name, value }) => {
       if (value === null) return { name, value };
-      return { name, value: isHidden(name) ? mark : joined(hidePieces(piecesOf(value), names, mark)) };
+      return { name, value: isHidden(name) ? mark : joined(hidePieces(piecesOf(value, keyOf), names, mark)) };
     }),
     signed: signed.every(({ name }) => name === null)
       ? signed.map(({ name, text }) => ({ name, text: hidesText ? mark : text }))
@@ -86,11 +104,12 @@ function hidePieces(
 ): readonly SignedPiece[] {
   let isHidden = false;
   return pieces.map(({ name, text }) => {
-    const begins = name !== null && names.includes(name);
+    const wireName = wireNameOf(text);
+    const begins = name !== null && (names.includes(name) || names.includes(wireName));
     if (begins || (name !== null && isDocumented(name))) isHidden = begins;
     if (!isHidden) return { name, text };
     const separator = text.startsWith("&") ? "&" : "";
-    return { name, text: begins ? `${separator}${name}=${mark}` : `${separator}${mark}` };
+    return { name, text: begins ? `${separator}${wireName}=${mark}` : `${separator}${mark}` };
   });
 }
 
@@ -98,12 +117,17 @@ function joined(pieces: readonly SignedPiece[]): string {
   return pieces.map(({ text }) => text).join("");
 }
 
-/** A text, cut before every `&` that a name may follow. */
-function piecesOf(text: string): readonly SignedPiece[] {
+/** The name that a piece of the signed text begins with. */
+function wireNameOf(text: string): string {
+  return text.slice(text.startsWith("&") ? 1 : 0, Math.max(0, text.indexOf("=")));
+}
+
+/** A text, cut before every `&` that a name may follow. `keyOf` says what events call the field of a name. */
+function piecesOf(text: string, keyOf: (name: string) => string): readonly SignedPiece[] {
   const pieces: { name: string | null; text: string }[] = [];
   for (const [at, part] of text.split("&").entries()) {
     const equals = part.indexOf("=");
-    const name = equals > 0 && isFieldName(part.slice(0, equals)) ? part.slice(0, equals) : null;
+    const name = equals > 0 && isFieldName(part.slice(0, equals)) ? keyOf(part.slice(0, equals)) : null;
     const last = pieces.at(-1);
     const whole = at === 0 ? part : `&${part}`;
     if (name === null && last !== undefined) last.text += whole;

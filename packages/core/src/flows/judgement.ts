@@ -1,6 +1,14 @@
 import type { Candidates } from "../protocol/contents.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
-import { type CallbackRules, type CallbackTexts, cutAtNames, findMalformedField } from "./callback.ts";
+import {
+  type CallbackRules,
+  type CallbackTexts,
+  cutAtNames,
+  findMalformedField,
+  type Wire,
+  withoutWord,
+} from "./callback.ts";
+import { findMissing } from "./missing-field.ts";
 import { knownFields, MAX_SIGNED_PARTS, Readings } from "./readings.ts";
 
 /** What an authentic callback certainly says. */
@@ -8,9 +16,9 @@ export type Judgement =
   /** Every reading of the signed string says this. */
   | {
       readonly kind: "certain";
-      /** Documented and declared fields. */
+      /** By what events call the fields: neutral names, and those of extra fields. */
       readonly texts: CallbackTexts;
-      /** Optional documented fields and declared ones that are left out of the event, since the readings do not agree on them. */
+      /** Fields that are left out of the event, since the readings do not agree on them. */
       readonly leftOut: readonly string[];
     }
   /** `ambiguous`: it can be read as different events. `malformed`: it cannot be read as any. */
@@ -33,14 +41,14 @@ const NOTHING_LEFT_OUT: readonly string[] = [];
 
 /** Makes the judge of authentic callbacks. `docs/concepts/security.md` explains the attack, and what a reading is. */
 export function judgeBy(rules: CallbackRules): (signed: string) => Judgement {
-  const fields = knownFields(rules, { declared: true });
-  const offered = knownFields(rules, { declared: false });
-  const always = [...rules.extraFields].flatMap(([name, sent]) => (sent === "always" ? [name] : []));
+  const { wire } = rules;
+  const fields = knownFields(wire, rules);
+  const offered = knownFields(withoutWord(wire), rules);
   const merchantIdNeeded = rules.merchantIdRequired || rules.pinnedMerchantIds.size > 0;
 
   return (signed) => {
-    const cut = cutAtNames(signed);
-    if (cut.plain && always.length === 0 && findMalformedField(cut.texts, rules) === null) {
+    const cut = cutAtNames(signed, wire);
+    if (cut.plain && findMalformedField(cut.texts, rules) === null) {
       return { kind: "certain", texts: cut.texts, leftOut: NOTHING_LEFT_OUT };
     }
     const readings = new Readings(signed, fields);
@@ -53,7 +61,7 @@ export function judgeBy(rules: CallbackRules): (signed: string) => Judgement {
         return ambiguous(`${repeated.join(", ")} stands in its signed string more than once`, readings);
       if (contradicted.length === 0) {
         const fault = findMalformedField(texts, rules);
-        return fault === null ? { kind: "certain", texts, leftOut } : malformed(fault, signed);
+        return fault === null ? { kind: "certain", texts, leftOut } : malformed(fault, signed, wire);
       }
       return ambiguous(
         `its signature fits events that differ in ${contradicted.join(", ")}${hintOf(readings)}`,
@@ -61,16 +69,18 @@ export function judgeBy(rules: CallbackRules): (signed: string) => Judgement {
       );
     }
     const withoutDeclared = new Readings(signed, offered);
-    if (withoutDeclared.any) return ambiguous(missingIn(readings, always), withoutDeclared);
+    if (withoutDeclared.any) return ambiguous(missingIn(readings, wire), withoutDeclared);
     const detail = readings.tooLong
       ? `the signed string has more than ${MAX_SIGNED_PARTS} parts`
-      : (findMalformedField(cut.texts, rules) ?? "its fields cannot be told apart in the signed string");
-    return malformed(detail, signed);
+      : (findMissing(signed, wire) ??
+        findMalformedField(cut.texts, rules) ??
+        "its fields cannot be told apart in the signed string");
+    return malformed(detail, signed, wire);
   };
 }
 
-function malformed(detail: string, signed: string): Judgement {
-  return { kind: "malformed", detail, signedTimes: timesIn(signed), mayName: [], candidates: null };
+function malformed(detail: string, signed: string, wire: Wire): Judgement {
+  return { kind: "malformed", detail, signedTimes: timesIn(signed, wire), mayName: [], candidates: null };
 }
 
 function ambiguous(detail: string, readings: Readings): Judgement {
@@ -85,20 +95,21 @@ function ambiguous(detail: string, readings: Readings): Judgement {
 function hintOf(readings: Readings): string {
   const name = readings.unknownName();
   if (name === undefined) return "";
-  return ` (${name.slice(0, 64)} is not documented: if every callback has it and only the service chooses its value, declare it as "always" in payments.extraFields)`;
+  return ` (${name.slice(0, 64)} is not documented: if every callback has it and only the service chooses its value, declare it as "always" in names.callback.extra)`;
 }
 
-function missingIn(readings: Readings, always: readonly string[]): string {
-  const missing = always.find((name) => !readings.hasName(name));
-  if (missing !== undefined) return `${missing} is declared as "always" in payments.extraFields but missing`;
+function missingIn(readings: Readings, { fields }: Wire): string {
+  const missing = fields.find(({ name, required }) => required && !readings.hasName(name));
+  if (missing !== undefined) return `${missing.key} is declared as "always" in the names but missing`;
   return "a declared field cannot be told apart in the signed string";
 }
 
 /** The times in a string that has no reading. If one of them cannot be read, that may be the true one, so none is known. */
-function timesIn(signed: string): readonly number[] {
+function timesIn(signed: string, { byRole }: Wire): readonly number[] {
+  const begins = `${byRole.get("timestamp")?.name}=`;
   const times = signed
     .split("&")
-    .filter((part) => part.startsWith("timestamp="))
-    .map((part) => parseTimestamp(part.slice("timestamp=".length)));
+    .filter((part) => part.startsWith(begins))
+    .map((part) => parseTimestamp(part.slice(begins.length)));
   return times.includes(null) ? [] : times.filter((time) => time !== null);
 }

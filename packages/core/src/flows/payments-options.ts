@@ -1,3 +1,4 @@
+import type { FieldName, ServiceNames } from "../names/options.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import {
@@ -7,8 +8,7 @@ import {
   type PublicKeySource,
   type VerifyingKey,
 } from "../signature/keys.ts";
-import type { CallbackRules } from "./callback.ts";
-import { type ExtraFields, extraFieldsOf } from "./extra-fields.ts";
+import { type CallbackRules, wireOf } from "./callback.ts";
 import { type KeyResolver, type Keyring, lazyKeys, type ResolverLimits, resolvedKeys } from "./keyring.ts";
 
 /** The values that signed fields must have. They are compared as a whole. */
@@ -26,12 +26,6 @@ export interface PaymentsOptions {
   readonly publicKey: OneOrMore<PublicKeySource> | KeyResolver<PublicKeySource> | undefined;
   /** Signed fields whose value is known. An authentic callback with another value is held as `unexpected`. */
   readonly expect?: PaymentExpectations | undefined;
-  /**
-   * Undocumented fields whose values only the service can choose. They are in `event.extra` where they are certain. A field counts
-   * as sent sometimes, unless it is given as `"always"`: that is your word that no callback lacks it, and a callback without it
-   * is held.
-   */
-  readonly extraFields?: ExtraFields | undefined;
   /** A second SUCCESS for a reference, under another payTxnId, is held as `reference-reused`. Default false. */
   readonly oneSuccessPerReference?: boolean | undefined;
 }
@@ -93,7 +87,8 @@ export function checkExpectations({ expect = {} }: PaymentsOptions): void {
 
 /** The rules for bodies that the options set. Throws their set-up error. */
 export function rulesOf(
-  { expect, extraFields }: PaymentsOptions,
+  { expect }: Pick<PaymentsOptions, "expect">,
+  { callback }: ServiceNames,
   merchantIdRequired: boolean,
 ): CallbackRules {
   checkNames<PaymentExpectations>("payments.expect", expect ?? {}, { merchantId: true, callbackUrl: true });
@@ -129,13 +124,25 @@ export function rulesOf(
       }
     }
   }
+  const pinnedMerchantIds = setOf(expect?.merchantId, "payments.expect.merchantId");
+  const { callbackUrl, merchantId } = callback.fields;
+  if (pinnedUrls.size > 0) checkSent("callbackUrl", callbackUrl, "payments.expect.callbackUrl");
+  if (pinnedMerchantIds.size > 0) checkSent("merchantId", merchantId, "payments.expect.merchantId");
+  if (merchantIdRequired) checkSent("merchantId", merchantId, "A resolver as payments.publicKey");
   return {
-    extraFields: extraFieldsOf(extraFields),
+    wire: wireOf(callback),
     pinnedUrls,
     merchantIdRequired,
-    pinnedMerchantIds: setOf(expect?.merchantId, "payments.expect.merchantId"),
+    pinnedMerchantIds,
     callbackUrlRequired: true,
   };
+}
+
+function checkSent(field: string, { sent }: FieldName, what: string): void {
+  if (sent !== "absent") return;
+  throw new PayhooksError("ERR_NAMES_INVALID", `${what} needs ${field}, which the names call absent.`, {
+    fix: `Leave one of the two out: without ${field} every callback would be held.`,
+  });
 }
 
 function setOf(value: string | readonly string[] | undefined, option: string): ReadonlySet<string> {

@@ -1,4 +1,7 @@
 import type { StoredDelivery } from "../inbox/record/event.ts";
+import type { ServiceNames } from "../names/options.ts";
+import { findInOrder } from "../names/order.ts";
+import { SPECIFIED_NAMES } from "../names/service-names.ts";
 import { normalizeAmount } from "../protocol/amount.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
@@ -18,7 +21,6 @@ import {
   openCallback,
 } from "./callback.ts";
 import { contentsBy } from "./contents.ts";
-import { extraOf, warningsOf } from "./extra-fields.ts";
 import {
   entryOf,
   eventOf,
@@ -50,22 +52,23 @@ export interface PaymentsFlow extends Flow {
 /** What the flow takes from the receiver. */
 export interface FlowContext extends ResolverLimits {
   readonly windowMs: number;
+  /** What the service calls things. Default: the names of the specification. */
+  readonly names?: ServiceNames | undefined;
 }
 
 /** The flow of the per-transaction payment callbacks (specification, Authentication 4, Payment callback events). */
 export function paymentsFlow(
   options: PaymentsOptions,
-  { windowMs, ...limits }: FlowContext,
+  { windowMs, names = SPECIFIED_NAMES, ...limits }: FlowContext,
   keyring: Keyring<VerifyingKey> = keyringOf(options.publicKey, limits),
 ): PaymentsFlow {
   checkNames("payments", options, {
     publicKey: true,
     expect: true,
-    extraFields: true,
     oneSuccessPerReference: true,
   });
-  const rules = rulesOf(options, keyring.resolves);
-  const warnings = warningsOf(rules);
+  const rules = rulesOf(options, names, keyring.resolves);
+  const { warnings } = findInOrder(rules.wire.fields, { urlKnown: rules.pinnedUrls.size > 0 });
   const judge = judgeBy(rules);
   const lookupRules: CallbackRules = { ...rules, callbackUrlRequired: false };
 
@@ -76,7 +79,7 @@ export function paymentsFlow(
         "the body has more than 8 KiB and 1,000 parts: no payment callback",
       );
     }
-    const body = openCallback(delivery.rawBody);
+    const body = openCallback(delivery.rawBody, rules.wire);
     if (body === null)
       return refused("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
     const signature = readSignature(body);
@@ -137,7 +140,7 @@ export function paymentsFlow(
   /** Makes a reading of fields that are certain. The event may be unlisted or unexpected. */
   function readingOf(texts: CallbackTexts, stored: StoredDelivery, leftOut?: readonly string[]): Reading {
     const text = (name: string): string => texts.get(name) ?? "";
-    const { name, status, listed } = listing(text("event"), text("status"));
+    const { name, status, listed } = listing(text("event"), text("status"), rules);
     const identity: Record<string, string> = { event: name, referenceId: text("referenceId") };
     if (texts.has("merchantId")) identity.merchantId = text("merchantId");
     // The merchant asked the service for a look-up, so nobody can have sent it to a wrong address.
@@ -164,11 +167,7 @@ export function paymentsFlow(
       windowMs,
     );
     const source = stored.source === "lookup" ? "lookup" : "callback";
-    return new Reading(
-      verified,
-      listed ? () => toEvent(texts, extraOf(texts, rules), source) : null,
-      leftOut,
-    );
+    return new Reading(verified, listed ? () => toEvent(texts, status, rules, source) : null, leftOut);
   }
 
   function findUnexpected(texts: CallbackTexts): string | null {
@@ -255,15 +254,18 @@ function hintOf(delivery: Delivery, body: CallbackBody): KeyHint {
 
 function listing(
   name: string,
-  status: string,
+  word: string,
+  { wire }: CallbackRules,
 ): { readonly name: string; readonly status: string; readonly listed: boolean } {
+  const status = wire.statusOf.get(word) ?? word;
   return { name, status, listed: flowOfEvent(name) === "payments" && Object.hasOwn(STATUS_RANK, status) };
 }
 
 /** A frozen event without a prototype. Event and status must be listed for the type to be true. */
 function toEvent(
   texts: CallbackTexts,
-  extra: Readonly<Record<string, string>>,
+  status: string,
+  { wire }: CallbackRules,
   source: "callback" | "lookup",
 ): PaymentEvent {
   const event = withoutPrototype();
@@ -272,9 +274,27 @@ function toEvent(
     if (text !== undefined) event[name] = text;
   }
   event.callbackUrl ??= "";
-  event.extra = extra;
+  if (event.status !== status) event.wireStatus = event.status;
+  event.status = status;
+  event.extra = extraOf(texts, wire.extra);
   event.source = source;
   return Object.freeze(event) as unknown as PaymentEvent;
+}
+
+/** `event.extra` if there is nothing in it. */
+const NO_EXTRA: Readonly<Record<string, string>> = Object.freeze(
+  Object.create(null) as Record<string, string>,
+);
+
+/** The extra fields, for `event.extra`. */
+function extraOf(texts: CallbackTexts, names: readonly string[]): Readonly<Record<string, string>> {
+  if (names.length === 0) return NO_EXTRA;
+  const extra = Object.create(null) as Record<string, string>;
+  for (const name of names) {
+    const text = texts.get(name);
+    if (text !== undefined) extra[name] = text;
+  }
+  return Object.freeze(extra);
 }
 
 function refused(code: Extract<Verification, { ok: false }>["code"], why: string): Verification {

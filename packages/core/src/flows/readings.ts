@@ -18,15 +18,16 @@
  * end, tell which steps lie on a whole path; what a field can be is read from these steps. The paths themselves, which
  * may be exponentially many, need not be walked.
  */
+
+import { isFieldName } from "../names/fields.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
-import { CALLBACK_FIELDS, type CallbackField } from "../signature/canonical.ts";
+import type { CallbackField } from "../signature/canonical.ts";
 import {
   type CallbackRules,
   type CallbackTexts,
-  FIELD_FORMS,
-  type FieldForm,
-  isFieldName,
+  type KnownField,
   mayEndInHost,
+  type Wire,
 } from "./callback.ts";
 
 /** A string of more parts is not read. A documented callback has eleven parts, and one more for each `&` in a value. */
@@ -34,17 +35,12 @@ export const MAX_SIGNED_PARTS = 128;
 
 /** What all readings of a string say. */
 export interface Agreement {
-  /** The known fields on which all readings agree. */
+  /** The known fields on which all readings agree, by what events call them. */
   readonly texts: CallbackTexts;
-  /** Optional fields that some reading has, but on which the readings do not agree. */
+  /** Fields that some reading has and an event may lack, but on which the readings do not agree. */
   readonly leftOut: readonly string[];
-  /** Required fields in which the readings contradict each other. If there is one, nothing in the string is certain. */
+  /** Essential fields in which the readings contradict each other. If there is one, nothing in the string is certain. */
   readonly contradicted: readonly string[];
-}
-
-/** A field that readings are searched for: a documented or a declared one. */
-interface KnownField extends FieldForm {
-  readonly name: string;
 }
 
 /** The fields to look for, sorted by name, and the position of each. */
@@ -54,32 +50,46 @@ export interface KnownFields {
   /** For each place (see {@link Readings}), the place of the next required field. */
   readonly nextRequired: readonly number[];
   readonly pinnedUrls: ReadonlySet<string>;
+  /** The names on the wire of fields with a role in the rules. A field that is absent has none. */
+  readonly roles: ReadonlyMap<CallbackField, string>;
+  /**
+   * The field that ends the query of a callback URL: the specification's first one after it that is always sent and made by the
+   * service. Null if the URL is not always sent, or if a free text may stand between.
+   */
+  readonly afterUrl: string | null;
 }
 
-/** Fields whose value can lose its end without changing anything else. */
-const MAY_LOSE_TAIL: ReadonlySet<string> = new Set(["callbackUrl", "message"]);
+/** Roles whose value can lose its end without changing anything else. */
+const MAY_LOSE_TAIL: ReadonlySet<CallbackField | null> = new Set(["callbackUrl", "message"]);
 
 /**
- * The fields to look for, as the options say. The readings of a string that is held are searched without the declared ones, since the
- * service may no longer send them.
+ * The fields to look for.
  *
  * A field that may be missing only adds readings, so fewer values are certain. A field that is said to be always there takes
  * readings away, and a forgery can then be the only one left. So only the specification and the merchant's own word make a field
  * required. That a resolver or `payments.expect` asks for `merchantId` does not show that the service has sent it.
  */
 export function knownFields(
-  { extraFields, pinnedUrls }: CallbackRules,
-  { declared }: { readonly declared: boolean },
+  { fields, byRole }: Wire,
+  { pinnedUrls }: Pick<CallbackRules, "pinnedUrls">,
 ): KnownFields {
-  const fields: KnownField[] = CALLBACK_FIELDS.map((name) => ({ name, ...FIELD_FORMS[name] }));
-  if (declared) {
-    for (const [name, sent] of extraFields) {
-      fields.push({ name, required: sent === "always", madeByService: true, fits: () => true, fault: "" });
-    }
-  }
-  fields.sort((a, b) => (a.name < b.name ? -1 : 1));
   const indexOf = new Map(fields.map(({ name }, i) => [name, i]));
-  return { fields, indexOf, nextRequired: nextRequiredOf(fields), pinnedUrls };
+  const roles = new Map([...byRole].map(([role, { name }]) => [role, name]));
+  return {
+    fields,
+    indexOf,
+    nextRequired: nextRequiredOf(fields),
+    pinnedUrls,
+    roles,
+    afterUrl: afterUrlOf(fields),
+  };
+}
+
+function afterUrlOf(fields: readonly KnownField[]): string | null {
+  const url = fields.findIndex(({ role }) => role === "callbackUrl");
+  if (fields[url]?.required !== true) return null;
+  const next = fields.find(({ free, required, role }, i) => i > url && (free || (required && role !== null)));
+  return next === undefined || next.free ? null : next.name;
 }
 
 /** The readings of one signed string. */
@@ -119,18 +129,20 @@ export class Readings {
   /** The times at which it may have been signed: the timestamps of all readings, in milliseconds since the epoch. */
   signedTimes(): readonly number[] {
     const times: number[] = [];
+    const name = this.#known.roles.get("timestamp");
     this.#steps.forEach((next, i) => {
-      if (this.#names[i] !== "timestamp") return;
+      if (this.#names[i] !== name) return;
       for (const end of next) times.push(parseTimestamp(this.#valueAt(i, end)) ?? 0);
     });
     return times;
   }
 
-  /** All values that a documented field has in any reading. */
+  /** All values that a field of the specification has in any reading. */
   valuesOf(field: CallbackField): readonly string[] {
+    const wireName = this.#known.roles.get(field);
     const values = new Set<string>();
     this.#steps.forEach((next, i) => {
-      if (this.#names[i] === field) for (const end of next) values.add(this.#valueAt(i, end));
+      if (this.#names[i] === wireName) for (const end of next) values.add(this.#valueAt(i, end));
     });
     return [...values];
   }
@@ -140,7 +152,8 @@ export class Readings {
    * way, and the genuine value may be the one that no reading has.
    */
   hasEach(field: CallbackField): boolean {
-    return this.#names.every((name, part) => name !== field || this.#hasStep(part));
+    const wireName = this.#known.roles.get(field);
+    return this.#names.every((name, part) => name !== wireName || this.#hasStep(part));
   }
 
   /** Whether a part of the string begins with this name. */
@@ -148,7 +161,7 @@ export class Readings {
     return this.#names.includes(name);
   }
 
-  /** The first name in the string that is neither documented nor declared. */
+  /** The first name in the string that belongs to no known field. */
   unknownName(): string | undefined {
     return (
       this.#names.find((name) => name !== null && isFieldName(name) && !this.#known.indexOf.has(name)) ??
@@ -159,7 +172,7 @@ export class Readings {
   /** What all readings say. They may differ in where the value of `callbackUrl` or `message` ends: see {@link FieldValues.choose}. */
   agreement(): Agreement {
     const { fields } = this.#known;
-    const values = fields.map(({ name }) => new FieldValues(MAY_LOSE_TAIL.has(name)));
+    const values = fields.map(({ role }) => new FieldValues(MAY_LOSE_TAIL.has(role)));
     const optional = fields.flatMap(({ required }, i) => (required ? [] : [i]));
     const skip = (from: number, to: number): void => {
       for (const i of optional) if (from < 2 * i + 1 && 2 * i + 1 < to) values[i]?.skip();
@@ -175,11 +188,11 @@ export class Readings {
     const texts = new Map<string, string>();
     const leftOut: string[] = [];
     const contradicted: string[] = [];
-    fields.forEach(({ name, required }, i) => {
+    fields.forEach(({ key, role, essential }, i) => {
       const found = values[i];
       if (found === undefined || !found.any) return;
-      if (found.agreed) texts.set(name, found.choose(name === "callbackUrl"));
-      else (required ? contradicted : leftOut).push(name);
+      if (found.agreed) texts.set(key, found.choose(role === "callbackUrl"));
+      else (essential ? contradicted : leftOut).push(key);
     });
     return { texts, leftOut, contradicted };
   }
@@ -190,26 +203,28 @@ export class Readings {
    * because the service wrote a field in an undocumented way.
    */
   repeated(): readonly string[] {
-    const { indexOf, pinnedUrls } = this.#known;
-    const url = this.#firstStep("callbackUrl");
-    const event = this.#firstStep("event");
+    const { fields, indexOf, pinnedUrls, roles, afterUrl } = this.#known;
+    const urlName = roles.get("callbackUrl") ?? "";
+    // Where another free text may follow the URL, or the URL may be missing, nothing is taken for its query.
+    const url = afterUrl === null ? -1 : this.#firstStep(urlName);
+    const after = afterUrl === null ? -1 : this.#firstStep(afterUrl);
     const urlEnd = Math.max(...(this.#steps[url] ?? []));
-    const isPinned = pinnedUrls.size > 0 && this.#isPinned(url, urlEnd);
+    const isPinned = url >= 0 && pinnedUrls.size > 0 && this.#isPinned(url, urlEnd);
     const inQuery = new Set<string>();
     const elsewhere = new Set<string>();
     const repeated = new Set<string>();
     this.#names.forEach((name, part) => {
       if (name === null || !indexOf.has(name)) return;
-      const mayBeQuery = part < event && name !== "event" && name !== "callbackUrl";
-      if (url < part && (mayBeQuery || (isPinned && part < urlEnd))) inQuery.add(name);
+      const mayBeQuery = part < after && name !== afterUrl && name !== urlName;
+      if (url >= 0 && url < part && (mayBeQuery || (isPinned && part < urlEnd))) inQuery.add(name);
       else if (elsewhere.has(name)) repeated.add(name);
       else elsewhere.add(name);
     });
-    // A declared field may be between the URL and the event. The agreement has checked that one already.
+    // Another field may be between the URL and what ends it. The agreement has checked that one already.
     for (const name of inQuery) {
-      if (name > "callbackUrl" && name < "event" && elsewhere.has(name)) repeated.add(name);
+      if (name > urlName && name < (afterUrl ?? "") && elsewhere.has(name)) repeated.add(name);
     }
-    return [...repeated];
+    return [...repeated].map((name) => fields[indexOf.get(name) ?? -1]?.key ?? name);
   }
 
   #hasStep(part: number): boolean {
@@ -240,8 +255,8 @@ export class Readings {
     if (this.#known.pinnedUrls.size === 0) return steps;
     return this.#wholePaths(
       steps.map((next, part) => {
-        const pinned =
-          this.#names[part] === "callbackUrl" ? next.filter((end) => this.#isPinned(part, end)) : [];
+        const isUrl = this.#names[part] === this.#known.roles.get("callbackUrl");
+        const pinned = isUrl ? next.filter((end) => this.#isPinned(part, end)) : [];
         return pinned.length > 0 ? pinned : next;
       }),
     );
@@ -273,12 +288,12 @@ export class Readings {
     const place = this.#places[part] ?? 0;
     const form = place % 2 === 1 ? this.#known.fields[(place - 1) / 2] : undefined;
     const next: number[] = [];
-    const most = form?.madeByService === true ? part + 1 : count;
+    const most = form?.free === false ? part + 1 : count;
     let fits = true;
     for (let end = part + 1; end <= most; end++) {
       // Once the host of a URL has ended, what follows makes no difference, so it is not parsed again.
       const settled =
-        end > part + 1 && form?.name === "callbackUrl" && !mayEndInHost(this.#valueAt(part, end - 1));
+        end > part + 1 && form?.role === "callbackUrl" && !mayEndInHost(this.#valueAt(part, end - 1));
       if (form !== undefined && !settled) fits = form.fits(this.#valueAt(part, end));
       if (fits && this.#mayFollow(part, end)) next.push(end);
     }

@@ -1,3 +1,5 @@
+import type { ServiceNames } from "../names/options.ts";
+import { serviceNames } from "../names/service-names.ts";
 import { checkNames } from "../protocol/check-names.ts";
 import type { Delivery } from "../protocol/delivery.ts";
 import { type ErrorCode, PayhooksError } from "../protocol/errors.ts";
@@ -12,7 +14,6 @@ import {
 } from "../signature/keys.ts";
 import { systemClock } from "../time/clock.ts";
 import { connectFlow, SIGNATURE_HEADER } from "./connect.ts";
-import type { ExtraFields } from "./extra-fields.ts";
 import type { Flow, Verification } from "./flow.ts";
 import { fixedKeys } from "./keyring.ts";
 import { paymentsFlow } from "./payments.ts";
@@ -31,7 +32,8 @@ export interface VerifiedDelivery<Event> {
 export interface VerifyPaymentOptions {
   readonly publicKey: OneOrMore<PublicKeyInput> | undefined;
   readonly expect?: PaymentExpectations | undefined;
-  readonly extraFields?: ExtraFields | undefined;
+  /** What the service calls the fields, from `serviceNames`. */
+  readonly names?: ServiceNames | undefined;
 }
 
 /**
@@ -48,11 +50,12 @@ export function verifyPaymentCallback(
   rawBody: Uint8Array,
   options: VerifyPaymentOptions,
 ): VerifiedDelivery<PaymentEvent> {
-  checkNames("verifyPaymentCallback", options, { publicKey: true, expect: true, extraFields: true });
-  const { publicKey, expect, extraFields } = options;
+  checkNames("verifyPaymentCallback", options, { publicKey: true, expect: true, names: true });
+  const { publicKey, expect, names } = options;
   checkExpectations({ publicKey, expect });
   const keys = importPublicKeys(publicKey, "publicKey");
-  const flow = paymentsFlow({ publicKey: undefined, expect, extraFields }, UNLIMITED, fixedKeys(keys));
+  const context = { ...UNLIMITED, names: names === undefined ? undefined : serviceNames(names) };
+  const flow = paymentsFlow({ publicKey: undefined, expect }, context, fixedKeys(keys));
   return eventOrThrow(flow, deliveryOf(rawBody, null)) as VerifiedDelivery<PaymentEvent>;
 }
 

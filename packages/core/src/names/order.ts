@@ -9,15 +9,19 @@ export interface OrderFindings {
 
 /**
  * Looks for fields that are sent sometimes and may directly follow a free text in the signed string: such a field could be the end
- * of that text.
+ * of that text. With `urlKnown`, the callback URL is no free text, since it is known as a whole.
  */
-export function findInOrder(fields: readonly WireField[]): OrderFindings {
+export function findInOrder(
+  fields: readonly WireField[],
+  { urlKnown }: { readonly urlKnown: boolean },
+): OrderFindings {
   const faults: Fault[] = [];
   const warnings: Fault[] = [];
   fields.forEach((field, at) => {
     if (field.sent === "always") return;
     const always = `If every callback has ${field.name}, say "always" for it`;
     for (const before of freeBefore(fields, at)) {
+      if (urlKnown && before.role === "callbackUrl") continue;
       if (before.role === "referenceId") {
         faults.push({
           what: `${field.name} is sent sometimes and follows ${before.name} in the signed string, so it could be the end of a reference, and every callback that has it would be held`,

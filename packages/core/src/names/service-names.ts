@@ -14,7 +14,7 @@ import { findInOrder } from "./order.ts";
  * @throws PayhooksError `ERR_NAMES_INVALID` with everything that is wrong.
  * @example const names = serviceNames({ callback: { fields: { payTxnId: "acmeTxnId" }, statuses: { FAILED: ["CANCELLED"] } } });
  */
-export function serviceNames(options: ServiceNamesOptions = {}): ServiceNames {
+export function serviceNames(options: ServiceNamesOptions | ServiceNames = {}): ServiceNames {
   const check = new Check();
   // Names that are made already have their warnings with them. They are checked again, since anybody can write such an object.
   const given = check.membersOf(options, "The names", ["callback", "connect", "api", "warnings"]);
@@ -25,7 +25,7 @@ export function serviceNames(options: ServiceNamesOptions = {}): ServiceNames {
   const connect = check.connect(given.connect);
   const api = check.api(given.api);
   check.unique({ fields, extra });
-  const order = findInOrder(wireFields({ fields, extra }));
+  const order = findInOrder(wireFields({ fields, extra }), { urlKnown: false });
   const faults = [...check.faults, ...order.faults];
   if (faults.length > 0) {
     const list = faults.map(({ what, fix }) => `${what}. ${fix}.`).join("\n");

@@ -100,13 +100,13 @@ export function statementsFor(schema: string): Statements {
         ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
       ), taken AS (
         UPDATE ${tables}.records r SET due_at = ${NOW} + $2::bigint FROM due WHERE r.place = due.place
-        RETURNING r.place, r.key, r.version, r.text, due.due_at AS since
+        RETURNING r.place, r.key, due.due_at AS since
       ), others AS (
         SELECT ${next} AS next, ${LANES.map((lane) => `${oldest(lane, "$3")} AS ${lane}`).join(", ")}
       )
       SELECT ${NOW} AS now, least(usual, patient)::float8 AS oldest,
         ${LANES.map((lane) => `(${lane} IS NOT NULL)::int AS ${lane}`).join(", ")},
-        (CASE WHEN key IS NULL THEN next ELSE least(next, ${NOW} + $2::bigint) END)::float8 AS next, key, version, text
+        (CASE WHEN key IS NULL THEN next ELSE least(next, ${NOW} + $2::bigint) END)::float8 AS next, key
       FROM others LEFT JOIN taken ON TRUE ORDER BY since`,
     ),
     lookAtDue: statement(

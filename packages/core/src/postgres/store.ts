@@ -39,6 +39,12 @@ import { Writes } from "./swap.ts";
 /** Above this number, due records are not counted exactly. */
 const COUNTED_DUE = 1_000;
 
+/** What one statement has found, and taken. */
+interface Look extends Omit<DueRecords, "records"> {
+  /** Of the records that were taken, in the order of {@link DueRecords.records}. */
+  readonly keys: readonly string[];
+}
+
 /** Options of {@link postgresStore}. */
 export interface PostgresStoreOptions {
   /** The schema of the tables. Default `payhooks`. At most 40 characters of a to z, 0 to 9 and _. */
@@ -225,20 +231,32 @@ class PostgresStore implements RecordStore {
     return results;
   }
 
+  /**
+   * Takes records, and then reads their texts. A statement that hands out texts would hold the locks of its records until the last
+   * byte has left the server. If this process is stopped meanwhile, that may take hours.
+   */
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const lanes = LANES.filter((lane) => limit[lane] > 0);
-    if (lanes.length === 0) return this.#look(this.#statements.lookAtDue, (from) => [COUNTED_DUE, from]);
-    const looks: DueRecords[] = [];
+    if (lanes.length === 0) {
+      return {
+        ...(await this.#look(this.#statements.lookAtDue, (from) => [COUNTED_DUE, from])),
+        records: [],
+      };
+    }
+    const looks: Look[] = [];
     for (const lane of lanes) {
       looks.push(await this.#look(this.#statements.takeDue, (from) => [limit[lane], hideMs, from, lane]));
     }
     const [first, second = first] = looks;
     if (first === undefined || second === undefined) throw new Error("no look was made");
-    // The second one knows what the first one has left, and hidden.
-    return { ...second, records: looks.flatMap(({ records }) => records) };
+    const keys = looks.flatMap((look) => look.keys);
+    const found = await this.read(keys);
+    const records = keys.flatMap((key, at) => (found[at] ? [{ key, ...found[at] }] : []));
+    // The second look knows what the first one has left, and hidden.
+    return { records, left: second.left, nextDueAt: second.nextDueAt };
   }
 
-  async #look(statement: Statement, valuesFrom: (from: number) => Values): Promise<DueRecords> {
+  async #look(statement: Statement, valuesFrom: (from: number) => Values): Promise<Look> {
     const { path } = await this.#open();
     const from = await this.#dueBound.from();
     const askedAt = this.#environment.monotonic();
@@ -247,9 +265,7 @@ class PostgresStore implements RecordStore {
     const [first] = rows;
     this.#dueBound.learn(from, foundBy(first));
     return {
-      records: rows.flatMap((row) =>
-        typeof row.key === "string" ? [{ key: row.key, ...versionedOf(row) }] : [],
-      ),
+      keys: rows.flatMap(({ key }) => (typeof key === "string" ? [key] : [])),
       left: { usual: Number(first?.usual ?? 0), patient: Number(first?.patient ?? 0) },
       nextDueAt: first?.next === null || first === undefined ? null : Number(first.next),
     };

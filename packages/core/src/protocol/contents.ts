@@ -8,7 +8,7 @@ export interface ContentField {
 
 /** A piece of what was signed, which begins with the name of a field. */
 export interface SignedPiece {
-  /** The field whose name the piece begins with. Null for a webhook, which is one piece, and for what begins with no name. */
+  /** The field whose name the piece begins with, by what events call it. Null for a webhook, which is one piece, and for what begins with no name. */
   readonly name: string | null;
   readonly text: string;
 }

@@ -121,12 +121,15 @@ export type PaymentSource = "callback" | "lookup";
 interface PaymentFields<Event extends string, Status extends string> {
   readonly event: Event;
   readonly status: Status;
+  /** The word that stood in the callback, if `names.callback.statuses` gives it another meaning, such as `CANCELLED`. */
+  readonly wireStatus?: string;
   /** The merchant's own reference. */
   readonly referenceId: string;
   /** The service's transaction id, by which payment events are deduplicated. */
   readonly payTxnId: string;
   /** Decimal string with up to six decimals; `parseAmount` reads it. The event has no currency: compare it with your order. */
   readonly amount: string;
+  /** Empty for an event that has none. */
   readonly callbackUrl: string;
   /** Like the other optional fields, it is absent when it is null, missing, or not certain (docs/concepts/security.md). */
   readonly message?: string;
@@ -135,7 +138,7 @@ interface PaymentFields<Event extends string, Status extends string> {
   readonly timestamp: string;
   readonly merchantId?: string;
   readonly userId?: string;
-  /** The fields that `payments.extraFields` declares and that are certain, as text. A number or a boolean is as it was written. */
+  /** The fields that `names.callback.extra` declares and that are certain, as text. A number or a boolean is as it was written. */
   readonly extra: Readonly<Record<string, string>>;
   readonly source: PaymentSource;
 }

@@ -15,6 +15,7 @@ import { isEventId, type RunReport, type StoredDelivery } from "../inbox/record/
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import type { ReplayDecision } from "../inbox/record/life.ts";
 import { memoryInbox } from "../memory/index.ts";
+import { SPECIFIED_NAMES, serviceNames } from "../names/service-names.ts";
 import { Alerts } from "../notices/alerts.ts";
 import { NoticeBoard } from "../notices/board.ts";
 import { fromLevel, LogLines } from "../notices/log-lines.ts";
@@ -97,7 +98,8 @@ class MountedReceiver implements Omit<Receiver, keyof Registration<Receiver, Han
     this.#inbox = withOwnErrors(options.inbox ?? memoryInbox({ clock }));
     this.#inbox.observe((notice) => notices.post(notice));
     const { windowMs, acceptTimeoutMs, maxResolving } = this.#settings;
-    const context = { windowMs, acceptTimeoutMs, maxResolving, clock };
+    const names = options.names === undefined ? SPECIFIED_NAMES : serviceNames(options.names);
+    const context = { windowMs, acceptTimeoutMs, maxResolving, clock, names };
     this.#flows = {
       payments: payments === undefined ? null : paymentsFlow(payments, context),
       connect: connect === undefined ? null : connectFlow(connect, context),

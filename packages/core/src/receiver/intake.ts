@@ -172,7 +172,7 @@ export class Intake {
     this.#leftOut.add(leftOut);
     const what = `Not passed to handlers: ${leftOut}, since it could also be part of another value.`;
     const fix =
-      'In payments.extraFields, declare each undocumented field whose value only the service chooses: as "always" if every callback has it.';
+      'In names.callback.extra, declare each undocumented field whose value only the service chooses: as "always" if every callback has it.';
     this.#parts.notices.post({ type: "warning", what, fix });
   }
 

@@ -2,6 +2,7 @@ import type { Effects } from "../effects/effects.ts";
 import type { ConnectOptions } from "../flows/connect.ts";
 import type { PaymentsOptions } from "../flows/payments-options.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import type { ServiceNames } from "../names/options.ts";
 import type { AlertOptions } from "../notices/alerts.ts";
 import type { LogLevel } from "../notices/log-lines.ts";
 import type { GivenLogger } from "../notices/logger.ts";
@@ -16,6 +17,8 @@ export interface ReceiverOptions {
   readonly payments?: PaymentsOptions | undefined;
   /** The connect flow: connected-account webhooks. */
   readonly connect?: ConnectOptions | undefined;
+  /** What the service calls things, from `serviceNames`. Default: the names of the specification. */
+  readonly names?: ServiceNames | undefined;
   /** Where events are kept. Default: memory. With `NODE_ENV=production`, an inbox must be named. */
   readonly inbox?: Inbox | undefined;
   /**
@@ -178,6 +181,7 @@ function isLimit(name: string): name is keyof Limits {
 const OPTION_NAMES: OptionNames<ReceiverOptions> = {
   payments: true,
   connect: true,
+  names: true,
   inbox: true,
   effects: true,
   ack: true,

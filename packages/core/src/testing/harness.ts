@@ -119,6 +119,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness>;
 export async function createHarness(given: HarnessOptions): Promise<Harness> {
   checkNames("createHarness", given, { register: true, receiver: true, keys: true, now: true });
   const { register, receiver: options = {}, keys = createTestKeys(), now = Date.now() } = given;
+  const { names } = options;
   const clock = steppedClock(now, rest);
   const memory = memoryStore({ environment: clock, maxRecords: 10_000, maxUnfinished: 10_000 });
   /** Records as they were while a handler ran, by event and handler. */
@@ -210,7 +211,7 @@ export async function createHarness(given: HarnessOptions): Promise<Harness> {
 
   function payment(event: DocumentedFields["event"], fields: PaymentFields): Promise<HarnessDelivery> {
     const all = callbackFields({ ...fields, event }, clock.now());
-    return deliver("payments", signPaymentCallback(all, keys.privateKey));
+    return deliver("payments", signPaymentCallback(all, keys.privateKey, { names }));
   }
 
   return {
@@ -222,7 +223,7 @@ export async function createHarness(given: HarnessOptions): Promise<Harness> {
     deposit: (fields = {}) => payment("DEPOSIT", fields),
     withdrawal: (fields = {}) => payment("WITHDRAWAL", fields),
     webhook: (event, changes = {}) =>
-      deliver("connect", signConnectWebhook(connectEvent(event, changes, clock.now()), SECRET)),
+      deliver("connect", signConnectWebhook(connectEvent(event, changes, clock.now()), SECRET, { names })),
     deliver,
     redeliver: ({ flow, sent }) => deliver(flow, sent),
     async advance(duration) {

@@ -1,4 +1,7 @@
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
+import { isDocumented } from "../names/fields.ts";
+import type { ServiceNames } from "../names/options.ts";
+import { SPECIFIED_NAMES } from "../names/service-names.ts";
 import { type CanonicalValue, canonicalString } from "../signature/canonical.ts";
 
 /** A key pair as PEM text. The private half signs, and the public half is for `payments.publicKey`. */
@@ -31,10 +34,32 @@ export function signCanonicalString(canonical: string, privateKey: string): stri
   return sign("sha256", Buffer.from(canonical, "utf8"), privateKey).toString("base64");
 }
 
-/** Signs a payment callback the way the service does (specification, Authentication, 4). */
-export function signPaymentCallback(fields: CallbackFields, privateKey: string): SignedDelivery {
-  const signature = signCanonicalString(canonicalString(fields), privateKey);
-  return asDelivery({ ...fields, signature });
+/** What the service calls things, from `serviceNames`. Default: the names of the specification. */
+interface UnderNames {
+  readonly names?: ServiceNames | undefined;
+}
+
+/**
+ * Signs a payment callback the way the service does (specification, Authentication, 4). The fields have their neutral names, and the
+ * body has the names of the service. A field that it does not send is left out.
+ */
+export function signPaymentCallback(
+  fields: CallbackFields,
+  privateKey: string,
+  { names }: UnderNames = {},
+): SignedDelivery {
+  const sent = names === undefined ? fields : onTheWire(fields, names);
+  const signature = signCanonicalString(canonicalString(sent), privateKey);
+  return asDelivery({ ...sent, signature });
+}
+
+function onTheWire(fields: CallbackFields, { callback }: ServiceNames): CallbackFields {
+  const members = Object.entries(fields).flatMap(([name, value]) => {
+    if (!isDocumented(name)) return [[name, value] as const];
+    const field = callback.fields[name];
+    return field.sent === "absent" ? [] : [[field.name, value] as const];
+  });
+  return Object.fromEntries(members);
 }
 
 /** Makes a delivery of a body as it is, with whatever `signature` it has. For forgeries. */
@@ -46,11 +71,18 @@ export function asDelivery(body: object): SignedDelivery {
 }
 
 /** Signs a connected-account webhook the way the service does (specification, Authentication, 3). */
-export function signConnectWebhook(event: object | Uint8Array, secret: string): SignedDelivery {
+export function signConnectWebhook(
+  event: object | Uint8Array,
+  secret: string,
+  { names = SPECIFIED_NAMES }: UnderNames = {},
+): SignedDelivery {
   const rawBody = Buffer.from(event instanceof Uint8Array ? event : JSON.stringify(event));
   const digest = createHmac("sha256", secret).update(rawBody).digest("hex");
   return {
     rawBody,
-    headers: { "content-type": "application/json", "x-connect-signature": `sha256=${digest}` },
+    headers: {
+      "content-type": "application/json",
+      [names.connect.signatureHeader.toLowerCase()]: `sha256=${digest}`,
+    },
   };
 }

@@ -1,4 +1,10 @@
-import { type PaymentEvent, type PaymentsOptions, verifyPaymentCallback } from "@payhooks/core";
+import {
+  type PaymentEvent,
+  type ReceiverOptions,
+  type ServiceNames,
+  serviceNames,
+  verifyPaymentCallback,
+} from "@payhooks/core";
 import {
   anyCallbackFields,
   asDelivery,
@@ -7,16 +13,15 @@ import {
   signPaymentCallback,
 } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { rejectedBy, setUp, signText, thrownBy } from "../receiving.ts";
+import { setUp, signText, thrownBy } from "../receiving.ts";
 
 const { publicKey, privateKey } = createTestKeys();
 const bodyWith = (members: string): string => `${JSON.stringify(callbackFields()).slice(0, -1)}${members}}`;
-type ExtraFields = NonNullable<PaymentsOptions["extraFields"]>;
-const eventOf = (text: string, extraFields: ExtraFields = []): PaymentEvent =>
-  verifyPaymentCallback(signText(text, privateKey).rawBody, { publicKey, extraFields }).event;
-const extraOf = (members: string, extraFields?: ExtraFields) => ({
-  ...eventOf(bodyWith(members), extraFields).extra,
-});
+type ExtraFields = Readonly<Record<string, "always" | "sometimes">>;
+const namesWith = (extra: ExtraFields): ServiceNames => serviceNames({ callback: { extra } });
+const eventOf = (text: string, extra: ExtraFields = {}): PaymentEvent =>
+  verifyPaymentCallback(signText(text, privateKey).rawBody, { publicKey, names: namesWith(extra) }).event;
+const extraOf = (members: string, extra?: ExtraFields) => ({ ...eventOf(bodyWith(members), extra).extra });
 
 describe("undocumented fields", () => {
   const members = ',"fee":1.50,"big":12345678901234567890,"channel":"USSD","final":true,"exp":1E+2';
@@ -44,7 +49,10 @@ describe("undocumented fields", () => {
     const text = Buffer.from(signed.rawBody).toString("utf8");
     const respelt = Buffer.from(text.replace('"eligible":false', '"eligible":"false"'));
     for (const rawBody of [signed.rawBody, respelt]) {
-      const { event } = verifyPaymentCallback(rawBody, { publicKey, extraFields: { eligible: "always" } });
+      const { event } = verifyPaymentCallback(rawBody, {
+        publicKey,
+        names: namesWith({ eligible: "always" }),
+      });
       expect({ ...event.extra }).toEqual({ eligible: "false" });
     }
   });
@@ -65,13 +73,13 @@ describe("undocumented fields", () => {
   it("that are always sent must not be missing; the others may be", () => {
     const error = thrownBy(() => extraOf(',"fee":"2"', { fee: "always", n: "always" }));
     expect(error.code).toBe("ERR_EVENT_AMBIGUOUS");
-    expect(error.message).toContain('n is declared as "always" in payments.extraFields but missing');
+    expect(error.message).toContain('n is declared as "always" in the names but missing');
     expect(extraOf(',"fee":"2"', { fee: "always", n: "sometimes" })).toEqual({ fee: "2" });
-    expect(extraOf(',"fee":null', ["fee"])).toEqual({});
+    expect(extraOf(',"fee":null', { fee: "sometimes" })).toEqual({});
   });
 
   it("never hold the signature", () => {
-    const event = eventOf(bodyWith(',"fee":1'), ["fee"]);
+    const event = eventOf(bodyWith(',"fee":1'), { fee: "sometimes" });
     expect(event).not.toHaveProperty("signature");
     expect({ ...event.extra }).toEqual({ fee: "1" });
   });
@@ -95,7 +103,7 @@ describe("a declared field", () => {
     const { signature } = JSON.parse(Buffer.from(sent.rawBody).toString("utf8")) as { signature: string };
     for (const body of [genuine, forged]) {
       const rawBody = Buffer.from(JSON.stringify({ ...body, signature }));
-      const options = { publicKey, extraFields: declared };
+      const options = { publicKey, names: namesWith(declared) };
       expect(thrownBy(() => verifyPaymentCallback(rawBody, options)).message).toContain("differ in currency");
       // A URL that is known as a whole swallows nothing.
       const pinned = { ...options, expect: { callbackUrl: "https://m.example/cb" } };
@@ -120,7 +128,7 @@ describe("a declared field", () => {
     expect(thrownBy(() => runs({ callbackUrl })).message).toContain("differ in currency");
     const { event } = verifyPaymentCallback(
       signText(JSON.stringify({ ...fields, callbackUrl }), privateKey).rawBody,
-      { publicKey, extraFields: declared, expect: { callbackUrl } },
+      { publicKey, names: namesWith(declared), expect: { callbackUrl } },
     );
     expect({ ...event.extra }).toEqual({ currency: "ETB" });
   });
@@ -148,8 +156,7 @@ describe("an optional field", () => {
   });
 
   it("is handed on behind a declared one, and not behind a further one after that", () => {
-    const absentWith = (members: string, extraFields: ExtraFields) =>
-      absentIn(eventOf(bodyWith(members), extraFields));
+    const absentWith = (members: string, extra: ExtraFields) => absentIn(eventOf(bodyWith(members), extra));
     for (const fee of ["always", "sometimes"] as const) {
       expect(absentWith(',"fee":"1"', { fee })).toEqual([]);
       expect(absentWith(',"aa":"0","fee":"1"', { fee })).toEqual([]);
@@ -177,7 +184,7 @@ describe("an optional field", () => {
           detail: expect.stringMatching(/differ in merchantId \(fee is not documented/),
         },
       ]);
-      const lenient = await setUp({ payments: { ...payments, extraFields: ["fee"] } });
+      const lenient = await setUp({ payments, names: namesWith({ fee: "sometimes" }) });
       await lenient.post("payments", sent);
       expect(absentIn(lenient.ran[0] as PaymentEvent)).toEqual([]);
     }
@@ -299,8 +306,8 @@ describe("the event", () => {
 });
 
 /** What Payhooks warns about at the start. */
-async function warningsOf(payments: PaymentsOptions): Promise<readonly string[]> {
-  const t = await setUp({ payments });
+async function warningsOf(options: ReceiverOptions): Promise<readonly string[]> {
+  const t = await setUp(options);
   await t.post("payments", signPaymentCallback(callbackFields(), privateKey));
   return t.notices.flatMap((notice) => (notice.type === "warning" ? [`${notice.what} ${notice.fix}`] : []));
 }
@@ -317,7 +324,7 @@ describe("a field that is sent sometimes", () => {
     const forged = { ...genuine, callbackUrl: url, currency: "USD", signature };
     for (const body of [{ ...genuine, signature }, forged]) {
       const rawBody = Buffer.from(JSON.stringify(body));
-      const options = { publicKey, extraFields: ["currency"] };
+      const options = { publicKey, names: namesWith({ currency: "sometimes" }) };
       expect({ ...verifyPaymentCallback(rawBody, options).event.extra }).toEqual({});
       const pinned = { ...options, expect: { callbackUrl } };
       expect({ ...verifyPaymentCallback(rawBody, pinned).event.extra }).toEqual({});
@@ -325,11 +332,11 @@ describe("a field that is sent sometimes", () => {
   });
 
   it("is handed on where it cannot be the end of a text, and where its URL is known", () => {
-    expect(extraOf(',"fee":"1"', ["fee"])).toEqual({ fee: "1" });
+    expect(extraOf(',"fee":"1"', { fee: "sometimes" })).toEqual({ fee: "1" });
     const text = JSON.stringify(anyCallbackFields({ callbackUrl: url, currency: "ETB" }));
-    expect({ ...eventOf(text, ["currency"]).extra }).toEqual({});
+    expect({ ...eventOf(text, { currency: "sometimes" }).extra }).toEqual({});
     const { event } = verifyPaymentCallback(signText(text, privateKey).rawBody, {
-      ...{ publicKey, extraFields: ["currency"], expect: { callbackUrl: url } },
+      ...{ publicKey, names: namesWith({ currency: "sometimes" }), expect: { callbackUrl: url } },
     });
     expect({ ...event.extra }).toEqual({ currency: "ETB" });
   });
@@ -337,53 +344,26 @@ describe("a field that is sent sometimes", () => {
   it("is warned about at the start if it follows a free text, with what to do", async () => {
     const free = { currency: "callbackUrl", note: "message", q: "providerTxId", zone: "userId" };
     for (const [name, before] of Object.entries(free)) {
-      const [warning, ...others] = await warningsOf({ publicKey, extraFields: [name] });
+      const [warning, ...others] = await warningsOf({
+        payments: { publicKey },
+        names: namesWith({ [name]: "sometimes" }),
+      });
       expect(others).toEqual([]);
       expect(warning).toContain(`${name} is sent sometimes and follows ${before} in the signed string`);
-      expect(warning).toContain(`{ ${name}: "always" }`);
+      expect(warning).toContain(`say "always" for it`);
     }
-    const silentOnes: readonly PaymentsOptions[] = [
-      { publicKey, extraFields: ["currency"], expect: { callbackUrl: url } },
-      { publicKey, extraFields: ["fee", "phone", "sum", "ts"] },
-      { publicKey, extraFields: { currency: "always", zone: "always" } },
+    const payments = { publicKey };
+    const silentOnes: readonly ReceiverOptions[] = [
+      {
+        payments: { publicKey, expect: { callbackUrl: url } },
+        names: namesWith({ currency: "sometimes" }),
+      },
+      {
+        payments,
+        names: namesWith({ fee: "sometimes", phone: "sometimes", sum: "sometimes", ts: "sometimes" }),
+      },
+      { payments, names: namesWith({ currency: "always", zone: "always" }) },
     ];
-    for (const payments of silentOnes) expect(await warningsOf(payments)).toEqual([]);
-  });
-
-  it("is refused where every callback that has it would be held", async () => {
-    const error = await rejectedBy(
-      (async () => setUp({ payments: { publicKey, extraFields: ["region"] } }))(),
-    );
-    expect(error.code).toBe("ERR_OPTION_INVALID");
-    expect(error.message).toContain("follows referenceId");
-    expect(error.fix).toContain('{ region: "always" }');
-  });
-});
-
-describe("payments.extraFields", () => {
-  it.each([{ fee: true }, { fee: "never" }, { fee: undefined }, "fee", 5])("cannot be %j", async (option) => {
-    const payments = { publicKey, extraFields: option as unknown as ExtraFields };
-    const error = await rejectedBy((async () => setUp({ payments }))());
-    expect(error.code).toBe("ERR_OPTION_INVALID");
-    expect(error.message).toContain("payments.extraFields");
-  });
-
-  it.each([
-    "amount",
-    "userId",
-    "signature",
-    "",
-    "a b",
-    "1a",
-    "constructor",
-    "__proto__",
-    "a".repeat(65),
-    5,
-    null,
-  ])("cannot list %j", async (name) => {
-    const extraFields = [name as string];
-    const error = await rejectedBy((async () => setUp({ payments: { publicKey, extraFields } }))());
-    expect(error.code).toBe("ERR_OPTION_INVALID");
-    expect(error.message).toContain("payments.extraFields");
+    for (const options of silentOnes) expect(await warningsOf(options)).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { type PaymentEvent, type PaymentsOptions, verifyPaymentCallback } from "@payhooks/core";
+import { type PaymentEvent, serviceNames, verifyPaymentCallback } from "@payhooks/core";
 import {
   anyCallbackFields,
   callbackFields,
@@ -17,16 +17,16 @@ const bodyOf = (changes: object = {}): string => JSON.stringify({ ...callbackFie
 const bodyWith = (member: string, changes: object = {}): string =>
   `${bodyOf(changes).slice(0, -1)},${member}}`;
 const sign = (text: string): SignedDelivery => signText(text, privateKey);
-type ExtraFields = NonNullable<PaymentsOptions["extraFields"]>;
+type ExtraFields = Readonly<Record<string, "always" | "sometimes">>;
 const always = (...names: string[]): ExtraFields => Object.fromEntries(names.map((name) => [name, "always"]));
 const NONE: ExtraFields = {};
-const verify = ({ rawBody }: SignedDelivery, extraFields: ExtraFields = NONE): PaymentEvent =>
-  verifyPaymentCallback(rawBody, { publicKey, extraFields }).event;
+const verify = ({ rawBody }: SignedDelivery, extra: ExtraFields = NONE): PaymentEvent =>
+  verifyPaymentCallback(rawBody, { publicKey, names: serviceNames({ callback: { extra } }) }).event;
 /** A well-formed signature of another text. */
 const otherSignature = signatureOf(sign("{}"));
 
 const T = "2025-11-21T09:15:27.123456789Z";
-type Row = readonly [what: string, text: string, detail: RegExp, extraFields?: ExtraFields];
+type Row = readonly [what: string, text: string, detail: RegExp, extra?: ExtraFields];
 
 const required = ["amount", "callbackUrl", "event", "payTxnId", "referenceId", "status", "timestamp"];
 const MALFORMED_FIELDS: readonly Row[] = [
@@ -87,7 +87,7 @@ const AMBIGUOUS_STRINGS: readonly Row[] = [
   [
     "a name behind referenceId",
     bodyOf({ s: "1" }),
-    /differ in referenceId \(s is not documented.*extraFields/,
+    /differ in referenceId \(s is not documented.*names.callback.extra/,
   ],
   ["a number behind referenceId", bodyOf({ s: 1 }), /differ in referenceId/],
   ["true behind referenceId", bodyOf({ s: true }), /differ in referenceId/],
@@ -107,8 +107,8 @@ const AMBIGUOUS_STRINGS: readonly Row[] = [
   ["a declared field that is null", bodyOf({ zone: null }), /zone is declared .* missing/, always("zone")],
 ];
 
-type FullRow = [what: string, text: string, detail: RegExp, extraFields: ExtraFields];
-const full = ([what, text, detail, extraFields = NONE]: Row): FullRow => [what, text, detail, extraFields];
+type FullRow = [what: string, text: string, detail: RegExp, extra: ExtraFields];
+const full = ([what, text, detail, extra = NONE]: Row): FullRow => [what, text, detail, extra];
 const MALFORMED = [...MALFORMED_FIELDS, ...UNREADABLE].map(full);
 const AMBIGUOUS = AMBIGUOUS_STRINGS.map(full);
 
@@ -116,15 +116,15 @@ describe.each([
   ["malformed", "ERR_EVENT_MALFORMED", MALFORMED],
   ["ambiguous", "ERR_EVENT_AMBIGUOUS", AMBIGUOUS],
 ] as const)("a body with a valid signature is %s", (reason, code, rows) => {
-  it.each(rows)("with %s", (_, text, detail, extraFields) => {
-    const error = thrownBy(() => verify(sign(text), extraFields));
+  it.each(rows)("with %s", (_, text, detail, extra) => {
+    const error = thrownBy(() => verify(sign(text), extra));
     expect(error.code).toBe(code);
     expect(error.message).toMatch(detail);
   });
 
   it("and is held by a receiver, each on its own, with the reason, and nothing runs", async () => {
     const t = await setUp({ payments: { publicKey } });
-    const plain = rows.filter(([, , , extraFields]) => extraFields === NONE);
+    const plain = rows.filter(([, , , extra]) => extra === NONE);
     for (const [what, text] of plain) {
       expect(await t.post("payments", sign(text)), what).toMatchObject({
         status: 200,
@@ -148,13 +148,10 @@ describe.each([
     ).toHaveLength(entries.length);
   });
 
-  it.each(rows)(
-    "but a bad signature when the signature is another one, with %s",
-    (_, text, __, extraFields) => {
-      const sent = withSignature(text, otherSignature);
-      expect(thrownBy(() => verify(sent, extraFields)).code).toBe("ERR_SIGNATURE_INVALID");
-    },
-  );
+  it.each(rows)("but a bad signature when the signature is another one, with %s", (_, text, __, extra) => {
+    const sent = withSignature(text, otherSignature);
+    expect(thrownBy(() => verify(sent, extra)).code).toBe("ERR_SIGNATURE_INVALID");
+  });
 
   it("and answered 401 with a bad signature, and not kept", async () => {
     const t = await setUp({ payments: { publicKey }, alerts: { threshold: 1_000 } });
@@ -168,7 +165,7 @@ describe.each([
 });
 
 describe("a body is run", () => {
-  const RUN: readonly (readonly [what: string, changes: object, extraFields?: ExtraFields])[] = [
+  const RUN: readonly (readonly [what: string, changes: object, extra?: ExtraFields])[] = [
     ["with every documented field", {}],
     [
       "with the required ones only",
@@ -206,16 +203,13 @@ describe("a body is run", () => {
     ["with an amount without decimals", { amount: "10" }],
     ["with a timestamp to the second", { timestamp: "2025-11-21T09:15:27Z" }],
   ];
-  it.each(RUN.map(([what, ...given]) => ({ what, given })))(
-    "$what",
-    ({ given: [changes, extraFields = NONE] }) => {
-      const fields = anyCallbackFields(changes as Record<string, string>);
-      const event = verify(sign(JSON.stringify(fields)), extraFields);
-      for (const name of [...required, "message", "providerTxId", "merchantId", "userId"]) {
-        expect((event as unknown as Record<string, unknown>)[name], name).toBe(fields[name] ?? undefined);
-      }
-    },
-  );
+  it.each(RUN.map(([what, ...given]) => ({ what, given })))("$what", ({ given: [changes, extra = NONE] }) => {
+    const fields = anyCallbackFields(changes as Record<string, string>);
+    const event = verify(sign(JSON.stringify(fields)), extra);
+    for (const name of [...required, "message", "providerTxId", "merchantId", "userId"]) {
+      expect((event as unknown as Record<string, unknown>)[name], name).toBe(fields[name] ?? undefined);
+    }
+  });
 
   it("whatever the order of its members and the white space between them", () => {
     const fields = Object.entries(anyCallbackFields({ fee: 10, none: null }));

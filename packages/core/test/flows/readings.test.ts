@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { CallbackRules } from "../../src/flows/callback.ts";
+import { type CallbackRules, wireOf } from "../../src/flows/callback.ts";
 import { knownFields, MAX_SIGNED_PARTS, Readings } from "../../src/flows/readings.ts";
+import { SPECIFIED_NAMES } from "../../src/names/service-names.ts";
 import { CALLBACK_FIELDS, type CallbackField, canonicalString } from "../../src/signature/canonical.ts";
 
 const RULES: CallbackRules = {
-  extraFields: new Map(),
+  wire: wireOf(SPECIFIED_NAMES.callback),
   pinnedUrls: new Set(),
   merchantIdRequired: false,
   pinnedMerchantIds: new Set(),
@@ -22,7 +23,7 @@ const GENUINE = {
   userId: "u-1",
 };
 const readOf = (signed: string, rules: CallbackRules = RULES) =>
-  new Readings(signed, knownFields(rules, { declared: false }));
+  new Readings(signed, knownFields(rules.wire, rules));
 /** What each documented field can be. */
 const valuesOf = (fields: Record<string, string>): Record<string, readonly string[]> => {
   const readings = readOf(canonicalString(fields));

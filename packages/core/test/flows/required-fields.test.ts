@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type CallbackRules, findMalformedField } from "../../src/flows/callback.ts";
+import { type CallbackRules, findMalformedField, wireOf } from "../../src/flows/callback.ts";
+import { SPECIFIED_NAMES } from "../../src/names/service-names.ts";
 
 const RULES: CallbackRules = {
-  extraFields: new Map(),
+  wire: wireOf(SPECIFIED_NAMES.callback),
   pinnedUrls: new Set(),
   merchantIdRequired: false,
   pinnedMerchantIds: new Set(),

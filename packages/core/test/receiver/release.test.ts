@@ -1,4 +1,4 @@
-import { type LookupTransaction, memoryInbox, type PaymentEvent } from "@payhooks/core";
+import { type LookupTransaction, memoryInbox, type PaymentEvent, serviceNames } from "@payhooks/core";
 import {
   anyCallbackFields,
   asDelivery,
@@ -141,7 +141,10 @@ describe("an entry of which another spelling came first", () => {
       for (const sent of first === "genuine" ? [genuine, other] : [other, genuine])
         await before.post("payments", sent);
       expect(before.ran).toEqual([]);
-      const after = await setUp({ payments: { publicKey, extraFields: { size: "always" } }, inbox }, clock);
+      const after = await setUp(
+        { payments: { publicKey }, names: serviceNames({ callback: { extra: { size: "always" } } }), inbox },
+        clock,
+      );
       await replay(after);
       expect(after.ran).toMatchObject([
         { payTxnId: "txn-3", merchantId: "m-1", message: "ok", extra: { size: "L" } },

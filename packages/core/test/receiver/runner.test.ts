@@ -5,6 +5,7 @@ import {
   type ReceiverOptions,
   Reject,
   RetryAfter,
+  serviceNames,
 } from "@payhooks/core";
 import { eachEvent } from "@payhooks/core/inbox";
 import {
@@ -265,9 +266,10 @@ describe("an entry that is released too late", () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxRecords: 2 });
     const ran: string[] = [];
-    const receiverWith = (extraFields: Readonly<Record<string, "always">>) =>
+    const receiverWith = (extra: Readonly<Record<string, "always">>) =>
       createReceiver({
-        payments: { publicKey: keys.publicKey, extraFields },
+        payments: { publicKey: keys.publicKey },
+        names: serviceNames({ callback: { extra } }),
         inbox,
         clock,
         run: "elsewhere",

@@ -1,0 +1,37 @@
+import { isFieldName } from "../names/fields.ts";
+import type { CallbackField } from "../signature/canonical.ts";
+import { spelt, type Wire } from "./callback.ts";
+
+/** What services call the fields without which there is no event, where they do not call them as the specification does. */
+const LIKELY: Readonly<Partial<Record<CallbackField, RegExp>>> = {
+  payTxnId: /(?:tx|txn|trx|trans|transaction)_?(?:id|no|ref)$|^id$/i,
+  referenceId: /^(?:.*_)?ref(?:erence)?(?:_?(?:id|no))?$/i,
+  timestamp: /time|date|_at$/i,
+  event: /type$|^event/i,
+  status: /stat(?:us|e)$/i,
+  amount: /amount$|^total$/i,
+};
+
+/** How many names a hint lists. */
+const MAX_LISTED = 3;
+
+/**
+ * What an unknown field could be, if a field without which there is no event begins no part of the signed string, and which option
+ * says so. Null if nothing in the string looks like such a field.
+ */
+export function findMissing(signed: string, wire: Wire): string | null {
+  const names = new Set(
+    signed.split("&").flatMap((part) => (part.includes("=") ? [part.slice(0, part.indexOf("="))] : [])),
+  );
+  const unknown = [...names].filter((name) => isFieldName(name) && !wire.byName.has(name));
+  for (const field of wire.fields) {
+    const { role, name, essential } = field;
+    const likely = role === null || !essential || names.has(name) ? undefined : LIKELY[role];
+    const could =
+      likely === undefined ? [] : unknown.filter((each) => likely.test(each)).slice(0, MAX_LISTED);
+    if (could.length === 0) continue;
+    const option = `names: serviceNames({ callback: { fields: { ${role}: "${could[0]}" } } })`;
+    return `${spelt(field)} is missing, and ${could.join(" or ")} could be it: if the service calls it so, set ${option}`;
+  }
+  return null;
+}
