@@ -1,8 +1,9 @@
-import { parseServiceNames, type ServiceNames, serviceNames } from "@payhooks/core";
+import { serviceNames } from "@payhooks/core";
 import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import { readBytes, readText } from "../command-line/input.ts";
+import { NAMES_OPTION, readNames } from "../command-line/names.ts";
 import { shown } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { explainCallback } from "./callback.ts";
@@ -22,10 +23,7 @@ export const verifyCommand: Command = {
       multiple: true,
       help: "public key in PEM, for payment callbacks; if it is left out, PAY_PUBLIC_KEY is used",
     },
-    names: {
-      value: "FILE",
-      help: "JSON of the names that your service uses, as serviceNames takes them; if it is left out, PAYHOOKS_NAMES is used",
-    },
+    ...NAMES_OPTION,
     "callback-url": {
       value: "URL",
       multiple: true,
@@ -80,7 +78,7 @@ async function explain(given: Given): Promise<Explanation> {
     const files = await Promise.all(given.texts("key").map(readText));
     const pems = files.length > 0 ? files : [process.env.PAY_PUBLIC_KEY ?? ""];
     const settings = {
-      names: await namesOf(given),
+      names: (await readNames(given)) ?? serviceNames(),
       pinnedUrls: given.texts("callback-url"),
     };
     return explainCallback(body, pems, settings, others);
@@ -96,11 +94,6 @@ async function explain(given: Given): Promise<Explanation> {
     secrets.length > 0 ? secrets : [fromEnvironment ?? ""],
     others,
   );
-}
-
-async function namesOf(given: Given): Promise<ServiceNames> {
-  const file = given.text("names") ?? process.env.PAYHOOKS_NAMES;
-  return file === undefined ? serviceNames() : parseServiceNames(await readText(file));
 }
 
 function print(explanation: Explanation, { line, paint }: Terminal): void {
