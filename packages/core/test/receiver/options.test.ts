@@ -46,13 +46,13 @@ describe("createReceiver", () => {
   const REFUSED: readonly (readonly [string, unknown, RegExp])[] = [
     ["no options", undefined, /no options/],
     ["null", null, /no options/],
-      ["no flow", {}, /Every flow is off/],
-      ["flows of undefined", { payments: undefined, connect: undefined }, /Every flow is off/],
-      [
-        "an unknown option",
-        { payments, retries: 3 },
-        /no option "retries".*payments, connect, sources, names, inbox/,
-      ],
+    ["no flow", {}, /Every flow is off/],
+    ["flows of undefined", { payments: undefined, connect: undefined }, /Every flow is off/],
+    [
+      "an unknown option",
+      { payments, retries: 3 },
+      /no option "retries".*payments, connect, sources, names, inbox/,
+    ],
     ["a misspelled option", { payments, loglevel: "info" }, /no option "loglevel"/],
     [
       "a limit that is no limit",
