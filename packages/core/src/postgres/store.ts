@@ -237,13 +237,10 @@ class PostgresStore implements RecordStore {
    */
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const lanes = LANES.filter((lane) => limit[lane] > 0);
-    if (lanes.length === 0) {
-      return {
-        ...(await this.#look(this.#statements.lookAtDue, (from) => [COUNTED_DUE, from])),
-        records: [],
-      };
-    }
     const looks: Look[] = [];
+    if (lanes.length === 0) {
+      looks.push(await this.#look(this.#statements.lookAtDue, (from) => [COUNTED_DUE, from]));
+    }
     for (const lane of lanes) {
       looks.push(await this.#look(this.#statements.takeDue, (from) => [limit[lane], hideMs, from, lane]));
     }
