@@ -4,7 +4,7 @@ import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { emptyContext } from "../time/async-context.ts";
 import type { Clock } from "../time/clock.ts";
-import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
+import { TIME_IS_UP, withinTime } from "../time/deadline.ts";
 
 /** What a resolver may choose keys by. It comes from unverified bytes, so it may only select keys, never authorise anything. */
 export interface KeyHint {
@@ -135,15 +135,9 @@ export function resolvedKeys<Key, Imported>(
 
   /** A call may never settle, for example on a dead connection. It must not block the next one. */
   async function call(hint: KeyHint, key: string): Promise<Resolved<Imported> | null> {
-    const controller = new AbortController();
-    const deadline = new Deadline(clock, acceptTimeoutMs);
     try {
-      return await deadline.race(ask(hint, key, controller.signal));
-    } catch (error) {
-      if (error === TIME_IS_UP) controller.abort(new Error(`no answer after ${acceptTimeoutMs} ms`));
-      throw error;
+      return await withinTime(clock, acceptTimeoutMs, (signal) => ask(hint, key, signal));
     } finally {
-      deadline.cancel();
       calls.delete(key);
     }
   }

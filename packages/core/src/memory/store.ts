@@ -18,8 +18,6 @@ const OUTDATED_MS = 5_000;
 /** How many finished records are looked at in one turn of the event loop. */
 const LOOKED_AT_ONCE = 500;
 
-/** How many events are found for one text at most. */
-
 const WRITTEN: SwapResult = { kind: "written" };
 
 /** Options of {@link memoryStore}. */

@@ -55,12 +55,11 @@ export function importPublicKeys(
   input: OneOrMore<PublicKeyInput> | undefined,
   option: string = "publicKey",
 ): readonly VerifyingKey[] {
-  return several(input, option, "ERR_KEY_COUNT").map((key) => importPublicKey(key, option));
+  return several(input, option).map((key) => importPublicKey(key, option));
 }
 
 function importPublicKey(input: PublicKeyInput, option: string): VerifyingKey {
-  if (typeof input === "string" && input.trim() === "") throw missing(option, "is empty");
-  const key = typeof input === "string" ? readText(input, option) : readKeyObject(input, option);
+  const key = readPublicKey(input, option);
   if (key.asymmetricKeyType !== "rsa") {
     throw new PayhooksError(
       "ERR_KEY_NOT_RSA",
@@ -110,12 +109,23 @@ function importPublicKey(input: PublicKeyInput, option: string): VerifyingKey {
       },
     );
   }
+  return { keyId: fingerprintOf(key), key, modulusBytes: Math.ceil(bits / 8) };
+}
+
+/** Names a public key in records and logs. */
+export function fingerprintOf(key: KeyObject): string {
   const spki = key.export({ format: "der", type: "spki" });
-  return {
-    keyId: createHash("sha256").update(spki).digest("hex").slice(0, 16),
-    key,
-    modulusBytes: Math.ceil(bits / 8),
-  };
+  return createHash("sha256").update(spki).digest("hex").slice(0, 16);
+}
+
+/**
+ * Reads a public key of any kind.
+ * @throws PayhooksError `ERR_OPTION_MISSING`, `ERR_KEY_UNREADABLE`, `ERR_KEY_PRIVATE` or `ERR_KEY_NOT_RSA`.
+ */
+export function readPublicKey(input: PublicKeyInput, option: string): KeyObject {
+  if (typeof input !== "string") return readKeyObject(input, option);
+  if (input.trim() === "") throw missing(option, "is empty");
+  return readText(input, option);
 }
 
 function readKeyObject(input: KeyObject, option: string): KeyObject {
@@ -170,7 +180,7 @@ export function importSecrets(
   input: OneOrMore<SecretInput> | undefined,
   option: string = "secret",
 ): readonly VerifyingSecret[] {
-  return several(input, option, "ERR_KEY_COUNT").map((secret) => importSecret(secret, option));
+  return several(input, option).map((secret) => importSecret(secret, option));
 }
 
 function importSecret(secret: SecretInput, option: string): VerifyingSecret {
@@ -260,7 +270,11 @@ function isUnset(entry: unknown): boolean {
   return entry === undefined || entry === null || (typeof entry === "string" && entry.trim() === "");
 }
 
-function several<T>(input: OneOrMore<T> | undefined, option: string, code: "ERR_KEY_COUNT"): readonly T[] {
+/**
+ * The entries of a list of keys that are set, or the only key.
+ * @throws PayhooksError `ERR_OPTION_MISSING` or `ERR_KEY_COUNT`.
+ */
+export function several<T>(input: OneOrMore<T> | undefined, option: string): readonly T[] {
   if (input === undefined || input === null) throw missing(option, "is not set");
   if (!Array.isArray(input)) return [input as T];
   if (input.length === 0) throw missing(option, "is an empty list");
@@ -268,7 +282,7 @@ function several<T>(input: OneOrMore<T> | undefined, option: string, code: "ERR_
   if (list.length === 0) throw missing(option, "has no entry that is set");
   if (list.length > MAX_KEYS) {
     throw new PayhooksError(
-      code,
+      "ERR_KEY_COUNT",
       `${option} lists ${list.length} keys; at most ${MAX_KEYS} are allowed at one time.`,
       {
         fix: "Keep only the current key and those that are being rotated in or out.",

@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import type { SecretInput, VerifyingSecret } from "../signature/keys.ts";
+import { keyedVerifier } from "./keyed-verifier.ts";
 import { importEncodedSecrets, type Keys, type SecretEncoding } from "./keys.ts";
-import { type SignedOptions, type SignedText, signedTextBy } from "./signed-text.ts";
-import { signedVerifier } from "./signed-verifier.ts";
+import { SIGNED_OPTION_NAMES, type SignedOptions, type SignedText, signedTextBy } from "./signed-text.ts";
 import type { Verifier } from "./verifier.ts";
 
 /** Options of {@link hmac}. */
@@ -23,12 +23,7 @@ export interface HmacOptions extends SignedOptions {
  */
 export function hmac(options: HmacOptions): Verifier {
   checkNames("hmac", options, {
-    header: true,
-    encoding: true,
-    format: true,
-    over: true,
-    url: true,
-    timestamp: true,
+    ...SIGNED_OPTION_NAMES,
     secret: true,
     secretEncoding: true,
     algorithm: true,
@@ -38,8 +33,10 @@ export function hmac(options: HmacOptions): Verifier {
   checkChoice("algorithm of hmac", algorithm, { sha256: true, sha384: true, sha512: true, sha1: true });
   const load = (given: Parameters<typeof importEncodedSecrets>[0], option: string) =>
     importEncodedSecrets(given, option, secretEncoding);
-  return signedVerifier(signedTextBy("hmac", options), secret, "secret", load, (text, secrets) =>
-    findHmac(text, secrets, algorithm),
+  return keyedVerifier(
+    { keys: secret, name: "secret", load, refusal: "the signature fits none of the secrets" },
+    signedTextBy("hmac", options),
+    (text, secrets) => findHmac(text, secrets, algorithm),
   );
 }
 

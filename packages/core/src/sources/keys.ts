@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, type KeyObject } from "node:crypto";
+import { createPublicKey, type KeyObject } from "node:crypto";
 import {
   type KeyResolver,
   type Keyring,
@@ -7,12 +7,14 @@ import {
   resolvedKeys,
 } from "../flows/keyring.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { readKeyText } from "../signature/key-text.ts";
 import {
+  fingerprintOf,
   importPublicKeys,
   importSecrets,
   type OneOrMore,
+  readPublicKey,
   type SecretInput,
+  several,
   type VerifyingSecret,
 } from "../signature/keys.ts";
 
@@ -84,21 +86,9 @@ export function importKeysOf(
   algorithm: PublicKeyAlgorithm,
 ): readonly PublicVerifyingKey[] {
   if (algorithm === "rsa-sha256" || algorithm === "rsa-pss-sha256") return importPublicKeys(given, option);
-  const list = (Array.isArray(given) ? given : [given]).filter(
-    (key): key is string => typeof key === "string" && key.trim() !== "",
-  );
-  if (list.length === 0) {
-    throw new PayhooksError("ERR_OPTION_MISSING", `${option} is not set.`, {
-      fix: "Set it (is the environment variable there?), or leave the source out of the options.",
-    });
-  }
-  if (list.length > 4) {
-    throw new PayhooksError("ERR_KEY_COUNT", `${option} lists ${list.length} keys; at most 4 are allowed.`, {
-      fix: "Keep only the current key and those that are being rotated in or out.",
-    });
-  }
-  return list.map((text) => {
-    const key = (algorithm === "ed25519" ? rawEd25519(text) : null) ?? readPublicKey(text, option);
+  return several(given, option).map((text) => {
+    const isText = typeof text === "string";
+    const key = (algorithm === "ed25519" && isText ? rawEd25519(text) : null) ?? readPublicKey(text, option);
     if (key.asymmetricKeyType !== KINDS[algorithm]) {
       throw new PayhooksError(
         "ERR_KEY_UNREADABLE",
@@ -106,8 +96,7 @@ export function importKeysOf(
         { fix: "Take the key that the sender shows for its webhooks, or name its algorithm." },
       );
     }
-    const spki = key.export({ format: "der", type: "spki" });
-    return { key, keyId: createHash("sha256").update(spki).digest("hex").slice(0, 16) };
+    return { key, keyId: fingerprintOf(key) };
   });
 }
 
@@ -116,15 +105,4 @@ function rawEd25519(text: string): KeyObject | null {
   const bytes = /^[0-9a-f]{64}$/i.test(bare) ? Buffer.from(bare, "hex") : Buffer.from(bare, "base64");
   if (bytes.length !== 32) return null;
   return createPublicKey({ key: Buffer.concat([ED25519_SPKI, bytes]), format: "der", type: "spki" });
-}
-
-function readPublicKey(text: string, option: string): KeyObject {
-  const found = readKeyText(text);
-  if (found.kind === "public") return found.key;
-  if (found.kind === "private") {
-    throw new PayhooksError("ERR_KEY_PRIVATE", `${option} is a private key.`, {
-      fix: "Verification needs the public key only: pass that one, and replace the private key if it should not have been here.",
-    });
-  }
-  throw new PayhooksError("ERR_KEY_UNREADABLE", `${option} ${found.what}.`, { fix: found.fix });
 }

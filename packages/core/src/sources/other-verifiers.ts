@@ -1,12 +1,11 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { UNKNOWN_TENANT, unsetEntries } from "../flows/flow.ts";
-import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import { countUnset, importSecrets, type SecretInput } from "../signature/keys.ts";
+import { importSecrets, type SecretInput, type VerifyingSecret } from "../signature/keys.ts";
 import { isPending } from "../time/awaitable.ts";
-import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
-import { type Keys, keyringOf } from "./keys.ts";
+import { withinTime } from "../time/deadline.ts";
+import { type Claim, keyedVerifier } from "./keyed-verifier.ts";
+import type { Keys } from "./keys.ts";
 import {
   type Authentic,
   type Bind,
@@ -41,40 +40,37 @@ export function token(options: TokenOptions): Verifier {
   const { header = "authorization", scheme } = options;
   checkChoice("scheme of token", scheme, { Bearer: true, Basic: true });
   const name = header.toLowerCase();
-  return verifierOf((source, limits) => {
-    const option = `${source}.token`;
-    const keyring = keyringOf(options.token, option, importSecrets, limits);
-    type Resolved = Awaited<ReturnType<typeof keyring.find>>;
-    function verifyWith(found: Resolved, sent: string): Authentic | NotAuthentic {
-      if (found === null) return refused("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT);
-      const claimed = digestOf(Buffer.from(sent, scheme === "Basic" ? "base64" : "utf8"));
-      let keyId: string | null = null;
-      for (const secret of found.keys) {
-        if (timingSafeEqual(digestOf(secret.key.export()), claimed)) keyId = secret.keyId;
-      }
-      if (keyId === null) return refused("ERR_SIGNATURE_INVALID", "the token is none of the tokens");
-      const tenant = found.tenant === ONLY_TENANT ? null : found.tenant;
-      return { ...NOTHING_SIGNED, keyId, tenant };
+  function read({ headers }: SourceRequest): Sent | NotAuthentic {
+    const value = headers.get(name) ?? "";
+    if (value === "") return refused("ERR_SIGNATURE_MISSING", `there is no header ${name}`);
+    const prefix = scheme === undefined ? "" : `${scheme} `;
+    if (value.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) {
+      return refused("ERR_SIGNATURE_MALFORMED", `${name} does not begin with ${scheme}`);
     }
-    return {
-      resolves: keyring.resolves,
-      async prepare() {
-        await keyring.prepare();
-        return unsetEntries(option, countUnset(options.token));
-      },
-      verify({ headers, tenant }) {
-        const value = headers.get(name) ?? "";
-        if (value === "") return refused("ERR_SIGNATURE_MISSING", `there is no header ${name}`);
-        const prefix = scheme === undefined ? "" : `${scheme} `;
-        if (value.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) {
-          return refused("ERR_SIGNATURE_MALFORMED", `${name} does not begin with ${scheme}`);
-        }
-        const sent = value.slice(prefix.length);
-        const found = keyring.find(tenant === undefined ? {} : { tenant });
-        return isPending(found) ? found.then((keys) => verifyWith(keys, sent)) : verifyWith(found, sent);
-      },
-    };
-  });
+    return { ...NOTHING_SIGNED, sent: value.slice(prefix.length) };
+  }
+  return keyedVerifier(
+    {
+      keys: options.token,
+      name: "token",
+      load: importSecrets,
+      refusal: "the token is none of the tokens",
+    },
+    read,
+    ({ sent }, secrets) => {
+      const claimed = digestOf(Buffer.from(sent, scheme === "Basic" ? "base64" : "utf8"));
+      let found: VerifyingSecret | null = null;
+      for (const secret of secrets) {
+        if (timingSafeEqual(digestOf(secret.key.export()), claimed)) found = secret;
+      }
+      return found;
+    },
+  );
+}
+
+/** A token as it was sent. */
+interface Sent extends Claim {
+  readonly sent: string;
 }
 
 const NOTHING_SIGNED = {
@@ -197,17 +193,13 @@ export function ownVerifier(own: VerifyFunction): Bind {
           },
         );
       }
-      const controller = new AbortController();
-      const deadline = new Deadline(clock, acceptTimeoutMs);
       waiting++;
       try {
-        const asked = (async () => own(request, { signal: controller.signal, now: new Date(now) }))();
-        return checkedVerdict(await deadline.race(asked), option);
-      } catch (error) {
-        if (error === TIME_IS_UP) controller.abort(new Error(`no answer after ${acceptTimeoutMs} ms`));
-        throw error;
+        const verdict = await withinTime(clock, acceptTimeoutMs, async (signal) =>
+          own(request, { signal, now: new Date(now) }),
+        );
+        return checkedVerdict(verdict, option);
       } finally {
-        deadline.cancel();
         waiting--;
       }
     }

@@ -1,8 +1,8 @@
 import { constants, verify } from "node:crypto";
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
+import { keyedVerifier } from "./keyed-verifier.ts";
 import { importKeysOf, type Keys, type PublicKeyAlgorithm, type PublicVerifyingKey } from "./keys.ts";
-import { type SignedOptions, type SignedText, signedTextBy } from "./signed-text.ts";
-import { signedVerifier } from "./signed-verifier.ts";
+import { SIGNED_OPTION_NAMES, type SignedOptions, type SignedText, signedTextBy } from "./signed-text.ts";
 import { invalid, type Verifier } from "./verifier.ts";
 
 /** Options of {@link publicKey}. */
@@ -22,12 +22,7 @@ export interface PublicKeyOptions extends SignedOptions {
  */
 export function publicKey(options: PublicKeyOptions): Verifier {
   checkNames("publicKey", options, {
-    header: true,
-    encoding: true,
-    format: true,
-    over: true,
-    url: true,
-    timestamp: true,
+    ...SIGNED_OPTION_NAMES,
     key: true,
     algorithm: true,
   });
@@ -42,8 +37,10 @@ export function publicKey(options: PublicKeyOptions): Verifier {
   });
   const load = (given: Parameters<typeof importKeysOf>[0], option: string) =>
     importKeysOf(given, option, algorithm);
-  return signedVerifier(signedTextBy("publicKey", options), key, "key", load, (text, keys) =>
-    findKey(text, keys, algorithm),
+  return keyedVerifier(
+    { keys: key, name: "key", load, refusal: "the signature fits none of the keys" },
+    signedTextBy("publicKey", options),
+    (text, keys) => findKey(text, keys, algorithm),
   );
 }
 

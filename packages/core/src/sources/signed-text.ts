@@ -3,6 +3,7 @@
  * must never give the same text with other parts, so a header field must not contain what separates it from the next part.
  */
 import { parseTimestamp } from "../protocol/timestamp.ts";
+import type { Claim } from "./keyed-verifier.ts";
 import { invalid, type NotAuthentic, refused, type SourceRequest } from "./verifier.ts";
 
 /** What is signed: `{body}`, `{timestamp}`, `{url}` and `{any-header-name}`. What stands here is covered; other headers are not. */
@@ -45,16 +46,20 @@ export type SignatureFormat =
     };
 
 /** The signatures of one request, and the text that they are for. */
-export interface SignedText {
-  readonly ok: true;
+export interface SignedText extends Claim {
   readonly signatures: readonly Buffer[];
   readonly parts: readonly (string | Uint8Array)[];
-  readonly signedAt: number | null;
-  readonly outside: "ERR_TIMESTAMP_EXPIRED" | "ERR_TIMESTAMP_FUTURE" | null;
-  readonly covered: Readonly<Record<string, string>>;
-  /** The header field as it was sent. */
-  readonly header: string;
 }
+
+/** The names of {@link SignedOptions}, to which a verifier adds its own. */
+export const SIGNED_OPTION_NAMES = {
+  header: true,
+  encoding: true,
+  format: true,
+  over: true,
+  url: true,
+  timestamp: true,
+} as const;
 
 const HEADER_NAME = /^[a-z0-9][a-z0-9-]*$/;
 const TOLERANCE_MS = 5 * 60 * 1000;
@@ -186,7 +191,16 @@ export function signedTextBy(
           : signedAt > now + toleranceMs
             ? "ERR_TIMESTAMP_FUTURE"
             : null;
-    return { ok: true, signatures, parts: values, signedAt, outside, covered, header: sent };
+    return {
+      ok: true,
+      signatures,
+      parts: values,
+      signedAt,
+      outside,
+      covered,
+      content: null,
+      signature: sent,
+    };
   };
 }
 

@@ -3,6 +3,24 @@ import type { Clock } from "./clock.ts";
 /** A race rejects with this if the time is up. */
 export const TIME_IS_UP: unique symbol = Symbol("time is up");
 
+/** Calls with a signal. If there is no answer within `ms`, the signal aborts, and this rejects with {@link TIME_IS_UP}. */
+export async function withinTime<T>(
+  clock: Clock,
+  ms: number,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const deadline = new Deadline(clock, ms);
+  try {
+    return await deadline.race(call(controller.signal));
+  } catch (error) {
+    if (error === TIME_IS_UP) controller.abort(new Error(`no answer after ${ms} ms`));
+    throw error;
+  } finally {
+    deadline.cancel();
+  }
+}
+
 /** One time limit for several steps. */
 export class Deadline {
   readonly #clock: Clock;

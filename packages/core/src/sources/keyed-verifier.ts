@@ -1,0 +1,66 @@
+import { UNKNOWN_TENANT, unsetEntries } from "../flows/flow.ts";
+import { ONLY_TENANT } from "../inbox/record/keys.ts";
+import { countUnset, type OneOrMore } from "../signature/keys.ts";
+import { isPending } from "../time/awaitable.ts";
+import { type Keys, keyringOf } from "./keys.ts";
+import {
+  type Authentic,
+  type NotAuthentic,
+  refused,
+  type SourceRequest,
+  type Verifier,
+  verifierOf,
+} from "./verifier.ts";
+
+/** What a request says of itself. It is true if one of the keys fits. */
+export type Claim = Omit<Authentic, "keyId" | "tenant">;
+
+/** The keys of a verifier. */
+export interface VerifierKeys<Given, Key> {
+  readonly keys: Keys<Given>;
+  /** The option that has them. */
+  readonly name: string;
+  readonly load: (keys: OneOrMore<Given> | undefined, option: string) => readonly Key[];
+  /** Why a request is refused that none of them fits. */
+  readonly refusal: string;
+}
+
+interface Found<Key> {
+  readonly tenant: string;
+  readonly keys: readonly Key[];
+}
+
+/** A verifier with keys. `read` returns what a request claims, and `find` the key that fits. */
+export function keyedVerifier<Given, Key extends { readonly keyId: string }, Read extends Claim>(
+  { keys, name, load, refusal }: VerifierKeys<Given, Key>,
+  read: (request: SourceRequest, now: number) => Read | NotAuthentic,
+  find: (claim: Read, keys: readonly Key[]) => Key | null,
+): Verifier {
+  return verifierOf((source, limits) => {
+    const option = `${source}.${name}`;
+    const keyring = keyringOf(keys, option, load, limits);
+    function verifyWith(found: Found<Key> | null, claim: Read): Authentic | NotAuthentic {
+      if (found === null) return refused("ERR_SIGNATURE_INVALID", UNKNOWN_TENANT);
+      const key = find(claim, found.keys);
+      if (key === null) return refused("ERR_SIGNATURE_INVALID", refusal);
+      const { signedAt, outside, covered, content, signature } = claim;
+      const tenant = found.tenant === ONLY_TENANT ? null : found.tenant;
+      return { ok: true, keyId: key.keyId, tenant, signedAt, outside, covered, content, signature };
+    }
+    return {
+      resolves: keyring.resolves,
+      async prepare() {
+        await keyring.prepare();
+        return unsetEntries(option, countUnset(keys));
+      },
+      verify(request, now) {
+        const claim = read(request, now);
+        if (!claim.ok) return claim;
+        const found = keyring.find(request.tenant === undefined ? {} : { tenant: request.tenant });
+        return isPending(found)
+          ? found.then((resolved) => verifyWith(resolved, claim))
+          : verifyWith(found, claim);
+      },
+    };
+  });
+}
