@@ -13,7 +13,7 @@ import {
 } from "@payhooks/core/testing";
 import { UsageError } from "../command-line/errors.ts";
 import { chosen } from "../command-line/given.ts";
-import { fieldsOnTheWire, headersOnTheWire, nameOnTheWire } from "./wire.ts";
+import { fieldsOnTheWire, nameOnTheWire } from "./wire.ts";
 
 export const KINDS = ["deposit", "withdrawal", "connected-account", "settlement"] as const;
 export type Kind = (typeof KINDS)[number];
@@ -147,7 +147,7 @@ function forged({ forge, names }: Wanted, neutral: CallbackFields, privateKey: s
 }
 
 function webhookOf(wanted: Wanted, n: number, status: string, secret: string, signedAt: number): Prepared {
-  const { kind, seed, amount, forge } = wanted;
+  const { kind, seed, amount, forge, names } = wanted;
   const id = idOf(seed, n);
   const name = `${kind === "settlement" ? "settlement" : "connected_account"}.${status}`;
   const data =
@@ -166,7 +166,7 @@ function webhookOf(wanted: Wanted, n: number, status: string, secret: string, si
           kyc_status: status,
         };
   const event = anyConnectEvent(name, { idempotency_key: `evt_${idOf(seed, n, status)}`, data }, signedAt);
-  const signed = signConnectWebhook(event, secret);
+  const signed = signConnectWebhook(event, secret, { names });
   const label = `${name} ${data.id}${"amount" in data ? ` ${data.amount}` : ""}`;
   const changed = (): SignedDelivery => {
     if (forge === "amount")
@@ -179,16 +179,11 @@ function webhookOf(wanted: Wanted, n: number, status: string, secret: string, si
           }),
         ),
       };
-    const header = signed.headers["x-connect-signature"] ?? "";
-    return {
-      ...signed,
-      headers: {
-        ...signed.headers,
-        "x-connect-signature": header.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")),
-      },
-    };
+    const header = names?.connect.signatureHeader.toLowerCase() ?? "x-connect-signature";
+    const other = signed.headers[header]?.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")) ?? "";
+    return { ...signed, headers: { ...signed.headers, [header]: other } };
   };
-  const delivery = headersOnTheWire(forge === undefined ? signed : changed(), wanted.names);
+  const delivery = forge === undefined ? signed : changed();
   return { label: label + markOf(wanted), id: String(event.idempotency_key), status, delivery };
 }
 

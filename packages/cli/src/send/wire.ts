@@ -1,5 +1,5 @@
 import type { ServiceNames } from "@payhooks/core";
-import type { CallbackFields, SignedDelivery } from "@payhooks/core/testing";
+import type { CallbackFields } from "@payhooks/core/testing";
 
 /** What the extra fields of a callback hold. Others hold "sandbox". */
 const EXTRA: Readonly<Record<string, string>> = { currency: "ETB", medium: "TELEBIRR" };
@@ -21,11 +21,4 @@ export function fieldsOnTheWire(fields: CallbackFields, names: ServiceNames | un
 /** The name of a field on the wire. */
 export function nameOnTheWire(field: "amount", names: ServiceNames | undefined): string {
   return names?.callback.fields[field].name ?? field;
-}
-
-/** A webhook whose signature is in the header of a deployment. */
-export function headersOnTheWire(signed: SignedDelivery, names: ServiceNames | undefined): SignedDelivery {
-  if (names === undefined) return signed;
-  const { "x-connect-signature": signature = "", ...headers } = signed.headers;
-  return { ...signed, headers: { ...headers, [names.connect.signatureHeader]: signature } };
 }

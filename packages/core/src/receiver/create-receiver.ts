@@ -5,7 +5,7 @@ import { contentsIn } from "../flows/contents.ts";
 import { type Flow, withFreshness } from "../flows/flow.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
 import { type PaymentsFlow, paymentsFlow } from "../flows/payments.ts";
-import type { HandlerContext, HandlerOptions } from "../handlers/handler.ts";
+import type { HandlerContext } from "../handlers/handler.ts";
 import { type Registration, registrationIn } from "../handlers/registration.ts";
 import { Registry } from "../handlers/registry.ts";
 import type { EventQuery, Events } from "../inbox/events.ts";
@@ -25,9 +25,9 @@ import { checkNames } from "../protocol/check-names.ts";
 import { checkLimit, checkTime } from "../protocol/check-number.ts";
 import type { Contents } from "../protocol/contents.ts";
 import { isSetupError, PayhooksError } from "../protocol/errors.ts";
-import { type EventName, FLOWS, type FlowName, flowOfEvent } from "../protocol/events.ts";
+import { FLOWS, type FlowName } from "../protocol/events.ts";
 import { describeError } from "../protocol/foreign-error.ts";
-import { checkNameOf, sourceFlowsOf } from "../sources/known-sources.ts";
+import { sourceFlowsOf } from "../sources/known-sources.ts";
 import type { Sources } from "../sources/source.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import { environmentOf } from "../time/environment.ts";
@@ -45,6 +45,7 @@ import type {
 } from "./receiver.ts";
 import { createRunner } from "./runner.ts";
 import { checkSetup, differenceOf } from "./setup.ts";
+import { sourceRegistrationIn } from "./source-registration.ts";
 
 /**
  * Makes a receiver. Does no I/O and starts nothing. Keys are read and the inbox connects at `start()`, or at the first
@@ -68,29 +69,6 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     sourceRegistrationIn(registry, options.sources ?? {}, () => receiver),
   );
   return receiver;
-}
-
-/** The methods of a receiver that register handlers of sources. */
-function sourceRegistrationIn(
-  registry: Registry,
-  sources: Sources,
-  receiver: () => Receiver,
-): Pick<Receiver, "on" | "ignore"> {
-  return {
-    on(source: string, name: string, handler: unknown, options: HandlerOptions = {}) {
-      checkNameOf(sources, source, name);
-      registry.addOfSource(source, name, handler, options);
-      return receiver();
-    },
-    ignore(event: string, ...names: readonly string[]) {
-      if (flowOfEvent(event) !== null) registry.ignore(event as EventName);
-      else {
-        checkNameOf(sources, event, ...names);
-        for (const name of names) registry.ignoreOfSource(event, name);
-      }
-      return receiver();
-    },
-  } as unknown as Pick<Receiver, "on" | "ignore">;
 }
 
 const OK: Probe = { ok: true, code: null, detail: null };

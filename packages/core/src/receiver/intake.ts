@@ -26,6 +26,7 @@ import type { Lifecycle } from "./lifecycle.ts";
 import { ABOUT_TIME, likelyCauseOf } from "./likely-cause.ts";
 import type { Settings } from "./options.ts";
 import { Turns } from "./turns.ts";
+import { UnhandledNames } from "./unhandled-names.ts";
 
 /** What an adapter mounts: one flow of a receiver. */
 export interface Endpoint {
@@ -62,10 +63,6 @@ export interface IntakeParts {
 /** For how long only the request that accepted an event may run it, after its response. Then any process may. */
 const LEFT_TO_THE_REQUEST_MS = 5_000;
 
-/** So many names without a handler are counted by themselves, and all others together. */
-const MAX_UNHANDLED = 1_000;
-const OTHERS = "others";
-
 /** `stack`: where the error behind the refusal was thrown. */
 type Fault = readonly [code: DeliveryErrorCode, why: string, stack?: string | null];
 type Refuse = (...fault: Fault) => Reply;
@@ -85,11 +82,11 @@ export class Intake {
   /** The sets of left-out fields that were warned about. There are few, since only four fields are optional. */
   readonly #leftOut = new Set<string>();
 
-  /** How many events had no handler, by source and name. */
-  readonly #unhandled = new Map<FlowName, Map<string, number>>();
+  readonly #unhandled: UnhandledNames;
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
+    this.#unhandled = new UnhandledNames(parts.notices);
     this.#turns = ON_WORKERS ? null : new Turns(parts.environment);
   }
 
@@ -303,18 +300,8 @@ export class Intake {
     if (wish === "unknown" || run === "elsewhere") {
       return { ...verified, delivery: { ...verified.delivery, perhapsUnwanted: true } };
     }
-    if (wish === "none") this.#count(flow, verified.name);
+    if (wish === "none") this.#unhandled.count(flow, verified.name);
     return null;
-  }
-
-  /** Counts an event that has no handler. A sender may have any number of names, so only the first ones are told apart. */
-  #count(flow: FlowName, given: string): void {
-    const counts = this.#unhandled.get(flow) ?? new Map<string, number>();
-    this.#unhandled.set(flow, counts);
-    const event = counts.has(given) || counts.size < MAX_UNHANDLED ? given : OTHERS;
-    const count = (counts.get(event) ?? 0) + 1;
-    counts.set(event, count);
-    this.#parts.notices.post({ type: "unhandled", flow, event, count });
   }
 
   /** The reason to refuse a delivery before it is verified; null if there is none. */

@@ -1,0 +1,26 @@
+import type { NoticeBoard } from "../notices/board.ts";
+import type { FlowName } from "../protocol/events.ts";
+
+/** So many names of a source are counted by themselves, and all others together. */
+const MAX_NAMES = 1_000;
+const OTHERS = "others";
+
+/** Counts the events of sources that were acknowledged without a handler, by their names, and posts a notice about each. */
+export class UnhandledNames {
+  readonly #notices: NoticeBoard;
+  readonly #counts = new Map<FlowName, Map<string, number>>();
+
+  constructor(notices: NoticeBoard) {
+    this.#notices = notices;
+  }
+
+  /** A sender may have any number of names, so only the first ones are told apart. */
+  count(flow: FlowName, name: string): void {
+    const counts = this.#counts.get(flow) ?? new Map<string, number>();
+    this.#counts.set(flow, counts);
+    const event = counts.has(name) || counts.size < MAX_NAMES ? name : OTHERS;
+    const count = (counts.get(event) ?? 0) + 1;
+    counts.set(event, count);
+    this.#notices.post({ type: "unhandled", flow, event, count });
+  }
+}
