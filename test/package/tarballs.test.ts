@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { forAdapters, type Program, packageOf } from "../adapters.ts";
 import { importsIn } from "./imports.ts";
@@ -144,7 +144,17 @@ describe.each(names)("the tarball of %s", (name) => {
 
   it("holds the build, the licence and a README, and no sources or tests", () => {
     const top = readdirSync(directory).filter((entry) => entry !== "node_modules");
-    expect(top.sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+    const docs = name === "@payhooks/core" ? ["docs"] : [];
+    expect(top.sort()).toEqual(["LICENSE", "README.md", "dist", ...docs, "package.json"]);
+    // A source map would name sources that are not here.
+    expect(readdirSync(join(directory, "dist")).filter((file) => file.endsWith(".map"))).toEqual([]);
+  });
+
+  it("takes security fixes of what it depends on", () => {
+    const ranges = Object.entries(installedManifest(name).dependencies ?? {}).filter(
+      ([dependency]) => !names.includes(dependency),
+    );
+    expect(ranges.filter(([, range]) => !range.startsWith("^"))).toEqual([]);
   });
 
   it("names Node's own modules with node:, as Workers, Deno and bundlers ask for them", () => {
@@ -182,6 +192,30 @@ describe.each(names)("the tarball of %s", (name) => {
     const targets = JSON.stringify(manifest.exports).match(/(?<=:")\.\/[^"]+/g) ?? [];
     expect(targets).not.toEqual([]);
     expect(targets.filter((target) => !existsSync(join(directory, target)))).toEqual([]);
+  });
+});
+
+describe("the documentation in the tarball of the core", () => {
+  const docs = join(app, "node_modules/@payhooks/core/docs");
+
+  it("has the pages for users, and no link that leads nowhere", () => {
+    const pages = readdirSync(docs, { recursive: true, encoding: "utf8" }).filter((file) =>
+      file.endsWith(".md"),
+    );
+    expect(pages).toContain(join("guides", "handlers.md"));
+    expect(pages.filter((page) => page.startsWith("decisions"))).toEqual([]);
+    const links = pages.flatMap((page) =>
+      [
+        ...readFileSync(join(docs, page), "utf8")
+          .replace(/^```[\s\S]*?^```|`[^`\n]*`/gm, "")
+          .matchAll(/\]\(([^)#]+)/g),
+      ]
+        .map(([, target = ""]) => target)
+        .filter((target) => !/^[a-z]+:/.test(target))
+        .map((target) => ({ page, target })),
+    );
+    expect(links.length).toBeGreaterThan(300);
+    expect(links.filter(({ page, target }) => !existsSync(join(docs, dirname(page), target)))).toEqual([]);
   });
 });
 
