@@ -57,10 +57,14 @@ export function killUnderLoad({ name, inboxAt, doublesPerKill }: KillGround, kil
       await ProcessUnderTest.start(scope, config);
       // Of each kill, about ten events are left that have died twice. These run one at a time, about five a second.
       const verdict = await system.judge(sender, { withinMs: 90_000 + kills * 4_000 });
-      report(`${name}: kill -9 under load × ${kills}`, verdict, sender);
+      const { notices, falseOnes } = system.diedWhileRunning();
+      const note = `of ${notices} double-risk notices ${falseOnes} for a handler that was not called`;
+      report(`${name}: kill -9 under load × ${kills}`, verdict, sender, note);
       expect(verdict).toMatchObject(SOUND);
       expect(verdict.acknowledged).toBeGreaterThanOrEqual(kills * 40);
       expect(verdict.doubles.length).toBeLessThanOrEqual(doublesAllowed(kills, doublesPerKill));
+      expect(notices).toBeGreaterThan(kills);
+      expect(falseOnes, note).toBeLessThan(notices / 4);
     }),
   );
 }
