@@ -326,6 +326,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "a close waits for a run that waits aside",
     caughtBy: "close hands back a run that waits aside",
+    shared: true,
     replace: () => replaced(Run.prototype, "waitNoLonger", { value: () => {} }),
   },
   {

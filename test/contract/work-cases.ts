@@ -183,6 +183,8 @@ export const workCases: readonly ContractCase[] = [
     const [one, other] = [rig.start(), rig.start()];
     const isAside = newGate();
     const runner = sampleRunner(async (lease) => {
+      // An earlier handler of the event was called.
+      lease.called();
       const waiting = lease.aside(new Promise(() => {}));
       isAside.open();
       return { kind: (await waiting) ? "done" : "released" };
