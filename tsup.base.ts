@@ -30,7 +30,6 @@ export const libraryBuild = (): ReturnType<typeof defineConfig> =>
     dts: true,
     target: "node20",
     platform: "node",
-    sourcemap: true,
     clean: true,
     // Entry points share chunks, so that an error class is the same class whichever entry it comes from.
     splitting: true,

@@ -66,35 +66,43 @@ export function allPages() {
   return [...seen].map((source) => ({ source, place: placeOf(source) }));
 }
 
-/** Writes everything that VitePress reads. */
-export function writeContent() {
-  rmSync(content, { recursive: true, force: true });
-  const pages = allPages();
+/**
+ * The pages with their links as `linked` writes them: it is given the page, the place that a link leads to or else null, and the
+ * file behind it. If it answers null, only the text of the link stays.
+ */
+export function writtenPages(linked, pages = allPages()) {
   const isPage = new Set(pages.map(({ source }) => source));
-  for (const { source, place } of pages) {
-    const text = read(source);
+  return pages.map((page) => {
+    const text = read(page.source);
     const plain = withoutCode(text);
     const written = text.replace(LINK, (whole, before, target, after, at) => {
       if (target === "" || /^[a-z]+:/.test(target) || !plain.startsWith("](", at + before.length - 2))
         return whole;
-      const path = posix.join(posix.dirname(source), target);
-      if (isPage.has(path))
-        return `${before}/${placeOf(path)
-          .replace(/(^|\/)index\.md$/, "$1")
-          .replace(/\.md$/, "")}${after}`;
-      if (/\.(?:svg|png)$/.test(path)) {
-        const name = path.replace(/^docs\//, "");
-        cpSync(join(root, path), join(content, "public", name));
-        return `${before}/${name}${after}`;
-      }
-      // A file of the project: linked where the project lives, and mentioned while nobody has said where that is.
-      return repository === "" ? before.slice(1, -2) : `${before}${repository}/tree/main/${path}${after}`;
+      const file = posix.join(posix.dirname(page.source), target);
+      const address = linked(page, isPage.has(file) ? placeOf(file) : null, file);
+      return address === null ? before.replace(/^!?\[/, "").slice(0, -2) : `${before}${address}${after}`;
     });
-    mkdirSync(dirname(join(content, place)), { recursive: true });
     // Marks for the programs that write parts of a page are for nobody who reads it.
-    writeFileSync(join(content, place), written.replace(/^<!-- .* -->$/gm, ""));
-  }
+    return { ...page, text: written.replace(/^<!-- .* -->$/gm, "") };
+  });
+}
+
+/** Writes everything that VitePress reads. */
+export function writeContent() {
+  rmSync(content, { recursive: true, force: true });
+  const linked = (_page, place, file) => {
+    if (place !== null) return `/${place.replace(/(^|\/)index\.md$/, "$1").replace(/\.md$/, "")}`;
+    if (/\.(?:svg|png)$/.test(file)) {
+      const name = file.replace(/^docs\//, "");
+      cpSync(join(root, file), join(content, "public", name));
+      return `/${name}`;
+    }
+    // A file of the project: linked where the project lives, and mentioned while nobody has said where that is.
+    return repository === "" ? null : `${repository}/tree/main/${file}`;
+  };
+  writePages(content, writtenPages(linked));
   mkdirSync(join(content, "public"), { recursive: true });
+  cpSync(join(root, "site/favicon.svg"), join(content, "public/favicon.svg"));
   writeFileSync(join(content, "public/llms.txt"), llmsText());
   writeFileSync(
     join(content, "public/llms-full.txt"),
@@ -102,6 +110,13 @@ export function writeContent() {
       .map(({ source }) => read(source))
       .join("\n\n"),
   );
+}
+
+export function writePages(folder, pages) {
+  for (const { place, text } of pages) {
+    mkdirSync(dirname(join(folder, place)), { recursive: true });
+    writeFileSync(join(folder, place), text);
+  }
 }
 
 /** An index of the pages for language models, as llmstxt.org describes it. */

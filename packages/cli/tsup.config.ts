@@ -5,7 +5,6 @@ export default defineConfig({
   format: "esm",
   target: "node20",
   platform: "node",
-  sourcemap: true,
   clean: true,
   // Each command is a chunk of its own, read when it is called.
   splitting: true,

@@ -1,16 +1,16 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { forAdapters, type Program, packageOf } from "../adapters.ts";
 import { importsIn } from "./imports.ts";
 import { bin, install, pack, run, write } from "./pack.ts";
 import { type Manifest, packagesIn, readManifest, type WorkspacePackage } from "./workspace.ts";
 
-/** What a merchant writes with each package: `import <what> from <where>` lines and a body that prints one line. */
-const programs: Readonly<
-  Record<string, { imports: [what: string, from: string][]; body: string; prints: string }>
-> = {
+/** What a merchant writes with each package. */
+const programs: Readonly<Record<string, Program>> = {
+  ...forAdapters((adapter) => [packageOf(adapter), adapter.program]),
   "@payhooks/client": {
     imports: [["{ createClient, isClientError }", "@payhooks/client"]],
     body: `
@@ -30,90 +30,6 @@ const programs: Readonly<
         receiver.connect.receive(delivery).then((reply) => console.log(reply.status));
       `,
     prints: "405",
-  },
-  "@payhooks/fastify": {
-    imports: [
-      ["{ createReceiver }", "@payhooks/core"],
-      ["{ connectWebhooks }", "@payhooks/fastify"],
-      ["{ fastify }", "fastify"],
-    ],
-    body: `
-        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
-        receiver.onSettlementApproved(async () => {});
-        const app = fastify();
-        app.register(connectWebhooks(receiver), { prefix: "/webhooks/connect" });
-        const headers = { "content-type": "application/json" };
-        app.inject({ method: "POST", url: "/webhooks/connect", headers, payload: "{}" }).then(async (answer) => {
-          console.log(answer.statusCode);
-          await app.close();
-          await receiver.close();
-        });
-      `,
-    prints: "400",
-  },
-  "@payhooks/hono": {
-    imports: [
-      ["{ createReceiver }", "@payhooks/core"],
-      ["{ connectWebhooks }", "@payhooks/hono"],
-      ["{ Hono }", "hono"],
-    ],
-    body: `
-        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
-        receiver.onSettlementApproved(async () => {});
-        const app = new Hono();
-        app.all("/webhooks/connect", connectWebhooks(receiver));
-        const headers = { "content-type": "application/json" };
-        const unsigned = { method: "POST", headers, body: "{}" };
-        Promise.resolve(app.request("/webhooks/connect", unsigned)).then(async (answer) => {
-          console.log(answer.status);
-          await receiver.close();
-        });
-      `,
-    prints: "400",
-  },
-  "@payhooks/next": {
-    imports: [
-      ["{ createReceiver }", "@payhooks/core"],
-      ["{ connectWebhooks, workRoute }", "@payhooks/next"],
-    ],
-    body: `
-        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
-        receiver.onSettlementApproved(async () => {});
-        const POST = connectWebhooks(receiver);
-        const GET = workRoute(receiver, { secret: "only-for-this-test" });
-        const headers = { "content-type": "application/json" };
-        const url = "http://localhost/webhooks/connect";
-        const asked = [POST(new Request(url, { method: "POST", headers, body: "{}" })), GET(new Request(url))];
-        Promise.all(asked).then(async (answers) => {
-          console.log(answers.map(({ status }) => status).join(" "));
-          await receiver.close();
-        });
-      `,
-    prints: "400 401",
-  },
-  "@payhooks/express": {
-    imports: [
-      ["{ createReceiver }", "@payhooks/core"],
-      ["{ connectWebhooks }", "@payhooks/express"],
-      ["express", "express"],
-    ],
-    body: `
-        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
-        receiver.onSettlementApproved(async () => {});
-        const app = express();
-        app.use("/webhooks/connect", connectWebhooks(receiver));
-        const server = app.listen(0, async () => {
-          const address = server.address();
-          const port = typeof address === "object" && address ? address.port : 0;
-          const headers = { "content-type": "application/json" };
-          const unsigned = { method: "POST", headers, body: "{}" };
-          const response = await fetch(\`http://127.0.0.1:\${port}/webhooks/connect\`, unsigned);
-          console.log(response.status);
-          server.close();
-          await receiver.close();
-        });
-      `,
-    prints: "400",
   },
   "@payhooks/console": {
     imports: [
@@ -228,7 +144,17 @@ describe.each(names)("the tarball of %s", (name) => {
 
   it("holds the build, the licence and a README, and no sources or tests", () => {
     const top = readdirSync(directory).filter((entry) => entry !== "node_modules");
-    expect(top.sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+    const docs = name === "@payhooks/core" ? ["docs"] : [];
+    expect(top.sort()).toEqual(["LICENSE", "README.md", "dist", ...docs, "package.json"]);
+    // A source map would name sources that are not here.
+    expect(readdirSync(join(directory, "dist")).filter((file) => file.endsWith(".map"))).toEqual([]);
+  });
+
+  it("takes security fixes of what it depends on", () => {
+    const ranges = Object.entries(installedManifest(name).dependencies ?? {}).filter(
+      ([dependency]) => !names.includes(dependency),
+    );
+    expect(ranges.filter(([, range]) => !range.startsWith("^"))).toEqual([]);
   });
 
   it("names Node's own modules with node:, as Workers, Deno and bundlers ask for them", () => {
@@ -269,9 +195,33 @@ describe.each(names)("the tarball of %s", (name) => {
   });
 });
 
+describe("the documentation in the tarball of the core", () => {
+  const docs = join(app, "node_modules/@payhooks/core/docs");
+
+  it("has the pages for users, and no link that leads nowhere", () => {
+    const pages = readdirSync(docs, { recursive: true, encoding: "utf8" }).filter((file) =>
+      file.endsWith(".md"),
+    );
+    expect(pages).toContain(join("guides", "handlers.md"));
+    expect(pages.filter((page) => page.startsWith("decisions"))).toEqual([]);
+    const links = pages.flatMap((page) =>
+      [
+        ...readFileSync(join(docs, page), "utf8")
+          .replace(/^```[\s\S]*?^```|`[^`\n]*`/gm, "")
+          .matchAll(/\]\(([^)#]+)/g),
+      ]
+        .map(([, target = ""]) => target)
+        .filter((target) => !/^[a-z]+:/.test(target))
+        .map((target) => ({ page, target })),
+    );
+    expect(links.length).toBeGreaterThan(300);
+    expect(links.filter(({ page, target }) => !existsSync(join(docs, dirname(page), target)))).toEqual([]);
+  });
+});
+
 const header = {
-  esm: ([what, from]: [string, string]) => `import ${what} from "${from}";`,
-  commonjs: ([what, from]: [string, string]) => `const ${what} = require("${from}");`,
+  esm: ([what, from]: readonly [string, string]) => `import ${what} from "${from}";`,
+  commonjs: ([what, from]: readonly [string, string]) => `const ${what} = require("${from}");`,
 };
 
 /** A module that imports every entry point as a namespace and prints the names that each exports. */

@@ -386,6 +386,30 @@ describe("payhooks events, about one payment", () => {
   });
 });
 
+describe("the inbox that the environment names", () => {
+  const nowhere = { REDIS_URL: "redis://127.0.0.1:1", DATABASE_URL: "postgres://127.0.0.1:1/shop" };
+
+  it.each([
+    [{ REDIS_URL: nowhere.REDIS_URL }, 1, /^payhooks: Redis cannot be opened/],
+    [{ DATABASE_URL: nowhere.DATABASE_URL }, 1, /^payhooks: PostgreSQL cannot be opened/],
+    [nowhere, 2, /^payhooks: REDIS_URL and DATABASE_URL are both set/],
+    [
+      { DATABASE_URL: "oracle://127.0.0.1/shop" },
+      2,
+      /^payhooks: DATABASE_URL must be an address such as postgres:/,
+    ],
+  ])("is looked into, or refused: %j", async (env, code, says) => {
+    const ended = await payhooks(["events"], { env });
+    expect(ended).toMatchObject({ code, stdout: "" });
+    expect(ended.stderr).toMatch(says);
+  });
+
+  it("is not asked for when an option names another", async () => {
+    const { database } = await looked();
+    expect(await payhooks(["events", "--sqlite", database], { env: nowhere })).toMatchObject({ code: 0 });
+  });
+});
+
 describe("payhooks events", () => {
   it("lists what is not finished, or what is, from either end", async () => {
     const { database } = await looked();
@@ -399,6 +423,8 @@ describe("payhooks events", () => {
     expect(await listed("--newest", "--limit", "1")).toEqual(["order-3"]);
     expect(await listed("--state", "finished")).toEqual(["order-1"]);
     expect(await listed("--reference", "order-3", "--since", "2020-01-01")).toEqual(["order-3"]);
+    expect(await listed("--reference", "order-3", "--since", "1h")).toEqual(["order-3"]);
+    expect(await listed("--reference", "order-3", "--until", "1h")).toEqual([]);
     expect(await listed("--until", "2020-01-01T00:00:00Z")).toEqual([]);
     const text = await payhooks(["events", "--sqlite", database, "--limit", "1"]);
     expect(text.stdout).toMatch(

@@ -1,3 +1,4 @@
+import { postgresMigration } from "@payhooks/core/postgres";
 import { describe, expect, it } from "vitest";
 import { payhooks } from "./support/run.ts";
 
@@ -17,7 +18,17 @@ describe("payhooks migrate", () => {
     expect(stdout).toContain("WITHOUT ROWID;");
   });
 
+  it("prints the tables of an inbox, as the inbox makes them", async () => {
+    const { code, stdout } = await payhooks(["migrate", "--sql", "--inbox", "postgres", "--schema", "pay"]);
+    expect(code).toBe(0);
+    expect(stdout).toBe(`${postgresMigration("pay")}\n`);
+  });
+
   it.each([
+    [["migrate", "--sql", "--inbox", "redis"], 2, "--inbox must be one of postgres"],
+    [["migrate", "--sql", "--inbox", "postgres", "--table", "a"], 2, "--inbox does not go with --table"],
+    [["migrate", "--sql", "--schema", "pay"], 2, "--schema goes with --inbox"],
+    [["migrate", "--inbox", "postgres", "--postgres", "postgres://x"], 2, "--inbox goes with --sql"],
     [["migrate"], 2, "There is no database to migrate"],
     [["migrate", "--sql", "--table", "a b"], 2, 'table is "a b"'],
     [["migrate", "--sql", "--for", "oracle"], 2, "oracle"],

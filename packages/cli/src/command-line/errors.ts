@@ -28,11 +28,27 @@ export class UsageError extends CliError {
 }
 
 /** The error for a server, such as a database, that cannot be opened. */
-export function unavailable(code: string, server: string, why = "it does not answer"): CliError {
-  return new CliError(
+export function unavailable(
+  code: string,
+  server: string,
+  why = "it does not answer",
+  fix = "Is it running, and are the address and the password right?",
+): CliError {
+  return new CliError(code, `${server} cannot be opened: ${why}.`, fix);
+}
+
+/** The same, in the words of an error of Payhooks. Another error's text may hold what the server was given: its code is told. */
+export function unavailableAs(code: string, server: string, error: unknown): CliError {
+  const { name, message, fix, code: given } = error as Readonly<Record<string, unknown>>;
+  if (name !== "PayhooksError" || typeof fix !== "string") {
+    return unavailable(code, server, typeof given === "string" ? given : undefined);
+  }
+  const said = String(message).slice(0, -fix.length).trim();
+  return unavailable(
     code,
-    `${server} cannot be opened: ${why}.`,
-    "Is it running, and are the address and the password right?",
+    server,
+    said.replace(/^PostgreSQL cannot be opened: /, "").replace(/\.$/, ""),
+    fix,
   );
 }
 

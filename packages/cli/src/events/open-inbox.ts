@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Inbox } from "@payhooks/core";
-import { UsageError, unavailable } from "../command-line/errors.ts";
+import { UsageError, unavailable, unavailableAs } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
 import type { Given } from "../command-line/given.ts";
 import { silentLogger } from "../silent-logger.ts";
@@ -15,55 +15,86 @@ export const INBOX_OPTIONS: Readonly<
   },
   prefix: { value: "TEXT", help: "prefix of the Redis keys, if the inbox sets one", default: "payhooks" },
   sqlite: { value: "FILE", help: "the file of sqliteInbox" },
-  postgres: { value: "URL", help: "the PostgreSQL of postgresInbox" },
+  postgres: {
+    value: "URL",
+    help: "the PostgreSQL of postgresInbox; DATABASE_URL is used if no inbox is named",
+  },
   schema: { value: "NAME", help: "the schema in PostgreSQL, if the inbox sets one", default: "payhooks" },
 };
 
 /** Opens the inbox that the options name. It must exist: looking into an inbox never creates one. */
 export async function openInbox(given: Given): Promise<Inbox> {
-  const inbox = await inboxOf(given);
+  const address = addressOf(given);
+  const inbox = await inboxAt(address, given);
   try {
     await inbox.ready();
     return inbox;
   } catch (error) {
     await inbox.close({ graceMs: 0 });
-    throw explained(error, given);
+    throw explained(error, address);
   }
 }
 
-async function inboxOf(given: Given): Promise<Inbox> {
-  const sqlite = given.text("sqlite");
-  const redis = given.text("redis");
-  const postgres = given.text("postgres");
-  if ([sqlite, redis, postgres].filter((one) => one !== undefined).length > 1) {
-    throw new UsageError("Give one of --redis, --sqlite and --postgres.");
-  }
-  if (postgres !== undefined) {
-    const { postgresInbox } = await import("@payhooks/core/postgres");
-    return postgresInbox(postgres, { schema: given.text("schema"), migrate: false, logger: silentLogger });
-  }
-  if (sqlite !== undefined) {
-    if (!existsSync(sqlite)) throw new UsageError(`The file ${sqlite} does not exist.`);
-    const { sqliteInbox } = await import("@payhooks/core/sqlite");
-    return sqliteInbox(sqlite, { existing: true });
-  }
-  const url = redis ?? process.env.REDIS_URL;
-  if (url === undefined || url === "") {
+interface Address {
+  readonly kind: "SQLite" | "Redis" | "PostgreSQL";
+  readonly text: string;
+}
+
+function addressOf(given: Given): Address {
+  const named = (["sqlite", "redis", "postgres"] as const).filter((name) => given.text(name) !== undefined);
+  const [name] = named;
+  if (named.length > 1) throw new UsageError("Give one of --redis, --sqlite and --postgres.");
+  if (name === undefined) return addressInEnvironment();
+  const text = given.text(name) ?? "";
+  if (name === "sqlite") return { kind: "SQLite", text };
+  return name === "redis" ? redisAt(text, "--redis") : postgresAt(text, "--postgres");
+}
+
+function addressInEnvironment(): Address {
+  const redis = process.env.REDIS_URL ?? "";
+  const database = process.env.DATABASE_URL ?? "";
+  if (redis !== "" && database !== "") {
     throw new UsageError(
-      "There is no inbox to look into.",
-      "Give --redis URL, --sqlite FILE or --postgres URL, or set REDIS_URL.",
+      "REDIS_URL and DATABASE_URL are both set, and either may hold the inbox.",
+      "Give --redis URL, --sqlite FILE or --postgres URL.",
     );
   }
-  if (!/^(?:rediss?|unix):\/\//.test(url)) {
-    throw new UsageError("--redis must be an address such as redis://127.0.0.1:6379.");
+  if (redis !== "") return redisAt(redis, "REDIS_URL");
+  if (database !== "") return postgresAt(database, "DATABASE_URL");
+  throw new UsageError(
+    "There is no inbox to look into.",
+    "Give --redis URL, --sqlite FILE or --postgres URL, or set REDIS_URL or DATABASE_URL.",
+  );
+}
+
+function redisAt(text: string, source: string): Address {
+  if (/^(?:rediss?|unix):\/\//.test(text)) return { kind: "Redis", text };
+  throw new UsageError(`${source} must be an address such as redis://127.0.0.1:6379.`);
+}
+
+function postgresAt(text: string, source: string): Address {
+  if (/^postgres(?:ql)?:\/\//.test(text)) return { kind: "PostgreSQL", text };
+  throw new UsageError(`${source} must be an address such as postgres://127.0.0.1/shop.`);
+}
+
+async function inboxAt({ kind, text }: Address, given: Given): Promise<Inbox> {
+  if (kind === "PostgreSQL") {
+    const { postgresInbox } = await import("@payhooks/core/postgres");
+    return postgresInbox(text, { schema: given.text("schema"), migrate: false, logger: silentLogger });
   }
-  const { redisInbox } = await import("@payhooks/core/redis");
-  return redisInbox(url, { prefix: given.text("prefix"), logger: silentLogger, existing: true });
+  if (kind === "Redis") {
+    const { redisInbox } = await import("@payhooks/core/redis");
+    return redisInbox(text, { prefix: given.text("prefix"), logger: silentLogger, existing: true });
+  }
+  if (!existsSync(text)) throw new UsageError(`The file ${text} does not exist.`);
+  const { sqliteInbox } = await import("@payhooks/core/sqlite");
+  return sqliteInbox(text, { existing: true });
 }
 
 /** Says what to check if the server cannot be opened. The error of a SQLite file says it already. */
-function explained(error: unknown, given: Given): unknown {
-  const { code, cause } = error as { code?: string; cause?: { readonly message?: string } };
-  if (given.flag("sqlite") || code !== "ERR_INBOX_UNAVAILABLE") return error;
-  return unavailable(code, given.flag("postgres") ? "PostgreSQL" : "Redis", cause?.message);
+function explained(error: unknown, { kind }: Address): unknown {
+  const { code, cause } = error as { readonly code?: string; readonly cause?: { readonly message?: string } };
+  if (kind === "SQLite" || code !== "ERR_INBOX_UNAVAILABLE") return error;
+  // The inbox says of any error of Redis that it failed. What happened is in the cause.
+  return kind === "Redis" ? unavailable(code, kind, cause?.message) : unavailableAs(code, kind, error);
 }

@@ -29,7 +29,7 @@ export const FILTER_OPTIONS: Readonly<Record<(typeof FILTERS)[number], OptionSpe
   id: { value: "TEXT", help: "only events with this payTxnId or idempotency_key" },
   since: {
     value: "TIME",
-    help: "only events that were accepted at this time or later, such as 2026-03-01T12:00:00Z",
+    help: "only events that were accepted at this time or later, such as 2026-03-01T12:00:00Z, or 2d for two days ago",
   },
   until: { value: "TIME", help: "only events that were accepted before this time" },
 };
@@ -82,15 +82,20 @@ export function selectionOf(given: Given): Selection {
   };
 }
 
+/** A point in time, or how long ago it was: `90s`, `30m`, `1h`, `2d` or `1w`. */
 function timeIn(given: Given, name: "since" | "until"): number | undefined {
   const text = given.text(name);
   if (text === undefined) return undefined;
+  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
+  if (unit !== undefined) return Date.now() - Number(count) * MS_OF[unit as keyof typeof MS_OF];
   const time = Date.parse(text);
   if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(time)) return time;
   throw new UsageError(
-    `--${name} must be a time such as 2026-03-01 or 2026-03-01T12:00:00Z; it is ${JSON.stringify(text)}.`,
+    `--${name} must be a time such as 2026-03-01 or 2026-03-01T12:00:00Z, or how long ago it was, such as 90s, 30m, 1h, 2d or 1w; it is ${JSON.stringify(text)}.`,
   );
 }
+
+const MS_OF = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 
 /** The events that match: reason by reason, and the oldest of each reason first if the query does not say otherwise. */
 export async function* select({ events }: Inbox, { query, reasons }: Selection): AsyncGenerator<StoredEvent> {

@@ -1,7 +1,7 @@
 import { postgresEffectsSql, sqliteEffectsSql } from "@payhooks/core/effects";
 import type { Pool } from "pg";
 import type { Command } from "../command-line/command.ts";
-import { CliError, EXIT, UsageError, unavailable } from "../command-line/errors.ts";
+import { CliError, EXIT, UsageError, unavailableAs } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
@@ -9,8 +9,12 @@ const DATABASES = ["postgres", "sqlite"] as const;
 
 export const migrateCommand: Command = {
   name: "migrate",
-  summary: "Create the table of effects, or print the statements that create it",
-  usage: ["--postgres URL [--table NAME]", "--sql [--for DATABASE] [--table NAME]"],
+  summary: "Create the table of effects, or print the statements that create it or the tables of an inbox",
+  usage: [
+    "--postgres URL [--table NAME]",
+    "--sql [--for DATABASE] [--table NAME]",
+    "--sql --inbox postgres [--schema NAME]",
+  ],
   options: {
     postgres: {
       value: "URL",
@@ -23,20 +27,30 @@ export const migrateCommand: Command = {
       help: "the database that the printed statements are for: postgres or sqlite",
       default: "postgres",
     },
+    inbox: {
+      value: "DATABASE",
+      help: "print the statements for the tables of postgresInbox instead of those for effects: postgres",
+    },
+    schema: { value: "NAME", help: "the schema of these tables, if the inbox sets one", default: "payhooks" },
   },
   notes: [
+    "postgresInbox makes its tables itself when it starts. Print them if your role may not, or if somebody wants to read them first: let them be run by a role that may, and set migrate: false.",
     "If you run it twice, the second run changes nothing. It needs the package pg. If your application uses another client, put what --sql prints into a migration of your own.",
   ],
   examples: [
     "payhooks migrate --postgres postgres://shop@127.0.0.1/shop",
     "payhooks migrate --sql > migrations/0007-payhooks.sql",
+    "payhooks migrate --sql --inbox postgres > migrations/0008-payhooks-inbox.sql",
   ],
   arguments: { least: 0, most: 0 },
   changes: (given) => !given.flag("sql"),
   async run(given, terminal) {
     const table = given.text("table");
-    if (given.flag("sql")) return print(given, table, terminal);
-    if (given.flag("for")) throw new UsageError("--for goes with --sql.");
+    if (given.flag("sql")) {
+      return given.flag("inbox") ? printInbox(given, terminal) : print(given, table, terminal);
+    }
+    const printing = (["for", "inbox", "schema"] as const).find((name) => given.flag(name));
+    if (printing !== undefined) throw new UsageError(`--${printing} goes with --sql.`);
     const url = given.text("postgres") ?? process.env.DATABASE_URL;
     if (url === undefined || !/^postgres(?:ql)?:\/\//.test(url)) {
       throw new UsageError(
@@ -54,10 +68,23 @@ export const migrateCommand: Command = {
 
 function print(given: Given, table: string | undefined, terminal: Terminal): number {
   if (given.flag("postgres")) throw new UsageError("Give --sql or --postgres, not both.");
+  if (given.flag("schema"))
+    throw new UsageError("--schema goes with --inbox. The schema of the effects is part of --table.");
   const database = given.choice("for", DATABASES) ?? "postgres";
   const statements = (database === "postgres" ? postgresEffectsSql : sqliteEffectsSql)(table);
   terminal.json({ database, statements });
   for (const statement of statements) terminal.line(`${statement};`);
+  return EXIT.ok;
+}
+
+async function printInbox(given: Given, terminal: Terminal): Promise<number> {
+  const other = (["postgres", "for", "table"] as const).find((name) => given.flag(name));
+  if (other !== undefined) throw new UsageError(`--inbox does not go with --${other}.`);
+  const database = given.choice("inbox", ["postgres"]) ?? "postgres";
+  const { postgresMigration } = await import("@payhooks/core/postgres");
+  const sql = postgresMigration(given.text("schema"));
+  terminal.json({ database, sql });
+  terminal.line(sql);
   return EXIT.ok;
 }
 
@@ -70,8 +97,7 @@ async function migrate(url: string, table: string | undefined): Promise<void> {
     await pgEffects(pool, { table }).open();
   } catch (error) {
     if (error instanceof Error && error.name === "PayhooksError") throw error;
-    const { code } = error as { readonly code?: unknown };
-    throw unavailable("ERR_DATABASE_UNAVAILABLE", "PostgreSQL", typeof code === "string" ? code : undefined);
+    throw unavailableAs("ERR_DATABASE_UNAVAILABLE", "PostgreSQL", error);
   } finally {
     await pool.end();
   }

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { RecordStore } from "@payhooks/core/inbox";
-import { UsageError, unavailable } from "../command-line/errors.ts";
+import { UsageError, unavailableAs } from "../command-line/errors.ts";
 import { silentLogger } from "../silent-logger.ts";
 
 /** The inbox at one end of a move. */
@@ -40,11 +40,10 @@ export async function openStore(place: Place, isSource: boolean): Promise<Record
     return store;
   } catch (error) {
     await store.close();
-    const { code, cause } = error as { code?: unknown; cause?: { readonly message?: string } };
+    const { code } = error as { code?: unknown };
     const isKnown = error instanceof Error && error.name === "PayhooksError";
     if (isKnown && code !== "ERR_INBOX_UNAVAILABLE") throw error;
-    const why = cause?.message ?? (typeof code === "string" ? code : undefined);
-    throw unavailable("ERR_INBOX_UNAVAILABLE", nameOf(place), why);
+    throw unavailableAs("ERR_INBOX_UNAVAILABLE", nameOf(place), error);
   }
 }
 

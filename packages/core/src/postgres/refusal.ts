@@ -110,7 +110,7 @@ export function explainedStart(error: unknown): unknown {
 }
 
 function unreachable(what: string, fix: string, cause: unknown): PayhooksError {
-  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `postgresInbox has no connection: ${what}.`, {
+  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `PostgreSQL cannot be opened: ${what}.`, {
     fix,
     cause,
   });

@@ -1,0 +1,24 @@
+// Puts the documentation into the package of the core, for editors and agents that have no network.
+// Pictures and what is for contributors stay behind. A link to them becomes plain text.
+import { rmSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { fileURLToPath } from "node:url";
+import { allPages, sections, writePages, writtenPages } from "./content.mjs";
+
+const folder = join(dirname(fileURLToPath(import.meta.url)), "../packages/core/docs");
+
+/** Sections of the table of contents that are for contributors. */
+const INTERNAL = ["Internals", "Decisions"];
+const internal = new Set(
+  sections()
+    .filter(({ heading }) => INTERNAL.includes(heading))
+    .flatMap(({ pages }) => pages.map(({ source }) => source)),
+);
+const pages = allPages().filter(
+  ({ source }) =>
+    !internal.has(source) && !source.startsWith("test/") && source !== "packages/pages/README.md",
+);
+const linked = (page, place) => (place === null ? null : posix.relative(posix.dirname(page.place), place));
+
+rmSync(folder, { recursive: true, force: true });
+writePages(folder, writtenPages(linked, pages));
