@@ -29,6 +29,8 @@ export interface Adapter {
   readonly name: string;
   /** The heading of its options in the reference. */
   readonly title: string;
+  /** The type of these options. */
+  readonly options: string;
   /** The packages of its users that it asks for. */
   readonly peers: readonly string[];
   /** What comes along when it is installed, with the reason. */
@@ -49,6 +51,7 @@ export const ADAPTERS: readonly Adapter[] = [
   {
     name: "express",
     title: "Express",
+    options: "MountOptions",
     peers: ["express"],
     dependencies: { "raw-body": "bounded reading of a body's bytes; Express brings the same package" },
     examples: ["examples/express/src/quickstart.ts"],
@@ -86,6 +89,7 @@ export const ADAPTERS: readonly Adapter[] = [
   {
     name: "fastify",
     title: "Fastify",
+    options: "MountOptions",
     peers: ["fastify"],
     dependencies: { "raw-body": "bounded reading of a body's bytes" },
     examples: ["examples/fastify/src/index.ts"],
@@ -116,6 +120,7 @@ export const ADAPTERS: readonly Adapter[] = [
   {
     name: "hono",
     title: "Hono",
+    options: "MountOptions",
     peers: ["hono"],
     dependencies: {},
     examples: ["examples/hono/src/index.ts"],
@@ -146,6 +151,7 @@ export const ADAPTERS: readonly Adapter[] = [
   {
     name: "next",
     title: "Next.js",
+    options: "MountOptions",
     peers: ["next"],
     dependencies: {},
     examples: [
@@ -181,6 +187,7 @@ export const ADAPTERS: readonly Adapter[] = [
   {
     name: "nestjs",
     title: "NestJS",
+    options: "PayhooksModuleOptions",
     peers: ["@nestjs/common", "@nestjs/core"],
     dependencies: { "raw-body": "bounded reading of a body's bytes" },
     examples: ["examples/nestjs/src/main.ts"],

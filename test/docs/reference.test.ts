@@ -70,12 +70,12 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "redisInbox",
     type: 'keyof import("@payhooks/core/redis").RedisInboxOptions',
   },
-  ...forAdapters(({ name, title }) => [
+  ...forAdapters(({ name, title, options }) => [
     `options of the ${title} adapter`,
     {
       page: "docs/reference/options.md",
       section: title,
-      type: `keyof import("@payhooks/${name}").MountOptions`,
+      type: `keyof import("@payhooks/${name}").${options}`,
     },
   ]),
   "options of workRoute": {

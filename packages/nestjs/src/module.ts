@@ -58,8 +58,13 @@ class PayhooksReceiverModule {}
  */
 // biome-ignore lint/complexity/noStaticOnlyClass: NestJS knows modules by their classes.
 export class PayhooksModule {
-  /** With options that are there when the module is declared. */
+  /**
+   * With options that are there when the module is declared.
+   *
+   * @throws PayhooksError `ERR_OPTION_INVALID` for an option that does not exist.
+   */
   static forRoot({ name, ...options }: PayhooksModuleOptions): DynamicModule {
+    checkOptions(options);
     return PayhooksModule.forRootAsync({ name, useFactory: () => options });
   }
 
@@ -104,8 +109,20 @@ export class PayhooksModule {
   }
 }
 
-async function receiverIn({ receiver }: PayhooksFactoryOptions): Promise<AnyReceiver> {
+async function receiverIn(options: PayhooksFactoryOptions): Promise<AnyReceiver> {
+  checkOptions(options);
+  const { receiver } = options;
   return typeof receiver === "function" ? receiver() : receiver;
+}
+
+function checkOptions(options: PayhooksFactoryOptions): void {
+  checkNames("PayhooksModule", options, {
+    receiver: true,
+    graceMs: true,
+    paths: true,
+    probes: true,
+    tenant: true,
+  });
 }
 
 type Nest = readonly [host: HttpAdapterHost, discovery: DiscoveryService, moduleRef: ModuleRef];
@@ -119,8 +136,6 @@ class ReceiverLife implements OnModuleInit, OnApplicationBootstrap, OnModuleDest
   #isMounted = false;
 
   constructor(name: string, receiver: Receiver, options: PayhooksFactoryOptions, nest: Nest) {
-    const { receiver: _, graceMs: __, ...mounts } = options;
-    checkNames("PayhooksModule", mounts, { paths: true, probes: true, tenant: true });
     this.#name = name;
     this.#receiver = receiver;
     this.#options = options;

@@ -18,7 +18,7 @@ import {
 } from "@payhooks/core/testing";
 import { onTestFinished } from "vitest";
 
-export const KEYS: TestKeys = createTestKeys();
+const KEYS: TestKeys = createTestKeys();
 export const SECRET = "whsec_nestjs_0123456789";
 export const PAY = "/callbacks/pay";
 export const CONNECT = "/webhooks/connect";

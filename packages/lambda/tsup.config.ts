@@ -1,3 +1,0 @@
-import { libraryBuild } from "../../tsup.base.ts";
-
-export default libraryBuild();
