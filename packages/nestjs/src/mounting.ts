@@ -5,7 +5,7 @@ import {
   type KeptBody,
   mountFlow,
   mountProbe,
-  nodeHeader,
+  nodeHeaders,
   readNodeBody,
   writeReply,
 } from "@payhooks/core/adapter";
@@ -60,7 +60,7 @@ function answering(receiver: AnyReceiver, flow: string, tenant: MountOptions["te
       .answer({
         method: request.method ?? "",
         url: request.originalUrl ?? request.url ?? "",
-        headers: { get: (name) => nodeHeader(request, name) },
+        headers: nodeHeaders(request),
         remoteAddress: request.ip ?? request.socket.remoteAddress,
         tenant: tenant?.(request),
         readBody: (maxBodyBytes) =>
