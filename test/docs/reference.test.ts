@@ -271,6 +271,10 @@ describe("options that users can give", () => {
     VerifyOptions: "any-sender.md shows each where it is needed",
     ReadySourceOptions: "any-sender.md shows each where it is needed",
     StandardWebhooksOptions: "any-sender.md shows each where it is needed",
+    PayhooksFactoryOptions: "those of PayhooksModule, without the name",
+    PayhooksModuleAsyncOptions: "NestJS's own, with the name",
+    MethodOptions: "those of handlers, with the name of a receiver",
+    PaymentMethodOptions: "those of handlers, with statuses",
     StripeOptions: "any-sender.md shows each where it is needed",
   };
   const compared = Object.values(tables).map(({ type }) => type);

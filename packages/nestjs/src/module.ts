@@ -12,11 +12,11 @@ import { DiscoveryModule, DiscoveryService, HttpAdapterHost, ModuleRef } from "@
 import type { Receiver } from "@payhooks/core";
 import { type AnyReceiver, checkNames, isSetupError } from "@payhooks/core/adapter";
 import { PayhooksHealthIndicator } from "./health.ts";
-import { type HttpAdapter, type MountOptions, mount } from "./mounting.ts";
+import { type HttpAdapter, type Mounts, mount } from "./mounting.ts";
 import { registerMethods } from "./registering.ts";
 
 /** What a factory for the module returns. */
-export interface PayhooksFactoryOptions extends MountOptions {
+export interface PayhooksFactoryOptions extends Mounts {
   /** The receiver, or a function that makes one for each application. It is started and closed with the application. */
   readonly receiver: AnyReceiver | (() => AnyReceiver | Promise<AnyReceiver>);
   /** How long handlers that run may take when the application closes. Default 10 s. */

@@ -15,7 +15,7 @@ import getRawBody from "raw-body";
 export type NodeRequest = IncomingMessage & { readonly originalUrl?: string; readonly ip?: string };
 
 /** Where a receiver is mounted. The application's global prefix and versions do not apply. */
-export interface MountOptions {
+export interface Mounts {
   /** The path of each flow: of `payments`, of `connect`, and of sources by their names. */
   readonly paths?: Readonly<Record<string, string>> | undefined;
   /** The paths of the probes for load balancers, and what `ready` takes. */
@@ -46,14 +46,14 @@ const FIX =
  *
  * @throws PayhooksError `ERR_FLOW_OFF`, `ERR_SOURCE_UNKNOWN` for a flow that the receiver does not have, `ERR_OPTION_INVALID`.
  */
-export function mount(receiver: AnyReceiver, adapter: HttpAdapter, options: MountOptions): void {
+export function mount(receiver: AnyReceiver, adapter: HttpAdapter, options: Mounts): void {
   const { paths = {}, probes: { live, ready, ...readyOptions } = {}, tenant } = options;
   for (const [flow, path] of Object.entries(paths)) adapter.use(path, answering(receiver, flow, tenant));
   if (live !== undefined) adapter.use(live, probing(mountProbe(receiver, "live")));
   if (ready !== undefined) adapter.use(ready, probing(mountProbe(receiver, "ready", readyOptions)));
 }
 
-function answering(receiver: AnyReceiver, flow: string, tenant: MountOptions["tenant"]): NodeHandler {
+function answering(receiver: AnyReceiver, flow: string, tenant: Mounts["tenant"]): NodeHandler {
   const mounted = mountFlow(receiver, flow);
   return (request, response, next) => {
     mounted

@@ -5,7 +5,7 @@ import { Body, Controller, HttpCode, Module, Post } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { ExpressAdapter } from "@nestjs/platform-express";
 import { FastifyAdapter } from "@nestjs/platform-fastify";
-import { type MountOptions, PayhooksModule } from "@payhooks/nestjs";
+import { type Mounts, PayhooksModule } from "@payhooks/nestjs";
 import express, { type RequestHandler } from "express";
 import fastify from "fastify";
 import {
@@ -66,7 +66,7 @@ function onFastify(): FastifyAdapter {
 }
 
 const platform = process.argv[2] === "fastify" ? onFastify() : onExpress();
-const mounted = (name: string, kind: Kind, options: MountOptions) =>
+const mounted = (name: string, kind: Kind, options: Mounts) =>
   PayhooksModule.forRoot({ name, receiver: receiverOf(kind, env), ...options });
 const probesOf = (kind: Kind) =>
   PROBED.flatMap((probed) =>
