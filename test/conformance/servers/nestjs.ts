@@ -40,7 +40,10 @@ function onExpress(): ExpressAdapter {
     "exact-bytes-parsed": express.raw({ type: "*/*" }),
     "exact-text-read": express.text({ type: "*/*" }),
   };
-  for (const [name, above] of Object.entries(traps)) app.use(TRAP_PATH + name, above);
+  // NestJS leaves out its own parser if it finds one by its name, wherever that is mounted.
+  for (const [name, above] of Object.entries(traps)) {
+    app.use(TRAP_PATH + name, (request, response, next) => above(request, response, next));
+  }
   app.use(CONTEXT_PATH, (request, _response, next) => inContextOf(request.get(REQUEST_HEADER), next));
   app.use(CONTROL_PATH, (request, response) => {
     request.url = request.originalUrl;
