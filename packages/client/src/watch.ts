@@ -210,7 +210,7 @@ class Round {
   async #lookUpAll(): Promise<void> {
     const { open, clock, afterMs, giveUpAfterMs, perMinute } = this.#settings;
     const payments: { readonly payment: OpenPayment; readonly mark: Mark }[] = [];
-    for await (const payment of await open()) payments.push({ payment, mark: await markOf(payment) });
+    for await (const payment of await open()) payments.push({ payment, mark: markOf(payment) });
     // Nobody needs to know any more that a payment was given up, once it is no longer open.
     const marks = new Set(payments.map(({ mark }) => mark));
     this.#note.givenUp = this.#note.givenUp.filter((mark) => marks.has(mark));
@@ -274,8 +274,11 @@ class Round {
   }
 }
 
-type Settings = Required<Omit<WatchOptions, "timeoutMs" | "headers" | "onResult">> &
-  Pick<WatchOptions, "timeoutMs" | "headers" | "onResult">;
+type Filled = "everyMs" | "afterMs" | "giveUpAfterMs" | "perMinute" | "onError" | "clock";
+/** The options, with the defaults filled in. */
+type Settings = Omit<WatchOptions, Filled> & {
+  readonly [Name in Filled]: NonNullable<WatchOptions[Name]>;
+};
 
 function settingsOf(options: WatchOptions): Settings {
   for (const name of Object.keys(options)) {
