@@ -1,5 +1,4 @@
 import type { ReconcileResult } from "./reconcile.ts";
-import type { OpenPayment } from "./watch.ts";
 
 /** Stands for a payment in the note: a digest, since a reference may be long. */
 export type Mark = string;
@@ -68,7 +67,13 @@ export function remember(note: WatchNote, mark: Mark): void {
 }
 
 /** The 64 bits of FNV-1a. Equal marks of two of a merchant's own references are as good as impossible. */
-export function markOf({ reference, tenant = "" }: Pick<OpenPayment, "reference" | "tenant">): Mark {
+export function markOf({
+  reference,
+  tenant = "",
+}: {
+  readonly reference: string;
+  readonly tenant?: string | undefined;
+}): Mark {
   let hash = 0xcbf29ce484222325n;
   for (const byte of new TextEncoder().encode(JSON.stringify([tenant, reference]))) {
     hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);

@@ -30,8 +30,9 @@ import { type Accepted, isEventId, type RunReport, type VerifiedEvent } from "./
 import { type Lane, NONE, otherThan } from "./record/lane.ts";
 import { Records } from "./records.ts";
 import { Runs } from "./runs.ts";
-import { type SharedTexts, sharedTexts } from "./shared-texts.ts";
+import { sharedTexts } from "./shared-texts.ts";
 import type { DueRecord, ListCursor, RecordStore } from "./store.ts";
+import type { SharedTexts } from "./texts.ts";
 
 /** Options of {@link createInbox}. */
 export interface InboxOptions {

@@ -5,7 +5,7 @@ import type { Events } from "./events.ts";
 import type { HandlerChange } from "./handler-sets.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "./record/event.ts";
 import type { Ending, LeaseData, StepChange } from "./record/lease.ts";
-import type { SharedTexts } from "./shared-texts.ts";
+import type { SharedTexts } from "./texts.ts";
 
 /** What an operator wants to know. Counts are null where the inbox did not answer. */
 export interface Health {
