@@ -36,6 +36,7 @@ export interface OpenPayment {
 
 /** The options of {@link watch}. */
 export interface WatchOptions {
+  /** Looks payments up. */
   readonly client: Pick<PaymentsClient, "transactionByReference">;
   /** Your payments that are still open, however old. Called once in each round, in one process. */
   readonly open: () =>

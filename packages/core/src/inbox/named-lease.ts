@@ -19,6 +19,7 @@ export interface NamedLease {
 
 /** What everybody may see of a task. */
 export interface LeaseView {
+  /** What the last holder has noted. */
   readonly note: string;
   /** Whether a process has it now. */
   readonly isTaken: boolean;
