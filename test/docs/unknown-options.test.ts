@@ -29,8 +29,10 @@ receiver.onDeposit(() => {});
 
 const mounts = await Promise.all(
   ADAPTERS.map(async (adapter) => {
-    const { paymentCallbacks } = (await import(packageOf(adapter))) as typeof import("@payhooks/express");
-    return [adapter.title, (options: Given): unknown => paymentCallbacks(receiver, options)] as const;
+    const { paymentCallbacks, PayhooksModule } = await import(packageOf(adapter));
+    const take = (options: Given): unknown =>
+      paymentCallbacks?.(receiver, options) ?? PayhooksModule.forRoot({ receiver, ...options });
+    return [adapter.title, take] as const;
   }),
 );
 
