@@ -69,7 +69,7 @@ async function openShop(): Promise<Shop> {
       return watching;
     },
     async note() {
-      return JSON.parse((await receiver.viewLease("missed-callbacks"))?.note ?? "null");
+      return JSON.parse((await receiver.viewLease("payhooks-missed-callbacks"))?.note ?? "null");
     },
   };
   return shop;

@@ -3,7 +3,7 @@ import { type Html, html } from "@payhooks/pages";
 import { moment, shown } from "./shown.ts";
 
 /** The lease of `watch` of `@payhooks/client`, whose note is shown. */
-export const WATCH_LEASE = "missed-callbacks";
+export const WATCH_LEASE = "payhooks-missed-callbacks";
 
 /** The look-ups of payments that had no callback, by whichever process makes them. Empty if nobody watches. */
 export function watchLine(view: LeaseView | null): Html {
