@@ -11,7 +11,7 @@ import { type LookupSink, type ReconcileResult, reconcile } from "./reconcile.ts
 import { emptyNote, type Mark, markOf, noteIn, remember, textOf, type WatchNote } from "./watch-note.ts";
 
 /** The lease of everybody who watches the payments of one inbox. The console looks at its note. */
-export const WATCH_LEASE = "payhooks-missed-callbacks";
+const WATCH_LEASE = "payhooks-missed-callbacks";
 const LEASE_MS = 60_000;
 /** A process that finds the lease taken asks again after this time at most. */
 const ASK_AGAIN_MS = 30_000;
