@@ -78,6 +78,7 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
     claimant: () => receiver.events.claimant(eventId),
     counts: () => receiver.events.counts(),
     replay: () => receiver.events.replay(eventId, decision),
+    retryNow: () => receiver.events.retryNow(eventId, decision),
     discard: () => receiver.events.discard(eventId, decision),
   };
   return {
@@ -88,6 +89,8 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
     start: { start: () => receiver.start() },
     work: { work: () => receiver.work({ deadlineMs: 100 }) },
     run: { run: () => receiver.run(eventId) },
+    lease: { lease: () => receiver.lease("sweep", 1_000) },
+    viewLease: { viewLease: () => receiver.viewLease("sweep") },
     pause: { pause: () => receiver.pause() },
     resume: { resume: () => receiver.resume() },
     contents: {

@@ -11,6 +11,7 @@ import { Registry } from "../handlers/registry.ts";
 import type { EventQuery, Events } from "../inbox/events.ts";
 import { withOwnErrors } from "../inbox/failures.ts";
 import type { Health, Inbox, Runner, Running, WorkReport } from "../inbox/inbox.ts";
+import { type LeaseView, type NamedLease, takeLease, viewLease } from "../inbox/named-lease.ts";
 import { isEventId, type RunReport, type StoredDelivery } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import type { ReplayDecision } from "../inbox/record/life.ts";
@@ -29,8 +30,8 @@ import { FLOWS, type FlowName } from "../protocol/events.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { sourceFlowsOf } from "../sources/known-sources.ts";
 import type { Sources } from "../sources/source.ts";
-import { type Clock, Stopwatch } from "../time/clock.ts";
-import { environmentOf } from "../time/environment.ts";
+import { Stopwatch } from "../time/clock.ts";
+import { type Environment, environmentOf } from "../time/environment.ts";
 import { type Endpoint, Intake } from "./intake.ts";
 import { type Closed, Lifecycle } from "./lifecycle.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
@@ -87,7 +88,7 @@ class MountedReceiver
   readonly #upkeep: EffectsUpkeep | null;
   readonly #options: ReceiverOptions;
   readonly #settings: Settings;
-  readonly #clock: Clock;
+  readonly #clock: Environment;
   readonly #notices: NoticeBoard;
   readonly #registry: Registry;
   readonly #inbox: Inbox;
@@ -170,6 +171,11 @@ class MountedReceiver
         checkReplay(decision);
         await events.replay(eventId, decision);
         notices.post({ type: "replayed", eventId, by: decision.by, note: decision.note });
+      },
+      retryNow: async (eventId, decision) => {
+        checkNames("retryNow", decision, { by: true, note: true, inMs: true });
+        checkDelay(decision.inMs);
+        return events.retryNow(eventId, decision);
       },
       discard: async (eventId, decision) => {
         checkNames("discard", decision, { by: true, note: true, revision: true });
@@ -302,6 +308,14 @@ class MountedReceiver
     return this.#lifecycle.during(() => this.#inbox.runEvent(this.#runner, eventId));
   }
 
+  lease(name: string, forMs: number): Promise<NamedLease | null> {
+    return takeLease(this.#inbox.texts, name, forMs, this.#clock.token());
+  }
+
+  viewLease(name: string): Promise<LeaseView | null> {
+    return viewLease(this.#inbox.texts, name);
+  }
+
   pause(): void {
     this.#lifecycle.pause();
   }
@@ -419,6 +433,16 @@ function notStarted(cause: unknown): string {
 }
 
 /** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */
+/** Longer than a day is no bringing forward. */
+const MAX_DELAY_MS = 86_400_000;
+
+function checkDelay(inMs = 0): void {
+  if (Number.isSafeInteger(inMs) && inMs >= 0 && inMs <= MAX_DELAY_MS) return;
+  throw new PayhooksError("ERR_OPTION_INVALID", `inMs of retryNow is ${String(inMs)}.`, {
+    fix: `Give whole milliseconds from 0 to ${MAX_DELAY_MS}.`,
+  });
+}
+
 function checkReplay(decision: ReplayDecision): void {
   checkNames("replay", decision, {
     by: true,
