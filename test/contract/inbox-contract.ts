@@ -25,6 +25,7 @@ import { lifeCases } from "./life-cases.ts";
 import { referenceCases } from "./reference-cases.ts";
 import { retryCases } from "./retry-cases.ts";
 import type { ContractCase, GroundKind, MakeGround } from "./rig.ts";
+import { subjectCases } from "./subject-cases.ts";
 import { tableCases } from "./table-cases.ts";
 import { watchCases } from "./watch-cases.ts";
 import { workCases } from "./work-cases.ts";
@@ -34,6 +35,7 @@ import { writeCases } from "./write-cases.ts";
 export const contractCases: readonly ContractCase[] = [
   ...tableCases,
   ...referenceCases,
+  ...subjectCases,
   ...leaseCases,
   ...crashCases,
   ...beginCases,

@@ -15,8 +15,8 @@ import {
 } from "./record/subject.ts";
 
 /**
- * A subject's lease ends so much later than the run's own. A store takes no write that is dated by a clock over 5 s behind its own, so
- * the run is over first, however its process dated the two.
+ * A subject's lease ends so much later than the run's own, or by the length of a short lease. A store takes no write that is dated by
+ * a clock over 5 s behind its own, so the run is over first, however its process dated the two.
  */
 const LONGER_MS = 5_000;
 /** How often the last run of an event asks whether its subject is free. */
@@ -99,7 +99,8 @@ export class SubjectTurn {
   }
 
   get #leaseMs(): number {
-    return this.#parts.leaseNowMs + LONGER_MS;
+    const { leaseMs, leaseNowMs } = this.#parts;
+    return leaseNowMs + Math.min(leaseMs, LONGER_MS);
   }
 
   /** Ends an earlier word. False if it has not ended yet. */
