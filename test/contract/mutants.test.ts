@@ -833,7 +833,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "a subject is not given back",
-    caughtBy: "words that follow each other",
+    caughtBy: "an event without a subject costs",
     replace: () => replaced(SubjectTurn.prototype, "leave", { value: async () => {} }),
   },
   {
