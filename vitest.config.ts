@@ -10,6 +10,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { deploySuites, hasDeployTools } from "./scripts/deploy-tools.mjs";
 import { hasMariadb, mariadbSuites } from "./scripts/mariadb-server.mjs";
 import { hasPgbouncer, pgbouncerSuites } from "./scripts/pgbouncer.mjs";
 import { postgresBin, postgresSuites } from "./scripts/postgres-server.mjs";
@@ -33,6 +34,7 @@ const slow: Readonly<Record<string, readonly string[]>> = {
   ],
   "runs the whole contract on a PostgreSQL in this process, which is slow": ["test/contract/pglite.test.ts"],
   "starts PostgreSQL": [
+    "test/examples/deploy.test.ts",
     "test/examples/postgres.test.ts",
     "test/examples/shop.test.ts",
     "test/effects/**/*.test.ts",
@@ -83,6 +85,7 @@ const withoutServer = [
   ...(postgresBin() === null ? postgresSuites : []),
   ...(hasMariadb() ? [] : mariadbSuites),
   ...(hasPgbouncer() ? [] : pgbouncerSuites),
+  ...(hasDeployTools() ? [] : deploySuites),
 ];
 
 /** Next.js replaces `Math.random` and others in its process, so no other test may share it. */

@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { constants } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { expectDeployTools } from "./deploy-tools.mjs";
 import { expectMariadb } from "./mariadb-server.mjs";
 import { expectPgbouncer } from "./pgbouncer.mjs";
 import { expectPostgres } from "./postgres-server.mjs";
@@ -26,6 +27,7 @@ const tasks = {
   "test:rest": (args) => {
     expectMariadb();
     expectPgbouncer();
+    expectDeployTools();
     return test(args, "rest*");
   },
   /** The fault tests at full length; `--kills 200` bounds those that are counted in kills. */

@@ -102,6 +102,7 @@ export function writeContent() {
   };
   writePages(content, writtenPages(linked));
   mkdirSync(join(content, "public"), { recursive: true });
+  cpSync(join(root, "site/favicon.svg"), join(content, "public/favicon.svg"));
   writeFileSync(join(content, "public/llms.txt"), llmsText());
   writeFileSync(
     join(content, "public/llms-full.txt"),

@@ -1,5 +1,6 @@
 import { defineConfig } from "vitepress";
 import { sections, writeContent } from "../content.mjs";
+import { processTerm } from "../search.mjs";
 
 writeContent();
 
@@ -15,6 +16,7 @@ const address = (place: string): string => `/${place.replace(/(^|\/)index\.md$/,
 export default defineConfig({
   title: "Payhooks",
   description: "Receive payment callbacks and connected-account webhooks without losing or repeating one",
+  head: [["link", { rel: "icon", type: "image/svg+xml", href: "/favicon.svg" }]],
   srcDir: "content",
   outDir: "dist",
   cleanUrls: false,
@@ -33,7 +35,7 @@ export default defineConfig({
     },
   },
   themeConfig: {
-    search: { provider: "local" },
+    search: { provider: "local", options: { miniSearch: { options: { processTerm } } } },
     outline: [2, 3],
     nav: [
       { text: "Contents", link: "/contents" },

@@ -1,31 +1,30 @@
 import { describe, expect, it } from "vitest";
+import { ADAPTERS, type ConformanceServer } from "../adapters.ts";
 import { shown } from "./case.ts";
 import { conformanceCases } from "./cases/index.ts";
 import { closeWhileConnected, ENDED_WITH_ITS_ANSWER } from "./closing.ts";
 import { Session } from "./session.ts";
 import { adapterConformance } from "./suite.ts";
 import { KEYS, onNode, SECRET, startServer } from "./targets.ts";
-import { EXPRESS_TRAPS, FASTIFY_TRAPS, FETCH_TRAPS, HONO_TRAPS } from "./traps.ts";
+import { FETCH_TRAPS } from "./traps.ts";
+
+const SERVERS: readonly ConformanceServer[] = [
+  ...ADAPTERS.flatMap(({ servers }) => servers),
+  { name: "fetch", server: ["fetch.ts"], traps: FETCH_TRAPS },
+];
 
 describe("every adapter on Node gives the same bytes the same answer", () => {
-  adapterConformance([
-    { name: "Express 5", traps: EXPRESS_TRAPS, start: () => startServer(onNode("express.ts", "5")) },
-    { name: "Express 4", traps: EXPRESS_TRAPS, start: () => startServer(onNode("express.ts", "4")) },
-    { name: "Fastify", traps: FASTIFY_TRAPS, start: () => startServer(onNode("fastify.ts")) },
-    { name: "Hono", traps: HONO_TRAPS, start: () => startServer(onNode("hono.ts")) },
-    { name: "fetch", traps: FETCH_TRAPS, start: () => startServer(onNode("fetch.ts")) },
-  ]);
+  adapterConformance(
+    SERVERS.map(({ server, ...contender }) => ({
+      ...contender,
+      start: () => startServer(onNode(...server)),
+    })),
+  );
 });
 
 describe("a receiver that closes ends each connection with its answer", () => {
-  it.each([
-    ["Express 5", onNode("express.ts", "5")],
-    ["Express 4", onNode("express.ts", "4")],
-    ["Fastify", onNode("fastify.ts")],
-    ["Hono", onNode("hono.ts")],
-    ["fetch", onNode("fetch.ts")],
-  ])("%s", { timeout: 60_000 }, async (_, command) => {
-    const server = await startServer(command);
+  it.each(SERVERS)("$name", { timeout: 60_000 }, async ({ server: command }) => {
+    const server = await startServer(onNode(...command));
     try {
       expect(await closeWhileConnected(server.port)).toEqual(ENDED_WITH_ITS_ANSWER);
     } finally {

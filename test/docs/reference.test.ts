@@ -3,6 +3,7 @@ import { Registry } from "../../packages/core/src/handlers/registry.ts";
 import { RULES } from "../../packages/core/src/notices/log-lines.ts";
 import { ANSWER_STATUS } from "../../packages/core/src/protocol/errors.ts";
 import { settingsOf } from "../../packages/core/src/receiver/options.ts";
+import { forAdapters } from "../adapters.ts";
 import { documents, namesIn, readDocument, rowsOf, sectionOf } from "./markdown.ts";
 import { VirtualProgram } from "./program.ts";
 import { declaredIn, entries } from "./public-names.ts";
@@ -69,26 +70,14 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "redisInbox",
     type: 'keyof import("@payhooks/core/redis").RedisInboxOptions',
   },
-  "options of the Express adapter": {
-    page: "docs/reference/options.md",
-    section: "Express",
-    type: 'keyof import("@payhooks/express").MountOptions',
-  },
-  "options of the Fastify adapter": {
-    page: "docs/reference/options.md",
-    section: "Fastify",
-    type: 'keyof import("@payhooks/fastify").MountOptions',
-  },
-  "options of the Hono adapter": {
-    page: "docs/reference/options.md",
-    section: "Hono",
-    type: 'keyof import("@payhooks/hono").MountOptions',
-  },
-  "options of the Next.js adapter": {
-    page: "docs/reference/options.md",
-    section: "Next.js",
-    type: 'keyof import("@payhooks/next").MountOptions',
-  },
+  ...forAdapters(({ name, title }) => [
+    `options of the ${title} adapter`,
+    {
+      page: "docs/reference/options.md",
+      section: title,
+      type: `keyof import("@payhooks/${name}").MountOptions`,
+    },
+  ]),
   "options of workRoute": {
     page: "docs/reference/options.md",
     section: "workRoute",

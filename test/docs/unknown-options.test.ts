@@ -13,11 +13,9 @@ import { postgresInbox } from "@payhooks/core/postgres";
 import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { createHarness, createTestKeys } from "@payhooks/core/testing";
-import { paymentCallbacks as onExpress } from "@payhooks/express";
-import { paymentCallbacks as onFastify } from "@payhooks/fastify";
-import { paymentCallbacks as onHono } from "@payhooks/hono";
-import { paymentCallbacks as onNext, workRoute } from "@payhooks/next";
+import { workRoute } from "@payhooks/next";
 import { describe, expect, it } from "vitest";
+import { ADAPTERS, packageOf } from "../adapters.ts";
 import { silent } from "../support/silent.ts";
 import { namesIn, readDocument, sectionOf } from "./markdown.ts";
 
@@ -28,6 +26,13 @@ type Given = any;
 const { publicKey } = createTestKeys();
 const receiver = createReceiver({ payments: { publicKey }, inbox: memoryInbox(), logger: silent });
 receiver.onDeposit(() => {});
+
+const mounts = await Promise.all(
+  ADAPTERS.map(async (adapter) => {
+    const { paymentCallbacks } = (await import(packageOf(adapter))) as typeof import("@payhooks/express");
+    return [adapter.title, (options: Given): unknown => paymentCallbacks(receiver, options)] as const;
+  }),
+);
 
 /** What takes the options of each section of options.md. */
 const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
@@ -43,10 +48,7 @@ const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
   sqliteInbox: (options) => sqliteInbox("never-opened.db", options),
   postgresInbox: (options) => postgresInbox("postgres://localhost/never", options),
   redisInbox: (options) => redisInbox("redis://localhost/never", options),
-  Express: (options) => onExpress(receiver, options),
-  Fastify: (options) => onFastify(receiver, options),
-  Hono: (options) => onHono(receiver, options),
-  "Next.js": (options) => onNext(receiver, options),
+  ...Object.fromEntries(mounts),
   workRoute: (options) => workRoute(receiver, options),
   "Lists of events": (options) => receiver.events.list(options),
   Readiness: (options) => receiver.ready(options),

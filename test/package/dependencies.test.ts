@@ -1,16 +1,14 @@
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { describe, expect, it } from "vitest";
+import { forAdapters, packageOf } from "../adapters.ts";
 import { importsIn } from "./imports.ts";
 import { packagesIn, shown, sourcesOf, type WorkspacePackage } from "./workspace.ts";
 
 /** What a package may take from its siblings. A new package is given its place here first. */
 const mayUse: Readonly<Record<string, Readonly<Record<string, "values" | "types">> | "everything">> = {
   "@payhooks/core": {},
-  "@payhooks/express": { "@payhooks/core": "values" },
-  "@payhooks/hono": { "@payhooks/core": "values" },
-  "@payhooks/next": { "@payhooks/core": "values" },
-  "@payhooks/fastify": { "@payhooks/core": "values" },
+  ...forAdapters((adapter) => [packageOf(adapter), { "@payhooks/core": "values" }]),
   "@payhooks/client": { "@payhooks/core": "types" },
   "@payhooks/pages": {},
   // It signs with its own code, so that a mistake in core's cannot hide in both.

@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { deploySuites } from "../../scripts/deploy-tools.mjs";
 import { mariadbSuites } from "../../scripts/mariadb-server.mjs";
 import { pgbouncerSuites } from "../../scripts/pgbouncer.mjs";
 import { postgresBin, postgresSuites } from "../../scripts/postgres-server.mjs";
@@ -55,8 +56,8 @@ describe("without redis-server", () => {
     const others = readdirSync("test", { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".test.ts") && !/node_modules|^browser/.test(file) && !isOnRedis(file))
       .map((file) => `test/${file}`)
-      // MariaDB and PgBouncer are looked for where programs are: here they are missing too, as PostgreSQL is on macOS.
-      .filter((file) => !mariadbSuites.includes(file) && !pgbouncerSuites.includes(file))
+      // MariaDB, PgBouncer and nginx are looked for where programs are: here they are missing too, as PostgreSQL is on macOS.
+      .filter((file) => ![...mariadbSuites, ...pgbouncerSuites, ...deploySuites].includes(file))
       .filter((file) => postgresBin({ path: folder }) !== null || !postgresSuites.includes(file));
     expect(listed.sort()).toEqual(others.sort());
     expect(listed).toContain("test/faults/sqlite.test.ts");

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { deploySuites, hasDeployTools } from "../../scripts/deploy-tools.mjs";
 import { hasMariadb, mariadbSuites } from "../../scripts/mariadb-server.mjs";
 import { hasPgbouncer, pgbouncerSuites } from "../../scripts/pgbouncer.mjs";
 import { postgresBin, postgresSuites } from "../../scripts/postgres-server.mjs";
@@ -34,6 +35,7 @@ it("each file is run by one project", ({ skip }) => {
     .filter((file) => file.endsWith(".test.ts") && !/node_modules|\/browser\//.test(file))
     .filter((file) => postgresBin() !== null || !postgresSuites.includes(file))
     .filter((file) => hasMariadb() || !mariadbSuites.includes(file))
-    .filter((file) => hasPgbouncer() || !pgbouncerSuites.includes(file));
+    .filter((file) => hasPgbouncer() || !pgbouncerSuites.includes(file))
+    .filter((file) => hasDeployTools() || !deploySuites.includes(file));
   expect([...filesOf("!rest*"), ...filesOf("rest*")].sort()).toEqual(there.sort());
 });

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ADAPTERS, packageOf } from "../adapters.ts";
 import { startServer } from "../conformance/targets.ts";
 import { bin, install, pack, run } from "./pack.ts";
 import { lay, receives } from "./project.ts";
@@ -12,7 +13,7 @@ import { packagesIn, root } from "./workspace.ts";
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "payhooks-starters-")));
 const projectOf = (name: string): string => join(folder, name);
 const adapters = packagesIn("packages").filter(({ manifest }) =>
-  /core|express|fastify|hono/.test(manifest.name),
+  ["@payhooks/core", ...ADAPTERS.map(packageOf)].includes(manifest.name),
 );
 
 beforeAll(async () => {
@@ -63,7 +64,7 @@ describe("in a new project", { timeout: 60_000 }, () => {
     const tried = [...SERVERS, ...HANDLERS, NEXT_APP, NEXT_BACKGROUND].flatMap(({ document, files }) =>
       Object.values(files).map((at) => `${document} ${at}`),
     );
-    const pages = ["express", "fastify", "hono", "next"].map((name) => `packages/${name}/README.md`);
+    const pages = ADAPTERS.map(({ name }) => `packages/${name}/README.md`);
     const starts = ["frameworks", "sveltekit", "workers"].map((name) => `docs/start/${name}.md`);
     const shown = [...starts, ...pages].flatMap((page) =>
       [...codeOf(page).keys()].map((at) => `${page} ${at}`),

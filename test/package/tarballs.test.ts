@@ -3,14 +3,14 @@ import { builtinModules } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { forAdapters, type Program, packageOf } from "../adapters.ts";
 import { importsIn } from "./imports.ts";
 import { bin, install, pack, run, write } from "./pack.ts";
 import { type Manifest, packagesIn, readManifest, type WorkspacePackage } from "./workspace.ts";
 
-/** What a merchant writes with each package: `import <what> from <where>` lines and a body that prints one line. */
-const programs: Readonly<
-  Record<string, { imports: [what: string, from: string][]; body: string; prints: string }>
-> = {
+/** What a merchant writes with each package. */
+const programs: Readonly<Record<string, Program>> = {
+  ...forAdapters((adapter) => [packageOf(adapter), adapter.program]),
   "@payhooks/client": {
     imports: [["{ createClient, isClientError }", "@payhooks/client"]],
     body: `
@@ -30,90 +30,6 @@ const programs: Readonly<
         receiver.connect.receive(delivery).then((reply) => console.log(reply.status));
       `,
     prints: "405",
-  },
-  "@payhooks/fastify": {
-    imports: [
-      ["{ createReceiver }", "@payhooks/core"],
-      ["{ connectWebhooks }", "@payhooks/fastify"],
-      ["{ fastify }", "fastify"],
-    ],
-    body: `
-        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
-        receiver.onSettlementApproved(async () => {});
-        const app = fastify();
-        app.register(connectWebhooks(receiver), { prefix: "/webhooks/connect" });
-        const headers = { "content-type": "application/json" };
-        app.inject({ method: "POST", url: "/webhooks/connect", headers, payload: "{}" }).then(async (answer) => {
-          console.log(answer.statusCode);
-          await app.close();
-          await receiver.close();
-        });
-      `,
-    prints: "400",
-  },
-  "@payhooks/hono": {
-    imports: [
-      ["{ createReceiver }", "@payhooks/core"],
-      ["{ connectWebhooks }", "@payhooks/hono"],
-      ["{ Hono }", "hono"],
-    ],
-    body: `
-        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
-        receiver.onSettlementApproved(async () => {});
-        const app = new Hono();
-        app.all("/webhooks/connect", connectWebhooks(receiver));
-        const headers = { "content-type": "application/json" };
-        const unsigned = { method: "POST", headers, body: "{}" };
-        Promise.resolve(app.request("/webhooks/connect", unsigned)).then(async (answer) => {
-          console.log(answer.status);
-          await receiver.close();
-        });
-      `,
-    prints: "400",
-  },
-  "@payhooks/next": {
-    imports: [
-      ["{ createReceiver }", "@payhooks/core"],
-      ["{ connectWebhooks, workRoute }", "@payhooks/next"],
-    ],
-    body: `
-        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
-        receiver.onSettlementApproved(async () => {});
-        const POST = connectWebhooks(receiver);
-        const GET = workRoute(receiver, { secret: "only-for-this-test" });
-        const headers = { "content-type": "application/json" };
-        const url = "http://localhost/webhooks/connect";
-        const asked = [POST(new Request(url, { method: "POST", headers, body: "{}" })), GET(new Request(url))];
-        Promise.all(asked).then(async (answers) => {
-          console.log(answers.map(({ status }) => status).join(" "));
-          await receiver.close();
-        });
-      `,
-    prints: "400 401",
-  },
-  "@payhooks/express": {
-    imports: [
-      ["{ createReceiver }", "@payhooks/core"],
-      ["{ connectWebhooks }", "@payhooks/express"],
-      ["express", "express"],
-    ],
-    body: `
-        const receiver = createReceiver({ connect: { secret: process.env.CONNECT_WEBHOOK_SECRET } });
-        receiver.onSettlementApproved(async () => {});
-        const app = express();
-        app.use("/webhooks/connect", connectWebhooks(receiver));
-        const server = app.listen(0, async () => {
-          const address = server.address();
-          const port = typeof address === "object" && address ? address.port : 0;
-          const headers = { "content-type": "application/json" };
-          const unsigned = { method: "POST", headers, body: "{}" };
-          const response = await fetch(\`http://127.0.0.1:\${port}/webhooks/connect\`, unsigned);
-          console.log(response.status);
-          server.close();
-          await receiver.close();
-        });
-      `,
-    prints: "400",
   },
   "@payhooks/console": {
     imports: [
@@ -304,8 +220,8 @@ describe("the documentation in the tarball of the core", () => {
 });
 
 const header = {
-  esm: ([what, from]: [string, string]) => `import ${what} from "${from}";`,
-  commonjs: ([what, from]: [string, string]) => `const ${what} = require("${from}");`,
+  esm: ([what, from]: readonly [string, string]) => `import ${what} from "${from}";`,
+  commonjs: ([what, from]: readonly [string, string]) => `const ${what} = require("${from}");`,
 };
 
 /** A module that imports every entry point as a namespace and prints the names that each exports. */

@@ -135,10 +135,18 @@ tar -xzOf "$2" package/package.json | node -p '
 `;
 
 describe("the identity of a release", () => {
-  const jobs = workflows.flatMap(({ text }) => [...jobsOf(text)].map(([name, job]) => ({ name, job })));
+  const jobsIn = (file: string) =>
+    workflows
+      .filter(({ name }) => name === file)
+      .flatMap(({ text }) => [...jobsOf(text)].map(([name, job]) => ({ name, job })));
+  const jobs = jobsIn("publish.yml");
 
   it("can be asked for by one job, and by no workflow as a whole", () => {
-    expect(jobs.filter(({ job }) => mayMintIdentity(job)).map(({ name }) => name)).toEqual(["publish"]);
+    const asking = workflows.flatMap(({ name: file }) =>
+      jobsIn(file).flatMap(({ name, job }) => (mayMintIdentity(job) ? [`${file} ${name}`] : [])),
+    );
+    // The one of the site is for GitHub Pages. npm trusts publish.yml and no other workflow.
+    expect(asking).toEqual(["publish.yml publish", "site.yml publish"]);
     for (const { text } of workflows)
       expect(mayMintIdentity(partsOf(text, 0).get("permissions") ?? "")).toBe(false);
   });
@@ -152,6 +160,12 @@ describe("the identity of a release", () => {
       /\.ci|npm (?:ci|i|install|test|run|exec)\b|npx|pnpm|turbo|vitest|node (?!-p )/,
     );
     expect(commands).toContain("--ignore-scripts");
+  });
+
+  it("of the site is out of reach of its build", () => {
+    const [publish] = jobsIn("site.yml").filter(({ job }) => mayMintIdentity(job));
+    expect(publish?.job).not.toContain("actions/checkout");
+    expect(commandsOf(publish?.job ?? "")).toBe("");
   });
 
   it("publishes what the others need first, the command line last, and each package once", () => {

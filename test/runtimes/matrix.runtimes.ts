@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ADAPTERS } from "../adapters.ts";
 import { startServer } from "../conformance/targets.ts";
 import { install, pack, run, write } from "../package/pack.ts";
 import { packagesIn, readManifest, root } from "../package/workspace.ts";
@@ -10,9 +11,13 @@ import { BUN, DENO, NODES, type Runtime, versionSaidBy, WORKERD } from "./instal
 import { onWorkerd } from "./workerd.ts";
 
 const app = mkdtempSync(join(tmpdir(), "payhooks-matrix-"));
-const LIBRARIES = ["core", "client", "express", "fastify", "hono", "next"];
+const LIBRARIES = ["core", "client", ...ADAPTERS.map(({ name }) => name)];
 /** What a Worker can load: frameworks on Node's own server cannot run there. */
-const ON_WORKERS = ["core", "client", "hono"];
+const ON_WORKERS = [
+  "core",
+  "client",
+  ...ADAPTERS.flatMap(({ name, onWorkers }) => (onWorkers ? [name] : [])),
+];
 const packages = packagesIn("packages").filter(({ manifest }) =>
   LIBRARIES.includes(manifest.name.replace("@payhooks/", "")),
 );
@@ -60,7 +65,7 @@ export async function check(context) {
 
 beforeAll(async () => {
   const tarballs = await pack(packages, app);
-  const peers = ["express", "fastify", "hono", "next", "react", "react-dom"].map((name) => [
+  const peers = [...ADAPTERS.flatMap((adapter) => adapter.peers), "react", "react-dom"].map((name) => [
     name,
     readManifest(join(root, "test/node_modules", name)).version,
   ]);

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { ADAPTERS, packageOf } from "../adapters.ts";
 import { packagesIn, shown, sourcesOf } from "../package/workspace.ts";
 
 /**
@@ -7,7 +8,7 @@ import { packagesIn, shown, sourcesOf } from "../package/workspace.ts";
  * compared by `timingSafeEqual`, never by `===`, and with every secret.
  */
 const sources = packagesIn("packages")
-  .filter(({ manifest }) => ["@payhooks/core", "@payhooks/next", "@payhooks/express"].includes(manifest.name))
+  .filter(({ manifest }) => ["@payhooks/core", ...ADAPTERS.map(packageOf)].includes(manifest.name))
   .flatMap(sourcesOf)
   .map((path) => ({ path: shown(path), text: readFileSync(path, "utf8") }));
 

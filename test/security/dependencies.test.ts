@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { forAdapters, packageOf } from "../adapters.ts";
 import { packagesIn, root } from "../package/workspace.ts";
 
 /**
@@ -12,10 +13,7 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "lru-cache":
       "bounds of the memory inbox, the key cache and the alert counters; no dependencies of its own",
   },
-  "@payhooks/express": { "raw-body": "bounded reading of a body's bytes; Express brings the same package" },
-  "@payhooks/fastify": { "raw-body": "bounded reading of a body's bytes" },
-  "@payhooks/hono": {},
-  "@payhooks/next": {},
+  ...forAdapters((adapter) => [packageOf(adapter), adapter.dependencies]),
   "@payhooks/client": {},
   "@payhooks/sandbox": {
     hono: "routes of the emulator; a tool for development, never part of a merchant's server",
@@ -34,10 +32,7 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** What a merchant has already, or installs for one inbox. */
 const PEERS: Readonly<Record<string, readonly string[]>> = {
   "@payhooks/core": ["ioredis", "libsql", "pg"],
-  "@payhooks/express": ["express"],
-  "@payhooks/fastify": ["fastify"],
-  "@payhooks/hono": ["hono"],
-  "@payhooks/next": ["next"],
+  ...forAdapters((adapter) => [packageOf(adapter), adapter.peers]),
   "@payhooks/console": ["express", "fastify"],
   "@payhooks/pages": ["hono"],
   payhooks: ["ioredis", "libsql", "pg"],

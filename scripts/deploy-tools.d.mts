@@ -1,0 +1,3 @@
+export declare const deploySuites: string[];
+export declare function hasDeployTools(): boolean;
+export declare function expectDeployTools(): void;

@@ -1,0 +1,1 @@
+export declare function processTerm(term: string): string | string[];
