@@ -27,9 +27,29 @@ const TABLE = "inbox/record/table.ts";
 const SCHEDULE = "inbox/record/schedule.ts";
 const RUNNER = "receiver/runner.ts";
 const STEP = "receiver/step.ts";
+const SUBJECT = "inbox/record/subject.ts";
 const REFERENCE_CLAIM = "inbox/record/reference-claim.ts";
 
 export const MUTANTS: readonly Mutant[] = [
+  // The order of a subject's events.
+  mutant(
+    "an older word runs after a newer one",
+    SUBJECT,
+    'if (at < stored.signedAt) return no("overtaken");',
+    "if (at < stored.signedAt) at = stored.signedAt;",
+  ),
+  mutant(
+    "two words about a subject run at the same time",
+    SUBJECT,
+    'if (isOther && stored.lease !== null && stored.lease.until > now) return no("busy");',
+    "",
+  ),
+  mutant(
+    "a word runs without its subject",
+    "receiver/runner.ts",
+    "if (overtaken !== null) return overtaken;",
+    "void overtaken;",
+  ),
   // Writing.
   mutant(
     "a write whose fate is unknown counts as made",

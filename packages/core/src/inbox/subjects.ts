@@ -90,7 +90,7 @@ export class SubjectTurn {
     this.#taken = taken;
     if (version !== null) await store.settled?.([{ key: subject.key, version }]);
     for (const one of behind) if (await this.#overtake(one)) taken.ended.push(one);
-    return answer;
+    return taken.ended.length === behind.length ? answer : "busy";
   }
 
   /** True if the run has taken the turn of its event's subject. */

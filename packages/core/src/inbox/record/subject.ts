@@ -125,7 +125,7 @@ function keptUntil(stored: IdempotencyRecord | null, at: number, retentionMs: nu
 
 /** What became of an event that a later word of its subject overtakes. */
 export interface Overtaken {
-  /** False if it runs at this moment. It then finds by itself that it is overtaken, before a handler is called. */
+  /** False while a run has it: one that will find that it is overtaken, or one that calls the onHeld handlers about it. */
   readonly hasEnded: boolean;
   /** What is noticed of it, if it has ended only now. */
   readonly facts: EventFacts | null;
@@ -136,10 +136,9 @@ export function overtakeBySubject(record: IdempotencyRecord | null, eventId: str
   const slotKey = slotKeyOf(eventId);
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined || slot.work === null) return { hasEnded: true, facts: null };
+  pullBackTimes(record, now);
   const isLeased = record.lease?.slot === slotKey;
-  if (slot.state === "running" && isLeased && (record.lease?.until ?? 0) > now)
-    return { hasEnded: false, facts: null };
-  // A process that is calling the onHeld handlers about it loses its lease.
+  if (isLeased && (record.lease?.until ?? 0) > now) return { hasEnded: false, facts: null };
   if (isLeased) record.lease = null;
   const { flow, tenant, id } = record;
   const { name: event, status } = slot;
