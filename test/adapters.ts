@@ -2,7 +2,13 @@
  * The adapters. To add one, write its package and its row here. The row says what its manifest does not: how it is tried, and what its
  * pages show. The tests of packages, documents, runtimes and conformance read it.
  */
-import { EXPRESS_TRAPS, FASTIFY_TRAPS, HONO_TRAPS } from "./conformance/traps.ts";
+import {
+  EXPRESS_TRAPS,
+  FASTIFY_TRAPS,
+  HONO_TRAPS,
+  NESTJS_EXPRESS_TRAPS,
+  NESTJS_FASTIFY_TRAPS,
+} from "./conformance/traps.ts";
 
 /** What a merchant writes: `import <what> from <where>` lines, and a body that prints one line. */
 export interface Program {
@@ -23,6 +29,8 @@ export interface Adapter {
   readonly name: string;
   /** The heading of its options in the reference. */
   readonly title: string;
+  /** The type of these options. */
+  readonly options: string;
   /** The packages of its users that it asks for. */
   readonly peers: readonly string[];
   /** What comes along when it is installed, with the reason. */
@@ -43,6 +51,7 @@ export const ADAPTERS: readonly Adapter[] = [
   {
     name: "express",
     title: "Express",
+    options: "MountOptions",
     peers: ["express"],
     dependencies: { "raw-body": "bounded reading of a body's bytes; Express brings the same package" },
     examples: ["examples/express/src/quickstart.ts"],
@@ -80,6 +89,7 @@ export const ADAPTERS: readonly Adapter[] = [
   {
     name: "fastify",
     title: "Fastify",
+    options: "MountOptions",
     peers: ["fastify"],
     dependencies: { "raw-body": "bounded reading of a body's bytes" },
     examples: ["examples/fastify/src/index.ts"],
@@ -110,6 +120,7 @@ export const ADAPTERS: readonly Adapter[] = [
   {
     name: "hono",
     title: "Hono",
+    options: "MountOptions",
     peers: ["hono"],
     dependencies: {},
     examples: ["examples/hono/src/index.ts"],
@@ -140,6 +151,7 @@ export const ADAPTERS: readonly Adapter[] = [
   {
     name: "next",
     title: "Next.js",
+    options: "MountOptions",
     peers: ["next"],
     dependencies: {},
     examples: [
@@ -170,6 +182,44 @@ export const ADAPTERS: readonly Adapter[] = [
           });
         `,
       prints: "400 401",
+    },
+  },
+  {
+    name: "nestjs",
+    title: "NestJS",
+    options: "PayhooksModuleOptions",
+    peers: ["@nestjs/common", "@nestjs/core"],
+    dependencies: { "raw-body": "bounded reading of a body's bytes" },
+    examples: ["examples/nestjs/src/main.ts"],
+    starts: false,
+    onWorkers: false,
+    servers: [
+      { name: "NestJS on Express", server: ["nestjs.ts", "express"], traps: NESTJS_EXPRESS_TRAPS },
+      { name: "NestJS on Fastify", server: ["nestjs.ts", "fastify"], traps: NESTJS_FASTIFY_TRAPS },
+    ],
+    program: {
+      imports: [
+        ["{ createReceiver, memoryInbox }", "@payhooks/core"],
+        ["{ OnSettlementApproved, PayhooksModule, receiverToken }", "@payhooks/nestjs"],
+        ["{ NestFactory }", "@nestjs/core"],
+      ],
+      body: `
+        const receiver = createReceiver({
+          connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
+          inbox: memoryInbox(),
+        });
+        class Settlements {
+          book() {}
+        }
+        OnSettlementApproved()(Settlements.prototype, "book", { value: Settlements.prototype.book });
+        class App {}
+        const app = { module: App, imports: [PayhooksModule.forRoot({ receiver })], providers: [Settlements] };
+        NestFactory.createApplicationContext(app, { logger: false }).then(async (started) => {
+          console.log(started.get(receiverToken()) === receiver, (await receiver.ready()).ok);
+          await started.close();
+        });
+      `,
+      prints: "true true",
     },
   },
 ];

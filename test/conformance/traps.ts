@@ -43,3 +43,11 @@ export const NEXT_TRAPS: readonly string[] = [
   "stream-taken",
   "exact-bytes-of-a-clone-left",
 ];
+export const NESTJS_EXPRESS_TRAPS: readonly string[] = [
+  "json-parsed",
+  "stream-read",
+  "stream-decoded",
+  "exact-bytes-parsed",
+  "exact-text-read",
+];
+export const NESTJS_FASTIFY_TRAPS: readonly string[] = ["stream-read", "stream-decoded"];

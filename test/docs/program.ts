@@ -5,7 +5,13 @@ import { root } from "../package/workspace.ts";
 const { config } = ts.readConfigFile(join(root, "tsconfig.base.json"), ts.sys.readFile);
 const { options: base } = ts.parseJsonConfigFileContent(config, ts.sys, root);
 // A snippet is a program, not a library: nothing is emitted from it, and its exports need no annotations.
-const options: ts.CompilerOptions = { ...base, declaration: false, isolatedDeclarations: false };
+const options: ts.CompilerOptions = {
+  ...base,
+  declaration: false,
+  isolatedDeclarations: false,
+  // As NestJS has them.
+  experimentalDecorators: true,
+};
 
 /** Where the files of a program are thought to be, so that they resolve packages as the tests do. */
 const folder = join(root, "test", "docs");

@@ -70,12 +70,12 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "redisInbox",
     type: 'keyof import("@payhooks/core/redis").RedisInboxOptions',
   },
-  ...forAdapters(({ name, title }) => [
+  ...forAdapters(({ name, title, options }) => [
     `options of the ${title} adapter`,
     {
       page: "docs/reference/options.md",
       section: title,
-      type: `keyof import("@payhooks/${name}").MountOptions`,
+      type: `keyof import("@payhooks/${name}").${options}`,
     },
   ]),
   "options of workRoute": {
@@ -271,6 +271,10 @@ describe("options that users can give", () => {
     VerifyOptions: "any-sender.md shows each where it is needed",
     ReadySourceOptions: "any-sender.md shows each where it is needed",
     StandardWebhooksOptions: "any-sender.md shows each where it is needed",
+    PayhooksFactoryOptions: "those of PayhooksModule, without the name",
+    PayhooksModuleAsyncOptions: "NestJS's own, with the name",
+    MethodOptions: "those of handlers, with the name of a receiver",
+    PaymentMethodOptions: "those of handlers, with statuses",
     StripeOptions: "any-sender.md shows each where it is needed",
   };
   const compared = Object.values(tables).map(({ type }) => type);

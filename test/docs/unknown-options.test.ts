@@ -29,8 +29,10 @@ receiver.onDeposit(() => {});
 
 const mounts = await Promise.all(
   ADAPTERS.map(async (adapter) => {
-    const { paymentCallbacks } = (await import(packageOf(adapter))) as typeof import("@payhooks/express");
-    return [adapter.title, (options: Given): unknown => paymentCallbacks(receiver, options)] as const;
+    const { paymentCallbacks, PayhooksModule } = await import(packageOf(adapter));
+    const take = (options: Given): unknown =>
+      paymentCallbacks?.(receiver, options) ?? PayhooksModule.forRoot({ receiver, ...options });
+    return [adapter.title, take] as const;
   }),
 );
 
@@ -62,6 +64,7 @@ const OTHERS: Readonly<Record<string, (options: Given) => unknown>> = {
   close: (options) => receiver.close(options),
   ingest: (options) => receiver.payments.ingest({} as Given, options),
   replay: (options) => receiver.events.replay("0".repeat(48), { by: "a", note: "b", ...options }),
+  retryNow: (options) => receiver.events.retryNow("0".repeat(48), { by: "a", note: "b", ...options }),
   discard: (options) => receiver.events.discard("0".repeat(48), { by: "a", note: "b", ...options }),
   pgEffects: (options) => pgEffects({} as Given, options),
   postgresEffects: (options) => postgresEffects({} as Given, options),

@@ -97,6 +97,32 @@ export const SERVERS: readonly (Starter & { readonly runs: string })[] = [
     },
     runs: "dist/server.js",
   },
+  {
+    name: "nestjs",
+    document: "packages/nestjs/README.md",
+    files: { "src/main.ts": 0 },
+    manifest: ESM,
+    brings: TYPED,
+    own: {
+      "tsconfig.json": {
+        compilerOptions: {
+          module: "nodenext",
+          target: "ES2023",
+          emitDecoratorMetadata: true,
+          experimentalDecorators: true,
+          isolatedModules: true,
+          resolvePackageJsonExports: true,
+          esModuleInterop: true,
+          skipLibCheck: true,
+          strictNullChecks: true,
+          types: ["node"],
+          outDir: "dist",
+        },
+        include: ["src"],
+      },
+    },
+    runs: "dist/main.js",
+  },
 ];
 
 const BUNDLED = {

@@ -99,6 +99,9 @@ const env = { CONNECT_WEBHOOK_SECRET: "only-for-this-test-0123456789" };
 
 const node = (file: string): Promise<string> => run(process.execPath, [file], app, env);
 const tsc = (project: string): Promise<string> => run(bin("tsc"), ["-p", project], app);
+/** What Next.js and NestJS ask for. */
+const PEERS_OF_PEERS = ["react", "react-dom", "reflect-metadata", "rxjs"];
+
 /** Peers of the published packages and the types of both, at the versions that the workspace has. */
 const peersInWorkspace = (): Record<string, string> => {
   const versions: Record<string, string> = {};
@@ -106,8 +109,7 @@ const peersInWorkspace = (): Record<string, string> => {
     const peers = Object.keys(manifest.peerDependencies ?? {}).filter((peer) => !names.includes(peer));
     for (const name of [
       "@types/node",
-      "react",
-      "react-dom",
+      ...PEERS_OF_PEERS,
       ...peers.flatMap((peer) => [peer, `@types/${peer}`]),
     ]) {
       if (!Object.hasOwn(manifest.devDependencies ?? {}, name)) continue;

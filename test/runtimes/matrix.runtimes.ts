@@ -65,7 +65,8 @@ export async function check(context) {
 
 beforeAll(async () => {
   const tarballs = await pack(packages, app);
-  const peers = [...ADAPTERS.flatMap((adapter) => adapter.peers), "react", "react-dom"].map((name) => [
+  const ofPeers = ["react", "react-dom", "reflect-metadata", "rxjs"];
+  const peers = [...ADAPTERS.flatMap((adapter) => adapter.peers), ...ofPeers].map((name) => [
     name,
     readManifest(join(root, "test/node_modules", name)).version,
   ]);

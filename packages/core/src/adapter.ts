@@ -11,4 +11,6 @@ export { type SharedReceiver, sharedReceiver } from "./http/shared.ts";
 export { answerRequest } from "./http/web.ts";
 export { answerWork, type WorkRouteOptions } from "./http/work-route.ts";
 export { checkNames } from "./protocol/check-names.ts";
+export { isSetupError } from "./protocol/errors.ts";
+export type { EventMethod, EventNamed, EventOf } from "./protocol/events.ts";
 export type { AnyReceiver, SourceNameOf } from "./receiver/receiver.ts";

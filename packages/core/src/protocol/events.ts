@@ -82,6 +82,12 @@ interface ConnectRow {
 /** The row of an event. */
 type Row = (typeof EVENTS)[keyof typeof EVENTS];
 
+/** The methods of a receiver that register handlers of the specification's events. */
+export type EventMethod = keyof typeof EVENTS;
+
+/** The name of the event whose handlers a method of a receiver registers. */
+export type EventNamed<Method extends EventMethod> = (typeof EVENTS)[Method]["name"];
+
 /** The event names of the specification. */
 export type EventName = Row["name"];
 

@@ -1,0 +1,110 @@
+import type { HandlerOptions, HeldEvent, PaymentStatus, SourceEvent } from "@payhooks/core";
+import type { EventMethod, EventNamed, EventOf } from "@payhooks/core/adapter";
+
+/** Options of a decorated method: those of a handler, and which receiver it is for. */
+export interface MethodOptions extends HandlerOptions {
+  /** The `name` of the module, if the application has several receivers. Default `"default"`. */
+  readonly receiver?: string | undefined;
+}
+
+/** Options of a method for payments. */
+export interface PaymentMethodOptions<Status extends PaymentStatus> extends MethodOptions {
+  /** The statuses that the method is called for. Default `"SUCCESS"`. */
+  readonly status?: Status | readonly Status[] | undefined;
+}
+
+/** Decorates a method that takes this event, and perhaps the handler's context. */
+export type HandlerDecorator<Event> = <Method extends (event: Event, context: never) => unknown>(
+  target: object,
+  key: string | symbol,
+  descriptor: TypedPropertyDescriptor<Method>,
+) => void;
+
+/** A decorator of methods for a payment event. */
+export type PaymentDecorator<Method extends EventMethod> = <const Status extends PaymentStatus = "SUCCESS">(
+  options?: PaymentMethodOptions<Status>,
+) => HandlerDecorator<Extract<EventOf<EventNamed<Method>>, { readonly status: Status }>>;
+
+/** A decorator of methods for a webhook of connected accounts. */
+export type ConnectDecorator<Method extends EventMethod> = (
+  options?: MethodOptions,
+) => HandlerDecorator<EventOf<EventNamed<Method>>>;
+
+/** What a decorator leaves at a class: the method of the receiver that registers, and what it is given besides the handler. */
+export interface Decorated {
+  readonly key: string | symbol;
+  readonly registers: EventMethod | "onHeld" | "on";
+  /** Of `on`: the source, and the name of its event. */
+  readonly of: readonly string[];
+  /** Of payments; empty otherwise. */
+  readonly statuses: readonly PaymentStatus[];
+  readonly options: MethodOptions;
+}
+
+/** A symbol that all copies of this package share. */
+const DECORATED: unique symbol = Symbol.for("payhooks.nestjs.handlers") as never;
+
+interface Class {
+  [DECORATED]?: Decorated[];
+}
+
+/** Everything decorated in a class and in those that it extends. */
+export function decoratedIn(instance: object): readonly Decorated[] {
+  const found: Decorated[] = [];
+  for (let at: Class | null = Object.getPrototypeOf(instance); at !== null; at = Object.getPrototypeOf(at)) {
+    if (Object.hasOwn(at, DECORATED)) found.push(...(at[DECORATED] ?? []));
+  }
+  return found;
+}
+
+function decorate<Event>(row: Omit<Decorated, "key">): HandlerDecorator<Event> {
+  return (target: Class, key) => {
+    if (!Object.hasOwn(target, DECORATED)) Object.defineProperty(target, DECORATED, { value: [] });
+    target[DECORATED]?.push({ ...row, key });
+  };
+}
+
+function payment<Method extends EventMethod>(registers: Method): PaymentDecorator<Method> {
+  return ({ status = "SUCCESS" as never, ...options } = {}) =>
+    decorate({ registers, of: [], statuses: [status].flat() as PaymentStatus[], options });
+}
+
+function connect<Method extends EventMethod>(registers: Method): ConnectDecorator<Method> {
+  return (options = {}) => decorate({ registers, of: [], statuses: [], options });
+}
+
+/** Calls the method for deposits that have succeeded, or that have one of the given statuses. */
+export const OnDeposit: PaymentDecorator<"onDeposit"> = payment("onDeposit");
+/** Calls the method for withdrawals that have succeeded, or that have one of the given statuses. */
+export const OnWithdrawal: PaymentDecorator<"onWithdrawal"> = payment("onWithdrawal");
+/** Calls the method when the service has approved a connected merchant. */
+export const OnConnectedAccountApproved: ConnectDecorator<"onConnectedAccountApproved"> = connect(
+  "onConnectedAccountApproved",
+);
+/** Calls the method when the service has declined a connected merchant. */
+export const OnConnectedAccountDeclined: ConnectDecorator<"onConnectedAccountDeclined"> = connect(
+  "onConnectedAccountDeclined",
+);
+/** Calls the method for settlements that were approved. */
+export const OnSettlementApproved: ConnectDecorator<"onSettlementApproved"> = connect("onSettlementApproved");
+/** Calls the method for settlements that were declined. */
+export const OnSettlementDeclined: ConnectDecorator<"onSettlementDeclined"> = connect("onSettlementDeclined");
+
+/**
+ * Calls the method for an event of a source; `"*"` stands for every name. The data is what the source's `read` gives, so the method
+ * says its type.
+ *
+ * @example @OnEvent("billing", "invoice.paid") async paid(event: SourceEvent<"billing", "invoice.paid", Invoice>) { … }
+ */
+export function OnEvent(
+  source: string,
+  name: string,
+  options: MethodOptions = {},
+): HandlerDecorator<SourceEvent<never, never, never>> {
+  return decorate({ registers: "on", of: [source, name], statuses: [], options });
+}
+
+/** Calls the method about every event that is put on hold. */
+export function OnHeld(options: MethodOptions = {}): HandlerDecorator<HeldEvent> {
+  return decorate({ registers: "onHeld", of: [], statuses: [], options });
+}

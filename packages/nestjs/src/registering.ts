@@ -1,0 +1,109 @@
+import type { DiscoveryService, ModuleRef } from "@nestjs/core";
+import { ContextIdFactory } from "@nestjs/core";
+import { type Handler, type HandlerOptions, PayhooksError, type Receiver } from "@payhooks/core";
+import { type Decorated, decoratedIn } from "./decorators.ts";
+
+type Wrapper = ReturnType<DiscoveryService["getProviders"]>[number];
+type Method = Handler<unknown>;
+
+/** A decorated method, ready to be called. */
+interface Found extends Decorated {
+  /** The class and the method, for errors. */
+  readonly shown: string;
+  readonly call: Method;
+}
+
+/** Registers the decorated methods of all providers and controllers that are for the receiver with this name. */
+export function registerMethods(
+  receiver: Receiver,
+  name: string,
+  discovery: DiscoveryService,
+  moduleRef: ModuleRef,
+): void {
+  const wrappers = [...discovery.getProviders(), ...discovery.getControllers()];
+  const found = wrappers
+    .flatMap((wrapper) => methodsOf(wrapper, moduleRef))
+    .filter(({ options }) => (options.receiver ?? "default") === name);
+  for (const methods of handlersIn(found)) register(receiver, methods);
+}
+
+function methodsOf(wrapper: Wrapper, moduleRef: ModuleRef): readonly Found[] {
+  const { instance } = wrapper;
+  if (wrapper.isAlias || typeof instance !== "object" || instance === null) return [];
+  return decoratedIn(instance).map((decorated) => ({
+    ...decorated,
+    shown: `${instance.constructor.name}.${String(decorated.key)}`,
+    call: callOf(wrapper, decorated.key, moduleRef),
+  }));
+}
+
+/**
+ * Calls a method at its provider's own instance. A provider in the scope of requests has no request here: each call gets an instance
+ * of its own, to which `REQUEST` is the event and the handler's context.
+ */
+function callOf(wrapper: Wrapper, key: string | symbol, moduleRef: ModuleRef): Method {
+  const at = (instance: object) => (instance as Readonly<Record<string | symbol, Method>>)[key];
+  if (wrapper.isDependencyTreeStatic() && !wrapper.isTransient) {
+    return (event, context) => at(wrapper.instance)?.call(wrapper.instance, event, context);
+  }
+  return async (event, context) => {
+    const id = ContextIdFactory.create();
+    moduleRef.registerRequestByContextId({ event, context }, id);
+    const instance = await moduleRef.resolve<object>(wrapper.token as never, id, { strict: false });
+    return at(instance)?.call(instance, event, context);
+  };
+}
+
+/**
+ * The methods of each handler. Methods of one event without names of their own are one handler, with a method for each status, as
+ * `receiver.onDeposit({ SUCCESS, FAILED })` is one.
+ */
+function handlersIn(found: readonly Found[]): readonly (readonly Found[])[] {
+  const handlers: Found[][] = [];
+  for (const one of found) {
+    const together = handlers.find((others) => others.every((other) => areOne(one, other)));
+    if (together === undefined) handlers.push([one]);
+    else together.push(one);
+  }
+  return handlers;
+}
+
+function areOne(a: Found, b: Found): boolean {
+  const named = a.options.name !== undefined || b.options.name !== undefined;
+  const isPayment = a.statuses.length > 0;
+  return (
+    !named && isPayment && a.registers === b.registers && !a.statuses.some((one) => b.statuses.includes(one))
+  );
+}
+
+function register(receiver: Receiver, methods: readonly Found[]): void {
+  const [first] = methods;
+  if (first === undefined) return;
+  const { registers, of, statuses, call } = first;
+  const byStatus = methods.flatMap((one) => one.statuses.map((status) => [status, one.call] as const));
+  const handler = statuses.length > 0 ? Object.fromEntries(byStatus) : call;
+  const add = receiver[registers] as (...given: readonly unknown[]) => unknown;
+  add.call(receiver, ...of, handler, optionsOf(methods));
+}
+
+/** The options of methods that are one handler. */
+function optionsOf(methods: readonly Found[]): HandlerOptions {
+  const all: Record<string, unknown> = {};
+  for (const { options, shown } of methods) {
+    const { receiver: _, ...own } = options;
+    for (const [option, value] of Object.entries(own)) {
+      if (Object.hasOwn(all, option) && all[option] !== value) {
+        const others = methods.map((method) => method.shown).join(" and ");
+        throw new PayhooksError(
+          "ERR_OPTION_INVALID",
+          `${others} are one handler, and have two values of ${option}.`,
+          {
+            fix: `Give the same to both, or give ${shown} a { name } of its own, which makes it another handler.`,
+          },
+        );
+      }
+      all[option] = value;
+    }
+  }
+  return all;
+}
