@@ -42,14 +42,17 @@ export function olderAfterLatest(chronicle: Chronicle): string | null {
 /** The subject of each event that was sent, by its eventIds. */
 function subjectsIn({ plan }: Chronicle): ReadonlyMap<string, Subject> {
   const found = new Map<string, Subject>();
+  const contradicted = new Set<string>();
   for (const event of plan.events) {
     const { verified, eventId, variantId } = deliveryOf(event);
     if (verified.subject === undefined) continue;
-    // Events that contradict each other share a usual slot, and only the first of them has it.
-    if (found.has(eventId)) found.delete(eventId);
-    else found.set(eventId, verified.subject);
+    // Events that contradict each other share a usual slot, and only the first that arrives has it.
+    const other = found.get(eventId) ?? verified.subject;
+    if (other.key !== verified.subject.key || other.at !== verified.subject.at) contradicted.add(eventId);
+    found.set(eventId, verified.subject);
     found.set(variantId, verified.subject);
   }
+  for (const eventId of contradicted) found.delete(eventId);
   return found;
 }
 
