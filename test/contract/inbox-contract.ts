@@ -25,6 +25,7 @@ import { lifeCases } from "./life-cases.ts";
 import { referenceCases } from "./reference-cases.ts";
 import { retryCases } from "./retry-cases.ts";
 import type { ContractCase, GroundKind, MakeGround } from "./rig.ts";
+import { sharedCases } from "./shared-cases.ts";
 import { subjectCases } from "./subject-cases.ts";
 import { tableCases } from "./table-cases.ts";
 import { watchCases } from "./watch-cases.ts";
@@ -48,6 +49,7 @@ export const contractCases: readonly ContractCase[] = [
   ...fairCases,
   ...lifeCases,
   ...watchCases,
+  ...sharedCases,
   ...contextCases,
 ];
 

@@ -24,9 +24,10 @@ export function nameOf({ record }: Pick<Swap, "record">, was: IdempotencyRecord 
   return names.length === 0 ? "copy" : names.sort(byOrder).join("+");
 }
 
-/** A claim of a reference has a token. The other records without slots are those of subjects. */
+/** A claim of a reference has a token, and a shared text has a text. The other records without slots are those of subjects. */
 function nameWithoutSlots({ identity, lease }: IdempotencyRecord, was: IdempotencyRecord | null): string {
   if (identity.token !== undefined) return "reference";
+  if (identity.text !== undefined) return "text";
   if (lease === null) return "leave subject";
   return lease.token === was?.lease?.token ? "renew subject" : "take subject";
 }
