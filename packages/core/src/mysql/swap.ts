@@ -1,0 +1,175 @@
+import { encodeRecord } from "../inbox/record/codec.ts";
+import type { EventLabels } from "../inbox/record/index-of.ts";
+import type { Swap, SwapResult, Versioned } from "../inbox/store.ts";
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import type { Connections, Row, Statement } from "./client.ts";
+import { fateOf } from "./failure.ts";
+import { deleteRecords, NOW, readRecords, UNEXPIRED, whole } from "./statements.ts";
+
+/** A write whose time is further in the past was computed too long ago, and a due time counts as no earlier. */
+export const MAX_AGE_MS = 5_000;
+/** How many writes one transaction makes at most, and about how many characters their records have. */
+const MAX_TOGETHER = 100;
+const MAX_LENGTH = 200_000;
+
+/** Makes the writes, in transactions of some each. */
+export async function swapAll(
+  connections: Connections,
+  prefix: string,
+  items: readonly Swap[],
+  versioned: (row: Row) => Versioned,
+): Promise<readonly SwapResult[]> {
+  const portions: { readonly item: Swap; readonly text: string }[][] = [];
+  let length = 0;
+  for (const item of items) {
+    const text = encodeRecord(item.record);
+    const last = portions.at(-1);
+    length += text.length;
+    if (last !== undefined && last.length < MAX_TOGETHER && length <= MAX_LENGTH) last.push({ item, text });
+    else {
+      portions.push([{ item, text }]);
+      length = text.length;
+    }
+  }
+  const results = await Promise.all(
+    portions.map((portion) => swapPortion(connections, prefix, portion, versioned)),
+  );
+  return results.flat();
+}
+
+type Portion = readonly { readonly item: Swap; readonly text: string }[];
+
+async function swapPortion(
+  connections: Connections,
+  prefix: string,
+  portion: Portion,
+  versioned: (row: Row) => Versioned,
+): Promise<readonly SwapResult[]> {
+  try {
+    const packet = connections.textOf(statementsOf(prefix, portion));
+    if (Buffer.byteLength(packet) >= connections.maxPacketBytes) throw tooLarge(connections.maxPacketBytes);
+    const [written = [], current = []] = await connections.send(packet);
+    const isWritten = new Map(written.map((row) => [String(row.key), String(row.version)]));
+    const others = new Map(current.map((row) => [String(row.key), row]));
+    return portion.map(({ item: { key, version } }) => {
+      if (isWritten.get(key) === version) return { kind: "written" };
+      const row = others.get(key);
+      return { kind: "conflict", current: row === undefined ? null : versioned(row) };
+    });
+  } catch (error) {
+    const fate: SwapResult = isPayhooksError(error) ? { kind: "refused", cause: error } : fateOf(error);
+    if (fate.kind !== "refused" || portion.length === 1) return portion.map(() => fate);
+    // One of them is at fault. Each is sent by itself, so that it does not fail the others.
+    const alone: SwapResult[] = [];
+    for (const one of portion) alone.push(...(await swapPortion(connections, prefix, [one], versioned)));
+    return alone;
+  }
+}
+
+/**
+ * One transaction, in one packet, so that no lock waits for this process. Rows are locked in the order of their keys. A record is
+ * written if it still has the expected version, or if there is none and none was expected. A version belongs to one write. So the
+ * statements about events change something only if the record has this write's version, and the record itself tells in the end
+ * whether it was written. The same packet may be sent again: it then changes nothing.
+ */
+function statementsOf(prefix: string, portion: Portion): readonly Statement[] {
+  const keys = portion.map(({ item }) => item.key);
+  const added = portion.flatMap(({ item }) => (item.expected === null ? [item.key] : []));
+  const inTheWay = `${prefix}_records r FORCE INDEX (by_key)`;
+  return [
+    ["START TRANSACTION"],
+    ...(added.length === 0
+      ? []
+      : [
+          [
+            `${deleteRecords(prefix, inTheWay)} WHERE r.\`key\` IN (?) AND r.expires_at <= ${NOW}`,
+            added,
+          ] as const,
+        ]),
+    ...portion.flatMap(({ item, text }) => [writeOf(prefix, item, text), ...eventsOf(prefix, item)]),
+    [`SELECT \`key\`, version FROM ${prefix}_records WHERE \`key\` IN (?)`, keys],
+    ["COMMIT"],
+    readRecords(prefix, keys),
+  ];
+}
+
+function writeOf(prefix: string, { key, expected, version, index, at }: Swap, text: string): Statement {
+  const isTimely = `? BETWEEN ${NOW} - ${MAX_AGE_MS} AND ${NOW}`;
+  const [dueAt, expiresAt, madeAt] = [whole(index.dueAt), whole(index.expiresAt), Math.ceil(at)];
+  // It is null if one of the two is, so a record that is never due stays so.
+  const due = `GREATEST(?, ${NOW} - ${MAX_AGE_MS})`;
+  const values = [version, text, index.lane, dueAt, expiresAt];
+  if (expected === null) {
+    return [
+      `INSERT INTO ${prefix}_records (\`key\`, version, text, lane, due_at, expires_at)
+      SELECT ?, ?, ?, ?, ${due}, ? FROM DUAL WHERE ${isTimely} ON DUPLICATE KEY UPDATE place = ${prefix}_records.place`,
+      key,
+      ...values,
+      madeAt,
+    ];
+  }
+  return [
+    `UPDATE ${prefix}_records r SET r.version = ?, r.text = ?, r.lane = ?, r.due_at = ${due}, r.expires_at = ?
+    WHERE r.\`key\` = ? AND r.version = ? AND ${UNEXPIRED} AND ${isTimely}`,
+    ...values,
+    key,
+    expected,
+    madeAt,
+  ];
+}
+
+/** Statements for the events that the write adds, changes or takes away. */
+function eventsOf(prefix: string, { key, version, expected, index, before }: Swap): readonly Statement[] {
+  const known = new Map((expected === null ? [] : (before?.events ?? [])).map((one) => [one.eventId, one]));
+  const statements: Statement[] = [];
+  const isWritten = "r.`key` = ? AND r.version = ?";
+  for (const labels of index.events) {
+    const old = known.get(labels.eventId);
+    known.delete(labels.eventId);
+    if (old !== undefined && old.state === labels.state && old.reason === labels.reason) continue;
+    statements.push([
+      `INSERT INTO ${prefix}_events
+        (record, event_id, state, reason, flow, tenant, id, event, status, reference_id, accepted_at)
+      SELECT r.place, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM ${prefix}_records r WHERE ${isWritten}
+      ON DUPLICATE KEY UPDATE state = ?, reason = ?`,
+      ...columnsOf(labels),
+      key,
+      version,
+      labels.state,
+      labels.reason,
+    ]);
+    for (const text of old === undefined ? labels.foundBy : []) {
+      statements.push([
+        `INSERT INTO ${prefix}_readings (record, text) SELECT r.place, ? FROM ${prefix}_records r WHERE ${isWritten}
+        ON DUPLICATE KEY UPDATE text = ?`,
+        text,
+        key,
+        version,
+        text,
+      ]);
+    }
+  }
+  if (known.size > 0) {
+    statements.push([
+      `DELETE e FROM ${prefix}_records r JOIN ${prefix}_events e ON e.record = r.place
+      WHERE ${isWritten} AND e.event_id IN (?)`,
+      key,
+      version,
+      [...known.keys()],
+    ]);
+  }
+  return statements;
+}
+
+function columnsOf(labels: EventLabels): readonly (string | number | null)[] {
+  const { eventId, state, reason, flow, tenant, id, event, status, referenceId, acceptedAt } = labels;
+  return [eventId, state, reason, flow, tenant, id, event, status, referenceId, acceptedAt];
+}
+
+function tooLarge(limit: number): PayhooksError {
+  return new PayhooksError(
+    "ERR_MYSQL_UNSUITABLE",
+    `An event does not fit into a packet of MySQL, which may have ${limit} bytes.`,
+    { fix: "Raise max_allowed_packet of the server to 16 MB or more." },
+  );
+}
