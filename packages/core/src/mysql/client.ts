@@ -21,6 +21,9 @@ export type Statement = readonly [sql: string, ...values: (Value | readonly Valu
 /** A row of an answer. Numbers may come as texts. */
 export type Row = Readonly<Record<string, unknown>>;
 
+/** The rows that a statement has read, or how many it has changed. */
+export type Answer = readonly Row[] | { readonly affectedRows: number };
+
 /** A connection of `mysql2/promise`, as far as it is used. */
 export interface Connection {
   /** The same for each time that the connection is taken from its pool. */
@@ -122,7 +125,7 @@ export class Connections {
   readonly #environment: Environment;
   readonly #timeoutMs: number;
   readonly #begun = new WeakSet<object>();
-  readonly #open = new Set<Connection>();
+  readonly #asked = new Set<Connection>();
 
   constructor(driver: Driver, settings: object, count: number, environment: Environment, timeoutMs: number) {
     this.#driver = driver;
@@ -131,6 +134,8 @@ export class Connections {
     this.#pool = driver.createPool({
       ...settings,
       charset: "utf8mb4",
+      // Of an update, the rows that it has changed are counted, and not those that it has found.
+      flags: ["-FOUND_ROWS"],
       multipleStatements: true,
       connectionLimit: count,
       // Both have to fit into the time for a delivery.
@@ -143,15 +148,16 @@ export class Connections {
     return statements.map(([sql, ...values]) => this.#driver.format(sql, values)).join(";\n");
   }
 
-  run(statements: readonly Statement[], limitMs?: number): Promise<readonly (readonly Row[])[]> {
-    return this.send(this.textOf(statements), limitMs);
+  /** Sends statements, and returns the rows of each one that has rows. */
+  async run(statements: readonly Statement[], limitMs?: number): Promise<readonly (readonly Row[])[]> {
+    return (await this.send(this.textOf(statements), limitMs)).filter(Array.isArray);
   }
 
   /**
-   * Sends a text of statements, and returns the rows of each one that has rows. If one fails, those behind it are not run, and a
-   * transaction that it was in is rolled back. Rejects with {@link NotSent} if nothing has left this process.
+   * Sends a text of statements, and returns the answer of each one. If one fails, those behind it are not run, and a transaction
+   * that it was in is rolled back. Rejects with {@link NotSent} if nothing has left this process.
    */
-  async send(text: string, limitMs: number = this.#timeoutMs): Promise<readonly (readonly Row[])[]> {
+  async send(text: string, limitMs: number = this.#timeoutMs): Promise<readonly Answer[]> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#use(await this.#connected(), text, limitMs);
@@ -180,39 +186,33 @@ export class Connections {
     }
   }
 
-  async #use(connection: Connection, text: string, limitMs: number): Promise<readonly (readonly Row[])[]> {
+  async #use(connection: Connection, text: string, limitMs: number): Promise<readonly Answer[]> {
     try {
-      const answer = await this.#ask(connection, text, limitMs);
+      const answers = await this.#ask(connection, text, limitMs);
       connection.release();
-      return answer;
+      return answers;
     } catch (error) {
       connection.destroy();
       throw error;
     }
   }
 
-  async #ask(connection: Connection, sql: string, limitMs: number): Promise<readonly (readonly Row[])[]> {
+  async #ask(connection: Connection, sql: string, limitMs: number): Promise<readonly Answer[]> {
     const late = (): Error => new NoAnswer(`no answer within ${limitMs} ms`);
-    this.#open.add(connection);
+    this.#asked.add(connection);
     try {
-      const query = (): Promise<[unknown, unknown]> => connection.query({ ...READING, sql });
-      const [answer] = await inTime(this.#environment, limitMs, query, late);
-      // A single statement answers with its rows, several with a list of answers. A statement without rows has an object.
-      const answers = Array.isArray(answer) ? answer : [];
-      return answers.some(Array.isArray) ? answers.filter(Array.isArray) : [answers.filter(isRow)];
+      // Two statements at least have a list of answers. One alone would have its own.
+      const query = (): Promise<[unknown, unknown]> => connection.query({ ...READING, sql: `DO 0;\n${sql}` });
+      const [answers] = await inTime(this.#environment, limitMs, query, late);
+      return (answers as Answer[]).slice(1);
     } finally {
-      this.#open.delete(connection);
+      this.#asked.delete(connection);
     }
   }
 
   async close(): Promise<void> {
     const late = (): Error => new NoAnswer("the connections do not end");
     await inTime(this.#environment, CLOSE_MS, () => this.#pool.end(), late).catch(() => {});
-    for (const connection of this.#open) connection.destroy();
+    for (const connection of this.#asked) connection.destroy();
   }
-}
-
-/** The summary of a statement that has no rows is no row. */
-function isRow(answer: object): answer is Row {
-  return !("affectedRows" in answer);
 }

@@ -15,12 +15,20 @@ const COUNTED_DUE = 1_000;
 /** How many expired records one step deletes. */
 const PRUNED_AT_ONCE = 200;
 
-/** The records with these keys, in rows that have the server's time. Without any, there is one row without a key. */
-export function readRecords(prefix: string, keys: readonly string[]): Statement {
+/**
+ * The records with these keys, but for those with one of these versions. Each row has the server's time. Without any record, there is
+ * one row without a key.
+ */
+export function readRecords(
+  prefix: string,
+  keys: readonly string[],
+  butFor: readonly string[] = [""],
+): Statement {
   return [
     `SELECT ${NOW} AS now, r.\`key\`, r.version, r.text FROM (SELECT 1) one
-    LEFT JOIN ${prefix}_records r ON r.\`key\` IN (?) AND ${UNEXPIRED}`,
+    LEFT JOIN ${prefix}_records r ON r.\`key\` IN (?) AND r.version NOT IN (?) AND ${UNEXPIRED}`,
     keys,
+    butFor,
   ];
 }
 

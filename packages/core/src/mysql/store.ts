@@ -34,7 +34,7 @@ import { explained, isMissing } from "./failure.ts";
 import { listEvents } from "./listing.ts";
 import { checkPrefix, identityOf, prepare } from "./schema.ts";
 import { countEvents, NOW, pruneRecords, readRecords, takeRecords, UNEXPIRED } from "./statements.ts";
-import { swapAll } from "./swap.ts";
+import { type SwapWays, swapAll } from "./swap.ts";
 
 /** How many connections are on the path of a delivery. One more is for lists, counts and pruning. */
 const ON_THE_PATH = 2;
@@ -141,9 +141,12 @@ class MysqlStore implements RecordStore {
   async #ask(on: Connections, statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
     const askedAt = this.#environment.monotonic();
     const answers = await on.run(statements);
-    const now = answers.at(-1)?.[0]?.now;
-    if (now !== undefined) this.#clock.learn(Number(now), askedAt);
+    this.#learn(answers.at(-1) ?? [], askedAt);
     return answers;
+  }
+
+  #learn([row]: readonly Row[], askedAt: number): void {
+    if (row?.now !== undefined) this.#clock.learn(Number(row.now), askedAt);
   }
 
   async #keepUp(...statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
@@ -196,8 +199,15 @@ class MysqlStore implements RecordStore {
   }
 
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
-    const { path } = await this.#open();
-    return swapAll(path, this.#prefix, items, versionedOf);
+    const ways: SwapWays = {
+      prefix: this.#prefix,
+      connections: (await this.#open()).path,
+      learn: (rows, askedAt) => this.#learn(rows, askedAt),
+      monotonic: () => this.#environment.monotonic(),
+      read: (keys) => this.read(keys),
+      versioned: versionedOf,
+    };
+    return swapAll(ways, items);
   }
 
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {

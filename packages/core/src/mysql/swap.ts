@@ -12,14 +12,26 @@ export const MAX_AGE_MS = 5_000;
 const MAX_TOGETHER = 100;
 const MAX_LENGTH = 200_000;
 
+/** What a swap needs of its store. */
+export interface SwapWays {
+  readonly prefix: string;
+  readonly connections: Connections;
+  /** Learns the server's time from rows. The question was sent at `askedAt`. */
+  readonly learn: (rows: readonly Row[], askedAt: number) => void;
+  readonly monotonic: () => number;
+  readonly read: (keys: readonly string[]) => Promise<readonly (Versioned | null)[]>;
+  readonly versioned: (row: Row) => Versioned;
+}
+
+/** A write, with the text of its record. */
+interface Write {
+  readonly item: Swap;
+  readonly text: string;
+}
+
 /** Makes the writes, in transactions of some each. */
-export async function swapAll(
-  connections: Connections,
-  prefix: string,
-  items: readonly Swap[],
-  versioned: (row: Row) => Versioned,
-): Promise<readonly SwapResult[]> {
-  const portions: { readonly item: Swap; readonly text: string }[][] = [];
+export async function swapAll(ways: SwapWays, items: readonly Swap[]): Promise<readonly SwapResult[]> {
+  const portions: Write[][] = [];
   let length = 0;
   for (const item of items) {
     const text = encodeRecord(item.record);
@@ -31,66 +43,77 @@ export async function swapAll(
       length = text.length;
     }
   }
-  const results = await Promise.all(
-    portions.map((portion) => swapPortion(connections, prefix, portion, versioned)),
-  );
-  return results.flat();
+  return (await Promise.all(portions.map((portion) => swapPortion(ways, portion)))).flat();
 }
 
-type Portion = readonly { readonly item: Swap; readonly text: string }[];
-
-async function swapPortion(
-  connections: Connections,
-  prefix: string,
-  portion: Portion,
-  versioned: (row: Row) => Versioned,
-): Promise<readonly SwapResult[]> {
+async function swapPortion(ways: SwapWays, portion: readonly Write[]): Promise<readonly SwapResult[]> {
   try {
-    const packet = connections.textOf(statementsOf(prefix, portion));
-    if (Buffer.byteLength(packet) >= connections.maxPacketBytes) throw tooLarge(connections.maxPacketBytes);
-    const [written = [], current = []] = await connections.send(packet);
-    const isWritten = new Map(written.map((row) => [String(row.key), String(row.version)]));
-    const others = new Map(current.map((row) => [String(row.key), row]));
-    return portion.map(({ item: { key, version } }) => {
-      if (isWritten.get(key) === version) return { kind: "written" };
-      const row = others.get(key);
-      return { kind: "conflict", current: row === undefined ? null : versioned(row) };
+    const current = await transact(ways, portion);
+    // A record that is there with this very version is of the same write, which was sent before: its text was left out.
+    const unread = portion.filter(({ item }) => current.get(item.key) === null).map(({ item }) => item.key);
+    const read = unread.length === 0 ? [] : await ways.read(unread).catch(() => null);
+    return portion.map(({ item: { key } }) => {
+      const found = current.get(key);
+      if (found === undefined) return { kind: "written" };
+      if (found !== null) return { kind: "conflict", current: found };
+      if (read === null) return { kind: "not-written", cause: new Error("the record could not be read") };
+      return { kind: "conflict", current: read[unread.indexOf(key)] ?? null };
     });
   } catch (error) {
     const fate: SwapResult = isPayhooksError(error) ? { kind: "refused", cause: error } : fateOf(error);
     if (fate.kind !== "refused" || portion.length === 1) return portion.map(() => fate);
     // One of them is at fault. Each is sent by itself, so that it does not fail the others.
     const alone: SwapResult[] = [];
-    for (const one of portion) alone.push(...(await swapPortion(connections, prefix, [one], versioned)));
+    for (const one of portion) alone.push(...(await swapPortion(ways, [one])));
     return alone;
   }
+}
+
+/** The records that were not written, by their keys. Null stands for one that was not read. */
+async function transact(
+  { prefix, connections, learn, monotonic, versioned }: SwapWays,
+  portion: readonly Write[],
+): Promise<ReadonlyMap<string, Versioned | null>> {
+  const { statements, writes } = packetOf(prefix, portion);
+  const packet = connections.textOf(statements);
+  if (Buffer.byteLength(packet) >= connections.maxPacketBytes) throw tooLarge(connections.maxPacketBytes);
+  const askedAt = monotonic();
+  const answers = await connections.send(packet);
+  const rows = answers.at(-1) as readonly Row[];
+  learn(rows, askedAt);
+  const read = new Map(rows.map((row) => [row.key, row]));
+  const conflicts = new Map<string, Versioned | null>();
+  for (const [key, at] of writes) {
+    if ((answers[at] as { readonly affectedRows: number }).affectedRows > 0) continue;
+    const row = read.get(key);
+    conflicts.set(key, row === undefined ? null : versioned(row));
+  }
+  return conflicts;
 }
 
 /**
  * One transaction, in one packet, so that no lock waits for this process. Rows are locked in the order of their keys. A record is
  * written if it still has the expected version, or if there is none and none was expected. A version belongs to one write. So the
- * statements about events change something only if the record has this write's version, and the record itself tells in the end
- * whether it was written. The same packet may be sent again: it then changes nothing.
+ * statements about events change something only if the record has this write's version.
  */
-function statementsOf(prefix: string, portion: Portion): readonly Statement[] {
-  const keys = portion.map(({ item }) => item.key);
+function packetOf(
+  prefix: string,
+  portion: readonly Write[],
+): { readonly statements: readonly Statement[]; readonly writes: ReadonlyMap<string, number> } {
+  const statements: Statement[] = [["START TRANSACTION"]];
+  const writes = new Map<string, number>();
   const added = portion.flatMap(({ item }) => (item.expected === null ? [item.key] : []));
-  const inTheWay = `${prefix}_records r FORCE INDEX (by_key)`;
-  return [
-    ["START TRANSACTION"],
-    ...(added.length === 0
-      ? []
-      : [
-          [
-            `${deleteRecords(prefix, inTheWay)} WHERE r.\`key\` IN (?) AND r.expires_at <= ${NOW}`,
-            added,
-          ] as const,
-        ]),
-    ...portion.flatMap(({ item, text }) => [writeOf(prefix, item, text), ...eventsOf(prefix, item)]),
-    [`SELECT \`key\`, version FROM ${prefix}_records WHERE \`key\` IN (?)`, keys],
-    ["COMMIT"],
-    readRecords(prefix, keys),
-  ];
+  if (added.length > 0) {
+    const expired = deleteRecords(prefix, `${prefix}_records r FORCE INDEX (by_key)`);
+    statements.push([`${expired} WHERE r.\`key\` IN (?) AND r.expires_at <= ${NOW}`, added]);
+  }
+  for (const { item, text } of portion) {
+    writes.set(item.key, statements.push(writeOf(prefix, item, text)) - 1);
+    statements.push(...eventsOf(prefix, item));
+  }
+  const [keys, versions] = [[...writes.keys()], portion.map(({ item }) => item.version)];
+  statements.push(["COMMIT"], readRecords(prefix, keys, versions));
+  return { statements, writes };
 }
 
 function writeOf(prefix: string, { key, expected, version, index, at }: Swap, text: string): Statement {
