@@ -2,7 +2,7 @@ import { PayhooksError } from "../protocol/errors.ts";
 import { propertyOf } from "../protocol/reading.ts";
 import type { Environment } from "../time/environment.ts";
 import { inTime } from "../time/in-time.ts";
-import { explained, isDeadlock, NoAnswer, NotSent } from "./failure.ts";
+import { explained, isRepeatable, NoAnswer, NotSent } from "./failure.ts";
 
 /** A pool of `mysql2` or of `mysql2/promise`. Its address and user are used to make connections of the inbox's own. */
 export interface MysqlPool {
@@ -39,7 +39,7 @@ export interface Driver {
   format(sql: string, values: unknown[]): string;
 }
 
-/** How often to try a transaction that the server rolls back because of a deadlock. */
+/** How often to try a transaction that has collided with another one. */
 const ATTEMPTS = 4;
 /** How long to wait for the end of connections. */
 const CLOSE_MS = 1_000;
@@ -134,8 +134,8 @@ export class Connections {
     this.#pool = driver.createPool({
       ...settings,
       charset: "utf8mb4",
-      // Of an update, the rows that it has changed are counted, and not those that it has found.
-      flags: ["-FOUND_ROWS"],
+      // Of an update, the rows that it has found are counted: one that changes nothing was made too.
+      flags: ["FOUND_ROWS"],
       multipleStatements: true,
       connectionLimit: count,
       // Both have to fit into the time for a delivery.
@@ -162,7 +162,7 @@ export class Connections {
       try {
         return await this.#use(await this.#connected(), text, limitMs);
       } catch (error) {
-        if (attempt === ATTEMPTS || !isDeadlock(error)) throw error;
+        if (attempt === ATTEMPTS || !isRepeatable(error)) throw error;
       }
     }
   }

@@ -25,8 +25,11 @@ const is =
   (error: unknown): boolean =>
     numbers.includes(numberOf(error) ?? 0);
 
-/** The server rolled the transaction back because of a deadlock or, in a cluster, of a write elsewhere. */
-export const isDeadlock: (error: unknown) => boolean = is(1213, 3101);
+/**
+ * The transaction has collided with another one: by a deadlock, by a write elsewhere in a cluster, or because both have made the
+ * same record. It was rolled back, and may succeed at once.
+ */
+export const isRepeatable: (error: unknown) => boolean = is(1213, 3101, 1062);
 /** The server accepts no writes: it is a replica, or was made read-only in a failover. */
 export const isReadOnly: (error: unknown) => boolean = is(1290, 1792, 1836, 3100);
 /** A table or a column does not exist. */
@@ -49,7 +52,7 @@ const isAtFault = is(1406, 1264, 1366, 1048, 1153, 3140);
 export function fateOf(error: unknown): Extract<SwapResult, { readonly cause: unknown }> {
   if (error instanceof NotSent) return { kind: "not-written", cause: error.cause ?? error };
   if (isAtFault(error)) return { kind: "refused", cause: error };
-  const isUndone = [isDeadlock, isReadOnly, isMissing, isForbidden, isNotMade].some((fits) => fits(error));
+  const isUndone = [isRepeatable, isReadOnly, isMissing, isForbidden, isNotMade].some((fits) => fits(error));
   return { kind: isUndone ? "not-written" : "unknown", cause: error };
 }
 

@@ -125,10 +125,12 @@ function writeOf(prefix: string, { key, expected, version, index, at }: Swap, te
   if (expected === null) {
     return [
       `INSERT INTO ${prefix}_records (\`key\`, version, text, lane, due_at, expires_at)
-      SELECT ?, ?, ?, ?, ${due}, ? FROM DUAL WHERE ${isTimely} ON DUPLICATE KEY UPDATE place = ${prefix}_records.place`,
+      SELECT ?, ?, ?, ?, ${due}, ? FROM DUAL
+      WHERE ${isTimely} AND NOT EXISTS (SELECT 1 FROM ${prefix}_records r WHERE r.\`key\` = ?)`,
       key,
       ...values,
       madeAt,
+      key,
     ];
   }
   return [
