@@ -34,7 +34,7 @@ import { explained, isMissing } from "./failure.ts";
 import { listEvents } from "./listing.ts";
 import { checkPrefix, identityOf, prepare } from "./schema.ts";
 import { countEvents, NOW, pruneRecords, readRecords, takeRecords, UNEXPIRED } from "./statements.ts";
-import { type SwapWays, swapAll } from "./swap.ts";
+import { type SwapWays, Writes } from "./swap.ts";
 
 /** How many connections are on the path of a delivery. One more is for lists, counts and pruning. */
 const ON_THE_PATH = 2;
@@ -80,6 +80,7 @@ interface Opened {
   readonly path: Connections;
   /** For statements that may take longer, so that no delivery waits for them. */
   readonly upkeep: Connections;
+  readonly writes: Writes;
 }
 
 class MysqlStore implements RecordStore {
@@ -129,7 +130,16 @@ class MysqlStore implements RecordStore {
       const driver = await this.#load();
       const some = (count: number): Connections =>
         new Connections(driver, settings, count, this.#environment, this.#timeoutMs);
-      return { path: some(ON_THE_PATH), upkeep: some(1) };
+      const path = some(ON_THE_PATH);
+      const ways: SwapWays = {
+        prefix: this.#prefix,
+        connections: path,
+        learn: (rows, askedAt) => this.#learn(rows, askedAt),
+        monotonic: () => this.#environment.monotonic(),
+        read: (keys) => this.read(keys),
+        versioned: versionedOf,
+      };
+      return { path, upkeep: some(1), writes: new Writes(ways, ON_THE_PATH) };
     })().catch((error: unknown) => {
       this.#opening = null;
       throw error;
@@ -199,15 +209,7 @@ class MysqlStore implements RecordStore {
   }
 
   async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
-    const ways: SwapWays = {
-      prefix: this.#prefix,
-      connections: (await this.#open()).path,
-      learn: (rows, askedAt) => this.#learn(rows, askedAt),
-      monotonic: () => this.#environment.monotonic(),
-      read: (keys) => this.read(keys),
-      versioned: versionedOf,
-    };
-    return swapAll(ways, items);
+    return (await this.#open()).writes.swap(items);
   }
 
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {

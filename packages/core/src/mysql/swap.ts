@@ -3,7 +3,7 @@ import type { EventLabels } from "../inbox/record/index-of.ts";
 import type { Swap, SwapResult, Versioned } from "../inbox/store.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import type { Connections, Row, Statement } from "./client.ts";
-import { fateOf } from "./failure.ts";
+import { fateOf, NotSent } from "./failure.ts";
 import { deleteRecords, NOW, readRecords, UNEXPIRED, whole } from "./statements.ts";
 
 /** A write whose time is further in the past was computed too long ago, and a due time counts as no earlier. */
@@ -27,54 +27,90 @@ export interface SwapWays {
 interface Write {
   readonly item: Swap;
   readonly text: string;
+  readonly done: (result: SwapResult) => void;
 }
 
-/** Makes the writes, in transactions of some each. */
-export async function swapAll(ways: SwapWays, items: readonly Swap[]): Promise<readonly SwapResult[]> {
-  const portions: Write[][] = [];
-  let length = 0;
-  for (const item of items) {
-    const text = encodeRecord(item.record);
-    const last = portions.at(-1);
-    length += text.length;
-    if (last !== undefined && last.length < MAX_TOGETHER && length <= MAX_LENGTH) last.push({ item, text });
-    else {
-      portions.push([{ item, text }]);
-      length = text.length;
+/** Makes the writes of a process. Those that arrive while its connections are busy are gathered, and made by one transaction. */
+export class Writes {
+  readonly #ways: SwapWays;
+  readonly #atOnce: number;
+  #waiting: Write[] = [];
+  #busy = 0;
+
+  /** @param atOnce how many transactions are under way at most */
+  constructor(ways: SwapWays, atOnce: number) {
+    this.#ways = ways;
+    this.#atOnce = atOnce;
+  }
+
+  swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
+    const results = items.map(
+      (item) =>
+        new Promise<SwapResult>((done) => {
+          this.#waiting.push({ item, text: encodeRecord(item.record), done });
+        }),
+    );
+    this.#begin();
+    return Promise.all(results);
+  }
+
+  #begin(): void {
+    while (this.#busy < this.#atOnce && this.#waiting.length > 0) {
+      this.#busy++;
+      void this.#make(this.#take()).finally(() => {
+        this.#busy--;
+        this.#begin();
+      });
     }
   }
-  return (await Promise.all(portions.map((portion) => swapPortion(ways, portion)))).flat();
-}
 
-async function swapPortion(ways: SwapWays, portion: readonly Write[]): Promise<readonly SwapResult[]> {
-  try {
-    const current = await transact(ways, portion);
-    // A record that is there with this very version is of the same write, which was sent before: its text was left out.
-    const unread = portion.filter(({ item }) => current.get(item.key) === null).map(({ item }) => item.key);
-    const read = unread.length === 0 ? [] : await ways.read(unread).catch(() => null);
-    return portion.map(({ item: { key } }) => {
-      const found = current.get(key);
-      if (found === undefined) return { kind: "written" };
-      if (found !== null) return { kind: "conflict", current: found };
-      if (read === null) return { kind: "not-written", cause: new Error("the record could not be read") };
-      return { kind: "conflict", current: read[unread.indexOf(key)] ?? null };
+  #take(): readonly Write[] {
+    let length = 0;
+    const end = this.#waiting.findIndex(({ text }, at) => {
+      length += text.length;
+      return at === MAX_TOGETHER || (at > 0 && length > MAX_LENGTH);
     });
-  } catch (error) {
-    const fate: SwapResult = isPayhooksError(error) ? { kind: "refused", cause: error } : fateOf(error);
-    if (fate.kind !== "refused" || portion.length === 1) return portion.map(() => fate);
-    // One of them is at fault. Each is sent by itself, so that it does not fail the others.
-    const alone: SwapResult[] = [];
-    for (const one of portion) alone.push(...(await swapPortion(ways, [one])));
-    return alone;
+    const taken = this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
+    return taken.sort((a, b) => (a.item.key < b.item.key ? -1 : 1));
+  }
+
+  async #make(writes: readonly Write[]): Promise<void> {
+    try {
+      const conflicts = await transact(this.#ways, writes);
+      for (const { item, done } of writes) if (!conflicts.has(item)) done({ kind: "written" });
+      // A record that is there with this very version is of the same write, which was sent before: its text was left out.
+      const unread = [...conflicts].flatMap(([{ key }, current]) => (current === null ? [key] : []));
+      const read = unread.length === 0 ? [] : await this.#ways.read(unread).catch(asNotSent);
+      for (const { item, done } of writes) {
+        if (!conflicts.has(item)) continue;
+        const current = conflicts.get(item) ?? read[unread.indexOf(item.key)] ?? null;
+        done({ kind: "conflict", current });
+      }
+    } catch (error) {
+      const fate: SwapResult = isPayhooksError(error) ? { kind: "refused", cause: error } : fateOf(error);
+      if (fate.kind === "refused" && writes.length > 1) {
+        // One of them is at fault. Each is sent by itself, so that it does not fail the others.
+        for (const one of writes) await this.#make([one]);
+        return;
+      }
+      for (const { done } of writes) done(fate);
+      // Without a connection for these, there is none for those behind them.
+      if (error instanceof NotSent) for (const { done } of this.#waiting.splice(0)) done(fate);
+    }
   }
 }
 
-/** The records that were not written, by their keys. Null stands for one that was not read. */
+/** These writes were not made, whatever became of the question behind them. */
+function asNotSent(cause: unknown): never {
+  throw new NotSent("the records were not read", { cause });
+}
+
+/** The writes that were not made, each with the record that is there. Null stands for one that was not read. */
 async function transact(
   { prefix, connections, learn, monotonic, versioned }: SwapWays,
-  portion: readonly Write[],
-): Promise<ReadonlyMap<string, Versioned | null>> {
-  const { statements, writes } = packetOf(prefix, portion);
+  writes: readonly Write[],
+): Promise<ReadonlyMap<Swap, Versioned | null>> {
+  const { statements, places } = packetOf(prefix, writes);
   const packet = connections.textOf(statements);
   if (Buffer.byteLength(packet) >= connections.maxPacketBytes) throw tooLarge(connections.maxPacketBytes);
   const askedAt = monotonic();
@@ -82,11 +118,11 @@ async function transact(
   const rows = answers.at(-1) as readonly Row[];
   learn(rows, askedAt);
   const read = new Map(rows.map((row) => [row.key, row]));
-  const conflicts = new Map<string, Versioned | null>();
-  for (const [key, at] of writes) {
-    if ((answers[at] as { readonly affectedRows: number }).affectedRows > 0) continue;
-    const row = read.get(key);
-    conflicts.set(key, row === undefined ? null : versioned(row));
+  const conflicts = new Map<Swap, Versioned | null>();
+  for (const [item, place] of places) {
+    if ((answers[place] as { readonly affectedRows: number }).affectedRows > 0) continue;
+    const row = read.get(item.key);
+    conflicts.set(item, row === undefined ? null : versioned(row));
   }
   return conflicts;
 }
@@ -98,22 +134,22 @@ async function transact(
  */
 function packetOf(
   prefix: string,
-  portion: readonly Write[],
-): { readonly statements: readonly Statement[]; readonly writes: ReadonlyMap<string, number> } {
+  writes: readonly Write[],
+): { readonly statements: readonly Statement[]; readonly places: ReadonlyMap<Swap, number> } {
   const statements: Statement[] = [["START TRANSACTION"]];
-  const writes = new Map<string, number>();
-  const added = portion.flatMap(({ item }) => (item.expected === null ? [item.key] : []));
+  const places = new Map<Swap, number>();
+  const added = writes.flatMap(({ item }) => (item.expected === null ? [item.key] : []));
   if (added.length > 0) {
     const expired = deleteRecords(prefix, `${prefix}_records r FORCE INDEX (by_key)`);
     statements.push([`${expired} WHERE r.\`key\` IN (?) AND r.expires_at <= ${NOW}`, added]);
   }
-  for (const { item, text } of portion) {
-    writes.set(item.key, statements.push(writeOf(prefix, item, text)) - 1);
+  for (const { item, text } of writes) {
+    places.set(item, statements.push(writeOf(prefix, item, text)) - 1);
     statements.push(...eventsOf(prefix, item));
   }
-  const [keys, versions] = [[...writes.keys()], portion.map(({ item }) => item.version)];
+  const [keys, versions] = [writes.map(({ item }) => item.key), writes.map(({ item }) => item.version)];
   statements.push(["COMMIT"], readRecords(prefix, keys, versions));
-  return { statements, writes };
+  return { statements, places };
 }
 
 function writeOf(prefix: string, { key, expected, version, index, at }: Swap, text: string): Statement {
