@@ -15,7 +15,7 @@ import { mysqlStoreFixture } from "./mysql-store-fixture.ts";
 let server: MariadbServer;
 let admin: Connection;
 beforeAll(async () => {
-  server = await startMariadb(["--max-allowed-packet=1M"]);
+  server = await startMariadb(["--max-allowed-packet=1M", "--skip-name-resolve"]);
   admin = await createConnection({ uri: server.url, multipleStatements: true });
   await admin.query(`CREATE USER shop@'%' IDENTIFIED BY 'right-pass'; GRANT ALL ON shop.* TO shop@'%';
     CREATE USER poor@'%'; CREATE DATABASE closed`);
@@ -38,9 +38,9 @@ const works = (store: ReturnType<typeof mysqlStore>): Promise<boolean> =>
     () => false,
   );
 
-/** A store as impatient as a receiver's. */
-function open(own: Scope, url: string) {
-  const ground = mysqlStoreFixture(() => url, { statementTimeoutMs: 1_500 });
+/** A store as impatient as a receiver's, unless the test is not about time. */
+function open(own: Scope, url: string, statementTimeoutMs = 1_500) {
+  const ground = mysqlStoreFixture(() => url, { statementTimeoutMs });
   const store = own.add(ground.connect(), (one) => one.close());
   const newOnes = (count: number): readonly Swap[] =>
     Array.from({ length: count }, (_, n) => {
@@ -189,7 +189,7 @@ it("an event that fits into no packet is refused alone, and those beside it are 
 describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
   it("since it is read-only says so, and takes the same writes afterwards", () =>
     withScope(async (own) => {
-      const { store, newOnes } = open(own, urlAs("shop:right-pass"));
+      const { store, newOnes } = open(own, urlAs("shop:right-pass"), 20_000);
       await store.open();
       await admin.query("SET GLOBAL read_only = 1");
       const swaps = newOnes(120);
