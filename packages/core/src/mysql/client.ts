@@ -6,6 +6,7 @@ import { explained, isRepeatable, NoAnswer, NotSent } from "./failure.ts";
 
 /** A pool of `mysql2` or of `mysql2/promise`. Its address and user are used to make connections of the inbox's own. */
 export interface MysqlPool {
+  /** By this a pool is recognised. It is never called. */
   getConnection(...given: never[]): unknown;
 }
 
