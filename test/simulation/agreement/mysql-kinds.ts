@@ -79,7 +79,6 @@ export const mysqlMutants: readonly TextMutant[] = [
     from: "(e.accepted_at, e.event_id) > (",
     to: "(e.accepted_at, e.event_id) >= (",
   },
-  { name: "lists events that have left their record", from: "DELETE e FROM", to: "SELECT 1 FROM" },
   {
     name: "counts an event where it was before",
     from: "ON DUPLICATE KEY UPDATE state = ",

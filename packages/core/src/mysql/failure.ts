@@ -15,7 +15,7 @@ export class NoAnswer extends Error {
 }
 
 /** The server's number of the error; null if the server did not send one. */
-export function numberOf(error: unknown): number | null {
+function numberOf(error: unknown): number | null {
   const number = propertyOf(error, "errno");
   return typeof propertyOf(error, "sqlState") === "string" && typeof number === "number" ? number : null;
 }
@@ -31,7 +31,7 @@ const is =
  */
 export const isRepeatable: (error: unknown) => boolean = is(1213, 3101, 1062);
 /** The server accepts no writes: it is a replica, or was made read-only in a failover. */
-export const isReadOnly: (error: unknown) => boolean = is(1290, 1792, 1836, 3100);
+const isReadOnly: (error: unknown) => boolean = is(1290, 1792, 1836, 3100);
 /** A table or a column does not exist. */
 export const isMissing: (error: unknown) => boolean = is(1146, 1054);
 /** The user lacks a privilege. */
