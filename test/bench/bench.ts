@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: what Payhooks costs on top of a framework and the signature check, held against the goals of
  * goals.ts. `--quick` measures less and writes nothing, `--all` measures more, and on Node 24 too. `--node 24` runs the
- * server on that version alone. `--by-hand`, `--abuse`, `--redis`, `--sqlite`, `--effects`, `--backlog`, `--burst`, `--seeing` and `--soak` are
+ * server on that version alone. `--by-hand`, `--abuse`, `--redis`, `--sqlite`, `--effects`, `--backlog`, `--merchants`, `--burst`, `--seeing` and `--soak` are
  * benches of their own.
  */
 import { availableParallelism, loadavg } from "node:os";
@@ -40,6 +40,7 @@ const { values: flags } = parseArgs({
     sqlite: { type: "boolean", default: false },
     effects: { type: "boolean", default: false },
     backlog: { type: "boolean", default: false },
+    merchants: { type: "boolean", default: false },
     burst: { type: "boolean", default: false },
     seeing: { type: "boolean", default: false },
     soak: { type: "boolean", default: false },
@@ -69,6 +70,7 @@ if (flags.redis) await import("./redis.ts");
 if (flags.sqlite) await import("./sqlite.ts");
 if (flags.effects) await import("./effects.ts");
 if (flags.backlog) await import("./backlog.ts");
+if (flags.merchants) await import("./merchants.ts");
 if (flags.burst) await import("./burst.ts");
 if (flags.seeing) await import("./seeing.ts");
 if (flags.soak) await import("./soak.ts");
@@ -79,6 +81,7 @@ const benchesOfTheirOwn = [
   flags.sqlite,
   flags.effects,
   flags.backlog,
+  flags.merchants,
   flags.burst,
   flags.seeing,
   flags.soak,

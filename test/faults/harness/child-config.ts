@@ -56,6 +56,8 @@ export interface ChildConfig {
   readonly throwRate: number;
   readonly maxAttempts: number;
   readonly timeoutMs: number;
+  /** The wait before each further attempt. Default 100. */
+  readonly backoffMs?: number;
   readonly seed: number;
   /** Another handler comes behind the one that writes the log. */
   readonly twoHandlers?: boolean;

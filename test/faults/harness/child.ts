@@ -88,7 +88,7 @@ function sleep(ms: number): Promise<void> {
 const options = {
   maxAttempts: config.maxAttempts,
   timeoutMs: config.timeoutMs,
-  backoffMs: () => 100,
+  backoffMs: () => config.backoffMs ?? 100,
   ...(config.onCrash === undefined ? {} : { onCrash: config.onCrash }),
 };
 if (ledger === null) receiver.onDeposit({ PENDING: handle, SUCCESS: handle, FAILED: handle }, options);

@@ -3,6 +3,7 @@ import { type AsyncContext, emptyContext } from "../time/async-context.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import { sleep } from "../time/clock.ts";
 import type { Inbox, Lease, RunEnd, Runner } from "./inbox.ts";
+import { LeaseTime } from "./lease-time.ts";
 import type { InboxParts } from "./parts.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "./record/event.ts";
 import type { Lane } from "./record/lane.ts";
@@ -86,14 +87,7 @@ export class Run implements Lease {
   #context: AsyncContext;
   #tellEnd: (ended: Ended) => void = () => {};
   #data: LeaseData | null = null;
-  /** Measures the time since the write that made or renewed the lease was sent. */
-  #leased;
-  /** The end of the lease, on the store's clock. */
-  #until = 0;
-  /** How long the lease lasts. */
-  #leaseMs: number;
-  /** How much sooner the lease ends than this process's clock says: by how much it was dated too early, or more. */
-  #behindMs = 0;
+  readonly #lease: LeaseTime;
   #started = false;
   #called = false;
   #lost = false;
@@ -125,8 +119,7 @@ export class Run implements Lease {
     this.#parts = parts;
     this.#host = host;
     this.#token = parts.environment.token();
-    this.#leased = parts.stopwatch();
-    this.#leaseMs = parts.leaseMs;
+    this.#lease = new LeaseTime(key, parts);
     this.ended = new Promise((tell) => {
       this.#tellEnd = tell;
     });
@@ -144,7 +137,7 @@ export class Run implements Lease {
 
   /** How long the lease has lasted on this process's clock. */
   get elapsedMs(): number {
-    return this.#leased.elapsedMs;
+    return this.#lease.elapsedMs;
   }
 
   /** A handler was called. If its end cannot be stored, its effect may happen twice. */
@@ -163,12 +156,10 @@ export class Run implements Lease {
    */
   begin(record: IdempotencyRecord | null, slot: string | "next", now: number): Begun {
     const { runner, key } = this;
-    this.#leased = this.#parts.stopwatch();
-    this.#leaseMs = this.#parts.leaseNowMs;
     const begun = beginIn(record, slot, {
       key,
       token: this.#token,
-      leaseMs: this.#leaseMs,
+      leaseMs: this.#lease.begin(),
       now,
       force: this.#force,
       mayRunSuspect: (suspicions) => this.#host.mayRunSuspect(key, widthOf(suspicions, runner)),
@@ -187,9 +178,7 @@ export class Run implements Lease {
 
   /** The write that began it was answered, which tells the store's time. */
   confirmed(): void {
-    this.#parts.answeredAfter(this.elapsedMs);
-    this.#until = this.data.now + this.#leaseMs;
-    this.#behindMs = this.#passed();
+    this.#lease.begun(this.data.now);
   }
 
   /** Calls the handlers, and resolves to how that ended. */
@@ -208,7 +197,7 @@ export class Run implements Lease {
   mayCall(): ReturnType<Lease["mayCall"]> {
     if (this.#lost) return "lost";
     // Perhaps nobody has taken it. The write that hands it back shows that.
-    if (this.#isOver) this.#wasTooLate = true;
+    if (this.#lease.isOver) this.#wasTooLate = true;
     const { isClosing, store } = this.#parts;
     return this.#wasTooLate || (isClosing && store.endsWithProcess !== true) ? "hand-back" : "yes";
   }
@@ -216,32 +205,6 @@ export class Run implements Lease {
   /** The lease was over before a handler was to be called, so the event was handed back. */
   get wasTooLate(): boolean {
     return this.#wasTooLate;
-  }
-
-  /** True if another process may take the event, because the lease has ended on this process's clock or on the store's. */
-  get #isOver(): boolean {
-    return this.#leased.elapsedMs + this.#behind() >= this.#leaseMs;
-  }
-
-  /**
-   * The lease was dated by what this process knew of the store's time, which may have been too early. The answer to the write tells
-   * the store's time, but not how long the write was on its way. So all that had passed on the store's clock by then counts, in
-   * addition to the time since the write was sent. The time that the write took counts twice, which is on the safe side. A later
-   * answer may show that the lease was dated even earlier.
-   */
-  #behind(): number {
-    this.#behindMs = Math.max(this.#behindMs, this.#passed() - this.#leased.elapsedMs);
-    return this.#behindMs;
-  }
-
-  /** How long the lease has lasted on the store's clock, as far as this process knows. */
-  #passed(): number {
-    try {
-      return Math.max(0, this.#parts.store.now(this.key) - (this.#until - this.#leaseMs));
-    } catch {
-      // If the store cannot tell its time, only this process's clock decides.
-      return 0;
-    }
   }
 
   async aside(turn: Promise<void>): Promise<boolean> {
@@ -318,7 +281,7 @@ export class Run implements Lease {
     if (finished?.answer.kind === "ended") return { ...finished.answer, dueInMs, version: finished.version };
     // If the answer to the write got lost, another process may have taken the event since, because the write was made. If it was not
     // made, that process had to wait until the lease was over, and it warns before it calls anything.
-    if (mayHaveEnded && !this.#isOver) this.#lost = true;
+    if (mayHaveEnded && !this.#lease.isOver) this.#lost = true;
     else this.#lose();
     return null;
   }
@@ -372,32 +335,27 @@ export class Run implements Lease {
   async renew(): Promise<void> {
     if (!this.#started || this.#lost || this.#renewing || this.#ending) return;
     this.#renewing = true;
-    const { records, leaseNowMs: leaseMs } = this.#parts;
-    let sent = this.#leased;
-    let until = this.#until;
+    let sent = this.#lease.send();
+    let dated = 0;
     try {
-      const { answer: holds } = await records.change({
+      const { answer: holds } = await this.#parts.records.change({
         key: this.key,
         // A third of a lease, as often as it is renewed, unless the store takes longer to answer.
-        deadlineMs: this.#leaseMs / 3,
+        deadlineMs: this.#lease.lengthMs / 3,
         step: (record, now) => {
-          sent = this.#parts.stopwatch();
-          until = now + leaseMs;
-          const answer = renew(record, this.data, leaseMs, now);
+          sent = this.#lease.send();
+          dated = now;
+          const answer = renew(record, this.data, sent.leaseMs, now);
           this.#decided = isDecided(record, this.data);
           return { answer, record: answer ? record : null };
         },
       });
-      if (holds) {
-        this.#leased = sent;
-        this.#leaseMs = leaseMs;
-        this.#until = until;
-        this.#behindMs = this.#passed();
-      } else if (!this.#ending) this.#lose();
+      if (holds) this.#lease.answered(sent, dated);
+      else if (!this.#ending) this.#lose();
     } catch (error) {
       this.runner.notify(inboxError("renew", error));
       // The store could not be reached for a whole lease, so another process may have the event by now.
-      if (this.#leased.elapsedMs >= this.#leaseMs) this.warnOfDouble("lease-lost");
+      if (this.elapsedMs >= this.#lease.lengthMs) this.warnOfDouble("lease-lost");
     } finally {
       this.#renewing = false;
     }
