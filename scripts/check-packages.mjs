@@ -15,6 +15,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/fetch": 6100,
   "@payhooks/core/inbox": 47800,
   "@payhooks/core/postgres": 42500,
+  "@payhooks/core/mysql": 39000,
   "@payhooks/core/redis": 40900,
   "@payhooks/core/sqlite": 36800,
   "@payhooks/core/effects": 5700,

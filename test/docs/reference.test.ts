@@ -65,6 +65,11 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "postgresInbox",
     type: 'keyof import("@payhooks/core/postgres").PostgresInboxOptions',
   },
+  "options of mysqlInbox": {
+    page: "docs/reference/options.md",
+    section: "mysqlInbox",
+    type: 'keyof import("@payhooks/core/mysql").MysqlInboxOptions',
+  },
   "options of redisInbox": {
     page: "docs/reference/options.md",
     section: "redisInbox",
@@ -263,6 +268,7 @@ describe("options that users can give", () => {
     EffectsOptions: "exactly-once.md has them with those of the clients",
     PostgresEffectsOptions: "exactly-once.md has them with those of the clients",
     SqliteEffectsOptions: "exactly-once.md has them with those of the clients",
+    MysqlStoreOptions: "those of mysqlInbox, without what the engine takes",
     PostgresStoreOptions: "those of postgresInbox, without what the engine takes",
     SourceOptions: "any-sender.md shows each where it is needed",
     HmacOptions: "any-sender.md shows each where it is needed",

@@ -9,6 +9,7 @@ import {
 } from "@payhooks/core/effects/postgres";
 import { sqliteEffects } from "@payhooks/core/effects/sqlite";
 import { paymentCallbacks as onFetch } from "@payhooks/core/fetch";
+import { mysqlInbox } from "@payhooks/core/mysql";
 import { postgresInbox } from "@payhooks/core/postgres";
 import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
@@ -49,6 +50,7 @@ const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
   memoryInbox: (options) => memoryInbox(options),
   sqliteInbox: (options) => sqliteInbox("never-opened.db", options),
   postgresInbox: (options) => postgresInbox("postgres://localhost/never", options),
+  mysqlInbox: (options) => mysqlInbox("mysql://localhost/never", options),
   redisInbox: (options) => redisInbox("redis://localhost/never", options),
   ...Object.fromEntries(mounts),
   workRoute: (options) => workRoute(receiver, options),

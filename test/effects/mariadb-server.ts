@@ -9,10 +9,15 @@ import { GuardedProgram } from "../support/guarded.ts";
 
 export interface MariadbServer {
   readonly url: string;
+  /** Ends the server at once, as a power failure does, or stops it where it is. */
+  kill(signal: "SIGKILL" | "SIGSTOP" | "SIGCONT"): Promise<void>;
+  /** Starts it again on the same data. */
+  start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-export async function startMariadb(): Promise<MariadbServer> {
+/** @param settings further options of the server, such as `--read-only` */
+export async function startMariadb(settings: readonly string[] = []): Promise<MariadbServer> {
   const folder = mkdtempSync(join(tmpdir(), "payhooks-mariadb-"));
   const data = join(folder, "data");
   const user = process.getuid?.() === 0 ? ["--user=root"] : [];
@@ -21,16 +26,26 @@ export async function startMariadb(): Promise<MariadbServer> {
   const port = await freePort();
   const options = [
     ...["--no-defaults", `--datadir=${data}`, `--port=${port}`, "--bind-address=127.0.0.1", ...user],
-    ...[`--socket=${join(folder, "socket")}`, `--pid-file=${join(folder, "pid")}`],
+    ...[`--socket=${join(folder, "socket")}`, `--pid-file=${join(folder, "pid")}`, ...settings],
   ];
-  const program = await GuardedProgram.start("mariadbd", options, { cwd: folder });
-  const url = `mysql://root@127.0.0.1:${port}/shop`;
-  await whenReady(port, program);
+  const start = async (): Promise<GuardedProgram> => {
+    const program = await GuardedProgram.start("mariadbd", options, { cwd: folder });
+    await whenReady(port, program);
+    return program;
+  };
+  let program = await start();
+  const kill = async (signal: "SIGKILL" | "SIGSTOP" | "SIGCONT"): Promise<void> => {
+    program.kill(signal);
+    if (signal === "SIGKILL") await program.exited;
+  };
   return {
-    url,
+    url: `mysql://root@127.0.0.1:${port}/shop`,
+    kill,
+    async start() {
+      program = await start();
+    },
     async stop() {
-      program.kill("SIGKILL");
-      await program.exited;
+      await kill("SIGKILL");
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -40,7 +55,7 @@ async function whenReady(port: number, program: GuardedProgram): Promise<void> {
   for (;;) {
     try {
       const connection = await createConnection({ host: "127.0.0.1", port, user: "root" });
-      await connection.query("CREATE DATABASE shop");
+      await connection.query("CREATE DATABASE IF NOT EXISTS shop");
       await connection.end();
       return;
     } catch (error) {

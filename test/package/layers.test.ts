@@ -13,7 +13,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["testing", "http"],
   ["receiver"],
   ["effects"],
-  ["memory", "sqlite", "redis", "postgres"],
+  ["memory", "sqlite", "redis", "postgres", "mysql"],
   ["sources"],
   ["flows", "handlers"],
   ["inbox"],

@@ -39,7 +39,7 @@ export async function checkSetup({
 }: SetupParts): Promise<readonly SetupWarning[]> {
   if (!hasInbox && process.env.NODE_ENV === "production") {
     throw new PayhooksError("ERR_INBOX_REQUIRED", "NODE_ENV is production and no inbox is named.", {
-      fix: "Choose one: postgresInbox(url) or redisInbox(url) for several machines, sqliteInbox(file) for one machine, or memoryInbox(), which loses acknowledged events when the process dies.",
+      fix: "Choose one: postgresInbox(url), mysqlInbox(url) or redisInbox(url) for several machines, sqliteInbox(file) for one machine, or memoryInbox(), which loses acknowledged events when the process dies.",
     });
   }
   if (!runsElsewhere && registry.empty) {

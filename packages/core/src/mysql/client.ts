@@ -1,0 +1,219 @@
+import { PayhooksError } from "../protocol/errors.ts";
+import { propertyOf } from "../protocol/reading.ts";
+import type { Environment } from "../time/environment.ts";
+import { inTime } from "../time/in-time.ts";
+import { explained, isRepeatable, NoAnswer, NotSent } from "./failure.ts";
+
+/** A pool of `mysql2` or of `mysql2/promise`. Its address and user are used to make connections of the inbox's own. */
+export interface MysqlPool {
+  /** By this a pool is recognised. It is never called. */
+  getConnection(...given: never[]): unknown;
+}
+
+/** Where a MySQL inbox is kept: a URL, or a pool of `mysql2`. */
+export type MysqlTarget = string | MysqlPool;
+
+/** A value that is put into a statement. */
+export type Value = string | number | null;
+
+/** A statement, in which `?` stands for a value, or for a list of them. */
+export type Statement = readonly [sql: string, ...values: (Value | readonly Value[])[]];
+
+/** A row of an answer. Numbers may come as texts. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** The rows that a statement has read, or how many it has changed. */
+export type Answer = readonly Row[] | { readonly affectedRows: number };
+
+/** A connection of `mysql2/promise`, as far as it is used. */
+export interface Connection {
+  /** The same for each time that the connection is taken from its pool. */
+  readonly connection: object;
+  query(query: object): Promise<[unknown, unknown]>;
+  release(): void;
+  destroy(): void;
+}
+
+/** The part of `mysql2/promise` that is used. */
+export interface Driver {
+  createPool(settings: object): { getConnection(): Promise<Connection>; end(): Promise<void> };
+  format(sql: string, values: unknown[]): string;
+}
+
+/** How often to try a transaction that has collided with another one. */
+const ATTEMPTS = 4;
+/** How long to wait for the end of connections. */
+const CLOSE_MS = 1_000;
+
+/** Which settings of a pool lead to the same server, as the same user. All others are about the program's own answers. */
+const SHARED = [
+  ...["host", "port", "socketPath", "localAddress", "stream", "ssl", "compress", "database", "user"],
+  ...[
+    "password",
+    "password2",
+    "password3",
+    "passwordSha1",
+    "insecureAuth",
+    "authPlugins",
+    "authSwitchHandler",
+  ],
+] as const;
+
+/** How rows are read, whatever the address says. */
+const READING = { typeCast: true, rowsAsArray: false, nestTables: false, namedPlaceholders: false };
+
+/**
+ * What each session begins with, whatever the server's and the user's defaults are. Values are escaped for this `sql_mode`. At
+ * level "read committed", a statement locks the rows that it finds, and no gaps between them.
+ */
+function beginning(timeoutMs: number): string {
+  return `SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', autocommit = 1,
+    innodb_lock_wait_timeout = ${Math.max(1, Math.floor(timeoutMs / 1_000))}, sql_select_limit = DEFAULT,
+    sql_safe_updates = 0, sql_big_selects = 1, group_concat_max_len = 1000000;
+    SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE`;
+}
+
+/** The settings of a connection to the target. Throws `ERR_OPTION_MISSING`, `ERR_OPTION_INVALID`. */
+export function settingsOf(target: MysqlTarget | undefined): object {
+  if (target === undefined || target === null || target === "") {
+    throw new PayhooksError("ERR_OPTION_MISSING", "mysqlInbox was given no URL and no pool.", {
+      fix: "Set it (is the environment variable there?), such as mysql://user:password@localhost:3306/shop. There is no default address.",
+    });
+  }
+  if (typeof target === "string") {
+    if (/^(?:mysql|mariadb):\/\//.test(target) && URL.canParse(target)) return { uri: target };
+    throw new PayhooksError("ERR_OPTION_INVALID", "The address that mysqlInbox was given cannot be read.", {
+      fix: "Write it as mysql://user:password@host:3306/database, with user and password percent-encoded (encodeURIComponent) if they contain characters such as / ? # or %.",
+    });
+  }
+  const config = [target, propertyOf(target, "pool")]
+    .map((pool) => propertyOf(propertyOf(pool, "config"), "connectionConfig"))
+    .find((found) => found !== undefined);
+  if (config === undefined) {
+    throw new PayhooksError(
+      "ERR_OPTION_INVALID",
+      "mysqlInbox was given something that is not a pool of mysql2.",
+      {
+        fix: "Give it createPool(…) of mysql2 or mysql2/promise, or a URL. It takes no single connection, and no cluster.",
+      },
+    );
+  }
+  return Object.fromEntries(SHARED.map((name) => [name, propertyOf(config, name)]));
+}
+
+export async function loadDriver(): Promise<Driver> {
+  try {
+    const loaded = (await import("mysql2/promise")) as unknown as Driver & { readonly default?: Driver };
+    return loaded.default ?? loaded;
+  } catch (cause) {
+    throw new PayhooksError(
+      "ERR_PEER_MISSING",
+      "mysqlInbox needs the package mysql2, which is not installed.",
+      {
+        fix: "Install it: npm install mysql2",
+        cause,
+      },
+    );
+  }
+}
+
+/** A few connections, which are made when they are needed. One that has failed is thrown away: the next may lead to another server. */
+export class Connections {
+  /** How many bytes one packet may have, as the server has told. */
+  maxPacketBytes: number = Number.POSITIVE_INFINITY;
+  readonly #driver: Driver;
+  readonly #pool: ReturnType<Driver["createPool"]>;
+  readonly #environment: Environment;
+  readonly #timeoutMs: number;
+  readonly #begun = new WeakSet<object>();
+  readonly #asked = new Set<Connection>();
+
+  constructor(driver: Driver, settings: object, count: number, environment: Environment, timeoutMs: number) {
+    this.#driver = driver;
+    this.#environment = environment;
+    this.#timeoutMs = timeoutMs;
+    this.#pool = driver.createPool({
+      ...settings,
+      charset: "utf8mb4",
+      // Of an update, the rows that it has found are counted: one that changes nothing was made too.
+      flags: ["FOUND_ROWS"],
+      multipleStatements: true,
+      connectionLimit: count,
+      // Both have to fit into the time for a delivery.
+      connectTimeout: Math.ceil((timeoutMs * 2) / 3),
+    });
+  }
+
+  /** The text of statements that the server gets in one packet. */
+  textOf(statements: readonly Statement[]): string {
+    return statements.map(([sql, ...values]) => this.#driver.format(sql, values)).join(";\n");
+  }
+
+  /** Sends statements, and returns the rows of each one that has rows. */
+  async run(statements: readonly Statement[], limitMs?: number): Promise<readonly (readonly Row[])[]> {
+    return (await this.send(this.textOf(statements), limitMs)).filter(Array.isArray);
+  }
+
+  /**
+   * Sends a text of statements, and returns the answer of each one. If one fails, those behind it are not run, and a transaction
+   * that it was in is rolled back. Rejects with {@link NotSent} if nothing has left this process.
+   */
+  async send(text: string, limitMs: number = this.#timeoutMs): Promise<readonly Answer[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#use(await this.#connected(), text, limitMs);
+      } catch (error) {
+        if (attempt === ATTEMPTS || !isRepeatable(error)) throw error;
+      }
+    }
+  }
+
+  async #connected(): Promise<Connection> {
+    const connecting = this.#pool.getConnection();
+    const late = (): Error => new NoAnswer("no connection became free in time");
+    try {
+      const connection = await inTime(this.#environment, this.#timeoutMs, () => connecting, late);
+      if (!this.#begun.has(connection.connection)) {
+        await this.#ask(connection, beginning(this.#timeoutMs), this.#timeoutMs);
+        this.#begun.add(connection.connection);
+      }
+      return connection;
+    } catch (cause) {
+      connecting.then(
+        (connection) => connection.destroy(),
+        () => {},
+      );
+      throw new NotSent("there is no connection", { cause: explained(cause) });
+    }
+  }
+
+  async #use(connection: Connection, text: string, limitMs: number): Promise<readonly Answer[]> {
+    try {
+      const answers = await this.#ask(connection, text, limitMs);
+      connection.release();
+      return answers;
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+  }
+
+  async #ask(connection: Connection, sql: string, limitMs: number): Promise<readonly Answer[]> {
+    const late = (): Error => new NoAnswer(`no answer within ${limitMs} ms`);
+    this.#asked.add(connection);
+    try {
+      // Two statements at least have a list of answers. One alone would have its own.
+      const query = (): Promise<[unknown, unknown]> => connection.query({ ...READING, sql: `DO 0;\n${sql}` });
+      const [answers] = await inTime(this.#environment, limitMs, query, late);
+      return (answers as Answer[]).slice(1);
+    } finally {
+      this.#asked.delete(connection);
+    }
+  }
+
+  async close(): Promise<void> {
+    const late = (): Error => new NoAnswer("the connections do not end");
+    await inTime(this.#environment, CLOSE_MS, () => this.#pool.end(), late).catch(() => {});
+    for (const connection of this.#asked) connection.destroy();
+  }
+}

@@ -1,0 +1,139 @@
+/** What the failures of MySQL and MariaDB mean. Both have the same numbers for the errors that matter here. */
+import type { SwapResult } from "../inbox/store.ts";
+import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
+import { propertyOf } from "../protocol/reading.ts";
+
+/** Statements that never left this process. */
+export class NotSent extends Error {
+  override readonly name = "NotSent";
+}
+
+/** No answer came in time. The statements may have been run, or may still be. */
+export class NoAnswer extends Error {
+  override readonly name = "NoAnswer";
+}
+
+/** The server's number of the error; null if the server did not send one. */
+function numberOf(error: unknown): number | null {
+  const number = propertyOf(error, "errno");
+  return typeof propertyOf(error, "sqlState") === "string" && typeof number === "number" ? number : null;
+}
+
+const is =
+  (...numbers: readonly number[]) =>
+  (error: unknown): boolean =>
+    numbers.includes(numberOf(error) ?? 0);
+
+/**
+ * The transaction has collided with another one: by a deadlock, by a write elsewhere in a cluster, or because both have made the
+ * same record. It was rolled back, and may succeed at once.
+ */
+export const isRepeatable: (error: unknown) => boolean = is(1213, 3101, 1062);
+/** The server accepts no writes: it is a replica, or was made read-only in a failover. */
+const isReadOnly: (error: unknown) => boolean = is(1290, 1792, 1836, 3100);
+/** A table or a column does not exist. */
+export const isMissing: (error: unknown) => boolean = is(1146, 1054);
+/** The user lacks a privilege. */
+export const isForbidden: (error: unknown) => boolean = is(1044, 1142, 1143, 1227);
+
+/**
+ * The server has not made the write: the lock of a row was not free in time, there is no room, the node of a cluster is not ready,
+ * or too many sessions are open. After any of these, the transaction is never committed, since its connection is thrown away.
+ */
+const isNotMade = is(1205, 1021, 1114, 1040, 1047, 1203, 1226);
+/** The data is at fault: it is too long, out of range, cannot be encoded, or is larger than a packet may be. */
+const isAtFault = is(1406, 1264, 1366, 1048, 1153, 3140);
+
+/**
+ * What the failure of a transaction means for its writes. An error that is in no list counts as unknown, as the loss of the connection
+ * does: the transaction may have been committed.
+ */
+export function fateOf(error: unknown): Extract<SwapResult, { readonly cause: unknown }> {
+  if (error instanceof NotSent) return { kind: "not-written", cause: error.cause ?? error };
+  if (isAtFault(error)) return { kind: "refused", cause: error };
+  const isUndone = [isRepeatable, isReadOnly, isMissing, isForbidden, isNotMade].some((fits) => fits(error));
+  return { kind: isUndone ? "not-written" : "unknown", cause: error };
+}
+
+/** Why there is no connection, and what to do. The first that fits is told, and the server's own words are not. */
+const REFUSALS: readonly (readonly [is: RegExp, what: string, fix: string])[] = [
+  [
+    /^(?:1045|1698|1251|2059)\b|^AUTH_SWITCH/,
+    "the server refuses this user or the password",
+    "Check user and password. Percent-encode characters such as @ : / # in an address (encodeURIComponent). MySQL tells users apart by the host they come from: 'user'@'%'.",
+  ],
+  [
+    /^1049\b/,
+    "the database does not exist",
+    "Check the name at the end of the address, or make it: CREATE DATABASE name.",
+  ],
+  [/^1044\b/, "the user may not use this database", "GRANT ALL ON name.* TO your_user."],
+  [
+    /^(?:1130|1129)\b/,
+    "the server does not let this host in",
+    "CREATE USER your_user@host, or FLUSH HOSTS after too many errors.",
+  ],
+  [
+    /^(?:1040|1203|1226)\b/,
+    "the server has no connection left",
+    "Raise max_connections, or let other programs use fewer. The inbox needs three for each process.",
+  ],
+  [/^(?:1053|1927)\b/, "the server is stopping", "Wait: this is tried again."],
+  [/^1047\b/, "this node of the cluster is not ready", "Wait: this is tried again."],
+  [
+    /^(?:1290|1792|1836|3100)\b/,
+    "the server accepts no writes",
+    "Is it a replica, or in the middle of a failover? The address has to lead to the primary.",
+  ],
+  [
+    /HANDSHAKE_NO_SSL_SUPPORT/,
+    "TLS is asked for, and the server has none",
+    "Leave ssl out, or switch TLS on in the server.",
+  ],
+  [/^(?:3159|1835)\b/, "the server takes only connections with TLS", "Set ssl in the settings of the pool."],
+  [
+    /DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|ERR_TLS_|CERT_|HANDSHAKE_SSL_ERROR/,
+    "the server's certificate is not accepted",
+    "Give the certificate of its authority as ssl.ca in the settings of a pool.",
+  ],
+  [
+    /ENOTFOUND|EAI_AGAIN/,
+    "the host of the address is not known",
+    "Check the host. Inside a container, localhost is the container itself.",
+  ],
+  [
+    /ECONNREFUSED|ENOENT/,
+    "nothing answers at the address",
+    "Is the server running, and are host and port, or the socket, right?",
+  ],
+  [
+    /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/,
+    "the address does not answer in time",
+    "Check host and port, and whether a firewall is in between.",
+  ],
+];
+
+/** The same error in words, if it says why there is no connection. The code is that of an inbox that is away. */
+export function explained(error: unknown): unknown {
+  if (isPayhooksError(error)) return error;
+  if (error instanceof NoAnswer)
+    return unreachable(
+      "it did not answer in time",
+      "Is it overloaded, paused, or are its tables locked?",
+      error,
+    );
+  if (error instanceof NotSent) {
+    const cause = explained(error.cause ?? error);
+    return isPayhooksError(cause)
+      ? cause
+      : unreachable(describeError(cause), "Check the address, and the log of the server.", cause);
+  }
+  const text = `${numberOf(error) ?? ""} ${String(propertyOf(error, "code") ?? "")}`.trim();
+  const [, what, fix] = REFUSALS.find(([fits]) => fits.test(text)) ?? [];
+  return what === undefined || fix === undefined ? error : unreachable(what, fix, error);
+}
+
+function unreachable(what: string, fix: string, cause: unknown): PayhooksError {
+  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `MySQL cannot be opened: ${what}.`, { fix, cause });
+}

@@ -1,0 +1,60 @@
+/**
+ * The inbox for several processes and machines, in MySQL or MariaDB.
+ *
+ * @module
+ */
+
+import { createInbox } from "../inbox/engine.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import { checkNames } from "../protocol/check-names.ts";
+import type { MysqlTarget } from "./client.ts";
+import { checkPrefix, migration } from "./schema.ts";
+import { type MysqlStoreOptions, mysqlStore } from "./store.ts";
+
+export type { MysqlPool, MysqlTarget } from "./client.ts";
+export { type MysqlStoreOptions, mysqlStore } from "./store.ts";
+
+/** Options of {@link mysqlInbox}. */
+export interface MysqlInboxOptions extends MysqlStoreOptions {
+  /** How long a process may be silent before another one takes its event. Default 30 s; renewed every third of it. */
+  readonly leaseMs?: number | undefined;
+  /** How often a process that runs events looks for events of other processes. Default 500 ms. */
+  readonly pollMs?: number | undefined;
+}
+
+/**
+ * An inbox in MySQL 8.0.17 or later, or MariaDB 10.6 or later, on InnoDB. An acknowledged event survives kill -9 of any process
+ * and, with `innodb_flush_log_at_trx_commit` and `sync_binlog` at 1, a crash of the server's machine. Needs the peer `mysql2`.
+ * `SELECT * FROM payhooks_events WHERE reference_id = 'order-17'` shows the events of an order.
+ *
+ * @param target a URL, or a pool of `mysql2` or `mysql2/promise`, whose address and user are used for three connections of the
+ * inbox's own. There is no default address.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at the start `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_MYSQL_UNSUITABLE`,
+ * `ERR_INBOX_UNAVAILABLE`.
+ * @example createReceiver({ inbox: mysqlInbox(pool) })
+ */
+export function mysqlInbox(target: MysqlTarget | undefined, options: MysqlInboxOptions = {}): Inbox {
+  checkNames("mysqlInbox", options, {
+    prefix: true,
+    migrate: true,
+    leaseMs: true,
+    pollMs: true,
+    statementTimeoutMs: true,
+    logger: true,
+    environment: true,
+  });
+  const { leaseMs, pollMs, environment } = options;
+  return createInbox(mysqlStore(target, options), { leaseMs, pollMs, environment });
+}
+
+/**
+ * The SQL that makes the tables, for `migrate: false`. Each statement is complete by itself, and does nothing if its table exists.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID`.
+ */
+export function mysqlMigration(prefix = "payhooks"): string {
+  checkPrefix(prefix);
+  return migration(prefix)
+    .map((statement) => `${statement};\n`)
+    .join("");
+}

@@ -1,0 +1,104 @@
+import { LANES, type Lane, type Lanes } from "../inbox/record/lane.ts";
+import type { Statement } from "./client.ts";
+
+/** The server's clock in whole milliseconds, at the beginning of the statement. Sessions are in UTC, where no hour comes twice. */
+export const NOW: string = "CAST(FLOOR(UNIX_TIMESTAMP(NOW(6)) * 1000) AS SIGNED)";
+
+/** The condition for a record that has not expired. */
+export const UNEXPIRED: string = `(r.expires_at IS NULL OR r.expires_at > ${NOW})`;
+
+/** Columns of times have whole milliseconds. */
+export const whole = (time: number | null): number | null => (time === null ? null : Math.ceil(time));
+
+/** Above this number, due records are not counted exactly. */
+const COUNTED_DUE = 1_000;
+/** How many expired records one step deletes. */
+const PRUNED_AT_ONCE = 200;
+
+/**
+ * The records with these keys, but for those with one of these versions. Each row has the server's time. Without any record, there is
+ * one row without a key.
+ */
+export function readRecords(
+  prefix: string,
+  keys: readonly string[],
+  butFor: readonly string[] = [""],
+): Statement {
+  return [
+    `SELECT ${NOW} AS now, r.\`key\`, r.version, r.text FROM (SELECT 1) one
+    LEFT JOIN ${prefix}_records r ON r.\`key\` IN (?) AND r.version NOT IN (?) AND ${UNEXPIRED}`,
+    keys,
+    butFor,
+  ];
+}
+
+/** Deletes records with all that belongs to them: those that `chosen`, the beginning of a FROM, names `r`. */
+export function deleteRecords(prefix: string, chosen: string): string {
+  return `DELETE r, e, s FROM ${chosen} LEFT JOIN ${prefix}_events e ON e.record = r.place
+    LEFT JOIN ${prefix}_readings s ON s.record = r.place`;
+}
+
+/** Deletes some records that have expired, and tells whether there are more. */
+export function pruneRecords(prefix: string, before: number): readonly Statement[] {
+  const expired = `FROM ${prefix}_records WHERE expires_at <= ?`;
+  const some = `(SELECT place ${expired} ORDER BY expires_at LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED) gone`;
+  return [
+    [deleteRecords(prefix, `${some} JOIN ${prefix}_records r ON r.place = gone.place`), before],
+    [`SELECT EXISTS (SELECT 1 ${expired}) AS is_more`, before],
+  ];
+}
+
+/** Takes what is due of a lane, and hides it. It skips what others are taking or writing, and its locks end before texts are sent. */
+function takeOf(prefix: string, lane: Lane, limit: number, hideMs: number): readonly Statement[] {
+  const places = `JSON_TABLE(@payhooks_${lane}, '$[*]' COLUMNS (place BIGINT PATH '$.place', since BIGINT PATH '$.since')) taken
+    STRAIGHT_JOIN ${prefix}_records r FORCE INDEX (PRIMARY) ON r.place = taken.place`;
+  return [
+    ["START TRANSACTION"],
+    [
+      `SELECT JSON_ARRAYAGG(JSON_OBJECT('place', place, 'since', due_at)) INTO @payhooks_${lane} FROM (
+        SELECT place, due_at FROM ${prefix}_records FORCE INDEX (by_due)
+        WHERE lane = ? AND due_at <= ${NOW} ORDER BY due_at LIMIT ? FOR UPDATE SKIP LOCKED
+      ) due`,
+      lane,
+      limit,
+    ],
+    [`UPDATE ${places} SET r.due_at = ${NOW} + ?`, Math.ceil(hideMs)],
+    ["COMMIT"],
+    [`SELECT r.\`key\`, r.version, r.text FROM ${places} ORDER BY taken.since`],
+  ];
+}
+
+/** What is due and was left, and when the next record falls due. */
+function lookAt(prefix: string, counted: number): Statement {
+  const due = (lane: Lane): string =>
+    `(SELECT COUNT(*) FROM (
+      SELECT 1 FROM ${prefix}_records WHERE lane = '${lane}' AND due_at <= ${NOW} LIMIT ${counted}
+    ) due) AS ${lane}`;
+  const next = LANES.map(
+    (lane) => `SELECT MIN(due_at) AS at FROM ${prefix}_records WHERE lane = '${lane}' AND due_at > ${NOW}`,
+  );
+  return [
+    `SELECT ${NOW} AS now, ${LANES.map(due).join(", ")}, (SELECT MIN(at) FROM (${next.join(" UNION ALL ")}) waiting) AS next`,
+  ];
+}
+
+/** Takes due records of each lane. The answers are the records of each lane that something is taken of, and then what is left. */
+export function takeRecords(prefix: string, limit: Lanes, hideMs: number): readonly Statement[] {
+  const lanes = LANES.filter((lane) => limit[lane] > 0);
+  const taken = lanes.flatMap((lane) => takeOf(prefix, lane, limit[lane], hideMs));
+  return [...taken, lookAt(prefix, lanes.length === 0 ? COUNTED_DUE : 1)];
+}
+
+/** How many events there are in each state that is no end, and since when the first record has been due. */
+export function countEvents(prefix: string): readonly Statement[] {
+  const oldest = LANES.map(
+    (lane) => `SELECT MIN(due_at) AS at FROM ${prefix}_records WHERE lane = '${lane}' AND due_at <= ${NOW}`,
+  );
+  return [
+    [
+      `SELECT state, reason, COUNT(*) AS n FROM ${prefix}_events
+      WHERE state IN ('waiting', 'retrying', 'running', 'held') GROUP BY state, reason`,
+    ],
+    [`SELECT MIN(at) AS oldest FROM (${oldest.join(" UNION ALL ")}) due`],
+  ];
+}

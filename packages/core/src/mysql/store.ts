@@ -1,0 +1,292 @@
+import type { EventFilter } from "../inbox/events.ts";
+import { decodeRecord } from "../inbox/record/codec.ts";
+import type { Lanes } from "../inbox/record/lane.ts";
+import { ServerClock } from "../inbox/server-clock.ts";
+import type {
+  Counts,
+  DueRecords,
+  KnownRecord,
+  ListCursor,
+  Listed,
+  ListOrder,
+  RecordStore,
+  Scanned,
+  Swap,
+  SwapResult,
+  Versioned,
+} from "../inbox/store.ts";
+import type { GivenLogger } from "../notices/logger.ts";
+import type { Loss } from "../notices/notice.ts";
+import { type SetupWarning, SetupWarnings } from "../notices/setup-warnings.ts";
+import { checkTime } from "../protocol/check-number.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
+import { type Environment, environmentOf } from "../time/environment.ts";
+import {
+  Connections,
+  type Driver,
+  loadDriver,
+  type MysqlTarget,
+  type Row,
+  type Statement,
+  settingsOf,
+} from "./client.ts";
+import { explained, isMissing } from "./failure.ts";
+import { listEvents } from "./listing.ts";
+import { checkPrefix, identityOf, prepare } from "./schema.ts";
+import { countEvents, NOW, pruneRecords, readRecords, takeRecords, UNEXPIRED } from "./statements.ts";
+import { type SwapWays, Writes } from "./swap.ts";
+
+/** How many connections are on the path of a delivery. One more is for lists, counts and pruning. */
+const ON_THE_PATH = 2;
+
+/** Options of {@link mysqlStore}. */
+export interface MysqlStoreOptions {
+  /** What the names of the tables begin with. Default `payhooks`. At most 40 characters of a to z, 0 to 9 and _. */
+  readonly prefix?: string | undefined;
+  /** Makes the tables at the start. Default true. Use false if the user may not: see {@link mysqlMigration}. */
+  readonly migrate?: boolean | undefined;
+  /** The time after which statements are given up. Default 1.5 s; keep it below `acceptTimeoutMs`. */
+  readonly statementTimeoutMs?: number | undefined;
+  /** Where warnings at the start are logged. Default: they are notices of the receiver, which its logger gets. */
+  readonly logger?: GivenLogger | undefined;
+  /** For tests: everything that the store takes from outside, except MySQL itself. */
+  readonly environment?: Environment | undefined;
+}
+
+/**
+ * Keeps records in MySQL or MariaDB. Writes that come at the same time are made by one transaction in one packet. The store has
+ * three connections of its own, so that handlers that use all of the program's cannot block it.
+ *
+ * @experimental The interface of stores may still change in a minor release.
+ * @throws PayhooksError `ERR_OPTION_INVALID`; at `open()` `ERR_OPTION_MISSING`, `ERR_PEER_MISSING`, `ERR_MYSQL_UNSUITABLE`.
+ */
+export function mysqlStore(target: MysqlTarget | undefined, options: MysqlStoreOptions = {}): RecordStore {
+  return mysqlStoreOn(loadDriver, target, options);
+}
+
+/** The same, through a given driver. */
+export function mysqlStoreOn(
+  load: () => Promise<Driver>,
+  target: MysqlTarget | undefined,
+  options: MysqlStoreOptions,
+): RecordStore {
+  checkPrefix(options.prefix ?? "payhooks");
+  return new MysqlStore(load, target, options);
+}
+
+/** What a store has once it is connected. */
+interface Opened {
+  /** For what a delivery or a run waits for. */
+  readonly path: Connections;
+  /** For statements that may take longer, so that no delivery waits for them. */
+  readonly upkeep: Connections;
+  readonly writes: Writes;
+}
+
+class MysqlStore implements RecordStore {
+  readonly durability = "host";
+  identity = "";
+  readonly #load: () => Promise<Driver>;
+  readonly #target: MysqlTarget | undefined;
+  readonly #prefix: string;
+  readonly #migrates: boolean;
+  readonly #timeoutMs: number;
+  readonly #environment: Environment;
+  readonly #clock: ServerClock;
+  readonly #warnings: SetupWarnings;
+  #opening: Promise<Opened> | null = null;
+
+  constructor(load: () => Promise<Driver>, target: MysqlTarget | undefined, options: MysqlStoreOptions) {
+    const { prefix = "payhooks", migrate = true, statementTimeoutMs = 1_500 } = options;
+    this.#load = load;
+    this.#target = target;
+    this.#prefix = prefix;
+    this.#migrates = migrate;
+    this.#timeoutMs = statementTimeoutMs;
+    this.#environment = options.environment ?? environmentOf();
+    this.#clock = new ServerClock(this.#environment);
+    this.#warnings = new SetupWarnings(options.logger);
+  }
+
+  get warnings(): readonly SetupWarning[] {
+    return this.#warnings.all;
+  }
+
+  async open(): Promise<void> {
+    try {
+      const { path } = await this.#open();
+      this.identity = await prepare(path, this.#prefix, this.#migrates, this.#warnings);
+      await this.#ask(path, [[`SELECT ${NOW} AS now`]]);
+    } catch (error) {
+      throw explained(error);
+    }
+  }
+
+  /** Connects when something is asked. After a failure, it can be called again. */
+  #open(): Promise<Opened> {
+    this.#opening ??= (async () => {
+      const settings = settingsOf(this.#target);
+      checkTime("statementTimeoutMs", this.#timeoutMs);
+      const driver = await this.#load();
+      const some = (count: number): Connections =>
+        new Connections(driver, settings, count, this.#environment, this.#timeoutMs);
+      const path = some(ON_THE_PATH);
+      const ways: SwapWays = {
+        prefix: this.#prefix,
+        connections: path,
+        learn: (rows, askedAt) => this.#learn(rows, askedAt),
+        monotonic: () => this.#environment.monotonic(),
+        read: (keys) => this.read(keys),
+        versioned: versionedOf,
+      };
+      return { path, upkeep: some(1), writes: new Writes(ways, ON_THE_PATH) };
+    })().catch((error: unknown) => {
+      this.#opening = null;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  /** Runs statements, and learns the server's time from the first row of the last one. */
+  async #ask(on: Connections, statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+    const askedAt = this.#environment.monotonic();
+    const answers = await on.run(statements);
+    this.#learn(answers.at(-1) ?? [], askedAt);
+    return answers;
+  }
+
+  #learn([row]: readonly Row[], askedAt: number): void {
+    if (row?.now !== undefined) this.#clock.learn(Number(row.now), askedAt);
+  }
+
+  async #keepUp(...statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+    return this.#ask((await this.#open()).upkeep, statements);
+  }
+
+  async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
+    const { upkeep } = await this.#open();
+    const before = this.identity;
+    try {
+      this.identity = await identityOf(upkeep, this.#prefix);
+      if (this.identity === before) return (await this.#hasAll(known)) ? null : "missing";
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      this.identity = await prepare(upkeep, this.#prefix, this.#migrates, this.#warnings);
+    }
+    return "replaced";
+  }
+
+  async #hasAll(known: readonly KnownRecord[]): Promise<boolean> {
+    if (known.length === 0) return true;
+    const [rows = []] = await this.#keepUp([
+      `SELECT r.\`key\`, r.version, COUNT(e.event_id) AS n, SUM(e.state <> 'finished') AS open
+      FROM ${this.#prefix}_records r LEFT JOIN ${this.#prefix}_events e ON e.record = r.place
+      WHERE r.\`key\` IN (?) GROUP BY r.place, r.\`key\`, r.version`,
+      known.map(({ key }) => key),
+    ]);
+    const found = new Map(rows.map((row) => [String(row.key), row]));
+    return known.every(({ key, version, index }) => {
+      const row = found.get(key);
+      if (row === undefined) return false;
+      const isOpen = index.events.some(({ state }) => state !== "finished");
+      return (
+        (Number(row.n) > 0 || index.events.length === 0) &&
+        (Number(row.open) > 0 || !isOpen || row.version !== version)
+      );
+    });
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  async read(keys: readonly string[]): Promise<readonly (Versioned | null)[]> {
+    if (keys.length === 0) return [];
+    const { path } = await this.#open();
+    const [rows = []] = await this.#ask(path, [readRecords(this.#prefix, keys)]);
+    const found = new Map(rows.filter((row) => row.key !== null).map((row) => [row.key, versionedOf(row)]));
+    return keys.map((key) => found.get(key) ?? null);
+  }
+
+  async swap(items: readonly Swap[]): Promise<readonly SwapResult[]> {
+    return (await this.#open()).writes.swap(items);
+  }
+
+  async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
+    const { path } = await this.#open();
+    const answers = await this.#ask(path, takeRecords(this.#prefix, limit, hideMs));
+    const [left] = answers.at(-1) ?? [];
+    return {
+      records: answers
+        .slice(0, -1)
+        .flat()
+        .map((row) => ({ key: String(row.key), ...versionedOf(row) })),
+      left: { usual: Number(left?.usual ?? 0), patient: Number(left?.patient ?? 0) },
+      nextDueAt: numberOrNull(left?.next),
+    };
+  }
+
+  async list(
+    filter: EventFilter,
+    cursor: ListCursor | null,
+    limit: number,
+    first: ListOrder = "oldest",
+  ): Promise<Listed> {
+    return listEvents(this.#prefix, filter, cursor, limit, first, async (statement) => {
+      const [rows = []] = await this.#keepUp(statement);
+      return rows;
+    });
+  }
+
+  async scan(cursor: string | null, limit: number): Promise<Scanned> {
+    const [rows = []] = await this.#keepUp([
+      `SELECT r.place, r.\`key\`, r.version, r.text, ${UNEXPIRED} AS is_there
+      FROM ${this.#prefix}_records r WHERE r.place > ? ORDER BY r.place LIMIT ?`,
+      Number(cursor ?? 0),
+      limit,
+    ]);
+    const records = rows
+      .filter((row) => Number(row.is_there) === 1)
+      .map((row) => ({ key: String(row.key), ...versionedOf(row) }));
+    return { records, next: rows.length < limit ? null : String(rows.at(-1)?.place) };
+  }
+
+  async counts(): Promise<Counts> {
+    const [rows = [], [due] = []] = await this.#keepUp(...countEvents(this.#prefix));
+    const counts = { waiting: 0, retrying: 0, running: 0, held: 0 };
+    const heldBy: Partial<Record<HeldReason, number>> = {};
+    for (const row of rows) {
+      counts[row.state as keyof typeof counts] += Number(row.n);
+      if (row.reason !== null) heldBy[row.reason as HeldReason] = Number(row.n);
+    }
+    return { ...counts, heldBy, oldestDueAt: numberOrNull(due?.oldest) };
+  }
+
+  async prune(before: number): Promise<boolean> {
+    const [[row] = []] = await this.#keepUp(...pruneRecords(this.#prefix, Math.floor(before)));
+    return Number(row?.is_more) === 1;
+  }
+
+  async readNote(name: string): Promise<string | null> {
+    const [[row] = []] = await this.#keepUp([`SELECT text FROM ${this.#prefix}_notes WHERE name = ?`, name]);
+    return row === undefined ? null : String(row.text);
+  }
+
+  async writeNote(name: string, text: string): Promise<void> {
+    const sql = `INSERT INTO ${this.#prefix}_notes (name, text) VALUES (?, ?) ON DUPLICATE KEY UPDATE text = ?`;
+    await this.#keepUp([sql, name, text, text]);
+  }
+
+  async close(): Promise<void> {
+    const opened = await this.#opening?.catch(() => null);
+    await Promise.all([opened?.path.close(), opened?.upkeep.close()]);
+  }
+}
+
+function numberOrNull(value: unknown): number | null {
+  return value === null || value === undefined ? null : Number(value);
+}
+
+function versionedOf(row: Row): Versioned {
+  return { version: String(row.version), record: decodeRecord(String(row.text)) };
+}

@@ -1,0 +1,277 @@
+/** What MariaDB refuses, and what becomes of the writes; and what the start says where something is missing. */
+import { mysqlMigration, mysqlStore } from "@payhooks/core/mysql";
+import { type Connection, createConnection } from "mysql2/promise";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
+import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
+import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
+import { type MariadbServer, startMariadb } from "../effects/mariadb-server.ts";
+import { NetworkProxy } from "../faults/harness/proxy.ts";
+import { type Scope, until, withScope } from "../faults/harness/scope.ts";
+import { freePort } from "../support/free-port.ts";
+import { mysqlStoreFixture } from "./mysql-store-fixture.ts";
+
+let server: MariadbServer;
+let admin: Connection;
+beforeAll(async () => {
+  server = await startMariadb(["--max-allowed-packet=1M", "--skip-name-resolve"]);
+  admin = await createConnection({ uri: server.url, multipleStatements: true });
+  await admin.query(`CREATE USER shop@'%' IDENTIFIED BY 'right-pass'; GRANT ALL ON shop.* TO shop@'%';
+    CREATE USER poor@'%'; CREATE DATABASE closed`);
+});
+afterAll(async () => {
+  admin.destroy();
+  await server.stop();
+});
+
+const urlAs = (user: string, rest = "shop"): string => {
+  const url = new URL(server.url);
+  return `mysql://${user}@127.0.0.1:${url.port}/${rest}`;
+};
+const kindsOf = (results: readonly SwapResult[]): readonly string[] => [
+  ...new Set(results.map(({ kind }) => kind)),
+];
+const works = (store: ReturnType<typeof mysqlStore>): Promise<boolean> =>
+  sendCanary(store).then(
+    () => true,
+    () => false,
+  );
+
+/** A store as impatient as a receiver's, unless the test is not about time. */
+function open(own: Scope, url: string, statementTimeoutMs = 1_500) {
+  const ground = mysqlStoreFixture(() => url, { statementTimeoutMs });
+  const store = own.add(ground.connect(), (one) => one.close());
+  const newOnes = (count: number): readonly Swap[] =>
+    Array.from({ length: count }, (_, n) => {
+      const key = keyOf(1_000 + n);
+      return swapOf(store, key, null, accepted(key, store.now(key)));
+    });
+  return { ...ground, store, newOnes };
+}
+
+describe("tables that are lost", () => {
+  it("are made again, and the loss is told once", () =>
+    withScope(async (own) => {
+      const { store, prefix } = open(own, server.url);
+      await store.open();
+      expect(await store.findLoss?.([])).toBeNull();
+      const before = store.identity;
+      await admin.query(
+        `DROP TABLE ${["records", "events", "readings", "notes", "meta"].map((name) => `${prefix}_${name}`).join(", ")}`,
+      );
+      expect(await store.findLoss?.([])).toBe("replaced");
+      expect(store.identity).not.toBe(before);
+      expect(await store.findLoss?.([])).toBeNull();
+      await sendCanary(store);
+    }));
+
+  it.each(["records", "events"])("are noticed if %s alone is truncated", (table) =>
+    withScope(async (own) => {
+      const { store, prefix, newOnes } = open(own, server.url);
+      await store.open();
+      const swaps = newOnes(3);
+      await swapAll(store, swaps);
+      expect(await store.findLoss?.(swaps)).toBeNull();
+      await admin.query(`TRUNCATE ${prefix}_${table}`);
+      expect(await store.findLoss?.(swaps)).toBe("missing");
+    }),
+  );
+
+  it("leave nothing that is taken for an event of a later record", () =>
+    withScope(async (own) => {
+      const { store, prefix, newOnes } = open(own, server.url);
+      await store.open();
+      const [first, second] = newOnes(2);
+      if (first === undefined || second === undefined) expect.fail("no writes");
+      await swapAll(store, [first]);
+      await admin.query(`TRUNCATE ${prefix}_records`);
+      await swapAll(store, [second]);
+      const { events } = await store.list({}, null, 10);
+      expect(events.map(({ eventId }) => eventId)).toEqual(second.index.events.map(({ eventId }) => eventId));
+    }));
+});
+
+describe("the start says in words why it fails", () => {
+  const startOf = async (url: string, migrate = true): Promise<string> => {
+    const store = mysqlStore(url, { prefix: `start_${process.pid}`, migrate });
+    try {
+      await store.open();
+    } catch (error) {
+      const { code, message } = error as { readonly code: string; readonly message: string };
+      return `${code}: ${message}`;
+    } finally {
+      await store.close();
+    }
+    throw new Error("It opened.");
+  };
+
+  it.each([
+    [
+      "a wrong password",
+      () => urlAs("shop:wrong"),
+      /ERR_INBOX_UNAVAILABLE.*refuses this user or the password/s,
+    ],
+    ["a user who does not exist", () => urlAs("nobody"), /ERR_INBOX_UNAVAILABLE.*refuses this user/s],
+    ["no such database", () => urlAs("root", "nowhere"), /ERR_INBOX_UNAVAILABLE.*database does not exist/s],
+    [
+      "a database of others",
+      () => urlAs("shop:right-pass", "closed"),
+      /ERR_INBOX_UNAVAILABLE.*may not use this database/s,
+    ],
+    ["no database", () => urlAs("root", ""), /ERR_MYSQL_UNSUITABLE.*names no database/s],
+    [
+      "a host that is not known",
+      () => "mysql://root@nowhere.invalid/shop",
+      /ERR_INBOX_UNAVAILABLE.*host of the address/s,
+    ],
+    ["another kind of address", () => "postgres://localhost/shop", /ERR_OPTION_INVALID/],
+  ])("for %s", async (_, url, said) => {
+    const words = await startOf(url());
+    expect(words).toMatch(said);
+    expect(words).not.toMatch(/wrong:|right-pass/);
+  });
+
+  it("where nothing answers", async () => {
+    expect(await startOf(`mysql://root@127.0.0.1:${await freePort()}/shop`)).toMatch(/nothing answers/);
+  });
+
+  it("where there are no tables and none may be made", async () => {
+    expect(await startOf(server.url, false)).toMatch(/ERR_MYSQL_UNSUITABLE.*no tables.*migrate is false/s);
+  });
+
+  it("where the user may not write", async () => {
+    const prefix = `poor_${process.pid}`;
+    await admin.query(`${mysqlMigration(prefix)} GRANT SELECT, INSERT ON shop.* TO poor@'%'`);
+    const store = mysqlStore(urlAs("poor"), { prefix });
+    await expect(store.open()).rejects.toThrow("may not do everything that events need");
+    await admin.query("GRANT UPDATE, DELETE ON shop.* TO poor@'%'");
+    await store.open();
+    await sendCanary(store);
+    await store.close();
+  });
+});
+
+it("processes that start at one time on a server without tables make them once", () =>
+  withScope(async (own) => {
+    for (let round = 0; round < 4; round++) {
+      const { connect } = mysqlStoreFixture(() => server.url);
+      const stores = Array.from({ length: 6 }, () => own.add(connect(), (one) => one.close()));
+      await Promise.all(stores.map((store) => store.open()));
+      expect(new Set(stores.map(({ identity }) => identity)).size).toBe(1);
+    }
+  }));
+
+it("keys that differ in case, accents or spaces at the end belong to different records", () =>
+  withScope(async (own) => {
+    const { store } = open(own, server.url);
+    await store.open();
+    const keys = ["key", "KEY", "kéy", "ke\u0301y", "key ", "key\t"];
+    const swaps = keys.map((key) => swapOf(store, key, null, accepted(key, store.now(key))));
+    expect(kindsOf(await swapAll(store, swaps))).toEqual(["written"]);
+    const found = await store.read(keys);
+    expect(found.map((one) => one?.version)).toEqual(swaps.map(({ version }) => version));
+  }));
+
+it("an event that fits into no packet is refused alone, and those beside it are made", () =>
+  withScope(async (own) => {
+    const { store, newOnes } = open(own, server.url);
+    await store.open();
+    const [first, ...others] = newOnes(10);
+    if (first === undefined) expect.fail("no write");
+    const content = Buffer.alloc(2_000_000, "a");
+    const long = swapOf(store, first.key, null, accepted(first.key, store.now(first.key), { content }));
+    const [refused, ...made] = await swapAll(store, [long, ...others]);
+    expect(refused).toMatchObject({ kind: "refused", cause: { code: "ERR_MYSQL_UNSUITABLE" } });
+    expect(kindsOf(made)).toEqual(["written"]);
+  }));
+
+describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
+  it("since it is read-only says so, and takes the same writes afterwards", () =>
+    withScope(async (own) => {
+      const { store, newOnes } = open(own, urlAs("shop:right-pass"), 20_000);
+      await store.open();
+      await admin.query("SET GLOBAL read_only = 1");
+      const swaps = newOnes(120);
+      expect(kindsOf(await swapAll(store, swaps))).toEqual(["not-written"]);
+      await admin.query("SET GLOBAL read_only = 0");
+      const again = swaps.map((swap) => ({ ...swap, at: store.now(swap.key) }));
+      expect(kindsOf(await swapAll(store, again))).toEqual(["written"]);
+    }));
+
+  it("since another session has the row locked has written nothing, and goes on afterwards", () =>
+    withScope(async (own) => {
+      const { store, newOnes, prefix } = open(own, server.url);
+      await store.open();
+      const [first] = newOnes(1);
+      if (first === undefined) expect.fail("no write");
+      await swapAll(store, [first]);
+      await admin.query(`START TRANSACTION; SELECT * FROM ${prefix}_records FOR UPDATE`);
+      const now = store.now(first.key);
+      const next = swapOf(store, first.key, first, accepted(first.key, now));
+      const [locked] = await swapAll(store, [next]);
+      expect(["not-written", "unknown"]).toContain(locked?.kind);
+      // What is locked is left to others: a look does not wait for it.
+      expect((await store.takeDue({ usual: 5, patient: 0 }, 1_000)).records).toEqual([]);
+      await admin.query("ROLLBACK");
+      const [made] = await swapAll(store, [{ ...next, at: store.now(first.key) }]);
+      expect(made?.kind).toBe("written");
+    }));
+
+  it("since it is frozen leaves it open whether a write was made: made again, it is made once", () =>
+    withScope(async (own) => {
+      const { store, newOnes } = open(own, server.url);
+      await store.open();
+      const swaps = newOnes(60);
+      await server.kill("SIGSTOP");
+      expect(kindsOf(await swapAll(store, swaps))).toEqual(["unknown"]);
+      await server.kill("SIGCONT");
+      await until("it answers", () => works(store));
+      const results = await swapAll(store, swaps);
+      for (const [at, { version }] of swaps.entries()) {
+        const result = results[at];
+        const isMade =
+          result?.kind === "written" || (result?.kind === "conflict" && result.current?.version === version);
+        expect(isMade).toBe(true);
+      }
+      expect((await store.counts()).waiting).toBe(swaps.length);
+    }));
+
+  it("since it cannot be reached has written nothing", () =>
+    withScope(async (own) => {
+      const proxy = await NetworkProxy.start(own, Number(new URL(server.url).port));
+      const { store, newOnes } = open(own, `mysql://root@127.0.0.1:${new URL(proxy.url).port}/shop`);
+      await store.open();
+      proxy.refuse(true);
+      await until("the connections are known to be gone", async () =>
+        kindsOf(await swapAll(store, newOnes(1))).includes("not-written"),
+      );
+      proxy.refuse(false);
+      expect(kindsOf(await swapAll(store, newOnes(3)))).toEqual(["written"]);
+    }));
+
+  it("since it was killed has every write that it has confirmed, and no other state than whole ones", () =>
+    withScope(async (own) => {
+      const { store, newOnes } = open(own, server.url);
+      await store.open();
+      const confirmed: Swap[] = [];
+      let isKilled = false;
+      const writing = (async () => {
+        for (const swap of newOnes(5_000)) {
+          const [result] = await swapAll(store, [{ ...swap, at: store.now(swap.key) }]);
+          if (result?.kind === "written") confirmed.push(swap);
+          if (isKilled) return;
+        }
+      })();
+      await until("some are confirmed", () => confirmed.length > 50);
+      await server.kill("SIGKILL");
+      isKilled = true;
+      await writing;
+      await server.start();
+      admin = await createConnection({ uri: server.url, multipleStatements: true });
+      await until("it answers", () => works(store));
+      const found = await store.read(confirmed.map(({ key }) => key));
+      expect(found.map((one) => one?.version)).toEqual(confirmed.map(({ version }) => version));
+      expect(await store.findLoss?.(confirmed.slice(0, 32))).toBeNull();
+    }));
+});

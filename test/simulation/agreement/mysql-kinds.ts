@@ -1,0 +1,88 @@
+/** MariaDB, on a real server that is told the history's time in place of its own. All else is the server's. */
+import { type Connection as Client, createPool, format, type Pool } from "mysql2/promise";
+import type { Connection, Driver } from "../../../packages/core/src/mysql/client.ts";
+import { NOW } from "../../../packages/core/src/mysql/statements.ts";
+import { mysqlStoreOn } from "../../../packages/core/src/mysql/store.ts";
+import { silent } from "../../support/silent.ts";
+import type { TextMutant } from "./mutants.ts";
+import { handMovedClock, type Kind, type Place } from "./world.ts";
+
+/** What takes long on a busy machine is no difference. */
+const STATEMENT_TIMEOUT_MS = 10_000;
+
+let places = 0;
+
+/** `admin` is a client for the removal of the data. A mutant has one mistake in its statements. */
+export function mysqlKind(
+  url: string,
+  admin: Client,
+  mutant?: TextMutant,
+  meet: () => void = () => {},
+): Kind {
+  const make = (): Place => {
+    const prefix = `agreement_${process.pid}_${++places}`;
+    const { environment, setTime } = handMovedClock();
+    const changed = (sql: string): string => {
+      const timed = sql.replaceAll(NOW, String(environment.now()));
+      if (mutant === undefined || !sql.includes(mutant.from)) return timed;
+      meet();
+      return sql.replaceAll(mutant.from, mutant.to).replaceAll(NOW, String(environment.now()));
+    };
+    const driver: Driver = {
+      format: (sql, values) => format(sql, values as string[]),
+      createPool(settings) {
+        const pool: Pool = createPool(settings);
+        return {
+          end: () => pool.end(),
+          async getConnection() {
+            const real = (await pool.getConnection()) as unknown as Connection;
+            return {
+              connection: real.connection,
+              release: () => real.release(),
+              destroy: () => real.destroy(),
+              query: (query) => real.query({ ...query, sql: changed((query as { sql: string }).sql) }),
+            };
+          },
+        };
+      },
+    };
+    const options = { prefix, environment, logger: silent, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
+    return {
+      connect: () => mysqlStoreOn(async () => driver, url, options),
+      setTime,
+      async close() {
+        const tables = ["records", "events", "readings", "notes", "meta"].map((name) => `${prefix}_${name}`);
+        await admin.query(`DROP TABLE ${tables.join(", ")}`);
+      },
+    };
+  };
+  return { name: "MariaDB", listsFinished: true, distrustsClock: false, make };
+}
+
+export const mysqlMutants: readonly TextMutant[] = [
+  { name: "refuses a write that is as old as it may be", from: `${NOW} - 5000 AND`, to: `${NOW} - 4999 AND` },
+  {
+    name: "takes a write that is one millisecond ahead",
+    from: `- 5000 AND ${NOW}`,
+    to: `- 5000 AND ${NOW} + 1`,
+  },
+  { name: "writes whatever the version is", from: "AND r.version = '", to: "AND r.version <> 'none" },
+  { name: "keeps finished records for ever", from: "(r.expires_at IS NULL OR", to: "(TRUE OR" },
+  {
+    name: "gives out first what became due last",
+    from: "ORDER BY due_at LIMIT",
+    to: "ORDER BY due_at DESC LIMIT",
+  },
+  { name: "does not hide what it gives out", from: "SET r.due_at = CAST", to: "SET r.due_at = 0 * CAST" },
+  {
+    name: "lists the event again behind which a page begins",
+    from: "(e.accepted_at, e.event_id) > (",
+    to: "(e.accepted_at, e.event_id) >= (",
+  },
+  {
+    name: "counts an event where it was before",
+    from: "ON DUPLICATE KEY UPDATE state = ",
+    to: "ON DUPLICATE KEY UPDATE flow = ",
+  },
+  { name: "lets an expired record stand in the way", from: "AND r.expires_at <= ", to: "AND 0 > " },
+];
