@@ -33,6 +33,7 @@ const slow: Readonly<Record<string, readonly string[]>> = {
     "test/contract/redis-{cluster,replicas,sentinel}.test.ts",
   ],
   "runs the whole contract on a PostgreSQL in this process, which is slow": ["test/contract/pglite.test.ts"],
+  "runs the whole contract on MariaDB, which waits for its disk": ["test/contract/mysql.test.ts"],
   "starts PostgreSQL": [
     "test/examples/deploy.test.ts",
     "test/examples/postgres.test.ts",
