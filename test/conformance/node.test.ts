@@ -33,14 +33,19 @@ describe("every adapter does the same under the names of a deployment", () => {
 });
 
 describe("a receiver that closes ends each connection with its answer", () => {
-  it.each(SERVERS)("$name", { timeout: 60_000 }, async ({ server: command }) => {
-    const server = await startServer(onNode(...command));
-    try {
-      expect(await closeWhileConnected(server.port)).toEqual(ENDED_WITH_ITS_ANSWER);
-    } finally {
-      await server.stop();
-    }
-  });
+  // Behind a gateway, the connection is the gateway's.
+  it.each(SERVERS.filter(({ unreachable }) => unreachable === undefined))(
+    "$name",
+    { timeout: 60_000 },
+    async ({ server: command }) => {
+      const server = await startServer(onNode(...command));
+      try {
+        expect(await closeWhileConnected(server.port)).toEqual(ENDED_WITH_ITS_ANSWER);
+      } finally {
+        await server.stop();
+      }
+    },
+  );
 });
 
 describe("the suite itself", () => {
