@@ -64,6 +64,7 @@ const OTHERS: Readonly<Record<string, (options: Given) => unknown>> = {
   close: (options) => receiver.close(options),
   ingest: (options) => receiver.payments.ingest({} as Given, options),
   replay: (options) => receiver.events.replay("0".repeat(48), { by: "a", note: "b", ...options }),
+  retryNow: (options) => receiver.events.retryNow("0".repeat(48), { by: "a", note: "b", ...options }),
   discard: (options) => receiver.events.discard("0".repeat(48), { by: "a", note: "b", ...options }),
   pgEffects: (options) => pgEffects({} as Given, options),
   postgresEffects: (options) => postgresEffects({} as Given, options),

@@ -78,6 +78,7 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
     claimant: () => receiver.events.claimant(eventId),
     counts: () => receiver.events.counts(),
     replay: () => receiver.events.replay(eventId, decision),
+    retryNow: () => receiver.events.retryNow(eventId, decision),
     discard: () => receiver.events.discard(eventId, decision),
   };
   return {

@@ -5,18 +5,31 @@ import { decide, type Wanted, wantedOf } from "./decide.ts";
 import { list, printCounts, show } from "./list.ts";
 import { INBOX_OPTIONS, openInbox } from "./open-inbox.ts";
 import type { Action } from "./plan.ts";
+import { checkRetry, retry } from "./retry.ts";
 import { FILTER_OPTIONS, FILTERS, selectionOf } from "./selection.ts";
 
 const DEFAULT_LIMIT = 50;
-const DECIDING = ["all", "dry-run", "yes", "by", "note", "handlers", "again", "even-if-expired"] as const;
+const DECIDING = [
+  "all",
+  "rate",
+  "dry-run",
+  "yes",
+  "by",
+  "note",
+  "handlers",
+  "again",
+  "even-if-expired",
+] as const;
 
 export const eventsCommand: Command = {
   name: "events",
-  summary: "Find, list and count the events of an inbox; replay and discard those that are held",
+  summary:
+    "Find, list and count the events of an inbox; replay, retry and discard them",
   usage: [
     "[EVENT_ID …] --redis URL | --sqlite FILE | --postgres URL [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--newest] [--limit N] [--body]",
     "--count --redis URL | --sqlite FILE | --postgres URL",
     "replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--again] [--even-if-expired] --redis URL | --sqlite FILE | --postgres URL",
+    "retry EVENT_ID … | --all --by NAME --note TEXT [--rate N] [--dry-run] --redis URL | --sqlite FILE | --postgres URL",
     "discard EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] --redis URL | --sqlite FILE | --postgres URL",
   ],
   options: {
@@ -30,8 +43,11 @@ export const eventsCommand: Command = {
     },
     count: { help: "count the events that are not finished, by state and reason, instead of listing them" },
     body: { help: "show the fields, what was signed, and the history; they hold personal data" },
-    all: { help: "replay or discard every held event that matches the filters; needs --reason" },
-    "dry-run": { help: "only show what would be replayed or discarded" },
+    all: {
+      help: "replay or discard every held event that matches the filters, which needs --reason; or retry every event that waits for its next attempt",
+    },
+    rate: { value: "N", help: "retry so many events a second", default: "20" },
+    "dry-run": { help: "only show what would be replayed, retried or discarded" },
     yes: { help: "do not ask" },
     by: { value: "NAME", help: "who decides; kept in the event's history" },
     note: { value: "TEXT", help: "why; kept in the event's history" },
@@ -50,6 +66,7 @@ export const eventsCommand: Command = {
     "Redis keeps no list of finished events, and finds them only by their id. --reference then searches the unfinished and held events, and says so.",
     "A decision about all events, or about one whose reason is a question of what is true (ambiguous, malformed, unexpected, unrecognized, conflict, mismatch, reference-reused, crashed), first shows each of them: its amount, what else is known of its transaction, and what will run. Then it asks. Where nobody can be asked, it needs --yes.",
     "Only what was shown is decided. An event that somebody else has decided about meanwhile, or that has changed, is left alone and named. Ctrl-C finishes the event that is under way, and names those that were not tried.",
+    "retry brings the next attempt of an event forward. After an outage it may be an hour away. It counts like any other attempt.",
     "A replayed event waits again until a process of your application runs it, with the handlers that the process has then. A discarded event is kept and never runs.",
     "EVENT_ID is the first thing that a list shows for an event. Its beginning is enough if the event is held, and no other held event begins with it.",
   ],
@@ -60,18 +77,21 @@ export const eventsCommand: Command = {
     "payhooks events --count --redis redis://127.0.0.1:6379",
     'payhooks events replay 3f0c… --sqlite payhooks.db --by amina --note "bank was down"',
     "payhooks events replay --all --reason exhausted,unhandled --dry-run --sqlite payhooks.db",
+    'payhooks events retry --all --event DEPOSIT --sqlite payhooks.db --by amina --note "bank is back"',
     'payhooks events discard --all --reason ambiguous --redis redis://127.0.0.1:6379 --by amina --note "forgeries, checked"',
   ],
   arguments: { least: 0, most: 1_000 },
-  changes: (given) => actionIn(given) !== null && !given.flag("dry-run"),
+  changes: (given) => (actionIn(given) !== null || isRetry(given)) && !given.flag("dry-run"),
   async run(given, terminal) {
     const action = actionIn(given);
     const selection = selectionOf(given);
+    if (isRetry(given)) checkRetry(given);
     const wanted: Wanted | null = action === null ? null : wantedOf(action, given, terminal);
     const limit = given.number("limit", { min: 1 });
-    if (wanted === null) checkLook(given);
+    if (wanted === null && !isRetry(given)) checkLook(given);
     const inbox = await openInbox(given);
     try {
+      if (isRetry(given)) return await retry(inbox, selection, limit, given, terminal);
       if (wanted !== null) return await decide(inbox, wanted, selection, limit, given, terminal);
       if (given.flag("count")) {
         printCounts(await inbox.events.counts(), terminal);
@@ -89,6 +109,10 @@ export const eventsCommand: Command = {
 
 function actionIn({ positionals: [word] }: Given): Action | null {
   return word === "replay" || word === "discard" ? word : null;
+}
+
+function isRetry({ positionals: [word] }: Given): boolean {
+  return word === "retry";
 }
 
 /** Checks the options of a command that only looks. */

@@ -39,6 +39,8 @@ export interface ApplicationOptions {
   readonly payments?: Partial<ReceiverOptions["payments"]> | undefined;
   /** How often a handler is tried. Default once. */
   readonly maxAttempts?: number | undefined;
+  /** How long a failed attempt waits for the next one. Default 1. */
+  readonly backoffMs?: number | undefined;
   /** Whether an attempt fails, besides those of `fails`. */
   readonly breaks?: ((referenceId: string, attempt: number) => boolean) | undefined;
   readonly clock?: FakeClock | undefined;
@@ -50,6 +52,7 @@ export async function application(options: ApplicationOptions = {}): Promise<App
   const {
     payments,
     maxAttempts = 1,
+    backoffMs = 1,
     breaks = () => false,
     clock,
     database = join(folder, `inbox ${++databases}.db`),
@@ -68,7 +71,7 @@ export async function application(options: ApplicationOptions = {}): Promise<App
       if (isBroken || breaks(referenceId, attempt)) throw new Error("the bank is down");
       ran.push(`${referenceId} ${amount}`);
     },
-    { maxAttempts, backoffMs: () => 1 },
+    { maxAttempts, backoffMs: () => backoffMs },
   );
   await receiver.start();
   onTestFinished(async () => void (await receiver.close({ graceMs: 0 })));

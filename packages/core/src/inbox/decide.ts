@@ -2,9 +2,9 @@ import { inboxError } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Events } from "./events.ts";
 import type { InboxParts } from "./parts.ts";
-import { decideOnce, discard, replay } from "./record/decisions.ts";
+import { decideOnce, discard, replay, retryNow } from "./record/decisions.ts";
 import { recordKeyOf } from "./record/event.ts";
-import type { Decision, ReplayDecision } from "./record/life.ts";
+import type { Decision, ReplayDecision, RetryDecision } from "./record/life.ts";
 import { type FinishedClaims, finishedClaims } from "./record/reference-claim.ts";
 
 /** What decisions take from their inbox. */
@@ -20,7 +20,7 @@ export function decisions({
   parts,
   ready,
   decided: onDecided,
-}: DecideParts): Pick<Events, "replay" | "discard"> {
+}: DecideParts): Pick<Events, "replay" | "discard" | "retryNow"> {
   const { records, environment, leaseMs: deadlineMs } = parts;
 
   async function decide(
@@ -50,6 +50,22 @@ export function decisions({
   return {
     async replay(eventId: string, decision: ReplayDecision) {
       await decide(eventId, decision.revision, (record, now) => replay(record, eventId, decision, now));
+    },
+    async retryNow(eventId: string, decision: RetryDecision) {
+      await ready();
+      let isForward = false;
+      await records.change({
+        key: recordKeyOf(eventId),
+        deadlineMs,
+        step: (record, now) => {
+          // If this is asked once more since an answer was lost, it is as far forward as it was to be.
+          const isNew = retryNow(record, eventId, decision, now);
+          isForward ||= isNew;
+          return { answer: isNew, record: isNew ? record : null, announce: isNew };
+        },
+      });
+      onDecided();
+      return isForward;
     },
     async discard(eventId: string, decision: Decision) {
       const { closing, version } = await decide(eventId, decision.revision, (record, now) =>

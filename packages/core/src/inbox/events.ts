@@ -1,7 +1,7 @@
 import type { FlowName } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
 import type { EventState } from "./record/index-of.ts";
-import type { Decision, ReplayDecision, StoredEvent } from "./record/life.ts";
+import type { Decision, ReplayDecision, RetryDecision, StoredEvent } from "./record/life.ts";
 
 /** Which events to list: those that match all of the fields. */
 export interface EventFilter {
@@ -80,6 +80,11 @@ export interface Events {
    * `revision` than the decision names.
    */
   replay(eventId: string, decision: ReplayDecision): Promise<void>;
+  /**
+   * Brings the next attempt of an event forward, instead of waiting for its backoff: after an outage, the last one may be an hour
+   * away. It is an attempt like any other. False if the event waits for no later attempt: it runs, is due, is held or has ended.
+   */
+  retryNow(eventId: string, decision: RetryDecision): Promise<boolean>;
   /**
    * Drops a held event for good. Its copies stay duplicates.
    * @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has another

@@ -36,6 +36,7 @@ export function withOwnErrors(inbox: Inbox): Inbox {
       claimant: (eventId) => owned(() => events.claimant(eventId)),
       counts: () => owned(() => events.counts()),
       replay: (eventId, decision) => owned(() => events.replay(eventId, decision)),
+      retryNow: (eventId, decision) => owned(() => events.retryNow(eventId, decision)),
       discard: (eventId, decision) => owned(() => events.discard(eventId, decision)),
     },
     health: () => owned(() => inbox.health()),

@@ -171,6 +171,11 @@ class MountedReceiver
         await events.replay(eventId, decision);
         notices.post({ type: "replayed", eventId, by: decision.by, note: decision.note });
       },
+      retryNow: async (eventId, decision) => {
+        checkNames("retryNow", decision, { by: true, note: true, inMs: true });
+        checkDelay(decision.inMs);
+        return events.retryNow(eventId, decision);
+      },
       discard: async (eventId, decision) => {
         checkNames("discard", decision, { by: true, note: true, revision: true });
         await events.discard(eventId, decision);
@@ -419,6 +424,16 @@ function notStarted(cause: unknown): string {
 }
 
 /** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */
+/** Longer than a day is no bringing forward. */
+const MAX_DELAY_MS = 86_400_000;
+
+function checkDelay(inMs = 0): void {
+  if (Number.isSafeInteger(inMs) && inMs >= 0 && inMs <= MAX_DELAY_MS) return;
+  throw new PayhooksError("ERR_OPTION_INVALID", `inMs of retryNow is ${String(inMs)}.`, {
+    fix: `Give whole milliseconds from 0 to ${MAX_DELAY_MS}.`,
+  });
+}
+
 function checkReplay(decision: ReplayDecision): void {
   checkNames("replay", decision, {
     by: true,

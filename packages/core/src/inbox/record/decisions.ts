@@ -1,7 +1,7 @@
 import { overtake } from "./accept.ts";
 import { recordKeyOf, slotKeyOf } from "./event.ts";
 import { stateOf } from "./index-of.ts";
-import type { Decision, ReplayDecision, StoredEvent } from "./life.ts";
+import type { Decision, ReplayDecision, RetryDecision, StoredEvent } from "./life.ts";
 import { amountOf, othersOf, revisionOf } from "./others.ts";
 import { addHistory, end, type IdempotencyRecord, referenceOf } from "./record.ts";
 
@@ -58,6 +58,29 @@ export function replay(
   );
   addHistory(work, { at: now, what: `replay ${slot.replays}`, by: decision.by, note: decision.note });
   overtake(record, recordKeyOf(eventId), now);
+  return true;
+}
+
+/**
+ * Brings the next attempt of an event forward. `missing`: it waits for none, or not beyond that time.
+ */
+export function retryNow(
+  record: IdempotencyRecord | null,
+  eventId: string,
+  { by, note, inMs = 0 }: RetryDecision,
+  now: number,
+): boolean {
+  const slotKey = slotKeyOf(eventId);
+  const work = record?.slots[slotKey]?.work ?? null;
+  if (record === null || work === null || record.slots[slotKey]?.state !== "waiting") return false;
+  if (record.lease?.slot === slotKey) return false;
+  const at = now + inMs;
+  const later = Object.entries(work.steps).filter(([, step]) => step.dueAt > at);
+  if (work.dueAt <= at && later.length === 0) return false;
+  work.dueAt = Math.min(work.dueAt, at);
+  work.dueInMs = work.dueAt - now;
+  for (const [name, step] of later) work.steps[name] = { ...step, dueAt: at, dueInMs: inMs };
+  addHistory(work, { at: now, what: "attempt brought forward", by, note });
   return true;
 }
 

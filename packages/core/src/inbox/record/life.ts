@@ -58,6 +58,12 @@ export interface Decision {
   readonly revision?: string | undefined;
 }
 
+/** Who brings an attempt forward, and why. */
+export interface RetryDecision extends Pick<Decision, "by" | "note"> {
+  /** In how many milliseconds the attempt is due: 0, the default, to 86,400,000. Spread many events, so that they do not come at once. */
+  readonly inMs?: number | undefined;
+}
+
 /** How to replay a held entry. */
 export interface ReplayDecision extends Decision {
   /** The handlers to run, even if they have finished. Default: those that have not finished. */
