@@ -23,8 +23,7 @@ const DECIDING = [
 
 export const eventsCommand: Command = {
   name: "events",
-  summary:
-    "Find, list and count the events of an inbox; replay, retry and discard them",
+  summary: "Find, list and count the events of an inbox; replay, retry and discard them",
   usage: [
     "[EVENT_ID …] --redis URL | --sqlite FILE | --postgres URL [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--newest] [--limit N] [--body]",
     "--count --redis URL | --sqlite FILE | --postgres URL",
