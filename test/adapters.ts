@@ -24,15 +24,19 @@ export interface ConformanceServer {
   readonly traps: readonly string[];
   /** Whether its platform may freeze the process after an answer. */
   readonly runsAfterResponse?: boolean;
-  /** Cases that cannot reach the adapter, by name, with the reason. */
+  /** Cases that cannot come about there, by name, with the reason. */
   readonly unreachable?: Readonly<Record<string, string>>;
 }
 
-/** What a gateway does not hand over: it reads a request to its end first, and the connection is its own. */
+/** The gateway reads a request to its end before it calls the function, and the connection is its own. A queue calls the handlers. */
 const BEHIND_A_GATEWAY = {
   traps: [],
   runsAfterResponse: true,
-  unreachable: { "a body that never comes to its end": "the gateway waits for the end" },
+  unreachable: {
+    "a body that never comes to its end": "the gateway waits for the end",
+    "a sender that goes away in the middle of the body": "the gateway calls no function for it",
+    "requests at once, each with a context of its own": "handlers run in another function than the request's",
+  },
 } as const;
 
 export interface Adapter {

@@ -10,7 +10,7 @@ import { KEYS, SECRET } from "./targets.ts";
 export interface Contender extends Pick<Target, "own" | "traps" | "runsAfterResponse"> {
   readonly name: string;
   start(): Promise<{ readonly port: number; stop(): Promise<void> }>;
-  /** Cases that cannot reach the adapter, by name, with the reason. */
+  /** Cases that cannot come about there, by name, with the reason. */
   readonly unreachable?: Readonly<Record<string, string>>;
   /** How long the start may take, with what has to be built for it. */
   readonly startMs?: number;
@@ -38,7 +38,7 @@ export function adapterConformance(contenders: readonly Contender[], names?: Ser
     }, startMs);
     afterAll(() => stop());
 
-    for (const name of Object.keys(unreachable)) table.mark(contender.name, name, "unreachable");
+    for (const caseName of Object.keys(unreachable)) table.mark(name, caseName, "unreachable");
 
     it.each(cases.filter((one) => !Object.hasOwn(unreachable, one.name)))(
       "$name",

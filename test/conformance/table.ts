@@ -10,7 +10,7 @@ const SIGNS: Readonly<Record<Mark, string>> = {
   unreachable: "–",
 };
 
-/** Cases × adapters. `own` marks what the framework answers by itself, `–` what it does not let through. */
+/** Cases × adapters. `own` marks what the framework answers by itself, `–` what cannot come about there. */
 export class Table {
   readonly #cases: readonly Case[];
   readonly #columns = new Map<string, Map<string, Mark>>();
