@@ -25,6 +25,7 @@ import { lifeCases } from "./life-cases.ts";
 import { referenceCases } from "./reference-cases.ts";
 import { retryCases } from "./retry-cases.ts";
 import type { ContractCase, GroundKind, MakeGround } from "./rig.ts";
+import { sharedCases } from "./shared-cases.ts";
 import { tableCases } from "./table-cases.ts";
 import { watchCases } from "./watch-cases.ts";
 import { workCases } from "./work-cases.ts";
@@ -46,6 +47,7 @@ export const contractCases: readonly ContractCase[] = [
   ...fairCases,
   ...lifeCases,
   ...watchCases,
+  ...sharedCases,
   ...contextCases,
 ];
 

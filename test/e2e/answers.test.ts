@@ -66,6 +66,7 @@ function delegate(inbox: Inbox): Inbox {
   return {
     durability: inbox.durability,
     events: inbox.events,
+    texts: inbox.texts,
     observe: (notify) => inbox.observe(notify),
     ready: () => inbox.ready(),
     introduce: (handlers) => inbox.introduce(handlers),

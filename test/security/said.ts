@@ -93,6 +93,8 @@ function callsOf(receiver: Receiver, eventId: string): Readonly<Record<Called, C
     start: { start: () => receiver.start() },
     work: { work: () => receiver.work({ deadlineMs: 100 }) },
     run: { run: () => receiver.run(eventId) },
+    lease: { lease: () => receiver.lease("sweep", 1_000) },
+    viewLease: { viewLease: () => receiver.viewLease("sweep") },
     pause: { pause: () => receiver.pause() },
     resume: { resume: () => receiver.resume() },
     contents: {

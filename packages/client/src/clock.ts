@@ -21,6 +21,7 @@ export function sleep(clock: Clock, ms: number, signal: AbortSignal | undefined)
       resolve();
     };
     const cancel = clock.after(ms, end);
+    if (signal?.aborted === true) end();
     signal?.addEventListener("abort", end, { once: true });
   });
 }

@@ -23,3 +23,4 @@ export { MEDIUMS, type Medium } from "./requests/medium.ts";
 export type { WebhookSettings } from "./requests/webhook-settings.ts";
 export type { Withdrawal } from "./requests/withdrawal.ts";
 export type { Transaction, TransactionDetails, TransactionStatus } from "./transaction.ts";
+export { type OpenPayment, type Watch, type WatchedReceiver, type WatchOptions, watch } from "./watch.ts";

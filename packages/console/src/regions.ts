@@ -17,6 +17,7 @@ import { lifeCards, noLife } from "./views/life.ts";
 import { type Decision, eventsCard } from "./views/list.ts";
 import { logCard } from "./views/log.ts";
 import type { Regions } from "./views/page.ts";
+import { WATCH_LEASE, watchLine } from "./views/watch.ts";
 
 const PAGE_SIZE = 50;
 /** The largest page of a list that is looked through, but not shown. */
@@ -64,13 +65,16 @@ export async function regionsOf(request: PageRequest): Promise<{
     const status = problems.text === null && life === null ? 404 : problems.status;
     return { regions: { ...always, life: cards }, problem: problems.text, status };
   }
-  const list = await listed(request, problems);
+  const [list, watching] = await Promise.all([
+    listed(request, problems),
+    problems.orElse(receiver.viewLease(WATCH_LEASE), null),
+  ]);
   const regions = {
     ...always,
     reasons: reasonLinks(counts, query),
     events: eventsCard({ query, ...list, redact, rights }),
     activity: activityCard(activity, query, Date.now()),
-    log: logCard(activity, query, redact),
+    log: logCard(activity, query, redact, watchLine(watching)),
   };
   return { regions, problem: problems.text, status: problems.status };
 }

@@ -21,6 +21,7 @@ export {
 } from "./handlers/handler.ts";
 export type { EventCounts, EventPage, EventQuery, Events } from "./inbox/events.ts";
 export type { Health, Inbox, WorkReport } from "./inbox/inbox.ts";
+export type { LeaseView, NamedLease } from "./inbox/named-lease.ts";
 export type { RunReport } from "./inbox/record/event.ts";
 export type { OtherEvent, StoredEvent } from "./inbox/record/life.ts";
 export { type MemoryInboxOptions, memoryInbox } from "./memory/index.ts";

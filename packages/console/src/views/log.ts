@@ -15,9 +15,15 @@ const TONES: Readonly<Record<Entry["notice"]["type"], Tone>> = {
 };
 
 /** The decisions that people made and the problems that somebody should look at, as this process has seen them. */
-export function logCard(activity: Activity, query: ConsoleQuery, redact: readonly string[]): Html {
+export function logCard(
+  activity: Activity,
+  query: ConsoleQuery,
+  redact: readonly string[],
+  watching: Html,
+): Html {
   const { entries } = activity;
   return html`<header><h2 id="log-title">Decisions and trouble</h2><span class="end hint">seen by this process</span></header>
+${watching}
 ${entries.length === 0 && html`<p class="empty">This process has noted no decision, alert or failure since ${moment(activity.since)}. Events may be held all the same.</p>`}
 <ol class="log">${entries.map(
     ({ at, notice }) =>

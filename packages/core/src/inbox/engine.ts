@@ -30,7 +30,9 @@ import { type Accepted, isEventId, type RunReport, type VerifiedEvent } from "./
 import { type Lane, NONE, otherThan } from "./record/lane.ts";
 import { Records } from "./records.ts";
 import { Runs } from "./runs.ts";
+import { sharedTexts } from "./shared-texts.ts";
 import type { DueRecord, ListCursor, RecordStore } from "./store.ts";
+import type { SharedTexts } from "./texts.ts";
 
 /** Options of {@link createInbox}. */
 export interface InboxOptions {
@@ -67,6 +69,7 @@ interface Turn {
 class Engine implements Inbox {
   readonly durability: Inbox["durability"];
   readonly events: Events;
+  readonly texts: SharedTexts;
   readonly #parts: InboxParts;
   readonly #store: RecordStore;
   readonly #pollMs: number;
@@ -142,6 +145,7 @@ class Engine implements Inbox {
       counts: () => look.counts(),
       ...decided,
     };
+    this.texts = sharedTexts(records, () => this.ready());
     this.#health = new HealthCheck(parts, () => this.ready(), this.#losses, canary, look);
   }
 

@@ -12,7 +12,7 @@ const guarded = new WeakSet<Inbox>();
  */
 export function withOwnErrors(inbox: Inbox): Inbox {
   if (guarded.has(inbox)) return inbox;
-  const { events } = inbox;
+  const { events, texts } = inbox;
   let closing: ReturnType<Inbox["close"]> | null = null;
   const safe: Inbox = {
     durability: inbox.durability,
@@ -38,6 +38,10 @@ export function withOwnErrors(inbox: Inbox): Inbox {
       replay: (eventId, decision) => owned(() => events.replay(eventId, decision)),
       retryNow: (eventId, decision) => owned(() => events.retryNow(eventId, decision)),
       discard: (eventId, decision) => owned(() => events.discard(eventId, decision)),
+    },
+    texts: {
+      read: (name) => owned(() => texts.read(name)),
+      change: (name, step) => owned(() => texts.change(name, step)),
     },
     health: () => owned(() => inbox.health()),
     close(options) {

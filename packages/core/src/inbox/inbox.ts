@@ -5,6 +5,7 @@ import type { Events } from "./events.ts";
 import type { HandlerChange } from "./handler-sets.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "./record/event.ts";
 import type { Ending, LeaseData, StepChange } from "./record/lease.ts";
+import type { SharedTexts } from "./texts.ts";
 
 /** What an operator wants to know. Counts are null where the inbox did not answer. */
 export interface Health {
@@ -188,6 +189,8 @@ export interface Inbox {
    */
   runEvent(runner: Runner, eventId: string, options?: RunEventOptions): Promise<RunReport>;
   readonly events: Events;
+  /** Small texts beside the events, which all processes share. Leases of tasks are made of them. */
+  readonly texts: SharedTexts;
   /** Whether the inbox answers, and how much waits in it. */
   health(): Promise<Health>;
   /** Hands back the events whose handlers were not called yet. Waits for the others until `graceMs` is over. */

@@ -11,6 +11,7 @@ import { Registry } from "../handlers/registry.ts";
 import type { EventQuery, Events } from "../inbox/events.ts";
 import { withOwnErrors } from "../inbox/failures.ts";
 import type { Health, Inbox, Runner, Running, WorkReport } from "../inbox/inbox.ts";
+import { type LeaseView, type NamedLease, takeLease, viewLease } from "../inbox/named-lease.ts";
 import { isEventId, type RunReport, type StoredDelivery } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import type { ReplayDecision } from "../inbox/record/life.ts";
@@ -29,8 +30,8 @@ import { FLOWS, type FlowName } from "../protocol/events.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { sourceFlowsOf } from "../sources/known-sources.ts";
 import type { Sources } from "../sources/source.ts";
-import { type Clock, Stopwatch } from "../time/clock.ts";
-import { environmentOf } from "../time/environment.ts";
+import { Stopwatch } from "../time/clock.ts";
+import { type Environment, environmentOf } from "../time/environment.ts";
 import { type Endpoint, Intake } from "./intake.ts";
 import { type Closed, Lifecycle } from "./lifecycle.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
@@ -87,7 +88,7 @@ class MountedReceiver
   readonly #upkeep: EffectsUpkeep | null;
   readonly #options: ReceiverOptions;
   readonly #settings: Settings;
-  readonly #clock: Clock;
+  readonly #clock: Environment;
   readonly #notices: NoticeBoard;
   readonly #registry: Registry;
   readonly #inbox: Inbox;
@@ -305,6 +306,14 @@ class MountedReceiver
       );
     }
     return this.#lifecycle.during(() => this.#inbox.runEvent(this.#runner, eventId));
+  }
+
+  lease(name: string, forMs: number): Promise<NamedLease | null> {
+    return takeLease(this.#inbox.texts, name, forMs, this.#clock.token());
+  }
+
+  viewLease(name: string): Promise<LeaseView | null> {
+    return viewLease(this.#inbox.texts, name);
   }
 
   pause(): void {

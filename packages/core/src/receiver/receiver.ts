@@ -5,6 +5,7 @@ import type { Handler, HandlerContext, HandlerOptions } from "../handlers/handle
 import type { Registration } from "../handlers/registration.ts";
 import type { Events } from "../inbox/events.ts";
 import type { Health, WorkReport } from "../inbox/inbox.ts";
+import type { LeaseView, NamedLease } from "../inbox/named-lease.ts";
 import type { AcceptOutcome, RunReport, StoredDelivery } from "../inbox/record/event.ts";
 import type { Notice, NotReadyCode } from "../notices/notice.ts";
 import type { Contents } from "../protocol/contents.ts";
@@ -138,6 +139,14 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
   contents(delivery: StoredDelivery): Contents;
   /** The events of the inbox: to look at, and to decide about those that are held for a person. */
   readonly events: Events;
+  /**
+   * Takes the lease of a task that one process at a time does, for so many milliseconds. Null while another holder has it. Names have
+   * up to 50 lowercase letters, digits and `-`, and begin with a letter. Do not begin them with `payhooks`.
+   * @throws PayhooksError `ERR_OPTION_INVALID`, or what the inbox throws.
+   */
+  lease(name: string, forMs: number): Promise<NamedLease | null>;
+  /** The note of a task, and whether a process has its lease now. Null if nobody has ever taken it. */
+  viewLease(name: string): Promise<LeaseView | null>;
   /** The option `effects`; null if there was none. */
   readonly effects: Effects<Context> | null;
   /** Whether the receiver has started, if it should, whether events can be accepted and run, and how much waits. */

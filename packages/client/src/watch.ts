@@ -1,0 +1,339 @@
+/**
+ * Looks up open payments again and again, so that a callback that never comes is noticed. One process at a time does so: the one that has
+ * a lease of the receiver's inbox. What must survive it (whose turn it is, who was given up) is in the lease's note.
+ */
+import type { LeaseView, NamedLease } from "@payhooks/core";
+import type { PaymentsClient } from "./client.ts";
+import { type Clock, sleep } from "./clock.ts";
+import { ClientError } from "./errors.ts";
+import type { CallOptions } from "./http/send.ts";
+import { type LookupSink, type ReconcileResult, reconcile } from "./reconcile.ts";
+import { emptyNote, type Mark, markOf, noteIn, remember, textOf, type WatchNote } from "./watch-note.ts";
+
+/** The lease of everybody who watches the payments of one inbox. The console looks at its note. */
+const WATCH_LEASE = "payhooks-missed-callbacks";
+const LEASE_MS = 60_000;
+/** A process that finds the lease taken asks again after this time at most. */
+const ASK_AGAIN_MS = 30_000;
+
+/** The part of a receiver that {@link watch} needs. */
+export interface WatchedReceiver extends LookupSink {
+  /** Takes the lease of a task, as `receiver.lease` does. */
+  lease(name: string, forMs: number): Promise<NamedLease | null>;
+  /** The note of a task, as `receiver.viewLease` gives it. */
+  viewLease(name: string): Promise<LeaseView | null>;
+}
+
+/** A payment that has had no final callback. */
+export interface OpenPayment {
+  /** Your reference of the payment. */
+  readonly reference: string;
+  /** When you sent the payment to the service: a `Date`, or milliseconds since the epoch. */
+  readonly since: Date | number;
+  /** The tenant whose payment it is, for a receiver of many merchants. */
+  readonly tenant?: string | undefined;
+}
+
+/** The options of {@link watch}. */
+export interface WatchOptions {
+  /** Looks payments up. */
+  readonly client: Pick<PaymentsClient, "transactionByReference">;
+  /** Your payments that are still open, however old. Called once in each round, in one process. */
+  readonly open: () =>
+    | Iterable<OpenPayment>
+    | AsyncIterable<OpenPayment>
+    | Promise<Iterable<OpenPayment> | AsyncIterable<OpenPayment>>;
+  /** How long after the end of a round the next one begins. Default: 5 minutes. */
+  readonly everyMs?: number | undefined;
+  /** How old a payment must be before it is looked up. Default: 15 minutes. */
+  readonly afterMs?: number | undefined;
+  /** How old a payment must be before it is given up. It is looked up once more before that. Default: 3 days. */
+  readonly giveUpAfterMs?: number | undefined;
+  /**
+   * Called when a payment is given up, with the last look-up, which has succeeded. It is not looked up any more. If this throws, or
+   * the process dies in it, it is called again in a later round.
+   */
+  readonly onGivenUp: (payment: OpenPayment, last: ReconcileResult) => void | Promise<void>;
+  /** How many look-ups there are in a minute at most. Default: 60. */
+  readonly perMinute?: number | undefined;
+  /** The time limit of each attempt of a look-up, in milliseconds. Default: the client's. */
+  readonly timeoutMs?: number | undefined;
+  /** Further headers of a look-up, such as the one that names a connected merchant. */
+  readonly headers?: ((payment: OpenPayment) => CallOptions["headers"]) | undefined;
+  /** Called with the result of each look-up. */
+  readonly onResult?: ((result: ReconcileResult, payment: OpenPayment) => void | Promise<void>) | undefined;
+  /** Called if a round fails, such as when `open` or `onGivenUp` throws. The next round comes as usual. Default: a line on stderr. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+  /** The source of time. Default: the platform's clock. Its timers do not keep the process alive. */
+  readonly clock?: Clock | undefined;
+}
+
+/** What {@link watch} has begun. */
+export interface Watch {
+  /** Begins no further look-up, aborts the one under way, and lets another process go on. Call it before `receiver.close()`. */
+  stop(): Promise<void>;
+}
+
+const NAMES: { readonly [Name in keyof Required<WatchOptions>]: true } = {
+  client: true,
+  open: true,
+  everyMs: true,
+  afterMs: true,
+  giveUpAfterMs: true,
+  onGivenUp: true,
+  perMinute: true,
+  timeoutMs: true,
+  headers: true,
+  onResult: true,
+  onError: true,
+  clock: true,
+};
+
+const MINUTE_MS = 60_000;
+
+/** The platform's clock, whose timers do not keep the process alive. */
+const quietClock: Clock = {
+  now: () => Date.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    (timer as { unref?: () => void }).unref?.();
+    return () => clearTimeout(timer);
+  },
+};
+
+/**
+ * Begins to watch for callbacks that never come. Every `everyMs`, one of all processes on the receiver's inbox asks for your open
+ * payments, looks up those that are old enough, and passes what it finds to `receiver.payments.ingest`, as {@link reconcile} does. So a
+ * handler runs once, even if the callback comes after all. Call it in every process, once for each inbox.
+ *
+ * @throws ClientError `ERR_OPTION_INVALID`.
+ * @example
+ * const watching = watch(receiver, { client, open: () => orders.open(), onGivenUp: ({ reference }) => orders.review(reference) });
+ */
+export function watch(receiver: WatchedReceiver, options: WatchOptions): Watch {
+  const settings = settingsOf(options);
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const { clock, onError } = settings;
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      let waitMs = settings.everyMs;
+      try {
+        waitMs = await round(receiver, settings, signal);
+      } catch (error) {
+        if (isClosing(error)) return;
+        tell(onError, error);
+      }
+      await sleep(clock, Math.max(waitMs, 1), signal);
+    }
+  }
+
+  const running = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** Does a round if it is time for one, and nobody else does. Resolves to how long to wait. */
+async function round(receiver: WatchedReceiver, settings: Settings, signal: AbortSignal): Promise<number> {
+  const { clock, everyMs } = settings;
+  const leftOf = (note: WatchNote): number => Math.min(note.nextAt - clock.now(), everyMs);
+  const view = await receiver.viewLease(WATCH_LEASE);
+  if (view?.isTaken === true) return Math.min(everyMs, ASK_AGAIN_MS);
+  if (view !== null && leftOf(noteIn(view.note)) > 0) return leftOf(noteIn(view.note));
+  const lease = await receiver.lease(WATCH_LEASE, LEASE_MS);
+  if (lease === null) return Math.min(everyMs, ASK_AGAIN_MS);
+  const note = noteIn(lease.note);
+  if (leftOf(note) > 0) {
+    await lease.end(lease.note);
+    return leftOf(note);
+  }
+  return new Round(receiver, settings, signal, lease, note).run();
+}
+
+class Round {
+  readonly #receiver: WatchedReceiver;
+  readonly #settings: Settings;
+  readonly #lease: NamedLease;
+  /** Aborted when the watch stops, or the lease is lost. */
+  readonly #over = new AbortController();
+  readonly #stop: AbortSignal;
+  #note: WatchNote;
+  #keptAt: number;
+  #cancelBeat = (): void => {};
+
+  constructor(
+    receiver: WatchedReceiver,
+    settings: Settings,
+    stop: AbortSignal,
+    lease: NamedLease,
+    note: WatchNote,
+  ) {
+    this.#receiver = receiver;
+    this.#settings = settings;
+    this.#stop = stop;
+    this.#lease = lease;
+    this.#keptAt = settings.clock.now();
+    const { givenUp, last } = note;
+    this.#note = { ...emptyNote(), givenUp, last, beganAt: this.#keptAt };
+  }
+
+  async run(): Promise<number> {
+    const { clock, everyMs } = this.#settings;
+    const end = (): void => this.#over.abort();
+    this.#stop.addEventListener("abort", end, { once: true });
+    if (this.#stop.aborted) end();
+    this.#beatLater();
+    try {
+      await this.#lookUpAll();
+    } catch (error) {
+      this.#note.trouble = nameOf(error);
+      throw error;
+    } finally {
+      this.#cancelBeat();
+      this.#stop.removeEventListener("abort", end);
+      const isWhole = !this.#over.signal.aborted;
+      // A round that was broken off is continued at once by another process.
+      if (isWhole) {
+        this.#note.endedAt = clock.now();
+        this.#note.nextAt = clock.now() + everyMs;
+        this.#note.last = null;
+      }
+      await this.#lease.end(textOf(this.#note));
+    }
+    return everyMs;
+  }
+
+  async #lookUpAll(): Promise<void> {
+    const { open, clock, afterMs, giveUpAfterMs, perMinute } = this.#settings;
+    const payments: { readonly payment: OpenPayment; readonly mark: Mark }[] = [];
+    for await (const payment of await open()) payments.push({ payment, mark: markOf(payment) });
+    // Nobody needs to know any more that a payment was given up, once it is no longer open.
+    const marks = new Set(payments.map(({ mark }) => mark));
+    this.#note.givenUp = this.#note.givenUp.filter((mark) => marks.has(mark));
+    const ageOf = ({ since }: OpenPayment): number => clock.now() - Number(since);
+    const due = payments.filter(
+      ({ payment, mark }) => !(ageOf(payment) < afterMs) && !this.#note.givenUp.includes(mark),
+    );
+    this.#note.open = payments.length;
+    this.#note.due = due.length;
+    // After a round that was broken off, those come first that it did not reach.
+    const reached = due.findIndex(({ mark }) => mark === this.#note.last) + 1;
+    const inOrder = [...due.slice(reached), ...due.slice(0, reached)];
+    for (const [at, { payment, mark }] of inOrder.entries()) {
+      if (at > 0) await sleep(clock, MINUTE_MS / perMinute, this.#over.signal);
+      if (this.#over.signal.aborted) return;
+      const result = await this.#lookUp(payment);
+      if (result === null) return;
+      this.#note.last = mark;
+      if (result.isFinal || result.outcome === "error" || ageOf(payment) < giveUpAfterMs) continue;
+      await this.#settings.onGivenUp(payment, result.result);
+      remember(this.#note, mark);
+      if (!(await this.#lease.keep(textOf(this.#note)))) this.#over.abort();
+    }
+  }
+
+  /** Null if it was aborted. */
+  async #lookUp(payment: OpenPayment) {
+    const { client, timeoutMs, headers, onResult } = this.#settings;
+    const { results, settled } = await reconcile(this.#receiver, {
+      client,
+      references: [payment.reference],
+      concurrency: 1,
+      timeoutMs,
+      headers: headers?.(payment),
+      tenant: payment.tenant,
+      signal: this.#over.signal,
+    });
+    const [result] = results;
+    if (result === undefined) return null;
+    const { outcome } = result;
+    this.#note.counts[outcome] = (this.#note.counts[outcome] ?? 0) + 1;
+    await onResult?.(result, payment);
+    return { result, outcome, isFinal: settled.length > 0 };
+  }
+
+  /** Keeps the lease while the round lasts. */
+  #beatLater(): void {
+    this.#cancelBeat = this.#settings.clock.after(LEASE_MS / 3, () => void this.#beat());
+  }
+
+  async #beat(): Promise<void> {
+    const { clock } = this.#settings;
+    try {
+      if (await this.#lease.keep(textOf(this.#note))) this.#keptAt = clock.now();
+      else this.#over.abort();
+    } catch {
+      // The store does not answer. Once the lease is over, another process may have it.
+      if (clock.now() - this.#keptAt > LEASE_MS / 2) this.#over.abort();
+    }
+    if (!this.#over.signal.aborted && this.#note.endedAt === null) this.#beatLater();
+  }
+}
+
+type Filled = "everyMs" | "afterMs" | "giveUpAfterMs" | "perMinute" | "onError" | "clock";
+/** The options, with the defaults filled in. */
+type Settings = Omit<WatchOptions, Filled> & {
+  readonly [Name in Filled]: NonNullable<WatchOptions[Name]>;
+};
+
+function settingsOf(options: WatchOptions): Settings {
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(NAMES, name)) {
+      throw invalid(
+        name,
+        `${name} is not an option of watch.`,
+        `The options are ${Object.keys(NAMES).join(", ")}.`,
+      );
+    }
+  }
+  for (const name of ["open", "onGivenUp"] as const) {
+    if (typeof options[name] !== "function") {
+      throw invalid(name, `${name} is not a function.`, `Give watch a function as ${name}.`);
+    }
+  }
+  const numberOf = (name: "everyMs" | "afterMs" | "giveUpAfterMs" | "perMinute", by: number): number => {
+    const value = options[name] ?? by;
+    if (Number.isFinite(value) && value > 0) return value;
+    throw invalid(name, `${name} is ${String(value)}.`, "Give a finite number above zero.");
+  };
+  return {
+    ...options,
+    everyMs: numberOf("everyMs", 5 * MINUTE_MS),
+    afterMs: numberOf("afterMs", 15 * MINUTE_MS),
+    giveUpAfterMs: numberOf("giveUpAfterMs", 3 * 24 * 60 * MINUTE_MS),
+    perMinute: numberOf("perMinute", 60),
+    onError: options.onError ?? writeLine,
+    clock: options.clock ?? quietClock,
+  };
+}
+
+/** What an error may say of itself here: other words of it may name a customer. */
+function nameOf(error: unknown): string {
+  const { name, code } = (error ?? {}) as { readonly name?: unknown; readonly code?: unknown };
+  return [name, code].filter((word) => typeof word === "string" && word !== "").join(" ") || "an error";
+}
+
+function writeLine(error: unknown): void {
+  console.error(`payhooks: a round of watch failed: ${nameOf(error)}. The next one comes as usual.`);
+}
+
+function tell(onError: (error: unknown) => void, error: unknown): void {
+  try {
+    onError(error);
+  } catch (thrown) {
+    writeLine(thrown);
+  }
+}
+
+function isClosing(error: unknown): boolean {
+  return (error as { readonly code?: unknown } | null)?.code === "ERR_CLOSING";
+}
+
+function invalid(field: string, what: string, fix: string): ClientError {
+  return new ClientError("ERR_OPTION_INVALID", what, { fix, field });
+}

@@ -1,0 +1,204 @@
+import { createReceiver, memoryInbox } from "@payhooks/core";
+import { createTestKeys, type FakeClock, fakeClock } from "@payhooks/core/testing";
+import { expect, it, onTestFinished } from "vitest";
+import {
+  type OpenPayment,
+  type ReconcileResult,
+  type Transaction,
+  type Watch,
+  type WatchOptions,
+  watch,
+} from "../src/index.ts";
+import { errorOf } from "./service.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const { publicKey } = createTestKeys();
+
+interface Shop {
+  readonly clock: FakeClock;
+  /** What the handlers got. */
+  readonly handled: string[];
+  /** Each look-up: the reference, and the minute since the start. */
+  readonly lookUps: string[];
+  readonly givenUp: string[];
+  readonly errors: unknown[];
+  /** The status of each payment at the service; one that is left out is not known there. */
+  readonly service: Record<string, "SUCCESS" | "FAILED" | "PENDING" | "CANCELLED" | Error>;
+  readonly open: OpenPayment[];
+  watch(options?: Partial<WatchOptions>): Watch;
+  /** What the watch has noted. */
+  note(): Promise<Record<string, unknown>>;
+}
+
+/** A real receiver. The client is whatever looks payments up, so here it is one that knows the service's mind. */
+async function openShop(): Promise<Shop> {
+  const clock = fakeClock();
+  const began = clock.now();
+  const handled: string[] = [];
+  const receiver = createReceiver({ payments: { publicKey }, inbox: memoryInbox({ clock }), clock });
+  const note = (e: { status: string; referenceId: string }): void =>
+    void handled.push(`${e.status} ${e.referenceId}`);
+  receiver.onDeposit({ SUCCESS: note, FAILED: note, PENDING: note }).ignore("WITHDRAWAL");
+  await receiver.start();
+  const shop: Shop = {
+    clock,
+    handled,
+    lookUps: [],
+    givenUp: [],
+    errors: [],
+    service: {},
+    open: [],
+    watch(options = {}) {
+      const watching = watch(receiver, {
+        client: {
+          async transactionByReference(reference) {
+            shop.lookUps.push(`${reference} ${(clock.now() - began) / MINUTE}`);
+            const status = shop.service[reference];
+            if (status instanceof Error) throw status;
+            return status === undefined ? null : transaction(reference, status, clock.now());
+          },
+        },
+        open: () => shop.open,
+        onGivenUp: ({ reference }, { outcome }) => void shop.givenUp.push(`${reference} ${outcome}`),
+        onError: (error) => shop.errors.push(error),
+        clock,
+        ...options,
+      });
+      onTestFinished(() => watching.stop());
+      return watching;
+    },
+    async note() {
+      return JSON.parse((await receiver.viewLease("payhooks-missed-callbacks"))?.note ?? "null");
+    },
+  };
+  return shop;
+}
+
+function transaction(reference: string, status: Transaction["status"], now: number): Transaction {
+  return {
+    id: `t-${reference}`,
+    merchant_id: "m-1",
+    phone_number: "251911000000",
+    reference,
+    type: "DEPOSIT",
+    medium: "TELEBIRR",
+    message: "",
+    details: { RawMessage: null, Valid: true },
+    status,
+    base_amount: "10.5",
+    callback_url: "",
+    success_url: "",
+    failed_url: "",
+    webhook_received: false,
+    created_at: new Date(now).toISOString(),
+    updated_at: new Date(now).toISOString(),
+    extra: {},
+  };
+}
+
+it("looks up what is old enough, in one of two watches, and runs its handler once", async () => {
+  const shop = await openShop();
+  const { clock, service, open } = shop;
+  open.push({ reference: "old", since: clock.now() - 10 * MINUTE }, { reference: "new", since: clock.now() });
+  Object.assign(service, { old: "SUCCESS", new: "FAILED" });
+  shop.watch();
+  shop.watch();
+  await clock.advance(0);
+  expect(shop.lookUps).toEqual([]);
+  await clock.advance(14 * MINUTE);
+  expect(shop.lookUps).toEqual(["old 5", "old 10"]);
+  expect(shop.handled).toEqual(["SUCCESS old"]);
+  open.shift();
+  await clock.advance(10 * MINUTE);
+  expect(shop.lookUps.slice(2)).toEqual(["new 15", "new 20"]);
+  expect(shop.handled).toEqual(["SUCCESS old", "FAILED new"]);
+  expect(await shop.note()).toMatchObject({ open: 1, due: 1, counts: { duplicate: 1 }, trouble: null });
+});
+
+it("makes no more look-ups in a minute than it may", async () => {
+  const shop = await openShop();
+  for (let n = 0; n < 25; n++) shop.open.push({ reference: `order-${n}`, since: 0 });
+  shop.watch({ perMinute: 10, giveUpAfterMs: Number.MAX_SAFE_INTEGER });
+  shop.watch({ perMinute: 10, giveUpAfterMs: Number.MAX_SAFE_INTEGER });
+  await shop.clock.advance(MINUTE - 1);
+  expect(shop.lookUps).toHaveLength(10);
+  await shop.clock.advance(2 * MINUTE);
+  expect(shop.lookUps).toHaveLength(25);
+  expect(new Set(shop.lookUps.map((line) => line.split(" ")[0])).size).toBe(25);
+});
+
+it("gives a payment up once, after a last look-up that succeeded, and then leaves it alone", async () => {
+  const shop = await openShop();
+  const { clock, service, open } = shop;
+  for (const reference of ["gone", "slow", "broken"]) open.push({ reference, since: clock.now() });
+  Object.assign(service, { slow: "PENDING", broken: new Error("no route") });
+  const first = shop.watch({ giveUpAfterMs: HOUR, everyMs: 30 * MINUTE });
+  await clock.advance(59 * MINUTE);
+  expect(shop.givenUp).toEqual([]);
+  await clock.advance(2 * MINUTE);
+  expect(shop.givenUp).toEqual(["gone not-found", "slow duplicate"]);
+  // Another process knows it too.
+  await first.stop();
+  shop.lookUps.length = 0;
+  shop.watch({ giveUpAfterMs: HOUR, everyMs: 30 * MINUTE });
+  await clock.advance(HOUR);
+  expect(shop.givenUp).toHaveLength(2);
+  expect(new Set(shop.lookUps.map((line) => line.split(" ")[0]))).toEqual(new Set(["broken"]));
+  // Its result comes after all.
+  service.broken = "SUCCESS";
+  await clock.advance(HOUR);
+  expect(shop.givenUp).toHaveLength(2);
+  expect(shop.handled).toEqual(["PENDING slow", "SUCCESS broken"]);
+});
+
+it("gives a payment up again if onGivenUp threw, and says that the round failed", async () => {
+  const shop = await openShop();
+  shop.open.push({ reference: "gone", since: 0 });
+  let calls = 0;
+  shop.watch({
+    onGivenUp: () => {
+      if (++calls === 1) throw Object.assign(new Error("about Abebe"), { code: "E_SHOP" });
+    },
+  });
+  await shop.clock.advance(0);
+  expect(shop.errors).toMatchObject([{ code: "E_SHOP" }]);
+  const { trouble } = await shop.note();
+  expect(trouble).toBe("Error E_SHOP");
+  await shop.clock.advance(20 * MINUTE);
+  expect(calls).toBe(2);
+  expect(await shop.note()).toMatchObject({ trouble: null });
+});
+
+it("goes on after a stop with those that the round did not reach", async () => {
+  const shop = await openShop();
+  for (const reference of ["a", "b", "c"]) shop.open.push({ reference, since: shop.clock.now() - HOUR });
+  const first = shop.watch({ perMinute: 1 });
+  await shop.clock.advance(1.5 * MINUTE);
+  const stopped = first.stop();
+  await shop.clock.advance(0);
+  await stopped;
+  expect(shop.lookUps.map((line) => line[0])).toEqual(["a", "b"]);
+  shop.watch({ perMinute: 1 });
+  await shop.clock.advance(0);
+  expect(shop.lookUps.map((line) => line[0])).toEqual(["a", "b", "c"]);
+});
+
+it("tells of each result, a cancelled payment too", async () => {
+  const shop = await openShop();
+  shop.open.push({ reference: "left", since: shop.clock.now() - HOUR });
+  shop.service.left = "CANCELLED";
+  const results: [string, ReconcileResult["outcome"]][] = [];
+  shop.watch({ onResult: ({ outcome }, { reference }) => void results.push([reference, outcome]) });
+  await shop.clock.advance(0);
+  expect(results).toEqual([["left", "cancelled"]]);
+  expect(shop.handled).toEqual([]);
+});
+
+it("refuses options that cannot work", async () => {
+  const shop = await openShop();
+  for (const wrong of [{ everyMs: 0 }, { perMinute: Number.NaN }, { open: undefined }, { every: 5 }]) {
+    const error = await errorOf((async () => shop.watch(wrong as never))());
+    expect(error).toMatchObject({ code: "ERR_OPTION_INVALID", field: Object.keys(wrong)[0] });
+  }
+});

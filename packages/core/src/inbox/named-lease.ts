@@ -1,0 +1,98 @@
+import { checkTime } from "../protocol/check-number.ts";
+import type { SharedTexts } from "./texts.ts";
+
+/**
+ * The lease of a task that one process at a time does. It ends by itself, on the store's clock, unless it is kept. With each lease goes a
+ * note for whoever has the task next.
+ */
+export interface NamedLease {
+  /** What the last holder has noted, in this process or another one; empty if nobody has. */
+  readonly note: string;
+  /**
+   * Lets the lease last for its full time from now on, and replaces the note, of at most 15,000 characters.
+   * @returns false if the lease was lost. Then nothing was written, and another process may have the task.
+   */
+  keep(note: string): Promise<boolean>;
+  /** Ends the lease, so that another process may take it at once, and replaces the note. False as for `keep`. */
+  end(note: string): Promise<boolean>;
+}
+
+/** What everybody may see of a task. */
+export interface LeaseView {
+  /** What the last holder has noted. */
+  readonly note: string;
+  /** Whether a process has it now. */
+  readonly isTaken: boolean;
+}
+
+interface Stored {
+  readonly token: string;
+  /** When the lease ends, on the store's clock. */
+  readonly until: number;
+  /** How far away that was when it was written. It shows whether the clock was wrong then. */
+  readonly forMs: number;
+  readonly note: string;
+}
+
+const NONE: Stored = { token: "", until: 0, forMs: 0, note: "" };
+
+/** Takes the lease with this name for so long. Null while another holder has it. */
+export async function takeLease(
+  texts: SharedTexts,
+  name: string,
+  forMs: number,
+  token: string,
+): Promise<NamedLease | null> {
+  checkTime("forMs", forMs);
+  const text = textName(name);
+  const note = await texts.change<string | null>(text, (stored, now) => {
+    const known = leaseIn(stored);
+    if (known.token !== token && isTaken(known, now)) return { answer: null, text: null };
+    return { answer: known.note, text: textOf({ token, until: now + forMs, forMs, note: known.note }) };
+  });
+  if (note === null) return null;
+  const write = (note: string, lastsMs: number): Promise<boolean> =>
+    texts.change<boolean>(text, (stored, now) => {
+      const known = leaseIn(stored);
+      if (known.token !== token) return { answer: lastsMs === 0 && known.token === `${token}.`, text: null };
+      // What has ended has another token, so that nobody writes under it once more.
+      const next = lastsMs === 0 ? `${token}.` : token;
+      return { answer: true, text: textOf({ token: next, until: now + lastsMs, forMs: lastsMs, note }) };
+    });
+  return { note, keep: (note) => write(note, forMs), end: (note) => write(note, 0) };
+}
+
+/** What is stored of a lease; null if nobody has ever taken it. */
+export async function viewLease(texts: SharedTexts, name: string): Promise<LeaseView | null> {
+  return texts.change<LeaseView | null>(textName(name), (stored, now) => {
+    const known = leaseIn(stored);
+    const view = stored === null ? null : { note: known.note, isTaken: isTaken(known, now) };
+    return { answer: view, text: null };
+  });
+}
+
+/** A lease that ends further away than it may last was dated by a clock that was wrong. */
+function isTaken({ until, forMs }: Stored, now: number): boolean {
+  return until > now && until <= now + forMs;
+}
+
+function textName(name: string): string {
+  return `lease:${name}`;
+}
+
+/** The note comes last and as it is, so that it takes no more room than it has letters. */
+function textOf({ token, until, forMs, note }: Stored): string {
+  return `${JSON.stringify([token, until, forMs])}\n${note}`;
+}
+
+/** A text that cannot be read counts as none. */
+function leaseIn(text: string | null): Stored {
+  const [head = "", ...lines] = (text ?? "").split("\n");
+  try {
+    const [token, until, forMs]: readonly unknown[] = JSON.parse(head);
+    const isRight = typeof token === "string" && typeof until === "number" && typeof forMs === "number";
+    return isRight ? { token, until, forMs, note: lines.join("\n") } : NONE;
+  } catch {
+    return NONE;
+  }
+}
