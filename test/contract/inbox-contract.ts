@@ -26,6 +26,7 @@ import { referenceCases } from "./reference-cases.ts";
 import { retryCases } from "./retry-cases.ts";
 import type { ContractCase, GroundKind, MakeGround } from "./rig.ts";
 import { sharedCases } from "./shared-cases.ts";
+import { subjectCases } from "./subject-cases.ts";
 import { tableCases } from "./table-cases.ts";
 import { watchCases } from "./watch-cases.ts";
 import { workCases } from "./work-cases.ts";
@@ -35,6 +36,7 @@ import { writeCases } from "./write-cases.ts";
 export const contractCases: readonly ContractCase[] = [
   ...tableCases,
   ...referenceCases,
+  ...subjectCases,
   ...leaseCases,
   ...crashCases,
   ...beginCases,

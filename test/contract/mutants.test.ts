@@ -17,8 +17,10 @@ import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.t
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";
 import { NONE } from "../../packages/core/src/inbox/record/lane.ts";
 import type { StepChange } from "../../packages/core/src/inbox/record/lease.ts";
+import type { SubjectAnswer } from "../../packages/core/src/inbox/record/subject.ts";
 import { Run } from "../../packages/core/src/inbox/run.ts";
 import { Runs } from "../../packages/core/src/inbox/runs.ts";
+import { SubjectTurn } from "../../packages/core/src/inbox/subjects.ts";
 import { type AsyncContext, emptyContext } from "../../packages/core/src/time/async-context.ts";
 import { isPending } from "../../packages/core/src/time/awaitable.ts";
 import { Stopwatch } from "../../packages/core/src/time/clock.ts";
@@ -170,6 +172,17 @@ function unfenced(name: "finish" | "write" | "renew"): Pick<Mutant, "mistake" | 
         },
       }),
   };
+}
+
+/** Subjects of which some answers are taken for others. */
+function asked(instead: Partial<Record<SubjectAnswer, SubjectAnswer>>): () => void {
+  const own = SubjectTurn.prototype.take;
+  return replaced(SubjectTurn.prototype, "take", {
+    async value(this: SubjectTurn, ...given: Parameters<typeof own>) {
+      const answer = await own.apply(this, given);
+      return instead[answer] ?? answer;
+    },
+  });
 }
 
 const TABLE = "the table of deduplication over all pairs";
@@ -804,6 +817,36 @@ const mutants: readonly Mutant[] = [
         return store.takeDue(all, hideMs);
       },
     })),
+  },
+  {
+    name: "an older word runs after a newer one",
+    caughtBy: "an older word that arrives after",
+    replace: () => asked({ overtaken: "mine" }),
+  },
+  {
+    name: "a word does not wait for the one that runs",
+    caughtBy: "while a word runs",
+    replace: () => asked({ busy: "mine" }),
+  },
+  {
+    name: "of two words of one time the second runs unasked",
+    caughtBy: "of two words that were signed at the same time",
+    replace: () => asked({ equal: "mine" }),
+  },
+  {
+    name: "a word whose subject may be forgotten runs",
+    caughtBy: "a word that waited until its subject may be forgotten",
+    replace: () => asked({ forgotten: "mine" }),
+  },
+  {
+    name: "an earlier word that is held stays so",
+    caughtBy: "a word that is held ends as stale",
+    replace: () => replaced(SubjectTurn.prototype, "take", { value: async () => "mine" }),
+  },
+  {
+    name: "a subject is not given back",
+    caughtBy: "an event without a subject costs",
+    replace: () => replaced(SubjectTurn.prototype, "leave", { value: async () => {} }),
   },
   {
     name: "a process runs what it runs already",

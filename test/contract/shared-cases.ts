@@ -40,7 +40,7 @@ export const sharedCases: readonly ContractCase[] = [
   onFreshData("a shared text whose write got no answer is written once", async (rig) => {
     let isLost = false;
     const process = rig.start((moment, call) => {
-      if (moment !== "after" || !call.startsWith("reference") || isLost) return undefined;
+      if (moment !== "after" || !call.startsWith("text") || isLost) return undefined;
       isLost = true;
       return "lose";
     });
@@ -100,7 +100,7 @@ export const sharedCases: readonly ContractCase[] = [
   onFreshData("a task whose lease was taken without an answer is had by the one who asked", async (rig) => {
     let isLost = false;
     const process = rig.start((moment, call) => {
-      if (moment !== "after" || !call.startsWith("reference") || isLost) return undefined;
+      if (moment !== "after" || !call.startsWith("text") || isLost) return undefined;
       isLost = true;
       return "lose";
     });

@@ -150,7 +150,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "forgets whom a reference belongs to",
-    caughtBy: "a record without events",
+    caughtBy: "a record without events, that a reference",
     change: (store) => ({
       read: (keys) => store.read(keys).map((one) => (one !== null && isEmpty(one) ? null : one)),
     }),

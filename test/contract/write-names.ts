@@ -5,8 +5,8 @@ import type { IdempotencyRecord, Swap } from "@payhooks/core/inbox";
  * joined by `+`: `accept+begin+started` accepts an event, begins it and marks its first handler as started.
  */
 export function nameOf({ record }: Pick<Swap, "record">, was: IdempotencyRecord | null): string {
+  if (Object.keys(record.slots).length === 0) return nameWithoutSlots(record, was);
   const names: string[] = [];
-  if (Object.keys(record.slots).length === 0) names.push("reference");
   for (const [key, slot] of Object.entries(record.slots)) {
     const before = was?.slots[key];
     if (before === undefined) {
@@ -22,6 +22,14 @@ export function nameOf({ record }: Pick<Swap, "record">, was: IdempotencyRecord 
   if (lease !== null && lease.token !== led?.token) names.push("begin");
   else if (lease !== null && lease.until !== led?.until) names.push("renew");
   return names.length === 0 ? "copy" : names.sort(byOrder).join("+");
+}
+
+/** A claim of a reference has a token, and a shared text has a text. The other records without slots are those of subjects. */
+function nameWithoutSlots({ identity, lease }: IdempotencyRecord, was: IdempotencyRecord | null): string {
+  if (identity.token !== undefined) return "reference";
+  if (identity.text !== undefined) return "text";
+  if (lease === null) return "leave subject";
+  return lease.token === was?.lease?.token ? "renew subject" : "take subject";
 }
 
 const ORDER = ["accept", "replay", "discard", "finish", "begin"];

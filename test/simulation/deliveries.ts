@@ -65,8 +65,8 @@ const made = new Map<string, SimulatedDelivery>();
 
 /** The signed delivery of an event: the same for each copy, and for the same event of another history. */
 export function deliveryOf(event: PlannedEvent): SimulatedDelivery {
-  const { flow, name, id, status, variant, reference, signedAt } = event;
-  const label = `${flow} ${name} ${id} ${status} ${variant} ${reference} ${signedAt}`;
+  const { flow, name, id, status, variant, reference, signedAt, account = null } = event;
+  const label = `${flow} ${name} ${id} ${status} ${variant} ${reference} ${signedAt} ${account}`;
   let found = made.get(label);
   if (found === undefined) {
     found = make(event, flow === "payments" ? callbackOf(event) : webhookOf(event));
@@ -98,9 +98,9 @@ function callbackOf({ name, id, status, variant, reference, signedAt }: PlannedE
   return signPaymentCallback(fields, keys.privateKey);
 }
 
-function webhookOf({ name, id, variant }: PlannedEvent): SignedDelivery {
+function webhookOf({ name, id, variant, signedAt, account = null }: PlannedEvent): SignedDelivery {
   const decision = name.split(".")[1];
-  const number = `${id}-${variant}`;
+  const number = account === null ? `${id}-${variant}` : `shared-${account}`;
   const data = name.startsWith("settlement.")
     ? {
         object: "settlement",
@@ -113,7 +113,7 @@ function webhookOf({ name, id, variant }: PlannedEvent): SignedDelivery {
   const envelope = {
     event: name,
     idempotency_key: `evt_${id}`,
-    occurred_at: new Date(EPOCH).toISOString(),
+    occurred_at: new Date(EPOCH + signedAt).toISOString(),
     data,
   };
   return signConnectWebhook(envelope, keys.secret);

@@ -14,6 +14,7 @@ import {
 import { handlersFor, isBooking, isHeldOnCrash, MAX_ATTEMPTS } from "./merchant.ts";
 import { WINDOW_MS } from "./reference-plan.ts";
 import { secondSuccess } from "./references.ts";
+import { isOvertaken, olderAfterLatest } from "./subjects.ts";
 import { tableDisagrees } from "./table.ts";
 import { isFinal } from "./written.ts";
 
@@ -181,8 +182,8 @@ function ownersWriteAlone(chronicle: Chronicle): string | null {
   for (const write of chronicle.writes) {
     const { before, after, process, key, at, now } = write;
     const lease = before?.lease ?? null;
-    // A canary belongs to nobody: whoever finds it ends it.
-    if (before === null || lease === null || isCanary(key)) continue;
+    // A canary belongs to nobody: whoever finds it ends it. A subject has no slot, and an invariant of its own.
+    if (before === null || lease === null || isCanary(key) || lease.slot === "") continue;
     if (chronicle.begins.get(lease.token)?.process === process || isOver(lease, now)) continue;
     const was = before.slots[lease.slot];
     const is = after.slots[lease.slot];
@@ -235,6 +236,7 @@ function heldStaysHeld(chronicle: Chronicle): string | null {
   for (const { key, at, before, after } of writes) {
     for (const [slot, was] of Object.entries(before?.slots ?? {})) {
       if (was.state !== "held" || after.slots[slot]?.state === "held") continue;
+      if (after.slots[slot]?.state === "stale" && isOvertaken(chronicle, key + slot, at)) continue;
       if (!decisions.some((decision) => decision.eventId === key + slot && decision.at <= at)) {
         return `${titleOf(key + slot)} was held, and is ${after.slots[slot]?.state ?? "gone"} at ${at.toFixed(1)}, though nobody decided so`;
       }
@@ -423,7 +425,7 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     name: "heldStaysHeld",
-    says: "A held entry stays until a person decides: it is neither lost nor revived by copies.",
+    says: "A held entry stays until a person decides, or a later word about its subject begins: it is neither lost nor revived by copies.",
     broken: heldStaysHeld,
   },
   {
@@ -435,6 +437,11 @@ export const INVARIANTS: readonly Invariant[] = [
     name: "answersFollowTheTable",
     says: "Each event is recorded as the table of deduplication says, in the order of the store's writes.",
     broken: tableDisagrees,
+  },
+  {
+    name: "lastWordStands",
+    says: "Every handler of a word about a subject is called under the lease of that subject, and none after a handler of a later word, unless the store lost the subject.",
+    broken: olderAfterLatest,
   },
   {
     name: "oneSuccessPerReference",

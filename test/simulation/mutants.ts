@@ -21,15 +21,36 @@ const BATCHED = "inbox/batched-store.ts";
 const ACCEPTOR = "inbox/acceptor.ts";
 const RUNS = "inbox/runs.ts";
 const RUN = "inbox/run.ts";
+const LEASE_TIME = "inbox/lease-time.ts";
 const RECORD_RUN = "inbox/record/run.ts";
 const ACCEPT = "inbox/record/accept.ts";
 const TABLE = "inbox/record/table.ts";
 const SCHEDULE = "inbox/record/schedule.ts";
 const RUNNER = "receiver/runner.ts";
 const STEP = "receiver/step.ts";
+const SUBJECT = "inbox/record/subject.ts";
 const REFERENCE_CLAIM = "inbox/record/reference-claim.ts";
 
 export const MUTANTS: readonly Mutant[] = [
+  // The order of a subject's events.
+  mutant(
+    "an older word runs after a newer one",
+    SUBJECT,
+    'if (at < stored.signedAt) return no("overtaken");',
+    "if (at < stored.signedAt) at = stored.signedAt;",
+  ),
+  mutant(
+    "two words about a subject run at the same time",
+    SUBJECT,
+    'if (isOther && stored.lease !== null && stored.lease.until > now) return no("busy");',
+    "",
+  ),
+  mutant(
+    "a word runs without its subject",
+    "receiver/runner.ts",
+    "if (overtaken !== null) return overtaken;",
+    "void overtaken;",
+  ),
   // Writing.
   mutant(
     "a write whose fate is unknown counts as made",
@@ -146,15 +167,15 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     "a handler is called however old its lease is",
-    RUN,
-    "return this.#leased.elapsedMs + this.#behind() >= this.#leaseMs;",
+    LEASE_TIME,
+    "return this.elapsedMs + this.#behind() >= this.lengthMs;",
     "return false;",
   ),
   mutant(
     "a lease counts from the answer to its write, not from its sending",
-    RUN,
-    "this.#parts.answeredAfter(this.elapsedMs);",
-    "this.#leased = this.#parts.stopwatch();",
+    LEASE_TIME,
+    "this.#times.answeredAfter(this.elapsedMs);",
+    "this.#sent = this.send();",
   ),
   mutant(
     "a lease counts on the clock that stands still while the machine sleeps",
@@ -192,20 +213,20 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "nobody is told that a handler may run twice",
     STEP,
-    'notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });',
+    'if (hasDied) notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });',
     "",
   ),
   mutant(
     "a handler that must not run twice is started with its begin",
     RUNNER,
-    'if (first.onCrash === "hold" || first.maxAttempts === 1) return null;',
-    "",
+    'if (first.onCrash === "hold" || first.maxAttempts === 1 || first.calls !== null) return null;',
+    "if (first.calls !== null) return null;",
   ),
   mutant(
     "what must not run twice is run again after a death",
     STEP,
-    'if (handler.onCrash === "hold" || attempts >= handler.maxAttempts) {',
-    "if (attempts >= handler.maxAttempts) {",
+    'if (hasDied && (handler.onCrash === "hold" || attempts >= handler.maxAttempts)) {',
+    "if (hasDied && attempts >= handler.maxAttempts) {",
   ),
   mutant(
     "the first failure is the last",
@@ -245,8 +266,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   mutant(
     "whoever calls a handler does not look at the store's clock",
-    RUN,
-    "return Math.max(0, this.#parts.store.now(this.key) - (this.#until - this.#leaseMs));",
+    LEASE_TIME,
+    "return Math.max(0, this.#times.store.now(this.#key) - (this.#until - this.lengthMs));",
     "return 0;",
   ),
   mutant(

@@ -15,6 +15,8 @@ export interface PlannedEvent {
   readonly variant: number;
   /** The merchant's reference: one for each transaction, unless several share it. */
   readonly reference: number;
+  /** The connected account, if several events are about it; null or left out: one of its own. */
+  readonly account?: number | null;
   /** After how many pauses it is sent. */
   readonly period: number;
   /** The time that is signed, in milliseconds since the history began, as if the periods between the pauses took no time. */
@@ -87,6 +89,8 @@ export function planOf(seed: number, { processes, events, faults }: Size = DEFAU
   const sharesReferences = dice.chance(0.15, "references");
   const pausesMs = sharesReferences ? pausesOf(dice) : [];
   const mixesHandlers = dice.chance(0.15, "handlers");
+  // A claim, or a subject, that a process cannot read is not simulated yet.
+  const mixesFormats = !sharesReferences && dice.chance(0.15, "formats");
   const planned = withClosings(
     dice,
     numbers(faults).map((number) => {
@@ -100,7 +104,7 @@ export function planOf(seed: number, { processes, events, faults }: Size = DEFAU
     events: numbers(events).map((number) =>
       sharesReferences
         ? sharingEventOf(dice, number, sentAtOf(dice, number), pausesMs)
-        : eventOf(dice, number),
+        : eventOf(dice, number, !mixesFormats),
     ),
     faults: planned,
     decisions: sharesReferences
@@ -113,8 +117,7 @@ export function planOf(seed: number, { processes, events, faults }: Size = DEFAU
     replicated: planned.some(({ site }) => site === "settled") || dice.chance(0.4, "replicated"),
     keepsTexts: dice.chance(0.1, "texts"),
     operation: dice.pick(OPERATIONS, "operation"),
-    // A claim that a process cannot read is not simulated yet.
-    mixesFormats: !sharesReferences && dice.chance(0.15, "formats"),
+    mixesFormats,
     mixesHandlers,
     // What the merchant's database knows of effects is kept for a shorter time than these histories last.
     hasEffects: !sharesReferences && dice.chance(0.3, "effects"),
@@ -139,14 +142,23 @@ function sentAtOf(dice: Dice, number: number): number {
   return dice.chance(0.5, "burst", number) ? Math.floor(at / BURST_MS) * BURST_MS : at;
 }
 
-function eventOf(dice: Dice, number: number): PlannedEvent {
+function eventOf(dice: Dice, number: number, sharesAccounts: boolean): PlannedEvent {
   const time = { sentAt: sentAtOf(dice, number), signedAt: 0, period: 0 };
   const variant = dice.chance(0.2, "variant", number) ? 1 : 0;
   if (dice.chance(0.5, "flow", number)) {
     const name = dice.pick(CONNECT_EVENTS, "event", number);
     // Most webhooks are of their own; some contradict another one.
     const id = dice.chance(0.15, "own", number) ? dice.whole(0, 2, "id", number) : 3 + (number % WEBHOOKS);
-    return { number, flow: "connect", name, id, status: "", variant, reference: id, ...time };
+    // Half of the accounts are one of two, so that words about them follow each other.
+    const isShared =
+      sharesAccounts &&
+      name.startsWith("connected_account.") &&
+      id >= 3 &&
+      dice.chance(0.5, "account", number);
+    const subject = isShared
+      ? { account: dice.whole(0, 1, "account", number), signedAt: number * 10 }
+      : { account: null };
+    return { number, flow: "connect", name, id, status: "", variant, reference: id, ...time, ...subject };
   }
   const id = dice.whole(0, TRANSACTIONS - 1, "id", number);
   const name = id % 3 === 2 ? "WITHDRAWAL" : "DEPOSIT";

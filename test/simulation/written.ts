@@ -25,7 +25,9 @@ export function written(world: World, process: Writer, item: Swap): SwapResult {
     );
     return result;
   }
-  if (process.isNewVersion) world.newFormats.add(item.version);
+  // A claim or a subject in a new format waits until the old processes are gone, however long that takes.
+  const hasEvents = Object.keys(item.record.slots).length > 0;
+  if (process.isNewVersion && hasEvents) world.newFormats.add(item.version);
   const after = item.record;
   const write: Write = {
     at: timeline.now,

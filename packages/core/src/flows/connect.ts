@@ -186,6 +186,7 @@ export function connectFlow(
           : { reason: "unrecognized", detail: "the event is not one that the specification lists" },
         reference: null,
         referenceId: null,
+        subject: { name: `${data.object}:${data.id}`, at: envelope.occurredAt },
       },
       stored,
       windowMs,

@@ -1,5 +1,5 @@
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
-import { claimKeyFor, hashOf, recordKeyFor } from "../inbox/record/keys.ts";
+import { claimKeyFor, hashOf, recordKeyFor, subjectKeyFor } from "../inbox/record/keys.ts";
 import { label } from "../inbox/record/label.ts";
 import type { Contents } from "../protocol/contents.ts";
 import type { Delivery, Reply } from "../protocol/delivery.ts";
@@ -181,12 +181,14 @@ export interface CertainReading {
   readonly reference: string | null;
   /** The merchant's reference; null if the event has none. */
   readonly referenceId: string | null;
+  /** What the event is the latest word about, and when that was said. Left out if it is no state of anything. */
+  readonly subject?: { readonly name: string; readonly at: number } | undefined;
 }
 
 /** What the inbox records for an event whose reading is certain. */
 export function eventOf(facts: CertainReading, delivery: StoredDelivery, windowMs: number): VerifiedEvent {
   const { tenant, flow } = delivery;
-  const { id, name, status, amount, signedAt, hold, reference, referenceId } = facts;
+  const { id, name, status, amount, signedAt, hold, reference, referenceId, subject } = facts;
   const identity = labelsOf(facts.identity);
   return {
     key: recordKeyFor(tenant, flow, id),
@@ -207,6 +209,9 @@ export function eventOf(facts: CertainReading, delivery: StoredDelivery, windowM
     detail: hold?.detail ?? null,
     referenceKey: reference === null ? null : claimKeyFor(tenant, flow, name, reference),
     referenceId: referenceId === null ? null : label(referenceId),
+    ...(subject === undefined || hold !== null
+      ? {}
+      : { subject: { key: subjectKeyFor(tenant, flow, subject.name), at: subject.at } }),
     delivery,
   };
 }

@@ -5,6 +5,7 @@ import type { Events } from "./events.ts";
 import type { HandlerChange } from "./handler-sets.ts";
 import type { Accepted, RunReport, VerifiedEvent } from "./record/event.ts";
 import type { Ending, LeaseData, StepChange } from "./record/lease.ts";
+import type { SubjectAnswer } from "./record/subject.ts";
 import type { SharedTexts } from "./texts.ts";
 
 /** What an operator wants to know. Counts are null where the inbox did not answer. */
@@ -63,6 +64,11 @@ export interface Lease {
    * of another transaction has it.
    */
   claimReference(event: VerifiedEvent): Promise<boolean>;
+  /**
+   * Asks the subject of the event that is run, before any of its handlers is called. With `mine`, it is the latest word, the earlier
+   * ones that have not ended are stale, and no other event of the subject runs before this run is over.
+   */
+  takeSubject(event: VerifiedEvent): Promise<SubjectAnswer>;
   /** Accepts an event that was released from this entry, into the same inbox. */
   accept(event: VerifiedEvent): Promise<Accepted>;
 }

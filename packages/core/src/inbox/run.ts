@@ -25,6 +25,7 @@ import {
 } from "./record/run.ts";
 import { dueOf } from "./record/schedule.ts";
 import { type Changed, isAboutRecord, type Step } from "./records.ts";
+import { SubjectTurn } from "./subjects.ts";
 import { widthOf } from "./suspects.ts";
 
 /** The process of a run, as the run sees it. */
@@ -81,6 +82,7 @@ export class Run implements Lease {
   readonly #parts: InboxParts;
   readonly #host: RunHost;
   readonly #token: string;
+  readonly #turn: SubjectTurn;
   /** Its first handler is called as soon as the write that begins it is answered, or nearly. */
   readonly #isCalledSoon: boolean;
   readonly #force: BeginOptions["force"];
@@ -119,6 +121,7 @@ export class Run implements Lease {
     this.#parts = parts;
     this.#host = host;
     this.#token = parts.environment.token();
+    this.#turn = new SubjectTurn(parts, runner);
     this.#lease = new LeaseTime(key, parts);
     this.ended = new Promise((tell) => {
       this.#tellEnd = tell;
@@ -237,6 +240,10 @@ export class Run implements Lease {
     return true;
   }
 
+  takeSubject(event: VerifiedEvent): ReturnType<Lease["takeSubject"]> {
+    return this.#turn.take(this.data, event, this.#force === "last");
+  }
+
   accept(event: VerifiedEvent): Promise<Accepted> {
     return this.#host.accept(event, { deadlineMs: this.#parts.leaseMs });
   }
@@ -270,7 +277,7 @@ export class Run implements Lease {
     let dueInMs: number | null = null;
     const finished = await this.#persist<Finished>("finish", (record, now, mayHaveBeenMade) => {
       mayHaveEnded = mayHaveBeenMade;
-      const answer = finish(record, this.data, ending, changes, now);
+      const answer = finish(record, this.data, ending, changes, now, this.#turn.isTaken);
       this.#decided = answer.kind === "lost" && isDecided(record, this.data);
       if (record === null || answer.kind === "lost") return { answer, record: null };
       const due = dueOf(record);
@@ -278,7 +285,10 @@ export class Run implements Lease {
       const isDue = due !== null && due.at <= now;
       return { answer, record, announce: isDue && !(this.inBackground && this.#host.hasRoom(due.lane)) };
     });
-    if (finished?.answer.kind === "ended") return { ...finished.answer, dueInMs, version: finished.version };
+    if (finished?.answer.kind === "ended") {
+      await this.#turn.leave(this.data, ending.kind === "done" || ending.kind === "stale");
+      return { ...finished.answer, dueInMs, version: finished.version };
+    }
     // If the answer to the write got lost, another process may have taken the event since, because the write was made. If it was not
     // made, that process had to wait until the lease was over, and it warns before it calls anything.
     if (mayHaveEnded && !this.#lease.isOver) this.#lost = true;
@@ -296,6 +306,8 @@ export class Run implements Lease {
     switch (kind) {
       case "done":
         return { state: "done", ran: true };
+      case "stale":
+        return { state: "stale", ran: false };
       case "held":
       case "told":
         return { state: "held", ran: true };
@@ -350,7 +362,8 @@ export class Run implements Lease {
           return { answer, record: answer ? record : null };
         },
       });
-      if (holds) this.#lease.answered(sent, dated);
+      // The lease on the subject has to outlast that of the run.
+      if (holds && (await this.#turn.renew(this.data))) this.#lease.answered(sent, dated);
       else if (!this.#ending) this.#lose();
     } catch (error) {
       this.runner.notify(inboxError("renew", error));

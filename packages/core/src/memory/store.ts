@@ -105,6 +105,8 @@ export function memoryStore({
       open.delete(key);
       references.delete(key);
     } else if (index.events.length === 0 && index.dueAt === null) {
+      // The record of a subject was leased.
+      open.delete(key);
       references.set(key, version, record);
     } else if (index.expiresAt !== null) {
       open.delete(key);
@@ -217,12 +219,13 @@ function fullOfFuture(maxRecords: number): PayhooksError {
 }
 
 /**
- * The error if there is no room for a reference. Dropping one early would let a second SUCCESS run, so the service has to wait.
+ * The error if there is no room for a reference, or a subject. Dropping one early would let a second SUCCESS run, or an older word, so the
+ * service has to wait.
  */
 function fullOfReferences(maxRecords: number): PayhooksError {
   return new PayhooksError(
     "ERR_INBOX_FULL",
-    `The memory inbox has no room for a further reference of this tenant: it keeps ${maxRecords} in all.`,
+    `The memory inbox has no room for a further reference or subject of this tenant: it keeps ${maxRecords} in all.`,
     {
       fix: "Raise memoryInbox({ maxRecords }), or use an inbox on disk or Redis.",
     },

@@ -37,6 +37,17 @@ const TOO_OLD =
 /** The detail of an event that claimed no reference when it was accepted, and finds that another one has it when it is to run. */
 const REUSED = "another payTxnId has a SUCCESS for this reference by now";
 
+/** An event whose subject is busy is tried again after this time. */
+const BUSY_MS = 500;
+
+/** The detail of an event whose place among those of its subject nobody knows. */
+const UNORDERED = {
+  equal:
+    "another event of its subject was signed at the same time: nobody can say which of them is the last word",
+  forgotten:
+    "a later event of its subject may have run and been forgotten: only a replay with evenIfExpired runs it",
+};
+
 /** Runs handlers under a lease, and decides what their results mean for the event. */
 export function createRunner(parts: RunnerParts): Runner {
   const { registry, flows, notices, clock } = parts;
@@ -62,6 +73,8 @@ export function createRunner(parts: RunnerParts): Runner {
     }
     const drift = flow.source === undefined ? null : driftOf(verified, lease.data);
     if (drift !== null) return held("mismatch", drift);
+    const overtaken = verified.subject === undefined ? null : await overtakenBy(lease, verified);
+    if (overtaken !== null) return overtaken;
     if (registry.isIgnored(delivery.flow, event.event)) return ignored(lease, event);
     const handlers = registry.handlersOf(delivery.flow, event.event);
     const isUnwanted = handlers.length === 0 && delivery.perhapsUnwanted === true;
@@ -112,6 +125,22 @@ export function createRunner(parts: RunnerParts): Runner {
     if (unfinished.length === 0) return ending;
     const detail = `it waits for a handler that ${event.event} does not have in the process that ran it: ${unfinished.join(", ")}`;
     return unhandled(lease, detail, registered);
+  }
+
+  /** The end of a run whose event is not the latest word of its subject, or has to wait for another one. Null if it may run. */
+  async function overtakenBy(lease: Lease, verified: VerifiedEvent): Promise<Ending | null> {
+    const answer = await lease.takeSubject(verified);
+    switch (answer) {
+      case "mine":
+        return null;
+      case "busy":
+        return { kind: "released", delayMs: BUSY_MS };
+      case "overtaken":
+        return { kind: "stale" };
+      case "equal":
+      case "forgotten":
+        return held("conflict", UNORDERED[answer]);
+    }
   }
 
   /** Asks the event's schema. If that fails, each handler's attempt fails with its error. */
@@ -197,6 +226,7 @@ export function createRunner(parts: RunnerParts): Runner {
       for (const notice of unnoticed) notices.post(notice);
       if (ending.kind === "done" && notices.observed)
         notices.post({ type: "finished", ...factsOf(lease.data) });
+      if (ending.kind === "stale") notices.post({ type: "stale", ...factsOf(lease.data) });
       if (ending.kind === "held")
         notices.post({ type: "held", ...factsOf(lease.data), reason: ending.reason, detail: ending.detail });
     };

@@ -17,6 +17,7 @@ export interface CheckedEvent {
   readonly foundAs: string | null;
   readonly tenant: string | null;
   readonly identity: Readonly<Record<string, string>>;
+  readonly subject: string | null;
 }
 
 const MAX_NAME = 256;
@@ -44,17 +45,22 @@ export function readEvent({ read, stageOf }: MadeSource, delivered: Delivered): 
     throw new Unusable("read returned an identity whose members are not all texts");
   }
   const found = reference ?? label;
+  const subject = textIn(event, "subject", MAX_ID);
+  const occurredAt = timeIn(event.occurredAt);
+  if (subject !== null && occurredAt === null)
+    throw new Unusable("read returned a subject, but no occurredAt by which its events are ordered");
   return {
     name,
     id: textIn(event, "id", MAX_ID) ?? delivered.digest,
     data: event.data,
-    occurredAt: timeIn(event.occurredAt),
+    occurredAt,
     status: status ?? "",
     stage: stageOf === null ? null : (stageOf.get(status ?? "") ?? null),
     reference,
     foundAs: found === null ? null : labelOf(found),
     tenant: textIn(event, "tenant", MAX_NAME),
     identity: identity as Readonly<Record<string, string>>,
+    subject,
   };
 }
 

@@ -116,12 +116,14 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
     }
     const isForeign = read.tenant !== null && given.tenant !== ONLY_TENANT && read.tenant !== given.tenant;
     const stored = read.tenant === null || isForeign ? given : { ...given, tenant: read.tenant };
-    const { id, name: event, status, identity, foundAs } = read;
+    const { id, name: event, status, identity, foundAs, subject, occurredAt } = read;
     const hold = isForeign
       ? reasonOf("mismatch", "read names another tenant than the key")
       : made.stageOf !== null && read.stage === null
         ? reasonOf("unrecognized", "the status is in none of the source's stages")
-        : null;
+        : isAhead(read, given)
+          ? reasonOf("unrecognized", "its subject is ordered by an occurredAt that is over a day ahead")
+          : null;
     const verified = eventOf(
       {
         id,
@@ -135,6 +137,8 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
         hold,
         reference: null,
         referenceId: null,
+        subject:
+          subject === null || occurredAt === null ? undefined : { name: subject, at: occurredAt.getTime() },
       },
       stored,
       keptMs,
@@ -202,6 +206,11 @@ export function sourceFlow(name: string, made: MadeSource, { windowMs, ...limits
       },
     },
   };
+}
+
+/** Every later word of the subject would be stale for as long. */
+function isAhead({ subject, occurredAt }: CheckedEvent, { receivedAt }: StoredDelivery): boolean {
+  return subject !== null && occurredAt !== null && occurredAt.getTime() > receivedAt + MAX_FUTURE_MS;
 }
 
 function reasonOf(

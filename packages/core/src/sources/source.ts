@@ -38,6 +38,12 @@ export interface ReadEvent<Status extends string = string> {
   readonly reference?: string | undefined;
   /** Whose event it is. It must come from what the signature covers. */
   readonly tenant?: string | undefined;
+  /**
+   * What the event states anew, such as `account:17` of an account's status. Of the events of one subject the latest is the last word,
+   * by `occurredAt`, which then has to be given and signed: one that happened earlier and has not ended is stale. Leave it out for an
+   * event that has to run whatever came after it.
+   */
+  readonly subject?: string | undefined;
   /** What must be equal in copies. Default: the name. */
   readonly identity?: Readonly<Record<string, string>> | undefined;
   /** An id that nothing covers, for people. Without a `reference`, the event is found by it as by one. */

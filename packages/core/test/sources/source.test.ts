@@ -211,6 +211,51 @@ describe("stages", () => {
   });
 });
 
+describe("a subject", () => {
+  const about = () =>
+    source({
+      verify,
+      read: ({ body }) => ({
+        id: body.id,
+        name: body.type,
+        data: body,
+        tenant: body.tenant,
+        subject: body.account,
+        occurredAt: body.at,
+      }),
+    });
+  const said = (id: string, at: unknown, others: object = { account: "17" }) =>
+    json({ id, type: "status", at, ...others });
+  const [EARLY, LATE] = ["2026-05-01T10:00:00Z", "2026-05-01T10:00:01Z"];
+
+  it("runs no event after a later one, by the time that the event says, and not by its arrival", async () => {
+    const { post, ran, notices } = receiving(about());
+    await post(said("late", LATE));
+    expect((await post(said("early", EARLY))).status).toBe(200);
+    expect(ran.map(({ id }) => id)).toEqual(["late"]);
+    expect(notices.find(({ type }) => type === "stale")).toMatchObject({ id: "early" });
+  });
+
+  it("is of its own for each tenant, and an event without one is in no order", async () => {
+    const { post, ran } = receiving(about());
+    await post(said("late", LATE));
+    await post(said("of a tenant", EARLY, { account: "17", tenant: "shop" }));
+    await post(said("of nothing", EARLY, {}));
+    expect(ran.map(({ id }) => id)).toEqual(["late", "of a tenant", "of nothing"]);
+  });
+
+  it("holds an event without the time by which it is ordered, and one that says a time far ahead", async () => {
+    const { post, held, ran, clock } = receiving(about());
+    await post(said("1", undefined));
+    await post(said("2", clock.now() + 25 * 3_600_000));
+    expect((await held()).toSorted((a, b) => (`${a.reason}` < `${b.reason}` ? -1 : 1))).toEqual([
+      expect.objectContaining({ reason: "malformed", detail: expect.stringMatching(/no occurredAt/) }),
+      expect.objectContaining({ reason: "unrecognized", detail: expect.stringMatching(/over a day ahead/) }),
+    ]);
+    expect(ran).toEqual([]);
+  });
+});
+
 describe("schemas", () => {
   const schemaOf = (validate: (value: unknown) => unknown) =>
     ({ "~standard": { version: 1, vendor: "test", validate } }) as never;

@@ -192,6 +192,7 @@ function claim(
     replays: 0,
     acceptedAt: now,
     token: null,
+    ...(event.subject === undefined ? {} : { subject: event.subject }),
     work: {
       delivery: event.delivery,
       retentionMs: event.retentionMs,

@@ -129,6 +129,7 @@ const SLOT = objectOf<Slot>({
   work: orNull(WORK),
   past: optional(objectOf<Past>({ history: HISTORY, copies: count, lastCopyAt: orNull(time) })),
   decision: optional(text),
+  subject: optional(objectOf<NonNullable<Slot["subject"]>>({ key: text, at: time, hadTurn: optional(yes) })),
 });
 
 const RECORD = objectOf<IdempotencyRecord>({
@@ -180,7 +181,7 @@ export function decodeRecord(given: string): IdempotencyRecord | Unreadable {
 function check({ slots, statusSlot, lease }: IdempotencyRecord): void {
   if (statusSlot !== null && !Object.hasOwn(slots, statusSlot))
     throw new Misshapen("statusSlot names no slot");
-  // A canary has a lease, and no slots.
+  // A canary and a subject have a lease, and no slots.
   if (lease !== null && lease.slot !== "" && !Object.hasOwn(slots, lease.slot)) {
     throw new Misshapen("lease names no slot");
   }

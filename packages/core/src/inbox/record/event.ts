@@ -1,6 +1,7 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
+import type { Subject } from "./subject.ts";
 
 /** The state of a slot. `stale` and `discarded` are ends, like `done`. */
 export type SlotState = "waiting" | "running" | "done" | "held" | "stale" | "discarded";
@@ -78,6 +79,8 @@ export interface VerifiedEvent {
   readonly referenceId: string | null;
   /** If the event has several readings: the ids and references of each, by which it can be found. */
   readonly foundBy?: readonly string[];
+  /** What it is a word about, if later words about the same replace it. Left out for an event that is no state of anything. */
+  readonly subject?: Subject;
   readonly delivery: StoredDelivery;
 }
 

@@ -14,6 +14,11 @@ export function recordKeyFor(tenant: string, flow: FlowName, id: string): string
   return hashOf([tenant, flow, id], 32);
 }
 
+/** The key of the record that orders the events of one subject. */
+export function subjectKeyFor(tenant: string, flow: FlowName, subject: string): string {
+  return hashOf([tenant, flow, "subject", subject], 32);
+}
+
 /** The key of the record that says which transaction has a reference (`oneSuccessPerReference`). */
 export function claimKeyFor(tenant: string, flow: FlowName, event: string, reference: string): string {
   return hashOf([tenant, flow, "reference", event, reference], 32);

@@ -85,6 +85,8 @@ export interface LeaseData {
   readonly now: number;
   /** Steps are tried even before their time. Such an attempt does not count if it fails. */
   readonly force: boolean;
+  /** A run of it has been the latest word of its subject. */
+  readonly hadTurn: boolean;
   /** The step whose start was written together with the lease; null when a write of its own is needed. */
   readonly started: string | null;
   /** The PENDING events that ended because this run began. */
@@ -111,8 +113,10 @@ export type Ending =
     }
   /** The onHeld handlers are done. The event stays held. */
   | { readonly kind: "told" }
-  /** No handler was called. Another process may take the event at once. */
-  | { readonly kind: "released" };
+  /** No handler was called. Another process may take the event at once, or after `delayMs`. */
+  | { readonly kind: "released"; readonly delayMs?: number }
+  /** A later word of its subject has begun. */
+  | { readonly kind: "stale" };
 
 /** A new state of one handler. Writing it twice has the same result as writing it once. */
 export type StepChange =

@@ -9,6 +9,7 @@ import type { FlowName } from "../../protocol/events.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery } from "./event.ts";
 import type { HistoryEntry, Step } from "./lease.ts";
+import type { Subject } from "./subject.ts";
 
 /** One event of a record. */
 export interface Slot {
@@ -38,6 +39,8 @@ export interface Slot {
   past?: Past;
   /** Identifies the last decision of a person, so that a repeated write of it is recognised. */
   decision?: string;
+  /** What it is a word about. `hadTurn`: a run of it has been the latest word. Left out for an event without a subject. */
+  subject?: Subject & { readonly hadTurn?: true };
 }
 
 /** What is kept of the life of an event that has ended. */

@@ -125,6 +125,7 @@ function take(
     previousAmount: work.previousAmount,
     now,
     force,
+    hadTurn: slot.subject?.hadTurn === true,
     started: null,
     overtaken,
   };
@@ -330,13 +331,14 @@ export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: Lea
   return found === token || found === ended(token);
 }
 
-/** Ends a run, and applies the last states of its handlers. */
+/** Ends a run, and applies the last states of its handlers. `hadTurn`: it was the latest word of its subject. */
 export function finish(
   record: IdempotencyRecord | null,
   { key, slot: slotKey, token }: LeaseData,
   ending: Ending,
   changes: readonly StepChange[],
   now: number,
+  hadTurn = false,
 ): Finished {
   if (record?.slots[slotKey]?.token === ended(token)) {
     return { kind: "ended", overtaken: [], closing: finishedClaims(record) };
@@ -347,9 +349,11 @@ export function finish(
   apply(work, changes, now);
   record.lease = null;
   slot.token = ended(token);
+  if (hadTurn && slot.subject !== undefined) slot.subject = { ...slot.subject, hadTurn };
   switch (ending.kind) {
     case "done":
-      end(record, slot, { at: now, what: "done" });
+    case "stale":
+      end(record, slot, { at: now, what: ending.kind });
       break;
     case "retry":
       waitAgain(slot, work, ending.delayMs, now);
@@ -372,8 +376,9 @@ export function finish(
       slot.told = true;
       break;
     case "released":
-      // Its due time does not change, so that it keeps its turn.
-      if (slot.state === "running") slot.state = "waiting";
+      // Without a delay, its due time does not change, so that it keeps its turn.
+      if (ending.delayMs !== undefined) waitAgain(slot, work, ending.delayMs, now);
+      else if (slot.state === "running") slot.state = "waiting";
       break;
   }
   const overtaken = overtake(record, key, now);

@@ -35,6 +35,27 @@ export const swapCases: readonly StoreCase[] = [
     },
   },
   {
+    name: "a record without events that is leased again and again is read as it was written last, and is due only while it is leased",
+    async run(rig) {
+      const store = await rig.open();
+      let last: Written | null = null;
+      for (let turn = 0; turn < 3; turn++) {
+        const now = store.now(one);
+        const free: IdempotencyRecord = { ...referenceRecord(`${turn}`, now, DAY_MS), signedAt: turn };
+        const lease = { slot: "", token: `run ${turn}`, until: now + DAY_MS, lengthMs: DAY_MS };
+        for (const record of [{ ...free, lease }, free]) {
+          last = await put(store, one, last, record);
+          expectSame(await readOne(store, one), last);
+          const conflict = await store.swap([swapOf(store, one, null, record)]);
+          assert.equal(conflict[0]?.kind, "conflict");
+          if (conflict[0].kind === "conflict") expectSame(conflict[0].current, last);
+          const { nextDueAt } = await takeDue(store, 0, 0);
+          assert.equal(nextDueAt !== null, record.lease !== null);
+        }
+      }
+    },
+  },
+  {
     name: "records are read in the order in which they were asked for, null for one that is not there",
     async run(rig) {
       const store = await rig.open();

@@ -41,6 +41,7 @@ describe("taking an event", () => {
         again: false,
         now: 1_000,
         force: false,
+        hadTurn: false,
         started: null,
       },
     });

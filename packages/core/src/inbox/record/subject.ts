@@ -1,0 +1,148 @@
+/**
+ * The order of the events of one subject, such as the KYC state of one connected account. A subject has a small record beside those
+ * of its events: one without slots, which knows the latest word that has begun to run.
+ *
+ * - `id` is the eventId of that word, and `signedAt` its signed time. An event that was signed earlier is stale from then on.
+ * - `lease` belongs to its run. Another event of the subject waits until it is over, so two of them never run at the same time.
+ * - `identity` names the events that have begun and not ended: the next word ends them before it calls a handler.
+ *
+ * The subject is asked when a run begins, and not when an event is accepted. So an event that waits may still run before a newer one,
+ * and never after it. `docs/decisions/0038-the-last-word-of-a-subject.md` says why it is a record of its own.
+ */
+import type { EventFacts } from "../../notices/notice.ts";
+import type { FlowName } from "../../protocol/events.ts";
+import { slotKeyOf } from "./event.ts";
+import { end, type IdempotencyRecord, referenceOf } from "./record.ts";
+import { pullBackTimes } from "./schedule.ts";
+
+/** What an event is a word about, and when that was signed. */
+export interface Subject {
+  /** The key of the subject's record. */
+  readonly key: string;
+  /** When the event was signed, by its own words, in milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/**
+ * What the subject says to an event that is about to run. `mine`: it is the latest word. `busy`: another event of the subject runs.
+ * `overtaken`: a later word has begun. `equal`: another word was signed at the same time. `forgotten`: a later word may have run, so
+ * long ago that nobody knows.
+ */
+export type SubjectAnswer = "mine" | "busy" | "overtaken" | "equal" | "forgotten";
+
+/** An event that is about to run, as its subject is asked. */
+export interface SubjectWish {
+  readonly flow: FlowName;
+  readonly tenant: string;
+  readonly eventId: string;
+  readonly at: number;
+  /** Identifies the run. */
+  readonly token: string;
+  readonly leaseMs: number;
+  /** How long the subject is remembered after this run. */
+  readonly retentionMs: number;
+  /** A person has decided that it runs, although another word was signed at the same time. */
+  readonly isDecided: boolean;
+  /** If there is no record of the subject, it may have been forgotten since the event arrived. */
+  readonly mayBeForgotten: boolean;
+}
+
+/** The answer of a subject, with the record to write; null if the stored one stays as it is. */
+export interface SubjectStep {
+  readonly answer: SubjectAnswer;
+  readonly record: IdempotencyRecord | null;
+  /** With `mine`: the events that have begun, and not ended, before this one. */
+  readonly behind: readonly string[];
+}
+
+const NOBODY: readonly string[] = [];
+
+/** Makes an event the latest word of its subject, and leases the subject to its run. Computed again, it answers the same. */
+export function takeSubject(
+  stored: IdempotencyRecord | null,
+  { flow, tenant, eventId, at, token, leaseMs, retentionMs, isDecided, mayBeForgotten }: SubjectWish,
+  now: number,
+): SubjectStep {
+  const no = (answer: SubjectAnswer): SubjectStep => ({ answer, record: null, behind: NOBODY });
+  if (stored === null && mayBeForgotten) return no("forgotten");
+  if (stored !== null) {
+    pullBackTimes(stored, now);
+    if (at < stored.signedAt) return no("overtaken");
+    const isOther = stored.id !== eventId;
+    if (isOther && at === stored.signedAt && !isDecided) return no("equal");
+    if (isOther && stored.lease !== null && stored.lease.until > now) return no("busy");
+  }
+  const unfinished = stored?.identity ?? {};
+  const behind = Object.keys(unfinished).filter((one) => one !== eventId);
+  if (stored?.lease?.token === token) return { answer: "mine", record: null, behind };
+  const record: IdempotencyRecord = {
+    flow,
+    tenant,
+    id: eventId,
+    statusSlot: null,
+    terminal: true,
+    identity: { ...unfinished, [eventId]: "" },
+    lease: { slot: "", token, until: now + leaseMs, lengthMs: leaseMs },
+    slots: {},
+    signedAt: at,
+    expiresAt: keptUntil(stored, at, retentionMs, now),
+  };
+  return { answer: "mine", record, behind };
+}
+
+/** Extends the lease of a run on its subject, counted from now. False if another run has it. */
+export function renewSubject(
+  stored: IdempotencyRecord | null,
+  token: string,
+  leaseMs: number,
+  now: number,
+): boolean {
+  if (stored === null || stored.lease?.token !== token) return false;
+  stored.lease = { slot: "", token, until: now + leaseMs, lengthMs: leaseMs };
+  return true;
+}
+
+/** Gives the subject back after a run, without the events that have ended. False if another run has it. */
+export function leaveSubject(
+  stored: IdempotencyRecord | null,
+  token: string,
+  ended: readonly string[],
+  retentionMs: number,
+  now: number,
+): boolean {
+  if (stored === null || stored.lease?.token !== token) return false;
+  stored.lease = null;
+  stored.identity = Object.fromEntries(
+    Object.entries(stored.identity).filter(([eventId]) => !ended.includes(eventId)),
+  );
+  stored.expiresAt = keptUntil(stored, stored.signedAt, retentionMs, now);
+  return true;
+}
+
+function keptUntil(stored: IdempotencyRecord | null, at: number, retentionMs: number, now: number): number {
+  return Math.max(stored?.expiresAt ?? 0, Math.max(now, at) + retentionMs);
+}
+
+/** What became of an event that a later word of its subject overtakes. */
+export interface Overtaken {
+  /** False while a run has it: one that will find that it is overtaken, or one that calls the onHeld handlers about it. */
+  readonly hasEnded: boolean;
+  /** What is noticed of it, if it has ended only now. */
+  readonly facts: EventFacts | null;
+}
+
+/** Ends an event that waits, or is held, since a later word of its subject begins. The record is changed if there are facts. */
+export function overtakeBySubject(record: IdempotencyRecord | null, eventId: string, now: number): Overtaken {
+  const slotKey = slotKeyOf(eventId);
+  const slot = record?.slots[slotKey];
+  if (record === null || slot === undefined || slot.work === null) return { hasEnded: true, facts: null };
+  pullBackTimes(record, now);
+  const isLeased = record.lease?.slot === slotKey;
+  if (isLeased && (record.lease?.until ?? 0) > now) return { hasEnded: false, facts: null };
+  if (isLeased) record.lease = null;
+  const { flow, tenant, id } = record;
+  const { name: event, status } = slot;
+  const facts = { flow, tenant, eventId, id, event, status, referenceId: referenceOf(record, slot) };
+  end(record, slot, { at: now, what: "stale" });
+  return { hasEnded: true, facts };
+}
