@@ -144,6 +144,16 @@ describe.each(Object.entries(adapters))("%s", (_name, start) => {
     expect(ran).toEqual([]);
   });
 
+  it("takes an id that ran for a copy, whatever else its body says", async () => {
+    const { ran, post, receiver } = await set();
+    expect(await post(body)).toEqual(RECEIVED);
+    await expect.poll(() => ran.length).toBe(1);
+    expect(await post(body.replace("5", "6"))).toEqual(RECEIVED);
+    const { events } = await receiver.events.list({ flow: "bank", id: "p-1" });
+    expect(events).toEqual([expect.objectContaining({ event: "paid", reason: null })]);
+    expect(ran).toHaveLength(1);
+  });
+
   it("takes any content type, since the signature covers the bytes", async () => {
     const { ran, post } = await set();
     const { "content-type": _, ...headers } = signed(body);
