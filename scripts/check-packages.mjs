@@ -27,6 +27,7 @@ const SIZE_BUDGET = {
   "@payhooks/fastify": 5800,
   "@payhooks/hono": 6200,
   "@payhooks/next": 6700,
+  "@payhooks/lambda": 6200,
   "@payhooks/nestjs": 9000,
   "@payhooks/console": 33900,
   "@payhooks/console/express": 34100,

@@ -22,7 +22,22 @@ export interface ConformanceServer {
   readonly name: string;
   readonly server: readonly [file: string, ...args: readonly string[]];
   readonly traps: readonly string[];
+  /** Whether its platform may freeze the process after an answer. */
+  readonly runsAfterResponse?: boolean;
+  /** Cases that cannot come about there, by name, with the reason. */
+  readonly unreachable?: Readonly<Record<string, string>>;
 }
+
+/** The gateway reads a request to its end before it calls the function, and the connection is its own. A queue calls the handlers. */
+const BEHIND_A_GATEWAY = {
+  traps: [],
+  runsAfterResponse: true,
+  unreachable: {
+    "a body that never comes to its end": "the gateway waits for the end",
+    "a sender that goes away in the middle of the body": "the gateway calls no function for it",
+    "requests at once, each with a context of its own": "handlers run in another function than the request's",
+  },
+} as const;
 
 export interface Adapter {
   /** Its folder in `packages`, and the name of its package after `@payhooks/`. */
@@ -220,6 +235,44 @@ export const ADAPTERS: readonly Adapter[] = [
         });
       `,
       prints: "true true",
+    },
+  },
+  {
+    name: "lambda",
+    title: "Lambda",
+    options: "MountOptions",
+    peers: [],
+    dependencies: {},
+    examples: ["examples/lambda/src/index.ts"],
+    starts: false,
+    onWorkers: false,
+    servers: [
+      { name: "Lambda, format 1.0", server: ["lambda.ts", "v1"], ...BEHIND_A_GATEWAY },
+      { name: "Lambda, format 2.0", server: ["lambda.ts", "v2"], ...BEHIND_A_GATEWAY },
+      { name: "Lambda, load balancer", server: ["lambda.ts", "alb"], ...BEHIND_A_GATEWAY },
+    ],
+    program: {
+      imports: [
+        ["{ createReceiver, memoryInbox }", "@payhooks/core"],
+        ["{ connectWebhooks, runQueue }", "@payhooks/lambda"],
+      ],
+      body: `
+        const receiver = createReceiver({
+          connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
+          inbox: memoryInbox(),
+          ack: "handled",
+        });
+        receiver.onSettlementApproved(async () => {});
+        const headers = { "content-type": "application/json" };
+        const unsigned = { httpMethod: "POST", path: "/", headers, body: "{}", requestContext: { elb: {} } };
+        Promise.all([connectWebhooks(receiver)(unsigned), runQueue(receiver)({ Records: [] })]).then(
+          async ([{ statusCode }, { batchItemFailures }]) => {
+            console.log(statusCode, batchItemFailures.length);
+            await receiver.close();
+          },
+        );
+      `,
+      prints: "400 0",
     },
   },
 ];

@@ -68,11 +68,14 @@ export function inContextOf<T>(request: string | null | undefined, answer: () =>
   return state.requests.run(request ?? "a request without a name", answer);
 }
 
-/** The receiver of a kind, made when it is first asked for. */
-export function receiverOf(kind: Kind, secrets: Secrets): Receiver {
+/**
+ * The receiver of a kind, made when it is first asked for. `elsewhere`: nothing runs in its process but what a hint says, as on Lambda;
+ * here the hint comes back at once.
+ */
+export function receiverOf(kind: Kind, secrets: Secrets, where: "here" | "elsewhere" = "here"): Receiver {
   const known = state.receivers.get(kind);
   if (known !== undefined) return known;
-  const made = makeReceiver(kind, secrets);
+  const made = makeReceiver(kind, secrets, where);
   state.receivers.set(kind, made);
   return made;
 }
@@ -86,9 +89,14 @@ function awayInbox(): Inbox {
   return createInbox({ ...memoryStore(), immediate: false, open });
 }
 
-function makeReceiver(kind: Kind, { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET, PAY_NAMES }: Secrets): Receiver {
+function makeReceiver(
+  kind: Kind,
+  { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET, PAY_NAMES }: Secrets,
+  where: "here" | "elsewhere",
+): Receiver {
   const { effects } = state;
-  const receiver = createReceiver({
+  const isHandled = kind === "handled";
+  const receiver: Receiver = createReceiver({
     ...(PAY_NAMES !== "" && { names: parseServiceNames(PAY_NAMES) }),
     payments: {
       publicKey:
@@ -98,7 +106,10 @@ function makeReceiver(kind: Kind, { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET, PAY_
     },
     connect: { secret: CONNECT_WEBHOOK_SECRET },
     inbox: kind === "away" ? awayInbox() : memoryInbox(),
-    ack: kind === "handled" ? "handled" : "enqueued",
+    ack: isHandled ? "handled" : "enqueued",
+    ...(where === "elsewhere" && !isHandled
+      ? { run: where, notifyWorker: async (eventId: string) => void (await receiver.run(eventId)) }
+      : {}),
     alerts: { threshold: 1_000 },
     logger: silent,
     ...(kind === "bounded" ? { limits: BOUNDED } : {}),

@@ -8,10 +8,8 @@ import { adapterConformance } from "./suite.ts";
 import { KEYS, NAMES, onNode, SECRET, startServer } from "./targets.ts";
 import { FETCH_TRAPS } from "./traps.ts";
 
-const SERVERS: readonly ConformanceServer[] = [
-  ...ADAPTERS.flatMap(({ servers }) => servers),
-  { name: "fetch", server: ["fetch.ts"], traps: FETCH_TRAPS },
-];
+const FETCH: ConformanceServer = { name: "fetch", server: ["fetch.ts"], traps: FETCH_TRAPS };
+const SERVERS: readonly ConformanceServer[] = [...ADAPTERS.flatMap(({ servers }) => servers), FETCH];
 
 describe("every adapter on Node gives the same bytes the same answer", () => {
   adapterConformance(
@@ -22,9 +20,12 @@ describe("every adapter on Node gives the same bytes the same answer", () => {
   );
 });
 
+/** One server of each package: the names of a deployment are the receiver's matter, and each package mounts all its servers alike. */
+const ONE_OF_EACH = [...ADAPTERS.flatMap(({ servers }) => servers.slice(0, 1)), FETCH];
+
 describe("every adapter does the same under the names of a deployment", () => {
   adapterConformance(
-    SERVERS.map(({ server, ...contender }) => ({
+    ONE_OF_EACH.map(({ server, ...contender }) => ({
       ...contender,
       start: () => startServer({ ...onNode(...server), env: { PAY_NAMES: JSON.stringify(NAMES) } }),
     })),
@@ -33,14 +34,19 @@ describe("every adapter does the same under the names of a deployment", () => {
 });
 
 describe("a receiver that closes ends each connection with its answer", () => {
-  it.each(SERVERS)("$name", { timeout: 60_000 }, async ({ server: command }) => {
-    const server = await startServer(onNode(...command));
-    try {
-      expect(await closeWhileConnected(server.port)).toEqual(ENDED_WITH_ITS_ANSWER);
-    } finally {
-      await server.stop();
-    }
-  });
+  // Behind a gateway, the connection is the gateway's.
+  it.each(SERVERS.filter(({ unreachable }) => unreachable === undefined))(
+    "$name",
+    { timeout: 60_000 },
+    async ({ server: command }) => {
+      const server = await startServer(onNode(...command));
+      try {
+        expect(await closeWhileConnected(server.port)).toEqual(ENDED_WITH_ITS_ANSWER);
+      } finally {
+        await server.stop();
+      }
+    },
+  );
 });
 
 describe("the suite itself", () => {

@@ -10,6 +10,8 @@ import { KEYS, SECRET } from "./targets.ts";
 export interface Contender extends Pick<Target, "own" | "traps" | "runsAfterResponse"> {
   readonly name: string;
   start(): Promise<{ readonly port: number; stop(): Promise<void> }>;
+  /** Cases that cannot come about there, by name, with the reason. */
+  readonly unreachable?: Readonly<Record<string, string>>;
   /** How long the start may take, with what has to be built for it. */
   readonly startMs?: number;
 }
@@ -24,7 +26,7 @@ export function adapterConformance(contenders: readonly Contender[], names?: Ser
     expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
   });
 
-  describe.each(contenders)("$name", ({ start, startMs = 60_000, ...contender }) => {
+  describe.each(contenders)("$name", ({ start, startMs = 60_000, unreachable = {}, ...contender }) => {
     const { name, own = {} } = contender;
     let session: Session;
     let stop = async (): Promise<void> => {};
@@ -36,11 +38,17 @@ export function adapterConformance(contenders: readonly Contender[], names?: Ser
     }, startMs);
     afterAll(() => stop());
 
-    it.each(cases)("$name", { timeout: 60_000 }, async (one) => {
-      table.mark(name, one.name, "differs");
-      expect(await session.run(one)).toEqual(session.expected(one));
-      table.mark(name, one.name, Object.hasOwn(own, one.name) ? "own" : "same");
-    });
+    for (const caseName of Object.keys(unreachable)) table.mark(name, caseName, "unreachable");
+
+    it.each(cases.filter((one) => !Object.hasOwn(unreachable, one.name)))(
+      "$name",
+      { timeout: 60_000 },
+      async (one) => {
+        table.mark(name, one.name, "differs");
+        expect(await session.run(one)).toEqual(session.expected(one));
+        table.mark(name, one.name, Object.hasOwn(own, one.name) ? "own" : "same");
+      },
+    );
 
     it("has no effect beyond those of the cases", async () => {
       expect(await session.late()).toEqual([]);
@@ -48,7 +56,8 @@ export function adapterConformance(contenders: readonly Contender[], names?: Ser
 
     it("answers by itself only in cases that there are", () => {
       const names = cases.map((one) => one.name);
-      expect(Object.keys(own).filter((one) => !names.includes(one))).toEqual([]);
+      const named = [...Object.keys(own), ...Object.keys(unreachable)];
+      expect(named.filter((one) => !names.includes(one))).toEqual([]);
     });
   });
 

@@ -1,11 +1,16 @@
 import type { Case } from "./case.ts";
 
 /** What came of a case at one adapter. */
-export type Mark = "same" | "own" | "differs";
+export type Mark = "same" | "own" | "differs" | "unreachable";
 
-const SIGNS: Readonly<Record<Mark, string>> = { same: "✓", own: "own", differs: "✗" };
+const SIGNS: Readonly<Record<Mark, string>> = {
+  same: "✓",
+  own: "own",
+  differs: "✗",
+  unreachable: "–",
+};
 
-/** Cases × adapters. `own` marks what the framework answers by itself. */
+/** Cases × adapters. `own` marks what the framework answers by itself, `–` what cannot come about there. */
 export class Table {
   readonly #cases: readonly Case[];
   readonly #columns = new Map<string, Map<string, Mark>>();

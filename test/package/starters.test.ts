@@ -7,7 +7,7 @@ import { ADAPTERS, packageOf } from "../adapters.ts";
 import { startServer } from "../conformance/targets.ts";
 import { bin, install, pack, run } from "./pack.ts";
 import { lay, receives } from "./project.ts";
-import { codeOf, HANDLERS, NEXT_APP, NEXT_BACKGROUND, SERVERS } from "./starters.ts";
+import { codeOf, FUNCTIONS, HANDLERS, NEXT_APP, NEXT_BACKGROUND, SERVERS } from "./starters.ts";
 import { packagesIn, root } from "./workspace.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "payhooks-starters-")));
@@ -18,7 +18,8 @@ const adapters = packagesIn("packages").filter(({ manifest }) =>
 
 beforeAll(async () => {
   const tarballs = await pack(adapters, folder);
-  for (const starter of [...SERVERS, ...HANDLERS]) lay(starter, projectOf(starter.name), tarballs);
+  for (const starter of [...SERVERS, ...HANDLERS, ...FUNCTIONS])
+    lay(starter, projectOf(starter.name), tarballs);
   await install(folder, tarballs);
 }, 180_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -60,9 +61,14 @@ describe("in a new project", { timeout: 60_000 }, () => {
     }
   });
 
+  it.each(FUNCTIONS)("of functions on $name, the code of $document compiles", async ({ name }) => {
+    await build(name);
+    expect(existsSync(join(projectOf(name), "dist/index.js"))).toBe(true);
+  });
+
   it("is everything that the pages of the adapters show", () => {
-    const tried = [...SERVERS, ...HANDLERS, NEXT_APP, NEXT_BACKGROUND].flatMap(({ document, files }) =>
-      Object.values(files).map((at) => `${document} ${at}`),
+    const tried = [...SERVERS, ...HANDLERS, ...FUNCTIONS, NEXT_APP, NEXT_BACKGROUND].flatMap(
+      ({ document, files }) => Object.values(files).map((at) => `${document} ${at}`),
     );
     const pages = ADAPTERS.map(({ name }) => `packages/${name}/README.md`);
     const starts = ["frameworks", "sveltekit", "workers"].map((name) => `docs/start/${name}.md`);

@@ -162,6 +162,18 @@ export const HANDLERS: readonly (Starter & { readonly runs: string; readonly mou
     },
   ];
 
+/** Functions that only their platform calls, beside a queue of its own. Here they are compiled. The conformance suite calls the adapter. */
+export const FUNCTIONS: readonly Starter[] = [
+  {
+    name: "lambda",
+    document: "packages/lambda/README.md",
+    files: { "src/index.ts": 0 },
+    manifest: ESM,
+    brings: TYPED,
+    own: { "tsconfig.json": { compilerOptions: { ...STRICT, types: ["node"], outDir: "dist" } } },
+  },
+];
+
 /** SvelteKit's own project, with its server for Node: what the workspace has no need of, so `npm run test:runtimes`. */
 export const SVELTEKIT: Starter = {
   name: "sveltekit-app",

@@ -1,4 +1,4 @@
-import type { Subject } from "../../packages/core/src/inbox/record/subject.ts";
+import type { Subject } from "../../packages/core/src/inbox/record/event.ts";
 import type { Chronicle, HandlerCall, Write } from "./chronicle.ts";
 import { deliveryOf } from "./deliveries.ts";
 import { couldNotTellTime, lostBetween } from "./excuses.ts";

@@ -53,21 +53,23 @@ const MOUNTED = { mounted: true } as const;
 const made = new WeakMap<object, Promise<AnyReceiver>>();
 
 /**
- * Mounts a flow.
+ * Mounts a flow. `check` throws if the platform cannot do what the receiver's options ask for.
  *
  * @throws PayhooksError if a receiver, and not a factory, is given: `ERR_FLOW_OFF` if this flow of it is off, `ERR_SOURCE_UNKNOWN` if
- * it has no such source.
+ * it has no such source, and what `check` throws.
  */
 export function mountFlow<Platform = void>(
   source: ReceiverSource<Platform>,
   flow: FlowName,
+  check: (endpoint: Endpoint) => void = () => {},
 ): MountedFlow<Platform> {
-  if (typeof source !== "function") void endpointOf(source, flow);
+  if (typeof source !== "function") check(endpointOf(source, flow));
 
   return {
     async answer(incoming, platform) {
       const receiver = typeof source === "function" ? await receiverOf(source, platform) : source;
       const endpoint = endpointOf(receiver, flow);
+      if (typeof source === "function") check(endpoint);
       const { method, url, headers, remoteAddress, tenant, waitUntil } = incoming;
       const early = endpoint.check(incoming, remoteAddress);
       if (early !== null) return early;

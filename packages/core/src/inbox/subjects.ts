@@ -2,14 +2,13 @@ import { inboxError } from "../notices/notice.ts";
 import { sleep } from "../time/clock.ts";
 import type { Runner } from "./inbox.ts";
 import type { InboxParts } from "./parts.ts";
-import { recordKeyOf, type VerifiedEvent } from "./record/event.ts";
+import { recordKeyOf, type Subject, type VerifiedEvent } from "./record/event.ts";
 import type { LeaseData } from "./record/lease.ts";
 import {
   leaveSubject,
   type Overtaken,
   overtakeBySubject,
   renewSubject,
-  type Subject,
   type SubjectAnswer,
   takeSubject,
 } from "./record/subject.ts";

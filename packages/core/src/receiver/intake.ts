@@ -33,6 +33,10 @@ export interface Endpoint {
   readonly flow: FlowName;
   readonly maxBodyBytes: number;
   readonly bodyTimeoutMs: number;
+  /** The receiver's option `ack`. */
+  readonly ack: Settings["ack"];
+  /** The receiver's option `run`; undefined if each delivery decides. */
+  readonly run: Settings["run"];
   /** The answer if the request can be refused before its body is read; null to read it. */
   check(head: DeliveryHead, remoteAddress?: string): Reply | null;
   /**
@@ -97,7 +101,7 @@ export class Intake {
 
   /** One flow, as adapters mount it. */
   endpoint(flow: Flow): Endpoint {
-    const { bodyTimeoutMs } = this.#parts.settings;
+    const { bodyTimeoutMs, ack, run } = this.#parts.settings;
     const maxBodyBytes = this.#maxBodyBytesOf(flow);
     const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
       this.#last(this.#refuse(flow, remoteAddress, false, [code, why]));
@@ -105,6 +109,8 @@ export class Intake {
       flow: flow.name,
       maxBodyBytes,
       bodyTimeoutMs,
+      ack,
+      run,
       check: (head, remoteAddress) => {
         const challenged = head.method === "GET" ? (flow.source?.challenge(head.url ?? "") ?? null) : null;
         if (challenged !== null) return this.#last(challenged);

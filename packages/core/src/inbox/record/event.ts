@@ -1,7 +1,14 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
-import type { Subject } from "./subject.ts";
+
+/** What an event is a word about, and when that was signed. */
+export interface Subject {
+  /** The key of the subject's record. */
+  readonly key: string;
+  /** When the event was signed, by its own words, in milliseconds since the epoch. */
+  readonly at: number;
+}
 
 /** The state of a slot. `stale` and `discarded` are ends, like `done`. */
 export type SlotState = "waiting" | "running" | "done" | "held" | "stale" | "discarded";

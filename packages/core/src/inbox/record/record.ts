@@ -7,9 +7,8 @@
  */
 import type { FlowName } from "../../protocol/events.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
-import type { SlotState, StoredDelivery } from "./event.ts";
+import type { SlotState, StoredDelivery, Subject } from "./event.ts";
 import type { HistoryEntry, Step } from "./lease.ts";
-import type { Subject } from "./subject.ts";
 
 /** One event of a record. */
 export interface Slot {

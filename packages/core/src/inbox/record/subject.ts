@@ -15,14 +15,6 @@ import { slotKeyOf } from "./event.ts";
 import { end, type IdempotencyRecord, referenceOf } from "./record.ts";
 import { pullBackTimes } from "./schedule.ts";
 
-/** What an event is a word about, and when that was signed. */
-export interface Subject {
-  /** The key of the subject's record. */
-  readonly key: string;
-  /** When the event was signed, by its own words, in milliseconds since the epoch. */
-  readonly at: number;
-}
-
 /**
  * What the subject says to an event that is about to run. `mine`: it is the latest word. `busy`: another event of the subject runs.
  * `overtaken`: a later word has begun. `equal`: another word was signed at the same time. `forgotten`: a later word may have run, so
