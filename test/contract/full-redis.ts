@@ -2,7 +2,13 @@
 import { expect } from "vitest";
 import type { IdempotencyRecord } from "../../packages/core/src/inbox/record/record.ts";
 import type { RecordStore, Swap } from "../../packages/core/src/inbox/store.ts";
-import { accepted, begun, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import {
+  accepted,
+  begun,
+  ended,
+  keyOf,
+  referenceRecord,
+} from "../../packages/core/src/testing/store/records.ts";
 import { putAll, swapAll, swapOf, takeDue } from "../../packages/core/src/testing/store/writes.ts";
 import type { RedisServer } from "../faults/harness/redis-server.ts";
 import { pause, until } from "../faults/harness/scope.ts";
@@ -35,6 +41,14 @@ export async function expectBegun(store: RecordStore): Promise<void> {
   );
   await until("their leases have ended", async () => (await store.counts()).oldestDueAt !== null);
   await pause(5);
+}
+
+/** A run takes the subject of its event, of which nothing is known yet. */
+export async function expectSubjectTaken(store: RecordStore): Promise<void> {
+  const key = keyOf(97);
+  const now = store.now(key);
+  const lease = { slot: "", token: "run", until: now + 1_000, lengthMs: 1_000 };
+  await expectWritten(store, [swapOf(store, key, null, { ...referenceRecord("1", now, 60_000), lease })]);
 }
 
 /** All of them end, and nothing is left to do. */

@@ -17,7 +17,7 @@ import {
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { type Scope, until, withScope } from "../faults/harness/scope.ts";
-import { backlog, expectBegun, expectEnded, fill } from "./full-redis.ts";
+import { backlog, expectBegun, expectEnded, expectSubjectTaken, fill } from "./full-redis.ts";
 import { redisStoreFixture } from "./redis-store-fixture.ts";
 
 const COMMAND_TIMEOUT_MS = 500;
@@ -79,6 +79,7 @@ describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
           begun(known.key, store.now(known.key), known.record, 1_000),
         );
         expect(kindsOf(await swapAll(store, [...swaps, begin]))).toEqual(["not-written"]);
+        await expectSubjectTaken(store);
         await expect(sendCanary(store)).rejects.toThrow();
         await server.tell(allow, ...how);
         await until("it takes writes", () =>

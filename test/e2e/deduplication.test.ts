@@ -219,12 +219,14 @@ describe("connected-account webhooks: one handler run per idempotency_key", () =
     expect(await t.held()).toMatchObject([{ reason: "mismatch" }]);
   });
 
-  it("another key is another event, though all else is the same", async () => {
+  it("another key is another event. If it was signed at the same time, which of the two counts is for a person to say", async () => {
     const { t, runs } = await start();
-    const sent = ["evt_1", "evt_2"].map((key) =>
-      t.webhook("settlement.approved", { ...KEY, idempotency_key: key }),
+    const at = (ms: number): string => new Date(Date.now() - 60_000 + ms).toISOString();
+    const [first, second] = [at(0), at(1)];
+    const sent = Object.entries({ evt_1: first, evt_2: second, evt_3: second }).map(([key, occurred_at]) =>
+      t.webhook("settlement.approved", { ...KEY, idempotency_key: key, occurred_at }),
     );
-    expect(await outcomes(t, "connect", sent)).toEqual(["200 finished", "200 finished"]);
+    expect(await outcomes(t, "connect", sent)).toEqual(["200 finished", "200 finished", "200 held conflict"]);
     expect(runs).toEqual(["settlement.approved evt_1", "settlement.approved evt_2"]);
   });
 

@@ -124,6 +124,7 @@ it("every example that hears signals is tested: by what the documentation shows 
     });
   expect(hears.sort()).toEqual([
     "branded/src/index.ts", // test/examples/branded.test.ts
+    "deploy/src/server.ts", // test/examples/deploy.test.ts
     "express/src/demo.ts", // test/e2e/start.test.ts
     "redis/src/server.ts", // test/faults/example.test.ts
     "redis/src/worker.ts", // test/faults/example.test.ts

@@ -68,6 +68,8 @@ it("Payhooks' own receiver runs what the sandbox sends, once each, and refuses o
     for (const decision of ["approved", "declined"] as const) {
       sandbox.accounts.decide(account.id, decision);
       sandbox.settlements.decide(settlement.id, decision);
+      // A word that comes after a later one about the same thing does not run.
+      await expect.poll(() => shop.ran.filter((line) => line.includes(`.${decision}`))).toHaveLength(2);
     }
     const finished = () =>
       sandbox.deliveries.list().filter(({ state }) => state === "delivered" || state === "gave-up");

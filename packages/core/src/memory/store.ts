@@ -1,5 +1,6 @@
 import { InFlight } from "../inbox/in-flight.ts";
 import { Listing } from "../inbox/listing.ts";
+import { isCanary } from "../inbox/record/canary.ts";
 import { isUnreadable } from "../inbox/record/codec.ts";
 import { type EventLabels, indexOf, type RecordIndex } from "../inbox/record/index-of.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
@@ -81,7 +82,7 @@ export function memoryStore({
     }
     if (tally.unfinished >= maxUnfinished) {
       const before = open.get(key)?.index;
-      if (roomOf(index) > (before === undefined ? 0 : roomOf(before))) {
+      if (roomOf(key, index) > (before === undefined ? 0 : roomOf(key, before))) {
         return { kind: "refused", cause: fullOfEvents(tally.unfinished) };
       }
     }
@@ -192,9 +193,9 @@ export function memoryStore({
   };
 }
 
-/** How much a record counts: its events that wait or run, or one for a canary, which takes the place of an event. */
-function roomOf({ events, dueAt }: RecordIndex): number {
-  return events.length === 0 && dueAt !== null ? 1 : unfinishedOf(events);
+/** How much a record counts: its events that wait or run, or one for a canary, which takes the place of an event. A subject counts nothing, since it lets an event run. */
+function roomOf(key: string, { events, dueAt }: RecordIndex): number {
+  return isCanary(key) && dueAt !== null ? 1 : unfinishedOf(events);
 }
 
 function fullOfEvents(unfinished: number): PayhooksError {

@@ -1,3 +1,4 @@
+import { isCanary } from "../inbox/record/canary.ts";
 import { encodeRecord } from "../inbox/record/codec.ts";
 import type { EventLabels, RecordIndex } from "../inbox/record/index-of.ts";
 import type { Swap, SwapResult } from "../inbox/store.ts";
@@ -114,9 +115,13 @@ function written(shard: Shard, item: Swap): Written {
   };
 }
 
-/** A full Redis takes no such write. Each of the others makes a record longer by a bounded text at most. */
-function addsEvent({ index, before, expected }: Swap): boolean {
-  if (expected === null) return true;
+/**
+ * A full Redis takes no such write. Each of the others makes a record longer by a bounded text at most, or begins a subject, which lets
+ * an event run and end.
+ */
+function addsEvent({ key, index, before, expected, record }: Swap): boolean {
+  const isSubject = index.events.length === 0 && record.lease !== null && !isCanary(key);
+  if (expected === null) return !isSubject;
   const known = new Set(before?.events.map(({ eventId }) => eventId));
   return index.events.some(({ eventId }) => !known.has(eventId));
 }
