@@ -31,6 +31,7 @@ import { sourceFlowsOf } from "../sources/known-sources.ts";
 import type { Sources } from "../sources/source.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import { environmentOf } from "../time/environment.ts";
+import { guarded, type Instrumentation, notInstrumented } from "./instrumentation.ts";
 import { type Endpoint, Intake } from "./intake.ts";
 import { type Closed, Lifecycle } from "./lifecycle.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
@@ -124,6 +125,7 @@ class MountedReceiver
     const flows = [paid, connected, ...others].filter((flow) => flow !== null);
     this.#flows = new Map(flows.map((flow) => [flow.name, flow]));
     const { effects = null } = options;
+    const instrumentation = this.#instrumentationOf(options);
     this.effects = effects;
     this.#upkeep = effects === null ? null : new EffectsUpkeep(effects, clock, notices);
     this.#runner = createRunner({
@@ -133,6 +135,7 @@ class MountedReceiver
       logger,
       clock,
       effects,
+      instrumentation,
     });
     this.#lifecycle = new Lifecycle({
       environment: clock,
@@ -149,8 +152,13 @@ class MountedReceiver
       inbox: this.#inbox,
       runner: this.#runner,
       lifecycle: this.#lifecycle,
+      instrumentation,
       work: () => this.work(),
       wishFor: (flow, event) => registry.wishFor(flow, event),
+    });
+    instrumentation.attach({
+      observe: (observer) => notices.observe(observer),
+      health: () => this.health(),
     });
     const endpoints = others.map((flow) => [flow.name, this.#intake.endpoint(flow)] as const);
     this.sources = Object.freeze(Object.assign(Object.create(null), Object.fromEntries(endpoints)));
@@ -177,6 +185,21 @@ class MountedReceiver
         notices.post({ type: "discarded", eventId, by: decision.by, note: decision.note });
       },
     };
+  }
+
+  /** One that fails is told once: it would fail for each event. */
+  #instrumentationOf({ instrumentation }: ReceiverOptions): Instrumentation {
+    if (instrumentation === undefined) return notInstrumented;
+    let isTold = false;
+    return guarded(instrumentation, (error) => {
+      if (isTold) return;
+      isTold = true;
+      this.#notices.post({
+        type: "warning",
+        what: `The instrumentation has failed: ${describeError(error)}`,
+        fix: "Measurements and traces are incomplete, and events are not touched by it. Mend it, or leave it out.",
+      });
+    });
   }
 
   get payments(): PaymentsEndpoint {

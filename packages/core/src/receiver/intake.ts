@@ -22,6 +22,7 @@ import { isPending } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
 import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
 import { type Environment, ON_WORKERS } from "../time/environment.ts";
+import type { DeliveryEnd, DeliveryOutcome, Instrumentation } from "./instrumentation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { ABOUT_TIME, likelyCauseOf } from "./likely-cause.ts";
 import type { Settings } from "./options.ts";
@@ -54,6 +55,7 @@ export interface IntakeParts {
   readonly inbox: Inbox;
   readonly runner: Runner;
   readonly lifecycle: Lifecycle;
+  readonly instrumentation: Instrumentation;
   /** Runs the events that are due. */
   work(): Promise<unknown>;
   /** What the handlers of this process want with an event of a source. `unknown`: it has no handlers of the source at all. */
@@ -66,6 +68,14 @@ const LEFT_TO_THE_REQUEST_MS = 5_000;
 /** `stack`: where the error behind the refusal was thrown. */
 type Fault = readonly [code: DeliveryErrorCode, why: string, stack?: string | null];
 type Refuse = (...fault: Fault) => Reply;
+/** What becomes of a delivery on its way. */
+interface Course {
+  /** The kept text of the instrumentation. */
+  readonly trace: string | null;
+  outcome: DeliveryOutcome;
+  code: DeliveryErrorCode | null;
+  accepted: Accepted | null;
+}
 type Obstacle = readonly [code: DeliveryErrorCode, why: string];
 
 /** Takes a delivery from its bytes to its answer: verify, accept, acknowledge. Both flows of a receiver share one. */
@@ -94,8 +104,13 @@ export class Intake {
   endpoint(flow: Flow): Endpoint {
     const { bodyTimeoutMs } = this.#parts.settings;
     const maxBodyBytes = this.#maxBodyBytesOf(flow);
-    const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
-      this.#last(this.#refuse(flow, remoteAddress, false, [code, why]));
+    const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply => {
+      const observation = this.#parts.instrumentation.delivery({ flow: flow.name, header: () => null });
+      const reply = this.#last(this.#refuse(flow, remoteAddress, false, [code, why]));
+      const { status } = reply;
+      observation.end({ outcome: "refused", status, code, eventId: null, reason: null });
+      return reply;
+    };
     return {
       flow: flow.name,
       maxBodyBytes,
@@ -129,8 +144,15 @@ export class Intake {
 
   async #answer(flow: Flow, delivery: Delivery, mounted: boolean): Promise<Reply> {
     this.#unanswered++;
+    const observation = this.#parts.instrumentation.delivery({
+      flow: flow.name,
+      header: (name) => delivery.headers.get(name) ?? null,
+    });
+    const course: Course = { trace: observation.trace, outcome: "answered", code: null, accepted: null };
     try {
-      return this.#last(await this.#receive(flow, delivery, mounted));
+      const reply = await observation.run(() => this.#receive(flow, delivery, mounted, course));
+      observation.end(endOf(course, reply));
+      return this.#last(reply);
     } finally {
       this.#unanswered--;
       if (this.#unanswered === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
@@ -210,10 +232,13 @@ export class Intake {
   }
 
   /** From bytes to an answer. Verification and acceptance share one deadline. */
-  async #receive(flow: Flow, delivery: Delivery, mounted: boolean): Promise<Reply> {
+  async #receive(flow: Flow, delivery: Delivery, mounted: boolean, course: Course): Promise<Reply> {
     const { settings, environment: clock, alerts, inbox, lifecycle, runner } = this.#parts;
     let isAuthentic = false;
-    const refuse: Refuse = (...given) => this.#refuse(flow, delivery.remoteAddress, isAuthentic, given);
+    const refuse: Refuse = (...given) => {
+      course.code = given[0];
+      return this.#refuse(flow, delivery.remoteAddress, isAuthentic, given);
+    };
     const fault = this.#findFault(flow, delivery, mounted);
     if (fault !== null) return refuse(...fault);
     let isInFlight = true;
@@ -252,7 +277,10 @@ export class Intake {
       const run = this.#runOf(delivery);
       const received = flow.source?.received ?? RECEIVED;
       const wanted = this.#wanted(flow, verification.reading, run);
-      if (wanted === null) return received;
+      if (wanted === null) {
+        course.outcome = "unwanted";
+        return received;
+      }
       if (run === "background" && !lifecycle.isRunning) {
         if (!lifecycle.isToRun && !mounted) {
           return refuse("ERR_NOT_STARTED", 'run is "background" and receiver.start() has not been called');
@@ -269,9 +297,11 @@ export class Intake {
           failure = cause;
         },
         context: currentContext(),
+        trace: course.trace,
       });
       const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;
       this.#tookMs = beganMs - deadline.leftMs;
+      course.accepted = accepted;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
       isAuthentic = false;
       this.notice(verification.reading, accepted);
@@ -402,6 +432,17 @@ export class Intake {
     );
     waitUntil(telling);
   }
+}
+
+function endOf({ outcome, code, accepted }: Course, { status }: Reply): DeliveryEnd {
+  const isStored = accepted !== null && accepted.outcome !== "expired" && accepted.outcome !== "stale";
+  return {
+    outcome: accepted?.outcome ?? (code === null ? outcome : "refused"),
+    status,
+    code,
+    eventId: isStored ? accepted.eventId : null,
+    reason: accepted?.reason ?? null,
+  };
 }
 
 /** Names a resolver that fails. When the time for the delivery is up, that is passed on as it is. */

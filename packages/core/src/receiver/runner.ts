@@ -38,7 +38,7 @@ const REUSED = "another payTxnId has a SUCCESS for this reference by now";
 
 /** Runs handlers under a lease, and decides what their results mean for the event. */
 export function createRunner(parts: RunnerParts): Runner {
-  const { registry, flows, notices, clock } = parts;
+  const { registry, flows, notices, clock, instrumentation } = parts;
   const runStep = createRunStep(parts);
 
   /** The inbox begins no event of a flow that this process does not have. */
@@ -196,8 +196,11 @@ export function createRunner(parts: RunnerParts): Runner {
       for (const notice of unnoticed) notices.post(notice);
       if (ending.kind === "done" && notices.observed)
         notices.post({ type: "finished", ...factsOf(lease.data) });
-      if (ending.kind === "held")
-        notices.post({ type: "held", ...factsOf(lease.data), reason: ending.reason, detail: ending.detail });
+      if (ending.kind !== "held") return;
+      const { reason, detail } = ending;
+      const { replays, trace } = lease.data;
+      notices.post({ type: "held", ...factsOf(lease.data), reason, detail });
+      instrumentation.held({ ...factsOf(lease.data), reason, replays, trace });
     };
     if (ending.kind !== "held") return { ending, changes: unwritten, written };
     return { ending: { ...ending, tell: tellSteps() }, changes: unwritten, written };

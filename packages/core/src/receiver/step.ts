@@ -18,6 +18,7 @@ import { factsOfThrown } from "../notices/thrown.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import { RunContext } from "./context.ts";
+import type { HandlerEnd, HandlerFacts, Instrumentation, Observation } from "./instrumentation.ts";
 import { lose, type Progress, retryIn } from "./progress.ts";
 
 /** What a step needs besides its lease. */
@@ -26,6 +27,7 @@ export interface StepParts {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly effects: Effects | null;
+  readonly instrumentation: Instrumentation;
 }
 
 /** Which call of a handler it is. */
@@ -53,7 +55,7 @@ export type RunStep = (
 ) => Promise<"done" | "open">;
 
 export function createRunStep(parts: StepParts): RunStep {
-  const { notices, logger, clock, effects } = parts;
+  const { notices, logger, clock, effects, instrumentation } = parts;
   /** The calls that are over time and have not ended, by event and handler, with their attempt. */
   const overdue = new Map<string, number>();
 
@@ -82,6 +84,7 @@ export function createRunStep(parts: StepParts): RunStep {
     if (progress.unopened === name) progress.unopened = null;
     const startedAt = clock.now();
     let outcome = overdueOf(lease, handler);
+    let observation: Observation<HandlerEnd> | null = null;
     if (outcome === null) {
       const isStarted = lease.data.started === name || (await start(lease, name, attempt, progress));
       const may = isStarted ? lease.mayCall() : "lost";
@@ -95,9 +98,11 @@ export function createRunStep(parts: StepParts): RunStep {
       if (notices.observed) notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
       lease.called();
       const isFirst = before === undefined && lease.data.replays === 0;
-      outcome = await callInTime(lease, handler, { attempt, isFirst }, call);
+      observation = lease.context.run(() => instrumentation.handler(observedOf(lease, name, attempt)));
+      outcome = await callInTime(lease, handler, { attempt, isFirst }, call, observation);
     }
     if (outcome.ok) {
+      observation?.end({ outcome: "done", error: undefined });
       progress.unwritten.push({ name, kind: "done", attempt });
       if (notices.observed) {
         const durationMs = clock.now() - startedAt;
@@ -110,12 +115,16 @@ export function createRunStep(parts: StepParts): RunStep {
     const { error } = thrown;
     // Where a handler asks to be tried again later, nothing went wrong.
     const stack = retryAfter === null ? thrown.stack : null;
-    if (isReject(outcome.error))
-      return giveUp(lease, handler, progress, { reason: "rejected", error, attempt, stack });
     const counts = !isUncounted(outcome.error);
+    const isRejected = isReject(outcome.error);
     // Anybody may have sent the copy that asked for this early attempt. So the attempt is not counted, and does not move the next one.
-    if (!isEarly && counts && attempt >= handler.maxAttempts)
-      return giveUp(lease, handler, progress, { reason: "exhausted", error, attempt, stack });
+    const isExhausted = !isEarly && counts && attempt >= handler.maxAttempts;
+    const isGivenUp = isRejected || isExhausted;
+    observation?.end({ outcome: isGivenUp ? "given-up" : "retry", error: outcome.error });
+    if (isGivenUp) {
+      const reason = isRejected ? "rejected" : "exhausted";
+      return giveUp(lease, handler, progress, { reason, error, attempt, stack });
+    }
     const delayMs = isEarly
       ? waitOf(before, lease, progress)
       : counts
@@ -180,7 +189,13 @@ export function createRunStep(parts: StepParts): RunStep {
    * Calls the handler with a signal and a time limit. If the handler ignores both, it continues to run, but its result is no
    * longer used, and it is not called for this event again before it has ended.
    */
-  function callInTime(lease: Lease, handler: Registered, which: Which, call: Call): Promise<Outcome> {
+  function callInTime(
+    lease: Lease,
+    handler: Registered,
+    which: Which,
+    call: Call,
+    observation: Observation<HandlerEnd>,
+  ): Promise<Outcome> {
     const cancellation = lease.cancellation.derive();
     const context = contextOf(lease, handler, which, cancellation);
     const key = `${lease.data.eventId} ${handler.name}`;
@@ -200,7 +215,7 @@ export function createRunStep(parts: StepParts): RunStep {
       // The handler cannot make an effect good whose outcome a person has to look at, so its own error matters less.
       const fail = (error: unknown): void => settle({ ok: false, error: context.lostEffect() ?? error });
       try {
-        const answer = lease.context.run(() => call(context));
+        const answer = lease.context.run(() => observation.run(() => call(context)));
         Promise.resolve(answer)
           .then(() => {
             const ended = (): void => settle({ ok: true });
@@ -235,6 +250,11 @@ export function createRunStep(parts: StepParts): RunStep {
   }
 
   return runStep;
+}
+
+function observedOf({ data }: Lease, handler: string, attempt: number): HandlerFacts {
+  const { replays, trace } = data;
+  return { ...factsOf(data), handler, attempt, replays, trace };
 }
 
 function backoffOf({ context }: Lease, handler: Registered, attempt: number): number {

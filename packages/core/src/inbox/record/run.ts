@@ -126,6 +126,7 @@ function take(
     now,
     force,
     started: null,
+    trace: work.trace ?? null,
     overtaken,
   };
   const first = firstStep(lease);
