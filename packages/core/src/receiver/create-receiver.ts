@@ -156,10 +156,9 @@ class MountedReceiver
       work: () => this.work(),
       wishFor: (flow, event) => registry.wishFor(flow, event),
     });
-    instrumentation.attach({
-      observe: (observer) => notices.observe(observer),
-      health: () => this.health(),
-    });
+    if (options.instrumentation !== undefined)
+      notices.watch((happening) => instrumentation.noticed(happening));
+    instrumentation.attach({ health: () => this.health() });
     const endpoints = others.map((flow) => [flow.name, this.#intake.endpoint(flow)] as const);
     this.sources = Object.freeze(Object.assign(Object.create(null), Object.fromEntries(endpoints)));
     this.#endpoints = {

@@ -1,7 +1,7 @@
 import type { Health } from "../inbox/inbox.ts";
 import type { AcceptOutcome } from "../inbox/record/event.ts";
 import { MAX_TRACE } from "../inbox/record/record.ts";
-import type { EventFacts, Notice } from "../notices/notice.ts";
+import type { EventFacts, Happening } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { FlowName } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
@@ -14,6 +14,8 @@ import type { HeldReason } from "../protocol/held-reasons.ts";
 export interface Instrumentation {
   /** Called once, by `createReceiver`. */
   attach(receiver: Watched): void;
+  /** Something has happened. Called at once. If nobody observes the receiver, notices about what goes well are not made. */
+  noticed(happening: Happening): void;
   /** A delivery has arrived. Called in the context of its request. */
   delivery(delivery: DeliveryFacts): Observation<DeliveryEnd>;
   /** A handler is about to be called. Called in the context in which the handler is called. */
@@ -24,7 +26,6 @@ export interface Instrumentation {
 
 /** What an instrumentation may ask of its receiver. */
 export interface Watched {
-  observe(observer: (notice: Notice) => void): () => void;
   health(): Promise<Health>;
 }
 
@@ -97,6 +98,7 @@ const UNOBSERVED: Observation<unknown> = { trace: null, run: (call) => call(), e
 /** For a receiver that nothing instruments. */
 export const notInstrumented: Instrumentation = {
   attach: () => {},
+  noticed: () => {},
   delivery: () => UNOBSERVED,
   handler: () => UNOBSERVED,
   held: () => {},
@@ -108,7 +110,7 @@ export const notInstrumented: Instrumentation = {
  * @throws PayhooksError `ERR_OPTION_INVALID` if a function is missing.
  */
 export function guarded(given: Instrumentation, failed: (error: unknown) => void): Instrumentation {
-  const names = ["attach", "delivery", "handler", "held"] as const;
+  const names = ["attach", "noticed", "delivery", "handler", "held"] as const;
   const missing = names.filter((name) => typeof given?.[name] !== "function");
   if (missing.length > 0) {
     throw new PayhooksError("ERR_OPTION_INVALID", `instrumentation has no ${missing.join(", no ")}.`, {
@@ -125,6 +127,7 @@ export function guarded(given: Instrumentation, failed: (error: unknown) => void
   }
   return {
     attach: (receiver) => attempt(() => given.attach(receiver), undefined),
+    noticed: (happening) => attempt(() => given.noticed(happening), undefined),
     delivery: (facts) => {
       const made = attempt(() => given.delivery(facts), UNOBSERVED);
       return made === UNOBSERVED ? made : new Guarded(made, failed);

@@ -26,7 +26,7 @@ export interface AcceptContext {
   /** Where the event waits, if it is new. */
   readonly lane: Lane;
   /** The kept text of an instrumentation; null if it has none. */
-  readonly trace?: string | null;
+  readonly trace?: string | null | undefined;
   /** Another id has the reference already (`oneSuccessPerReference`). */
   readonly referenceReused: boolean;
   /** Throws if there is no room for an event with this outcome. Nothing is changed then. */
