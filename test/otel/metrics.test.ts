@@ -25,7 +25,7 @@ async function measured(instrumentation: Instrumentation, read: () => Promise<st
     clock,
     logger: silent,
     run: "after-response",
-    alerts: { failures: 1 } as never,
+    alerts: { threshold: 1 },
     instrumentation,
   });
   receiver.ignore("WITHDRAWAL").onDeposit(({ referenceId }) => {
