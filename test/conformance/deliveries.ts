@@ -1,4 +1,9 @@
-import { type AnyEvent, verifyConnectWebhook, verifyPaymentCallback } from "@payhooks/core";
+import {
+  type AnyEvent,
+  type ServiceNames,
+  verifyConnectWebhook,
+  verifyPaymentCallback,
+} from "@payhooks/core";
 import {
   anyCallbackFields,
   anyConnectEvent,
@@ -14,17 +19,20 @@ import {
 import { type Case, RECEIVED } from "./case.ts";
 import { bytesOf, one } from "./sending.ts";
 
-export const SIGNATURE_HEADER = "x-connect-signature";
-
 /** Makes the deliveries of a run. Each has ids of its own. Knows the effects that each of them must have. */
 export class Deliveries {
   readonly #keys: TestKeys;
   readonly #secret: string;
   readonly #now: number;
+  readonly #names: ServiceNames | undefined;
+  /** The header of a webhook's signature. */
+  readonly signatureHeader: string;
   #count = 0;
 
   /** Everything that is made with the same keys, secret and time is the same to the byte. */
-  constructor(keys: TestKeys, secret: string, now: number) {
+  constructor(keys: TestKeys, secret: string, now: number, names?: ServiceNames) {
+    this.#names = names;
+    this.signatureHeader = (names?.connect?.signatureHeader ?? "X-Connect-Signature").toLowerCase();
     this.#keys = keys;
     this.#secret = secret;
     this.#now = now;
@@ -42,7 +50,18 @@ export class Deliveries {
 
   /** A payment callback with exactly these fields. */
   paymentOf(fields: CallbackFields): SignedDelivery {
-    return signPaymentCallback(fields, this.#keys.privateKey);
+    return signPaymentCallback(fields, this.#keys.privateKey, { names: this.#names });
+  }
+
+  /** What the service calls a field. */
+  nameOf(field: "amount"): string {
+    return this.#names?.callback.fields[field].name ?? field;
+  }
+
+  /** The fields as the service calls them, in a body that is not signed. */
+  sent(fields: CallbackFields): Readonly<Record<string, unknown>> {
+    const { signature, ...sent } = JSON.parse(this.paymentOf(fields).rawBody.toString());
+    return sent;
   }
 
   /** A payment callback in which something was changed after it was signed. */
@@ -52,7 +71,8 @@ export class Deliveries {
 
   /** A payment callback whose signature fits two events: a FAILED one, and a SUCCESS for the victim. */
   ambiguousPayment(victim: string): SignedDelivery {
-    return resplitPair(victim, this.#keys.privateKey, this.fields({ status: "FAILED" })).forged;
+    const names = { names: this.#names };
+    return resplitPair(victim, this.#keys.privateKey, this.fields({ status: "FAILED" }), names).forged;
   }
 
   /** The signature of a payment, for a string that was written by hand. */
@@ -75,7 +95,7 @@ export class Deliveries {
 
   /** A webhook with this body. Without one, an event of its own is its body. */
   webhook(body: string | Uint8Array = JSON.stringify(this.event())): SignedDelivery {
-    return signConnectWebhook(Buffer.from(body), this.#secret);
+    return signConnectWebhook(Buffer.from(body), this.#secret, { names: this.#names });
   }
 
   /** A webhook that has more members, written exactly so. */
@@ -126,8 +146,9 @@ export class Deliveries {
 
   /** What a handler sees of a delivery. It is verified here without any adapter. */
   #seen({ rawBody, headers }: SignedDelivery): AnyEvent {
-    return SIGNATURE_HEADER in headers
-      ? verifyConnectWebhook(rawBody, headers[SIGNATURE_HEADER], { secret: this.#secret }).event
-      : verifyPaymentCallback(rawBody, { publicKey: this.#keys.publicKey }).event;
+    const signature = headers[this.signatureHeader];
+    return signature !== undefined
+      ? verifyConnectWebhook(rawBody, signature, { secret: this.#secret }).event
+      : verifyPaymentCallback(rawBody, { publicKey: this.#keys.publicKey, names: this.#names }).event;
   }
 }

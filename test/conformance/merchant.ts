@@ -3,7 +3,14 @@
  * became of a delivery. It runs on every runtime, so it imports nothing that one of them lacks.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { createReceiver, memoryInbox, type Notice, type Receiver, Reject } from "@payhooks/core";
+import {
+  createReceiver,
+  memoryInbox,
+  type Notice,
+  parseServiceNames,
+  type Receiver,
+  Reject,
+} from "@payhooks/core";
 import { createInbox, type Inbox, memoryStore } from "@payhooks/core/inbox";
 import { silent } from "../support/silent.ts";
 
@@ -11,6 +18,8 @@ import { silent } from "../support/silent.ts";
 export interface Secrets {
   readonly PAY_PUBLIC_KEY: string;
   readonly CONNECT_WEBHOOK_SECRET: string;
+  /** What the service calls things, as JSON. Empty: what the specification calls them. */
+  readonly PAY_NAMES: string;
 }
 
 /** Receivers by what they are for: `bounded` has a small body and little patience, `closing` is closed on the way, and the store of `away` cannot be reached. */
@@ -77,9 +86,10 @@ function awayInbox(): Inbox {
   return createInbox({ ...memoryStore(), immediate: false, open });
 }
 
-function makeReceiver(kind: Kind, { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET }: Secrets): Receiver {
+function makeReceiver(kind: Kind, { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET, PAY_NAMES }: Secrets): Receiver {
   const { effects } = state;
   const receiver = createReceiver({
+    ...(PAY_NAMES !== "" && { names: parseServiceNames(PAY_NAMES) }),
     payments: {
       publicKey:
         kind === "tenants"
@@ -125,7 +135,7 @@ function tell(notice: Notice): string | null {
     case "held":
       return `held ${notice.reason}`;
     case "refused":
-      return `refused ${notice.httpStatus} ${notice.code}`;
+      return `refused ${notice.httpStatus} ${notice.code}${hintIn(notice.why)}`;
     case "retry":
       return `retry ${notice.handler}`;
     case "finished":
@@ -133,6 +143,12 @@ function tell(notice: Notice): string | null {
     default:
       return null;
   }
+}
+
+/** The header that the signature was in, if the refusal names one. */
+function hintIn(why: string): string {
+  const [, header] = /the signature in (\S+) is genuine/.exec(why) ?? [];
+  return header === undefined ? "" : `: it is in ${header}`;
 }
 
 /** Answers the test's own questions, below {@link CONTROL_PATH}. */

@@ -5,7 +5,7 @@ import { conformanceCases } from "./cases/index.ts";
 import { closeWhileConnected, ENDED_WITH_ITS_ANSWER } from "./closing.ts";
 import { Session } from "./session.ts";
 import { adapterConformance } from "./suite.ts";
-import { KEYS, onNode, SECRET, startServer } from "./targets.ts";
+import { KEYS, NAMES, onNode, SECRET, startServer } from "./targets.ts";
 import { FETCH_TRAPS } from "./traps.ts";
 
 const SERVERS: readonly ConformanceServer[] = [
@@ -19,6 +19,16 @@ describe("every adapter on Node gives the same bytes the same answer", () => {
       ...contender,
       start: () => startServer(onNode(...server)),
     })),
+  );
+});
+
+describe("every adapter does the same under the names of a deployment", () => {
+  adapterConformance(
+    SERVERS.map(({ server, ...contender }) => ({
+      ...contender,
+      start: () => startServer({ ...onNode(...server), env: { PAY_NAMES: JSON.stringify(NAMES) } }),
+    })),
+    NAMES,
   );
 });
 

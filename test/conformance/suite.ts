@@ -1,3 +1,4 @@
+import type { ServiceNames } from "@payhooks/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Case, Target } from "./case.ts";
 import { conformanceCases } from "./cases/index.ts";
@@ -14,8 +15,8 @@ export interface Contender extends Pick<Target, "own" | "traps" | "runsAfterResp
 }
 
 /** Runs the suite against each, and prints the table of all. */
-export function adapterConformance(contenders: readonly Contender[]): void {
-  const cases: readonly Case[] = conformanceCases(KEYS, SECRET, Date.now());
+export function adapterConformance(contenders: readonly Contender[], names?: ServiceNames): void {
+  const cases: readonly Case[] = conformanceCases(KEYS, SECRET, Date.now(), names);
   const table = new Table(cases);
 
   it("has 30 cases or more, each with a name of its own", () => {

@@ -1,11 +1,30 @@
 /** Starts the servers that the suite is run against, each as a process of its own. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
+import { type ServiceNames, serviceNames } from "@payhooks/core";
 import { createTestKeys, type TestKeys } from "@payhooks/core/testing";
 import { root } from "../package/workspace.ts";
 
 export const KEYS: TestKeys = createTestKeys();
 export const SECRET = "whsec_conformance_0123456789";
+/** A deployment that calls nearly everything differently. */
+export const NAMES: ServiceNames = serviceNames({
+  callback: {
+    fields: {
+      payTxnId: { name: "transaction_id", sent: "always" },
+      referenceId: { name: "reference", sent: "always" },
+      amount: "total",
+      callbackUrl: "notify_url",
+      event: "kind",
+      merchantId: "merchant",
+      message: "note",
+      providerTxId: "provider_id",
+      status: "state",
+      timestamp: "time",
+    },
+  },
+  connect: { signatureHeader: "X-Zebu-Signature" },
+});
 /** What every server is given. */
 export const ENVIRONMENT: Readonly<Record<string, string>> = {
   PAY_PUBLIC_KEY: KEYS.publicKey,

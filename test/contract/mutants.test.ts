@@ -318,6 +318,18 @@ const mutants: readonly Mutant[] = [
     replace: () => replaced(Run.prototype, "mayCall", { value: () => "yes" }),
   },
   {
+    name: "a run that waits aside keeps its place",
+    caughtBy: "a run that waits aside leaves its place to others",
+    replace: () =>
+      replaced(Run.prototype, "aside", { value: (turn: Promise<void>) => turn.then(() => true) }),
+  },
+  {
+    name: "a close waits for a run that waits aside",
+    caughtBy: "close hands back a run that waits aside",
+    shared: true,
+    replace: () => replaced(Run.prototype, "waitNoLonger", { value: () => {} }),
+  },
+  {
     name: "the time since a lease is told by one clock, which stands still while the machine sleeps",
     caughtBy: "no handler is called under a lease that has run out meanwhile, since the machine slept",
     replace: () => {

@@ -6,7 +6,9 @@ export async function openBooks(connectionString: string | undefined): Promise<P
   pool.on("error", (error) => console.error(`a connection to PostgreSQL broke: ${error.message}`));
   await pool.query(`
     CREATE TABLE IF NOT EXISTS orders (
-      reference text PRIMARY KEY, amount numeric NOT NULL, state text NOT NULL DEFAULT 'open');
+      reference text PRIMARY KEY, amount numeric NOT NULL, state text NOT NULL DEFAULT 'open',
+      delivered integer NOT NULL DEFAULT 0);
+    CREATE TABLE IF NOT EXISTS sellers (account text PRIMARY KEY, state text NOT NULL, decisions integer NOT NULL);
     CREATE TABLE IF NOT EXISTS ledger (
       id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, account text NOT NULL, amount numeric NOT NULL)`);
   return pool;
@@ -16,6 +18,13 @@ export async function openBooks(connectionString: string | undefined): Promise<P
 export async function book(tx: PoolClient, from: string, to: string, amount: string): Promise<void> {
   const sql = "INSERT INTO ledger (account, amount) VALUES ($1, -$3::numeric), ($2, $3::numeric)";
   await tx.query(sql, [from, to, amount]);
+}
+
+/** What the service has decided about a seller, and how often that was written. */
+export async function decide(tx: PoolClient, account: string, state: string): Promise<void> {
+  const sql = `INSERT INTO sellers VALUES ($1, $2, 1)
+    ON CONFLICT (account) DO UPDATE SET state = excluded.state, decisions = sellers.decisions + 1`;
+  await tx.query(sql, [account, state]);
 }
 
 /** An order, its payment or its refund: exactly one row changes, or nothing is committed. */

@@ -1,10 +1,17 @@
-import { createReceiver } from "@payhooks/core";
+import { createReceiver, standardWebhooks, stripe, typesOnly } from "@payhooks/core";
 import { pgEffects } from "@payhooks/core/effects/postgres";
 import { postgresInbox } from "@payhooks/core/postgres";
-import { paymentCallbacks } from "@payhooks/express";
+import { connectWebhooks, paymentCallbacks, webhooks } from "@payhooks/express";
 import { createSandbox } from "@payhooks/sandbox";
 import express from "express";
-import { book, move, openBooks } from "./books.ts";
+import { book, decide, move, openBooks } from "./books.ts";
+
+interface CardEvents {
+  "charge.succeeded": { readonly amount: number; readonly metadata: { readonly order: string } };
+}
+interface CourierEvents {
+  "parcel.delivered": { readonly order: string };
+}
 
 const port = Number(process.env.PORT ?? 3000);
 const books = await openBooks(process.env.DATABASE_URL);
@@ -17,6 +24,11 @@ sandbox.faults.add({ kind: "duplicate", rate: 1 });
 
 const receiver = createReceiver({
   payments: { publicKey: sandbox.keys.publicKey },
+  connect: { secret: process.env.CONNECT_WEBHOOK_SECRET },
+  sources: {
+    cards: stripe({ secret: process.env.CARDS_SECRET, events: typesOnly<CardEvents>() }),
+    courier: standardWebhooks({ secret: process.env.COURIER_SECRET, events: typesOnly<CourierEvents>() }),
+  },
   // Orders, ledger, inbox and effects: one PostgreSQL, and one backup.
   inbox: postgresInbox(books),
   effects: pgEffects(books),
@@ -40,13 +52,38 @@ receiver.onWithdrawal(async ({ referenceId, amount }, ctx) => {
   if (ran) console.log(`${order} is refunded: ${amount}`);
 });
 
+// Who may sell: what the service decided about an account.
+receiver.onConnectedAccountApproved(({ data }, ctx) =>
+  ctx.transaction((tx) => decide(tx, data.id, "approved")),
+);
+receiver.onConnectedAccountDeclined(({ data }, ctx) =>
+  ctx.transaction((tx) => decide(tx, data.id, "declined")),
+);
+receiver.ignore("settlement.approved").ignore("settlement.declined");
+// Two other senders, each with its own signature.
+receiver.on("cards", "charge.succeeded", async ({ data }, ctx) => {
+  const amount = (data.amount / 100).toFixed(2);
+  await ctx.transaction(async (tx) => {
+    await move(tx, data.metadata.order, amount, ["open", "paid"]);
+    await book(tx, "customers", "cards", amount);
+  });
+});
+receiver.on("courier", "parcel.delivered", async ({ data }, ctx) => {
+  await ctx.transaction((tx) =>
+    tx.query("UPDATE orders SET delivered = delivered + 1 WHERE reference = $1", [data.order]),
+  );
+});
+
 const app = express();
 app.use("/callbacks/pay", paymentCallbacks(receiver));
+app.use("/webhooks/connect", connectWebhooks(receiver));
+app.use("/webhooks/cards", webhooks(receiver, "cards"));
+app.use("/webhooks/courier", webhooks(receiver, "courier"));
 app.use(express.json());
 app.post("/orders", async (request, response) => {
   const { reference, amount } = request.body as { reference: string; amount: string };
   await books.query("INSERT INTO orders (reference, amount) VALUES ($1, $2)", [reference, amount]);
-  sandbox.deposit({ reference, amount });
+  if (request.body.by !== "card") sandbox.deposit({ reference, amount });
   response.status(201).json({ reference });
 });
 app.post("/orders/:reference/refund", async (request, response) => {

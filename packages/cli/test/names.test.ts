@@ -90,17 +90,42 @@ describe("payhooks send --names", () => {
     expect(wrong).toMatchObject({ code: 2 });
   });
 
-  it("changes the amount under its name, and refuses to re-split", async () => {
+  it("changes the amount under its name", async () => {
     const { url, bodies } = await target();
-    const args = ["send", "deposit", "--to", url, "--private-key", privateKey, "--names", names];
-    await payhooks([...args, "--forge", "amount"]);
+    await payhooks([
+      "send",
+      "deposit",
+      "--to",
+      url,
+      "--private-key",
+      privateKey,
+      "--names",
+      names,
+      "--forge",
+      "amount",
+    ]);
     const forged = JSON.parse(bodies[0] ?? "") as Fields;
     expect(forged.Amount).toBe("9999.000000");
     expect(isGenuine(forged)).toBe(false);
+  });
+
+  it("splits a signature again, so that it fits another event", async () => {
+    const { url, bodies } = await target();
+    const args = ["send", "deposit", "--to", url, "--private-key", privateKey, "--names", names];
+    await payhooks([...args, "--forge", "resplit", "--reference", "order-7"]);
+    const forged = JSON.parse(bodies[0] ?? "") as Fields;
+    expect(forged).toMatchObject({ referenceId: "order-7", status: "SUCCESS" });
+    expect(isGenuine(forged)).toBe(true);
+  });
+
+  it("says so where the names leave no room for a split", async () => {
+    const { url, bodies } = await target();
+    const early = file(JSON.stringify({ callback: { fields: { status: "a_status" } } }), "early.json");
+    const args = ["send", "deposit", "--to", url, "--private-key", privateKey, "--names", early];
     const refused = await payhooks([...args, "--forge", "resplit"]);
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain("leave --names out");
-    expect(bodies).toHaveLength(1);
+    expect(refused.stderr).toContain("Under these names a signature cannot be split again.");
+    expect(bodies).toEqual([]);
   });
 
   it("signs a webhook in the service's header", async () => {

@@ -5,7 +5,7 @@
  */
 
 export { mountFlow, type ReceiverSource, receiverOf } from "./http/mount.ts";
-export { type KeptBody, nodeHeader, readNodeBody, writeReply } from "./http/node.ts";
+export { type KeptBody, nodeHeaders, readNodeBody, writeReply } from "./http/node.ts";
 export { answerProbe, mountProbe } from "./http/probe-route.ts";
 export { type SharedReceiver, sharedReceiver } from "./http/shared.ts";
 export { answerRequest } from "./http/web.ts";

@@ -12,7 +12,7 @@ import {
   type KeptBody,
   mountFlow,
   mountProbe,
-  nodeHeader,
+  nodeHeaders,
   type ReceiverSource,
   readNodeBody,
   type SourceNameOf,
@@ -110,7 +110,7 @@ export function webhooks<Mounted extends AnyReceiver>(
       .answer({
         method: request.method,
         url: request.originalUrl,
-        headers: { get: (name) => nodeHeader(request, name) },
+        headers: nodeHeaders(request),
         remoteAddress: request.ip,
         tenant: tenant?.(request),
         readBody: (maxBodyBytes) =>

@@ -11,7 +11,7 @@ import {
   type KeptBody,
   mountFlow,
   mountProbe,
-  nodeHeader,
+  nodeHeaders,
   type ReceiverSource,
   readNodeBody,
   type SourceNameOf,
@@ -108,7 +108,7 @@ export function webhooks<Mounted extends AnyReceiver>(
       const answered = await mounted.answer({
         method: request.method,
         url: request.originalUrl,
-        headers: { get: (name) => nodeHeader(raw, name) },
+        headers: nodeHeaders(raw),
         remoteAddress: request.ip,
         tenant: tenant?.(request),
         readBody: (maxBodyBytes) =>

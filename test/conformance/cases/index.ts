@@ -2,6 +2,7 @@
  * What every adapter must do, over real sockets: the same bytes get the same answer, and the same handlers run. A case
  * says what is sent, and which answers and effects must come of it. It is written once and compared with every adapter.
  */
+import type { ServiceNames } from "@payhooks/core";
 import type { TestKeys } from "@payhooks/core/testing";
 import type { Case } from "../case.ts";
 import { Deliveries } from "../deliveries.ts";
@@ -33,7 +34,12 @@ const THEMES: readonly ((deliveries: Deliveries) => readonly Case[])[] = [
 ];
 
 /** All cases. Adapters that are given the same keys, secret and time are sent the same bytes. */
-export function conformanceCases(keys: TestKeys, secret: string, now: number): readonly Case[] {
-  const deliveries = new Deliveries(keys, secret, now);
+export function conformanceCases(
+  keys: TestKeys,
+  secret: string,
+  now: number,
+  names?: ServiceNames,
+): readonly Case[] {
+  const deliveries = new Deliveries(keys, secret, now, names);
   return THEMES.flatMap((casesOf) => casesOf(deliveries));
 }

@@ -1,15 +1,18 @@
 /** Signatures that do not fit, and the ways in which a signature is given or missing. */
 import type { SignedDelivery } from "@payhooks/core/testing";
 import { request } from "../../e2e/wire.ts";
-import { type Case, RECEIVED, refusedAs } from "../case.ts";
-import { type Deliveries, SIGNATURE_HEADER } from "../deliveries.ts";
+import { type Case, RECEIVED, refused, refusedAs } from "../case.ts";
+import type { Deliveries } from "../deliveries.ts";
 import { CONNECT_PATH, PAYMENT_PATHS } from "../merchant.ts";
-import { AS_JSON, bytesOf, one, without } from "../sending.ts";
+import { AS_JSON, bytesOf, inTurn, one, without } from "../sending.ts";
 
+const NO_SIGNATURE = `sha256=${"0".repeat(64)}`;
 const PAY = PAYMENT_PATHS.plain;
 
 export function signatureCases(deliveries: Deliveries): readonly Case[] {
+  const header = deliveries.signatureHeader;
   const repeated = deliveries.webhook();
+  const elsewhere = deliveries.webhook();
   const spaced = deliveries.webhook();
   const strange = deliveries.payment();
   return [
@@ -23,7 +26,7 @@ export function signatureCases(deliveries: Deliveries): readonly Case[] {
       "one digit of the header changed",
       400,
       "ERR_SIGNATURE_INVALID",
-      [7, 40, 70].map((at) => bytesOf(CONNECT_PATH, withHeaderChanged(deliveries.webhook(), at))),
+      [7, 40, 70].map((at) => bytesOf(CONNECT_PATH, withHeaderChanged(deliveries.webhook(), header, at))),
     ),
     refusedAs(
       "one bit of a payment's signature flipped",
@@ -36,17 +39,29 @@ export function signatureCases(deliveries: Deliveries): readonly Case[] {
     ]),
     refusedAs("signature header missing, or empty", 400, "ERR_SIGNATURE_MISSING", [
       request("POST", CONNECT_PATH, AS_JSON, deliveries.webhook().rawBody),
-      request("POST", CONNECT_PATH, [...AS_JSON, ["X-Connect-Signature", ""]], deliveries.webhook().rawBody),
-      request(
-        "POST",
-        CONNECT_PATH,
-        [...AS_JSON, ["X-Connect-Signature", "  "]],
-        deliveries.webhook().rawBody,
-      ),
+      request("POST", CONNECT_PATH, [...AS_JSON, [header, ""]], deliveries.webhook().rawBody),
+      request("POST", CONNECT_PATH, [...AS_JSON, [header, "  "]], deliveries.webhook().rawBody),
     ]),
+    {
+      name: "the signature in a header of another name",
+      send: inTurn([
+        request(
+          "POST",
+          CONNECT_PATH,
+          [...AS_JSON, ["X-Other-Signature", elsewhere.headers[header] ?? ""]],
+          elsewhere.rawBody,
+        ),
+        request("POST", CONNECT_PATH, [...AS_JSON, ["X-Other-Signature", NO_SIGNATURE]], elsewhere.rawBody),
+      ]),
+      answers: [refused(400, "ERR_SIGNATURE_MISSING"), refused(400, "ERR_SIGNATURE_MISSING")],
+      effects: [
+        "refused 400 ERR_SIGNATURE_MISSING: it is in x-other-signature",
+        "refused 400 ERR_SIGNATURE_MISSING",
+      ],
+    },
     refusedAs("signature header repeated", 400, "ERR_SIGNATURE_MALFORMED", [
-      bytesOf(CONNECT_PATH, repeated, [["X-Connect-Signature", repeated.headers[SIGNATURE_HEADER] ?? ""]]),
-      bytesOf(CONNECT_PATH, repeated, [["X-Connect-Signature", `sha256=${"0".repeat(64)}`]]),
+      bytesOf(CONNECT_PATH, repeated, [[header, repeated.headers[header] ?? ""]]),
+      bytesOf(CONNECT_PATH, repeated, [[header, NO_SIGNATURE]]),
     ]),
     {
       name: "signature header in another case, with space around",
@@ -54,10 +69,7 @@ export function signatureCases(deliveries: Deliveries): readonly Case[] {
         request(
           "POST",
           CONNECT_PATH,
-          [
-            ...without(SIGNATURE_HEADER, spaced),
-            ["X-CONNECT-Signature", ` \t${spaced.headers[SIGNATURE_HEADER]} `],
-          ],
+          [...without(header, spaced), [header.toUpperCase(), ` \t${spaced.headers[header]} `]],
           spaced.rawBody,
         ),
       ),
@@ -93,11 +105,11 @@ function withBodyFlipped(delivery: SignedDelivery, at: number): SignedDelivery {
   return { ...delivery, rawBody: flipped(delivery.rawBody, at) };
 }
 
-function withHeaderChanged(delivery: SignedDelivery, at: number): SignedDelivery {
-  const signature = delivery.headers[SIGNATURE_HEADER] ?? "";
+function withHeaderChanged(delivery: SignedDelivery, header: string, at: number): SignedDelivery {
+  const signature = delivery.headers[header] ?? "";
   const digit = signature[at] === "0" ? "1" : "0";
   const changed = signature.slice(0, at) + digit + signature.slice(at + 1);
-  return { ...delivery, headers: { ...delivery.headers, [SIGNATURE_HEADER]: changed } };
+  return { ...delivery, headers: { ...delivery.headers, [header]: changed } };
 }
 
 /** The signature of a payment is a field of its body. */

@@ -2,8 +2,8 @@ import type { Secrets } from "../merchant.ts";
 
 /** The secrets, where the runtime has `process.env`. */
 export function secrets(): Secrets {
-  const { PAY_PUBLIC_KEY = "", CONNECT_WEBHOOK_SECRET = "" } = process.env;
-  return { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET };
+  const { PAY_PUBLIC_KEY = "", CONNECT_WEBHOOK_SECRET = "", PAY_NAMES = "" } = process.env;
+  return { PAY_PUBLIC_KEY, CONNECT_WEBHOOK_SECRET, PAY_NAMES };
 }
 
 /** Tells the test where the server listens, and on what it runs. */

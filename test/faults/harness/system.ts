@@ -114,6 +114,24 @@ export class System {
     return what === undefined ? lines : lines.filter((line) => line.what === what);
   }
 
+  /**
+   * The notices that a handler may have run when its process died, and how many of them are false: since the last such notice about the
+   * event, no other process had called its handler.
+   */
+  diedWhileRunning(): { readonly notices: number; readonly falseOnes: number } {
+    const callers = new Map<string, Set<number>>();
+    let notices = 0;
+    let falseOnes = 0;
+    for (const { what, key, more, pid } of this.lines()) {
+      if (what === "started") callers.set(key, (callers.get(key) ?? new Set()).add(pid));
+      if (what !== "notice" || more !== "died-while-running") continue;
+      notices++;
+      if (![...(callers.get(key) ?? [])].some((caller) => caller !== pid)) falseOnes++;
+      callers.delete(key);
+    }
+    return { notices, falseOnes };
+  }
+
   /** Keys of what is held. */
   async held(): Promise<ReadonlySet<string>> {
     return (await this.#kept()).held;

@@ -62,9 +62,6 @@ export function prepare(wanted: Wanted, key: string, now: number): Prepared[] {
   if (wanted.forge === "resplit" && statuses.some((status) => status !== "SUCCESS")) {
     throw new UsageError("--forge resplit makes a SUCCESS out of a FAILED: leave --status out.");
   }
-  if (wanted.forge === "resplit" && wanted.names !== undefined) {
-    throw new UsageError("--forge resplit is written in the names of the specification: leave --names out.");
-  }
   const signedAt = wanted.isStale ? now - STALE_MS : now;
   const prepared: Prepared[] = [];
   for (let n = 1; n <= wanted.events; n++) {
@@ -135,7 +132,8 @@ const MESSAGES: Readonly<Record<string, string>> = {
 };
 
 function forged({ forge, names }: Wanted, neutral: CallbackFields, privateKey: string): SignedDelivery {
-  if (forge === "resplit") return resplitPair(String(neutral.referenceId), privateKey, neutral).forged;
+  if (forge === "resplit")
+    return resplitPair(String(neutral.referenceId), privateKey, neutral, { names }).forged;
   const fields = fieldsOnTheWire(neutral, names);
   if (forge === "amount") {
     return forgedCallback(fields, { [nameOnTheWire("amount", names)]: "9999.000000" }, privateKey);

@@ -79,7 +79,7 @@ export function connectFlow(
   function verify(delivery: Delivery, now: number): Verification | Promise<Verification> {
     if (unsigned) return accept(delivery, "", null, now);
     const header = delivery.headers.get(headerName) ?? "";
-    if (header === "") return refused("ERR_SIGNATURE_MISSING", `there is no ${signatureHeader} header`);
+    if (header === "") return withoutHeader(delivery);
     if (!isSignatureHeader(header)) {
       return refused(
         "ERR_SIGNATURE_MALFORMED",
@@ -89,6 +89,24 @@ export function connectFlow(
     const found = keyring.find(delivery.tenant === undefined ? {} : { tenant: delivery.tenant });
     if (isPending(found)) return found.then((keys) => verifyWith(keys, delivery, header, now));
     return verifyWith(found, delivery, header, now);
+  }
+
+  /** The delivery has no signature where one is expected. If a genuine one is in another header, the refusal says in which. */
+  function withoutHeader(delivery: Delivery): Verification | Promise<Verification> {
+    const missing = refused("ERR_SIGNATURE_MISSING", `there is no ${signatureHeader} header`);
+    const others = otherSignatures(delivery);
+    if (others.length === 0) return missing;
+    const tell = (found: Awaited<ReturnType<typeof keyring.find>>): Verification => {
+      const fitting = others.find(
+        ({ value }) => findSecret(delivery.rawBody, value, found?.keys ?? []) !== null,
+      );
+      if (fitting === undefined) return missing;
+      const { name } = fitting;
+      const fix = `If the service calls it so, set names: serviceNames({ connect: { signatureHeader: "${name}" } }). Until then it sends the webhook again.`;
+      return { ...missing, why: `${missing.why}, and the signature in ${name} is genuine`, fix };
+    };
+    const found = keyring.find(delivery.tenant === undefined ? {} : { tenant: delivery.tenant });
+    return isPending(found) ? found.then(tell) : tell(found);
   }
 
   function verifyWith(
@@ -294,6 +312,25 @@ function split(
 
 const NOTHING_ELSE: JsonObject = Object.freeze(Object.create(null) as Record<string, JsonValue>);
 
-function refused(code: Extract<Verification, { ok: false }>["code"], why: string): Verification {
+/** How many headers of other names are tried: each costs a hash over the body. */
+const MAX_OTHER_HEADERS = 2;
+
+/** Headers that look as if they carried a signature of this flow. */
+function otherSignatures({
+  headers,
+}: Delivery): readonly { readonly name: string; readonly value: string }[] {
+  const found: { readonly name: string; readonly value: string }[] = [];
+  for (const name of headers.keys?.() ?? []) {
+    if (!/signature/i.test(name)) continue;
+    const value = headers.get(name) ?? "";
+    if (isSignatureHeader(value)) found.push({ name, value });
+    if (found.length === MAX_OTHER_HEADERS) break;
+  }
+  return found;
+}
+
+type Refused = Extract<Verification, { ok: false }>;
+
+function refused(code: Refused["code"], why: string): Refused {
   return { ok: false, code, why };
 }

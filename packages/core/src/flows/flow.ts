@@ -77,7 +77,13 @@ export interface Answered {
 /** The outcome of the verification of one delivery. */
 export type Verification =
   | Verified
-  | { readonly ok: false; readonly code: DeliveryErrorCode; readonly why: string };
+  | {
+      readonly ok: false;
+      readonly code: DeliveryErrorCode;
+      readonly why: string;
+      /** What to do, if this delivery shows it. Otherwise the most likely cause of the code is told. */
+      readonly fix?: string | undefined;
+    };
 
 /** Why a delivery is refused if the resolver does not know its merchant. */
 export const UNKNOWN_TENANT = "unknown tenant: the resolver has no keys for it";

@@ -82,6 +82,12 @@ export interface HandlerOptions {
    * the attempt fail without a call (default), or call the handler all the same.
    */
   readonly onTimeout?: "wait" | "rerun" | undefined;
+  /**
+   * How many calls of this handler may be open in this process at one time. Default: as many as the receiver's `concurrency` allows.
+   * Events that wait for a call leave their places to others. A call that is past its `timeoutMs` counts until it ends, unless
+   * `onTimeout` is `"rerun"`.
+   */
+  readonly concurrency?: number | undefined;
 }
 
 /** An event that is kept for a person. */

@@ -11,6 +11,7 @@ import {
   type SourceEvent,
   STATUS_RANK,
 } from "../protocol/events.ts";
+import { CallLimit } from "./call-limit.ts";
 import { defaultBackoffMs, type Handler, type HandlerOptions, type HeldEvent } from "./handler.ts";
 
 /** A registered handler, with its options filled in. */
@@ -21,6 +22,8 @@ export interface Registered {
   readonly backoffMs: (attempt: number) => number;
   readonly onCrash: "rerun" | "hold";
   readonly onTimeout: "wait" | "rerun";
+  /** The limit of calls of its own; null if it has none. */
+  readonly calls: CallLimit | null;
 }
 
 /** An event that a handler can be called with. */
@@ -212,6 +215,7 @@ export class Registry {
       backoffMs: true,
       onCrash: true,
       onTimeout: true,
+      concurrency: true,
     });
     const { name = others.length === 0 ? defaultName : undefined } = options;
     if (!isHandlerName(name)) {
@@ -231,9 +235,10 @@ export class Registry {
       });
     }
     const { timeoutMs = 60_000, maxAttempts = 25, backoffMs = defaultBackoffMs } = options;
-    const { onCrash = "rerun", onTimeout = "wait" } = options;
+    const { onCrash = "rerun", onTimeout = "wait", concurrency } = options;
     checkTime("timeoutMs", timeoutMs);
     checkLimit("maxAttempts", maxAttempts);
+    if (concurrency !== undefined) checkLimit("concurrency", concurrency);
     if (typeof backoffMs !== "function") {
       throw new PayhooksError("ERR_OPTION_INVALID", `backoffMs of ${of} is not a function.`, {
         fix: "Give (attempt) => milliseconds, or leave it out for the default.",
@@ -241,7 +246,8 @@ export class Registry {
     }
     checkChoice(`onCrash of ${of}`, onCrash, { rerun: true, hold: true });
     checkChoice(`onTimeout of ${of}`, onTimeout, { wait: true, rerun: true });
-    return { name, timeoutMs, maxAttempts, backoffMs, onCrash, onTimeout };
+    const calls = concurrency === undefined ? null : new CallLimit(concurrency);
+    return { name, timeoutMs, maxAttempts, backoffMs, onCrash, onTimeout, calls };
   }
 }
 

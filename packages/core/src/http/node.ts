@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { LINGER_MS, type Reply } from "../protocol/delivery.ts";
+import { type DeliveryHead, LINGER_MS, type Reply } from "../protocol/delivery.ts";
 import { systemClock } from "../time/clock.ts";
 import { bytesOfText } from "./kept-text.ts";
 import type { BodyFault } from "./mount.ts";
@@ -67,11 +67,16 @@ const incomplete: BodyFault = {
   why: "the connection ended in the middle of the body",
 };
 
+/** The headers of a request, as a delivery has them. */
+export function nodeHeaders(request: IncomingMessage): DeliveryHead["headers"] {
+  return { get: (name) => nodeHeader(request, name), keys: () => Object.keys(request.headers) };
+}
+
 /**
  * A header's value. Repeated headers are joined, as in web-standard requests. Of several content types, Node itself keeps only
  * the first one.
  */
-export function nodeHeader({ headers, rawHeaders }: IncomingMessage, name: string): string | undefined {
+function nodeHeader({ headers, rawHeaders }: IncomingMessage, name: string): string | undefined {
   const value = headers[name];
   if (name !== "content-type") return Array.isArray(value) ? value.join(", ") : value;
   const sent: (string | undefined)[] = [];

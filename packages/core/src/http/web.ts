@@ -33,7 +33,10 @@ export async function answerRequest<Platform>(
     {
       method: request.method,
       url: request.url,
-      headers: { get: (name) => withoutSpaceAround(request.headers.get(name)) },
+      headers: {
+        get: (name) => withoutSpaceAround(request.headers.get(name)),
+        keys: () => request.headers.keys(),
+      },
       remoteAddress,
       tenant,
       waitUntil,

@@ -45,6 +45,11 @@ export interface Lease {
    * `lost`: no, another process has the event, or may have it.
    */
   mayCall(): "yes" | "hand-back" | "lost";
+  /**
+   * Leaves this run's place to others until `turn` resolves, and then waits for a place again. False if the run is to wait no longer:
+   * events are handed back, or the lease is lost.
+   */
+  aside(turn: Promise<void>): Promise<boolean>;
   /** A handler was called. If the lease is lost from now on, an effect may happen twice. */
   called(): void;
   /**

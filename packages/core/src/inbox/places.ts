@@ -5,10 +5,10 @@ import type { Lane } from "./record/lane.ts";
 const WAIT_MS = 50;
 /** The most runs that may wait for a place, however quick the handlers are. */
 const MAX_WAITING = 256;
-/** Weight of the newest run in the average. */
+/** A begun run that probably gets its place within this time has the start of its first handler written with its beginning. */
+const SOON_MS = 5;
+/** The least weight of the newest run in the average. */
 const NEWEST = 1 / 16;
-/** The average that is assumed before any run has ended. If it is too low, runs that wait too long are handed back. */
-const FIRST_GUESS_MS = 1;
 /** Once others were met, places are kept free of a crowd for so long. */
 const KEPT_FREE_MS = 60_000;
 
@@ -24,7 +24,10 @@ export class Places {
   #concurrency: number | null = null;
   readonly #running = { usual: 0, patient: 0 };
   readonly #begun = { usual: 0, patient: 0 };
-  #averageMs = FIRST_GUESS_MS;
+  /** How long runs take. Before any has ended: too long to begin more than the next few. */
+  #averageMs = Number.POSITIVE_INFINITY;
+  /** How many runs have ended, up to as many as the average remembers. */
+  #ended = 0;
   /** Until when places are kept free of a crowd (monotonic clock). */
   #keptUntil = Number.NEGATIVE_INFINITY;
 
@@ -77,9 +80,19 @@ export class Places {
     return this.#clock.monotonic() < this.#keptUntil ? Math.max(1, Math.floor(places / 2)) : places;
   }
 
-  /** An event is being begun. */
-  reserve(lane: Lane): void {
+  /**
+   * An event is being begun. False if it probably waits for its place: more than a few milliseconds, and behind more than a quarter
+   * as many as have one. If its process dies meanwhile, its handler was not called.
+   */
+  reserve(lane: Lane): boolean {
     this.#begun[lane]++;
+    const places = this.#concurrency ?? Number.POSITIVE_INFINITY;
+    const { usual, patient } = this.#begun;
+    const ahead = Math.max(
+      usual + patient - places,
+      lane === "usual" ? 0 : patient - this.#shareOfPatient(places),
+    );
+    return ahead <= places / 4 || ahead * this.#averageMs <= places * SOON_MS;
   }
 
   /** The event was not begun after all, or its run has ended. */
@@ -89,17 +102,20 @@ export class Places {
 
   /** A run that has not ended yet shows that runs take at least this long. */
   runsTakeAtLeast(ms: number): void {
-    this.#averageMs = Math.max(this.#averageMs, ms);
+    if (this.#ended > 0) this.#averageMs = Math.max(this.#averageMs, ms);
   }
 
-  /** A run starts; the returned function is called at its end. */
-  enter(lane: Lane): () => void {
+  /** A run starts, or goes on. The returned function is called when it ends, or leaves its place to others meanwhile. */
+  enter(lane: Lane): (hasEnded: boolean) => void {
     this.#running[lane]++;
     const since = this.#clock.monotonic();
-    return () => {
+    return (hasEnded) => {
       this.#running[lane]--;
+      if (!hasEnded) return;
       const tookMs = Math.max(0.05, this.#clock.monotonic() - since);
-      this.#averageMs += (tookMs - this.#averageMs) * NEWEST;
+      this.#ended = Math.min(this.#ended + 1, 1 / NEWEST);
+      if (this.#ended === 1) this.#averageMs = tookMs;
+      else this.#averageMs += (tookMs - this.#averageMs) / this.#ended;
     };
   }
 }

@@ -32,6 +32,8 @@ export interface RunHost {
   mayRunSuspect(key: string, width: number): boolean;
   /** True if this process has a place for what is due now in this lane. */
   hasRoom(lane: Lane): boolean;
+  /** Leaves the place of a run to others. The returned function resolves once the run has one again: at once, unless it waits for it. */
+  leavePlace(run: Run): (waits: boolean) => Promise<void>;
   /** Accepts an event that a run has released from an entry. */
   readonly accept: Inbox["accept"];
 }
@@ -73,9 +75,13 @@ export class Run implements Lease {
   readonly lane: Lane;
   readonly cancellation: Cancellation = new Cancellation();
   readonly ended: Promise<Ended>;
+  /** Leaves the place in which it runs. */
+  leave: (hasEnded: boolean) => void = () => {};
   readonly #parts: InboxParts;
   readonly #host: RunHost;
   readonly #token: string;
+  /** Its first handler is called as soon as the write that begins it is answered, or nearly. */
+  readonly #isCalledSoon: boolean;
   readonly #force: BeginOptions["force"];
   #context: AsyncContext;
   #tellEnd: (ended: Ended) => void = () => {};
@@ -97,12 +103,15 @@ export class Run implements Lease {
   /** The lease was over before a handler was to be called. */
   #wasTooLate = false;
   #renewing = false;
+  /** Ends what the run waits for in {@link aside}. */
+  #wake: () => void = () => {};
   /** The end of the run is being written. From then on, only the answer to that write shows whether the lease was lost. */
   #ending = false;
 
   constructor(
     key: string,
     { runner, context, inBackground, lane = "usual", force = null }: RunWish,
+    isCalledSoon: boolean,
     parts: InboxParts,
     host: RunHost,
   ) {
@@ -112,6 +121,7 @@ export class Run implements Lease {
     this.lane = lane;
     this.#context = context;
     this.#force = force;
+    this.#isCalledSoon = isCalledSoon;
     this.#parts = parts;
     this.#host = host;
     this.#token = parts.environment.token();
@@ -162,7 +172,8 @@ export class Run implements Lease {
       now,
       force: this.#force,
       mayRunSuspect: (suspicions) => this.#host.mayRunSuspect(key, widthOf(suspicions, runner)),
-      firstStep: (data) => runner.firstStep(data),
+      // The start of a handler that has to wait is written when it is called. Otherwise it would count as called if its process dies.
+      firstStep: (data) => (this.#isCalledSoon ? runner.firstStep(data) : null),
       handlersOf: (data) => runner.handlersOf(data),
     });
     this.#data = begun.kind === "leased" ? begun.lease : null;
@@ -231,6 +242,23 @@ export class Run implements Lease {
       // If the store cannot tell its time, only this process's clock decides.
       return 0;
     }
+  }
+
+  async aside(turn: Promise<void>): Promise<boolean> {
+    if (this.#lost) return false;
+    const comeBack = this.#host.leavePlace(this);
+    const hasCome = await new Promise<boolean>((resolve) => {
+      this.#wake = () => resolve(false);
+      void turn.then(() => resolve(true));
+    });
+    this.#wake = () => {};
+    await comeBack(hasCome);
+    return hasCome;
+  }
+
+  /** It is to be handed back if no handler is being called. */
+  waitNoLonger(): void {
+    this.#wake();
   }
 
   called(): void {
@@ -379,6 +407,7 @@ export class Run implements Lease {
   #lose(): void {
     if (this.#lost) return;
     this.#lost = true;
+    this.#wake();
     if (this.#parts.isAbandoned) return;
     if (this.#decided) this.cancellation.cancel(new Error("somebody has decided about the held event"));
     else this.warnOfDouble("lease-lost");

@@ -52,6 +52,8 @@ export class Runs {
   readonly #taken = new Set<string>();
   /** Begun runs that wait for a place. */
   readonly #waiting = new LaneQueues<Run>();
+  /** Runs that had left their place and wait for one again. */
+  readonly #returning = new LaneQueues<{ readonly lane: Lane; readonly enter: () => void }>();
   readonly #suspects = new Suspects();
   /**
    * Records that could not be read, or on which a step failed, at the end of a run; the latest last. They are not begun again in
@@ -72,6 +74,7 @@ export class Runs {
       accept,
       hasRoom: (lane) => looker.isTaking() && this.places.room(lane) > 0,
       mayRunSuspect: (key, width) => this.#suspects.take(key, width),
+      leavePlace: (run) => this.#leavePlace(run),
     };
   }
 
@@ -81,8 +84,8 @@ export class Runs {
 
   /** Reserves the record and a place for a run, before the write that begins it. */
   reserve(key: string, wish: RunWish): Run {
-    const run = new Run(key, wish, this.#parts, this.#host);
-    this.places.reserve(run.lane);
+    const isSoon = this.places.reserve(wish.lane ?? "usual");
+    const run = new Run(key, wish, isSoon || !wish.inBackground, this.#parts, this.#host);
     this.#active.set(key, run);
     this.#parts.records.hold(key);
     return run;
@@ -95,11 +98,15 @@ export class Runs {
     this.#suspects.release(key);
     this.#parts.records.release(key);
     this.places.giveBack(lane);
+    this.#tellFreed();
+    if (this.#active.size === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
+  }
+
+  #tellFreed(): void {
     // While begun runs wait here for a place, the store is not asked at every free place, but for many events at once.
     for (const freed of LANES) {
       if (this.#waiting.isEmpty(freed) || this.places.isHalfEmpty(freed)) this.#looker.freed(freed);
     }
-    if (this.#active.size === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
   }
 
   /** Resolves once nothing of this process is begun or runs. */
@@ -238,8 +245,8 @@ export class Runs {
   }
 
   #startNow(run: Run): void {
-    const leave = this.places.enter(run.lane);
-    this.#parts.environment.soon(() => void this.#run(run, leave));
+    run.leave = this.places.enter(run.lane);
+    this.#parts.environment.soon(() => void this.#run(run));
   }
 
   /** Starts in a later turn, so that the answer to the delivery is written first. */
@@ -255,17 +262,25 @@ export class Runs {
   /** Starts all waiting runs, even without a place. They run to their end, or are handed back. */
   startAll(): void {
     this.places.open(null);
+    for (const { enter } of this.#returning.all()) enter();
     for (const run of this.#waiting.all()) this.#startNow(run);
+    if (this.#parts.store.endsWithProcess !== true) this.#endWaiting();
   }
 
-  /** Hands back the runs that have not started. Another process takes them, or the next start of this one. */
+  /** Hands back the runs that have not started, or wait. Another process takes them, or the next start of this one. */
   handBackWaiting(): void {
     for (const run of this.#waiting.all()) void this.#handBack(run);
+    this.#endWaiting();
+  }
+
+  #endWaiting(): void {
+    for (const [, run] of this.#active.entries()) run.waitNoLonger();
   }
 
   /** Warns about every run that is not over, and returns how many of them have called a handler. */
   abandon(): number {
     let called = 0;
+    this.#endWaiting();
     for (const [, run] of this.#active.entries()) {
       if (run.wasCalled) called++;
       run.warnOfDouble("closed-while-running");
@@ -273,13 +288,34 @@ export class Runs {
     return called;
   }
 
-  async #run(run: Run, leave: () => void): Promise<void> {
+  async #run(run: Run): Promise<void> {
     this.#keepRenewing();
     const end = await run.call();
     // Its handlers are done. Other runs may have the place while that is written.
-    leave();
+    run.leave(true);
     this.#startWaiting();
     await this.#end(run, end);
+  }
+
+  /** A run waits for something other than a place. Until it comes back, others have its place, and its place among the begun ones. */
+  #leavePlace(run: Run): (waits: boolean) => Promise<void> {
+    const { lane, inBackground } = run;
+    run.leave(false);
+    this.places.giveBack(lane);
+    this.#tellFreed();
+    this.#startWaiting();
+    return (waits) => {
+      this.places.reserve(lane);
+      return new Promise((resolve) => {
+        const enter = (): void => {
+          run.leave = this.places.enter(lane);
+          resolve();
+        };
+        if (!waits || !inBackground) return enter();
+        this.#returning.push({ lane, enter });
+        this.#startWaiting();
+      });
+    };
   }
 
   /** Hands back a run before any handler was called. The event then waits for the first process that has a place. */
@@ -339,10 +375,13 @@ export class Runs {
    * of the event loop than are begun, more and more would wait.
    */
   #startWaiting(): void {
-    for (;;) {
-      const next = this.#waiting.next((lane) => this.places.isFree(lane));
-      if (next === undefined) return;
-      void this.#run(next, this.places.enter(next.lane));
+    const isFree = (lane: Lane): boolean => this.places.isFree(lane);
+    for (let back = this.#returning.next(isFree); back !== undefined; back = this.#returning.next(isFree)) {
+      back.enter();
+    }
+    for (let next = this.#waiting.next(isFree); next !== undefined; next = this.#waiting.next(isFree)) {
+      next.leave = this.places.enter(next.lane);
+      void this.#run(next);
     }
   }
 

@@ -3,7 +3,8 @@ import type { DeliveryErrorCode } from "./errors.ts";
 /** The parts of a request that can be judged before its body is read. */
 export interface DeliveryHead {
   readonly method: string;
-  readonly headers: { get(name: string): string | null | undefined };
+  /** As `Headers` and `Map` have them. `keys` is there for a hint: whose header the signature may be in. */
+  readonly headers: { get(name: string): string | null | undefined; keys?(): Iterable<string> };
   /** Path and query as received. */
   readonly url?: string;
 }

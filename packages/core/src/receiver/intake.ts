@@ -66,7 +66,12 @@ export interface IntakeParts {
 const LEFT_TO_THE_REQUEST_MS = 5_000;
 
 /** `stack`: where the error behind the refusal was thrown. */
-type Fault = readonly [code: DeliveryErrorCode, why: string, stack?: string | null];
+type Fault = readonly [
+  code: DeliveryErrorCode,
+  why: string,
+  stack?: string | null,
+  hint?: string | undefined,
+];
 type Refuse = (...fault: Fault) => Reply;
 /** What becomes of a delivery on its way. */
 interface Course {
@@ -215,7 +220,7 @@ export class Intake {
     flow: Flow,
     remoteAddress: string | undefined,
     isAuthentic: boolean,
-    [code, why, stack = null]: Fault,
+    [code, why, stack = null, hint]: Fault,
   ): Reply {
     const { alerts, notices } = this.#parts;
     const notAuthentic = code.startsWith("ERR_SIGNATURE_");
@@ -226,7 +231,8 @@ export class Intake {
     const isAboutTime = code.startsWith("ERR_TIMESTAMP_");
     const isCounted = isAuthentic && code !== "ERR_HELD_FULL" && code !== "ERR_CLOSING";
     const isAlert = isCounted && alerts.refused(flow.name, code, flow.source?.sendsOnce === true);
-    const fix = isFirst ? likelyCauseOf(flow.name, code, why) : isAlert && isAboutTime ? ABOUT_TIME : null;
+    const cause = isFirst ? (hint ?? likelyCauseOf(flow.name, code, why)) : null;
+    const fix = isAlert && isAboutTime ? ABOUT_TIME : cause;
     notices.post({ type: "refused", flow: flow.name, code, httpStatus: status, why, source, fix, stack });
     return refusal(code, status);
   }
@@ -263,7 +269,9 @@ export class Intake {
         this.#inFlight--;
         verification = await deadline.race(resolving(verification));
       }
-      if (verification.ok === false) return refuse(verification.code, verification.why);
+      if (verification.ok === false) {
+        return refuse(verification.code, verification.why, null, verification.fix);
+      }
       if (!isInFlight) {
         if (this.#inFlight >= settings.maxInFlight) return refuse(...this.#overloaded());
         isInFlight = true;

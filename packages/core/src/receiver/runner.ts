@@ -27,6 +27,7 @@ const MISSING_HANDLER: Omit<Registered, "name"> = {
   backoffMs: defaultBackoffMs,
   onCrash: "rerun",
   onTimeout: "wait",
+  calls: null,
 };
 
 /** The detail of an event whose record would have expired by now. Nobody can say whether it ran before. */
@@ -250,8 +251,8 @@ export function createRunner(parts: RunnerParts): Runner {
       if (first === undefined) return null;
       const before = data.steps[first.name];
       // The start of a handler that must not run twice is written by itself. If the process dies before that, the handler was
-      // never called.
-      if (first.onCrash === "hold" || first.maxAttempts === 1) return null;
+      // never called. One with a limit of its own may have to wait.
+      if (first.onCrash === "hold" || first.maxAttempts === 1 || first.calls !== null) return null;
       // If its process died in the last run, or the step is not due yet, the run itself decides.
       return before === undefined || (before.state === "failed" && before.dueAt <= data.now)
         ? first.name

@@ -13,10 +13,10 @@ import type { Lease } from "../inbox/inbox.ts";
 import { factsOf, type Step } from "../inbox/record/lease.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import type { Logger } from "../notices/logger.ts";
-import type { Notice } from "../notices/notice.ts";
+import type { Happening, Notice } from "../notices/notice.ts";
 import { factsOfThrown } from "../notices/thrown.ts";
 import type { Cancellation } from "../time/cancellation.ts";
-import type { Clock } from "../time/clock.ts";
+import { type Clock, Stopwatch } from "../time/clock.ts";
 import { RunContext } from "./context.ts";
 import type { HandlerEnd, HandlerFacts, Instrumentation, Observation } from "./instrumentation.ts";
 import { lose, type Progress, retryIn } from "./progress.ts";
@@ -68,12 +68,14 @@ export function createRunStep(parts: StepParts): RunStep {
       return "open";
     }
     const attempts = before?.attempts ?? 0;
-    if (before?.state === "started") {
-      notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });
-      if (handler.onCrash === "hold" || attempts >= handler.maxAttempts) {
-        const error = `the process died in attempt ${attempts}`;
-        return giveUp(lease, handler, progress, { reason: "crashed", error, attempt: attempts, stack: null });
-      }
+    const hasDied = before?.state === "started";
+    const warnOfDeath = (): void => {
+      if (hasDied) notices.post({ type: "double-risk", why: "died-while-running", ...factsOf(lease.data) });
+    };
+    if (hasDied && (handler.onCrash === "hold" || attempts >= handler.maxAttempts)) {
+      warnOfDeath();
+      const error = `the process died in attempt ${attempts}`;
+      return giveUp(lease, handler, progress, { reason: "crashed", error, attempt: attempts, stack: null });
     }
     const isEarly = before !== undefined && before.dueAt > lease.data.now;
     if (isEarly && !lease.data.force) {
@@ -82,13 +84,16 @@ export function createRunStep(parts: StepParts): RunStep {
     }
     const attempt = attempts + 1;
     if (progress.unopened === name) progress.unopened = null;
-    const startedAt = clock.now();
     let outcome = overdueOf(lease, handler);
     let observation: Observation<HandlerEnd> | null = null;
+    if (outcome === null && !(await mayTake(lease, handler, progress))) return "open";
+    warnOfDeath();
+    const startedAt = clock.now();
     if (outcome === null) {
       const isStarted = lease.data.started === name || (await start(lease, name, attempt, progress));
       const may = isStarted ? lease.mayCall() : "lost";
       if (may !== "yes") {
+        handler.calls?.giveBack();
         // The handler was not called, so the next process to run the event starts it as if this had not happened.
         if (isStarted) progress.unwritten.push({ name, kind: "undone", before: before ?? null });
         if (may === "lost") return lose(progress);
@@ -151,6 +156,28 @@ export function createRunStep(parts: StepParts): RunStep {
     return { ok: false, error };
   }
 
+  /**
+   * Takes a place for a call of a handler that has a limit of its own. False if it has none yet: then the event is put off, or handed
+   * back, which counts as no attempt, and `progress` says which.
+   */
+  async function mayTake(lease: Lease, { calls }: Registered, progress: Progress): Promise<boolean> {
+    if (calls === null || calls.take()) return true;
+    const turn = calls.wait(lease.data.force);
+    if (turn === null) {
+      retryIn(progress, calls.putOffMs(clock.monotonic()));
+      return false;
+    }
+    // If the process dies meanwhile, the handlers before this one must not be called again.
+    const changes = progress.unwritten.splice(0);
+    const isHeld = changes.length === 0 || (await lease.write(changes));
+    if (isHeld) for (const notice of progress.unnoticed.splice(0)) notices.post(notice);
+    if (isHeld && (await lease.aside(turn.come))) return true;
+    turn.leave();
+    if (!isHeld || lease.mayCall() === "lost") lose(progress);
+    else progress.released = true;
+    return false;
+  }
+
   /** Writes that a handler starts, together with the ends of those before it. False if the lease is lost. */
   async function start(lease: Lease, name: string, attempt: number, progress: Progress): Promise<boolean> {
     const changes = progress.unwritten.splice(0);
@@ -200,15 +227,26 @@ export function createRunStep(parts: StepParts): RunStep {
     const context = contextOf(lease, handler, which, cancellation);
     const key = `${lease.data.eventId} ${handler.name}`;
     return new Promise((resolve) => {
+      const { name, calls, onTimeout } = handler;
+      const time = new Stopwatch(clock);
+      let end = (): void => calls?.ended(time.elapsedMs);
       const cancelTimer = clock.after(handler.timeoutMs, () => {
         const error = new Error(`timed out after ${handler.timeoutMs} ms`);
         notices.post({ type: "double-risk", why: "timeout", ...factsOf(lease.data) });
         cancellation.cancel(error);
         overdue.set(key, which.attempt);
+        if (onTimeout === "rerun") {
+          end();
+          end = () => {};
+        } else {
+          if (calls?.overdue() === true) notices.post(allOverdue(name));
+          end = () => calls?.overdueEnded(time.elapsedMs);
+        }
         resolve({ ok: false, error });
       });
       const settle = (outcome: Outcome): void => {
         cancelTimer();
+        end();
         if (overdue.get(key) === which.attempt) overdue.delete(key);
         resolve(outcome);
       };
@@ -255,6 +293,15 @@ export function createRunStep(parts: StepParts): RunStep {
 function observedOf({ data }: Lease, handler: string, attempt: number): HandlerFacts {
   const { replays, trace } = data;
   return { ...factsOf(data), handler, attempt, replays, trace };
+}
+
+/** The notice that a handler is not called again before one of its calls ends. */
+function allOverdue(name: string): Happening {
+  return {
+    type: "warning",
+    what: `All calls that the concurrency of the handler ${name} allows are past its timeoutMs and have not ended. It is not called before one of them ends.`,
+    fix: 'Does the handler stop when ctx.signal aborts, and have its own calls a time limit? With onTimeout: "rerun", a call past its time counts no more.',
+  };
 }
 
 function backoffOf({ context }: Lease, handler: Registered, attempt: number): number {

@@ -189,7 +189,7 @@ function importSecret(secret: SecretInput, option: string): VerifyingSecret {
   const text = typeof secret === "string" ? secret : textOf(bytes);
   if (bytes.length === 0 || text?.trim() === "") {
     throw new PayhooksError("ERR_SECRET_BLANK", `${option} is empty or blank.`, {
-      fix: "Set it to the webhook_secret of the connected-account webhook settings.",
+      fix: "Set it to the secret that the sender signs with. For connected-account webhooks it is the webhook_secret of their settings.",
     });
   }
   if (text !== null && text.trim() !== text) {
@@ -221,7 +221,7 @@ function checkSecretText(text: string, option: string): void {
       "ERR_SECRET_KIND",
       `${option} is PEM, JSON or a line of an .env file, not a secret.`,
       {
-        fix: "Pass the webhook_secret alone. The merchant's public key belongs in payments.publicKey.",
+        fix: "Pass the secret alone. The merchant's public key belongs in payments.publicKey.",
       },
     );
   }
@@ -231,7 +231,7 @@ function checkSecretText(text: string, option: string): void {
       "ERR_SECRET_QUOTED",
       `${option} begins or ends with a quote, which would be part of the key.`,
       {
-        fix: "Remove the quotes: not every loader of .env files does. If the webhook_secret has them, set one without.",
+        fix: "Remove the quotes: not every loader of .env files does. If the secret has them, set one without.",
       },
     );
   }
@@ -240,7 +240,7 @@ function checkSecretText(text: string, option: string): void {
       "ERR_SECRET_WHITESPACE",
       `${option} has a line end or an invisible character in it.`,
       {
-        fix: "Copy the secret again, alone and on one line. If the webhook_secret has such a character, set one without.",
+        fix: "Copy the secret again, alone and on one line. If the secret has such a character, set one without.",
       },
     );
   }
@@ -252,7 +252,7 @@ function bytesOf(secret: SecretInput, option: string): Buffer {
   if (secret instanceof KeyObject && secret.type === "secret") return secret.export();
   const kind = secret instanceof KeyObject ? `a ${secret.type} key` : `of type ${typeof secret}`;
   throw new PayhooksError("ERR_SECRET_KIND", `${option} is ${kind}, not a secret.`, {
-    fix: "Pass the webhook_secret as text, as bytes, or as the result of createSecretKey. The merchant's public key belongs in payments.publicKey.",
+    fix: "Pass the secret as text, as bytes, or as the result of createSecretKey. The merchant's public key belongs in payments.publicKey.",
   });
 }
 

@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { SPECIFIED_NAMES } from "../names/service-names.ts";
+import { PayhooksError } from "../protocol/errors.ts";
 import {
   type ConnectEvent,
   DATA,
@@ -6,7 +8,16 @@ import {
   type PaymentEvent,
   type PaymentStatus,
 } from "../protocol/events.ts";
-import { asDelivery, type CallbackFields, type SignedDelivery, signPaymentCallback } from "./signers.ts";
+import { type CallbackField, canonicalString } from "../signature/canonical.ts";
+import {
+  asDelivery,
+  type CallbackFields,
+  onTheWire,
+  type SignedDelivery,
+  signCanonicalString,
+  signPaymentCallback,
+  type UnderNames,
+} from "./signers.ts";
 
 /** The fields of a payment callback, except `signature` (specification, Payment callback events). */
 export type DocumentedFields = {
@@ -140,25 +151,41 @@ export interface ResplitPair {
 
 /**
  * The forgery of the canonical string (docs/concepts/security.md): a customer chose the reference of a FAILED deposit, so that
- * its signature also fits a SUCCESS for `victim`.
+ * its signature also fits a SUCCESS for `victim`. The reference contains a second set of the fields that follow it, and the last
+ * field of that set takes in the genuine ones.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` if the names of the service leave no room for it: the status is signed before the
+ * reference, or the last field cannot have any text.
  */
-export function resplitPair(victim: string, privateKey: string, overrides: CallbackFields = {}): ResplitPair {
-  const fields = anyCallbackFields({ status: "FAILED", message: "Declined", ...overrides });
-  const timestamp = String(fields.timestamp);
-  const tail = `&status=SUCCESS&timestamp=${timestamp}&userId=u`;
-  const genuineFields = { ...fields, referenceId: `${victim}${tail}` };
-  const genuine = signPaymentCallback(genuineFields, privateKey);
-  const { signature } = JSON.parse(genuine.rawBody.toString()) as { signature: string };
-  const swallowed = `u&status=FAILED&timestamp=${timestamp}&userId=${String(fields.userId)}`;
-  const forged = asDelivery({
-    ...fields,
-    referenceId: victim,
-    status: "SUCCESS",
-    timestamp,
-    userId: swallowed,
-    signature,
-  });
-  return { genuine, forged };
+export function resplitPair(
+  victim: string,
+  privateKey: string,
+  overrides: CallbackFields = {},
+  { names = SPECIFIED_NAMES }: UnderNames = {},
+): ResplitPair {
+  const neutral = anyCallbackFields({ status: "FAILED", message: "Declined", ...overrides });
+  const nameOf = (field: CallbackField): string => names.callback.fields[field].name;
+  const { [nameOf("referenceId")]: _, ...fields } = onTheWire(neutral, names);
+  const following = Object.keys(fields)
+    .filter((name) => name > nameOf("referenceId") && fields[name] !== null)
+    .sort();
+  const last = following.at(-1) ?? "";
+  const isFree = ["userId", "message", "providerTxId"].some(
+    (field) => nameOf(field as CallbackField) === last,
+  );
+  if (!following.includes(nameOf("status")) || !isFree) {
+    throw new PayhooksError("ERR_OPTION_INVALID", "Under these names a signature cannot be split again.", {
+      fix: "For this forgery the status, and at the end a field with any text, must be signed after the reference.",
+    });
+  }
+  const claimed = { ...fields, [nameOf("status")]: "SUCCESS" };
+  const parts = (values: CallbackFields): string =>
+    following.map((name) => `${name}=${String(values[name])}`).join("&");
+  const reference = { [nameOf("referenceId")]: `${victim}&${parts({ ...claimed, [last]: "u" })}` };
+  const genuineFields = { ...fields, ...reference };
+  const signature = signCanonicalString(canonicalString(genuineFields), privateKey);
+  const forged = { ...claimed, [nameOf("referenceId")]: victim, [last]: `u&${parts(fields)}`, signature };
+  return { genuine: asDelivery({ ...genuineFields, signature }), forged: asDelivery(forged) };
 }
 
 /** The same items in another order. The same seed always gives the same order. */

@@ -35,7 +35,7 @@ export function signCanonicalString(canonical: string, privateKey: string): stri
 }
 
 /** What the service calls things, from `serviceNames`. Default: the names of the specification. */
-interface UnderNames {
+export interface UnderNames {
   readonly names?: ServiceNames | undefined;
 }
 
@@ -53,7 +53,8 @@ export function signPaymentCallback(
   return asDelivery({ ...sent, signature });
 }
 
-function onTheWire(fields: CallbackFields, { callback }: ServiceNames): CallbackFields {
+/** The fields as the service sends them. */
+export function onTheWire(fields: CallbackFields, { callback }: ServiceNames): CallbackFields {
   const members = Object.entries(fields).flatMap(([name, value]) => {
     if (!isDocumented(name)) return [[name, value] as const];
     const field = callback.fields[name];

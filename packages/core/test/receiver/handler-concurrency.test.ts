@@ -1,0 +1,222 @@
+/** A handler with a limit of its own: how many of its calls are open at one time, and what becomes of the events that wait. */
+import { createReceiver, type HandlerOptions, memoryInbox, type Notice, type Receiver } from "@payhooks/core";
+import {
+  callbackFields,
+  createTestKeys,
+  type FakeClock,
+  fakeClock,
+  signPaymentCallback,
+} from "@payhooks/core/testing";
+import { expect, it } from "vitest";
+import { silent } from "../../../../test/support/silent.ts";
+import { createInbox } from "../../src/inbox/engine.ts";
+import type { Inbox } from "../../src/inbox/inbox.ts";
+import { memoryStore } from "../../src/memory/store.ts";
+import { settle } from "../../src/testing/clock.ts";
+import { deliveryOf } from "../receiving.ts";
+
+const keys = createTestKeys();
+
+/** A receiver with four places. A deposit takes a while, and a withdrawal no time. */
+class Shop {
+  readonly clock: FakeClock;
+  readonly receiver: Receiver;
+  readonly notices: Notice[] = [];
+  /** The deposits whose handler was called, each with its attempt. */
+  readonly called: string[] = [];
+  readonly withdrawn: string[] = [];
+  /** The most calls for deposits that were open at one time. */
+  most = 0;
+  #open = 0;
+
+  constructor(
+    options: HandlerOptions,
+    { clock = fakeClock(), takesMs = 1_000, inbox = memoryInbox({ clock }) as Inbox } = {},
+  ) {
+    this.clock = clock;
+    this.receiver = createReceiver({
+      payments: { publicKey: keys.publicKey },
+      inbox,
+      clock,
+      concurrency: 4,
+      logger: silent,
+    });
+    this.receiver
+      .onDeposit(async ({ payTxnId }, { attempt }) => {
+        this.called.push(`${payTxnId} ${attempt}`);
+        this.most = Math.max(this.most, ++this.#open);
+        await new Promise<void>((resolve) => void clock.after(takesMs, resolve));
+        this.#open--;
+      }, options)
+      .onWithdrawal(({ payTxnId }) => void this.withdrawn.push(payTxnId))
+      .observe((notice) => void this.notices.push(notice));
+  }
+
+  async send(event: "DEPOSIT" | "WITHDRAWAL", ids: readonly string[]): Promise<void> {
+    for (const payTxnId of ids) {
+      const fields = callbackFields({ event, payTxnId, referenceId: `order-${payTxnId}` }, this.clock.now());
+      const signed = signPaymentCallback(fields, keys.privateKey);
+      expect((await this.receiver.payments.receive(deliveryOf(signed))).status).toBe(200);
+      await settle();
+    }
+  }
+
+  /** Closes the receiver, however long its handlers would still run. */
+  async end(): Promise<void> {
+    const closing = this.receiver.close({ graceMs: 0 });
+    await this.clock.advance(1);
+    await closing;
+  }
+
+  of(type: Notice["type"]): readonly Notice[] {
+    return this.notices.filter((notice) => notice.type === type);
+  }
+}
+
+const numbered = (count: number, prefix = "d"): string[] =>
+  Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+
+it("calls a handler no more at a time than its concurrency, in the order of the events", async () => {
+  const shop = new Shop({ concurrency: 2 });
+  await shop.receiver.start();
+  await shop.send("DEPOSIT", numbered(8));
+  expect(shop.called).toEqual(["d0 1", "d1 1"]);
+  await shop.clock.advance("5s");
+  expect(shop.called).toEqual(numbered(8).map((id) => `${id} 1`));
+  expect(shop.most).toBe(2);
+  expect(shop.of("finished")).toHaveLength(8);
+  expect([...shop.of("retry"), ...shop.of("double-risk")]).toEqual([]);
+  await shop.receiver.close();
+});
+
+it("leaves the places of waiting events to other handlers", async () => {
+  const shop = new Shop({ concurrency: 1 }, { takesMs: 10_000 });
+  await shop.receiver.start();
+  // More than the receiver has places.
+  await shop.send("DEPOSIT", numbered(6));
+  await shop.send("WITHDRAWAL", numbered(6, "w"));
+  expect(shop.withdrawn).toEqual(numbered(6, "w"));
+  expect(shop.called).toEqual(["d0 1"]);
+  await shop.end();
+});
+
+it("without a limit, slow events take every place", async () => {
+  const shop = new Shop({}, { takesMs: 10_000 });
+  await shop.receiver.start();
+  await shop.send("DEPOSIT", numbered(6));
+  await shop.send("WITHDRAWAL", numbered(6, "w"));
+  expect(shop.withdrawn).toEqual([]);
+  expect(shop.most).toBe(4);
+  await shop.end();
+});
+
+it("puts off those that would wait long, and calls each of them once in the end", async () => {
+  const shop = new Shop({ concurrency: 1 }, { takesMs: 2_000 });
+  await shop.receiver.start();
+  await shop.send("DEPOSIT", numbered(40));
+  // A few wait in the process, each with its lease. The others are in the inbox.
+  const { running, waiting, retrying } = await shop.receiver.health();
+  expect(running).toBeLessThanOrEqual(6);
+  expect(Number(waiting) + Number(retrying)).toBeGreaterThanOrEqual(34);
+  await shop.clock.advance("120s");
+  expect(shop.called.toSorted()).toEqual(
+    numbered(40)
+      .map((id) => `${id} 1`)
+      .toSorted(),
+  );
+  expect(shop.most).toBe(1);
+  expect([...shop.of("retry"), ...shop.of("double-risk")]).toEqual([]);
+  await shop.receiver.close();
+});
+
+it("writes nothing about a handler that waits, and the ends of those before it", async () => {
+  const shop = new Shop({ concurrency: 1 }, { takesMs: 10_000 });
+  const first: string[] = [];
+  shop.receiver
+    .onWithdrawal(({ payTxnId }) => void first.push(payTxnId), { name: "before" })
+    .onWithdrawal(
+      async () => {
+        await new Promise<void>((resolve) => void shop.clock.after(10_000, resolve));
+      },
+      { name: "limited", concurrency: 1 },
+    );
+  await shop.receiver.start();
+  await shop.send("DEPOSIT", ["d0", "d1"]);
+  await shop.send("WITHDRAWAL", ["w0", "w1"]);
+  const stateOf = async (id: string): Promise<unknown> => {
+    const { events } = await shop.receiver.events.list({ state: "running" });
+    const eventId = events.find((event) => event.id === id)?.eventId ?? "";
+    const handlers = (await shop.receiver.events.get(eventId))?.handlers ?? {};
+    return Object.fromEntries(Object.entries(handlers).map(([name, { state }]) => [name, state]));
+  };
+  expect(await stateOf("d0")).toEqual({ deposit: "started" });
+  expect(await stateOf("d1")).toEqual({});
+  expect(await stateOf("w0")).toEqual({ withdrawal: "done", before: "done", limited: "started" });
+  expect(await stateOf("w1")).toEqual({ withdrawal: "done", before: "done" });
+  expect(first).toEqual(["w0", "w1"]);
+  await shop.end();
+});
+
+it("at a close hands back what waits, without an attempt", async () => {
+  const clock = fakeClock();
+  const store = { ...memoryStore({ environment: clock }), endsWithProcess: false, close: async () => {} };
+  const shopOn = (): Shop =>
+    new Shop({ concurrency: 1 }, { clock, inbox: createInbox(store, { environment: clock }) });
+  const one = shopOn();
+  await one.receiver.start();
+  await one.send("DEPOSIT", numbered(4));
+  const closing = one.receiver.close();
+  await clock.advance("1s");
+  expect(await closing).toEqual({ unfinished: 0 });
+  expect(one.called).toEqual(["d0 1"]);
+  const other = shopOn();
+  await other.receiver.start();
+  await clock.advance("4s");
+  expect(other.called).toEqual(["d1 1", "d2 1", "d3 1"]);
+  expect([...one.of("double-risk"), ...other.of("double-risk")]).toEqual([]);
+  await other.receiver.close();
+});
+
+it("at the close of an inbox that ends with its process calls all that waits, one after the other", async () => {
+  const shop = new Shop({ concurrency: 1 });
+  await shop.receiver.start();
+  await shop.send("DEPOSIT", numbered(12));
+  const closing = shop.receiver.close({ graceMs: 60_000 });
+  await shop.clock.advance("20s");
+  expect(await closing).toEqual({ unfinished: 0 });
+  expect(shop.called).toHaveLength(12);
+  expect(shop.most).toBe(1);
+});
+
+it("a call past its timeoutMs counts until it ends, and a notice says that the handler is not called any more", async () => {
+  const shop = new Shop({ concurrency: 1, timeoutMs: 1_000, maxAttempts: 1 }, { takesMs: 60_000 });
+  await shop.receiver.start();
+  await shop.send("DEPOSIT", ["d0", "d1"]);
+  await shop.clock.advance("50s");
+  expect(shop.called).toEqual(["d0 1"]);
+  expect(shop.of("warning").map((notice) => notice.type === "warning" && notice.what)).toEqual([
+    "All calls that the concurrency of the handler deposit allows are past its timeoutMs and have not ended. It is not called before one of them ends.",
+  ]);
+  await shop.clock.advance("11s");
+  expect(shop.called).toEqual(["d0 1", "d1 1"]);
+  expect(shop.most).toBe(1);
+  await shop.end();
+});
+
+it('with onTimeout: "rerun", a call past its timeoutMs counts no more', async () => {
+  const options: HandlerOptions = { concurrency: 1, timeoutMs: 1_000, maxAttempts: 1, onTimeout: "rerun" };
+  const shop = new Shop(options, { takesMs: 60_000 });
+  await shop.receiver.start();
+  await shop.send("DEPOSIT", ["d0", "d1"]);
+  await shop.clock.advance("2s");
+  expect(shop.called).toEqual(["d0 1", "d1 1"]);
+  expect(shop.of("warning")).toEqual([]);
+  await shop.end();
+});
+
+it.each([0, 1.5, "2"])("is no concurrency: %s", (concurrency) => {
+  const receiver = createReceiver({ payments: { publicKey: keys.publicKey }, logger: silent });
+  expect(() => receiver.onDeposit(() => {}, { concurrency: concurrency as number })).toThrow(
+    expect.objectContaining({ code: "ERR_OPTION_INVALID" }),
+  );
+});
