@@ -58,7 +58,7 @@ export function decisions({
         key: recordKeyOf(eventId),
         deadlineMs,
         step: (record, now) => {
-          // If this is asked once more since an answer was lost, it is as far forward as it was to be.
+          // Computed again after its write was made, it finds nothing to bring forward. Then the first computation counts.
           const isNew = retryNow(record, eventId, decision, now);
           isForward ||= isNew;
           return { answer: isNew, record: isNew ? record : null, announce: isNew };

@@ -83,6 +83,7 @@ export interface Events {
   /**
    * Brings the next attempt of an event forward, instead of waiting for its backoff: after an outage, the last one may be an hour
    * away. It is an attempt like any other. False if the event waits for no later attempt: it runs, is due, is held or has ended.
+   * @throws PayhooksError `ERR_OPTION_INVALID` for an `inMs` that is not possible.
    */
   retryNow(eventId: string, decision: RetryDecision): Promise<boolean>;
   /**

@@ -193,7 +193,10 @@ export function memoryStore({
   };
 }
 
-/** How much a record counts: its events that wait or run, or one for a canary, which takes the place of an event. A subject counts nothing, since it lets an event run. */
+/**
+ * How much a record counts: its events that wait or run, or one for a canary, which takes the place of an event. A subject counts
+ * nothing, since an event that is counted already needs it to run.
+ */
 function roomOf(key: string, { events, dueAt }: RecordIndex): number {
   return isCanary(key) && dueAt !== null ? 1 : unfinishedOf(events);
 }

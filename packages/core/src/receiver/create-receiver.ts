@@ -432,8 +432,7 @@ function notStarted(cause: unknown): string {
     : `the receiver has not started: ${describeError(cause)}`;
 }
 
-/** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */
-/** Longer than a day is no bringing forward. */
+/** An attempt is brought forward to a time within a day. */
 const MAX_DELAY_MS = 86_400_000;
 
 function checkDelay(inMs = 0): void {
@@ -443,6 +442,7 @@ function checkDelay(inMs = 0): void {
   });
 }
 
+/** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */
 function checkReplay(decision: ReplayDecision): void {
   checkNames("replay", decision, {
     by: true,

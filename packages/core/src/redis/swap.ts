@@ -116,12 +116,12 @@ function written(shard: Shard, item: Swap): Written {
 }
 
 /**
- * A full Redis takes no such write. Each of the others makes a record longer by a bounded text at most, or begins a subject, which lets
- * an event run and end.
+ * A full Redis takes no such write. Each of the others makes a record longer by a bounded text at most, or makes the small record of a
+ * subject, which an event that is stored already needs to run.
  */
 function addsEvent({ key, index, before, expected, record }: Swap): boolean {
-  const isSubject = index.events.length === 0 && record.lease !== null && !isCanary(key);
-  if (expected === null) return !isSubject;
+  // A new record that is leased and has no events is a subject's, or a canary.
+  if (expected === null) return isCanary(key) || record.lease === null || index.events.length > 0;
   const known = new Set(before?.events.map(({ eventId }) => eventId));
   return index.events.some(({ eventId }) => !known.has(eventId));
 }

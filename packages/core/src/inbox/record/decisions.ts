@@ -61,9 +61,7 @@ export function replay(
   return true;
 }
 
-/**
- * Brings the next attempt of an event forward. `missing`: it waits for none, or not beyond that time.
- */
+/** Brings the next attempt of an event forward. False when it waits for none, or for one that is due sooner. */
 export function retryNow(
   record: IdempotencyRecord | null,
   eventId: string,
