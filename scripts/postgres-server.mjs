@@ -1,7 +1,7 @@
 // Where PostgreSQL comes from, for the suites that start one: the one place that knows.
 import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { suitesThatUse } from "./suites.mjs";
+import { leaveOut, suitesThatUse } from "./suites.mjs";
 
 /** Suites that start a PostgreSQL of their own. */
 export const postgresSuites = suitesThatUse("test/faults/harness/postgres-server.ts");
@@ -21,7 +21,5 @@ export function postgresBin({ debian = DEBIAN, path = process.env.PATH ?? "" } =
 /** Says which suites are left out where there is none; with `CI` set that is a failure, since nobody would read the line. */
 export function expectPostgres(where = {}) {
   if (postgresBin(where) !== null) return;
-  const line = `PostgreSQL is missing: ${postgresSuites.join(", ")} are left out. Install it: apt-get install -y postgresql`;
-  process.stderr.write(`\u001b[31m${line}\u001b[0m\n`);
-  if (process.env.CI) process.exit(1);
+  leaveOut(postgresSuites, "PostgreSQL", "apt-get install -y postgresql");
 }

@@ -1,6 +1,7 @@
 // Where redis-server comes from, for the suites that start one: the one place that knows.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { leaveOut } from "./suites.mjs";
 
 const INSTALL = "apt-get install -y redis-server";
 /** Suites that start a Redis of their own. */
@@ -25,9 +26,7 @@ export function hasRedis() {
  */
 export function provideRedis() {
   if (hasRedis() || (isDebianRoot() && installs() && hasRedis())) return;
-  const line = `redis-server is missing: ${redisSuites.join(", ")} are left out. Install it: ${INSTALL}`;
-  process.stderr.write(`\u001b[31m${line}\u001b[0m\n`);
-  if (process.env.CI) process.exit(1);
+  leaveOut(redisSuites, "redis-server", INSTALL);
 }
 
 function isDebianRoot() {

@@ -24,6 +24,13 @@ for (const path of sourcesIn("test")) {
   }
 }
 
+/** Says which suites are left out, since a program is missing. With `CI` set that is a failure, since nobody would read the line. */
+export function leaveOut(suites, program, install) {
+  const line = `${program} is missing: ${suites.join(", ")} are left out. Install it: ${install}`;
+  process.stderr.write(`\u001b[31m${line}\u001b[0m\n`);
+  if (process.env.CI) process.exit(1);
+}
+
 /** The suites that cannot run without what this file of the tests starts. */
 export function suitesThatUse(path) {
   const users = new Set([path]);

@@ -2,15 +2,16 @@
 import { mysqlMigration, mysqlStore } from "@payhooks/core/mysql";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
+import type { Swap } from "../../packages/core/src/inbox/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
-import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
+import { accepted } from "../../packages/core/src/testing/store/records.ts";
 import { swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { type MariadbServer, startMariadb } from "../effects/mariadb-server.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { type Scope, until, withScope } from "../faults/harness/scope.ts";
 import { freePort } from "../support/free-port.ts";
 import { mysqlStoreFixture } from "./mysql-store-fixture.ts";
+import { kindsOf, newOnes } from "./new-writes.ts";
 
 let server: MariadbServer;
 let admin: Connection;
@@ -29,9 +30,6 @@ const urlAs = (user: string, rest = "shop"): string => {
   const url = new URL(server.url);
   return `mysql://${user}@127.0.0.1:${url.port}/${rest}`;
 };
-const kindsOf = (results: readonly SwapResult[]): readonly string[] => [
-  ...new Set(results.map(({ kind }) => kind)),
-];
 const works = (store: ReturnType<typeof mysqlStore>): Promise<boolean> =>
   sendCanary(store).then(
     () => true,
@@ -42,12 +40,7 @@ const works = (store: ReturnType<typeof mysqlStore>): Promise<boolean> =>
 function open(own: Scope, url: string, statementTimeoutMs = 1_500) {
   const ground = mysqlStoreFixture(() => url, { statementTimeoutMs });
   const store = own.add(ground.connect(), (one) => one.close());
-  const newOnes = (count: number): readonly Swap[] =>
-    Array.from({ length: count }, (_, n) => {
-      const key = keyOf(1_000 + n);
-      return swapOf(store, key, null, accepted(key, store.now(key)));
-    });
-  return { ...ground, store, newOnes };
+  return { ...ground, store, newOnes: (count: number) => newOnes(store, count) };
 }
 
 describe("tables that are lost", () => {

@@ -2,7 +2,6 @@
 import { postgresMigration, postgresStore } from "@payhooks/core/postgres";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Swap, SwapResult } from "../../packages/core/src/inbox/store.ts";
 import { sendCanary } from "../../packages/core/src/testing/store/canaries.ts";
 import { accepted, ended, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { expectSame, put, readOne, swapAll, swapOf } from "../../packages/core/src/testing/store/writes.ts";
@@ -10,6 +9,7 @@ import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { Scope, until, withScope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
+import { kindsOf, newOnes } from "./new-writes.ts";
 import { postgresStoreFixture } from "./postgres-store-fixture.ts";
 
 const scope = new Scope();
@@ -19,20 +19,11 @@ beforeAll(async () => {
 });
 afterAll(() => scope.close());
 
-const kindsOf = (results: readonly SwapResult[]): readonly string[] => [
-  ...new Set(results.map(({ kind }) => kind)),
-];
-
 /** A store as impatient as a receiver's. */
 function open(own: Scope, url: string) {
   const ground = postgresStoreFixture(() => url, { statementTimeoutMs: 1_500 });
   const store = own.add(ground.connect(), (one) => one.close());
-  const newOnes = (count: number): readonly Swap[] =>
-    Array.from({ length: count }, (_, n) => {
-      const key = keyOf(1_000 + n);
-      return swapOf(store, key, null, accepted(key, store.now(key)));
-    });
-  return { ...ground, store, newOnes };
+  return { ...ground, store, newOnes: (count: number) => newOnes(store, count) };
 }
 
 describe("a PostgreSQL that has lost its tables", () => {

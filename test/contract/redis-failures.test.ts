@@ -18,6 +18,7 @@ import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { type Scope, until, withScope } from "../faults/harness/scope.ts";
 import { backlog, expectBegun, expectEnded, expectSubjectTaken, fill } from "./full-redis.ts";
+import { kindsOf, newOnes } from "./new-writes.ts";
 import { redisStoreFixture } from "./redis-store-fixture.ts";
 
 const COMMAND_TIMEOUT_MS = 500;
@@ -29,14 +30,6 @@ async function opened(scope: Scope, url: string): Promise<RecordStore> {
   return store;
 }
 
-/** New records, so many that they go in several scripts. */
-function newOnes(store: RecordStore, count: number): readonly Swap[] {
-  return Array.from({ length: count }, (_, n) => {
-    const key = keyOf(1_000 + n);
-    return swapOf(store, key, null, accepted(key, store.now(key)));
-  });
-}
-
 /** Whether each of the writes was made, now or when it was sent before. */
 function areMade(swaps: readonly Swap[], results: readonly SwapResult[]): boolean {
   return swaps.every(({ version }, at) => {
@@ -44,10 +37,6 @@ function areMade(swaps: readonly Swap[], results: readonly SwapResult[]): boolea
     return result?.kind === "written" || (result?.kind === "conflict" && result.current?.version === version);
   });
 }
-
-const kindsOf = (results: readonly SwapResult[]): readonly string[] => [
-  ...new Set(results.map(({ kind }) => kind)),
-];
 
 describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
   it.each([

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Inbox } from "@payhooks/core";
+import { serverAt } from "../command-line/address.ts";
 import { UsageError, unavailable, unavailableAs } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
 import type { Given } from "../command-line/given.ts";
@@ -47,7 +48,9 @@ function addressOf(given: Given): Address {
   if (name === undefined) return addressInEnvironment();
   const text = given.text(name) ?? "";
   if (name === "sqlite") return { kind: "SQLite", text };
-  return name === "redis" ? redisAt(text, "--redis") : postgresAt(text, "--postgres");
+  return name === "redis"
+    ? addressOfServer("Redis", text, "--redis")
+    : addressOfServer("PostgreSQL", text, "--postgres");
 }
 
 function addressInEnvironment(): Address {
@@ -59,22 +62,20 @@ function addressInEnvironment(): Address {
       "Give --redis URL, --sqlite FILE or --postgres URL.",
     );
   }
-  if (redis !== "") return redisAt(redis, "REDIS_URL");
-  if (database !== "") return postgresAt(database, "DATABASE_URL");
+  if (redis !== "") return addressOfServer("Redis", redis, "REDIS_URL");
+  if (database !== "") return addressOfServer("PostgreSQL", database, "DATABASE_URL");
   throw new UsageError(
     "There is no inbox to look into.",
     "Give --redis URL, --sqlite FILE or --postgres URL, or set REDIS_URL or DATABASE_URL.",
   );
 }
 
-function redisAt(text: string, source: string): Address {
-  if (/^(?:rediss?|unix):\/\//.test(text)) return { kind: "Redis", text };
-  throw new UsageError(`${source} must be an address such as redis://127.0.0.1:6379.`);
-}
+const EXAMPLES = { Redis: "redis://127.0.0.1:6379", PostgreSQL: "postgres://127.0.0.1/shop" } as const;
 
-function postgresAt(text: string, source: string): Address {
-  if (/^postgres(?:ql)?:\/\//.test(text)) return { kind: "PostgreSQL", text };
-  throw new UsageError(`${source} must be an address such as postgres://127.0.0.1/shop.`);
+/** The address of a server, from an option or a variable. */
+function addressOfServer(kind: keyof typeof EXAMPLES, text: string, source: string): Address {
+  if (serverAt(text) === kind) return { kind, text };
+  throw new UsageError(`${source} must be an address such as ${EXAMPLES[kind]}.`);
 }
 
 async function inboxAt({ kind, text }: Address, given: Given): Promise<Inbox> {

@@ -1,5 +1,6 @@
 import { postgresEffectsSql, sqliteEffectsSql } from "@payhooks/core/effects";
 import type { Pool } from "pg";
+import { serverAt } from "../command-line/address.ts";
 import type { Command } from "../command-line/command.ts";
 import { CliError, EXIT, UsageError, unavailableAs } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
@@ -52,7 +53,7 @@ export const migrateCommand: Command = {
     const printing = (["for", "inbox", "schema"] as const).find((name) => given.flag(name));
     if (printing !== undefined) throw new UsageError(`--${printing} goes with --sql.`);
     const url = given.text("postgres") ?? process.env.DATABASE_URL;
-    if (url === undefined || !/^postgres(?:ql)?:\/\//.test(url)) {
+    if (url === undefined || serverAt(url) !== "PostgreSQL") {
       throw new UsageError(
         "There is no database to migrate.",
         "Give --postgres postgres://…, set DATABASE_URL, or print the statements with --sql.",

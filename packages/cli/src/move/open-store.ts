@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { RecordStore } from "@payhooks/core/inbox";
+import { serverAt } from "../command-line/address.ts";
 import { UsageError, unavailableAs } from "../command-line/errors.ts";
 import { silentLogger } from "../silent-logger.ts";
 
@@ -15,8 +16,8 @@ type Kind = "PostgreSQL" | "Redis" | "SQLite";
 
 /** The kind of store at an address. Anything that is not a URL is the name of a SQLite file. */
 function kindOf({ address }: Place): Kind {
-  if (/^postgres(?:ql)?:\/\//.test(address)) return "PostgreSQL";
-  if (/^(?:rediss?|unix):\/\//.test(address)) return "Redis";
+  const server = serverAt(address);
+  if (server !== null) return server;
   if (!/^[a-z][a-z+.-]+:\/\//i.test(address)) return "SQLite";
   throw new UsageError(
     "The address of an inbox is not one that Payhooks knows.",
