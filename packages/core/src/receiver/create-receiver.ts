@@ -14,7 +14,6 @@ import type { Health, Inbox, Runner, Running, WorkReport } from "../inbox/inbox.
 import { type LeaseView, type NamedLease, takeLease, viewLease } from "../inbox/named-lease.ts";
 import { isEventId, type RunReport, type StoredDelivery } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
-import type { ReplayDecision } from "../inbox/record/life.ts";
 import { memoryInbox } from "../memory/index.ts";
 import { SPECIFIED_NAMES, serviceNames } from "../names/service-names.ts";
 import { Alerts } from "../notices/alerts.ts";
@@ -32,6 +31,7 @@ import { sourceFlowsOf } from "../sources/known-sources.ts";
 import type { Sources } from "../sources/source.ts";
 import { Stopwatch } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
+import { checkedEvents } from "./checked-events.ts";
 import { type Endpoint, Intake } from "./intake.ts";
 import { type Closed, Lifecycle } from "./lifecycle.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
@@ -160,29 +160,10 @@ class MountedReceiver
       connect: connected === null ? null : this.#intake.endpoint(connected),
     };
     const { events } = this.#inbox;
-    this.events = {
-      ...events,
-      list: async (query = {}) => {
-        this.#checkFlowOf(query);
-        this.#checkTenantOf(query);
-        return events.list(query);
-      },
-      replay: async (eventId, decision) => {
-        checkReplay(decision);
-        await events.replay(eventId, decision);
-        notices.post({ type: "replayed", eventId, by: decision.by, note: decision.note });
-      },
-      retryNow: async (eventId, decision) => {
-        checkNames("retryNow", decision, { by: true, note: true, inMs: true });
-        checkDelay(decision.inMs);
-        return events.retryNow(eventId, decision);
-      },
-      discard: async (eventId, decision) => {
-        checkNames("discard", decision, { by: true, note: true, revision: true });
-        await events.discard(eventId, decision);
-        notices.post({ type: "discarded", eventId, by: decision.by, note: decision.note });
-      },
-    };
+    this.events = checkedEvents(events, notices, (query) => {
+      this.#checkFlowOf(query);
+      this.#checkTenantOf(query);
+    });
   }
 
   get payments(): PaymentsEndpoint {
@@ -430,33 +411,6 @@ function notStarted(cause: unknown): string {
   return cause === null
     ? "the receiver is starting"
     : `the receiver has not started: ${describeError(cause)}`;
-}
-
-/** An attempt is brought forward to a time within a day. */
-const MAX_DELAY_MS = 86_400_000;
-
-function checkDelay(inMs = 0): void {
-  if (Number.isSafeInteger(inMs) && inMs >= 0 && inMs <= MAX_DELAY_MS) return;
-  throw new PayhooksError("ERR_OPTION_INVALID", `inMs of retryNow is ${String(inMs)}.`, {
-    fix: `Give whole milliseconds from 0 to ${MAX_DELAY_MS}.`,
-  });
-}
-
-/** Only named handlers may repeat their effects. Another handler may be unfinished with half of its effects made. */
-function checkReplay(decision: ReplayDecision): void {
-  checkNames("replay", decision, {
-    by: true,
-    note: true,
-    revision: true,
-    handlers: true,
-    evenIfExpired: true,
-    again: true,
-  });
-  const { again, handlers } = decision;
-  if (again !== true || (handlers?.length ?? 0) > 0) return;
-  throw new PayhooksError("ERR_OPTION_INVALID", "A replay was given `again` but no handlers.", {
-    fix: 'Name the handlers whose effects are to happen again: { again: true, handlers: ["deposit"] }.',
-  });
 }
 
 /**
