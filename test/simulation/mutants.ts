@@ -95,7 +95,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: RUN,
-        find: "if (mayHaveEnded && !this.#isOver) this.#lost = true;\n    else this.#lose();",
+        find: "if (mayHaveEnded && !this.#lease.isOver) this.#lost = true;\n    else this.#lose();",
         put: "void mayHaveEnded;\n    this.#lose();",
       },
     ],
