@@ -39,6 +39,7 @@ const slow: Readonly<Record<string, readonly string[]>> = {
     "test/examples/postgres.test.ts",
     "test/examples/shop.test.ts",
     "test/effects/**/*.test.ts",
+    "test/otel/traces.test.ts",
   ],
   "tries the tools that measure, on which no user depends": ["test/bench/**/*.test.ts"],
   "installs and builds the documentation's site": ["test/site/**/*.test.ts"],
