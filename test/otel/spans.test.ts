@@ -1,7 +1,7 @@
 /** Spans of one process: whose trace they are in, and what they say. */
-import { context, propagation, ROOT_CONTEXT, SpanKind, trace } from "@opentelemetry/api";
+import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import type { ReadableSpan } from "@opentelemetry/sdk-trace-base";
-import { createReceiver, type Instrumentation, memoryInbox, Reject } from "@payhooks/core";
+import { createReceiver, type Instrumentation, memoryInbox, Reject, source } from "@payhooks/core";
 import { type OtelOptions, otel } from "@payhooks/core/otel";
 import {
   callbackFields,
@@ -13,6 +13,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { decodeRecord, encodeRecord } from "../../packages/core/src/inbox/record/codec.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { deliveryOf } from "../../packages/core/test/receiving.ts";
+import { receiving } from "../../packages/core/test/sources/receiving.ts";
 import { silent } from "../support/silent.ts";
 import { type MemorySdk, startMemorySdk } from "./memory-sdk.ts";
 
@@ -140,6 +141,39 @@ it("a refused delivery is a span with the code of its answer", async () => {
     "error.type": "ERR_SIGNATURE_INVALID",
   });
   await receiver.close();
+});
+
+it("the span of a delivery ends also if its answer could not be made", async () => {
+  const receiver = createReceiver({
+    payments: { publicKey },
+    logger: silent,
+    run: "after-response",
+    instrumentation: otel(),
+  });
+  const sent = deliveryOf(signPaymentCallback(callbackFields(), privateKey));
+  const earlier = sdk.spans().length;
+  await expect(receiver.payments.receive({ ...sent, rawBody: undefined as never })).rejects.toThrow();
+  expect(sdk.spans().slice(earlier)).toHaveLength(1);
+  expect(sdk.spans().at(-1)?.attributes).toMatchObject({ "payhooks.outcome": "refused" });
+  await receiver.close();
+});
+
+it("an event that a later one of its subject has overtaken says so in its own trace", async () => {
+  const earlier = sdk.spans().length;
+  const { post } = receiving(
+    source({
+      verify: () => ({ ok: true, keyId: null }),
+      read: ({ body }) => ({ id: body.id, name: "status", data: body, subject: "17", occurredAt: body.at }),
+    }) as never,
+    { instrumentation: otel() },
+  );
+  await post({ body: JSON.stringify({ id: "late", at: "2026-05-01T10:00:01Z" }) });
+  await post({ body: JSON.stringify({ id: "early", at: "2026-05-01T10:00:00Z" }) });
+  const spans = sdk.spans().slice(earlier);
+  expect(spans.map(({ name }) => name)).toEqual(["accept any", "process any", "accept any", "overtake any"]);
+  const [, , accept, overtake] = spans;
+  expect(overtake?.parentSpanContext?.spanId).toBe(accept?.spanContext().spanId);
+  expect(overtake?.status.code).toBe(SpanStatusCode.UNSET);
 });
 
 it("an instrumentation that throws changes nothing for the delivery and its handler", async () => {

@@ -86,7 +86,7 @@ export interface HandlerEnd {
   readonly error: unknown;
 }
 
-/** An event whose run has ended without success, for now or for good. */
+/** An event that a run has put on hold, or that a later one of its subject has overtaken. */
 export interface EndedFacts extends EventFacts {
   readonly outcome: "held" | "stale";
   /** Null if it is stale. */
