@@ -35,7 +35,7 @@ async function measured(instrumentation: Instrumentation, read: () => Promise<st
     instrumentation,
   });
   receiver.ignore("WITHDRAWAL").onDeposit(({ referenceId }) => {
-    if (referenceId === "rejected") throw new Reject("no");
+    if (referenceId === "turned down") throw new Reject("no");
     if (referenceId === "put off") throw new Error("not now");
   });
   const send = async (
@@ -51,7 +51,7 @@ async function measured(instrumentation: Instrumentation, read: () => Promise<st
   await send("one", "plain");
   await send("one", "plain");
   await send("one", "plain", { status: "PENDING" });
-  await send("two", "rejected");
+  await send("two", "turned down");
   await send("three", "put off");
   await send("four", "forged", { key: stranger });
   const text = await read();
@@ -100,7 +100,7 @@ it("a scrape route has the metrics of OpenTelemetry's exporter for Prometheus, w
   for (const metric of all.filter(({ name }) => name !== COUNTERS.doubleRisks.name)) {
     expect(scraped).toContain(`# TYPE ${prometheusName(metric)} ${metric.kind}\n`);
   }
-  expect(scraped).not.toMatch(/plain|rejected"|put off|forged/);
+  expect(scraped).not.toMatch(/plain|turned down|put off|forged/);
 });
 
 it("a scrape route is answered by what Prometheus can read, and says so", async () => {
