@@ -14,6 +14,7 @@ import { deploySuites, hasDeployTools } from "./scripts/deploy-tools.mjs";
 import { hasMariadb, mariadbSuites } from "./scripts/mariadb-server.mjs";
 import { hasPgbouncer, pgbouncerSuites } from "./scripts/pgbouncer.mjs";
 import { postgresBin, postgresSuites } from "./scripts/postgres-server.mjs";
+import { hasPrometheus, prometheusSuites } from "./scripts/prometheus.mjs";
 import { hasRedis, redisSuites } from "./scripts/redis-server.mjs";
 
 /** Slow files, by the reason. */
@@ -39,7 +40,9 @@ const slow: Readonly<Record<string, readonly string[]>> = {
     "test/examples/postgres.test.ts",
     "test/examples/shop.test.ts",
     "test/effects/**/*.test.ts",
+    "test/otel/traces.test.ts",
   ],
+  "starts Prometheus": ["test/otel/prometheus.test.ts"],
   "tries the tools that measure, on which no user depends": ["test/bench/**/*.test.ts"],
   "installs and builds the documentation's site": ["test/site/**/*.test.ts"],
   "installs with npm": ["test/runtimes/**/*.test.ts"],
@@ -86,6 +89,7 @@ const withoutServer = [
   ...(postgresBin() === null ? postgresSuites : []),
   ...(hasMariadb() ? [] : mariadbSuites),
   ...(hasPgbouncer() ? [] : pgbouncerSuites),
+  ...(hasPrometheus() ? [] : prometheusSuites),
   ...(hasDeployTools() ? [] : deploySuites),
 ];
 

@@ -11,6 +11,7 @@ import type { HistoryEntry, Step } from "./lease.ts";
 import {
   type IdempotencyRecord,
   isUnfinished,
+  MAX_TRACE,
   type Past,
   type RecordLease,
   type Slot,
@@ -30,6 +31,7 @@ import {
   type Shape,
   text,
   time,
+  unimportant,
   yes,
 } from "./shape.ts";
 
@@ -105,6 +107,7 @@ const WORK = objectOf<Work>({
   copies: optional(count),
   lastCopyAt: optional(time),
   patient: optional(yes),
+  trace: unimportant(MAX_TRACE),
 });
 
 const SLOT = objectOf<Slot>({
