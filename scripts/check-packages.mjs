@@ -20,6 +20,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/sqlite": 39200,
   "@payhooks/core/effects": 5700,
   "@payhooks/core/effects/postgres": 9500,
+  "@payhooks/core/effects/mysql": 9000,
   "@payhooks/core/effects/sqlite": 6200,
   "@payhooks/core/metrics": 2300,
   "@payhooks/core/otel": 4700,

@@ -35,7 +35,7 @@ const PEERS: Readonly<Record<string, readonly string[]>> = {
   ...forAdapters((adapter) => [packageOf(adapter), adapter.peers]),
   "@payhooks/console": ["express", "fastify"],
   "@payhooks/pages": ["hono"],
-  payhooks: ["ioredis", "libsql", "pg"],
+  payhooks: ["ioredis", "libsql", "mysql2", "pg"],
 };
 
 const own = (name: string): boolean => name.startsWith("@payhooks/");
