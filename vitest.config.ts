@@ -133,7 +133,6 @@ export default defineConfig({
       }),
       project("simulation", ["test/simulation/**/*.test.ts"], { exclude: manyHistories }),
 
-      // After some of these files a process no longer found a module that another one needs. Why is not known.
       project("rest", Object.values(slow).flat(), { isolate: true }),
       project("rest-simulation", manyHistories, AFTER_THE_OTHERS),
       project("rest-security", longProofs, { globalSetup: "test/security/global-setup.ts" }),
@@ -158,6 +157,7 @@ function project(
       maxWorkers: WORKERS,
       // One module graph for all files of a worker: to load it for each of them takes as long as to run it.
       isolate: false,
+      setupFiles: options.isolate === true ? [] : ["./test/support/loaded-first.ts"],
       testTimeout: PATIENCE_MS,
       hookTimeout: PATIENCE_MS,
       expect: { poll: { timeout: PATIENCE_MS / 3 } },
