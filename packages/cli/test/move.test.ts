@@ -70,7 +70,11 @@ it.each([
   ["no --to", ["--from", "a.db"], /--to is missing/],
   ["no such file", ["--from", "there is none.db", "--to", "b.db"], /does not exist/],
   ["an address that leads nowhere", ["--from", "mongodb://x", "--to", "b.db"], /postgres:\/\/…/],
-  ["a prefix of a file", ["--from", "a.db", "--from-prefix", "x", "--to", "b.db"], /Only Redis and MySQL have a prefix/],
+  [
+    "a prefix of a file",
+    ["--from", "a.db", "--from-prefix", "x", "--to", "b.db"],
+    /Only Redis and MySQL have a prefix/,
+  ],
 ])("refuses %s", async (_, args, message) => {
   const ended = await payhooks(["move", ...args]);
   expect(ended.code).toBe(2);
