@@ -231,8 +231,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "the first failure is the last",
     STEP,
-    "if (!isEarly && counts && attempt >= handler.maxAttempts)",
-    "if (!isEarly && counts)",
+    "const isExhausted = !isEarly && counts && attempt >= handler.maxAttempts;",
+    "const isExhausted = !isEarly && counts;",
   ),
   // The table.
   mutant(
