@@ -1,5 +1,6 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@payhooks/client";
 import { createReceiver } from "@payhooks/core";
@@ -8,10 +9,10 @@ import { paymentCallbacks } from "@payhooks/express";
 import { createSandbox } from "@payhooks/sandbox";
 import express from "express";
 import { expect, it } from "vitest";
-import { temporaryFolder } from "../support/temporary-folder.ts";
 
 it("a key is rotated without a restart: the new one gets in, and the old one is refused after its end", async () => {
-  const file = join(temporaryFolder(), "pay.pem");
+  const folder = await mkdtemp(join(tmpdir(), "payhooks-rotation-"));
+  const file = join(folder, "pay.pem");
   const sandbox = await createSandbox({ delayMs: 0 });
   const oldKey = sandbox.keys.publicKey;
   await writeFile(file, oldKey);
@@ -54,6 +55,6 @@ it("a key is rotated without a restart: the new one gets in, and the old one is 
   } finally {
     server.close();
     server.closeAllConnections();
-    await Promise.all([sandbox.close(), receiver.close()]);
+    await Promise.all([sandbox.close(), receiver.close(), rm(folder, { recursive: true })]);
   }
 });
