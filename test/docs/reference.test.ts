@@ -272,6 +272,7 @@ describe("options that users can give", () => {
     RedisStoreOptions: "experimental: the docstrings are the contract",
     EffectsOptions: "exactly-once.md has them with those of the clients",
     PostgresEffectsOptions: "exactly-once.md has them with those of the clients",
+    MysqlEffectsOptions: "exactly-once.md has them with those of the clients",
     SqliteEffectsOptions: "exactly-once.md has them with those of the clients",
     MysqlStoreOptions: "those of mysqlInbox, without what the engine takes",
     PostgresStoreOptions: "those of postgresInbox, without what the engine takes",

@@ -1,5 +1,6 @@
 import { payhooksConsole } from "@payhooks/console";
 import { createReceiver, memoryInbox, serviceNames, verifyPaymentCallback } from "@payhooks/core";
+import { mysqlEffects } from "@payhooks/core/effects/mysql";
 import {
   drizzleEffects,
   kyselyEffects,
@@ -75,6 +76,7 @@ const OTHERS: Readonly<Record<string, (options: Given) => unknown>> = {
   drizzleEffects: (options) => drizzleEffects({} as Given, options),
   kyselyEffects: (options) => kyselyEffects({} as Given, options),
   prismaEffects: (options) => prismaEffects({} as Given, options),
+  mysqlEffects: (options) => mysqlEffects({} as Given, options),
   sqliteEffects: (options) => sqliteEffects({} as Given, options),
   createHarness: (options) => createHarness({ register: () => {}, ...options }),
   payhooksConsole: (options) => payhooksConsole(receiver, { authorize: () => null, ...options }),

@@ -40,7 +40,7 @@ export const mysqlEffects = (pool: Pool): Effects<EffectContext<PoolConnection>>
         if (as === "begun") await tx.query("SAVEPOINT payhooks_effect");
         return { found: "nothing" };
       }
-      const select = "SELECT done FROM payhooks_effects WHERE id = ?";
+      const select = "SELECT done FROM payhooks_effects WHERE id = ? LOCK IN SHARE MODE";
       const [[row]] = await tx.query<RowDataPacket[]>(select, [id]);
       return { found: row?.done === 1 ? "done" : "begun" };
     },

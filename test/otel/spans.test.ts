@@ -9,7 +9,7 @@ import {
   type SignedDelivery,
   signPaymentCallback,
 } from "@payhooks/core/testing";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { decodeRecord, encodeRecord } from "../../packages/core/src/inbox/record/codec.ts";
 import { accepted, keyOf } from "../../packages/core/src/testing/store/records.ts";
 import { deliveryOf } from "../../packages/core/test/receiving.ts";
@@ -174,6 +174,40 @@ it("an event that a later one of its subject has overtaken says so in its own tr
   const [, , accept, overtake] = spans;
   expect(overtake?.parentSpanContext?.spanId).toBe(accept?.spanContext().spanId);
   expect(overtake?.status.code).toBe(SpanStatusCode.UNSET);
+});
+
+it("the time that a call waits for its place among those of its handler is not in its span", async () => {
+  const earlier = sdk.spans().length;
+  const calls: (() => void)[] = [];
+  const receiver = createReceiver({
+    payments: { publicKey },
+    inbox: memoryInbox(),
+    logger: silent,
+    run: "background",
+    instrumentation: otel(),
+  });
+  receiver
+    .ignore("WITHDRAWAL")
+    .onDeposit(() => new Promise<void>((resolve) => calls.push(resolve)), { concurrency: 1 });
+  await receiver.start();
+  for (const payTxnId of ["one", "two"]) {
+    const sent = signPaymentCallback(callbackFields({ payTxnId, referenceId: payTxnId }), privateKey);
+    await receiver.payments.receive(deliveryOf(sent), { mounted: true });
+  }
+  for (const at of [0, 1]) {
+    await vi.waitFor(() => expect(calls.length).toBe(at + 1));
+    calls[at]?.();
+  }
+  const called = () =>
+    sdk
+      .spans()
+      .slice(earlier)
+      .filter(({ name }) => name === "process payments");
+  await vi.waitFor(() => expect(called()).toHaveLength(2));
+  await receiver.close();
+  const [first, second] = called();
+  const at = ([seconds, nanoseconds]: readonly [number, number] = [0, 0]) => seconds * 1e9 + nanoseconds;
+  expect(at(second?.startTime)).toBeGreaterThanOrEqual(at(first?.endTime));
 });
 
 it("an instrumentation that throws changes nothing for the delivery and its handler", async () => {

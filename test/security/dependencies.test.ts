@@ -31,11 +31,11 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** What a merchant has already, or installs for one inbox. */
 const PEERS: Readonly<Record<string, readonly string[]>> = {
-  "@payhooks/core": ["ioredis", "libsql", "mysql2", "pg"],
+  "@payhooks/core": ["@opentelemetry/api", "ioredis", "libsql", "mysql2", "pg"],
   ...forAdapters((adapter) => [packageOf(adapter), adapter.peers]),
   "@payhooks/console": ["express", "fastify"],
   "@payhooks/pages": ["hono"],
-  payhooks: ["ioredis", "libsql", "pg"],
+  payhooks: ["ioredis", "libsql", "mysql2", "pg"],
 };
 
 const own = (name: string): boolean => name.startsWith("@payhooks/");

@@ -69,8 +69,12 @@ it("moves an inbox: what is finished is known there, and what is held is held", 
 it.each([
   ["no --to", ["--from", "a.db"], /--to is missing/],
   ["no such file", ["--from", "there is none.db", "--to", "b.db"], /does not exist/],
-  ["an address that leads nowhere", ["--from", "mysql://x", "--to", "b.db"], /postgres:\/\/…/],
-  ["a prefix of a file", ["--from", "a.db", "--from-prefix", "x", "--to", "b.db"], /Only Redis has a prefix/],
+  ["an address that leads nowhere", ["--from", "mongodb://x", "--to", "b.db"], /postgres:\/\/…/],
+  [
+    "a prefix of a file",
+    ["--from", "a.db", "--from-prefix", "x", "--to", "b.db"],
+    /Only Redis and MySQL have a prefix/,
+  ],
 ])("refuses %s", async (_, args, message) => {
   const ended = await payhooks(["move", ...args]);
   expect(ended.code).toBe(2);

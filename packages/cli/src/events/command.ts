@@ -25,11 +25,11 @@ export const eventsCommand: Command = {
   name: "events",
   summary: "Find, list and count the events of an inbox; replay, retry and discard them",
   usage: [
-    "[EVENT_ID …] --redis URL | --sqlite FILE | --postgres URL [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--newest] [--limit N] [--body]",
-    "--count [--prometheus] --redis URL | --sqlite FILE | --postgres URL",
-    "replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--again] [--even-if-expired] --redis URL | --sqlite FILE | --postgres URL",
-    "retry EVENT_ID … | --all --by NAME --note TEXT [--rate N] [--dry-run] --redis URL | --sqlite FILE | --postgres URL",
-    "discard EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] --redis URL | --sqlite FILE | --postgres URL",
+    "[EVENT_ID …] --redis URL | --sqlite FILE | --postgres URL | --mysql URL [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--newest] [--limit N] [--body]",
+    "--count [--prometheus] --redis URL | --sqlite FILE | --postgres URL | --mysql URL",
+    "replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--again] [--even-if-expired] --redis URL | --sqlite FILE | --postgres URL | --mysql URL",
+    "retry EVENT_ID … | --all --by NAME --note TEXT [--rate N] [--dry-run] --redis URL | --sqlite FILE | --postgres URL | --mysql URL",
+    "discard EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] --redis URL | --sqlite FILE | --postgres URL | --mysql URL",
   ],
   options: {
     ...INBOX_OPTIONS,

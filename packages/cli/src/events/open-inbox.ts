@@ -8,17 +8,25 @@ import { silentLogger } from "../silent-logger.ts";
 
 /** Options that name an inbox. */
 export const INBOX_OPTIONS: Readonly<
-  Record<"redis" | "prefix" | "sqlite" | "postgres" | "schema", OptionSpec>
+  Record<"redis" | "prefix" | "sqlite" | "postgres" | "schema" | "mysql", OptionSpec>
 > = {
   redis: {
     value: "URL",
     help: "the Redis of redisInbox; REDIS_URL is used if no inbox is named",
   },
-  prefix: { value: "TEXT", help: "prefix of the Redis keys, if the inbox sets one", default: "payhooks" },
+  prefix: {
+    value: "TEXT",
+    help: "prefix of the Redis keys or the MySQL tables, if the inbox sets one",
+    default: "payhooks",
+  },
   sqlite: { value: "FILE", help: "the file of sqliteInbox" },
   postgres: {
     value: "URL",
     help: "the PostgreSQL of postgresInbox; DATABASE_URL is used if no inbox is named",
+  },
+  mysql: {
+    value: "URL",
+    help: "the MySQL or MariaDB of mysqlInbox; DATABASE_URL is used if no inbox is named",
   },
   schema: { value: "NAME", help: "the schema in PostgreSQL, if the inbox sets one", default: "payhooks" },
 };
@@ -37,20 +45,20 @@ export async function openInbox(given: Given): Promise<Inbox> {
 }
 
 interface Address {
-  readonly kind: "SQLite" | "Redis" | "PostgreSQL";
+  readonly kind: "SQLite" | "Redis" | "PostgreSQL" | "MySQL";
   readonly text: string;
 }
 
 function addressOf(given: Given): Address {
-  const named = (["sqlite", "redis", "postgres"] as const).filter((name) => given.text(name) !== undefined);
+  const named = (["sqlite", "redis", "postgres", "mysql"] as const).filter(
+    (name) => given.text(name) !== undefined,
+  );
   const [name] = named;
-  if (named.length > 1) throw new UsageError("Give one of --redis, --sqlite and --postgres.");
+  if (named.length > 1) throw new UsageError("Give one of --redis, --sqlite, --postgres and --mysql.");
   if (name === undefined) return addressInEnvironment();
   const text = given.text(name) ?? "";
   if (name === "sqlite") return { kind: "SQLite", text };
-  return name === "redis"
-    ? addressOfServer("Redis", text, "--redis")
-    : addressOfServer("PostgreSQL", text, "--postgres");
+  return addressOfServer(SERVERS[name], text, `--${name}`);
 }
 
 function addressInEnvironment(): Address {
@@ -59,18 +67,26 @@ function addressInEnvironment(): Address {
   if (redis !== "" && database !== "") {
     throw new UsageError(
       "REDIS_URL and DATABASE_URL are both set, and either may hold the inbox.",
-      "Give --redis URL, --sqlite FILE or --postgres URL.",
+      "Give --redis URL, --sqlite FILE, --postgres URL or --mysql URL.",
     );
   }
   if (redis !== "") return addressOfServer("Redis", redis, "REDIS_URL");
-  if (database !== "") return addressOfServer("PostgreSQL", database, "DATABASE_URL");
+  if (database !== "") {
+    const kind = serverAt(database) === "MySQL" ? "MySQL" : "PostgreSQL";
+    return addressOfServer(kind, database, "DATABASE_URL");
+  }
   throw new UsageError(
     "There is no inbox to look into.",
-    "Give --redis URL, --sqlite FILE or --postgres URL, or set REDIS_URL or DATABASE_URL.",
+    "Give --redis URL, --sqlite FILE, --postgres URL or --mysql URL, or set REDIS_URL or DATABASE_URL.",
   );
 }
 
-const EXAMPLES = { Redis: "redis://127.0.0.1:6379", PostgreSQL: "postgres://127.0.0.1/shop" } as const;
+const SERVERS = { redis: "Redis", postgres: "PostgreSQL", mysql: "MySQL" } as const;
+const EXAMPLES = {
+  Redis: "redis://127.0.0.1:6379",
+  PostgreSQL: "postgres://127.0.0.1/shop",
+  MySQL: "mysql://127.0.0.1/shop",
+} as const;
 
 /** The address of a server, from an option or a variable. */
 function addressOfServer(kind: keyof typeof EXAMPLES, text: string, source: string): Address {
@@ -82,6 +98,10 @@ async function inboxAt({ kind, text }: Address, given: Given): Promise<Inbox> {
   if (kind === "PostgreSQL") {
     const { postgresInbox } = await import("@payhooks/core/postgres");
     return postgresInbox(text, { schema: given.text("schema"), migrate: false, logger: silentLogger });
+  }
+  if (kind === "MySQL") {
+    const { mysqlInbox } = await import("@payhooks/core/mysql");
+    return mysqlInbox(text, { prefix: given.text("prefix"), migrate: false, logger: silentLogger });
   }
   if (kind === "Redis") {
     const { redisInbox } = await import("@payhooks/core/redis");

@@ -1,4 +1,4 @@
-import { postgresEffectsSql, sqliteEffectsSql } from "@payhooks/core/effects";
+import { mysqlEffectsSql, postgresEffectsSql, sqliteEffectsSql } from "@payhooks/core/effects";
 import type { Pool } from "pg";
 import { serverAt } from "../command-line/address.ts";
 import type { Command } from "../command-line/command.ts";
@@ -6,7 +6,13 @@ import { CliError, EXIT, UsageError, unavailableAs } from "../command-line/error
 import type { Given } from "../command-line/given.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
-const DATABASES = ["postgres", "sqlite"] as const;
+const DATABASES = ["postgres", "mysql", "sqlite"] as const;
+
+const EFFECTS_SQL = {
+  postgres: postgresEffectsSql,
+  mysql: mysqlEffectsSql,
+  sqlite: sqliteEffectsSql,
+} as const;
 
 export const migrateCommand: Command = {
   name: "migrate",
@@ -15,6 +21,7 @@ export const migrateCommand: Command = {
     "--postgres URL [--table NAME]",
     "--sql [--for DATABASE] [--table NAME]",
     "--sql --inbox postgres [--schema NAME]",
+    "--sql --inbox mysql [--prefix TEXT]",
   ],
   options: {
     postgres: {
@@ -25,23 +32,33 @@ export const migrateCommand: Command = {
     sql: { help: "print the statements for a migration of your own, and run nothing" },
     for: {
       value: "DATABASE",
-      help: "the database that the printed statements are for: postgres or sqlite",
+      help: "the database that the printed statements are for: postgres, mysql or sqlite",
       default: "postgres",
     },
     inbox: {
       value: "DATABASE",
-      help: "print the statements for the tables of postgresInbox instead of those for effects: postgres",
+      help: "print the statements for the tables of an inbox instead of those for effects: postgres or mysql",
     },
-    schema: { value: "NAME", help: "the schema of these tables, if the inbox sets one", default: "payhooks" },
+    schema: {
+      value: "NAME",
+      help: "the schema of the tables in PostgreSQL, if the inbox sets one",
+      default: "payhooks",
+    },
+    prefix: {
+      value: "TEXT",
+      help: "what the names of the tables in MySQL begin with, if the inbox sets it",
+      default: "payhooks",
+    },
   },
   notes: [
-    "postgresInbox makes its tables itself when it starts. Print them if your role may not, or if somebody wants to read them first: let them be run by a role that may, and set migrate: false.",
+    "postgresInbox and mysqlInbox make their tables themselves when they start. Print them if your role may not, or if somebody wants to read them first: let them be run by a role that may, and set migrate: false.",
     "If you run it twice, the second run changes nothing. It needs the package pg. If your application uses another client, put what --sql prints into a migration of your own.",
   ],
   examples: [
     "payhooks migrate --postgres postgres://shop@127.0.0.1/shop",
     "payhooks migrate --sql > migrations/0007-payhooks.sql",
     "payhooks migrate --sql --inbox postgres > migrations/0008-payhooks-inbox.sql",
+    "payhooks migrate --sql --inbox mysql > migrations/0008-payhooks-inbox.sql",
   ],
   arguments: { least: 0, most: 0 },
   changes: (given) => !given.flag("sql"),
@@ -50,7 +67,7 @@ export const migrateCommand: Command = {
     if (given.flag("sql")) {
       return given.flag("inbox") ? printInbox(given, terminal) : print(given, table, terminal);
     }
-    const printing = (["for", "inbox", "schema"] as const).find((name) => given.flag(name));
+    const printing = (["for", "inbox", "schema", "prefix"] as const).find((name) => given.flag(name));
     if (printing !== undefined) throw new UsageError(`--${printing} goes with --sql.`);
     const url = given.text("postgres") ?? process.env.DATABASE_URL;
     if (url === undefined || serverAt(url) !== "PostgreSQL") {
@@ -71,8 +88,9 @@ function print(given: Given, table: string | undefined, terminal: Terminal): num
   if (given.flag("postgres")) throw new UsageError("Give --sql or --postgres, not both.");
   if (given.flag("schema"))
     throw new UsageError("--schema goes with --inbox. The schema of the effects is part of --table.");
+  if (given.flag("prefix")) throw new UsageError("--prefix goes with --inbox mysql.");
   const database = given.choice("for", DATABASES) ?? "postgres";
-  const statements = (database === "postgres" ? postgresEffectsSql : sqliteEffectsSql)(table);
+  const statements = EFFECTS_SQL[database](table);
   terminal.json({ database, statements });
   for (const statement of statements) terminal.line(`${statement};`);
   return EXIT.ok;
@@ -81,9 +99,13 @@ function print(given: Given, table: string | undefined, terminal: Terminal): num
 async function printInbox(given: Given, terminal: Terminal): Promise<number> {
   const other = (["postgres", "for", "table"] as const).find((name) => given.flag(name));
   if (other !== undefined) throw new UsageError(`--inbox does not go with --${other}.`);
-  const database = given.choice("inbox", ["postgres"]) ?? "postgres";
-  const { postgresMigration } = await import("@payhooks/core/postgres");
-  const sql = postgresMigration(given.text("schema"));
+  const database = given.choice("inbox", ["postgres", "mysql"]) ?? "postgres";
+  const foreign = database === "postgres" ? "prefix" : "schema";
+  if (given.flag(foreign)) throw new UsageError(`--${foreign} does not go with --inbox ${database}.`);
+  const sql =
+    database === "postgres"
+      ? (await import("@payhooks/core/postgres")).postgresMigration(given.text("schema"))
+      : (await import("@payhooks/core/mysql")).mysqlMigration(given.text("prefix"));
   terminal.json({ database, sql });
   terminal.line(sql);
   return EXIT.ok;

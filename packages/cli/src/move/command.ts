@@ -11,11 +11,19 @@ export const moveCommand: Command = {
   summary: "Move the events of one inbox into another",
   usage: ["--from URL|FILE --to URL|FILE [--dry-run]"],
   options: {
-    from: { value: "URL|FILE", help: "the old inbox: postgres://…, redis://… or a SQLite file" },
+    from: { value: "URL|FILE", help: "the old inbox: postgres://…, mysql://…, redis://… or a SQLite file" },
     to: { value: "URL|FILE", help: "the new inbox; it is created if it does not exist" },
-    "from-prefix": { value: "TEXT", help: "prefix of the Redis keys of the old inbox", default: "payhooks" },
+    "from-prefix": {
+      value: "TEXT",
+      help: "prefix of the Redis keys or MySQL tables of the old inbox",
+      default: "payhooks",
+    },
     "from-schema": { value: "NAME", help: "PostgreSQL schema of the old inbox", default: "payhooks" },
-    "to-prefix": { value: "TEXT", help: "prefix of the Redis keys of the new inbox", default: "payhooks" },
+    "to-prefix": {
+      value: "TEXT",
+      help: "prefix of the Redis keys or MySQL tables of the new inbox",
+      default: "payhooks",
+    },
     "to-schema": { value: "NAME", help: "PostgreSQL schema of the new inbox", default: "payhooks" },
     "dry-run": { help: "say what would be moved, and move nothing" },
   },

@@ -12,7 +12,7 @@ export interface Place {
   readonly schema?: string | undefined;
 }
 
-type Kind = "PostgreSQL" | "Redis" | "SQLite";
+type Kind = "PostgreSQL" | "MySQL" | "Redis" | "SQLite";
 
 /** The kind of store at an address. Anything that is not a URL is the name of a SQLite file. */
 function kindOf({ address }: Place): Kind {
@@ -21,7 +21,7 @@ function kindOf({ address }: Place): Kind {
   if (!/^[a-z][a-z+.-]+:\/\//i.test(address)) return "SQLite";
   throw new UsageError(
     "The address of an inbox is not one that Payhooks knows.",
-    "Give postgres://…, redis://…, rediss://…, unix://… or the name of a SQLite file.",
+    "Give postgres://…, mysql://…, redis://…, rediss://…, unix://… or the name of a SQLite file.",
   );
 }
 
@@ -51,12 +51,19 @@ export async function openStore(place: Place, isSource: boolean): Promise<Record
 async function storeOf(place: Place, isSource: boolean): Promise<RecordStore> {
   const { address, prefix, schema } = place;
   const kind = kindOf(place);
-  if (prefix !== undefined && kind !== "Redis") throw new UsageError("Only Redis has a prefix.");
+  if (prefix !== undefined && kind !== "Redis" && kind !== "MySQL") {
+    throw new UsageError("Only Redis and MySQL have a prefix.");
+  }
   if (schema !== undefined && kind !== "PostgreSQL") throw new UsageError("Only PostgreSQL has a schema.");
   if (kind === "PostgreSQL") {
     const { postgresStore } = await import("@payhooks/core/postgres");
     const statementTimeoutMs = PATIENCE_MS;
     return postgresStore(address, { schema, migrate: !isSource, logger: silentLogger, statementTimeoutMs });
+  }
+  if (kind === "MySQL") {
+    const { mysqlStore } = await import("@payhooks/core/mysql");
+    const statementTimeoutMs = PATIENCE_MS;
+    return mysqlStore(address, { prefix, migrate: !isSource, logger: silentLogger, statementTimeoutMs });
   }
   if (kind === "Redis") {
     const { redisStore } = await import("@payhooks/core/redis");

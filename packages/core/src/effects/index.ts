@@ -5,6 +5,7 @@
  */
 export type { EffectContext, EffectFunction, EffectMethods, EffectResult, Immediate } from "./context.ts";
 export type { EffectRun, Effects, EffectsOptions, RunEffects } from "./effects.ts";
+export { mysqlEffectsSql } from "./mysql-table.ts";
 export { effects, type OwnClient } from "./own-client.ts";
 export { postgresEffectsSql } from "./postgres-table.ts";
 export { sqliteEffectsSql } from "./sqlite-table.ts";

@@ -138,7 +138,8 @@ export class PostgresTable {
   }
 }
 
-function milliseconds(option: string, value: number): string {
+/** A whole number of milliseconds as a text. Throws `ERR_OPTION_INVALID`. */
+export function milliseconds(option: string, value: number): string {
   if (Number.isSafeInteger(value) && value > 0) return String(value);
   throw new PayhooksError(
     "ERR_OPTION_INVALID",

@@ -15,7 +15,7 @@ export class NoAnswer extends Error {
 }
 
 /** The server's number of the error; null if the server did not send one. */
-function numberOf(error: unknown): number | null {
+export function numberOf(error: unknown): number | null {
   const number = propertyOf(error, "errno");
   return typeof propertyOf(error, "sqlState") === "string" && typeof number === "number" ? number : null;
 }
@@ -31,17 +31,18 @@ const is =
  */
 export const isRepeatable: (error: unknown) => boolean = is(1213, 3101, 1062);
 /** The server accepts no writes: it is a replica, or was made read-only in a failover. */
-const isReadOnly: (error: unknown) => boolean = is(1290, 1792, 1836, 3100);
+export const isReadOnly: (error: unknown) => boolean = is(1290, 1792, 1836, 3100);
 /** A table or a column does not exist. */
 export const isMissing: (error: unknown) => boolean = is(1146, 1054);
 /** The user lacks a privilege. */
 export const isForbidden: (error: unknown) => boolean = is(1044, 1142, 1143, 1227);
 
+/** There is no room on the disk or in the table, the node of a cluster is not ready, or too many sessions are open. */
+export const isNoRoom: (error: unknown) => boolean = is(1021, 1114, 1040, 1047, 1203, 1226);
 /**
- * The server has not made the write: the lock of a row was not free in time, there is no room, the node of a cluster is not ready,
- * or too many sessions are open. After any of these, the transaction is never committed, since its connection is thrown away.
+ * The server has not made the write: the lock of a row was not free in time, or there is no room. After any of these, the transaction is never committed, since its connection is thrown away.
  */
-const isNotMade = is(1205, 1021, 1114, 1040, 1047, 1203, 1226);
+const isNotMade = (error: unknown): boolean => numberOf(error) === 1205 || isNoRoom(error);
 /** The data is at fault: it is too long, out of range, cannot be encoded, or is larger than a packet may be. */
 const isAtFault = is(1406, 1264, 1366, 1048, 1153, 3140);
 
