@@ -8,6 +8,7 @@ export type { EffectContext } from "./effects/context.ts";
 export type { Effects } from "./effects/effects.ts";
 export type { ConnectOptions } from "./flows/connect.ts";
 export type { KeyResolver } from "./flows/keyring.ts";
+export type { KeySource } from "./flows/keys-read-again.ts";
 export type { LookupTransaction } from "./flows/lookup.ts";
 export type { PaymentExpectations, PaymentsOptions } from "./flows/payments-options.ts";
 export { type VerifiedDelivery, verifyConnectWebhook, verifyPaymentCallback } from "./flows/verify.ts";

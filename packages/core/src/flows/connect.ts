@@ -37,7 +37,15 @@ import {
   type Verification,
   withFreshness,
 } from "./flow.ts";
-import { type KeyResolver, type Keyring, lazyKeys, type ResolverLimits, resolvedKeys } from "./keyring.ts";
+import {
+  type KeyResolver,
+  type Keyring,
+  lazyKeys,
+  type ResolverLimits,
+  resolvedKeys,
+  verifyBy,
+} from "./keyring.ts";
+import { isKeySource, type KeySource, keysReadAgain } from "./keys-read-again.ts";
 import type { FlowContext } from "./payments.ts";
 
 /** How many parts a webhook may have. It is parsed only once it is authentic; genuine ones have about ten. */
@@ -50,9 +58,9 @@ export const SIGNATURE_HEADER = "x-connect-signature";
 export interface ConnectOptions {
   /**
    * The `webhook_secret` of the webhook settings, as text, bytes or a secret `KeyObject`. A list of up to four during a
-   * rotation. A resolver for many merchants.
+   * rotation. `{ read }`, which is called again. A resolver for many merchants.
    */
-  readonly secret?: OneOrMore<SecretInput> | KeyResolver<SecretInput> | undefined;
+  readonly secret?: OneOrMore<SecretInput> | KeySource<SecretInput> | KeyResolver<SecretInput> | undefined;
   /** The HTTP status for a delivery that is not authentic. Default 400, as in the specification's example. */
   readonly badSignatureStatus?: 400 | 401 | undefined;
   /** Accepts webhooks without any check, for a master merchant who has no secret configured. Never use it in production. */
@@ -86,9 +94,8 @@ export function connectFlow(
         `${signatureHeader} is not sha256= and 64 lowercase hex digits`,
       );
     }
-    const found = keyring.find(delivery.tenant === undefined ? {} : { tenant: delivery.tenant });
-    if (isPending(found)) return found.then((keys) => verifyWith(keys, delivery, header, now));
-    return verifyWith(found, delivery, header, now);
+    const hint = delivery.tenant === undefined ? {} : { tenant: delivery.tenant };
+    return verifyBy(keyring, hint, (found) => verifyWith(found, delivery, header, now));
   }
 
   /** The delivery has no signature where one is expected. If a genuine one is in another header, the refusal says in which. */
@@ -229,6 +236,11 @@ const WEAK: SetupWarning = {
 
 function keyringOf(source: ConnectOptions["secret"], limits: ResolverLimits): Keyring<VerifyingSecret> {
   const option = "connect.secret";
+  if (isKeySource<SecretInput>(source)) {
+    const load = async (secrets: OneOrMore<SecretInput> | undefined): Promise<readonly VerifyingSecret[]> =>
+      importSecrets(secrets, `what ${option}.read returned`);
+    return keysReadAgain(source, load, option, limits);
+  }
   if (typeof source !== "function") return lazyKeys(async () => importSecrets(source, option));
   return resolvedKeys(
     source,

@@ -1,8 +1,10 @@
 import { LRUCache } from "lru-cache";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
+import type { Happening } from "../notices/notice.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { emptyContext } from "../time/async-context.ts";
+import { type Awaitable, isPending } from "../time/awaitable.ts";
 import type { Clock } from "../time/clock.ts";
 import { TIME_IS_UP, withinTime } from "../time/deadline.ts";
 
@@ -41,7 +43,7 @@ export interface Resolved<Imported> {
   readonly keys: readonly Imported[];
 }
 
-/** The keys of a flow: fixed ones, or those that a resolver finds. */
+/** The keys of a flow: fixed ones, those that are read again, or those that a resolver finds. */
 export interface Keyring<Imported> {
   /** True if a resolver chooses the keys. A delivery then needs the hint that it chooses by. */
   readonly resolves: boolean;
@@ -51,7 +53,9 @@ export interface Keyring<Imported> {
    * Null if the resolver knows no such tenant. If the resolver throws, this rejects. If it takes too long, this rejects with
    * `TIME_IS_UP`. Throws `ERR_OVERLOADED` if too many deliveries wait for the resolver.
    */
-  find(hint: KeyHint): Resolved<Imported> | null | Promise<Resolved<Imported> | null>;
+  find(hint: KeyHint): Awaitable<Resolved<Imported> | null>;
+  /** Reads the keys again for a signature that fits none of them. Null if that may not be now, since anybody can send such a delivery. */
+  findAnother?(): Promise<Resolved<Imported>> | null;
 }
 
 /** The limits of a resolver's calls: see the receiver's options. */
@@ -59,6 +63,24 @@ export interface ResolverLimits {
   readonly clock: Clock;
   readonly acceptTimeoutMs: number;
   readonly maxResolving: number;
+  /** Posts a notice about the keys. */
+  readonly notify?: ((happening: Happening) => void) | undefined;
+}
+
+/** Verifies with the keys for this hint, and once more if a signature fits none and the keys can be read again. */
+export function verifyBy<Imported, Outcome extends { readonly ok: boolean | null }>(
+  keyring: Keyring<Imported>,
+  hint: KeyHint,
+  verify: (found: Resolved<Imported> | null) => Outcome,
+): Awaitable<Outcome> {
+  function verifyOrReadAgain(found: Resolved<Imported> | null): Awaitable<Outcome> {
+    const outcome = verify(found);
+    if (outcome.ok !== false) return outcome;
+    const another = keyring.findAnother?.() ?? null;
+    return another === null ? outcome : another.then((keys) => (keys === found ? outcome : verify(keys)));
+  }
+  const found = keyring.find(hint);
+  return isPending(found) ? found.then(verifyOrReadAgain) : verifyOrReadAgain(found);
 }
 
 const MAX_CACHED = 1_000;

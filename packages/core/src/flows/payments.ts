@@ -12,7 +12,6 @@ import { parseTimestamp } from "../protocol/timestamp.ts";
 import { CALLBACK_FIELDS } from "../signature/canonical.ts";
 import { countUnset, type VerifyingKey } from "../signature/keys.ts";
 import { decodeCanonicalBase64, findRsaKey } from "../signature/rsa.ts";
-import { isPending } from "../time/awaitable.ts";
 import {
   type CallbackBody,
   type CallbackRules,
@@ -35,7 +34,7 @@ import {
   withFreshness,
 } from "./flow.ts";
 import { judgeBy } from "./judgement.ts";
-import type { KeyHint, Keyring, ResolverLimits } from "./keyring.ts";
+import { type KeyHint, type Keyring, type ResolverLimits, verifyBy } from "./keyring.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
 import { checkOwner } from "./owner.ts";
 import { checkExpectations, keyringOf, type PaymentsOptions, rulesOf } from "./payments-options.ts";
@@ -84,9 +83,8 @@ export function paymentsFlow(
       return refused("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
     const signature = readSignature(body);
     if (!(signature instanceof Uint8Array)) return signature;
-    const found = keyring.find(keyring.resolves ? hintOf(delivery, body) : NO_HINT);
-    if (isPending(found)) return found.then((keys) => verifyWith(keys, body, signature, now));
-    return verifyWith(found, body, signature, now);
+    const hint = keyring.resolves ? hintOf(delivery, body) : NO_HINT;
+    return verifyBy(keyring, hint, (found) => verifyWith(found, body, signature, now));
   }
 
   function verifyWith(

@@ -47,6 +47,8 @@ export const RULES: Readonly<Record<Exclude<Notice["type"], "refused">, Rule | n
   "data-lost": { level: "error", perMinute: MANY },
   "window-shrunk": { level: "warn", perMinute: ONCE },
   alert: { level: "error", perMinute: FEW },
+  "keys-changed": { level: "info", perMinute: FEW },
+  "keys-unreadable": { level: "error", perMinute: ONCE },
   warning: { level: "warn", perMinute: MANY },
 };
 
@@ -73,6 +75,8 @@ const TEXTS: Readonly<Record<Exclude<Notice["type"], WithOwnText | "started" | "
   recovered: "what had stalled works again",
   readiness: "the answer to load balancers has changed",
   "data-lost": "acknowledged events are lost, or may be",
+  "keys-changed": "the keys were read again, and others are valid now",
+  "keys-unreadable": "the keys could not be read again, so the last ones stay valid",
   "window-shrunk": "the memory inbox is too small, and forgets events too early",
 };
 

@@ -149,6 +149,16 @@ export type Happening =
   | { readonly type: "window-shrunk"; readonly signedBefore: number }
   /** Repeated verification failures: a security signal (specification, Events). */
   | Alert
+  /** The keys of `option` were read again, and are others than before. `keyIds` are their fingerprints. */
+  | { readonly type: "keys-changed"; readonly option: string; readonly keyIds: readonly string[] }
+  /** The keys of `option` could not be read again. Those of the last reading are used until they can be. */
+  | {
+      readonly type: "keys-unreadable";
+      readonly option: string;
+      /** `ERR_KEY_UNREADABLE` if `read` failed or was too slow, else why what it returned is no key. */
+      readonly code: ErrorCode;
+      readonly error: string;
+    }
   /** Something about the set-up that works but should not stay. */
   | { readonly type: "warning"; readonly what: string; readonly fix: string };
 

@@ -4,7 +4,7 @@ import { connectFlow } from "../flows/connect.ts";
 import { contentsIn } from "../flows/contents.ts";
 import { type Flow, withFreshness } from "../flows/flow.ts";
 import type { LookupTransaction } from "../flows/lookup.ts";
-import { type PaymentsFlow, paymentsFlow } from "../flows/payments.ts";
+import { type FlowContext, type PaymentsFlow, paymentsFlow } from "../flows/payments.ts";
 import type { HandlerContext } from "../handlers/handler.ts";
 import { type Registration, registrationIn } from "../handlers/registration.ts";
 import { Registry } from "../handlers/registry.ts";
@@ -119,7 +119,8 @@ class MountedReceiver
     this.#inbox.observe((notice) => notices.post(notice));
     const { windowMs, acceptTimeoutMs, maxResolving } = this.#settings;
     const names = options.names === undefined ? SPECIFIED_NAMES : serviceNames(options.names);
-    const context = { windowMs, acceptTimeoutMs, maxResolving, clock, names };
+    const notify: FlowContext["notify"] = (happening) => notices.post(happening);
+    const context = { windowMs, acceptTimeoutMs, maxResolving, clock, names, notify };
     const paid = payments === undefined ? null : paymentsFlow(payments, context);
     const connected = connect === undefined ? null : connectFlow(connect, context);
     const others = sourceFlowsOf(options.sources ?? {}, context);

@@ -1,7 +1,7 @@
 import { UNKNOWN_TENANT, unsetEntries } from "../flows/flow.ts";
+import { verifyBy } from "../flows/keyring.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { countUnset, type OneOrMore } from "../signature/keys.ts";
-import { isPending } from "../time/awaitable.ts";
 import { type Keys, keyringOf } from "./keys.ts";
 import {
   type Authentic,
@@ -56,10 +56,8 @@ export function keyedVerifier<Given, Key extends { readonly keyId: string }, Rea
       verify(request, now) {
         const claim = read(request, now);
         if (!claim.ok) return claim;
-        const found = keyring.find(request.tenant === undefined ? {} : { tenant: request.tenant });
-        return isPending(found)
-          ? found.then((resolved) => verifyWith(resolved, claim))
-          : verifyWith(found, claim);
+        const hint = request.tenant === undefined ? {} : { tenant: request.tenant };
+        return verifyBy(keyring, hint, (found) => verifyWith(found, claim));
       },
     };
   });

@@ -6,6 +6,7 @@ import {
   type ResolverLimits,
   resolvedKeys,
 } from "../flows/keyring.ts";
+import { isKeySource, type KeySource, keysReadAgain } from "../flows/keys-read-again.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import {
   fingerprintOf,
@@ -18,17 +19,20 @@ import {
   type VerifyingSecret,
 } from "../signature/keys.ts";
 
-/** One key, up to four during a rotation, or a resolver for many merchants. Entries that are not set are ignored. */
-export type Keys<Key> = OneOrMore<Key> | KeyResolver<Key> | undefined;
+/** One key, up to four during a rotation, `{ read }` for keys that are read again, or a resolver for many merchants. Entries that are not set are ignored. */
+export type Keys<Key> = OneOrMore<Key> | KeySource<Key> | KeyResolver<Key> | undefined;
 
 /** A keyring of what a user gave. `load` imports fixed keys and what a resolver returns. */
-export function keyringOf<Key, Imported>(
+export function keyringOf<Key, Imported extends { readonly keyId: string }>(
   given: Keys<Key>,
   option: string,
   load: (keys: OneOrMore<Key> | undefined, option: string) => readonly Imported[],
   limits: ResolverLimits,
 ): Keyring<Imported> {
-  if (typeof given !== "function") return lazyKeys(async () => load(given, option));
+  if (isKeySource<Key>(given)) {
+    return keysReadAgain(given, async (keys) => load(keys, `what ${option}.read returned`), option, limits);
+  }
+  if (typeof given !== "function") return lazyKeys(async () => load(given as OneOrMore<Key>, option));
   return resolvedKeys(
     given as KeyResolver<Key>,
     async (keys) => load(keys, `what ${option} returned`),

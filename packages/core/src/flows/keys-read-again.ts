@@ -1,0 +1,122 @@
+import { ONLY_TENANT } from "../inbox/record/keys.ts";
+import { checkNames } from "../protocol/check-names.ts";
+import { checkTime } from "../protocol/check-number.ts";
+import { type ErrorCode, isPayhooksError, PayhooksError } from "../protocol/errors.ts";
+import { describeError } from "../protocol/foreign-error.ts";
+import type { OneOrMore } from "../signature/keys.ts";
+import { emptyContext } from "../time/async-context.ts";
+import { TIME_IS_UP, withinTime } from "../time/deadline.ts";
+import type { Keyring, Resolved, ResolveOptions, ResolverLimits } from "./keyring.ts";
+
+/**
+ * Keys that are read again while the receiver runs, so that a rotation needs no restart. They belong to no tenant, as fixed keys do.
+ * While they cannot be read, the last ones that could be are used, and a `keys-unreadable` notice says so.
+ *
+ * @example const publicKey = { read: () => readFile("/run/secrets/pay.pem", "utf8") };
+ */
+export interface KeySource<Key> {
+  /** Reads the keys from a file, a secrets manager or anything else. Called at the start, and in the empty asynchronous context. */
+  readonly read: (
+    options: ResolveOptions,
+  ) => OneOrMore<Key> | undefined | Promise<OneOrMore<Key> | undefined>;
+  /** How long keys are used before they are read again, in milliseconds. Default 60,000; at least 1,000. */
+  readonly everyMs?: number | undefined;
+}
+
+/** Readings begin at least this far apart. Anybody can send a delivery whose signature fits none of the keys. */
+const REST_MS = 5_000;
+const EVERY_MS = 60_000;
+
+/** True for a {@link KeySource}, and not for a key. */
+export function isKeySource<Key>(given: unknown): given is KeySource<Key> {
+  return typeof given === "object" && given !== null && "read" in given && typeof given.read === "function";
+}
+
+/** A keyring whose keys are read again: when they are old, and when a signature fits none of them. It has no timer. */
+export function keysReadAgain<Key, Imported extends { readonly keyId: string }>(
+  source: KeySource<Key>,
+  importKeys: (keys: OneOrMore<Key> | undefined) => Promise<readonly Imported[]>,
+  option: string,
+  { clock, acceptTimeoutMs, notify }: ResolverLimits,
+): Keyring<Imported> {
+  checkNames(option, source, { read: true, everyMs: true });
+  const { everyMs = EVERY_MS } = source;
+  checkTime(`${option}.everyMs`, everyMs);
+  if (everyMs < 1_000) {
+    throw new PayhooksError("ERR_OPTION_INVALID", `${option}.everyMs is ${everyMs}.`, {
+      fix: "Give at least 1,000: under load, the keys are read as often as this.",
+    });
+  }
+  let known: Resolved<Imported> | null = null;
+  let reading: Promise<Resolved<Imported>> | null = null;
+  /** On the monotonic clock: when the known keys were asked for, and when the last reading after the start began. */
+  let knownSince = Number.NEGATIVE_INFINITY;
+  let triedAt = Number.NEGATIVE_INFINITY;
+
+  async function read(timeoutMs: number): Promise<Resolved<Imported>> {
+    const began = clock.monotonic();
+    const keys = await emptyContext.run(() =>
+      withinTime(clock, timeoutMs, async (signal) => importKeys(await source.read({ signal }))),
+    );
+    const before = known?.keys;
+    known = { tenant: ONLY_TENANT, keys };
+    knownSince = began;
+    const keyIds = keys.map(({ keyId }) => keyId);
+    if (before !== undefined && before.map(({ keyId }) => keyId).join() !== keyIds.join()) {
+      notify?.({ type: "keys-changed", option, keyIds });
+    }
+    return known;
+  }
+
+  /** Reads once for all who wait. The last good keys are the answer if that fails, or takes too long. */
+  function readAgain(last: Resolved<Imported>): Promise<Resolved<Imported>> {
+    // A delivery that waits for this still has to be stored within the same limit.
+    if (reading !== null) return reading;
+    triedAt = clock.monotonic();
+    reading = read(acceptTimeoutMs / 2)
+      .catch((error: unknown) => {
+        notify?.({ type: "keys-unreadable", option, ...reasonOf(error) });
+        return last;
+      })
+      .finally(() => {
+        reading = null;
+      });
+    return reading;
+  }
+
+  const age = (since: number): number => clock.monotonic() - since;
+
+  return {
+    resolves: false,
+    async prepare() {
+      if (known !== null) return known.keys;
+      try {
+        return (await read(acceptTimeoutMs)).keys;
+      } catch (error) {
+        if (isPayhooksError(error)) throw error;
+        throw new PayhooksError("ERR_KEY_UNREADABLE", `${option} cannot be read: ${reasonOf(error).error}.`, {
+          fix: "Check the file or the secrets manager that read() asks, and what this process may read there.",
+          cause: error === TIME_IS_UP ? undefined : error,
+        });
+      }
+    },
+    find() {
+      if (known === null) return null;
+      if (age(knownSince) < everyMs) {
+        // Read ahead, so that a busy receiver never waits.
+        if (age(knownSince) >= everyMs / 2 && age(triedAt) >= REST_MS) void readAgain(known);
+        return known;
+      }
+      return reading ?? (age(triedAt) < Math.min(REST_MS, everyMs) ? known : readAgain(known));
+    },
+    findAnother() {
+      if (known === null) return null;
+      return reading ?? (age(triedAt) < REST_MS ? null : readAgain(known));
+    },
+  };
+}
+
+function reasonOf(error: unknown): { readonly code: ErrorCode; readonly error: string } {
+  if (error === TIME_IS_UP) return { code: "ERR_KEY_UNREADABLE", error: "no answer in time" };
+  return { code: isPayhooksError(error) ? error.code : "ERR_KEY_UNREADABLE", error: describeError(error) };
+}
