@@ -35,6 +35,7 @@ import {
   withFreshness,
 } from "./flow.ts";
 import { judgeBy } from "./judgement.ts";
+import { keepMsOf } from "./keep.ts";
 import type { KeyHint, Keyring, ResolverLimits } from "./keyring.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
 import { checkOwner } from "./owner.ts";
@@ -66,7 +67,9 @@ export function paymentsFlow(
     publicKey: true,
     expect: true,
     oneSuccessPerReference: true,
+    keep: true,
   });
+  const lifetimes = { windowMs, keepMs: keepMsOf("payments.keep", options.keep) };
   const rules = rulesOf(options, names, keyring.resolves);
   const { warnings } = findInOrder(rules.wire.fields, { urlKnown: rules.pinnedUrls.size > 0 });
   const judge = judgeBy(rules);
@@ -134,7 +137,7 @@ export function paymentsFlow(
     }
     const { kind, detail, signedTimes, mayName } = judgement;
     const signedAt = latestTime(signedTimes, stored.receivedAt);
-    return entryOf(kind, detail, signed, signedAt, stored, windowMs, mayName);
+    return entryOf(kind, detail, signed, signedAt, stored, lifetimes, mayName);
   }
 
   /** Makes a reading of fields that are certain. The event may be unlisted or unexpected. */
@@ -164,7 +167,7 @@ export function paymentsFlow(
         referenceId: texts.get("referenceId") ?? null,
       },
       stored,
-      windowMs,
+      lifetimes,
     );
     const source = stored.source === "lookup" ? "lookup" : "callback";
     return new Reading(verified, listed ? () => toEvent(texts, status, rules, source) : null, leftOut);
@@ -190,7 +193,7 @@ export function paymentsFlow(
     const reading = read(textOf(stored.content), stored);
     if (reading !== null) return reading;
     const detail = "its keys were chosen by another merchantId than the one that was signed";
-    return entryOf("malformed", detail, stored.content, null, stored, windowMs);
+    return entryOf("malformed", detail, stored.content, null, stored, lifetimes);
   }
 
   return {

@@ -2,6 +2,7 @@
  * Sources of well-known senders. Each is a plain call of `source()`, to be copied where it does not fit. None takes an id or a tenant
  * from a header that the signature does not cover.
  */
+import type { KeepOptions } from "../flows/keep.ts";
 import type { SecretInput } from "../signature/keys.ts";
 import { hmac } from "./hmac.ts";
 import type { Keys } from "./keys.ts";
@@ -23,6 +24,8 @@ export interface ReadySourceOptions<Given> {
   readonly unhandled?: "acknowledge" | "hold" | undefined;
   /** See `source`. Default: longer than the sender sends again. */
   readonly rememberMs?: number | undefined;
+  /** See `source`. */
+  readonly keep?: KeepOptions | undefined;
 }
 
 /** Options of {@link standardWebhooks}. */

@@ -196,6 +196,7 @@ function claim(
     work: {
       delivery: event.delivery,
       retentionMs: event.retentionMs,
+      ...(event.keepMs === undefined ? {} : { keepMs: event.keepMs }),
       reason,
       detail,
       heldAt: run ? 0 : now,

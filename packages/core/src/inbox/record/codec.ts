@@ -11,6 +11,7 @@ import type { HistoryEntry, Step } from "./lease.ts";
 import {
   type IdempotencyRecord,
   isUnfinished,
+  type Kept,
   type Past,
   type RecordLease,
   type Slot,
@@ -105,6 +106,7 @@ const WORK = objectOf<Work>({
   copies: optional(count),
   lastCopyAt: optional(time),
   patient: optional(yes),
+  keepMs: optional(time),
 });
 
 const SLOT = objectOf<Slot>({
@@ -128,6 +130,15 @@ const SLOT = objectOf<Slot>({
   told: flag,
   work: orNull(WORK),
   past: optional(objectOf<Past>({ history: HISTORY, copies: count, lastCopyAt: orNull(time) })),
+  kept: optional(
+    objectOf<Kept>({
+      delivery: DELIVERY,
+      retentionMs: time,
+      previousStatus: orNull(text),
+      previousAmount: orNull(text),
+      keepMs: time,
+    }),
+  ),
   decision: optional(text),
   subject: optional(objectOf<NonNullable<Slot["subject"]>>({ key: text, at: time, hadTurn: optional(yes) })),
 });
@@ -191,6 +202,7 @@ function check({ slots, statusSlot, lease }: IdempotencyRecord): void {
 function checkState(slot: Slot): void {
   if (isUnfinished(slot) !== (slot.work !== null))
     throw new Misshapen(`work does not fit the state ${slot.state}`);
+  if (slot.kept !== undefined && slot.work !== null) throw new Misshapen("kept is of an event that has ended");
   if (slot.state === "held" && slot.work?.reason === null)
     throw new Misshapen("reason of a held event is missing");
 }

@@ -123,6 +123,6 @@ export function eventIn(record: IdempotencyRecord | null, eventId: string): Stor
     replays: slot.replays,
     handlers: { ...work?.steps },
     history: work?.history.slice() ?? slot.past?.history ?? [],
-    delivery: work?.delivery ?? null,
+    delivery: work?.delivery ?? slot.kept?.delivery ?? null,
   };
 }

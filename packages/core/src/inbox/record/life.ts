@@ -43,7 +43,7 @@ export interface StoredEvent extends EventFacts {
    * most 50 lines, or 8 shortened ones once the event has ended. Nothing is kept of an event that was done at its first attempt.
    */
   readonly history: readonly HistoryEntry[];
-  /** The delivery as it arrived, while the event is unfinished or held; null once it is done. */
+  /** What was signed, while the event is unfinished or held. Once it is finished: null, unless its flow keeps it (`keep`). */
   readonly delivery: StoredDelivery | null;
 }
 

@@ -37,8 +37,9 @@ function runsBeside(self: Slot, { state, status, rank }: Slot): boolean {
 }
 
 /** The amount of an event, preferably as its own delivery gave it. */
-export function amountOf({ amounts, work }: Slot): string | null {
-  const own = work === null ? undefined : amounts[work.delivery.source];
+export function amountOf({ amounts, work, kept }: Slot): string | null {
+  const source = (work ?? kept)?.delivery.source;
+  const own = source === undefined ? undefined : amounts[source];
   return own ?? Object.values(amounts)[0] ?? null;
 }
 

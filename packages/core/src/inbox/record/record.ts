@@ -6,7 +6,7 @@
  * without I/O. The engine calls them on a copy, and then swaps the copy for the stored record.
  */
 import type { FlowName } from "../../protocol/events.ts";
-import type { HeldReason } from "../../protocol/held-reasons.ts";
+import { type HeldReason, isEntry } from "../../protocol/held-reasons.ts";
 import type { SlotState, StoredDelivery, Subject } from "./event.ts";
 import type { HistoryEntry, Step } from "./lease.ts";
 
@@ -34,6 +34,8 @@ export interface Slot {
   token: string | null;
   /** What a run needs. It is dropped when the event ends. */
   work: Work | null;
+  /** What another run would need, once the event has ended. Left out if it is not kept. */
+  kept?: Kept;
   /** What is kept of the event's life after its end. Left out if nothing unusual happened. */
   past?: Past;
   /** Identifies the last decision of a person, so that a repeated write of it is recognised. */
@@ -41,6 +43,11 @@ export interface Slot {
   /** What it is a word about. `hadTurn`: a run of it has been the latest word. Left out for an event without a subject. */
   subject?: Subject & { readonly hadTurn?: true };
 }
+
+/** What is kept of an ended event, so that it can be run again. */
+export type Kept = Pick<Work, "delivery" | "retentionMs" | "previousStatus" | "previousAmount"> & {
+  readonly keepMs: number;
+};
 
 /** What is kept of the life of an event that has ended. */
 export interface Past {
@@ -55,6 +62,8 @@ export interface Work {
   readonly delivery: StoredDelivery;
   /** How long the record is kept after the slot's end, in milliseconds. */
   readonly retentionMs: number;
+  /** How long what was signed is kept after the slot's end. Left out if it is dropped then. */
+  readonly keepMs?: number;
   reason: HeldReason | null;
   detail: string | null;
   heldAt: number;
@@ -179,7 +188,19 @@ export function end(
   slot.state = ending.what;
   const past = work === null ? null : pastOf(work, ending);
   if (past !== null) slot.past = past;
+  const kept = work === null ? null : keptOf(slot, work, ending.what);
+  if (kept !== null) {
+    slot.kept = kept;
+    record.expiresAt = Math.max(record.expiresAt, ending.at + kept.keepMs);
+  }
   slot.work = null;
+}
+
+/** What to keep, so that the event can be run again. Of an entry that was released, the event that came of it has its own. */
+function keptOf({ verdict }: Slot, work: Work, what: SlotState): Kept | null {
+  const { keepMs, delivery, retentionMs, previousStatus, previousAmount } = work;
+  if (keepMs === undefined || (what === "done" && isEntry(verdict))) return null;
+  return { delivery, retentionMs, previousStatus, previousAmount, keepMs };
 }
 
 /** What to keep of an event's life. For nearly every event this is nothing: it was accepted and done. */
