@@ -33,6 +33,8 @@ interface Which {
   readonly attempt: number;
   /** The inbox knows of no earlier one for this event. */
   readonly isFirst: boolean;
+  /** Called for each effect that it skips. */
+  readonly skipped: () => void;
 }
 
 /** A call of a handler. What it returns has no meaning. */
@@ -86,6 +88,7 @@ export function createRunStep(parts: StepParts): RunStep {
     if (outcome === null && !(await mayTake(lease, handler, progress))) return "open";
     warnOfDeath();
     const startedAt = clock.now();
+    let skipped = 0;
     if (outcome === null) {
       const isStarted = lease.data.started === name || (await start(lease, name, attempt, progress));
       const may = isStarted ? lease.mayCall() : "lost";
@@ -100,10 +103,10 @@ export function createRunStep(parts: StepParts): RunStep {
       if (notices.observed) notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
       lease.called();
       const isFirst = before === undefined && lease.data.replays === 0;
-      outcome = await callInTime(lease, handler, { attempt, isFirst }, call);
+      outcome = await callInTime(lease, handler, { attempt, isFirst, skipped: () => skipped++ }, call);
     }
     if (outcome.ok) {
-      progress.unwritten.push({ name, kind: "done", attempt });
+      progress.unwritten.push({ name, kind: "done", attempt, ...(skipped > 0 && { skipped }) });
       if (notices.observed) {
         const durationMs = clock.now() - startedAt;
         progress.unnoticed.push({ type: "done", ...factsOf(lease.data), handler: name, attempt, durationMs });
@@ -256,10 +259,11 @@ export function createRunStep(parts: StepParts): RunStep {
   function contextOf(
     lease: Lease,
     { name }: Registered,
-    { attempt, isFirst }: Which,
+    { attempt, isFirst, skipped: count }: Which,
     cancellation: Cancellation,
   ): RunContext {
-    const skipped = (effect: string): void =>
+    const skipped = (effect: string): void => {
+      count();
       notices.post({
         type: "effect-skipped",
         ...factsOf(lease.data),
@@ -268,6 +272,7 @@ export function createRunStep(parts: StepParts): RunStep {
         effect,
         unexpected: isFirst,
       });
+    };
     const given = { effects, now: clock.now(), skipped };
     return new RunContext(lease, name, attempt, cancellation, logger, given);
   }

@@ -71,6 +71,7 @@ const STEP = objectOf<Step>({
   dueInMs: time,
   error: orNull(text),
   reason: orNull(oneOf<GivenUp>({ exhausted: true, rejected: true, crashed: true })),
+  skipped: optional(count),
 });
 
 const HISTORY = listOf(
@@ -82,6 +83,7 @@ const HISTORY = listOf(
     error: optional(text),
     by: optional(text),
     note: optional(text),
+    skipped: optional(count),
   }),
 );
 
@@ -140,6 +142,7 @@ const SLOT = objectOf<Slot>({
     }),
   ),
   decision: optional(text),
+  erasedAt: optional(time),
   subject: optional(objectOf<NonNullable<Slot["subject"]>>({ key: text, at: time, hadTurn: optional(yes) })),
 });
 
@@ -202,7 +205,8 @@ function check({ slots, statusSlot, lease }: IdempotencyRecord): void {
 function checkState(slot: Slot): void {
   if (isUnfinished(slot) !== (slot.work !== null))
     throw new Misshapen(`work does not fit the state ${slot.state}`);
-  if (slot.kept !== undefined && slot.work !== null) throw new Misshapen("kept is of an event that has ended");
+  if (slot.kept !== undefined && slot.work !== null)
+    throw new Misshapen("kept is of an event that has ended");
   if (slot.state === "held" && slot.work?.reason === null)
     throw new Misshapen("reason of a held event is missing");
 }

@@ -14,6 +14,8 @@ import type { HistoryEntry, Step } from "./lease.ts";
 export interface Slot {
   readonly name: string;
   readonly status: string;
+  /** When it was erased. Left out if it was not. See {@link eraseSlot}. */
+  readonly erasedAt?: number;
   /** A higher rank may follow a lower one. Null: the event has no place in the table. */
   readonly rank: number | null;
   /** The merchant's reference, as a label. Null: the one of the record's identity, if that has one. See {@link referenceOf}. */
@@ -108,7 +110,8 @@ export interface RecordLease {
 export interface IdempotencyRecord {
   readonly flow: FlowName;
   readonly tenant: string;
-  readonly id: string;
+  /** Empty once every event of the record is erased. */
+  id: string;
   /** The slot with the highest status of the table so far; null while no event was accepted to run. */
   statusSlot: string | null;
   /** Whether the status of that slot is final. For a record without slots, which claims a reference: whether the claim may expire. */
@@ -204,11 +207,18 @@ function keptOf({ verdict }: Slot, work: Work, what: SlotState): Kept | null {
 }
 
 /** What to keep of an event's life. For nearly every event this is nothing: it was accepted and done. */
-function pastOf({ history, copies = 0, lastCopyAt }: Work, ending: HistoryEntry): Past | null {
+function pastOf({ history, steps, copies = 0, lastCopyAt }: Work, ending: HistoryEntry): Past | null {
   if (history.length <= 1 && copies === 0 && ending.by === undefined) return null;
-  const lines = [...history, ending].map((line) => shortened(line, MAX_TEXT));
+  const skipped = skippedIn(steps);
+  const last = skipped === 0 ? ending : { ...ending, skipped };
+  const lines = [...history, last].map((line) => shortened(line, MAX_TEXT));
   if (lines.length > MAX_PAST) lines.splice(1, lines.length - MAX_PAST);
   return { history: lines, copies, lastCopyAt: lastCopyAt ?? null };
+}
+
+/** How many effects the handlers of the last run skipped, since they had happened before. */
+function skippedIn(steps: Work["steps"]): number {
+  return Object.values(steps).reduce((sum, { skipped = 0 }) => sum + skipped, 0);
 }
 
 function shortened(line: HistoryEntry, max: number): HistoryEntry {
