@@ -14,6 +14,7 @@ import { deploySuites, hasDeployTools } from "./scripts/deploy-tools.mjs";
 import { hasMariadb, mariadbSuites } from "./scripts/mariadb-server.mjs";
 import { hasPgbouncer, pgbouncerSuites } from "./scripts/pgbouncer.mjs";
 import { postgresBin, postgresSuites } from "./scripts/postgres-server.mjs";
+import { hasPrometheus, prometheusSuites } from "./scripts/prometheus.mjs";
 import { hasRedis, redisSuites } from "./scripts/redis-server.mjs";
 
 /** Slow files, by the reason. */
@@ -39,7 +40,9 @@ const slow: Readonly<Record<string, readonly string[]>> = {
     "test/examples/postgres.test.ts",
     "test/examples/shop.test.ts",
     "test/effects/**/*.test.ts",
+    "test/otel/traces.test.ts",
   ],
+  "starts Prometheus": ["test/otel/prometheus.test.ts"],
   "tries the tools that measure, on which no user depends": ["test/bench/**/*.test.ts"],
   "installs and builds the documentation's site": ["test/site/**/*.test.ts"],
   "installs with npm": ["test/runtimes/**/*.test.ts"],
@@ -86,6 +89,7 @@ const withoutServer = [
   ...(postgresBin() === null ? postgresSuites : []),
   ...(hasMariadb() ? [] : mariadbSuites),
   ...(hasPgbouncer() ? [] : pgbouncerSuites),
+  ...(hasPrometheus() ? [] : prometheusSuites),
   ...(hasDeployTools() ? [] : deploySuites),
 ];
 
@@ -129,7 +133,6 @@ export default defineConfig({
       }),
       project("simulation", ["test/simulation/**/*.test.ts"], { exclude: manyHistories }),
 
-      // After some of these files a process no longer found a module that another one needs. Why is not known.
       project("rest", Object.values(slow).flat(), { isolate: true }),
       project("rest-simulation", manyHistories, AFTER_THE_OTHERS),
       project("rest-security", longProofs, { globalSetup: "test/security/global-setup.ts" }),
@@ -154,6 +157,7 @@ function project(
       maxWorkers: WORKERS,
       // One module graph for all files of a worker: to load it for each of them takes as long as to run it.
       isolate: false,
+      setupFiles: options.isolate === true ? [] : ["./test/support/loaded-first.ts"],
       testTimeout: PATIENCE_MS,
       hookTimeout: PATIENCE_MS,
       expect: { poll: { timeout: PATIENCE_MS / 3 } },

@@ -12,6 +12,7 @@ export const redisSuites = [
   "test/bench/by-hand/ways.test.ts",
   "test/examples/next.test.ts",
   "test/package/next.test.ts",
+  "test/otel/traces.test.ts",
   "test/simulation/agreement/{agreement,mutants}.test.ts",
 ];
 

@@ -11,6 +11,7 @@ import { expectDeployTools } from "./deploy-tools.mjs";
 import { expectMariadb } from "./mariadb-server.mjs";
 import { expectPgbouncer } from "./pgbouncer.mjs";
 import { expectPostgres } from "./postgres-server.mjs";
+import { expectPrometheus } from "./prometheus.mjs";
 import { provideRedis } from "./redis-server.mjs";
 
 const root = resolve(fileURLToPath(import.meta.url), "../..");
@@ -28,6 +29,7 @@ const tasks = {
     expectMariadb();
     expectPgbouncer();
     expectDeployTools();
+    expectPrometheus();
     return test(args, "rest*");
   },
   /** The fault tests at full length; `--kills 200` bounds those that are counted in kills. */

@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: what Payhooks costs on top of a framework and the signature check, held against the goals of
  * goals.ts. `--quick` measures less and writes nothing, `--all` measures more, and on Node 24 too. `--node 24` runs the
- * server on that version alone. `--by-hand`, `--abuse`, `--redis`, `--sqlite`, `--effects`, `--backlog`, `--merchants`, `--burst`, `--seeing` and `--soak` are
+ * server on that version alone. `--by-hand`, `--abuse`, `--redis`, `--sqlite`, `--effects`, `--backlog`, `--merchants`, `--burst`, `--seeing`, `--otel` and `--soak` are
  * benches of their own.
  */
 import { availableParallelism, loadavg } from "node:os";
@@ -43,6 +43,7 @@ const { values: flags } = parseArgs({
     merchants: { type: "boolean", default: false },
     burst: { type: "boolean", default: false },
     seeing: { type: "boolean", default: false },
+    otel: { type: "boolean", default: false },
     soak: { type: "boolean", default: false },
     postgres: { type: "boolean", default: false },
     events: { type: "string" },
@@ -73,6 +74,7 @@ if (flags.backlog) await import("./backlog.ts");
 if (flags.merchants) await import("./merchants.ts");
 if (flags.burst) await import("./burst.ts");
 if (flags.seeing) await import("./seeing.ts");
+if (flags.otel) await import("./otel.ts");
 if (flags.soak) await import("./soak.ts");
 const benchesOfTheirOwn = [
   flags["by-hand"],
@@ -84,6 +86,7 @@ const benchesOfTheirOwn = [
   flags.merchants,
   flags.burst,
   flags.seeing,
+  flags.otel,
   flags.soak,
 ];
 if (!benchesOfTheirOwn.includes(true)) await withScope(main);

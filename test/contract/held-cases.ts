@@ -71,6 +71,24 @@ export const heldCases: readonly ContractCase[] = [
     expect(await inbox.events.get(eventId)).toMatchObject({ state: "done", replays: 2 });
     await expect(inbox.events.replay(eventId, BY)).rejects.toMatchObject({ code: "ERR_NOT_DECIDABLE" });
   }),
+  onFreshData(
+    "what an instrumentation keeps with an event comes with every run, a replay's too",
+    async (rig) => {
+      const { inbox } = rig.start();
+      const event = sampleEvent(newId(), rig.now());
+      await inbox.accept(event, { trace: "of the acceptance" });
+      await inbox.accept(event, { trace: "of a copy" });
+      const runner = holding();
+      await workAll(inbox, runner);
+      await inbox.events.replay(event.key + event.slot, BY);
+      await workAll(inbox, runner);
+      expect(runner.leases.map(({ data }) => data.trace)).toEqual(["of the acceptance", "of the acceptance"]);
+      const plain = sampleEvent(newId(), rig.now());
+      await inbox.accept(plain);
+      await workAll(inbox, runner);
+      expect(runner.leases.at(-1)?.data.trace).toBeNull();
+    },
+  ),
   onFreshData("who replays and why is kept in the entry's history", async (rig) => {
     const { inbox } = rig.start();
     const event = sampleEvent(newId(), rig.now());

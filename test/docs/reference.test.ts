@@ -45,6 +45,11 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     section: "alerts",
     type: 'keyof import("@payhooks/core").AlertOptions',
   },
+  "options of otel": {
+    page: "docs/reference/options.md",
+    section: "otel",
+    type: 'keyof import("@payhooks/core/otel").OtelOptions',
+  },
   "options of handlers": {
     page: "docs/reference/options.md",
     section: "Handlers",

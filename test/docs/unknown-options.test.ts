@@ -10,6 +10,7 @@ import {
 import { sqliteEffects } from "@payhooks/core/effects/sqlite";
 import { paymentCallbacks as onFetch } from "@payhooks/core/fetch";
 import { mysqlInbox } from "@payhooks/core/mysql";
+import { otel } from "@payhooks/core/otel";
 import { postgresInbox } from "@payhooks/core/postgres";
 import { redisInbox } from "@payhooks/core/redis";
 import { sqliteInbox } from "@payhooks/core/sqlite";
@@ -46,6 +47,7 @@ const TAKERS: Readonly<Record<string, (options: Given) => unknown>> = {
   keep: (keep) => createReceiver({ payments: { publicKey, keep: { bodiesMs: 1, ...keep } } }),
   "payments.expect": (expected) => createReceiver({ payments: { publicKey, expect: expected } }),
   connect: (connect) => createReceiver({ connect }),
+  otel: (options) => otel(options),
   alerts: (alerts) => createReceiver({ payments: { publicKey }, alerts }),
   Handlers: (options) => createReceiver({ payments: { publicKey } }).onDeposit(() => {}, options),
   memoryInbox: (options) => memoryInbox(options),

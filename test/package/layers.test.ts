@@ -10,7 +10,8 @@ import { packagesIn, readManifest, root } from "./workspace.ts";
  */
 const LAYERS: readonly (readonly string[])[] = [
   ["entry"],
-  ["testing", "http"],
+  ["testing", "http", "otel"],
+  ["metrics"],
   ["receiver"],
   ["effects"],
   ["memory", "sqlite", "redis", "postgres", "mysql"],

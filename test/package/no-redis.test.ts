@@ -8,6 +8,7 @@ import { deploySuites } from "../../scripts/deploy-tools.mjs";
 import { mariadbSuites } from "../../scripts/mariadb-server.mjs";
 import { pgbouncerSuites } from "../../scripts/pgbouncer.mjs";
 import { postgresBin, postgresSuites } from "../../scripts/postgres-server.mjs";
+import { prometheusSuites } from "../../scripts/prometheus.mjs";
 import { redisSuites } from "../../scripts/redis-server.mjs";
 
 /** The only folder that is searched for programs: it has Node, and neither redis-server nor apt-get. */
@@ -50,14 +51,17 @@ describe("without redis-server", () => {
     expect(status, stderr).toBe(0);
     const listed = stdout.match(/(?<=\] )test\/.*\.test\.ts$/gm) ?? [];
     const isOnRedis = (file: string) =>
-      /^(faults\/(?!sqlite|postgres)|contract\/(redis|postgres-move)|bench\/by-hand\/ways|(examples|package)\/next\.|simulation\/agreement\/(agreement|mutants))/.test(
+      /^(faults\/(?!sqlite|postgres)|contract\/(redis|postgres-move)|bench\/by-hand\/ways|(examples|package)\/next\.|simulation\/agreement\/(agreement|mutants)|otel\/traces)/.test(
         file,
       );
     const others = readdirSync("test", { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".test.ts") && !/node_modules|^browser/.test(file) && !isOnRedis(file))
       .map((file) => `test/${file}`)
-      // MariaDB, PgBouncer and nginx are looked for where programs are: here they are missing too, as PostgreSQL is on macOS.
-      .filter((file) => ![...mariadbSuites, ...pgbouncerSuites, ...deploySuites].includes(file))
+      // MariaDB, PgBouncer, Prometheus and nginx are looked for where programs are: here they are missing too, as PostgreSQL is on macOS.
+      .filter(
+        (file) =>
+          ![...mariadbSuites, ...pgbouncerSuites, ...prometheusSuites, ...deploySuites].includes(file),
+      )
       .filter((file) => postgresBin({ path: folder }) !== null || !postgresSuites.includes(file));
     expect(listed.sort()).toEqual(others.sort());
     expect(listed).toContain("test/faults/sqlite.test.ts");

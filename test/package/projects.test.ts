@@ -7,6 +7,7 @@ import { deploySuites, hasDeployTools } from "../../scripts/deploy-tools.mjs";
 import { hasMariadb, mariadbSuites } from "../../scripts/mariadb-server.mjs";
 import { hasPgbouncer, pgbouncerSuites } from "../../scripts/pgbouncer.mjs";
 import { postgresBin, postgresSuites } from "../../scripts/postgres-server.mjs";
+import { hasPrometheus, prometheusSuites } from "../../scripts/prometheus.mjs";
 import { hasRedis } from "../../scripts/redis-server.mjs";
 import { root } from "./workspace.ts";
 
@@ -36,6 +37,7 @@ it("each file is run by one project", ({ skip }) => {
     .filter((file) => postgresBin() !== null || !postgresSuites.includes(file))
     .filter((file) => hasMariadb() || !mariadbSuites.includes(file))
     .filter((file) => hasPgbouncer() || !pgbouncerSuites.includes(file))
+    .filter((file) => hasPrometheus() || !prometheusSuites.includes(file))
     .filter((file) => hasDeployTools() || !deploySuites.includes(file));
   expect([...filesOf("!rest*"), ...filesOf("rest*")].sort()).toEqual(there.sort());
 });

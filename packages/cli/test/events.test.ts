@@ -440,5 +440,10 @@ describe("payhooks events", () => {
     expect(stdout).toMatch(/ {2}exhausted: 1\n/);
     const json = await payhooks(["events", "--count", "--sqlite", database, "--json"]);
     expect(JSON.parse(json.stdout)).toMatchObject({ held: 2, heldBy: { ambiguous: 1, exhausted: 1 } });
+    const metrics = await payhooks(["events", "--count", "--prometheus", "--sqlite", database]);
+    expect(metrics.stdout).toMatch(
+      /^payhooks_events\{messaging_system="payhooks",payhooks_state="held"\} 2$/m,
+    );
+    expect(metrics.stdout).toMatch(/\} 0\n$/);
   });
 });

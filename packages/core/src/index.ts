@@ -59,6 +59,7 @@ export type {
 export type { HeldReason } from "./protocol/held-reasons.ts";
 export type { JsonObject, JsonValue } from "./protocol/json.ts";
 export { createReceiver } from "./receiver/create-receiver.ts";
+export type { Instrumentation } from "./receiver/instrumentation.ts";
 export type { ReceiverOptions } from "./receiver/options.ts";
 export type { AnyReceiver, Ingested, ReadyOptions, Receiver } from "./receiver/receiver.ts";
 

@@ -2,7 +2,7 @@ import type { Command } from "../command-line/command.ts";
 import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import { decide, type Wanted, wantedOf } from "./decide.ts";
-import { list, printCounts, show } from "./list.ts";
+import { list, printCounts, printMetrics, show } from "./list.ts";
 import { INBOX_OPTIONS, openInbox } from "./open-inbox.ts";
 import type { Action } from "./plan.ts";
 import { checkRetry, retry } from "./retry.ts";
@@ -26,7 +26,7 @@ export const eventsCommand: Command = {
   summary: "Find, list and count the events of an inbox; replay, retry and discard them",
   usage: [
     "[EVENT_ID …] --redis URL | --sqlite FILE | --postgres URL [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--newest] [--limit N] [--body]",
-    "--count --redis URL | --sqlite FILE | --postgres URL",
+    "--count [--prometheus] --redis URL | --sqlite FILE | --postgres URL",
     "replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--again] [--even-if-expired] --redis URL | --sqlite FILE | --postgres URL",
     "retry EVENT_ID … | --all --by NAME --note TEXT [--rate N] [--dry-run] --redis URL | --sqlite FILE | --postgres URL",
     "discard EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] --redis URL | --sqlite FILE | --postgres URL",
@@ -41,6 +41,7 @@ export const eventsCommand: Command = {
       default: String(DEFAULT_LIMIT),
     },
     count: { help: "count the events that are not finished, by state and reason, instead of listing them" },
+    prometheus: { help: "with --count: print the counts as metrics in Prometheus's text format" },
     body: { help: "show the fields, what was signed, and the history; they hold personal data" },
     all: {
       help: "replay or discard every held event that matches the filters, which needs --reason; or retry every event that waits for its next attempt",
@@ -93,7 +94,9 @@ export const eventsCommand: Command = {
       if (isRetry(given)) return await retry(inbox, selection, limit, given, terminal);
       if (wanted !== null) return await decide(inbox, wanted, selection, limit, given, terminal);
       if (given.flag("count")) {
-        printCounts(await inbox.events.counts(), terminal);
+        const counts = await inbox.events.counts();
+        if (given.flag("prometheus")) printMetrics(counts, terminal);
+        else printCounts(counts, terminal);
         return EXIT.ok;
       }
       const shown = { history: given.flag("body"), body: given.flag("body") };
@@ -125,6 +128,7 @@ function checkLook(given: Given): void {
       "An event id is what a list shows first for an event.",
     );
   }
+  if (given.flag("prometheus") && !given.flag("count")) throw new UsageError("--prometheus is for --count.");
   const other = [...FILTERS, "newest", "limit"].find((name) => given.flag(name));
   if (other === undefined) return;
   if (given.flag("count")) throw new UsageError(`--count counts everything: leave --${other} out.`);

@@ -1,4 +1,5 @@
 import type { EventCounts, Inbox, StoredEvent } from "@payhooks/core";
+import { prometheusCounts } from "@payhooks/core/metrics";
 import { EXIT } from "../command-line/errors.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { eventAsJson, printEvent, type Shown } from "./event.ts";
@@ -78,4 +79,10 @@ export function printCounts(counts: EventCounts, terminal: Terminal): void {
   }
   for (const [reason, count] of Object.entries(heldBy)) terminal.line(`  ${reason}: ${count}`);
   if (oldestDueMs !== null) terminal.line(`the oldest has been due for ${Math.round(oldestDueMs / 1_000)} s`);
+}
+
+/** Prints the counts for Prometheus, with the names that a process of the application has for them. */
+export function printMetrics(counts: EventCounts, terminal: Terminal): void {
+  terminal.json(counts);
+  for (const line of prometheusCounts(counts).trimEnd().split("\n")) terminal.line(line);
 }

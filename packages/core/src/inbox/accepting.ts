@@ -37,6 +37,8 @@ export interface AcceptPlan {
   readonly delayMs: number;
   /** Where the event waits, if it is new. */
   readonly lane: Lane;
+  /** The kept text of an instrumentation; null if it has none. */
+  readonly trace: string | null;
   readonly maxHeld: number;
   /** The store may have forgotten events that were signed before this time. */
   forgottenBefore(): number;
@@ -87,6 +89,7 @@ export function acceptStep(
         now,
         delayMs: plan.delayMs,
         lane: plan.lane,
+        trace: plan.trace,
         referenceReused: holder != null && holder.owner !== event.key,
         admit: (outcome) => admit(outcome, plan),
       });

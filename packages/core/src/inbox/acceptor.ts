@@ -119,7 +119,7 @@ export class Acceptor {
 
   #write(
     event: VerifiedEvent,
-    { deadlineMs = DEFAULT_DEADLINE_MS, delayMs = 0, lane, handle, ...options }: LaneOptions,
+    { deadlineMs = DEFAULT_DEADLINE_MS, delayMs = 0, lane, handle, trace = null, ...options }: LaneOptions,
     known: Known,
     run: Run | null,
     onFailure: OnFailure,
@@ -130,6 +130,7 @@ export class Acceptor {
       event,
       delayMs,
       lane,
+      trace,
       maxHeld: options.maxHeld ?? Number.POSITIVE_INFINITY,
       forgottenBefore: () => store.forgottenBefore?.(delivery.tenant) ?? Number.NEGATIVE_INFINITY,
       known,

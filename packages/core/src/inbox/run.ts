@@ -245,7 +245,7 @@ export class Run implements Lease {
   }
 
   accept(event: VerifiedEvent): Promise<Accepted> {
-    return this.#host.accept(event, { deadlineMs: this.#parts.leaseMs });
+    return this.#host.accept(event, { deadlineMs: this.#parts.leaseMs, trace: this.data.trace });
   }
 
   write(changes: readonly StepChange[]): Promise<boolean> {

@@ -26,6 +26,7 @@ export class NoticeBoard {
   readonly #inboxErrors: Limiter<InboxError>;
   /** One entry for each call of `observe`, even with the same function. */
   readonly #observers = new Set<{ readonly observer: (notice: Notice) => void }>();
+  #watcher: ((happening: Happening) => void) | null = null;
   #pending: Notice[] = [];
   #dropped = 0;
   #scheduled = false;
@@ -51,7 +52,13 @@ export class NoticeBoard {
     return () => void this.#observers.delete(entry);
   }
 
+  /** Sets the one function that is called at once with each notice, before those that repeat are gathered. It must not throw. */
+  watch(watcher: (happening: Happening) => void): void {
+    this.#watcher = watcher;
+  }
+
   post(happening: Happening): void {
+    this.#watcher?.(happening);
     if (this.#observers.size === 0 && !this.#lines.tells(happening)) return;
     if (happening.type === "inbox-error") {
       const { during, error, count } = happening;

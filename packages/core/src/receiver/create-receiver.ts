@@ -32,6 +32,7 @@ import type { Sources } from "../sources/source.ts";
 import { Stopwatch } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { checkedEvents } from "./checked-events.ts";
+import { guarded, type Instrumentation } from "./instrumentation.ts";
 import { type Endpoint, Intake } from "./intake.ts";
 import { type Closed, Lifecycle } from "./lifecycle.ts";
 import { type ReceiverOptions, type Settings, settingsOf } from "./options.ts";
@@ -125,6 +126,7 @@ class MountedReceiver
     const flows = [paid, connected, ...others].filter((flow) => flow !== null);
     this.#flows = new Map(flows.map((flow) => [flow.name, flow]));
     const { effects = null } = options;
+    const instrumentation = this.#instrumentationOf(options);
     this.effects = effects;
     this.#upkeep = effects === null ? null : new EffectsUpkeep(effects, clock, notices);
     this.#runner = createRunner({
@@ -134,6 +136,7 @@ class MountedReceiver
       logger,
       clock,
       effects,
+      instrumentation,
     });
     this.#lifecycle = new Lifecycle({
       environment: clock,
@@ -150,9 +153,14 @@ class MountedReceiver
       inbox: this.#inbox,
       runner: this.#runner,
       lifecycle: this.#lifecycle,
+      instrumentation,
       work: () => this.work(),
       wishFor: (flow, event) => registry.wishFor(flow, event),
     });
+    if (instrumentation !== null) {
+      notices.watch((happening) => instrumentation.noticed(happening));
+      instrumentation.attach({ health: () => this.health() });
+    }
     const endpoints = others.map((flow) => [flow.name, this.#intake.endpoint(flow)] as const);
     this.sources = Object.freeze(Object.assign(Object.create(null), Object.fromEntries(endpoints)));
     this.#endpoints = {
@@ -163,6 +171,21 @@ class MountedReceiver
     this.events = checkedEvents(events, notices, (query) => {
       this.#checkFlowOf(query);
       this.#checkTenantOf(query);
+    });
+  }
+
+  /** One that fails is told once: it would fail for each event. */
+  #instrumentationOf({ instrumentation }: ReceiverOptions): Instrumentation | null {
+    if (instrumentation === undefined) return null;
+    let isTold = false;
+    return guarded(instrumentation, (error) => {
+      if (isTold) return;
+      isTold = true;
+      this.#notices.post({
+        type: "warning",
+        what: `The instrumentation has failed: ${describeError(error)}`,
+        fix: "Measurements and traces are incomplete, and events are not touched by it. Mend it, or leave it out.",
+      });
     });
   }
 

@@ -22,6 +22,7 @@ import { isPending } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
 import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
 import { type Environment, ON_WORKERS } from "../time/environment.ts";
+import type { DeliveryEnd, DeliveryOutcome, Instrumentation } from "./instrumentation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { ABOUT_TIME, likelyCauseOf } from "./likely-cause.ts";
 import type { Settings } from "./options.ts";
@@ -58,6 +59,8 @@ export interface IntakeParts {
   readonly inbox: Inbox;
   readonly runner: Runner;
   readonly lifecycle: Lifecycle;
+  /** Null: nothing measures. Then nothing is made for it. */
+  readonly instrumentation: Instrumentation | null;
   /** Runs the events that are due. */
   work(): Promise<unknown>;
   /** What the handlers of this process want with an event of a source. `unknown`: it has no handlers of the source at all. */
@@ -75,6 +78,15 @@ type Fault = readonly [
   hint?: string | undefined,
 ];
 type Refuse = (...fault: Fault) => Reply;
+
+/** What becomes of a delivery on its way, for an instrumentation. */
+interface Course {
+  /** The kept text of the instrumentation. */
+  readonly trace: string | null;
+  outcome: DeliveryOutcome;
+  code: DeliveryErrorCode | null;
+  accepted: Accepted | null;
+}
 type Obstacle = readonly [code: DeliveryErrorCode, why: string];
 
 /** Takes a delivery from its bytes to its answer: verify, accept, acknowledge. Both flows of a receiver share one. */
@@ -104,7 +116,7 @@ export class Intake {
     const { bodyTimeoutMs, ack, run } = this.#parts.settings;
     const maxBodyBytes = this.#maxBodyBytesOf(flow);
     const refuse = (code: DeliveryErrorCode, why: string, remoteAddress?: string): Reply =>
-      this.#last(this.#refuse(flow, remoteAddress, false, [code, why]));
+      this.#answeredUnread(flow, this.#refuse(flow, remoteAddress, false, [code, why]), code);
     return {
       flow: flow.name,
       maxBodyBytes,
@@ -113,7 +125,7 @@ export class Intake {
       run,
       check: (head, remoteAddress) => {
         const challenged = head.method === "GET" ? (flow.source?.challenge(head.url ?? "") ?? null) : null;
-        if (challenged !== null) return this.#last(challenged);
+        if (challenged !== null) return this.#answeredUnread(flow, challenged, null);
         const fault = findHeadFault(head, maxBodyBytes, flow.source !== undefined);
         if (fault !== null) return refuse(fault, "the request's head", remoteAddress);
         const reason = this.#findObstacle();
@@ -140,12 +152,50 @@ export class Intake {
 
   async #answer(flow: Flow, delivery: Delivery, mounted: boolean): Promise<Reply> {
     this.#unanswered++;
+    const { instrumentation } = this.#parts;
     try {
-      return this.#last(await this.#receive(flow, delivery, mounted));
+      const receiving =
+        instrumentation === null
+          ? this.#receive(flow, delivery, mounted, null)
+          : this.#receiveObserved(instrumentation, flow, delivery, mounted);
+      return this.#last(await receiving);
     } finally {
       this.#unanswered--;
       if (this.#unanswered === 0) for (const tell of this.#whenAtRest.splice(0)) tell();
     }
+  }
+
+  async #receiveObserved(
+    instrumentation: Instrumentation,
+    flow: Flow,
+    delivery: Delivery,
+    mounted: boolean,
+  ): Promise<Reply> {
+    const observation = instrumentation.delivery({
+      flow: flow.name,
+      header: (name) => delivery.headers.get(name) ?? null,
+    });
+    const course: Course = { trace: observation.trace, outcome: "answered", code: null, accepted: null };
+    try {
+      const reply = await observation.run(() => this.#receive(flow, delivery, mounted, course));
+      observation.end(endOf(course, reply.status));
+      return reply;
+    } catch (error) {
+      course.code ??= codeOf(error);
+      observation.end(endOf(course, ANSWER_STATUS[course.code]));
+      throw error;
+    }
+  }
+
+  /** Observes a request that is answered before its body is read. */
+  #answeredUnread(flow: Flow, reply: Reply, code: DeliveryErrorCode | null): Reply {
+    const { instrumentation } = this.#parts;
+    if (instrumentation !== null) {
+      const outcome = code === null ? "answered" : "refused";
+      const observation = instrumentation.delivery({ flow: flow.name, header: () => null });
+      observation.end({ outcome, status: reply.status, code, eventId: null, reason: null });
+    }
+    return this.#last(reply);
   }
 
   /** A closing process ends each connection with its answer, so that the sender's next request goes to another process. */
@@ -163,7 +213,8 @@ export class Intake {
   #noticeOutcome(verified: VerifiedEvent, accepted: Accepted): void {
     const { outcome, eventId, reason, previousAmount } = accepted;
     const { notices } = this.#parts;
-    if (!notices.observed && outcome !== "held" && previousAmount === null) return;
+    const isNoted = outcome === "held" || outcome === "stale" || previousAmount !== null;
+    if (!notices.observed && !isNoted) return;
     const { delivery, id, name, status, amount, referenceId } = verified;
     const { flow, tenant, keyId } = delivery;
     const facts: EventFacts = { flow, tenant, eventId, id, event: name, status, referenceId };
@@ -222,10 +273,13 @@ export class Intake {
   }
 
   /** From bytes to an answer. Verification and acceptance share one deadline. */
-  async #receive(flow: Flow, delivery: Delivery, mounted: boolean): Promise<Reply> {
+  async #receive(flow: Flow, delivery: Delivery, mounted: boolean, course: Course | null): Promise<Reply> {
     const { settings, environment: clock, alerts, inbox, lifecycle, runner } = this.#parts;
     let isAuthentic = false;
-    const refuse: Refuse = (...given) => this.#refuse(flow, delivery.remoteAddress, isAuthentic, given);
+    const refuse: Refuse = (...given) => {
+      if (course !== null) course.code = given[0];
+      return this.#refuse(flow, delivery.remoteAddress, isAuthentic, given);
+    };
     const fault = this.#findFault(flow, delivery, mounted);
     if (fault !== null) return refuse(...fault);
     let isInFlight = true;
@@ -266,7 +320,10 @@ export class Intake {
       const run = this.#runOf(delivery);
       const received = flow.source?.received ?? RECEIVED;
       const wanted = this.#wanted(flow, verification.reading, run);
-      if (wanted === null) return received;
+      if (wanted === null) {
+        if (course !== null) course.outcome = "unwanted";
+        return received;
+      }
       if (run === "background" && !lifecycle.isRunning) {
         if (!lifecycle.isToRun && !mounted) {
           return refuse("ERR_NOT_STARTED", 'run is "background" and receiver.start() has not been called');
@@ -283,9 +340,11 @@ export class Intake {
           failure = cause;
         },
         context: currentContext(),
+        trace: course?.trace,
       });
       const accepted = isPending(accepting) ? await deadline.race(accepting) : accepting;
       this.#tookMs = beganMs - deadline.leftMs;
+      if (course !== null) course.accepted = accepted;
       if (accepted.outcome === "expired") return this.#refuseExpired(verification, accepted, refuse);
       isAuthentic = false;
       this.notice(verification.reading, accepted);
@@ -416,6 +475,17 @@ export class Intake {
     );
     waitUntil(telling);
   }
+}
+
+function endOf({ outcome, code, accepted }: Course, status: number): DeliveryEnd {
+  const isStored = accepted !== null && accepted.outcome !== "expired" && accepted.outcome !== "stale";
+  return {
+    outcome: accepted?.outcome ?? (code === null ? outcome : "refused"),
+    status,
+    code,
+    eventId: isStored ? accepted.eventId : null,
+    reason: accepted?.reason ?? null,
+  };
 }
 
 /** Names a resolver that fails. When the time for the delivery is up, that is passed on as it is. */

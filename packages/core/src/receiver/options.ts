@@ -11,6 +11,7 @@ import { checkCount, checkLimit, checkTime } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Sources } from "../sources/source.ts";
 import type { Clock } from "../time/clock.ts";
+import type { Instrumentation } from "./instrumentation.ts";
 
 /** Options of {@link createReceiver}. A flow that is left out is off. */
 export interface ReceiverOptions<S extends Sources = Sources> {
@@ -54,6 +55,8 @@ export interface ReceiverOptions<S extends Sources = Sources> {
   readonly logger?: GivenLogger | undefined;
   /** The lowest level that is logged. `"info"` also logs what goes well. Default `"warn"`. */
   readonly logLevel?: LogLevel | undefined;
+  /** What measures or traces the receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of `@payhooks/core/metrics`. */
+  readonly instrumentation?: Instrumentation | undefined;
   /** For tests. */
   readonly clock?: Clock | undefined;
 }
@@ -199,6 +202,7 @@ const OPTION_NAMES: OptionNames<ReceiverOptions> = {
   alerts: true,
   logger: true,
   logLevel: true,
+  instrumentation: true,
   clock: true,
 };
 

@@ -10,6 +10,7 @@ import { inboxError } from "../notices/notice.ts";
 import type { SourceEvent } from "../protocol/events.ts";
 import { type HeldReason, isEntry } from "../protocol/held-reasons.ts";
 import { Stopwatch } from "../time/clock.ts";
+import type { EndedFacts } from "./instrumentation.ts";
 import { endingOf, held, newProgress, type Progress } from "./progress.ts";
 import { type Call, createRunStep, type StepParts } from "./step.ts";
 
@@ -50,7 +51,7 @@ const UNORDERED = {
 
 /** Runs handlers under a lease, and decides what their results mean for the event. */
 export function createRunner(parts: RunnerParts): Runner {
-  const { registry, flows, notices, clock } = parts;
+  const { registry, flows, notices, clock, instrumentation } = parts;
   const runStep = createRunStep(parts);
 
   /** The inbox begins no event of a flow that this process does not have. */
@@ -226,9 +227,15 @@ export function createRunner(parts: RunnerParts): Runner {
       for (const notice of unnoticed) notices.post(notice);
       if (ending.kind === "done" && notices.observed)
         notices.post({ type: "finished", ...factsOf(lease.data) });
-      if (ending.kind === "stale") notices.post({ type: "stale", ...factsOf(lease.data) });
-      if (ending.kind === "held")
-        notices.post({ type: "held", ...factsOf(lease.data), reason: ending.reason, detail: ending.detail });
+      if (ending.kind === "stale") {
+        notices.post({ type: "stale", ...factsOf(lease.data) });
+        instrumentation?.ended(endedOf(lease.data, "stale", null));
+      }
+      if (ending.kind === "held") {
+        const { reason, detail } = ending;
+        notices.post({ type: "held", ...factsOf(lease.data), reason, detail });
+        instrumentation?.ended(endedOf(lease.data, "held", reason));
+      }
     };
     if (ending.kind !== "held") return { ending, changes: unwritten, written };
     return { ending: { ...ending, tell: tellSteps() }, changes: unwritten, written };
@@ -321,6 +328,11 @@ function driftOf(verified: VerifiedEvent, { id, name, status, delivery }: LeaseD
 
 function isThrough(step: Step | undefined): boolean {
   return step?.state === "done" || step?.state === "given-up";
+}
+
+function endedOf(data: LeaseData, outcome: EndedFacts["outcome"], reason: HeldReason | null): EndedFacts {
+  const { replays, trace } = data;
+  return { ...factsOf(data), outcome, reason, replays, trace };
 }
 
 function heldEventOf({ data }: Lease, flows: RunnerParts["flows"]): HeldEvent {

@@ -18,6 +18,7 @@ import { factsOfThrown } from "../notices/thrown.ts";
 import type { Cancellation } from "../time/cancellation.ts";
 import { type Clock, Stopwatch } from "../time/clock.ts";
 import { RunContext } from "./context.ts";
+import type { HandlerEnd, HandlerFacts, Instrumentation, Observation } from "./instrumentation.ts";
 import { lose, type Progress, retryIn } from "./progress.ts";
 
 /** What a step needs besides its lease. */
@@ -26,6 +27,8 @@ export interface StepParts {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly effects: Effects | null;
+  /** Null: nothing measures. Then nothing is made for it. */
+  readonly instrumentation: Instrumentation | null;
 }
 
 /** Which call of a handler it is. */
@@ -55,7 +58,7 @@ export type RunStep = (
 ) => Promise<"done" | "open">;
 
 export function createRunStep(parts: StepParts): RunStep {
-  const { notices, logger, clock, effects } = parts;
+  const { notices, logger, clock, effects, instrumentation } = parts;
   /** The calls that are over time and have not ended, by event and handler, with their attempt. */
   const overdue = new Map<string, number>();
 
@@ -85,6 +88,7 @@ export function createRunStep(parts: StepParts): RunStep {
     const attempt = attempts + 1;
     if (progress.unopened === name) progress.unopened = null;
     let outcome = overdueOf(lease, handler);
+    let observation: Observation<HandlerEnd> | null = null;
     if (outcome === null && !(await mayTake(lease, handler, progress))) return "open";
     warnOfDeath();
     const startedAt = clock.now();
@@ -103,9 +107,19 @@ export function createRunStep(parts: StepParts): RunStep {
       if (notices.observed) notices.post({ type: "started", ...factsOf(lease.data), handler: name, attempt });
       lease.called();
       const isFirst = before === undefined && lease.data.replays === 0;
-      outcome = await callInTime(lease, handler, { attempt, isFirst, skipped: () => skipped++ }, call);
+      if (instrumentation !== null) {
+        observation = lease.context.run(() => instrumentation.handler(observedOf(lease, name, attempt)));
+      }
+      outcome = await callInTime(
+        lease,
+        handler,
+        { attempt, isFirst, skipped: () => skipped++ },
+        call,
+        observation,
+      );
     }
     if (outcome.ok) {
+      observation?.end({ outcome: "done", error: undefined });
       progress.unwritten.push({ name, kind: "done", attempt, ...(skipped > 0 && { skipped }) });
       if (notices.observed) {
         const durationMs = clock.now() - startedAt;
@@ -118,12 +132,16 @@ export function createRunStep(parts: StepParts): RunStep {
     const { error } = thrown;
     // Where a handler asks to be tried again later, nothing went wrong.
     const stack = retryAfter === null ? thrown.stack : null;
-    if (isReject(outcome.error))
-      return giveUp(lease, handler, progress, { reason: "rejected", error, attempt, stack });
     const counts = !isUncounted(outcome.error);
+    const isRejected = isReject(outcome.error);
     // Anybody may have sent the copy that asked for this early attempt. So the attempt is not counted, and does not move the next one.
-    if (!isEarly && counts && attempt >= handler.maxAttempts)
-      return giveUp(lease, handler, progress, { reason: "exhausted", error, attempt, stack });
+    const isExhausted = !isEarly && counts && attempt >= handler.maxAttempts;
+    const isGivenUp = isRejected || isExhausted;
+    observation?.end({ outcome: isGivenUp ? "given-up" : "retry", error: outcome.error });
+    if (isGivenUp) {
+      const reason = isRejected ? "rejected" : "exhausted";
+      return giveUp(lease, handler, progress, { reason, error, attempt, stack });
+    }
     const delayMs = isEarly
       ? waitOf(before, lease, progress)
       : counts
@@ -210,7 +228,13 @@ export function createRunStep(parts: StepParts): RunStep {
    * Calls the handler with a signal and a time limit. If the handler ignores both, it continues to run, but its result is no
    * longer used, and it is not called for this event again before it has ended.
    */
-  function callInTime(lease: Lease, handler: Registered, which: Which, call: Call): Promise<Outcome> {
+  function callInTime(
+    lease: Lease,
+    handler: Registered,
+    which: Which,
+    call: Call,
+    observation: Observation<HandlerEnd> | null,
+  ): Promise<Outcome> {
     const cancellation = lease.cancellation.derive();
     const context = contextOf(lease, handler, which, cancellation);
     const key = `${lease.data.eventId} ${handler.name}`;
@@ -241,7 +265,9 @@ export function createRunStep(parts: StepParts): RunStep {
       // The handler cannot make an effect good whose outcome a person has to look at, so its own error matters less.
       const fail = (error: unknown): void => settle({ ok: false, error: context.lostEffect() ?? error });
       try {
-        const answer = lease.context.run(() => call(context));
+        const answer = lease.context.run(() =>
+          observation === null ? call(context) : observation.run(() => call(context)),
+        );
         Promise.resolve(answer)
           .then(() => {
             const ended = (): void => settle({ ok: true });
@@ -278,6 +304,11 @@ export function createRunStep(parts: StepParts): RunStep {
   }
 
   return runStep;
+}
+
+function observedOf({ data }: Lease, handler: string, attempt: number): HandlerFacts {
+  const { replays, trace } = data;
+  return { ...factsOf(data), handler, attempt, replays, trace };
 }
 
 /** The notice that a handler is not called again before one of its calls ends. */

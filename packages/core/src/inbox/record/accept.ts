@@ -25,6 +25,8 @@ export interface AcceptContext {
   readonly delayMs: number;
   /** Where the event waits, if it is new. */
   readonly lane: Lane;
+  /** The kept text of an instrumentation; null if it has none. */
+  readonly trace?: string | null | undefined;
   /** Another id has the reference already (`oneSuccessPerReference`). */
   readonly referenceReused: boolean;
   /** Throws if there is no room for an event with this outcome. Nothing is changed then. */
@@ -56,7 +58,7 @@ const NONE: readonly EventFacts[] = [];
 export function accept(
   record: IdempotencyRecord | null,
   given: VerifiedEvent,
-  { now, delayMs, lane, referenceReused, admit }: AcceptContext,
+  { now, delayMs, lane, trace, referenceReused, admit }: AcceptContext,
 ): AcceptStep {
   const event = judged(given, referenceReused);
   const ruling = decide(record, event);
@@ -83,7 +85,8 @@ export function accept(
   }
   // If an event of the record runs now, its process will be the first that can run this one too.
   const waitMs = changed.lease === null ? delayMs : 0;
-  return { accepted: claim(changed, event, ruling, now, waitMs, lane), slot: ruling.slot, record: changed };
+  const accepted = claim(changed, event, ruling, { now, delayMs: waitMs, lane, trace });
+  return { accepted, slot: ruling.slot, record: changed };
 }
 
 /** One contradiction too many. It is counted, and answered as if it were kept. */
@@ -166,9 +169,7 @@ function claim(
   record: IdempotencyRecord,
   event: VerifiedEvent,
   ruling: Ruling,
-  now: number,
-  delayMs: number,
-  lane: Lane,
+  { now, delayMs, lane, trace }: Pick<AcceptContext, "now" | "delayMs" | "lane" | "trace">,
 ): Accepted {
   const run = ruling.verdict === "run";
   const previousAmount = run ? amountBefore(record, event) : null;
@@ -210,6 +211,7 @@ function claim(
       evenIfExpired: event.evenIfExpired === true,
       ...(event.foundBy === undefined || event.foundBy.length === 0 ? {} : { foundBy: event.foundBy }),
       ...(lane === "patient" ? { patient: true } : {}),
+      ...(trace == null ? {} : { trace }),
       previousStatus,
       previousAmount,
       history: [{ at: now, what: reason === null ? "accepted" : `held: ${reason}` }],

@@ -12,6 +12,7 @@ import {
   type IdempotencyRecord,
   isUnfinished,
   type Kept,
+  MAX_TRACE,
   type Past,
   type RecordLease,
   type Slot,
@@ -31,6 +32,7 @@ import {
   type Shape,
   text,
   time,
+  unimportant,
   yes,
 } from "./shape.ts";
 
@@ -109,6 +111,7 @@ const WORK = objectOf<Work>({
   lastCopyAt: optional(time),
   patient: optional(yes),
   keepMs: optional(time),
+  trace: unimportant(MAX_TRACE),
 });
 
 const SLOT = objectOf<Slot>({

@@ -93,6 +93,8 @@ export interface LeaseData {
   readonly hadTurn: boolean;
   /** The step whose start was written together with the lease; null when a write of its own is needed. */
   readonly started: string | null;
+  /** The kept text of the instrumentation of the process that accepted it; null if it has none. */
+  readonly trace: string | null;
   /** The PENDING events that ended because this run began. */
   readonly overtaken: readonly EventFacts[];
 }

@@ -95,6 +95,8 @@ export interface Work {
   /** How many copies were counted, and when the last of them came. Left out if there was none. */
   copies?: number;
   lastCopyAt?: number;
+  /** The kept text of the instrumentation of the process that accepted it. Left out if it has none. */
+  readonly trace?: string;
 }
 
 /** The lease under which one slot of a record runs. */
@@ -136,6 +138,9 @@ export function referenceOf({ identity }: IdempotencyRecord, { referenceId }: Sl
 export function isEnd(state: string): state is "done" | "stale" | "discarded" {
   return state === "done" || state === "stale" || state === "discarded";
 }
+
+/** How long a kept text of an instrumentation may be, in characters. */
+export const MAX_TRACE = 100;
 
 /** True while the slot must not be forgotten. */
 export function isUnfinished({ state }: Slot): boolean {

@@ -127,6 +127,7 @@ function take(
     force,
     hadTurn: slot.subject?.hadTurn === true,
     started: null,
+    trace: work.trace ?? null,
     overtaken,
   };
   const first = firstStep(lease);

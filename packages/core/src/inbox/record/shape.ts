@@ -76,6 +76,15 @@ export function optional<T>({ write, read }: Shape<T>): Shape<T | undefined> {
   };
 }
 
+/** A short text on which nothing depends. If it is damaged, it is absent, and the rest of its object can still be read. */
+export function unimportant(maxLength: number): Shape<string | undefined> {
+  return {
+    write: (value) => value ?? null,
+    read: (json) => (typeof json === "string" && json.length <= maxLength ? json : undefined),
+    isOptional: true,
+  };
+}
+
 export function listOf<T>({ write, read }: Shape<T>): Shape<readonly T[]> {
   return {
     write: (values) => values.map(write),

@@ -34,6 +34,7 @@ describe("taking an event", () => {
         claims: [],
         only: null,
         overtaken: [],
+        trace: null,
         evenIfExpired: false,
         previousStatus: "PENDING",
         previousAmount: "9",

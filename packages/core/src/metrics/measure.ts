@@ -1,0 +1,99 @@
+import type { Health } from "../inbox/inbox.ts";
+import type { Happening } from "../notices/notice.ts";
+import type { FlowName } from "../protocol/events.ts";
+import type { DeliveryEnd, HandlerEnd } from "../receiver/instrumentation.ts";
+import type { Attributes, CounterName, HistogramName } from "./table.ts";
+
+/** Where measurements go. */
+export interface Sink {
+  count(metric: CounterName, attributes: Attributes): void;
+  time(metric: HistogramName, seconds: number, attributes: Attributes): void;
+}
+
+/** The attribute that every measurement has, as the conventions ask. */
+const SYSTEM = { "messaging.system": "payhooks" } as const;
+
+export function measureDelivery(sink: Sink, flow: FlowName, end: DeliveryEnd, seconds: number): void {
+  const attributes: Attributes = {
+    ...SYSTEM,
+    "messaging.operation.name": "accept",
+    "messaging.destination.name": flow,
+    "payhooks.outcome": end.outcome,
+    "http.response.status_code": end.status,
+    ...(end.code === null ? {} : { "error.type": end.code }),
+  };
+  sink.count("deliveries", attributes);
+  sink.time("acceptDuration", seconds, attributes);
+}
+
+/** A call of a handler. What it has thrown is not among the attributes: a merchant's errors may have any name. */
+export function measureHandler(
+  sink: Sink,
+  { flow, handler }: { readonly flow: FlowName; readonly handler: string },
+  { outcome }: HandlerEnd,
+  seconds: number,
+): void {
+  const about: Attributes = {
+    ...SYSTEM,
+    "messaging.operation.name": "process",
+    "messaging.destination.name": flow,
+    "payhooks.handler": handler,
+  };
+  sink.time("handlerDuration", seconds, {
+    ...about,
+    "payhooks.outcome": outcome,
+    ...(outcome === "done" ? {} : { "error.type": "_OTHER" }),
+  });
+  if (outcome === "retry") sink.count("retries", about);
+}
+
+/** Counts what only notices tell. */
+export function measureNotice(sink: Sink, happening: Happening): void {
+  switch (happening.type) {
+    case "held":
+      sink.count("held", {
+        ...SYSTEM,
+        "messaging.destination.name": happening.flow,
+        "payhooks.reason": happening.reason,
+      });
+      break;
+    case "stale":
+      sink.count("stale", { ...SYSTEM, "messaging.destination.name": happening.flow });
+      break;
+    case "double-risk":
+      sink.count("doubleRisks", {
+        ...SYSTEM,
+        "messaging.destination.name": happening.flow,
+        "payhooks.why": happening.why,
+      });
+      break;
+    case "alert":
+      sink.count("alerts", {
+        ...SYSTEM,
+        "messaging.destination.name": happening.flow,
+        "payhooks.kind": happening.kind,
+        "error.type": happening.code,
+      });
+      break;
+  }
+}
+
+/** The counts of an inbox as values of the gauge `events`, by state. What is not known is left out. */
+export function stateCounts(health: Pick<Health, "waiting" | "retrying" | "running" | "held">): readonly {
+  readonly attributes: Attributes;
+  readonly count: number;
+}[] {
+  const { waiting, retrying, running, held } = health;
+  return Object.entries({ waiting, retrying, running, held }).flatMap(([state, count]) =>
+    count === null ? [] : [{ attributes: { ...SYSTEM, "payhooks.state": state }, count }],
+  );
+}
+
+/** The value of the gauge `oldestDue` in seconds; 0 if nothing is due, null if it is not known. */
+export function oldestDueSeconds({ oldestDueMs, waiting }: Pick<Health, "oldestDueMs" | "waiting">): {
+  readonly attributes: Attributes;
+  readonly seconds: number;
+} | null {
+  if (oldestDueMs === null && waiting === null) return null;
+  return { attributes: SYSTEM, seconds: (oldestDueMs ?? 0) / 1_000 };
+}

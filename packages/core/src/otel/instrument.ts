@@ -1,0 +1,202 @@
+import {
+  type Attributes,
+  type Context,
+  context,
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import { measureDelivery, measureHandler, measureNotice, type Sink } from "../metrics/measure.ts";
+import { checkNames } from "../protocol/check-names.ts";
+import type {
+  DeliveryEnd,
+  DeliveryFacts,
+  EndedFacts,
+  HandlerEnd,
+  HandlerFacts,
+  Instrumentation,
+  Observation,
+  Watched,
+} from "../receiver/instrumentation.ts";
+import { keptTrace, spanOfKept } from "./kept-trace.ts";
+import { openMeters } from "./meters.ts";
+
+/** Options of {@link otel}. */
+export interface OtelOptions {
+  /**
+   * Also tells what may lead to a person or a payment, as attributes of spans: the transaction's or webhook's id, the merchant's
+   * reference, the tenant, and the message of an error that a handler has thrown. Default false.
+   */
+  readonly personal?: boolean | undefined;
+}
+
+/** The header fields in which a sender names its trace. */
+const TRACE_HEADERS = ["traceparent", "b3", "x-b3-traceid", "x-amzn-trace-id", "uber-trace-id"];
+
+/**
+ * Traces and measures a receiver with OpenTelemetry: `createReceiver({ instrumentation: otel() })`. It uses the SDK that the
+ * application has registered, and makes its instruments when the first delivery or handler comes. Without an SDK it does nothing.
+ *
+ * - The span `accept FLOW` is from a delivery's bytes to its answer, under the span that is active then. If the sender has chosen
+ *   the trace of that one, `accept` begins a trace of its own, with a link.
+ * - The span `process FLOW` is one call of a handler, wherever and whenever it happens. It is a child of the `accept` span, whose
+ *   context the record keeps, and it is active while the handler runs.
+ * - The span `hold FLOW` has no duration. It shows that a run has put the event on hold.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` for an option that does not exist.
+ * @example createReceiver({ payments: { publicKey }, instrumentation: otel() });
+ */
+export function otel(options: OtelOptions = {}): Instrumentation {
+  checkNames("otel", options, { personal: true });
+  return new Otel(options.personal === true);
+}
+
+class Otel implements Instrumentation {
+  readonly #isPersonal: boolean;
+  readonly #tracer: Tracer = trace.getTracer("@payhooks/core");
+  #receiver: Watched | null = null;
+  /** Undefined until it is needed, since many applications register their SDK after their imports. */
+  #sink: Sink | null | undefined;
+
+  constructor(isPersonal: boolean) {
+    this.#isPersonal = isPersonal;
+  }
+
+  attach(receiver: Watched): void {
+    this.#receiver = receiver;
+  }
+
+  noticed(happening: Parameters<Instrumentation["noticed"]>[0]): void {
+    const sink = this.#meters();
+    if (sink !== null) measureNotice(sink, happening);
+  }
+
+  delivery({ flow, header }: DeliveryFacts): Observation<DeliveryEnd> {
+    const sink = this.#meters();
+    const parent = context.active();
+    const span = this.#startAccept(flow, header, parent);
+    const began = sink === null ? 0 : performance.now();
+    return {
+      trace: trace.isSpanContextValid(span.spanContext()) ? keptTrace(span.spanContext()) : null,
+      run: (call) => context.with(trace.setSpan(parent, span), call),
+      end: (end) => {
+        if (sink !== null) measureDelivery(sink, flow, end, (performance.now() - began) / 1_000);
+        if (span.isRecording()) span.setAttributes(attributesOfEnd(end));
+        // An error of the sender, such as a bad signature, is none of this process.
+        if (end.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+        span.end();
+      },
+    };
+  }
+
+  handler(facts: HandlerFacts): Observation<HandlerEnd> {
+    const sink = this.#meters();
+    const [active, span] = this.#startLater("process", facts, SpanKind.CONSUMER);
+    if (span.isRecording()) {
+      span.setAttributes({
+        "payhooks.handler": facts.handler,
+        "payhooks.attempt": facts.attempt,
+      });
+    }
+    const began = sink === null ? 0 : performance.now();
+    return {
+      trace: null,
+      run: (call) => context.with(active, call),
+      end: (end) => {
+        if (sink !== null) measureHandler(sink, facts, end, (performance.now() - began) / 1_000);
+        if (span.isRecording()) this.#describe(span, end);
+        span.end();
+      },
+    };
+  }
+
+  ended(facts: EndedFacts): void {
+    const { outcome, reason } = facts;
+    const [, span] = this.#startLater(outcome === "held" ? "hold" : "overtake", facts, SpanKind.INTERNAL);
+    if (reason !== null && span.isRecording()) {
+      span.setAttribute("payhooks.reason", reason).setStatus({ code: SpanStatusCode.ERROR });
+    }
+    span.end();
+  }
+
+  #meters(): Sink | null {
+    if (this.#sink === undefined) this.#sink = openMeters(this.#receiver);
+    return this.#sink;
+  }
+
+  /** The sender's trace is never continued: it could put all events into one trace, and decide which of them are sampled. */
+  #startAccept(flow: string, header: DeliveryFacts["header"], parent: Context): Span {
+    const options = { kind: SpanKind.CONSUMER, attributes: messaging("accept", "receive", flow) };
+    const above = trace.getSpanContext(parent);
+    if (above === undefined) return this.#tracer.startSpan(`accept ${flow}`, options, parent);
+    const isSenders =
+      above.isRemote === true ||
+      TRACE_HEADERS.some((name) => header(name)?.toLowerCase().replaceAll("-", "").includes(above.traceId));
+    if (!isSenders) return this.#tracer.startSpan(`accept ${flow}`, options, parent);
+    return this.#tracer.startSpan(
+      `accept ${flow}`,
+      { ...options, root: true, links: [{ context: above }] },
+      parent,
+    );
+  }
+
+  /** A span of something that comes after the acceptance, and the context in which it is active. */
+  #startLater(
+    operation: "process" | "hold" | "overtake",
+    facts: HandlerFacts | EndedFacts,
+    kind: SpanKind,
+  ): [Context, Span] {
+    const { flow, eventId, event, status, replays } = facts;
+    const accepted = spanOfKept(facts.trace);
+    // The first attempt is called in the context of its request. What the sender has put into that one is of the sender's trace.
+    const here = propagation.deleteBaggage(trace.deleteSpan(context.active()));
+    const parent = accepted === null ? here : trace.setSpanContext(here, accepted);
+    const attributes: Attributes = {
+      ...messaging(operation, "process", flow),
+      "messaging.message.id": eventId,
+      "payhooks.event": event,
+      "payhooks.status": status,
+      "payhooks.replays": replays,
+    };
+    if (this.#isPersonal) {
+      attributes["payhooks.id"] = facts.id;
+      attributes["payhooks.tenant"] = facts.tenant;
+      if (facts.referenceId !== null) attributes["payhooks.reference"] = facts.referenceId;
+    }
+    const span = this.#tracer.startSpan(`${operation} ${flow}`, { kind, attributes }, parent);
+    return [trace.setSpan(here, span), span];
+  }
+
+  #describe(span: Span, { outcome, error }: HandlerEnd): void {
+    span.setAttribute("payhooks.outcome", outcome);
+    if (outcome === "done") return;
+    span.setAttribute("error.type", error instanceof Error ? error.name : "_OTHER");
+    const message = this.#isPersonal && error instanceof Error ? error.message.slice(0, 500) : undefined;
+    span.setStatus({
+      code: SpanStatusCode.ERROR,
+      ...(message === undefined ? {} : { message }),
+    });
+  }
+}
+
+function messaging(name: string, type: "receive" | "process", flow: string): Attributes {
+  return {
+    "messaging.system": "payhooks",
+    "messaging.operation.name": name,
+    "messaging.operation.type": type,
+    "messaging.destination.name": flow,
+  };
+}
+
+function attributesOfEnd({ outcome, status, code, eventId, reason }: DeliveryEnd): Attributes {
+  return {
+    "payhooks.outcome": outcome,
+    "http.response.status_code": status,
+    ...(code === null ? {} : { "error.type": code }),
+    ...(eventId === null ? {} : { "messaging.message.id": eventId }),
+    ...(reason === null ? {} : { "payhooks.reason": reason }),
+  };
+}

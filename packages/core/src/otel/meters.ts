@@ -1,0 +1,52 @@
+import { type Counter, createNoopMeter, type Histogram, metrics } from "@opentelemetry/api";
+import { oldestDueSeconds, type Sink, stateCounts } from "../metrics/measure.ts";
+import {
+  BUCKETS,
+  COUNTERS,
+  type CounterName,
+  GAUGES,
+  HISTOGRAMS,
+  type HistogramName,
+  type Metric,
+} from "../metrics/table.ts";
+import type { Watched } from "../receiver/instrumentation.ts";
+
+/** Makes the instruments. Null if the application has no SDK for metrics: then nothing need be measured. */
+export function openMeters(receiver: Watched | null): Sink | null {
+  const meter = metrics.getMeter("@payhooks/core");
+  if (meter === createNoopMeter()) return null;
+  const optionsOf = ({ unit, description }: Metric) => ({ unit, description });
+  const counters = mapOf(COUNTERS, (metric): Counter => meter.createCounter(metric.name, optionsOf(metric)));
+  const histograms = mapOf(
+    HISTOGRAMS,
+    (metric): Histogram =>
+      meter.createHistogram(metric.name, {
+        ...optionsOf(metric),
+        advice: { explicitBucketBoundaries: [...BUCKETS] },
+      }),
+  );
+  const events = meter.createObservableGauge(GAUGES.events.name, optionsOf(GAUGES.events));
+  const oldest = meter.createObservableGauge(GAUGES.oldestDue.name, optionsOf(GAUGES.oldestDue));
+  meter.addBatchObservableCallback(
+    async (result) => {
+      const health = await receiver?.health();
+      if (health === undefined) return;
+      for (const { attributes, count } of stateCounts(health)) result.observe(events, count, attributes);
+      const due = oldestDueSeconds(health);
+      if (due !== null) result.observe(oldest, due.seconds, due.attributes);
+    },
+    [events, oldest],
+  );
+  return {
+    count: (metric: CounterName, attributes) => counters[metric].add(1, attributes),
+    time: (metric: HistogramName, seconds, attributes) => histograms[metric].record(seconds, attributes),
+  };
+}
+
+function mapOf<K extends string, Made>(
+  table: Readonly<Record<K, Metric>>,
+  make: (metric: Metric) => Made,
+): Readonly<Record<K, Made>> {
+  const made = Object.entries<Metric>(table).map(([key, metric]) => [key, make(metric)] as const);
+  return Object.fromEntries(made) as Record<K, Made>;
+}

@@ -1,0 +1,171 @@
+import type { Health } from "../inbox/inbox.ts";
+import type { AcceptOutcome } from "../inbox/record/event.ts";
+import { MAX_TRACE } from "../inbox/record/record.ts";
+import type { EventFacts, Happening } from "../notices/notice.ts";
+import { PayhooksError } from "../protocol/errors.ts";
+import type { FlowName } from "../protocol/events.ts";
+import type { HeldReason } from "../protocol/held-reasons.ts";
+
+/**
+ * What measures or traces a receiver: `otel()` of `@payhooks/core/otel`, or `prometheusMetrics()` of `@payhooks/core/metrics`. Its
+ * functions are called for every delivery and for every call of a handler, so they must be fast. If one throws, the receiver goes on
+ * as if there were none.
+ */
+export interface Instrumentation {
+  /** Called once, by `createReceiver`. */
+  attach(receiver: Watched): void;
+  /** Something has happened. Called at once. If nobody observes the receiver, notices about what goes well are not made. */
+  noticed(happening: Happening): void;
+  /** A delivery has arrived. Called in the context of its request. */
+  delivery(delivery: DeliveryFacts): Observation<DeliveryEnd>;
+  /** A handler is about to be called. Called in the context in which the handler is called. */
+  handler(call: HandlerFacts): Observation<HandlerEnd>;
+  /** A run has put its event on hold, or has found that a later event of the same subject has overtaken it. */
+  ended(event: EndedFacts): void;
+}
+
+/** What an instrumentation may ask of its receiver. */
+export interface Watched {
+  health(): Promise<Health>;
+}
+
+/** Something that is being measured. */
+export interface Observation<End> {
+  /**
+   * A short text without personal data that is kept with the event, at most 100 characters. Later calls of handlers get
+   * it, in this process or another. Null: nothing. Only that of a delivery is kept.
+   */
+  readonly trace: string | null;
+  /** Calls the function once, with this observation as the active one, and returns what it returns. */
+  run<T>(call: () => T): T;
+  /** It is over. Called once. */
+  end(end: End): void;
+}
+
+/** A delivery that has arrived. */
+export interface DeliveryFacts {
+  readonly flow: FlowName;
+  /** A header field of the request, by its lowercase name. */
+  header(name: string): string | null;
+}
+
+/**
+ * What became of a delivery. `refused`: it was answered with an error. `answered`: a source has answered it without an event, such
+ * as a challenge. `unwanted`: nobody wants its event, which is not stored. The others are those of the table of deduplication.
+ */
+export type DeliveryOutcome = AcceptOutcome | "refused" | "answered" | "unwanted";
+
+/** The end of a delivery: its answer. */
+export interface DeliveryEnd {
+  readonly outcome: DeliveryOutcome;
+  readonly status: number;
+  /** The code of the answer, if it was refused. */
+  readonly code: string | null;
+  /** Null if nothing was stored. */
+  readonly eventId: string | null;
+  /** Why the event is held; null if it is not. */
+  readonly reason: HeldReason | null;
+}
+
+/** A call of a handler. */
+export interface HandlerFacts extends EventFacts {
+  /** The handler's name. That of an onHeld handler begins with `held:`. */
+  readonly handler: string;
+  /** Counted from 1; anew after a replay. */
+  readonly attempt: number;
+  /** How often the event was replayed. */
+  readonly replays: number;
+  /** What was kept with the event when it was accepted; null if nothing was. */
+  readonly trace: string | null;
+}
+
+/** How a call of a handler ended. */
+export interface HandlerEnd {
+  readonly outcome: "done" | "retry" | "given-up";
+  /** What it threw; undefined if it is done. */
+  readonly error: unknown;
+}
+
+/** An event that a run has put on hold, or that a later one of its subject has overtaken. */
+export interface EndedFacts extends EventFacts {
+  readonly outcome: "held" | "stale";
+  /** Null if it is stale. */
+  readonly reason: HeldReason | null;
+  readonly replays: number;
+  readonly trace: string | null;
+}
+
+/** What stands for the observation of an instrumentation that has failed. */
+const UNOBSERVED: Observation<unknown> = { trace: null, run: (call) => call(), end: () => {} };
+
+/**
+ * The same instrumentation, but what it throws reaches neither a delivery nor a handler. `failed` is called with it.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID` if a function is missing.
+ */
+export function guarded(given: Instrumentation, failed: (error: unknown) => void): Instrumentation {
+  const names = ["attach", "noticed", "delivery", "handler", "ended"] as const;
+  const missing = names.filter((name) => typeof given?.[name] !== "function");
+  if (missing.length > 0) {
+    throw new PayhooksError("ERR_OPTION_INVALID", `instrumentation has no ${missing.join(", no ")}.`, {
+      fix: "Give it otel() of @payhooks/core/otel, or prometheusMetrics() of @payhooks/core/metrics.",
+    });
+  }
+  function attempt<T>(call: () => T, otherwise: T): T {
+    try {
+      return call();
+    } catch (error) {
+      failed(error);
+      return otherwise;
+    }
+  }
+  return {
+    attach: (receiver) => attempt(() => given.attach(receiver), undefined),
+    noticed: (happening) => attempt(() => given.noticed(happening), undefined),
+    delivery: (facts) => {
+      const made = attempt(() => given.delivery(facts), UNOBSERVED);
+      return made === UNOBSERVED ? made : new Guarded(made, failed);
+    },
+    handler: (facts) => {
+      const made = attempt(() => given.handler(facts), UNOBSERVED);
+      return made === UNOBSERVED ? made : new Guarded(made, failed);
+    },
+    ended: (facts) => attempt(() => given.ended(facts), undefined),
+  };
+}
+
+class Guarded<End> implements Observation<End> {
+  readonly trace: string | null;
+  readonly #given: Observation<End>;
+  readonly #failed: (error: unknown) => void;
+
+  constructor(given: Observation<End>, failed: (error: unknown) => void) {
+    this.#given = given;
+    this.#failed = failed;
+    const { trace } = given;
+    this.trace = typeof trace === "string" && trace.length <= MAX_TRACE ? trace : null;
+  }
+
+  run<T>(call: () => T): T {
+    let isCalled = false;
+    try {
+      return this.#given.run(() => {
+        isCalled = true;
+        return call();
+      });
+    } catch (error) {
+      // What the call itself has thrown.
+      if (isCalled) throw error;
+      this.#failed(error);
+      return call();
+    }
+  }
+
+  end(end: End): void {
+    try {
+      this.#given.end(end);
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+}

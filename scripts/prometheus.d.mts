@@ -1,0 +1,3 @@
+export declare const prometheusSuites: string[];
+export declare function hasPrometheus(): boolean;
+export declare function expectPrometheus(): void;
