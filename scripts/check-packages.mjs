@@ -9,7 +9,7 @@ import { entrySizes } from "./entry-sizes.mjs";
 /** Bytes of an entry point, minified and gzipped, with room for a few lines more. Raising one is a decision. */
 const SIZE_BUDGET = {
   "@payhooks/client": 14000,
-  "@payhooks/core": 88800,
+  "@payhooks/core": 89_300,
   "@payhooks/core/signature": 6200,
   "@payhooks/core/adapter": 7000,
   "@payhooks/core/fetch": 6100,
@@ -24,7 +24,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/effects/sqlite": 6200,
   "@payhooks/core/metrics": 2300,
   "@payhooks/core/otel": 4700,
-  "@payhooks/core/testing": 85700,
+  "@payhooks/core/testing": 86_200,
   "@payhooks/core/testing/store": 18700,
   "@payhooks/express": 5700,
   "@payhooks/fastify": 5800,

@@ -119,6 +119,13 @@ it(
       await backlog(store);
       for (const server of [full.primary, full.replica]) await fill(server);
       await expectBegun(store);
+      await until("the replica has all of it", async () => {
+        const [link, read] = [
+          await full.replica.info("master_link_status"),
+          await full.replica.info("slave_repl_offset"),
+        ];
+        return link === "up" && Number(read) >= Number(await full.primary.info("master_repl_offset"));
+      });
       await full.primary.kill();
       await until("the replica is the primary", async () => (await full.replica.info("role")) === "master", {
         withinMs: 30_000,
