@@ -8,6 +8,7 @@ export type { EffectContext } from "./effects/context.ts";
 export type { Effects } from "./effects/effects.ts";
 export type { ConnectOptions } from "./flows/connect.ts";
 export type { KeyResolver } from "./flows/keyring.ts";
+export type { Keys } from "./flows/keys.ts";
 export type { KeySource } from "./flows/keys-read-again.ts";
 export type { LookupTransaction } from "./flows/lookup.ts";
 export type { PaymentExpectations, PaymentsOptions } from "./flows/payments-options.ts";
@@ -30,7 +31,6 @@ export { parseServiceNames } from "./names/file.ts";
 export type { FieldName, ServiceNames, ServiceNamesOptions } from "./names/options.ts";
 export { serviceNames } from "./names/service-names.ts";
 export type { AlertOptions } from "./notices/alerts.ts";
-
 export type { GivenLogger, Logger } from "./notices/logger.ts";
 export type { Alert, Notice } from "./notices/notice.ts";
 export { formatAmount, parseAmount } from "./protocol/amount.ts";
@@ -54,9 +54,8 @@ export { createReceiver } from "./receiver/create-receiver.ts";
 export type { Instrumentation } from "./receiver/instrumentation.ts";
 export type { ReceiverOptions } from "./receiver/options.ts";
 export type { AnyReceiver, Ingested, ReadyOptions, Receiver } from "./receiver/receiver.ts";
-
 export { type HmacOptions, hmac } from "./sources/hmac.ts";
-export type { Keys } from "./sources/keys.ts";
+
 export { anyOf, type TokenOptions, token, unsafeUnsigned } from "./sources/other-verifiers.ts";
 export { type PublicKeyOptions, publicKey } from "./sources/public-key.ts";
 export {

@@ -15,13 +15,7 @@ import {
 } from "../protocol/json.ts";
 import { parseTimestamp } from "../protocol/timestamp.ts";
 import { findSecret, isSignatureHeader } from "../signature/hmac.ts";
-import {
-  countUnset,
-  importSecrets,
-  type OneOrMore,
-  type SecretInput,
-  type VerifyingSecret,
-} from "../signature/keys.ts";
+import { countUnset, importSecrets, type SecretInput, type VerifyingSecret } from "../signature/keys.ts";
 import { isPending } from "../time/awaitable.ts";
 import { contentsOf } from "./contents.ts";
 import {
@@ -37,15 +31,8 @@ import {
   type Verification,
   withFreshness,
 } from "./flow.ts";
-import {
-  type KeyResolver,
-  type Keyring,
-  lazyKeys,
-  type ResolverLimits,
-  resolvedKeys,
-  verifyBy,
-} from "./keyring.ts";
-import { isKeySource, type KeySource, keysReadAgain } from "./keys-read-again.ts";
+import { type Keyring, verifyBy } from "./keyring.ts";
+import { type Keys, keyringOf } from "./keys.ts";
 import type { FlowContext } from "./payments.ts";
 
 /** How many parts a webhook may have. It is parsed only once it is authentic; genuine ones have about ten. */
@@ -60,7 +47,7 @@ export interface ConnectOptions {
    * The `webhook_secret` of the webhook settings, as text, bytes or a secret `KeyObject`. A list of up to four during a
    * rotation. `{ read }`, which is called again. A resolver for many merchants.
    */
-  readonly secret?: OneOrMore<SecretInput> | KeySource<SecretInput> | KeyResolver<SecretInput> | undefined;
+  readonly secret?: Keys<SecretInput>;
   /** The HTTP status for a delivery that is not authentic. Default 400, as in the specification's example. */
   readonly badSignatureStatus?: 400 | 401 | undefined;
   /** Accepts webhooks without any check, for a master merchant who has no secret configured. Never use it in production. */
@@ -71,7 +58,7 @@ export interface ConnectOptions {
 export function connectFlow(
   options: ConnectOptions,
   { windowMs, names = SPECIFIED_NAMES, ...limits }: FlowContext,
-  keyring: Keyring<VerifyingSecret> = keyringOf(options.secret, limits),
+  keyring: Keyring<VerifyingSecret> = keyringOf(options.secret, "connect.secret", importSecrets, limits),
 ): Flow {
   checkNames("connect", options, { secret: true, badSignatureStatus: true, unsafeAllowUnsigned: true });
   const unsigned = options.unsafeAllowUnsigned === true;
@@ -233,22 +220,6 @@ const WEAK: SetupWarning = {
   what: "connect.secret has under 16 characters and may be guessed.",
   fix: "Use a long random secret.",
 };
-
-function keyringOf(source: ConnectOptions["secret"], limits: ResolverLimits): Keyring<VerifyingSecret> {
-  const option = "connect.secret";
-  if (isKeySource<SecretInput>(source)) {
-    const load = async (secrets: OneOrMore<SecretInput> | undefined): Promise<readonly VerifyingSecret[]> =>
-      importSecrets(secrets, `what ${option}.read returned`);
-    return keysReadAgain(source, load, option, limits);
-  }
-  if (typeof source !== "function") return lazyKeys(async () => importSecrets(source, option));
-  return resolvedKeys(
-    source,
-    async (secrets) => importSecrets(secrets, `what ${option} returned`),
-    option,
-    limits,
-  );
-}
 
 interface Envelope {
   readonly name: string;

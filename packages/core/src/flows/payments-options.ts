@@ -9,8 +9,7 @@ import {
   type VerifyingKey,
 } from "../signature/keys.ts";
 import { type CallbackRules, wireOf } from "./callback.ts";
-import { type KeyResolver, type Keyring, lazyKeys, type ResolverLimits, resolvedKeys } from "./keyring.ts";
-import { isKeySource, type KeySource, keysReadAgain } from "./keys-read-again.ts";
+import type { Keys } from "./keys.ts";
 
 /** The values that signed fields must have. They are compared as a whole. */
 export interface PaymentExpectations {
@@ -24,37 +23,19 @@ export interface PaymentsOptions {
    * The merchant's public key: PEM (line ends may be written as `\n`, quotes and base64 of it are accepted too), a `KeyObject` or `{ file
    * }`. A list of up to four during a rotation. `{ read }`, which is called again. A resolver for many merchants.
    */
-  readonly publicKey:
-    | OneOrMore<PublicKeySource>
-    | KeySource<PublicKeySource>
-    | KeyResolver<PublicKeySource>
-    | undefined;
+  readonly publicKey: Keys<PublicKeySource>;
   /** Signed fields whose value is known. An authentic callback with another value is held as `unexpected`. */
   readonly expect?: PaymentExpectations | undefined;
   /** A second SUCCESS for a reference, under another payTxnId, is held as `reference-reused`. Default false. */
   readonly oneSuccessPerReference?: boolean | undefined;
 }
 
-/** The keys that verify callbacks: fixed ones, or those that a resolver finds. */
-export function keyringOf(
-  source: PaymentsOptions["publicKey"],
-  limits: ResolverLimits,
-): Keyring<VerifyingKey> {
-  const option = "payments.publicKey";
-  if (isKeySource<PublicKeySource>(source)) {
-    const what = `what ${option}.read returned`;
-    const load = async (keys: OneOrMore<PublicKeySource> | undefined): Promise<readonly VerifyingKey[]> =>
-      importPublicKeys(await readFiles(keys, what), what);
-    return keysReadAgain(source, load, option, limits);
-  }
-  if (typeof source !== "function")
-    return lazyKeys(async () => importPublicKeys(await readFiles(source, option), option));
-  return resolvedKeys(
-    source,
-    async (keys) => importPublicKeys(await readFiles(keys, `the keys that ${option} returned`), option),
-    option,
-    limits,
-  );
+/** Imports keys, and reads those first that are in files. */
+export async function importKeys(
+  keys: OneOrMore<PublicKeySource> | undefined,
+  what: string,
+): Promise<readonly VerifyingKey[]> {
+  return importPublicKeys(await readFiles(keys, what), what);
 }
 
 async function readFiles(

@@ -35,9 +35,10 @@ import {
 } from "./flow.ts";
 import { judgeBy } from "./judgement.ts";
 import { type KeyHint, type Keyring, type ResolverLimits, verifyBy } from "./keyring.ts";
+import { keyringOf } from "./keys.ts";
 import { type LookupTransaction, textsOfLookup } from "./lookup.ts";
 import { checkOwner } from "./owner.ts";
-import { checkExpectations, keyringOf, type PaymentsOptions, rulesOf } from "./payments-options.ts";
+import { checkExpectations, importKeys, type PaymentsOptions, rulesOf } from "./payments-options.ts";
 
 /** The payments flow: everything in {@link Flow}, and what only this flow can do. */
 export interface PaymentsFlow extends Flow {
@@ -59,7 +60,7 @@ export interface FlowContext extends ResolverLimits {
 export function paymentsFlow(
   options: PaymentsOptions,
   { windowMs, names = SPECIFIED_NAMES, ...limits }: FlowContext,
-  keyring: Keyring<VerifyingKey> = keyringOf(options.publicKey, limits),
+  keyring: Keyring<VerifyingKey> = keyringOf(options.publicKey, "payments.publicKey", importKeys, limits),
 ): PaymentsFlow {
   checkNames("payments", options, {
     publicKey: true,

@@ -1,8 +1,9 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
+import type { Keys } from "../flows/keys.ts";
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import type { SecretInput, VerifyingSecret } from "../signature/keys.ts";
 import { keyedVerifier } from "./keyed-verifier.ts";
-import { importEncodedSecrets, type Keys, type SecretEncoding } from "./keys.ts";
+import { importEncodedSecrets, type SecretEncoding } from "./keys.ts";
 import { SIGNED_OPTION_NAMES, type SignedOptions, type SignedText, signedTextBy } from "./signed-text.ts";
 import type { Verifier } from "./verifier.ts";
 

@@ -1,8 +1,8 @@
 import { UNKNOWN_TENANT, unsetEntries } from "../flows/flow.ts";
 import { verifyBy } from "../flows/keyring.ts";
+import { type Keys, keyringOf } from "../flows/keys.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { countUnset, type OneOrMore } from "../signature/keys.ts";
-import { type Keys, keyringOf } from "./keys.ts";
 import {
   type Authentic,
   type NotAuthentic,

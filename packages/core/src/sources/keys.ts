@@ -1,12 +1,4 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import {
-  type KeyResolver,
-  type Keyring,
-  lazyKeys,
-  type ResolverLimits,
-  resolvedKeys,
-} from "../flows/keyring.ts";
-import { isKeySource, type KeySource, keysReadAgain } from "../flows/keys-read-again.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import {
   fingerprintOf,
@@ -18,28 +10,6 @@ import {
   several,
   type VerifyingSecret,
 } from "../signature/keys.ts";
-
-/** One key, up to four during a rotation, `{ read }` for keys that are read again, or a resolver for many merchants. Entries that are not set are ignored. */
-export type Keys<Key> = OneOrMore<Key> | KeySource<Key> | KeyResolver<Key> | undefined;
-
-/** A keyring of what a user gave. `load` imports fixed keys and what a resolver returns. */
-export function keyringOf<Key, Imported extends { readonly keyId: string }>(
-  given: Keys<Key>,
-  option: string,
-  load: (keys: OneOrMore<Key> | undefined, option: string) => readonly Imported[],
-  limits: ResolverLimits,
-): Keyring<Imported> {
-  if (isKeySource<Key>(given)) {
-    return keysReadAgain(given, async (keys) => load(keys, `what ${option}.read returned`), option, limits);
-  }
-  if (typeof given !== "function") return lazyKeys(async () => load(given as OneOrMore<Key>, option));
-  return resolvedKeys(
-    given as KeyResolver<Key>,
-    async (keys) => load(keys, `what ${option} returned`),
-    option,
-    limits,
-  );
-}
 
 /** How the text of a secret stands for its bytes. */
 export type SecretEncoding = "utf8" | "base64" | "hex";

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import type { Keys } from "../flows/keys.ts";
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import { importSecrets, type SecretInput, type VerifyingSecret } from "../signature/keys.ts";
 import { isPending } from "../time/awaitable.ts";
 import { withinTime } from "../time/deadline.ts";
 import { type Claim, keyedVerifier } from "./keyed-verifier.ts";
-import type { Keys } from "./keys.ts";
 import {
   type Authentic,
   type Bind,

@@ -1,7 +1,8 @@
 import { constants, verify } from "node:crypto";
+import type { Keys } from "../flows/keys.ts";
 import { checkChoice, checkNames } from "../protocol/check-names.ts";
 import { keyedVerifier } from "./keyed-verifier.ts";
-import { importKeysOf, type Keys, type PublicKeyAlgorithm, type PublicVerifyingKey } from "./keys.ts";
+import { importKeysOf, type PublicKeyAlgorithm, type PublicVerifyingKey } from "./keys.ts";
 import { SIGNED_OPTION_NAMES, type SignedOptions, type SignedText, signedTextBy } from "./signed-text.ts";
 import { invalid, type Verifier } from "./verifier.ts";
 

@@ -2,9 +2,10 @@
  * Sources of well-known senders. Each is a plain call of `source()`, to be copied where it does not fit. None takes an id or a tenant
  * from a header that the signature does not cover.
  */
+
+import type { Keys } from "../flows/keys.ts";
 import type { SecretInput } from "../signature/keys.ts";
 import { hmac } from "./hmac.ts";
-import type { Keys } from "./keys.ts";
 import { anyOf } from "./other-verifiers.ts";
 import { publicKey } from "./public-key.ts";
 import { type Schemas, type Source, source, type TypesOf, type TypesOnly } from "./source.ts";
