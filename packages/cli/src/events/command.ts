@@ -3,7 +3,7 @@ import { EXIT, UsageError } from "../command-line/errors.ts";
 import type { Given } from "../command-line/given.ts";
 import { decide, type Wanted, wantedOf } from "./decide.ts";
 import { list, printCounts, printMetrics, show } from "./list.ts";
-import { INBOX_OPTIONS, openInbox } from "./open-inbox.ts";
+import { INBOX_OPTIONS, INBOX_USAGE, openInbox } from "./open-inbox.ts";
 import type { Action } from "./plan.ts";
 import { checkRetry, retry } from "./retry.ts";
 import { FILTER_OPTIONS, FILTERS, selectionOf } from "./selection.ts";
@@ -25,11 +25,11 @@ export const eventsCommand: Command = {
   name: "events",
   summary: "Find, list and count the events of an inbox; replay, retry and discard them",
   usage: [
-    "[EVENT_ID …] --redis URL | --sqlite FILE | --postgres URL | --mysql URL [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--newest] [--limit N] [--body]",
-    "--count [--prometheus] --redis URL | --sqlite FILE | --postgres URL | --mysql URL",
-    "replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--again] [--even-if-expired] --redis URL | --sqlite FILE | --postgres URL | --mysql URL",
-    "retry EVENT_ID … | --all --by NAME --note TEXT [--rate N] [--dry-run] --redis URL | --sqlite FILE | --postgres URL | --mysql URL",
-    "discard EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] --redis URL | --sqlite FILE | --postgres URL | --mysql URL",
+    `[EVENT_ID …] ${INBOX_USAGE} [--reference TEXT] [--id TEXT] [--tenant TENANT] [--state STATE] [--reason REASONS] [--newest] [--limit N] [--body]`,
+    `--count [--prometheus] ${INBOX_USAGE}`,
+    `replay EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] [--handlers a,b] [--again] [--even-if-expired] ${INBOX_USAGE}`,
+    `retry EVENT_ID … | --all --by NAME --note TEXT [--rate N] [--dry-run] ${INBOX_USAGE}`,
+    `discard EVENT_ID … | --all --reason REASONS --by NAME --note TEXT [--dry-run] [--yes] ${INBOX_USAGE}`,
   ],
   options: {
     ...INBOX_OPTIONS,

@@ -6,6 +6,9 @@ import type { OptionSpec } from "../command-line/form.ts";
 import type { Given } from "../command-line/given.ts";
 import { silentLogger } from "../silent-logger.ts";
 
+/** How a usage line names an inbox. */
+export const INBOX_USAGE = "--redis URL | --sqlite FILE | --postgres URL | --mysql URL";
+
 /** Options that name an inbox. */
 export const INBOX_OPTIONS: Readonly<
   Record<"redis" | "prefix" | "sqlite" | "postgres" | "schema" | "mysql", OptionSpec>

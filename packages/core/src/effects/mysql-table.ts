@@ -4,7 +4,7 @@ import { isPayhooksError, type PayhooksError } from "../protocol/errors.ts";
 import { describeError } from "../protocol/foreign-error.ts";
 import { propertyOf, textOf } from "../protocol/reading.ts";
 import { swallowedId, unsuitableEffects } from "./errors.ts";
-import { checkTable } from "./postgres-table.ts";
+import { checkTable } from "./table-options.ts";
 import type { Stored } from "./transaction.ts";
 
 /** Runs one statement, and returns its rows, or how many it has changed. */
@@ -194,7 +194,7 @@ export class MysqlTable {
   }
 
   #remake(): string {
-    return `To make it, let a user who may create tables run payhooks migrate, or: ${mysqlEffectsSql(this.name).join("; ")};`;
+    return `To make it, let a user who may create tables run what payhooks migrate --sql --for mysql prints: ${mysqlEffectsSql(this.name).join("; ")};`;
   }
 }
 

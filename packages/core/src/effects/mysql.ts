@@ -13,7 +13,7 @@ import type { Effects, EffectsOptions } from "./effects.ts";
 import { usedAfterEnd } from "./errors.ts";
 import { isRepeatable, isUnavailable, MysqlTable, type Query } from "./mysql-table.ts";
 import { effects } from "./own-client.ts";
-import { milliseconds } from "./postgres-table.ts";
+import { milliseconds } from "./table-options.ts";
 
 export { mysqlEffectsSql } from "./mysql-table.ts";
 
@@ -37,7 +37,7 @@ export interface MysqlEffectsPool<Connection> {
 export interface MysqlEffectsOptions extends EffectsOptions {
   /** The table, with its database if necessary. Default `payhooks_effects`. */
   readonly table?: string | undefined;
-  /** Makes the table at the start if it is missing. Default true. Use false if `payhooks migrate` makes it. */
+  /** Makes the table at the start if it is missing. Default true. Use false if a migration makes it. */
   readonly createTable?: boolean | undefined;
   /** How long a transaction waits for a lock before it is repeated. Whole seconds are used. Default 5 s. */
   readonly lockTimeoutMs?: number | undefined;

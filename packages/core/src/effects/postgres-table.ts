@@ -1,8 +1,8 @@
 import { checkNames, type OptionNames } from "../protocol/check-names.ts";
-import { PayhooksError } from "../protocol/errors.ts";
 import type { EffectsOptions } from "./effects.ts";
 import { swallowedId } from "./errors.ts";
 import { isAborted, textIn } from "./postgres-states.ts";
+import { checkTable, milliseconds } from "./table-options.ts";
 import type { Stored, StoredNow } from "./transaction.ts";
 
 /** Options of the effects in PostgreSQL, whatever the client is. */
@@ -32,16 +32,6 @@ const OPTION_NAMES: OptionNames<PostgresEffectsOptions> = {
 
 /** Runs one statement, and returns its rows. */
 export type Query = (sql: string, parameters: readonly string[]) => Promise<readonly unknown[]>;
-
-const TABLE = /^[A-Za-z_][A-Za-z0-9_]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_]{0,62})?$/;
-
-/** Checks that a name needs no quotes. Throws `ERR_OPTION_INVALID`. */
-export function checkTable(table: string): string {
-  if (TABLE.test(table)) return table;
-  throw new PayhooksError("ERR_OPTION_INVALID", `table is ${JSON.stringify(String(table).slice(0, 80))}.`, {
-    fix: 'Use a name such as "payhooks_effects" or "shop.payhooks_effects".',
-  });
-}
 
 /** The SQL that makes the table, for migrations of your own. */
 export function postgresEffectsSql(table: string = "payhooks_effects"): readonly string[] {
@@ -136,14 +126,4 @@ export class PostgresTable {
     );
     return rows.length;
   }
-}
-
-/** A whole number of milliseconds as a text. Throws `ERR_OPTION_INVALID`. */
-export function milliseconds(option: string, value: number): string {
-  if (Number.isSafeInteger(value) && value > 0) return String(value);
-  throw new PayhooksError(
-    "ERR_OPTION_INVALID",
-    `${option} is ${String(value)}, not a whole number above zero.`,
-    { fix: "Leave it out for the default." },
-  );
 }

@@ -5,7 +5,7 @@ import { isBusy, isFull, wordsOf } from "../sqlite/failure.ts";
 import type { SqliteHandle, SqliteStatement } from "../sqlite/handle.ts";
 import { APPLICATION_ID } from "../sqlite/schema.ts";
 import { databaseAway, swallowedId, unsuitableEffects } from "./errors.ts";
-import { checkTable } from "./postgres-table.ts";
+import { checkTable } from "./table-options.ts";
 import type { Stored } from "./transaction.ts";
 
 /** The SQL that makes the table, for migrations of your own. */

@@ -44,7 +44,8 @@ const TRACE_HEADERS = ["traceparent", "b3", "x-b3-traceid", "x-amzn-trace-id", "
  *   the trace of that one, `accept` begins a trace of its own, with a link.
  * - The span `process FLOW` is one call of a handler, wherever and whenever it happens. It is a child of the `accept` span, whose
  *   context the record keeps, and it is active while the handler runs.
- * - The span `hold FLOW` has no duration. It shows that a run has put the event on hold.
+ * - The spans `hold FLOW` and `overtake FLOW` have no duration. They show that a run has put the event on hold, or has found that a
+ *   later event of its subject had overtaken it.
  *
  * @throws PayhooksError `ERR_OPTION_INVALID` for an option that does not exist.
  * @example createReceiver({ payments: { publicKey }, instrumentation: otel() });

@@ -22,7 +22,8 @@ import { isPending } from "../time/awaitable.ts";
 import { sleep } from "../time/clock.ts";
 import { Deadline, TIME_IS_UP } from "../time/deadline.ts";
 import { type Environment, ON_WORKERS } from "../time/environment.ts";
-import type { DeliveryEnd, DeliveryOutcome, Instrumentation } from "./instrumentation.ts";
+import { type Course, endOf, newCourse } from "./course.ts";
+import type { Instrumentation } from "./instrumentation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { ABOUT_TIME, likelyCauseOf } from "./likely-cause.ts";
 import type { Settings } from "./options.ts";
@@ -78,15 +79,6 @@ type Fault = readonly [
   hint?: string | undefined,
 ];
 type Refuse = (...fault: Fault) => Reply;
-
-/** What becomes of a delivery on its way, for an instrumentation. */
-interface Course {
-  /** The kept text of the instrumentation. */
-  readonly trace: string | null;
-  outcome: DeliveryOutcome;
-  code: DeliveryErrorCode | null;
-  accepted: Accepted | null;
-}
 type Obstacle = readonly [code: DeliveryErrorCode, why: string];
 
 /** Takes a delivery from its bytes to its answer: verify, accept, acknowledge. Both flows of a receiver share one. */
@@ -175,7 +167,7 @@ export class Intake {
       flow: flow.name,
       header: (name) => delivery.headers.get(name) ?? null,
     });
-    const course: Course = { trace: observation.trace, outcome: "answered", code: null, accepted: null };
+    const course = newCourse(observation.trace);
     try {
       const reply = await observation.run(() => this.#receive(flow, delivery, mounted, course));
       observation.end(endOf(course, reply.status));
@@ -475,17 +467,6 @@ export class Intake {
     );
     waitUntil(telling);
   }
-}
-
-function endOf({ outcome, code, accepted }: Course, status: number): DeliveryEnd {
-  const isStored = accepted !== null && accepted.outcome !== "expired" && accepted.outcome !== "stale";
-  return {
-    outcome: accepted?.outcome ?? (code === null ? outcome : "refused"),
-    status,
-    code,
-    eventId: isStored ? accepted.eventId : null,
-    reason: accepted?.reason ?? null,
-  };
 }
 
 /** Names a resolver that fails. When the time for the delivery is up, that is passed on as it is. */

@@ -1,0 +1,29 @@
+import type { Accepted } from "../inbox/record/event.ts";
+import type { DeliveryErrorCode } from "../protocol/errors.ts";
+import type { DeliveryEnd, DeliveryOutcome } from "./instrumentation.ts";
+
+/** A delivery on its way to its answer, as an instrumentation is told of it. */
+export interface Course {
+  /** The text of the instrumentation that is kept with the event. */
+  readonly trace: string | null;
+  /** Counts only if the delivery was neither refused nor accepted. */
+  outcome: DeliveryOutcome;
+  code: DeliveryErrorCode | null;
+  accepted: Accepted | null;
+}
+
+export function newCourse(trace: string | null): Course {
+  return { trace, outcome: "answered", code: null, accepted: null };
+}
+
+/** The end of a delivery that was answered with this status. */
+export function endOf({ outcome, code, accepted }: Course, status: number): DeliveryEnd {
+  const isStored = accepted !== null && accepted.outcome !== "expired" && accepted.outcome !== "stale";
+  return {
+    outcome: accepted?.outcome ?? (code === null ? outcome : "refused"),
+    status,
+    code,
+    eventId: isStored ? accepted.eventId : null,
+    reason: accepted?.reason ?? null,
+  };
+}
