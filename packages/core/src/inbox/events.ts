@@ -1,7 +1,8 @@
 import type { FlowName } from "../protocol/events.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
+import type { BulkOptions, BulkReport, Which } from "./bulk.ts";
 import type { EventState } from "./record/index-of.ts";
-import type { Decision, ReplayDecision, RetryDecision, StoredEvent } from "./record/life.ts";
+import type { Decision, EraseDecision, ReplayDecision, RetryDecision, StoredEvent } from "./record/life.ts";
 
 /** Which events to list: those that match all of the fields. */
 export interface EventFilter {
@@ -75,11 +76,13 @@ export interface Events {
   /** How many events are not finished, and how long the oldest has waited. */
   counts(): Promise<EventCounts>;
   /**
-   * Makes a held event wait again.
-   * @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has another
-   * `revision` than the decision names.
+   * Makes held or finished events wait again: one, several, or all that match a filter. A finished one needs what was signed, which
+   * the option `keep` of its flow keeps. Of several, what cannot run again is left alone, and the report says why.
+   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when none that is held or finished has this eventId, `ERR_HELD_CHANGED`
+   * when it has another `revision` than the decision names, `ERR_NOT_DECIDABLE` when it cannot run again. `ERR_OPTION_INVALID`,
+   * `ERR_OPTION_MISSING`.
    */
-  replay(eventId: string, decision: ReplayDecision): Promise<void>;
+  replay(which: Which, decision: ReplayDecision & BulkOptions): Promise<BulkReport>;
   /**
    * Brings the next attempt of an event forward, instead of waiting for its backoff: after an outage, the last one may be an hour
    * away. It is an attempt like any other. False if the event waits for no later attempt: it runs, is due, is held or has ended.
@@ -87,11 +90,18 @@ export interface Events {
    */
   retryNow(eventId: string, decision: RetryDecision): Promise<boolean>;
   /**
-   * Drops a held event for good. Its copies stay duplicates.
-   * @throws PayhooksError `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has another
-   * `revision` than the decision names.
+   * Drops held events for good. Their copies stay duplicates.
+   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when no held event has this eventId, `ERR_HELD_CHANGED` when it has
+   * another `revision` than the decision names. `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
    */
-  discard(eventId: string, decision: Decision): Promise<void>;
+  discard(which: Which, decision: Decision & BulkOptions): Promise<BulkReport>;
+  /**
+   * Erases what is kept of events: what was signed, references, ids, amounts, errors, histories. Their copies are still recognised.
+   * With a filter, events of every reason are erased.
+   * @throws PayhooksError for one event: `ERR_HELD_NOT_FOUND` when there is none, `ERR_NOT_DECIDABLE` when it runs, or has not ended.
+   * `ERR_OPTION_INVALID`, `ERR_OPTION_MISSING`.
+   */
+  erase(which: Which, decision: EraseDecision & BulkOptions): Promise<BulkReport>;
 }
 
 /** Every event that matches, page by page. */

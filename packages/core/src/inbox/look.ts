@@ -48,20 +48,14 @@ export class Look {
   }
 
   async list(query: EventQuery = {}): Promise<EventPage> {
-    const { limit = DEFAULT_LIMIT, cursor, first = "oldest", state, ...wanted } = checked(query);
+    const { limit = DEFAULT_LIMIT, cursor, first = "oldest", state, id } = checked(query);
     const part: Part = { limit, cursor: cursorOf(cursor), first };
-    const isNamed = wanted.id !== undefined || wanted.referenceId !== undefined;
-    const named = isNamed ? { ...wanted, tenant: wanted.tenant ?? ONLY_TENANT } : wanted;
-    const wantedState = state ?? (isNamed ? "any" : "unfinished");
-    const filter: EventFilter = {
-      ...labelled(named),
-      ...(wantedState !== "unfinished" && { state: wantedState }),
-    };
+    const filter = filterOf(query);
     await this.#ready();
     try {
       return await this.#listed(filter, part);
     } catch (error) {
-      const { id, tenant = ONLY_TENANT } = named;
+      const { tenant = ONLY_TENANT } = query;
       if (id === undefined || state !== undefined || !isNotSearchable(error)) throw error;
       return await this.#ofRecord(filter, tenant, id, part);
     }
@@ -126,6 +120,19 @@ export class Look {
     const { events, next } = listing.page(limit);
     return pageOf(events.flatMap(storedEvent), next);
   }
+}
+
+/**
+ * What a query asks the store for.
+ *
+ * @throws PayhooksError `ERR_OPTION_INVALID`
+ */
+export function filterOf(query: EventQuery): EventFilter {
+  const { limit: _limit, cursor: _cursor, first: _first, state, ...wanted } = checked(query);
+  const isNamed = wanted.id !== undefined || wanted.referenceId !== undefined;
+  const named = isNamed ? { ...wanted, tenant: wanted.tenant ?? ONLY_TENANT } : wanted;
+  const wantedState = state ?? (isNamed ? "any" : "unfinished");
+  return { ...labelled(named), ...(wantedState !== "unfinished" && { state: wantedState }) };
 }
 
 function pageOf(events: readonly StoredEvent[], next: ListCursor | null): EventPage {

@@ -189,10 +189,8 @@ class MysqlStore implements RecordStore {
       const row = found.get(key);
       if (row === undefined) return false;
       const isOpen = index.events.some(({ state }) => state !== "finished");
-      return (
-        (Number(row.n) > 0 || index.events.length === 0) &&
-        (Number(row.open) > 0 || !isOpen || row.version !== version)
-      );
+      if (row.version !== version) return true;
+      return (Number(row.n) > 0 || index.events.length === 0) && (Number(row.open) > 0 || !isOpen);
     });
   }
 
