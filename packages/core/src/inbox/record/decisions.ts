@@ -48,9 +48,9 @@ export function decideOnce(
   const slot = record?.slots[slotKey];
   if (record === null || slot === undefined) return "missing";
   if (slot.decision === token) return "known";
-  if (revision !== undefined && revision !== revisionOf(record, recordKeyOf(eventId), slotKey)) {
-    return canBeReplayed(slot) ?? "changed";
-  }
+  // What cannot be decided about has no revision, and the decision says why.
+  const now = revision === undefined ? null : revisionOf(record, recordKeyOf(eventId), slotKey);
+  if (now !== null && now !== revision) return "changed";
   const decided = decide();
   if (isMade(decided)) slot.decision = token;
   return decided;
