@@ -1,0 +1,19 @@
+import { ssrRenderAttrs } from "vue/server-renderer";
+import { useSSRContext } from "vue";
+import { _ as _export_sfc } from "./plugin-vue_export-helper.1tPrXgE0.js";
+const __pageData = JSON.parse('{"title":"0012: The signed string is read, not the body","description":"","frontmatter":{},"headers":[],"relativePath":"decisions/0012-the-signed-string-is-read.md","filePath":"decisions/0012-the-signed-string-is-read.md"}');
+const _sfc_main = { name: "decisions/0012-the-signed-string-is-read.md" };
+function _sfc_ssrRender(_ctx, _push, _parent, _attrs, $props, $setup, $data, $options) {
+  _push(`<div${ssrRenderAttrs(_attrs)}><h1 id="0012-the-signed-string-is-read-not-the-body" tabindex="-1">0012: The signed string is read, not the body <a class="header-anchor" href="#0012-the-signed-string-is-read-not-the-body" aria-label="Permalink to &quot;0012: The signed string is read, not the body&quot;">​</a></h1><p><strong>Context.</strong> A payment callback is signed over <a href="/concepts/security.html#the-forgery-of-the-canonical-string">a string in which nothing is escaped</a>, so several bodies can have the same string. Until now, five rules (R1 to R5) decided which <em>bodies</em> have one meaning. But the sender of a body chooses how it spells the string, and attacks lived from that. Anybody who had seen a callback could spell it anew so that it broke a rule. It was then held, although nothing about it was uncertain. Such copies filled the room for held entries. <code>confirm</code> released one as if it were new, and it took the place of the genuine callback. A declared field could be forged, and so could <code>event.extra</code>. The search for readings was exponential, so it had to stop early.</p><p><strong>Decision.</strong> Payhooks reads the string, not the body. A <strong>reading</strong> is a way to cut the string into fields that the service could have signed.</p><ul><li>Required and declared fields must be the same in all readings. Otherwise the callback is ambiguous.</li><li>Optional fields on which the readings do not agree are left out.</li><li>A string without a reading is malformed.</li><li>All bodies with one string are one event.</li></ul><p>The readings are a graph over the parts of the string. Whether one part may follow another depends on these two alone. So two passes over the parts find what all readings say, without walking each reading.</p><p>There is one more rule: no known name may stand in the string twice, the query of the callback URL apart. The readings take for granted that the service writes its fields as documented. If it does not, the genuine body is not among the readings, and a forgery could be the only one. But such a forgery leaves behind the name that it has swallowed.</p><p><strong>Why.</strong> It is one rule instead of five, and it is exact. The oracle test compares it with brute force in both directions, and finds neither a forgery nor anything held for nothing. Harmless callbacks that used to be held now run: <code>R&amp;D</code> in a name, a number for a text, a new field behind <code>userId</code>.</p><p><strong>Price.</strong> A string with undocumented fields or an <code>&amp;</code> costs 5 to 20 µs more to judge, one of 128 parts a millisecond. A callback of more than 128 parts is held. <code>confirm</code> no longer gets the body as it arrived, nor can it answer &quot;run&quot;: both took the sender&#39;s spelling for the truth.</p></div>`);
+}
+const _sfc_setup = _sfc_main.setup;
+_sfc_main.setup = (props, ctx) => {
+  const ssrContext = useSSRContext();
+  (ssrContext.modules || (ssrContext.modules = /* @__PURE__ */ new Set())).add("decisions/0012-the-signed-string-is-read.md");
+  return _sfc_setup ? _sfc_setup(props, ctx) : void 0;
+};
+const _0012TheSignedStringIsRead = /* @__PURE__ */ _export_sfc(_sfc_main, [["ssrRender", _sfc_ssrRender]]);
+export {
+  __pageData,
+  _0012TheSignedStringIsRead as default
+};

@@ -1,0 +1,19 @@
+import { ssrRenderAttrs } from "vue/server-renderer";
+import { useSSRContext } from "vue";
+import { _ as _export_sfc } from "./plugin-vue_export-helper.1tPrXgE0.js";
+const __pageData = JSON.parse('{"title":"0029: An engine in straight lines","description":"","frontmatter":{},"headers":[],"relativePath":"decisions/0029-an-engine-in-straight-lines.md","filePath":"decisions/0029-an-engine-in-straight-lines.md"}');
+const _sfc_main = { name: "decisions/0029-an-engine-in-straight-lines.md" };
+function _sfc_ssrRender(_ctx, _push, _parent, _attrs, $props, $setup, $data, $options) {
+  _push(`<div${ssrRenderAttrs(_attrs)}><h1 id="0029-an-engine-in-straight-lines" tabindex="-1">0029: An engine in straight lines <a class="header-anchor" href="#0029-an-engine-in-straight-lines" aria-label="Permalink to &quot;0029: An engine in straight lines&quot;">​</a></h1><p>Reviewers who read all of core would have changed any file of it, except for one room: the five files between an acceptance and the write that it makes. They were written with callbacks, since the store in memory answers at once and others do not. A run began in four places, and each of them remembered by itself whether its own write had been made.</p><p><strong>Decision.</strong></p><ul><li><code>async</code> and <code>await</code> everywhere in the engine. <code>Records.change</code> is read, compute, swap, and again, in one loop. A store may still answer with or without a promise.</li><li>A run is one object from before the write that begins it until its end is written: <code>Run</code>. It begins in <code>Run.begin</code> and ends in <code>Run.finish</code>, whoever asks. <code>Run.isBegunIn</code> is the one place that recognises its own write.</li><li>Changes of one record in one process are made one after the other, each with a write of its own. Before, those that waited for an earlier one were made by one write. Hardly anything was gained: only copies of one event that arrive together wait like this, and most of them write nothing.</li><li>The write that ends a run no longer begins the next event of its record. The next one is found by a look of the same process, which costs one look and one write where a SUCCESS arrives while its PENDING is handled, and nothing anywhere else.</li><li><code>packages/core/src/inbox/README.md</code> tells the way of a delivery on one page.</li></ul><table tabindex="0"><thead><tr><th></th><th>before</th><th>after</th></tr></thead><tbody><tr><td>lines of the six files</td><td>1,673</td><td>1,563</td></tr><tr><td>callbacks that settle, and <code>then</code>, <code>catch</code> or <code>finally</code></td><td>40</td><td>11</td></tr><tr><td>places where a run begins</td><td>4</td><td>1</td></tr><tr><td>places where a run ends</td><td>2</td><td>1</td></tr><tr><td>µs of processor per event, with a store that costs none</td><td>61</td><td>59</td></tr></tbody></table><p>The last line is the least of four rounds of 20,000 events each, before and after by turns, on a machine that was not quiet.</p><p><strong>Left as it was.</strong> The lease is in the record&#39;s text, and its end in the index of due times. Both are to move beside the text, into columns of their own. Then one step can take a record and begin its run, and three things are needed no longer: <code>takeDue</code>, the hiding of what was taken, and the runs that are begun ahead of a place.</p></div>`);
+}
+const _sfc_setup = _sfc_main.setup;
+_sfc_main.setup = (props, ctx) => {
+  const ssrContext = useSSRContext();
+  (ssrContext.modules || (ssrContext.modules = /* @__PURE__ */ new Set())).add("decisions/0029-an-engine-in-straight-lines.md");
+  return _sfc_setup ? _sfc_setup(props, ctx) : void 0;
+};
+const _0029AnEngineInStraightLines = /* @__PURE__ */ _export_sfc(_sfc_main, [["ssrRender", _sfc_ssrRender]]);
+export {
+  __pageData,
+  _0029AnEngineInStraightLines as default
+};

@@ -1,0 +1,19 @@
+import { ssrRenderAttrs } from "vue/server-renderer";
+import { useSSRContext } from "vue";
+import { _ as _export_sfc } from "./plugin-vue_export-helper.1tPrXgE0.js";
+const __pageData = JSON.parse('{"title":"0036: The rules of one reading know roles, not names","description":"","frontmatter":{},"headers":[],"relativePath":"decisions/0036-rules-know-roles-not-names.md","filePath":"decisions/0036-rules-know-roles-not-names.md"}');
+const _sfc_main = { name: "decisions/0036-rules-know-roles-not-names.md" };
+function _sfc_ssrRender(_ctx, _push, _parent, _attrs, $props, $setup, $data, $options) {
+  _push(`<div${ssrRenderAttrs(_attrs)}><h1 id="0036-the-rules-of-one-reading-know-roles-not-names" tabindex="-1">0036: The rules of one reading know roles, not names <a class="header-anchor" href="#0036-the-rules-of-one-reading-know-roles-not-names" aria-label="Permalink to &quot;0036: The rules of one reading know roles, not names&quot;">​</a></h1><h2 id="context" tabindex="-1">Context <a class="header-anchor" href="#context" aria-label="Permalink to &quot;Context&quot;">​</a></h2><p>The specification writes a neutral word wherever the service has its brand, and deployments differ in which fields they send. A bare rename would make callbacks forgeable. <code>payTxnId</code> stands between <code>message</code> and <code>providerTxId</code>, and is what keeps a customer&#39;s text from giving the provider&#39;s id. Most brands lose this separator.</p><h2 id="decision" tabindex="-1">Decision <a class="header-anchor" href="#decision" aria-label="Permalink to &quot;Decision&quot;">​</a></h2><ul><li><code>serviceNames</code> makes one checked and frozen value for the names, how often each field is sent, extra signed fields and words of statuses. <code>payments.extraFields</code> is gone.</li><li>The rules of <code>flows/</code> look for fields by their names on the wire, in the order of these names. Everything else, such as which value may have an <code>&amp;</code>, goes by the role. What leaves the rules has neutral names.</li><li>A body in which every part is a known field has one reading if no field that is sent sometimes directly follows a free text. Only then is the search for readings skipped.</li><li>A field that need not be sent need not be well formed for a reading. Otherwise the body that was signed could be missing among the readings. A <code>callbackUrl</code> that is sent sometimes is checked once its value is certain.</li><li>What stands in the query of a callback URL is excused from the search for names that occur twice only if the URL is always sent, and a field of the specification that is always sent and made by the service ends it. Under other names such callbacks are held.</li><li>A field that only the merchant calls <code>&quot;always&quot;</code> and that is not essential is left out if the readings do not agree on it.</li></ul><h2 id="consequences" tabindex="-1">Consequences <a class="header-anchor" href="#consequences" aria-label="Permalink to &quot;Consequences&quot;">​</a></h2><p>A wrong <code>&quot;sometimes&quot;</code> or <code>&quot;absent&quot;</code> holds more, or leaves more out. A wrong <code>&quot;always&quot;</code> can forge that field: it is the merchant&#39;s word. The oracle draws names, order, how often fields are sent and extra fields. It must find the bare rename and a wrong <code>&quot;always&quot;</code>.</p></div>`);
+}
+const _sfc_setup = _sfc_main.setup;
+_sfc_main.setup = (props, ctx) => {
+  const ssrContext = useSSRContext();
+  (ssrContext.modules || (ssrContext.modules = /* @__PURE__ */ new Set())).add("decisions/0036-rules-know-roles-not-names.md");
+  return _sfc_setup ? _sfc_setup(props, ctx) : void 0;
+};
+const _0036RulesKnowRolesNotNames = /* @__PURE__ */ _export_sfc(_sfc_main, [["ssrRender", _sfc_ssrRender]]);
+export {
+  __pageData,
+  _0036RulesKnowRolesNotNames as default
+};

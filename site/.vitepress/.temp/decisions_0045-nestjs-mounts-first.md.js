@@ -1,0 +1,19 @@
+import { ssrRenderAttrs } from "vue/server-renderer";
+import { useSSRContext } from "vue";
+import { _ as _export_sfc } from "./plugin-vue_export-helper.1tPrXgE0.js";
+const __pageData = JSON.parse('{"title":"0045: The NestJS module mounts before the body parsers","description":"","frontmatter":{},"headers":[],"relativePath":"decisions/0045-nestjs-mounts-first.md","filePath":"decisions/0045-nestjs-mounts-first.md"}');
+const _sfc_main = { name: "decisions/0045-nestjs-mounts-first.md" };
+function _sfc_ssrRender(_ctx, _push, _parent, _attrs, $props, $setup, $data, $options) {
+  _push(`<div${ssrRenderAttrs(_attrs)}><h1 id="0045-the-nestjs-module-mounts-before-the-body-parsers" tabindex="-1">0045: The NestJS module mounts before the body parsers <a class="header-anchor" href="#0045-the-nestjs-module-mounts-before-the-body-parsers" aria-label="Permalink to &quot;0045: The NestJS module mounts before the body parsers&quot;">​</a></h1><h2 id="context" tabindex="-1">Context <a class="header-anchor" href="#context" aria-label="Permalink to &quot;Context&quot;">​</a></h2><p>A signature covers bytes, and NestJS parses bodies by default. Its own way to keep bytes is the option <code>rawBody</code>, which a user has to know, and which keeps the bytes of every route. Controllers, middleware of modules, guards and pipes all run after the parsers on Express.</p><h2 id="decision" tabindex="-1">Decision <a class="header-anchor" href="#decision" aria-label="Permalink to &quot;Decision&quot;">​</a></h2><ul><li>The module mounts a receiver by the HTTP adapter&#39;s own <code>use</code>, when its providers are made. NestJS makes them in <code>NestFactory.create</code>, and adds the parsers in <code>init</code>, which comes later. So one function of Node&#39;s request and response serves both platforms, and nobody switches <code>rawBody</code> on.</li><li>An application of a testing module gets its adapter after its providers are made. There the receiver is mounted in <code>onModuleInit</code>. If parsers were faster, the refusal says what to write.</li><li>Paths are whole. A global prefix is set after the mount, and a sender&#39;s address is no part of an API with versions.</li><li>Handlers are methods that a decorator has marked at their class. They are found when the application has started, and called at the instance that NestJS holds, so that what wraps a method, such as <code>@UseCls()</code>, stays around it. Methods of one event without names are one handler, as one call of <code>receiver.onDeposit</code> with an object is.</li><li>The receiver closes in <code>onModuleDestroy</code>, which NestJS calls before it closes its server and before <code>onApplicationShutdown</code>.</li><li>The console has no code here. It is a route of a controller on Express, behind the application&#39;s own guards, and a plugin on Fastify.</li><li>The module asks for no package of Terminus. A health result is a plain object, which Terminus takes from version 11 on.</li></ul><h2 id="consequences" tabindex="-1">Consequences <a class="header-anchor" href="#consequences" aria-label="Permalink to &quot;Consequences&quot;">​</a></h2><p>Middleware of the application does not see deliveries. What handlers use should end in <code>onApplicationShutdown</code>: which provider&#39;s <code>onModuleDestroy</code> is called first depends on how modules import each other.</p></div>`);
+}
+const _sfc_setup = _sfc_main.setup;
+_sfc_main.setup = (props, ctx) => {
+  const ssrContext = useSSRContext();
+  (ssrContext.modules || (ssrContext.modules = /* @__PURE__ */ new Set())).add("decisions/0045-nestjs-mounts-first.md");
+  return _sfc_setup ? _sfc_setup(props, ctx) : void 0;
+};
+const _0045NestjsMountsFirst = /* @__PURE__ */ _export_sfc(_sfc_main, [["ssrRender", _sfc_ssrRender]]);
+export {
+  __pageData,
+  _0045NestjsMountsFirst as default
+};
