@@ -1,15 +1,8 @@
 import { inboxError } from "../notices/notice.ts";
 import { PayhooksError } from "../protocol/errors.ts";
-import {
-  type BulkOptions,
-  type BulkParts,
-  type BulkReport,
-  decideAll,
-  type Found,
-  isIds,
-  type Which,
-} from "./bulk.ts";
+import type { BulkOptions, BulkReport, Which } from "./bulk.ts";
 import type { Holder } from "./claims.ts";
+import { type BulkParts, decideAll, type Found, isIds, type Verb } from "./decide-all.ts";
 import type { Events } from "./events.ts";
 import type { InboxParts } from "./parts.ts";
 import { copyRecord, isUnreadable } from "./record/codec.ts";
@@ -38,9 +31,6 @@ export interface DecideParts extends Pick<BulkParts, "filterOf"> {
 
 /** Decides about an event, in a record that it may change. */
 type Rule = (record: IdempotencyRecord | null, eventId: string, now: number) => Decided;
-
-/** The kinds of decisions. */
-type Verb = "replay" | "discard" | "erase";
 
 /** Who has the references that a record had claimed. */
 type Holders = ReadonlyMap<string, Holder>;
@@ -100,7 +90,7 @@ export function decisions({
     rule: Rule,
   ): Promise<BulkReport> {
     await ready();
-    const bulk = { parts, filterOf, hasDefaultReasons: verb !== "erase" };
+    const bulk = { parts, filterOf, verb };
     const list = typeof which === "string" ? [which] : which;
     return decideAll(bulk, list, options, async (found, token, dryRun) => {
       const name = { token, revision };

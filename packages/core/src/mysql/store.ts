@@ -1,4 +1,4 @@
-import type { EventFilter } from "../inbox/events.ts";
+import type { EventFilter } from "../inbox/event-query.ts";
 import { decodeRecord } from "../inbox/record/codec.ts";
 import type { Lanes } from "../inbox/record/lane.ts";
 import { ServerClock } from "../inbox/server-clock.ts";

@@ -1,5 +1,6 @@
 import type { BulkFilter, BulkOptions, BulkOutcome, Which } from "../inbox/bulk.ts";
-import type { EventQuery, Events } from "../inbox/events.ts";
+import type { EventQuery } from "../inbox/event-query.ts";
+import type { Events } from "../inbox/events.ts";
 import type { Decision, ReplayDecision } from "../inbox/record/life.ts";
 import type { NoticeBoard } from "../notices/board.ts";
 import { checkNames, type OptionNames } from "../protocol/check-names.ts";
