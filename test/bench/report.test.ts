@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { chart } from "./chart.ts";
-import { goalTable, groupTable, render } from "./report.ts";
+import { goalTable, groupTable, pages } from "./report.ts";
 import type { Results } from "./results.ts";
 import { estimate, type Verdict } from "./statistics.ts";
 
@@ -58,10 +58,10 @@ describe("the table of a framework", () => {
   });
 });
 
-describe("the page", () => {
+describe("the page of details", () => {
   it("has a section, its date and its chart for each version of Node", () => {
-    const page = render(null, [results, { ...results, node: "24.21.0" }]);
-    expect(page.match(/^## Node \d+$/gm)).toEqual(["## Node 20", "## Node 24"]);
+    const page = pages(null, [results, { ...results, node: "24.21.0" }]).get("performance-details.md");
+    expect(page?.match(/^## Node \d+$/gm)).toEqual(["## Node 20", "## Node 24"]);
     expect(page).toContain("Node 24.21.0, 2 cores, 2026-11-21, at a load of 2.0.");
     expect(page).toContain("(performance/node-24.svg)");
   });

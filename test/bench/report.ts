@@ -1,7 +1,7 @@
-/** Results as Markdown: the tables that a run prints, and the page of the documentation. */
+/** Results as Markdown: the tables that a run prints, and the two pages of the documentation. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { BY_HAND_CHART, byHandChart, byHandSection } from "./by-hand/report.ts";
+import { BY_HAND_CHART, byHandChart, byHandDetails, byHandSection } from "./by-hand/report.ts";
 import { type ByHandResults, readByHand } from "./by-hand/results.ts";
 import { chart } from "./chart.ts";
 import type { FrameworkName, Scheme } from "./protocol.ts";
@@ -57,30 +57,31 @@ export function groupTable(group: GroupFigures): string {
   return table([groupTitle(group), "µs per request", "requests per second", reference], rows);
 }
 
-const PAGE = fileURLToPath(new URL("../../docs/performance.md", import.meta.url));
-const CHARTS = fileURLToPath(new URL("../../docs/performance", import.meta.url));
-
+const PAGE = "performance.md";
+const DETAILS = "performance-details.md";
+const DOCS = fileURLToPath(new URL("../../docs", import.meta.url));
+const CHARTS = `${DOCS}/performance`;
 const README = fileURLToPath(new URL("../../README.md", import.meta.url));
 const FIGURES = /^\| handlers that do nothing +\| process,(?:.+\n)+/m;
 
-/** The README with the page's first table in the place of the one that it has. */
+/** The README with the first page's first table in the place of the one that it has. */
 export function withFigures(readme: string, page: string): string {
   const [figures] = FIGURES.exec(page) ?? [];
   return figures === undefined ? readme : readme.replace(FIGURES, () => figures);
 }
 
-/** Writes the page and its charts from the files of results, and the table of the README. */
+/** Writes the pages and their charts from the files of results, and the table of the README. */
 export function writeReport(): void {
   const byHand = readByHand();
   const all = allResults();
-  const page = render(byHand, all);
-  writeFileSync(PAGE, page);
-  writeFileSync(README, withFigures(readFileSync(README, "utf8"), page));
+  const written = pages(byHand, all);
+  for (const [name, text] of written) writeFileSync(`${DOCS}/${name}`, text);
+  writeFileSync(README, withFigures(readFileSync(README, "utf8"), written.get(PAGE) ?? ""));
   mkdirSync(CHARTS, { recursive: true });
   for (const [name, image] of charts(byHand, all)) writeFileSync(`${CHARTS}/${name}`, image);
 }
 
-/** Every chart of the page, by the name of its file. */
+/** Every chart of the pages, by the name of its file. */
 export function charts(byHand: ByHandResults | null, all: readonly Results[]): ReadonlyMap<string, string> {
   const first = byHand === null ? [] : [[BY_HAND_CHART, byHandChart(byHand)] as const];
   return new Map([...first, ...all.map((results) => [chartName(results), chart(results)] as const)]);
@@ -93,15 +94,20 @@ export function allResults(): readonly Results[] {
 const majorOf = ({ node }: Pick<Results, "node">): number => Number(node.split(".")[0]);
 const chartName = (results: Pick<Results, "node">): string => `node-${majorOf(results)}.svg`;
 
-/** The page of these results. A comparison that is null was never run. */
-export function render(
+/** The pages of these results, by the names of their files. A comparison that is null was never run. */
+export function pages(
   byHand: ByHandResults | null,
   all: readonly Results[],
   seeing: SeeingResults | null = readSeeing(),
-): string {
-  const first = byHand === null ? [] : [byHandSection(byHand)];
+): ReadonlyMap<string, string> {
+  const compared = byHand === null ? [] : [byHandSection(byHand)];
+  const details = byHand === null ? [] : [byHandDetails(byHand)];
   const inside = seeing === null ? [] : [seeingSection(seeing)];
-  return `${[INTRODUCTION, ...first, ...all.map(renderVersion), ...inside, READING].join("\n\n")}\n`;
+  const page = (...sections: readonly string[]): string => `${sections.join("\n\n")}\n`;
+  return new Map([
+    [PAGE, page(INTRODUCTION, ...compared, MEANING)],
+    [DETAILS, page(DETAILS_INTRODUCTION, ...details, ...all.map(renderVersion), ...inside, READING, REPEAT)],
+  ]);
 }
 
 function renderVersion(results: Results): string {
@@ -168,8 +174,24 @@ function profileTable(profile: readonly ProfileFigures[]): string {
 
 const INTRODUCTION = `# Performance
 
-What Payhooks costs: first beside the same thing written by hand, then on top of a framework and the signature check.
-\`npm run bench\` measures it and writes this page. [How to read it](#how-to-read-it) explains the words in the tables.`;
+What does an event cost, from its request until its handler has run and that is recorded? This page compares Payhooks with
+code written by hand. [Performance in detail](${DETAILS}) has the goals, every framework, and how all this
+was measured.`;
+
+const MEANING = `## What it means for you
+
+- A core has a million microseconds a second. Divide it by the figure of your inbox, and you have the most that one process can take
+  while it does nothing else. What your handlers do comes on top.
+- With an inbox in a database, handlers can run in as many processes as you like. So the server is the limit, and the column of the
+  server says how far it goes.
+- A record stays after its event has ended, for the window and one day. [Sizing](guides/redis.md#sizing) says what it takes in Redis.
+- Measure it on your own machine: \`npm run bench -- --by-hand --quick\` takes less than two minutes.`;
+
+const DETAILS_INTRODUCTION = `# Performance in detail
+
+This page has what [performance](${PAGE}) leaves out: the goals beside code written by hand, and what Payhooks costs on top
+of a framework and the signature check. \`npm run bench\` measures it and writes both pages. [How to read it](#how-to-read-it)
+explains the words in the tables.`;
 
 const READING = `## How to read it
 
@@ -211,9 +233,9 @@ What the figures say:
 - "A request by place" shows the same requests under the engine's sampling profiler, which makes each of them dearer. An inlined
   function counts where it was inlined, and a built-in one, such as \`JSON.parse\`, where it was called.
 - Bytes are the growth of the heap or of the file over many records, divided by their number. In Redis they are the
-  \`MEMORY USAGE\` of key and value.
+  \`MEMORY USAGE\` of key and value.`;
 
-## How to repeat it
+const REPEAT = `## How to repeat it
 
 ${table(
   ["command", "measures"],

@@ -1,4 +1,4 @@
-/** Deaths before and after every write on the way of an event (docs/guides/inboxes.md, The interface), and lost answers. */
+/** Deaths before and after every write on the way of an event (docs/concepts/inbox.md, The interface), and lost answers. */
 import { Reject } from "@payhooks/core";
 import { expect } from "vitest";
 import { depositOf, type Merchant, merchantOn, noticed } from "./merchant.ts";

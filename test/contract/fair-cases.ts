@@ -1,4 +1,4 @@
-/** Who waits for whom (docs/guides/inboxes.md, "Who runs what"): a crowd of events does not keep all others waiting. */
+/** Who waits for whom (docs/concepts/inbox.md, "Who runs what"): a crowd of events does not keep all others waiting. */
 import { expect } from "vitest";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import { type ContractCase, onFreshData, type Process, type Rig } from "./rig.ts";

@@ -1,5 +1,5 @@
 /**
- * The contract of every inbox (docs/concepts/deduplication.md and docs/guides/inboxes.md). A store's own test file gives it a `Ground`: fresh
+ * The contract of every inbox (docs/concepts/deduplication.md and docs/concepts/inbox.md). A store's own test file gives it a `Ground`: fresh
  * data each time, on which the suite starts as many processes as it likes, each with an inbox on that store.
  *
  * What a ground has to offer:

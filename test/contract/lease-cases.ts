@@ -1,4 +1,4 @@
-/** Leases and fences (docs/guides/inboxes.md, steps 6–8): one worker per transaction, and no write of a former one. */
+/** Leases and fences (docs/concepts/inbox.md): one worker per transaction, and no write of a former one. */
 import type { RecordStore, Swap } from "@payhooks/core/inbox";
 import { expect } from "vitest";
 import { indexOf } from "../../packages/core/src/inbox/record/index-of.ts";

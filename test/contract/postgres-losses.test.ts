@@ -119,7 +119,7 @@ describe("data that vanishes under a running process is told once, and it goes o
         const listed = async () => (await store.list({}, null, 10)).events.map(({ eventId }) => eventId);
         expect(await listed()).toHaveLength(2);
         expect(await store.counts()).toMatchObject({ waiting: 5 });
-        const shown = readDocument("docs/guides/inboxes.md").blocks.filter(({ text }) =>
+        const shown = readDocument("docs/operating/losses.md").blocks.filter(({ text }) =>
           text.includes("starts_with"),
         );
         const [found, ...deletions] = (shown[0]?.text ?? "")

@@ -1,4 +1,4 @@
-/** Taking work, telling about it, and ending (docs/guides/inboxes.md: run, work, close). */
+/** Taking work, telling about it, and ending (docs/concepts/inbox.md: run, work, close). */
 import { expect } from "vitest";
 import { type ContractCase, newGate, onFreshData, type Rig } from "./rig.ts";
 import {

@@ -199,7 +199,7 @@ const tables: Readonly<Record<string, { page: string; section: string; type: str
     type: 'import("../../packages/core/src/inbox/record/event.ts").SlotState',
   },
   "members of an inbox": {
-    page: "docs/guides/inboxes.md",
+    page: "docs/concepts/inbox.md",
     section: "The interface",
     type: 'keyof import("@payhooks/core").Inbox',
   },

@@ -142,8 +142,8 @@ const writeCases: readonly WriteCase[] = [
   { row: "a copy", writes: 2, copies: 2, register: (receiver) => receiver.onDeposit(nothing) },
 ];
 
-describe("inboxes.md, writes per event", () => {
-  const rows = rowsOf(sectionOf(readDocument("docs/guides/inboxes.md"), "Writes per event"));
+describe("concepts/inbox.md, writes per event", () => {
+  const rows = rowsOf(sectionOf(readDocument("docs/concepts/inbox.md"), "Writes per event"));
 
   it.each(writeCases)(
     "$row: $writes in all",

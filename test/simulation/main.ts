@@ -1,6 +1,6 @@
 /**
  * `npm run test:simulation -- --histories 20000 --seed 1`: plays histories, tells what they broke, and how often each fault met
- * each call. `--mutants 2000` hunts each mistake through so many histories; `--docs` writes what was found to the documentation.
+ * each call. `--mutants 2000` hunts each mistake through so many histories; `--docs` writes what was found to results.md.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
@@ -60,14 +60,14 @@ if (longest > 0) {
 }
 
 if (values.docs) {
-  const page = new URL("../../docs/simulation.md", import.meta.url);
+  const page = new URL("results.md", import.meta.url);
   let text = await readFile(page, "utf8");
   const put = (name: string, content: string): void => {
     const [begin, end] = [`<!-- ${name}: written by npm run test:simulation -->`, `<!-- end of ${name} -->`];
     const [before, rest] = text.split(begin);
     const after = rest?.split(end)[1];
     if (before === undefined || after === undefined)
-      throw new Error(`docs/simulation.md has no place for ${name}`);
+      throw new Error(`test/simulation/results.md has no place for ${name}`);
     text = `${before}${begin}\n\n${content}\n\n${end}${after}`;
   };
   put("invariants", invariantTable(INVARIANTS));

@@ -127,7 +127,7 @@ describe("the site of the documentation", () => {
     ["duplicates", "concepts/deduplication"],
     ["retry", "guides/handlers"],
     ["retries", "guides/handlers"],
-    ["postgres", "guides/inboxes"],
+    ["postgres", "guides/postgresql"],
     ["ERR_SIGNATURE_INVALID", "reference/errors"],
   ])("can be searched by the words that people use: %s", async (words, page) => {
     const found = (await search(words)).slice(0, 12);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { render } from "../report.ts";
+import { pages } from "../report.ts";
 import { estimate } from "../statistics.ts";
 import { goalFigures, type Samples } from "./goals.ts";
 import { byHandChart, handlerTables } from "./report.ts";
@@ -94,11 +94,22 @@ describe("the tables", () => {
   });
 });
 
-describe("the page", () => {
-  it("opens with the comparison, once there is one", () => {
-    const sections = (page: string) => [...page.matchAll(/^## (.*)$/gm)].map(([, title]) => title);
-    expect(sections(render(results, []))[0]).toBe("Compared with code written by hand");
-    expect(sections(render(null, [], null))[0]).toBe("How to read it");
+describe("the two pages", () => {
+  const sections = (found: ByHandResults | null, name: string) =>
+    [...(pages(found, [], null).get(name) ?? "").matchAll(/^## (.*)$/gm)].map(([, title]) => title);
+
+  it("open with the comparison, once there is one", () => {
+    for (const name of ["performance.md", "performance-details.md"]) {
+      expect(sections(results, name)[0]).toBe("Compared with code written by hand");
+      expect(sections(null, name)[0]).not.toBe("Compared with code written by hand");
+    }
+  });
+
+  it("have the costs on the first and the goals on the second", () => {
+    const written = pages(results, [], null);
+    expect(written.get("performance.md")).toMatch(/^\| ours, memory /m);
+    expect(written.get("performance.md")).not.toContain("verdict");
+    expect(written.get("performance-details.md")).toMatch(/^\| ours, SQLite ÷ by hand/m);
   });
 });
 

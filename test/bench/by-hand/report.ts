@@ -1,4 +1,4 @@
-/** What the comparison has found, as Markdown: the tables that a run prints, and the section that opens the page. */
+/** What the comparison has found, as Markdown: the tables that a run prints, and its section on each of the two pages. */
 import { barChart } from "../bars.ts";
 import { figureOf, intervalOf, table } from "../table.ts";
 import type { ByHandResults, HandlerFigures } from "./results.ts";
@@ -7,27 +7,32 @@ import { BY_HAND, CONCURRENCY, NAMES, WAYS } from "./ways.ts";
 const titleOf = ({ handlerMs }: Pick<HandlerFigures, "handlerMs">): string =>
   handlerMs === 0 ? "handlers that do nothing" : `handlers of ${handlerMs} ms`;
 
+const costTable = (figures: HandlerFigures): string =>
+  table(
+    [titleOf(figures), "process, µs per event", "server, µs per event", "events per second"],
+    figures.ways.map(({ way, cpuUs, serverCpuUs, perSecond }) => [
+      NAMES[way],
+      figureOf(cpuUs.median),
+      serverCpuUs === null ? "" : figureOf(serverCpuUs.median),
+      figureOf(perSecond.median),
+    ]),
+  );
+
+const goalTable = (figures: HandlerFigures): string =>
+  table(
+    [`${titleOf(figures)}: ours ÷ by hand`, "goal", "figure", "95 % interval", "verdict"],
+    figures.goals.map(({ what, goal, figure, verdict }) => [
+      what,
+      goal,
+      figureOf(figure.median),
+      intervalOf(figure),
+      verdict === "met" ? "met" : `**${verdict}**`,
+    ]),
+  );
+
 /** What each way costs, and what ours may cost of what is written by hand. */
-export function handlerTables(figures: HandlerFigures): string {
-  const costs = figures.ways.map(({ way, cpuUs, serverCpuUs, perSecond }) => [
-    NAMES[way],
-    figureOf(cpuUs.median),
-    serverCpuUs === null ? "" : figureOf(serverCpuUs.median),
-    figureOf(perSecond.median),
-  ]);
-  const goals = figures.goals.map(({ what, goal, figure, verdict }) => [
-    what,
-    goal,
-    figureOf(figure.median),
-    intervalOf(figure),
-    verdict === "met" ? "met" : `**${verdict}**`,
-  ]);
-  const title = titleOf(figures);
-  return [
-    table([title, "process, µs per event", "server, µs per event", "events per second"], costs),
-    table([`${title}: ours ÷ by hand`, "goal", "figure", "95 % interval", "verdict"], goals),
-  ].join("\n\n");
-}
+export const handlerTables = (figures: HandlerFigures): string =>
+  `${costTable(figures)}\n\n${goalTable(figures)}`;
 
 export const BY_HAND_CHART = "by-hand.svg";
 
@@ -54,28 +59,41 @@ function unmeasured(handlers: readonly HandlerFigures[]): readonly string[] {
   return missing.length === 0 ? [] : [`Not measured in this run: ${missing.join("; ")}.`];
 }
 
-export function byHandSection(results: ByHandResults): string {
-  const { node, cores, load, measuredOn, handlers } = results;
+/** What a reader wants to know: what each way costs, and what it does for that. */
+export function byHandSection({ node, cores, load, measuredOn, handlers }: ByHandResults): string {
   return [
     "## Compared with code written by hand",
-    `This is the whole way of an event: from the request until its handler has run and that is recorded. Node ${node}, ${cores} cores,\n${measuredOn}, at a load of ${load.toFixed(1)}.`,
+    `Node ${node}, ${cores} cores, ${measuredOn}, at a load of ${load.toFixed(1)}. _Process_ is the processor time of your Node.js process, and\n_server_ that of Redis or PostgreSQL.`,
     `![Processor time per event, ours and by hand](performance/${BY_HAND_CHART})`,
-    ...handlers.map(handlerTables),
+    ...handlers.map(costTable),
     ...unmeasured(handlers),
-    READING,
+    COMPARED,
+    verdicts(handlers),
   ].join("\n\n");
 }
 
-const READING = `- "Verify, keep nothing" is Express with the signature check of \`node:crypto\` over the canonical string. It calls the handler and
+function verdicts(handlers: readonly HandlerFigures[]): string {
+  const goals = handlers.flatMap((figures) => figures.goals);
+  const met = goals.filter(({ verdict }) => verdict === "met");
+  return `We have set goals for how ours compares with each of these ways: ${met.length} of ${goals.length} are met. [The\ndetails](performance-details.md#compared-with-code-written-by-hand) show each goal with its figure.`;
+}
+
+/** The goals of the comparison, and how it was made. */
+export const byHandDetails = ({ handlers }: Pick<ByHandResults, "handlers">): string =>
+  ["## Compared with code written by hand", ...handlers.map(goalTable), READING].join("\n\n");
+
+const COMPARED = `- **Verify, keep nothing** is Express with the signature check of \`node:crypto\` over the canonical string. It calls the handler and
   answers. It recognises no copy, tries nothing again, and does not limit how many handlers run at one time. What it has answered
-  is lost with its process. \`test/bench/by-hand/check.ts\`
-- "Verify, SET NX, BullMQ" has the same check. \`SET NX\` in Redis recognises copies, and BullMQ does the rest: \`add\` before the
-  answer, and a worker in the same process. It loses an event if the process dies between the two. \`test/bench/by-hand/queue.ts\`
-- "Verify, INSERT, graphile-worker" and "pg-boss" have the same check. An \`INSERT … ON CONFLICT DO NOTHING\`, which recognises
-  copies, and the job are one transaction. A worker in the same process handles it. \`test/bench/by-hand/graphile.ts\`, \`boss.ts\`
-- Ours is Express with a receiver and its inbox, with nothing else set. \`test/bench/by-hand/ours.ts\`
-- At most ${CONCURRENCY} handlers run at one time, except where nothing is kept. 64 payment callbacks (RSA, 778 bytes) are in
-  flight, sent by another process, which may sleep.
+  is lost with its process.
+- **Verify, SET NX, BullMQ** has the same check. \`SET NX\` in Redis recognises copies, and BullMQ does the rest: \`add\` before the
+  answer, and a worker in the same process. It loses an event if the process dies between the two.
+- **Verify, INSERT, graphile-worker** and **pg-boss** have the same check. An \`INSERT … ON CONFLICT DO NOTHING\`, which recognises
+  copies, and the job are one transaction. A worker in the same process handles it.
+- **Ours** is Express with a receiver and its inbox, with nothing else set.
+
+The programs are in \`test/bench/by-hand\`. At most ${CONCURRENCY} handlers run at one time, except where nothing is kept.`;
+
+const READING = `- 64 payment callbacks (RSA, 778 bytes) are in flight, sent by another process, which may sleep.
 - Each way has a process of its own. Those with Redis or PostgreSQL also have a server of their own: Redis with an append-only
   file that is flushed every second, PostgreSQL as it is installed. In every round each way takes the same 2,000 events (800 with
   handlers of 50 ms), in an order that changes from round to round.
