@@ -30,6 +30,7 @@ export type InboxConfig =
       readonly replicas?: number;
     }
   | { readonly kind: "postgres"; readonly target: string; readonly pooled?: boolean }
+  | { readonly kind: "mysql"; readonly target: string }
   | {
       readonly kind: "sqlite";
       readonly file: string;
