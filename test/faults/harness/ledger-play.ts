@@ -1,4 +1,4 @@
-/** A play of the ledger: handlers book into it while everything dies that can, and then it is compared with what was sent. */
+/** Handlers book into a ledger while processes and servers die. Then the ledger is compared with the events that were sent. */
 import { expect } from "vitest";
 import type { ChildConfig, InboxConfig } from "./child-config.ts";
 import { type Balance, balanceOf } from "./ledger.ts";
@@ -9,7 +9,7 @@ import { type Scope, seededRandom, until } from "./scope.ts";
 import { Sender } from "./sender.ts";
 import { System } from "./system.ts";
 
-/** What is played: the ledger's processes, and what is done to them while deliveries arrive. */
+/** The processes that book into the ledger, and the faults that they meet while deliveries arrive. */
 export interface Play {
   readonly name: string;
   /** The address of the ledger. */
@@ -57,7 +57,7 @@ export async function play(
   const [last] = configs;
   if (last === undefined) throw new Error("there is no process");
   await ProcessUnderTest.start(scope, last);
-  // What a process died on before it answered may be booked: the service sends it until it is acknowledged.
+  // A process may book an event and die before it answers. Then the service sends the event until it is acknowledged.
   const sent = [...traffic.events.values()].filter(
     ({ key }) => traffic.bookings.has(key) && !sender.acknowledged.has(key),
   );
