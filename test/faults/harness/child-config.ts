@@ -71,6 +71,10 @@ export interface ChildConfig {
   readonly killDuring?: { readonly what: KillDuring; readonly afterUs: number };
   /** The process is stopped (SIGSTOP) once it has asked for due records, before it reads the answer. */
   readonly stopsInTake?: boolean;
+  /** What was signed is kept for a day after the end. */
+  readonly keeps?: boolean;
+  /** At its start, the process replays what has finished. */
+  readonly bulk?: BulkConfig;
   readonly variant?: Variant;
   /** The secret of the webhooks about connected accounts. Left out: it takes none. */
   readonly connectSecret?: string;
